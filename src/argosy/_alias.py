@@ -1,0 +1,92 @@
+"""``paddle.x.y`` is the very module object ``argosy.x.y``.
+
+One meta-path finder answers for every name below ``paddle.`` with the module of the same name below ``argosy.``; its loader
+hands out that module instead of executing a second copy, and gives ``runpy`` the code of the original, so that
+``python -m paddle.x.y`` runs it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterable
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import CodeType, ModuleType
+from typing import Any
+
+_ALIAS = "paddle"
+_TARGET = "argosy"
+
+
+def _target_name(name: str) -> str:
+    return _TARGET + name[len(_ALIAS) :]
+
+
+class AliasLoader(Loader):
+    """Loads ``paddle.x`` by importing ``argosy.x``."""
+
+    def __init__(self, original: ModuleSpec) -> None:
+        self._original = original
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return importlib.import_module(self._original.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system has just put the alias's spec on the shared module: give it back its own.
+        module.__spec__ = self._original
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        return self._original.loader.get_code(self._original.name)  # type: ignore[union-attr]
+
+    def get_filename(self, fullname: str) -> str:
+        return self._original.origin or ""
+
+    def is_package(self, fullname: str) -> bool:
+        return self._original.submodule_search_locations is not None
+
+
+class AliasFinder(MetaPathFinder):
+    """Answers for ``paddle.*``."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if not fullname.startswith(_ALIAS + "."):
+            return None
+        original = importlib.util.find_spec(_target_name(fullname))
+        if original is None:
+            return None
+        spec = ModuleSpec(fullname, AliasLoader(original), origin=original.origin)
+        spec.submodule_search_locations = original.submodule_search_locations
+        return spec
+
+
+def target() -> ModuleType:
+    """The module that stands for ``paddle``."""
+    return importlib.import_module(_TARGET)
+
+
+def install(alias_path: Iterable[str]) -> None:
+    """Put the finder first on the meta path, once; refuse to mix with a real Paddle in the same folder."""
+    for folder in alias_path:
+        _refuse_real_paddle(folder)
+    if not any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, AliasFinder())
+
+
+def check_environment() -> None:
+    """Raise where ``import paddle`` would find a real Paddle instead of, or mixed with, argosy's alias."""
+    if _ALIAS in sys.modules:
+        return
+    spec = PathFinder.find_spec(_ALIAS)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        _refuse_real_paddle(folder)
+
+
+def _refuse_real_paddle(folder: str) -> None:
+    if any(os.path.isdir(os.path.join(folder, part)) for part in ("base", "fluid", "libs")):
+        raise ImportError(
+            f"a real Paddle is installed at {folder}, and argosy answers to `import paddle` too: the two cannot share "
+            "an environment. Remove one with `pip uninstall paddlepaddle` (then reinstall argosy), or use another venv."
+        )

@@ -1,0 +1,60 @@
+"""The errors of argosy, sorted by what the caller can do about them.
+
+Each class also derives from the builtin that Paddle raises in the same place, so that ``except ValueError`` in a
+script written for Paddle keeps working.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ArgosyError(Exception):
+    """Base of every error that argosy raises on purpose."""
+
+
+class UsageError(ArgosyError, ValueError):
+    """The call is wrong: correct it."""
+
+
+class DtypeError(UsageError, TypeError):
+    """A value of the wrong type or dtype was passed."""
+
+
+class OutOfRange(UsageError, IndexError):
+    """An index lies outside the tensor."""
+
+
+class RankError(UsageError, AssertionError):
+    """A tensor has the wrong number of dimensions or elements for the conversion asked for."""
+
+
+class MissingParameters(UsageError, AttributeError):
+    """An optimizer was built without the parameters it is to update."""
+
+
+class NotSupported(UsageError, NotImplementedError):
+    """Paddle has this, argosy does not: raised at the call, never later."""
+
+
+class ConfigError(UsageError):
+    """The environment or a configuration value is missing or contradictory."""
+
+
+class ProgramError(UsageError):
+    """A static program is malformed."""
+
+
+class CheckpointError(ArgosyError, ValueError):
+    """Saved state is missing, torn or of another shape."""
+
+
+class InternalError(ArgosyError):
+    """A bug in argosy."""
+
+
+def nearest(name: str, known: Iterable[str], limit: int = 3) -> str:
+    """Describe the known names closest to ``name``, for the end of a message; empty when there are none."""
+    close = difflib.get_close_matches(name, list(known), n=limit, cutoff=0.5)
+    return f" Did you mean {', '.join(repr(c) for c in close)}?" if close else ""

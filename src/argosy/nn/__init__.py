@@ -1,0 +1,6 @@
+"""Layers, their functions, initialisers and gradient clipping."""
+
+from argosy.nn import clip, functional, initializer, layer, utils
+from argosy.nn.clip import *
+from argosy.nn.layer import *
+from argosy.tensor._tensor import Parameter

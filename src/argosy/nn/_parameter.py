@@ -1,0 +1,50 @@
+"""How parameters come to be: shape, dtype and name from the layer, values from an initialiser."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from argosy.foundation import dtypes
+from argosy.foundation.errors import UsageError
+from argosy.framework._param_attr import ParamAttr
+from argosy.nn.initializer._base import default_initializer_for
+from argosy.tensor._defaults import defaults
+from argosy.tensor._naming import unique_name
+from argosy.tensor._tensor import Parameter
+
+
+def create_parameter(
+    shape: Sequence[int],
+    dtype: Any = None,
+    name: str | None = None,
+    attr: Any = None,
+    is_bias: bool = False,
+    default_initializer: Any = None,
+) -> Parameter:
+    """Create a parameter and fill it.
+
+    The initialiser is the one of ``attr``, else ``default_initializer``, else the global one, else Xavier uniform for a
+    weight and zero for a bias.
+    """
+    parsed = ParamAttr._to_attr(attr)
+    if parsed is False:
+        raise UsageError("create_parameter: attr=False means no parameter; pass None or a ParamAttr")
+    extents = [int(n) for n in shape]
+    if any(n < 0 for n in extents):
+        raise UsageError(f"create_parameter: the shape of a parameter must have no negative dimension, but received {extents}")
+    engine = defaults.dtype if dtype is None else dtypes.to_torch(dtype)
+    parameter = object.__new__(Parameter)
+    parameter._t = torch.empty(extents, dtype=engine, device=defaults.device)
+    parameter._name = parsed.name or name or unique_name.generate("create_parameter_0.b" if is_bias else "create_parameter_0.w")
+    parameter.optimize_attr = {"learning_rate": parsed.learning_rate}
+    parameter.regularizer = parsed.regularizer
+    parameter.need_clip = parsed.need_clip
+    parameter.do_model_average = parsed.do_model_average
+    initializer = parsed.initializer or default_initializer_for(is_bias, default_initializer)
+    initializer(parameter)
+    if parsed.trainable and (engine.is_floating_point or engine.is_complex):
+        parameter._t.requires_grad_(True)
+    return parameter

@@ -1,0 +1,3 @@
+"""Placeholder."""
+
+__all__: list[str] = []

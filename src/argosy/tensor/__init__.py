@@ -1,0 +1,17 @@
+"""Tensor and the functions on it: Paddle's names over the op table."""
+
+from argosy.tensor import _methods
+from argosy.tensor._methods import from_numpy, from_torch
+from argosy.tensor._print import set_printoptions
+from argosy.tensor._tensor import Parameter, Tensor
+from argosy.tensor.attribute import *
+from argosy.tensor.creation import *
+from argosy.tensor.linalg import *
+from argosy.tensor.logic import *
+from argosy.tensor.manipulation import *
+from argosy.tensor.math import *
+from argosy.tensor.random import *
+from argosy.tensor.reduction import *
+from argosy.tensor.search import *
+
+_methods.install()

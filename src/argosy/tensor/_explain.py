@@ -1,0 +1,52 @@
+"""Turns an error of the engine into one in the words of the call: which op, which shapes and dtypes, what was wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from argosy.foundation import dtypes
+from argosy.foundation.errors import ArgosyError, DtypeError, OutOfRange, UsageError
+from argosy.ops.table import Op
+
+
+def describe(value: Any) -> str:
+    """A short form of an argument: ``float32[2, 3]`` for a tensor, its repr otherwise."""
+    raw = getattr(value, "_t", value)
+    if isinstance(raw, torch.Tensor):
+        return f"{dtypes.name_of(raw.dtype)}{list(raw.shape)}"
+    if isinstance(raw, torch.dtype):
+        return dtypes.name_of(raw)
+    if isinstance(raw, (list, tuple)):
+        shown = ", ".join(describe(v) for v in raw[:8])
+        return f"[{shown}{', ...' if len(raw) > 8 else ''}]"
+    text = repr(raw)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def explain(op: Op, args: tuple[Any, ...], attrs: dict[str, Any], error: Exception) -> Exception:
+    """Build the error to raise for ``op(*args, **attrs)`` from the engine's own ``error``."""
+    if isinstance(error, ArgosyError):
+        return error
+    if isinstance(error, (torch.OutOfMemoryError, NotImplementedError)):
+        return error
+    params = op.params
+    named = [f"{params[i] if i < len(params) else i}={describe(a)}" for i, a in enumerate(args) if a is not None]
+    named += [f"{k}={describe(v)}" for k, v in attrs.items() if v is not None]
+    reason = str(error).split("\n")[0]
+    message = f"(InvalidArgument) {op.name}({', '.join(named)}): {reason}"
+    if _is_dtype_problem(error, reason):
+        return DtypeError(message)
+    if isinstance(error, IndexError):
+        # torch says IndexError for an axis outside the rank, which Paddle calls a ValueError
+        return UsageError(message) if "Dimension out of range" in reason else OutOfRange(message)
+    if "index" in reason and "out of" in reason and isinstance(error, RuntimeError):
+        return OutOfRange(message)
+    return UsageError(message)
+
+
+def _is_dtype_problem(error: Exception, reason: str) -> bool:
+    return isinstance(error, TypeError) or any(
+        text in reason for text in ("not implemented for", "expected scalar type", "same dtype", "only supported for", "result type")
+    )

@@ -1,0 +1,56 @@
+"""Puts the face functions on Tensor as methods, and the methods that have no function beside them."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import torch
+
+from argosy.foundation.errors import UsageError
+from argosy.tensor._tensor import Tensor, _wrap
+
+MODULES = ("creation", "math", "logic", "manipulation", "reduction", "linalg", "search", "random", "attribute")
+
+
+def set_value(self: Tensor, value: Any) -> None:
+    """Copy ``value`` into this tensor; the shape must be equal, the dtype is converted."""
+    raw = getattr(value, "_t", None)
+    if raw is None:
+        raw = value if isinstance(value, torch.Tensor) else Tensor(np.asarray(value))._t
+    if tuple(raw.shape) != tuple(self._t.shape):
+        raise UsageError(
+            f"Tensor.set_value: variable {self.name!r} needs a value of shape {self.shape}, but received {list(raw.shape)}"
+        )
+    with torch.no_grad():
+        self._t.copy_(raw.detach())
+
+
+def _set_value_chained(self: Tensor, value: Any) -> Tensor:
+    set_value(self, value)
+    return self
+
+
+def install() -> None:
+    """Bind every function that a face module lists in TENSOR_METHODS."""
+    for module_name in MODULES:
+        module = importlib.import_module(f"argosy.tensor.{module_name}")
+        for name in module.TENSOR_METHODS:
+            setattr(Tensor, name, getattr(module, name))
+    Tensor.set_value = set_value
+    Tensor.copy_ = lambda self, other, blocking=True: _set_value_chained(self, other)
+    Tensor.get_tensor = lambda self: self
+    Tensor.value = lambda self: self
+
+
+def from_torch(tensor: torch.Tensor) -> Tensor:
+    """Wrap a torch tensor without a copy: same memory, same graph."""
+    if not isinstance(tensor, torch.Tensor):
+        raise UsageError(f"from_torch: expected a torch.Tensor, but received {type(tensor).__name__}")
+    return _wrap(tensor)
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """Wrap a NumPy array without a copy: both see each other's writes."""
+    return _wrap(torch.from_numpy(array))

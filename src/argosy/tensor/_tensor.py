@@ -1,0 +1,702 @@
+"""Tensor, Parameter and ``apply``, the one door from the face to the op table.
+
+``Tensor`` is a thin wrapper: one slot, ``_t``, holds the torch tensor; everything else (name, persistable, free
+attributes) goes to ``__dict__``, which costs nothing until it is used. Operators between two Tensors of one dtype call
+torch directly; everything else goes through ``apply``.
+
+``apply(op, *args)`` is where recording (static programs) and automatic mixed precision hook in: while a *mode* is
+installed, it receives every call instead. The stack of modes is process-wide, as Paddle's is.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from argosy.foundation import dtypes
+from argosy.foundation.errors import DtypeError, RankError, UsageError
+from argosy.foundation.places import Place, to_place
+from argosy.ops import elementwise as _elementwise
+from argosy.ops import logic as _logic
+from argosy.ops.table import Op
+from argosy.tensor._explain import explain
+from argosy.tensor._naming import unique_name
+
+_new = object.__new__
+_raw_tensor = torch.Tensor
+
+Mode = Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
+
+_mode: Mode | None = None
+_mode_stack: list[Mode | None] = []
+
+
+def push_mode(mode: Mode | None) -> None:
+    """Send every op through ``mode`` until ``pop_mode``; None is plain eager execution."""
+    global _mode
+    _mode_stack.append(_mode)
+    _mode = mode
+
+
+def pop_mode() -> None:
+    global _mode
+    _mode = _mode_stack.pop()
+
+
+def current_mode() -> Mode | None:
+    return _mode
+
+
+class Shape(list[int]):
+    """``Tensor.shape``: a list that also answers ``numel()``."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        total = 1
+        for n in self:
+            total *= n
+        return total
+
+
+def _binary(symbol: str, op: Op, fast: Callable[[Any, Any], Any], reflected: bool = False) -> Callable[..., Any]:
+    """Build an operator method: straight to torch for two floating or equal-dtype Tensors, else through the op."""
+
+    if reflected:
+
+        def method(self: Tensor, other: Any) -> Any:
+            value = _operand(self, other, symbol)
+            return NotImplemented if value is None else apply(op, value, self)
+
+    else:
+
+        def method(self: Tensor, other: Any) -> Any:
+            if type(other) is Tensor and _mode is None:
+                a = self._t
+                b = other._t
+                if a.dtype is b.dtype and a.dtype is not _bool:
+                    try:
+                        out = _new(Tensor)
+                        out._t = fast(a, b)
+                        return out
+                    except (RuntimeError, TypeError, ValueError) as error:
+                        raise explain(op, (self, other), {}, error) from error
+            value = _operand(self, other, symbol)
+            return NotImplemented if value is None else apply(op, self, value)
+
+    method.__name__ = symbol
+    return method
+
+
+_bool = torch.bool
+_SCALARS = (int, float, bool, complex)
+
+
+def _operand(self: Tensor, other: Any, symbol: str) -> Any:
+    """The right-hand side of an operator as a Tensor or Python number; None where Python should try the other side."""
+    if isinstance(other, (Tensor, *_SCALARS)):
+        return other
+    if isinstance(other, (np.number, np.bool_)):
+        return other.item()
+    if isinstance(other, np.ndarray):
+        return Tensor(other)
+    if isinstance(other, _raw_tensor):
+        return _wrap(other)
+    if hasattr(other, "__array_ufunc__") or isinstance(other, (str, list, tuple, dict, set, bytes)):
+        raise DtypeError(
+            f"{symbol}(): argument (position 1) must be int, float, bool or Tensor, but got {type(other).__name__}"
+        )
+    return None
+
+
+def _comparison(symbol: str, op: Op, fast: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    compare = _binary(symbol, op, fast)
+    if symbol not in ("__eq__", "__ne__"):
+        return compare
+
+    def method(self: Tensor, other: Any) -> Any:
+        # Against what is not a number or array, equality is a plain bool, as for any Python object.
+        if other is None or not isinstance(other, (Tensor, *_SCALARS, np.ndarray, np.generic, _raw_tensor)):
+            return symbol == "__ne__"
+        return compare(self, other)
+
+    method.__name__ = symbol
+    return method
+
+
+class Tensor:
+    """A multi-dimensional array with Paddle's methods on torch's engine.
+
+    ``Tensor(data)`` copies array-like data as ``paddle.to_tensor`` does. Inside argosy, ``_wrap`` wraps without a copy.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_t")
+
+    _t: torch.Tensor
+
+    # Defaults of attributes that few tensors set; instances keep their own in __dict__.
+    _name: str | None = None
+    _nominal_grad = False  # stop_gradient=False was asked of an integer tensor, which never gets a gradient
+    _is_grad_cleared = False  # clear_grad() ran: a missing gradient reads as zeros
+    persistable = False
+    is_distributed = False
+
+    __array_priority__ = 100  # numpy arrays leave operators to us
+
+    def __init__(self, data: Any = (), dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> None:
+        from argosy.tensor._convert import to_raw
+
+        self._t = to_raw(data, dtype, place)
+        if not stop_gradient:
+            self.stop_gradient = False
+
+    # -- what it is ---------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        """Extent of each dimension, as a list."""
+        return Shape(self._t.shape)
+
+    @property
+    def ndim(self) -> int:
+        return self._t.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._t.numel()
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        return dtypes.BY_TORCH[self._t.dtype]
+
+    @property
+    def place(self) -> Place:
+        return to_place(self._t.device)
+
+    @property
+    def itemsize(self) -> int:
+        return self._t.itemsize
+
+    @property
+    def strides(self) -> list[int]:
+        return list(self._t.stride())
+
+    @property
+    def offset(self) -> int:
+        return self._t.storage_offset() * self._t.itemsize
+
+    @property
+    def inplace_version(self) -> int:
+        return self._t._version
+
+    @property
+    def is_leaf(self) -> bool:
+        return self._t.is_leaf
+
+    @property
+    def name(self) -> str:
+        """A unique name, made up on first use unless one was set."""
+        if self._name is None:
+            self._name = unique_name.generate("generated_tensor")
+        return self._name
+
+    @name.setter
+    def name(self, value: str) -> None:
+        self._name = value
+
+    def dim(self) -> int:
+        return self._t.ndim
+
+    ndimension = rank_of = dim
+
+    def element_size(self) -> int:
+        return self._t.element_size()
+
+    def data_ptr(self) -> int:
+        return self._t.data_ptr()
+
+    def is_contiguous(self) -> bool:
+        return self._t.is_contiguous()
+
+    def contiguous(self) -> Tensor:
+        return _wrap(self._t.contiguous())
+
+    def is_dense(self) -> bool:
+        return self._t.layout is torch.strided
+
+    def is_sparse(self) -> bool:
+        return self._t.layout is torch.sparse_coo
+
+    def is_selected_rows(self) -> bool:
+        """Whether this is a row-sparse gradient."""
+        return self._t.layout is torch.sparse_coo
+
+    def is_dist(self) -> bool:
+        return False
+
+    def _is_initialized(self) -> bool:
+        return True
+
+    # -- gradient -----------------------------------------------------------------------------------------------
+
+    @property
+    def stop_gradient(self) -> bool:
+        """True where backward does not reach this tensor; new tensors start so, parameters do not."""
+        return not (self._t.requires_grad or self._nominal_grad)
+
+    @stop_gradient.setter
+    def stop_gradient(self, stop: bool) -> None:
+        t = self._t
+        if stop:
+            self._nominal_grad = False
+            if t.requires_grad:
+                if t.is_leaf:
+                    t.requires_grad_(False)
+                else:
+                    self._t = t.detach()
+        elif t.is_floating_point() or t.is_complex():
+            t.requires_grad_(True)
+        else:
+            self._nominal_grad = True
+
+    @property
+    def requires_grad(self) -> bool:
+        return not self.stop_gradient
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        self.stop_gradient = not flag
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward accumulated, or None."""
+        t = self._t
+        if not t.is_leaf and not t.retains_grad:
+            return None
+        raw = t.grad
+        if raw is None:
+            if not self._is_grad_cleared:
+                return None
+            raw = t.grad = torch.zeros_like(t)
+        out = _wrap(raw)
+        out._name = f"{self.name}@GRAD"
+        return out
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is None:
+            self._t.grad = None
+            self._is_grad_cleared = False
+            return
+        if not isinstance(value, Tensor):
+            raise DtypeError(f"Tensor.grad must be set to a Tensor or None, but received {type(value).__name__}")
+        if value._t.shape != self._t.shape or value._t.dtype is not self._t.dtype:
+            raise UsageError(
+                f"Tensor.grad of {self.name!r} must have shape {self.shape} and dtype {self.dtype.name}, "
+                f"but received shape {value.shape} and dtype {value.dtype.name}"
+            )
+        self._t.grad = value._t
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
+
+    def gradient(self) -> Any:
+        """The gradient as an array, or None; for a row-sparse one the pair (values, rows)."""
+        grad = self.grad
+        if grad is None:
+            return None
+        if grad._t.layout is torch.sparse_coo:
+            raw = grad._t.coalesce()
+            return raw.values().numpy(), raw.indices()[0].numpy()
+        return grad.numpy()
+
+    def backward(self, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
+        """Compute the gradients of every leaf this tensor depends on.
+
+        Without ``grad_tensor`` the starting gradient is ones, for a tensor of any shape.
+        """
+        t = self._t
+        if not t.requires_grad:
+            return
+        if grad_tensor is None:
+            start = None if t.ndim == 0 else torch.ones_like(t)
+        else:
+            if not isinstance(grad_tensor, Tensor):
+                raise DtypeError(
+                    "Tensor.backward: the type of grad_tensor must be paddle.Tensor, "
+                    f"but received {type(grad_tensor).__name__}"
+                )
+            start = grad_tensor._t
+            if start.shape != t.shape:
+                raise UsageError(
+                    f"Tensor.backward: grad_tensor has shape {grad_tensor.shape}, the tensor {self.shape}; "
+                    "they must be equal"
+                )
+        try:
+            torch.autograd.backward(t, start, retain_graph=retain_graph)
+        except RuntimeError as error:
+            if "backward through the graph a second time" in str(error):
+                raise BackwardTwice(
+                    "Tensor.backward: the graph was freed by an earlier backward(). "
+                    "Call the first one with retain_graph=True to go through it again."
+                ) from error
+            raise
+
+    def clear_gradient(self, set_to_zero: bool = True) -> None:
+        """Drop the gradient; by default it then reads as zeros, as in Paddle, without being stored."""
+        self._is_grad_cleared = set_to_zero and (self._is_grad_cleared or self._t.grad is not None)
+        self._t.grad = None
+
+    clear_grad = clear_gradient
+
+    def zero_grad(self) -> None:
+        self.clear_gradient(True)
+
+    def retain_grads(self) -> None:
+        """Keep the gradient of this intermediate tensor in ``grad``."""
+        if self._t.requires_grad:
+            self._t.retain_grad()
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
+        """Call ``hook(grad)`` in backward; what it returns replaces the gradient. Returns a handle with ``remove()``."""
+        if not self._t.requires_grad:
+            raise UsageError("Tensor.register_hook: cannot register a hook on a tensor that stops gradient.")
+
+        def raw_hook(grad: torch.Tensor) -> torch.Tensor | None:
+            result = hook(_wrap(grad))
+            return result._t if isinstance(result, Tensor) else result
+
+        return HookHandle(self._t.register_hook(raw_hook))
+
+    def detach(self) -> Tensor:
+        """A Tensor on the same memory outside the graph."""
+        return _wrap(self._t.detach())
+
+    def detach_(self) -> Tensor:
+        self._t = self._t.detach()
+        return self
+
+    # -- values -------------------------------------------------------------------------------------------------
+
+    def numpy(self) -> np.ndarray:
+        """A copy of the values as a NumPy array; bfloat16 comes as uint16 bits, as in Paddle."""
+        t = self._t.detach()
+        if t.layout is not torch.strided:
+            t = t.to_dense()
+        if t.dtype is torch.bfloat16:
+            return t.cpu().contiguous().view(torch.int16).numpy().view(np.uint16).copy()
+        array = t.resolve_conj().resolve_neg().numpy(force=True)
+        return array.copy() if t.device.type == "cpu" else array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False and self._t.device.type == "cpu":
+            array = self._t.detach().numpy()
+            if dtype is None or array.dtype == dtype:
+                return array
+            raise UsageError(f"the Tensor holds {array.dtype}; as {np.dtype(dtype)} it cannot be viewed without a copy")
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self._t.detach().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> Any:
+        return self._t.__dlpack_device__()
+
+    def torch(self) -> torch.Tensor:
+        """The torch tensor inside: the same memory and the same autograd graph."""
+        return self._t
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Enter any torch function: Tensors go in as their torch tensors, what comes out is wrapped."""
+        return _rewrap(func(*_unwrap(args), **(_unwrap(kwargs) if kwargs else {})))
+
+    def tolist(self) -> Any:
+        return self._t.tolist()
+
+    def item(self, *args: int) -> Any:
+        """The Python number at the given position, or the only one."""
+        t = self._t
+        if args:
+            flat = len(args) == 1 and t.ndim != 1
+            try:
+                return (t.reshape(-1)[args[0]] if flat else t[args]).item()
+            except IndexError as error:
+                raise explain_index(self, args, error) from error
+        if t.numel() != 1:
+            raise UsageError(
+                f"Tensor.item: only one element tensors can be converted to Python scalars, this one has shape {self.shape}"
+            )
+        return t.item()
+
+    def _number(self, kind: str) -> Any:
+        if self._t.numel() != 1:
+            raise RankError(f"only one element variable can be converted to {kind}, but this one has shape {self.shape}.")
+        return self._t.item()
+
+    def __float__(self) -> float:
+        return float(self._number("float"))
+
+    def __int__(self) -> int:
+        return int(self._number("int"))
+
+    def __complex__(self) -> complex:
+        return complex(self._number("complex"))
+
+    def __bool__(self) -> bool:
+        return bool(self._number("bool"))
+
+    __nonzero__ = __bool__
+
+    def __index__(self) -> int:
+        value = self._number("python index")
+        if isinstance(value, float):
+            raise DtypeError(f"only integer tensors can be used as an index, but this one is {self.dtype.name}")
+        return int(value)
+
+    def __len__(self) -> int:
+        if self._t.ndim == 0:
+            raise RankError("len() of a 0-D tensor is wrong")
+        return self._t.shape[0]
+
+    def __iter__(self) -> Any:
+        if self._t.ndim == 0:
+            raise DtypeError("iteration over a 0-D tensor")
+        return iter([_wrap(row) for row in self._t.unbind(0)])
+
+    def __contains__(self, value: Any) -> bool:
+        raw = value._t if isinstance(value, Tensor) else value
+        return bool((self._t == raw).any())
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __format__(self, spec: str) -> str:
+        if self._t.ndim == 0:
+            return format(self._t.item(), spec)
+        return format(str(self), spec)
+
+    def __repr__(self) -> str:
+        from argosy.tensor._print import tensor_to_string
+
+        return tensor_to_string(self)
+
+    __str__ = __repr__
+
+    # -- copies -------------------------------------------------------------------------------------------------
+
+    def __copy__(self) -> Tensor:
+        out = _wrap(self._t.detach())
+        out.__dict__.update(self.__dict__)
+        return out
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if not self._t.is_leaf:
+            raise RuntimeError("Only Leaf Tensor support the deepcopy at the moment, non-Leaf Tensors contain graph information")
+        from copy import deepcopy
+
+        out = _new(type(self))
+        memo[id(self)] = out
+        out._t = self._t.detach().clone().requires_grad_(self._t.requires_grad)
+        for key, value in self.__dict__.items():
+            out.__dict__[key] = deepcopy(value, memo)
+        if self._name is not None:
+            out._name = unique_name.generate(self._name)
+        return out
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (type(self), self._t.detach(), self._t.requires_grad, dict(self.__dict__))
+
+    # -- operators ----------------------------------------------------------------------------------------------
+
+    __add__ = _binary("__add__", _elementwise.add, operator.add)
+    __radd__ = _binary("__radd__", _elementwise.add, operator.add, reflected=True)
+    __sub__ = _binary("__sub__", _elementwise.subtract, operator.sub)
+    __rsub__ = _binary("__rsub__", _elementwise.subtract, operator.sub, reflected=True)
+    __mul__ = _binary("__mul__", _elementwise.multiply, operator.mul)
+    __rmul__ = _binary("__rmul__", _elementwise.multiply, operator.mul, reflected=True)
+    __truediv__ = _binary("__truediv__", _elementwise.divide, operator.truediv)
+    __rtruediv__ = _binary("__rtruediv__", _elementwise.divide, operator.truediv, reflected=True)
+    __div__ = __truediv__
+    __rdiv__ = __rtruediv__
+    __floordiv__ = _binary("__floordiv__", _elementwise.floor_divide, operator.floordiv)
+    __rfloordiv__ = _binary("__rfloordiv__", _elementwise.floor_divide, operator.floordiv, reflected=True)
+    __mod__ = _binary("__mod__", _elementwise.remainder, operator.mod)
+    __rmod__ = _binary("__rmod__", _elementwise.remainder, operator.mod, reflected=True)
+    __pow__ = _binary("__pow__", _elementwise.pow, operator.pow)
+    __rpow__ = _binary("__rpow__", _elementwise.pow, operator.pow, reflected=True)
+    __matmul__ = _binary("__matmul__", _elementwise.matmul, operator.matmul)
+    __rmatmul__ = _binary("__rmatmul__", _elementwise.matmul, operator.matmul, reflected=True)
+    __and__ = _binary("__and__", _logic.bitwise_and, operator.and_)
+    __rand__ = _binary("__rand__", _logic.bitwise_and, operator.and_, reflected=True)
+    __or__ = _binary("__or__", _logic.bitwise_or, operator.or_)
+    __ror__ = _binary("__ror__", _logic.bitwise_or, operator.or_, reflected=True)
+    __xor__ = _binary("__xor__", _logic.bitwise_xor, operator.xor)
+    __rxor__ = _binary("__rxor__", _logic.bitwise_xor, operator.xor, reflected=True)
+    __lshift__ = _binary("__lshift__", _logic.bitwise_left_shift, operator.lshift)
+    __rlshift__ = _binary("__rlshift__", _logic.bitwise_left_shift, operator.lshift, reflected=True)
+    __rshift__ = _binary("__rshift__", _logic.bitwise_right_shift, operator.rshift)
+    __rrshift__ = _binary("__rrshift__", _logic.bitwise_right_shift, operator.rshift, reflected=True)
+    __eq__ = _comparison("__eq__", _logic.equal, operator.eq)  # type: ignore[assignment]
+    __ne__ = _comparison("__ne__", _logic.not_equal, operator.ne)  # type: ignore[assignment]
+    __lt__ = _comparison("__lt__", _logic.less_than, operator.lt)
+    __le__ = _comparison("__le__", _logic.less_equal, operator.le)
+    __gt__ = _comparison("__gt__", _logic.greater_than, operator.gt)
+    __ge__ = _comparison("__ge__", _logic.greater_equal, operator.ge)
+
+    def __neg__(self) -> Tensor:
+        return apply(_elementwise.neg, self)
+
+    def __pos__(self) -> Tensor:
+        return self
+
+    def __abs__(self) -> Tensor:
+        return apply(_elementwise.abs, self)
+
+    def __invert__(self) -> Tensor:
+        return apply(_logic.bitwise_not, self)
+
+    def __getitem__(self, index: Any) -> Tensor:
+        from argosy.tensor._indexing import get_item
+
+        return get_item(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        from argosy.tensor._indexing import set_item
+
+        set_item(self, index, value)
+
+
+class Parameter(Tensor):
+    """A Tensor that layers own and optimizers update; ``trainable`` is the opposite of ``stop_gradient``."""
+
+    __slots__ = ()
+
+    persistable = True
+    regularizer: Any = None
+    need_clip = True
+    do_model_average: Any = None
+    optimize_attr: dict[str, float]
+
+    def __init__(self, data: Any, dtype: Any = None, trainable: bool = True, name: str | None = None) -> None:
+        super().__init__(data, dtype)
+        if self._t.is_floating_point() or self._t.is_complex():
+            self._t.requires_grad_(trainable)
+        self.optimize_attr = {"learning_rate": 1.0}
+        if name is not None:
+            self._name = name
+
+    @property
+    def trainable(self) -> bool:
+        return not self.stop_gradient
+
+    @trainable.setter
+    def trainable(self, flag: bool) -> None:
+        self.stop_gradient = not flag
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"
+
+    __str__ = __repr__
+
+
+class HookHandle:
+    """Removes a hook once."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+
+    def remove(self) -> bool:
+        """Remove the hook; False when it was gone already."""
+        handle, self._handle = self._handle, None
+        if handle is None:
+            return False
+        handle.remove()
+        return True
+
+
+class BackwardTwice(UsageError, RuntimeError):
+    """backward() went through a graph that an earlier one had freed."""
+
+
+def _wrap(t: torch.Tensor) -> Tensor:
+    """Wrap a torch tensor: no copy, same graph."""
+    out = _new(Tensor)
+    out._t = t
+    return out
+
+
+def _rebuild(cls: type[Tensor], raw: torch.Tensor, requires_grad: bool, attributes: dict[str, Any]) -> Tensor:
+    out = _new(cls)
+    out._t = raw.requires_grad_(requires_grad)
+    out.__dict__.update(attributes)
+    return out
+
+
+def _unwrap(value: Any) -> Any:
+    """Replace Tensors by their torch tensors, inside lists, tuples and dicts too."""
+    if isinstance(value, Tensor):
+        return value._t
+    kind = type(value)
+    if kind is list:
+        return [_unwrap(v) for v in value]
+    if kind is tuple:
+        return tuple([_unwrap(v) for v in value])
+    if kind is dict:
+        return {k: _unwrap(v) for k, v in value.items()}
+    return value
+
+
+def _rewrap(value: Any) -> Any:
+    """Replace torch tensors by Tensors, inside lists, tuples (named ones too) and dicts."""
+    if isinstance(value, _raw_tensor):
+        return _wrap(value)
+    if isinstance(value, tuple):
+        items = [_rewrap(v) for v in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if type(value) is list:
+        return [_rewrap(v) for v in value]
+    if type(value) is dict:
+        return {k: _rewrap(v) for k, v in value.items()}
+    return value
+
+
+def apply(op: Op, *args: Any, **attrs: Any) -> Any:
+    """Run ``op`` on Tensors: eagerly, or as the current mode decides. Errors come back in the words of the call."""
+    if _mode is not None:
+        return _mode(op, args, attrs)
+    return execute(op, args, attrs)
+
+
+def execute(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    """Run ``op`` eagerly, whatever the mode."""
+    try:
+        out = op.fn(
+            *[
+                a._t if isinstance(a, Tensor) else (_unwrap(a) if type(a) is list or type(a) is tuple else a)
+                for a in args
+            ],
+            **({k: _unwrap(v) for k, v in attrs.items()} if attrs else attrs),
+        )
+    except (RuntimeError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise explain(op, args, attrs, error) from error
+    if out.__class__ is _raw_tensor:
+        result = _new(Tensor)
+        result._t = out
+        return result
+    return _rewrap(out)
+
+
+def explain_index(x: Tensor, index: Any, error: Exception) -> Exception:
+    from argosy.foundation.errors import OutOfRange
+
+    return OutOfRange(f"the index {index!r} is out of bounds for a tensor of shape {x.shape}: {error}")

@@ -1,0 +1,4 @@
+"""Placeholder."""
+
+__all__: list[str] = []
+TENSOR_METHODS: list[str] = []
