@@ -1,14 +1,46 @@
 """argosy: Paddle's distributed training system on the PyTorch engine. ``import paddle`` is this module."""
 
+# ruff: noqa: E402
 from argosy import _alias
 
 _alias.check_environment()
 
-from argosy import amp, autograd, framework, io, metric, nn, optimizer, tensor, vision  # noqa: E402
-from argosy.foundation.dtypes import DType as dtype  # noqa: E402
-from argosy.foundation.dtypes import (  # noqa: E402
+from argosy import (
+    amp,
+    autograd,
+    device,
+    distributed,
+    framework,
+    io,
+    linalg,
+    metric,
+    nn,
+    optimizer,
+    reader,
+    regularizer,
+    sysconfig,
+    tensor,
+    utils,
+    version,
+    vision,
+)
+from argosy.autograd import enable_grad, grad, is_grad_enabled, no_grad, set_grad_enabled
+from argosy.batch import batch
+from argosy.device import (
+    get_device,
+    is_compiled_with_cinn,
+    is_compiled_with_cuda,
+    is_compiled_with_custom_device,
+    is_compiled_with_distribute,
+    is_compiled_with_ipu,
+    is_compiled_with_rocm,
+    is_compiled_with_xpu,
+    set_device,
+)
+from argosy.distributed import DataParallel
+from argosy.foundation.dtypes import DType as dtype
+from argosy.foundation.dtypes import (
     bfloat16,
-    bool_ as bool,
     complex64,
     complex128,
     float8_e4m3fn,
@@ -22,10 +54,32 @@ from argosy.foundation.dtypes import (  # noqa: E402
     int64,
     uint8,
 )
-from argosy.foundation.places import CPUPlace, CUDAPinnedPlace, CUDAPlace, XPUPlace  # noqa: E402
-from argosy.framework import ParamAttr, get_default_dtype, set_default_dtype  # noqa: E402
-from argosy.nn._parameter import create_parameter  # noqa: E402
-from argosy.tensor import *  # noqa: E402, F403
-from argosy.tensor import Tensor, from_numpy, from_torch, set_printoptions  # noqa: E402
+from argosy.foundation.dtypes import bool_ as bool
+from argosy.framework import (
+    CPUPlace,
+    CUDAPinnedPlace,
+    CUDAPlace,
+    ParamAttr,
+    XPUPlace,
+    disable_static,
+    enable_static,
+    finfo,
+    get_cuda_rng_state,
+    get_default_dtype,
+    get_flags,
+    get_rng_state,
+    iinfo,
+    in_dynamic_mode,
+    load,
+    save,
+    seed,
+    set_cuda_rng_state,
+    set_default_dtype,
+    set_flags,
+    set_rng_state,
+)
+from argosy.nn._parameter import create_parameter
+from argosy.tensor import *  # noqa: F403
+from argosy.tensor import Tensor, from_numpy, from_torch, set_printoptions
 
-__version__ = "3.3.1"
+__version__ = version.full_version

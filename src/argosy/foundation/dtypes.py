@@ -95,8 +95,9 @@ for _name in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "fl
 # uint16 is how Paddle stores bfloat16 in arrays; FP32 and the like are the spellings of its protobuf enum
 _TORCH_BY_KEY.update({
     "uint16": torch.bfloat16, np.uint16: torch.bfloat16, np.dtype("uint16"): torch.bfloat16,
-    float: torch.float32, int: torch.int64, bool: torch.bool, complex: torch.complex64,
-    "float": torch.float32, "double": torch.float64, "half": torch.float16, "int": torch.int32, "long": torch.int64,
+    float: torch.float64, int: torch.int64, bool: torch.bool, complex: torch.complex128,
+    "float": torch.float64, "double": torch.float64, "half": torch.float16, "int": torch.int64, "long": torch.int64,
+    "complex": torch.complex128,
 })  # fmt: skip
 
 

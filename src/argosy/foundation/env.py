@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from argosy.foundation.errors import ConfigError
+
 
 def flags() -> dict[str, str]:
     """The ``FLAGS_*`` variables that are set, as strings."""
@@ -13,3 +15,36 @@ def flags() -> dict[str, str]:
 def home() -> str:
     """The folder that ``paddle.dataset`` and friends cache files in."""
     return os.path.expanduser(os.environ.get("PADDLE_HOME", "~/.cache/paddle"))
+
+
+def rank() -> int:
+    """This process's number among the trainers, 0 where none is set."""
+    return _integer("PADDLE_TRAINER_ID", 0)
+
+
+def world_size() -> int:
+    """How many trainers there are, 1 where none is set."""
+    return _integer("PADDLE_TRAINERS_NUM", 1)
+
+
+def _integer(name: str, default: int) -> int:
+    text = os.environ.get(name, "")
+    try:
+        return int(text) if text else default
+    except ValueError:
+        raise ConfigError(f"the environment variable {name} must be an integer, but is {text!r}") from None
+
+
+def get(name: str, default: str = "") -> str:
+    """A variable's text; an unset one reads as ``default``."""
+    return os.environ.get(name, default)
+
+
+def missing(names: tuple[str, ...]) -> list[str]:
+    """Those of ``names`` that are not set."""
+    return [name for name in names if name not in os.environ]
+
+
+def integer(name: str, default: int) -> int:
+    """A variable as an integer; what is not one is an error that names it."""
+    return _integer(name, default)

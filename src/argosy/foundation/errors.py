@@ -22,12 +22,32 @@ class DtypeError(UsageError, TypeError):
     """A value of the wrong type or dtype was passed."""
 
 
+class UnsupportedDtype(DtypeError, NotImplementedError):
+    """The operation is not defined for tensors of this dtype; Paddle says so with a RuntimeError, which this is too."""
+
+
 class OutOfRange(UsageError, IndexError):
     """An index lies outside the tensor."""
 
 
+class IntegerDivisionByZero(UsageError, RuntimeError, ZeroDivisionError):
+    """Integers, which have no infinity, were divided by zero."""
+
+
 class RankError(UsageError, AssertionError):
     """A tensor has the wrong number of dimensions or elements for the conversion asked for."""
+
+
+class ValueMismatch(UsageError, AssertionError):
+    """A value does not fit the tensor it is to be copied into."""
+
+
+class AutogradError(UsageError, RuntimeError):
+    """The graph does not allow what was asked: it was freed, or the tensor is not part of it."""
+
+
+class BadArgument(UsageError, AssertionError):
+    """An argument breaks a condition that Paddle asserts."""
 
 
 class MissingParameters(UsageError, AttributeError):
@@ -46,8 +66,28 @@ class ProgramError(UsageError):
     """A static program is malformed."""
 
 
+class CommError(ArgosyError, RuntimeError):
+    """The group cannot communicate any more."""
+
+
+class CollectiveMismatch(CommError):
+    """Ranks of a group called different collectives, or the same one with different tensors."""
+
+
+class CollectiveTimeout(CommError, TimeoutError):
+    """A rank did not arrive before the deadline."""
+
+
+class PeerLost(CommError):
+    """Another rank of the group exited."""
+
+
 class CheckpointError(ArgosyError, ValueError):
     """Saved state is missing, torn or of another shape."""
+
+
+class ChildFailed(ArgosyError, RuntimeError):
+    """A process that we started failed; the message has its traceback."""
 
 
 class InternalError(ArgosyError):

@@ -10,7 +10,7 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError
 from argosy.framework._param_attr import ParamAttr
-from argosy.nn.initializer._base import default_initializer_for
+from argosy.nn.initializer._default import default_initializer_for
 from argosy.tensor._defaults import defaults
 from argosy.tensor._naming import unique_name
 from argosy.tensor._tensor import Parameter
@@ -34,11 +34,17 @@ def create_parameter(
         raise UsageError("create_parameter: attr=False means no parameter; pass None or a ParamAttr")
     extents = [int(n) for n in shape]
     if any(n < 0 for n in extents):
-        raise UsageError(f"create_parameter: the shape of a parameter must have no negative dimension, but received {extents}")
+        raise UsageError(
+            f"create_parameter: the shape of a parameter must have no negative dimension, but received {extents}"
+        )
     engine = defaults.dtype if dtype is None else dtypes.to_torch(dtype)
     parameter = object.__new__(Parameter)
     parameter._t = torch.empty(extents, dtype=engine, device=defaults.device)
-    parameter._name = parsed.name or name or unique_name.generate("create_parameter_0.b" if is_bias else "create_parameter_0.w")
+    parameter._name = (
+        parsed.name
+        or name
+        or unique_name.generate(f"{unique_name.generate('create_parameter')}.{'b' if is_bias else 'w'}")
+    )
     parameter.optimize_attr = {"learning_rate": parsed.learning_rate}
     parameter.regularizer = parsed.regularizer
     parameter.need_clip = parsed.need_clip

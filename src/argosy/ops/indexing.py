@@ -1,7 +1,7 @@
 """Reading and assigning parts of a tensor.
 
-An index is a tuple of integers, slices, None, Ellipsis, booleans, tensors and lists, as Python passes them to
-``__getitem__``. torch has no slices with a negative step: such an axis is flipped and its slice rewritten.
+An index is a tuple of integers, slices, None, Ellipsis, booleans and tensors, as Python passes them to ``__getitem__``.
+torch has no slices with a negative step: such an axis is flipped and its slice rewritten.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def setitem_(x: Tensor, index: tuple[Any, ...], value: Any) -> Tensor:
         return x
     # flip() copies: index the element positions instead, then write through a flat view of x
     positions = torch.arange(x.numel(), device=x.device).reshape(x.shape).flip(flipped)[index]
-    values = torch.as_tensor(value, dtype=x.dtype, device=x.device).expand(positions.shape)
-    x[torch.unravel_index(positions.reshape(-1), x.shape)] = values.reshape(-1)
+    values = value.expand(positions.shape).reshape(-1) if isinstance(value, Tensor) else value
+    x[torch.unravel_index(positions.reshape(-1), x.shape)] = values
     return x
 
 
 def _without_negative_steps(x: Tensor, index: tuple[Any, ...]) -> tuple[list[int], tuple[Any, ...]]:
     """Return the axes to flip and the index to use afterwards."""
-    if not any(isinstance(i, slice) and i.step is not None and int(i.step) < 0 for i in index):
+    if not any(isinstance(i, slice) and i.step is not None and i.step < 0 for i in index):
         return [], index
     consumed = sum(_num_axes(i) for i in index)
     axis = 0
@@ -46,7 +46,7 @@ def _without_negative_steps(x: Tensor, index: tuple[Any, ...]) -> tuple[list[int
     for i in index:
         if i is Ellipsis:
             axis += x.ndim - consumed
-        elif isinstance(i, slice) and i.step is not None and int(i.step) < 0:
+        elif isinstance(i, slice) and i.step is not None and i.step < 0:
             length = x.shape[axis]
             start, stop, step = i.indices(length)
             flipped.append(axis)

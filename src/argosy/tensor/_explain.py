@@ -7,7 +7,14 @@ from typing import Any
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import ArgosyError, DtypeError, OutOfRange, UsageError
+from argosy.foundation.errors import (
+    ArgosyError,
+    DtypeError,
+    IntegerDivisionByZero,
+    OutOfRange,
+    UnsupportedDtype,
+    UsageError,
+)
 from argosy.ops.table import Op
 
 
@@ -29,24 +36,29 @@ def explain(op: Op, args: tuple[Any, ...], attrs: dict[str, Any], error: Excepti
     """Build the error to raise for ``op(*args, **attrs)`` from the engine's own ``error``."""
     if isinstance(error, ArgosyError):
         return error
-    if isinstance(error, (torch.OutOfMemoryError, NotImplementedError)):
+    if isinstance(error, torch.OutOfMemoryError):
         return error
     params = op.params
     named = [f"{params[i] if i < len(params) else i}={describe(a)}" for i, a in enumerate(args) if a is not None]
     named += [f"{k}={describe(v)}" for k, v in attrs.items() if v is not None]
     reason = str(error).split("\n")[0]
     message = f"(InvalidArgument) {op.name}({', '.join(named)}): {reason}"
-    if _is_dtype_problem(error, reason):
+    if reason == "ZeroDivisionError":
+        return IntegerDivisionByZero(message.replace(reason, "integer division by zero"))
+    if isinstance(error, TypeError):
         return DtypeError(message)
+    if isinstance(error, NotImplementedError) or _names_dtype(reason):
+        return UnsupportedDtype(message)
     if isinstance(error, IndexError):
-        # torch says IndexError for an axis outside the rank, which Paddle calls a ValueError
-        return UsageError(message) if "Dimension out of range" in reason else OutOfRange(message)
+        # also for an axis outside the rank, which Paddle calls a ValueError or an IndexError: OutOfRange is both
+        return OutOfRange(message)
     if "index" in reason and "out of" in reason and isinstance(error, RuntimeError):
         return OutOfRange(message)
     return UsageError(message)
 
 
-def _is_dtype_problem(error: Exception, reason: str) -> bool:
-    return isinstance(error, TypeError) or any(
-        text in reason for text in ("not implemented for", "expected scalar type", "same dtype", "only supported for", "result type")
+def _names_dtype(reason: str) -> bool:
+    return any(
+        text in reason
+        for text in ("not implemented for", "expected scalar type", "same dtype", "only supported for", "result type")
     )

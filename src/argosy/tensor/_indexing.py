@@ -7,13 +7,58 @@ from typing import Any
 import numpy as np
 import torch
 
-from argosy.foundation.errors import OutOfRange, UsageError
+from argosy.foundation.errors import DtypeError, UsageError
 from argosy.ops import indexing as ops
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor import _tensor
+from argosy.tensor._inplace import check_writable
+from argosy.tensor._tensor import Tensor, _wrap, apply
+
+_PLAIN = frozenset({int, slice, type(None), type(Ellipsis)})
+_INDEX_DTYPES = (torch.int64, torch.int32, torch.bool)
+
+
+def get_item(x: Tensor, index: Any) -> Any:
+    """Read a part of the tensor: on the same memory for numbers and slices, a copy for lists, masks and Tensors."""
+    if _tensor._mode is None:
+        # Numbers and slices are what torch takes as they are; anything it refuses is looked at below.
+        kind = type(index)
+        if (
+            kind is int
+            or kind is slice
+            or (kind is tuple and _PLAIN.issuperset(map(type, index)) and index.count(...) < 2)
+        ):
+            try:
+                return _wrap(x._t[index])
+            except (IndexError, ValueError, TypeError):
+                pass
+    return apply(ops.getitem, x, _normalize(index))
+
+
+def set_item(x: Tensor, index: Any, value: Any) -> None:
+    """Write a part of the tensor in place; the value is broadcast and converted to the tensor's dtype."""
+    if isinstance(value, np.ndarray):
+        value = Tensor(value)
+    elif isinstance(value, np.generic):
+        value = value.item()
+    elif not isinstance(value, (Tensor, int, float, complex)):
+        raise UsageError(
+            "x[...] = value: the value must be a Tensor, an array or a number, "
+            f"but received {type(value).__name__}; convert it with paddle.to_tensor"
+        )
+    check_writable(x, "x[...] = value")
+    apply(ops.setitem_, x, _normalize(index), value)
+
+
+def _normalize(index: Any) -> tuple[Any, ...]:
+    items = index if isinstance(index, tuple) else (index,)
+    result = tuple([_item(i, n) for n, i in enumerate(items)])
+    if sum(i is Ellipsis for i in result) > 1:
+        raise UsageError("an index can only have a single ellipsis ('...')")
+    return result
 
 
 def _item(i: Any, position: int) -> Any:
-    if i is None or i is Ellipsis or isinstance(i, (int, bool, Tensor)):
+    if i is None or i is Ellipsis or isinstance(i, int):
         return i
     if isinstance(i, slice):
         if i.step is not None and int(i.step) == 0:
@@ -22,30 +67,23 @@ def _item(i: Any, position: int) -> Any:
     if isinstance(i, (np.integer, np.bool_)):
         return i.item()
     if isinstance(i, (np.ndarray, list, tuple, range)):
-        if any(isinstance(v, Tensor) for v in i):
-            return Tensor([int(v) if isinstance(v, Tensor) and v.size == 1 else v for v in i])
-        return Tensor(np.asarray(i)) if len(i) else Tensor(np.zeros(0, np.int64))
-    if isinstance(i, torch.Tensor):
-        return Tensor(i)
-    raise UsageError(
-        "Only support Integer, Slice, Ellipsis, None, Tuples of these types and List / Tensor of Bool and Integers, "
-        f"but received {type(i).__name__} at position {position} of the index"
-    )
+        i = _as_tensor(i)
+    elif isinstance(i, torch.Tensor):
+        i = _wrap(i)
+    if not isinstance(i, Tensor):
+        raise UsageError(
+            "Only support Integer, Slice, Ellipsis, None, Tuples of these types and List / Tensor of Bool and Integers, "
+            f"but received {type(i).__name__} at position {position} of the index"
+        )
+    if i._t.dtype not in _INDEX_DTYPES:
+        raise DtypeError(f"a Tensor used as an index must be bool, int32 or int64, but this one is {i.dtype.name}")
+    return i
 
 
-def _normalize(x: Any, index: Any) -> tuple[Any, ...]:
-    items = index if isinstance(index, tuple) else (index,)
-    result = tuple([_item(i, n) for n, i in enumerate(items)])
-    if sum(i is Ellipsis for i in result) > 1:
-        raise OutOfRange("an index can only have a single Ellipsis (...)")
-    return result
-
-
-def get_item(x: Any, index: Any) -> Any:
-    return apply(ops.getitem, x, _normalize(x, index))
-
-
-def set_item(x: Any, index: Any, value: Any) -> None:
-    if isinstance(value, (list, tuple, np.ndarray, np.generic)):
-        value = Tensor(value)
-    apply(ops.setitem_, x, _normalize(x, index), value)
+def _as_tensor(values: Any) -> Tensor:
+    if not len(values):
+        return Tensor(np.zeros(0, np.int64))
+    if any(isinstance(v, Tensor) for v in values):
+        return Tensor([int(v) if isinstance(v, Tensor) and v.size == 1 else v for v in values])
+    array = np.asarray(values)
+    return Tensor(array if array.dtype.kind == "b" else array.astype(np.int64, casting="same_kind"))

@@ -30,7 +30,8 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     """
     check_writable(x, call)
     old, new = x._t, out._t
-    if new.requires_grad or old.requires_grad or new.shape != old.shape or new.dtype is not old.dtype:
+    in_graph = torch.is_grad_enabled() and (new.requires_grad or old.requires_grad)
+    if in_graph or new.shape != old.shape or new.dtype is not old.dtype:
         x._t = new
     elif new is not old:
         old.copy_(new)

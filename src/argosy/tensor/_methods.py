@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 import torch
 
-from argosy.foundation.errors import UsageError
+from argosy.foundation import dtypes
+from argosy.foundation.errors import UsageError, ValueMismatch
 from argosy.tensor._tensor import Tensor, _wrap
 
-MODULES = ("creation", "math", "logic", "manipulation", "reduction", "linalg", "search", "random", "attribute")
+MODULES = ("creation", "math", "logic", "manipulation", "reduction", "linalg", "_decomposition", "search", "random", "attribute")
 
 
 def set_value(self: Tensor, value: Any) -> None:
-    """Copy ``value`` into this tensor; the shape must be equal, the dtype is converted."""
+    """Copy ``value`` into this tensor; shape and dtype must be equal."""
     raw = getattr(value, "_t", None)
     if raw is None:
         raw = value if isinstance(value, torch.Tensor) else Tensor(np.asarray(value))._t
-    if tuple(raw.shape) != tuple(self._t.shape):
-        raise UsageError(
-            f"Tensor.set_value: variable {self.name!r} needs a value of shape {self.shape}, but received {list(raw.shape)}"
+    if raw.shape != self._t.shape or raw.dtype is not self._t.dtype:
+        raise ValueMismatch(
+            f"Tensor.set_value: variable {self.name!r} needs a value of shape {self.shape} and dtype {self.dtype.name}, "
+            f"but received shape {list(raw.shape)} and dtype {dtypes.name_of(raw.dtype)}"
         )
     with torch.no_grad():
         self._t.copy_(raw.detach())

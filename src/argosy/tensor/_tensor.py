@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import DtypeError, RankError, UsageError
+from argosy.foundation.errors import AutogradError, DtypeError, OutOfRange, RankError, UsageError
 from argosy.foundation.places import Place, to_place
 from argosy.ops import elementwise as _elementwise
 from argosy.ops import logic as _logic
@@ -212,7 +212,7 @@ class Tensor:
     def dim(self) -> int:
         return self._t.ndim
 
-    ndimension = rank_of = dim
+    ndimension = dim
 
     def element_size(self) -> int:
         return self._t.element_size()
@@ -225,6 +225,9 @@ class Tensor:
 
     def contiguous(self) -> Tensor:
         return _wrap(self._t.contiguous())
+
+    def is_tensor(self) -> bool:
+        return True
 
     def is_dense(self) -> bool:
         return self._t.layout is torch.strided
@@ -241,6 +244,12 @@ class Tensor:
 
     def _is_initialized(self) -> bool:
         return True
+
+    def _inplace_version(self) -> int:
+        return self._t._version
+
+    def _grad_ivar(self) -> Tensor | None:
+        return self.grad
 
     # -- gradient -----------------------------------------------------------------------------------------------
 
@@ -342,7 +351,7 @@ class Tensor:
             torch.autograd.backward(t, start, retain_graph=retain_graph)
         except RuntimeError as error:
             if "backward through the graph a second time" in str(error):
-                raise BackwardTwice(
+                raise AutogradError(
                     "Tensor.backward: the graph was freed by an earlier backward(). "
                     "Call the first one with retain_graph=True to go through it again."
                 ) from error
@@ -366,7 +375,7 @@ class Tensor:
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call ``hook(grad)`` in backward; what it returns replaces the gradient. Returns a handle with ``remove()``."""
         if not self._t.requires_grad:
-            raise UsageError("Tensor.register_hook: cannot register a hook on a tensor that stops gradient.")
+            raise AutogradError("Tensor.register_hook: cannot register a hook on a tensor that stops gradient.")
 
         def raw_hook(grad: torch.Tensor) -> torch.Tensor | None:
             result = hook(_wrap(grad))
@@ -429,7 +438,7 @@ class Tensor:
             try:
                 return (t.reshape(-1)[args[0]] if flat else t[args]).item()
             except IndexError as error:
-                raise explain_index(self, args, error) from error
+                raise OutOfRange(f"Tensor.item: position {args} lies outside a tensor of shape {self.shape}") from error
         if t.numel() != 1:
             raise UsageError(
                 f"Tensor.item: only one element tensors can be converted to Python scalars, this one has shape {self.shape}"
@@ -526,7 +535,7 @@ class Tensor:
     __rtruediv__ = _binary("__rtruediv__", _elementwise.divide, operator.truediv, reflected=True)
     __div__ = __truediv__
     __rdiv__ = __rtruediv__
-    __floordiv__ = _binary("__floordiv__", _elementwise.floor_divide, operator.floordiv)
+    __floordiv__ = _binary("__floordiv__", _elementwise.floor_divide, _elementwise.floor_divide.fn)
     __rfloordiv__ = _binary("__rfloordiv__", _elementwise.floor_divide, operator.floordiv, reflected=True)
     __mod__ = _binary("__mod__", _elementwise.remainder, operator.mod)
     __rmod__ = _binary("__rmod__", _elementwise.remainder, operator.mod, reflected=True)
@@ -624,10 +633,6 @@ class HookHandle:
         return True
 
 
-class BackwardTwice(UsageError, RuntimeError):
-    """backward() went through a graph that an earlier one had freed."""
-
-
 def _wrap(t: torch.Tensor) -> Tensor:
     """Wrap a torch tensor: no copy, same graph."""
     out = _new(Tensor)
@@ -695,8 +700,3 @@ def execute(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         return result
     return _rewrap(out)
 
-
-def explain_index(x: Tensor, index: Any, error: Exception) -> Exception:
-    from argosy.foundation.errors import OutOfRange
-
-    return OutOfRange(f"the index {index!r} is out of bounds for a tensor of shape {x.shape}: {error}")

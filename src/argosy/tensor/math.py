@@ -1,14 +1,18 @@
-"""Element-wise mathematics."""
+"""Element-wise mathematics: what ``paddle.*`` and Tensor offer, with the in-place forms.
+
+The functions live in three files by kind: ``_arithmetic`` (several tensors), ``_special`` (one tensor) and ``_scan``
+(along an axis).
+"""
 
 from __future__ import annotations
 
-from argosy.ops import elementwise as ops
-from argosy.tensor._face import binary
-from argosy.tensor._inplace import make_inplace
+from argosy.tensor import _arithmetic, _scan, _special
+from argosy.tensor._arithmetic import *  # noqa: F403
+from argosy.tensor._scan import *  # noqa: F403
+from argosy.tensor._special import *  # noqa: F403
 
-__all__ = ["add", "add_"]
+__all__ = [*_arithmetic.__all__, *_special.__all__, *_scan.__all__]
 
-add = binary(ops.add, "Add element-wise, with broadcasting.")
-add_ = make_inplace(add)
+_FUNCTIONS_ONLY = {"positive"}
 
-TENSOR_METHODS = __all__
+TENSOR_METHODS = [name for name in __all__ if name not in _FUNCTIONS_ONLY]

@@ -1,1 +1,6 @@
-"""Placeholder."""
+"""Images: transforms and how they are read from files."""
+
+from argosy.vision import transforms
+from argosy.vision.image import get_image_backend, image_load, set_image_backend
+
+__all__ = ["set_image_backend", "get_image_backend", "image_load"]

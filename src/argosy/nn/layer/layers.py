@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import DtypeError, UsageError, nearest
+from argosy.foundation.errors import BadArgument, DtypeError, UsageError, nearest
 from argosy.foundation.places import to_place
 from argosy.framework._param_attr import ParamAttr
 from argosy.nn._parameter import create_parameter
@@ -268,7 +268,7 @@ class Layer:
         device: Any = None,
     ) -> Parameter | None:
         """Make a parameter named after this layer; None where ``attr`` is False. It is not yet an attribute."""
-        parameter = self._helper.create_parameter(attr, shape, dtype or self._dtype, is_bias, default_initializer)
+        parameter = self._helper.create_parameter(attr, shape, dtype, is_bias, default_initializer)
         if parameter is not None and device is not None:
             parameter._t = parameter._t.to(to_place(device).device).detach().requires_grad_(parameter._t.requires_grad)
         return parameter
@@ -299,7 +299,7 @@ class Layer:
     def add_sublayer(self, name: str, sublayer: Layer | None) -> Layer | None:
         """Register ``sublayer`` as attribute ``name`` and return it."""
         if not isinstance(sublayer, Layer) and sublayer is not None:
-            raise DtypeError(f"add_sublayer: '{name}' must be a Layer, but received {type(sublayer).__name__}")
+            raise BadArgument(f"add_sublayer: '{name}' must be a Layer, but received {type(sublayer).__name__}")
         self._sub_layers[str(name)] = sublayer
         return sublayer
 

@@ -1,0 +1,160 @@
+"""Eager speed: argosy, torch in the same process and, with ``--paddle INTERPRETER``, Paddle in a process of its own.
+
+    python benchmarks/bench_eager.py [--paddle PATH_TO_PYTHON_WITH_PADDLE] [--rounds 31]
+
+Each workload is written once in Paddle's API (run by argosy and by Paddle) and once in torch's. Blocks of argosy and torch
+alternate; the printed ratio is the median of the ratios of neighbouring blocks, so a slow moment of the machine hits both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+# workload -> (iterations per block, highest ratio to torch that is acceptable)
+LIMITS = {
+    "a + b, 10x10": (2000, 1.35),
+    "Linear(10, 10) forward": (1000, 1.25),
+    "train step, MLP 10-10-1": (60, 1.30),
+    "train step, MLP 512-2048-2048-1024-10": (2, 1.03),
+}
+
+
+def paddle_workloads(paddle: Any) -> dict[str, Callable[[], Any]]:
+    nn = paddle.nn
+    a, b = paddle.randn([10, 10]), paddle.randn([10, 10])
+    linear = nn.Linear(10, 10)
+
+    def trainer(sizes: list[int], batch: int, loss_fn: Any, label: Any) -> Callable[[], Any]:
+        layers: list[Any] = []
+        for n_in, n_out in zip(sizes, sizes[1:], strict=False):
+            layers += [nn.Linear(n_in, n_out), nn.ReLU()]
+        model = nn.Sequential(*layers[:-1])
+        optimizer = paddle.optimizer.Adam(learning_rate=1e-3, parameters=model.parameters())
+        x = paddle.randn([batch, sizes[0]])
+
+        def step() -> None:
+            loss = loss_fn(model(x), label)
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+
+        return step
+
+    return {
+        "a + b, 10x10": lambda: a + b,
+        "Linear(10, 10) forward": lambda: linear(a),
+        "train step, MLP 10-10-1": trainer([10, 10, 1], 10, nn.MSELoss(), paddle.randn([10, 1])),
+        "train step, MLP 512-2048-2048-1024-10": trainer(
+            [512, 2048, 2048, 1024, 10], 64, nn.CrossEntropyLoss(), paddle.randint(0, 10, [64])
+        ),
+    }
+
+
+def torch_workloads(torch: Any) -> dict[str, Callable[[], Any]]:
+    nn = torch.nn
+    a, b = torch.randn(10, 10), torch.randn(10, 10)
+    linear = nn.Linear(10, 10)
+
+    def trainer(sizes: list[int], batch: int, loss_fn: Any, label: Any) -> Callable[[], Any]:
+        layers: list[Any] = []
+        for n_in, n_out in zip(sizes, sizes[1:], strict=False):
+            layers += [nn.Linear(n_in, n_out), nn.ReLU()]
+        model = nn.Sequential(*layers[:-1])
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        x = torch.randn(batch, sizes[0])
+
+        def step() -> None:
+            loss = loss_fn(model(x), label)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+        return step
+
+    return {
+        "a + b, 10x10": lambda: a + b,
+        "Linear(10, 10) forward": lambda: linear(a),
+        "train step, MLP 10-10-1": trainer([10, 10, 1], 10, nn.MSELoss(), torch.randn(10, 1)),
+        "train step, MLP 512-2048-2048-1024-10": trainer(
+            [512, 2048, 2048, 1024, 10], 64, nn.CrossEntropyLoss(), torch.randint(0, 10, (64,))
+        ),
+    }
+
+
+def block(fn: Callable[[], Any], n: int) -> float:
+    """Microseconds per call over one block of ``n`` calls."""
+    start = time.perf_counter()
+    for _ in range(n):
+        fn()
+    return (time.perf_counter() - start) / n * 1e6
+
+
+def warm_up(fn: Callable[[], Any], n: int) -> None:
+    for _ in range(max(3, n // 4)):
+        fn()
+
+
+def measure_paddle_only(rounds: int) -> dict[str, float]:
+    import paddle
+
+    result = {}
+    for name, fn in paddle_workloads(paddle).items():
+        n = LIMITS[name][0]
+        warm_up(fn, n)
+        result[name] = statistics.median(block(fn, n) for _ in range(rounds))
+    return result
+
+
+def run_real_paddle(interpreter: str, rounds: int) -> dict[str, float]:
+    done = subprocess.run(
+        [interpreter, __file__, "--only-paddle", "--rounds", str(rounds)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{interpreter} failed:\n{done.stderr}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--paddle", help="interpreter that has real Paddle installed")
+    parser.add_argument("--rounds", type=int, default=31)
+    parser.add_argument("--only-paddle", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.only_paddle:
+        print(json.dumps(measure_paddle_only(args.rounds)))
+        return 0
+
+    import paddle
+    import torch
+
+    if not hasattr(paddle, "from_torch"):
+        raise SystemExit("run this with argosy as `paddle`; name a real Paddle with --paddle")
+    ours, theirs = paddle_workloads(paddle), torch_workloads(torch)
+    real = run_real_paddle(args.paddle, args.rounds) if args.paddle else {}
+    header = f"{'workload':40} {'argosy us':>10} {'torch us':>10} {'ratio':>7} {'limit':>6}"
+    print(header + (f" {'paddle us':>10} {'ratio':>7}" if real else ""))
+    too_slow = 0
+    for name, (n, limit) in LIMITS.items():
+        warm_up(ours[name], n)
+        warm_up(theirs[name], n)
+        pairs = [(block(ours[name], n), block(theirs[name], n)) for _ in range(args.rounds)]
+        ratio = statistics.median(a / b for a, b in pairs)
+        mine = statistics.median(a for a, _ in pairs)
+        line = f"{name:40} {mine:10.2f} {statistics.median(b for _, b in pairs):10.2f} {ratio:7.3f} {limit:6.2f}"
+        if real:
+            line += f" {real[name]:10.2f} {mine / real[name]:7.3f}"
+            too_slow += mine > real[name]
+        print(line)
+        too_slow += ratio > limit
+    return 1 if too_slow else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""Switching the recording of gradients on and off.
+
+The state is torch's own, per thread, so torch code inside these contexts obeys them too.
+"""
+
+from __future__ import annotations
+
+import torch
+
+
+class no_grad(torch.no_grad):
+    """Record nothing for backward: as a context, or as a decorator of a function or generator.
+
+    Example:
+        >>> import paddle
+        >>> x = paddle.to_tensor([1.0], stop_gradient=False)
+        >>> with paddle.no_grad():
+        ...     y = x * 2
+        >>> y.stop_gradient
+        True
+    """
+
+
+class enable_grad(torch.enable_grad):
+    """Record for backward again inside ``no_grad``: as a context or decorator."""
+
+
+class set_grad_enabled(torch.set_grad_enabled):
+    """Switch recording on or off: at once when called, and until the end of the block when used as a context."""
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded for backward."""
+    return torch.is_grad_enabled()

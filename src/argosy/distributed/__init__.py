@@ -1,0 +1,34 @@
+"""Running on several processes: the environment, groups, collectives, data parallelism, spawn and launch."""
+
+from argosy.distributed._collectives import (
+    P2POp,
+    ReduceOp,
+    all_gather,
+    all_reduce,
+    alltoall,
+    alltoall_single,
+    barrier,
+    batch_isend_irecv,
+    broadcast,
+    gather,
+    irecv,
+    isend,
+    recv,
+    reduce,
+    reduce_scatter,
+    scatter,
+    send,
+    wait,
+)
+from argosy.distributed._data_parallel import DataParallel
+from argosy.distributed._default import (
+    destroy_process_group,
+    get_group,
+    get_rank,
+    get_world_size,
+    init_parallel_env,
+    is_initialized,
+    new_group,
+)
+from argosy.distributed._env import ParallelEnv
+from argosy.distributed._group import Group

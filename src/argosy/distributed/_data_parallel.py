@@ -1,0 +1,242 @@
+"""paddle.DataParallel: one replica of the model per process, gradients averaged during backward."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from argosy.distributed._default import default_group, is_initialized, parallel_env
+from argosy.distributed._group import Group
+from argosy.foundation.errors import BadArgument, DtypeError
+from argosy.framework import in_dynamic_mode
+from argosy.nn import Layer
+from argosy.nn.layer.common import Embedding
+from argosy.runtime.parallel.broadcast import broadcast_values
+from argosy.runtime.parallel.module import DataParallelModule
+from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
+from argosy.tensor import concat
+from argosy.tensor._tensor import Parameter, Tensor
+from argosy.utils import deprecated
+
+__all__ = ["DataParallel", "ParallelStrategy", "build_groups", "sync_params_buffers"]
+
+
+class ParallelStrategy:
+    """The four facts that ``DataParallel(strategy=...)`` of older scripts passes around."""
+
+    def __init__(self) -> None:
+        self.nranks = 1
+        self.local_rank = 0
+        self.trainer_endpoints: list[str] = []
+        self.current_endpoint = ""
+        self.nrings = 1
+
+
+def build_parallel_strategy() -> ParallelStrategy:
+    """The strategy that the environment describes."""
+    env, strategy = parallel_env(), ParallelStrategy()
+    strategy.nranks, strategy.local_rank, strategy.nrings = env.nranks, env.local_rank, env.nrings
+    strategy.trainer_endpoints, strategy.current_endpoint = env.trainer_endpoints, env.current_endpoint
+    return strategy
+
+
+def build_groups(vars: list[Tensor], group_size: int) -> list[list[Any]]:
+    """Join consecutive tensors of one dtype, up to ``group_size`` bytes, into flat ones: [flat tensor, the tensors, their shapes] each."""
+    groups: list[list[Tensor]] = []
+    held = 0
+    for var in vars:
+        num_bytes = var._t.numel() * var._t.itemsize
+        if groups and held < group_size and groups[-1][0].dtype is var.dtype:
+            groups[-1].append(var)
+            held += num_bytes
+        else:
+            groups.append([var])
+            held = num_bytes
+    return [[concat([v.detach().reshape([-1]) for v in group]), group, [v.shape for v in group]] for group in groups]
+
+
+def sync_params_buffers(
+    model: Layer,
+    comm_group: Group | None = None,
+    src_rank: int = 0,
+    is_model_parallel: bool = False,
+    fuse_params: bool = True,
+    is_moe_sharding_parallel: bool = False,
+) -> None:
+    """Give every rank the parameters and persistable buffers of global rank ``src_rank``.
+
+    Parameters with a true ``no_sync`` stay as they are (expert ones too, unless ``is_moe_sharding_parallel``), and with ``is_model_parallel`` also those
+    that are ``is_distributed``. ``fuse_params`` only tunes.
+    """
+    chosen = []
+    for name, value in model.state_dict().items():
+        if not isinstance(value, Tensor):
+            raise DtypeError(f"sync_params_buffers: {name!r} must be a Tensor, but is a {type(value).__name__}")
+        keeps = getattr(value, "no_sync", False) and not (is_moe_sharding_parallel and getattr(value, "expert", False))
+        if not keeps and not (is_model_parallel and value.is_distributed):
+            chosen.append(value._t)
+    group = comm_group if comm_group is not None else default_group("sync_params_buffers")
+    if chosen:
+        inner = group._inner
+        inner.run(broadcast_values, chosen, inner.backend, inner.rank_of(src_rank, "sync_params_buffers"))
+
+
+class DataParallel(Layer):
+    """Run a layer with data parallelism: ``backward()`` leaves the mean of the ranks' gradients in every parameter.
+
+    ``comm_buffer_size`` and ``last_comm_buffer_size`` are megabytes of gradients that travel together. ``find_unused_parameters`` walks the graph after
+    each forward, so that parameters the loss does not depend on do not hold up the others. ``group`` is the group to average over.
+
+    Given a ``torch.nn.Module`` it returns a torch module with the same options.
+
+    Differs from Paddle: PyLayer works inside the model; parameters without a gradient are synchronised too, with a warning.
+    """
+
+    def __new__(cls, layers: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(layers, torch.nn.Module):
+            return _wrap_torch(layers, *args, **kwargs)
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        layers: Layer,
+        strategy: ParallelStrategy | None = None,
+        comm_buffer_size: int = 25,
+        last_comm_buffer_size: float = 1,
+        find_unused_parameters: bool = False,
+        group: Group | None = None,
+    ) -> None:
+        super().__init__(layers.full_name() + "_data_parallel")
+        if not in_dynamic_mode():
+            raise BadArgument("It's not supported to construct DataParallel in static graph mode.")
+        self._layers = layers
+        self.find_unused_parameters = find_unused_parameters
+        self.grad_need_sync = True
+        self.group = group
+        self.var_dtype = Tensor
+        self._strategy = strategy if strategy is not None else build_parallel_strategy()
+        self._reducer: Reducer | None = None
+        if self._strategy.nranks < 2:
+            warnings.warn(
+                "The program will return to single-card operation: this job has one process. "
+                "Start it with `python -m paddle.distributed.launch` or dist.spawn to use several.",
+                stacklevel=2,
+            )
+            return
+        self.group = _check_group(group)
+        for name, param in layers.named_parameters():
+            if not param.is_contiguous():
+                warnings.warn(f"param [{name}] is not contiguous, please check it and make it contiguous.", stacklevel=2)
+        sync_params_buffers(layers, self.group, self.group.ranks[0], fuse_params=False)
+        self.comm_buffer_size = int(comm_buffer_size * 1024 * 1024)
+        self.last_comm_buffer_size = int(last_comm_buffer_size * 1024 * 1024)
+        self.init_reducer()
+
+    def init_reducer(self) -> None:
+        """Hook the reducer onto the trainable parameters; again after parameters were added or frozen."""
+        if self._reducer is not None:
+            self._reducer.close()
+        sparse_ids = {
+            id(layer._parameters["weight"]) for layer in self.sublayers() if isinstance(layer, Embedding) and layer._sparse
+        }
+        named = [(n, p) for n, p in self._layers.named_parameters() if p.trainable and not getattr(p, "no_sync", False)]
+        for name, param in named:
+            if not isinstance(param, Parameter):
+                raise DtypeError(f"The data type of '{name}' must be Parameter, but is {type(param).__name__}")
+        if not named:
+            raise BadArgument("This model does not have any parameters to train, and does not need to use DataParallel")
+        assert self.group is not None
+        inner = self.group._inner
+        self._reducer = Reducer(
+            [p._t for _, p in named],
+            [n for n, _ in named],
+            [id(p) in sparse_ids for _, p in named],
+            inner.backend,
+            ReducerOptions(
+                bucket_bytes=self.comm_buffer_size,
+                last_bucket_bytes=self.last_comm_buffer_size,
+                find_unused_parameters=self.find_unused_parameters,
+            ),
+        )
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        outputs = self._layers(*inputs, **kwargs)
+        if self._reducer is not None and torch.is_grad_enabled():
+            self._reducer.is_sync_enabled = self.grad_need_sync
+            if self.find_unused_parameters:
+                self._reducer.prepare([t._t for t in self._find_tensor(outputs)])
+        return outputs
+
+    def _find_tensor(self, obj: Any) -> list[Tensor]:
+        if isinstance(obj, Tensor):
+            return [obj]
+        if isinstance(obj, (list, tuple)):
+            return [t for item in obj for t in self._find_tensor(item)]
+        if isinstance(obj, dict):
+            return [t for item in obj.values() for t in self._find_tensor(item)]
+        return []
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Only accumulate inside the block; the first forward and backward outside averages the total."""
+        before, self.grad_need_sync = self.grad_need_sync, False
+        try:
+            yield
+        finally:
+            self.grad_need_sync = before
+
+    @deprecated(since="2.0.0", reason="This method does not need to be called anymore.")
+    def scale_loss(self, loss: Tensor) -> Tensor:
+        """Return ``loss`` as it is; gradients are averaged without it."""
+        return loss
+
+    @deprecated(since="2.0.0", reason="This method does not need to be called anymore.")
+    def apply_collective_grads(self) -> None:
+        """Do nothing; gradients are averaged during backward."""
+
+    def state_dict(
+        self, destination: Any = None, include_sublayers: bool = True, structured_name_prefix: str = "", **kwargs: Any
+    ) -> Any:
+        """The state of the wrapped layer, under its own names."""
+        return self._layers.state_dict(destination, include_sublayers, structured_name_prefix, **kwargs)
+
+    def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> Any:
+        """Load the state of the wrapped layer."""
+        return self._layers.set_state_dict(state_dict, use_structured_name)
+
+    set_dict = set_state_dict
+    load_dict = set_state_dict
+
+
+def _check_group(group: Group | None) -> Group:
+    if not is_initialized():
+        raise BadArgument(
+            "ParallelContext must be initialized before. You should use init_parallel_env() before constructing the DataParallel."
+        )
+    chosen = group if group is not None else default_group("DataParallel")
+    if not isinstance(chosen, Group):
+        raise BadArgument(f"ProcessGroup must be an instance of Group in DataParallel, but is a {type(chosen).__name__}.")
+    return chosen
+
+
+def _wrap_torch(
+    module: torch.nn.Module,
+    strategy: Any = None,
+    comm_buffer_size: int = 25,
+    last_comm_buffer_size: float = 1,
+    find_unused_parameters: bool = False,
+    group: Group | None = None,
+) -> torch.nn.Module:
+    if parallel_env().world_size < 2:
+        warnings.warn("The program will return to single-card operation: this job has one process.", stacklevel=3)
+        return module
+    options = ReducerOptions(
+        bucket_bytes=int(comm_buffer_size * 1024 * 1024),
+        last_bucket_bytes=int(last_comm_buffer_size * 1024 * 1024),
+        find_unused_parameters=find_unused_parameters,
+    )
+    return DataParallelModule(module, _check_group(group)._inner.backend, options)

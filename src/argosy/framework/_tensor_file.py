@@ -1,0 +1,112 @@
+"""One tensor in Paddle's binary format, that of ``use_binary_format=True`` and of the variable files of static programs.
+
+offset  bytes
+0       4      version of the record, 0
+4       8      number of LoD levels, then each level: 8 bytes of length, that many bytes
+..      4      version of the tensor, 0
+..      4      length n of the description
+..      n      protobuf: field 1 element type, field 2 each dimension (varints)
+..      rest   the elements, little endian, row-major
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import IO
+
+import numpy as np
+import torch
+
+from argosy.foundation import dtypes
+from argosy.foundation.errors import CheckpointError, NotSupported
+
+_CODE_BY_DTYPE = {
+    torch.bool: 0, torch.int16: 1, torch.int32: 2, torch.int64: 3, torch.float16: 4, torch.float32: 5, torch.float64: 6,
+    torch.uint8: 20, torch.int8: 21, torch.bfloat16: 22, torch.complex64: 23, torch.complex128: 24,
+    torch.float8_e4m3fn: 32, torch.float8_e5m2: 33,
+}  # fmt: skip
+_DTYPE_BY_CODE = {code: dtype for dtype, code in _CODE_BY_DTYPE.items()}
+
+
+def write(raw: torch.Tensor, file: IO[bytes]) -> None:
+    """Append one tensor to ``file``."""
+    if raw.dtype not in _CODE_BY_DTYPE:
+        raise NotSupported(f"the binary format has no element type for {dtypes.name_of(raw.dtype)}")
+    description = b"\x08" + _varint(_CODE_BY_DTYPE[raw.dtype])
+    for extent in raw.shape:
+        description += b"\x10" + _varint(extent)
+    file.write(struct.pack("<IQIi", 0, 0, 0, len(description)) + description)
+    flat = raw.detach().cpu().contiguous().reshape(-1)
+    file.write(memoryview(flat.view(torch.uint8).numpy()))
+
+
+def read(file: IO[bytes], source: str) -> torch.Tensor:
+    """Read the next tensor of ``file``; ``source`` names it in messages."""
+    (version, num_levels) = struct.unpack("<IQ", _exactly(file, 12, source))
+    if version != 0 or num_levels > 16:
+        raise CheckpointError(f"{source} is neither a pickle nor a tensor in Paddle's binary format")
+    for _ in range(num_levels):
+        (length,) = struct.unpack("<Q", _exactly(file, 8, source))
+        file.seek(length, 1)
+    (version, length) = struct.unpack("<Ii", _exactly(file, 8, source))
+    if version != 0 or not 0 < length < 4096:
+        raise CheckpointError(f"{source} is neither a pickle nor a tensor in Paddle's binary format")
+    code, shape = -1, []
+    for field, value in _fields(_exactly(file, length, source), source):
+        if field == 1:
+            code = value
+        elif field == 2:
+            shape.append(value)
+    if code not in _DTYPE_BY_CODE:
+        raise CheckpointError(f"{source} holds a tensor of unknown element type {code}")
+    dtype = _DTYPE_BY_CODE[code]
+    size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    if size == 0:
+        return torch.empty(shape, dtype=dtype)
+    return torch.frombuffer(bytearray(_exactly(file, size, source)), dtype=dtype).reshape(shape)
+
+
+def _exactly(file: IO[bytes], size: int, source: str) -> bytes:
+    data = file.read(size)
+    if len(data) != size:
+        raise CheckpointError(f"{source} is cut short: {size} bytes were expected where {len(data)} are left")
+    return data
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _fields(description: bytes, source: str) -> Iterator[tuple[int, int]]:
+    """The (field, number) pairs of a protobuf message that has only varints, packed or not."""
+    position = 0
+
+    def varint() -> int:
+        nonlocal position
+        value = shift = 0
+        while True:
+            if position >= len(description):
+                raise CheckpointError(f"{source}: the description of the tensor is damaged")
+            byte = description[position]
+            position += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while position < len(description):
+        key = varint()
+        if key & 7 == 0:
+            yield key >> 3, varint()
+        elif key & 7 == 2:
+            end = varint() + position
+            while position < end:
+                yield key >> 3, varint()
+        else:
+            raise CheckpointError(f"{source}: the description of the tensor is damaged")

@@ -1,0 +1,77 @@
+"""LookAhead: slow weights that follow another optimizer's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from argosy.foundation.errors import BadArgument
+from argosy.optimizer._plan import Options
+from argosy.optimizer._state import Power, Slot
+from argosy.optimizer.optimizer import Optimizer
+from argosy.tensor._tensor import Tensor
+
+
+class LookAhead(Optimizer):
+    """Let ``inner_optimizer`` step; every ``k`` steps move ``alpha`` of the way from the slow weights to the fast ones.
+
+    The slow weights start as the parameters after the first step, as in Paddle.
+
+    Example:
+        >>> import paddle
+        >>> model = paddle.nn.Linear(4, 2)
+        >>> sgd = paddle.optimizer.SGD(learning_rate=0.1, parameters=model.parameters())
+        >>> lookahead = paddle.incubate.LookAhead(sgd, alpha=0.2, k=5)
+        >>> model(paddle.ones([3, 4])).sum().backward()
+        >>> lookahead.step()
+        >>> lookahead.clear_grad()
+    """
+
+    type = "lookahead"
+
+    def __init__(self, inner_optimizer: Optimizer, alpha: float = 0.5, k: int = 5, name: str | None = None) -> None:
+        if inner_optimizer is None:
+            raise BadArgument("LookAhead: inner optimizer can not be None")
+        if not 0.0 <= alpha <= 1.0:
+            raise BadArgument(f"LookAhead: alpha must be in [0, 1], but received {alpha}")
+        if not (isinstance(k, int) and k > 0):
+            raise BadArgument(f"LookAhead: k should be a positive integer, but received {k}")
+        super().__init__(float(alpha), inner_optimizer._parameters(), None, None, name)
+        self.inner_optimizer = inner_optimizer
+        self.alpha = alpha
+        self.k = k
+        self._count = 0
+
+    def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
+        return (Slot("slow"),)
+
+    def step(self) -> None:
+        """Step the inner optimizer and, every ``k``-th time, the slow weights."""
+        self.inner_optimizer.step()
+        self._follow([p for p in self._param_groups if self._has_grad(p)])
+
+    def minimize(
+        self, loss: Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
+    ) -> tuple[list[Any], list[tuple[Tensor, Tensor]]]:
+        ops, pairs = self.inner_optimizer.minimize(loss, startup_program, parameters, no_grad_set)
+        self._follow([param for param, _ in pairs])
+        return ops, pairs
+
+    def _has_grad(self, param: Tensor) -> bool:
+        return not param.stop_gradient and (param._t.grad is not None or param._is_grad_cleared)
+
+    def _follow(self, params: list[Tensor]) -> None:
+        self._count += 1
+        if not params:
+            return
+        fast = [p._t for p in params]
+        slow = [self._store.get(p, self._slots(p, {}), False).tensors["slow"]._t for p in params]
+        with torch.no_grad():
+            if self._count == 1:
+                torch._foreach_copy_(slow, fast)
+            if self._count % self.k == 0:
+                torch._foreach_mul_(slow, 1.0 - self.alpha)
+                torch._foreach_add_(slow, fast, alpha=self.alpha)
+                torch._foreach_copy_(fast, slow)

@@ -1,0 +1,242 @@
+"""DataLoader: batches of Tensors from a dataset, in this process or from worker processes."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from argosy.foundation.errors import BadArgument, NotSupported, UsageError
+from argosy.foundation.places import Place, to_place
+from argosy.framework._mode import in_dynamic_mode
+from argosy.io._batch_sampler import BatchSampler
+from argosy.io._collate import default_collate_fn, default_convert_fn, to_tensors
+from argosy.io._dataset import IterableDataset, NoLength
+from argosy.io._generator_loader import GeneratorLoader
+from argosy.io._worker import Collate, Start, Stream
+from argosy.tensor._defaults import defaults
+
+
+class DataLoader:
+    """Iterate a dataset in batches of Tensors.
+
+    ``batch_size`` with ``shuffle`` and ``drop_last``, or a ``batch_sampler``, says which samples make a batch; ``batch_size=None``
+    serves samples as they are. With ``num_workers`` processes load ahead, ``prefetch_factor`` batches each; an exception
+    in one is raised here with its traceback, and they end with the iterator. ``use_buffer_reader`` and ``reader_buffer_size``
+    are accepted: without workers a batch is loaded when it is asked for.
+
+    Example:
+        >>> class Squares(paddle.io.Dataset):
+        ...     def __getitem__(self, i):
+        ...         return i, i * i
+        ...     def __len__(self):
+        ...         return 5
+        >>> for i, square in paddle.io.DataLoader(Squares(), batch_size=2):
+        ...     print(i.tolist(), square.tolist())
+        [0, 1] [0, 1]
+        [2, 3] [4, 9]
+        [4] [16]
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        feed_list: Sequence[Any] | None = None,
+        places: Any = None,
+        return_list: bool = True,
+        batch_sampler: Any = None,
+        batch_size: int | None = 1,
+        shuffle: bool = False,
+        drop_last: bool = False,
+        collate_fn: Any = None,
+        num_workers: int = 0,
+        use_buffer_reader: bool = True,
+        reader_buffer_size: int = 2,
+        prefetch_factor: int = 2,
+        use_shared_memory: bool = True,
+        timeout: int = 0,
+        worker_init_fn: Any = None,
+        persistent_workers: bool = False,
+    ) -> None:
+        for name, value, least in (
+            ("num_workers", num_workers, 0),
+            ("timeout", timeout, 0),
+            ("prefetch_factor", prefetch_factor, 1),
+        ):
+            if value < least:
+                raise BadArgument(f"DataLoader: {name} should be at least {least}, but received {value}")
+        self.dataset = dataset
+        self.feed_list = feed_list
+        self.places = [_single_place(places)]
+        self.return_list = return_list
+        self.drop_last = drop_last
+        self.collate_fn = collate_fn
+        self.num_workers = num_workers
+        self.use_buffer_reader = use_buffer_reader
+        self.reader_buffer_size = reader_buffer_size
+        self.prefetch_factor = prefetch_factor
+        self.use_shared_memory = use_shared_memory and num_workers > 0
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.batch_sampler = self._make_batch_sampler(batch_sampler, batch_size, shuffle, drop_last)
+        self.batch_size = batch_size if batch_sampler is None else None
+        self._persistent_workers = persistent_workers
+        self._persistent_loader: Any = None
+        if not return_list and not in_dynamic_mode() and feed_list is None:
+            raise BadArgument("DataLoader: feed_list should be set when return_list=False")
+
+    def _make_batch_sampler(self, batch_sampler: Any, batch_size: Any, shuffle: bool, drop_last: bool) -> Any:
+        is_stream = isinstance(self.dataset, IterableDataset)
+        if is_stream and (shuffle or batch_sampler is not None):
+            wrong = "shuffle" if shuffle else "batch_sampler"
+            raise UsageError(f"DataLoader: IterableDataset does not support {wrong}; its order is its own")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or drop_last:
+                raise BadArgument(
+                    "DataLoader: batch_size/shuffle/drop_last should not be set when batch_sampler is given"
+                )
+            return batch_sampler
+        if batch_size is None:
+            return None
+        if not isinstance(batch_size, int) or batch_size <= 0:
+            raise BadArgument(
+                f"DataLoader: batch_size should be None or a positive integer, but received {batch_size!r}"
+            )
+        return None if is_stream else BatchSampler(self.dataset, None, shuffle, batch_size, drop_last)
+
+    @staticmethod
+    def from_generator(
+        feed_list: Sequence[Any] | None = None,
+        capacity: int | None = None,
+        use_double_buffer: bool = True,
+        iterable: bool = True,
+        return_list: bool = False,
+        use_multiprocess: bool = False,
+        drop_last: bool = True,
+    ) -> GeneratorLoader:
+        """A loader whose data come from a Python generator, named by one of its ``set_*_generator`` methods."""
+        return GeneratorLoader(feed_list, capacity, use_double_buffer, iterable, return_list)
+
+    @staticmethod
+    def from_dataset(dataset: Any, places: Any, drop_last: bool = True) -> Any:
+        raise NotSupported(
+            "DataLoader.from_dataset: datasets of static programs arrive with the static layer; use a paddle.io.Dataset"
+        )
+
+    @property
+    def _collates(self) -> Any:
+        forms_batches = self.batch_sampler is not None or self.batch_size is not None
+        return self.collate_fn or (default_collate_fn if forms_batches else default_convert_fn)
+
+    def __len__(self) -> int:
+        if isinstance(self.dataset, IterableDataset):
+            raise NoLength("DataLoader: the length of an IterableDataset is not known")
+        return len(self.dataset) if self.batch_sampler is None else len(self.batch_sampler)
+
+    def __iter__(self) -> BatchIterator:
+        return BatchIterator(self, iter(self._worker_loader()) if self.num_workers else _load_here(self))
+
+    def __call__(self) -> BatchIterator:
+        return self.__iter__()
+
+    def _worker_loader(self) -> Any:
+        """torch's loader over our dataset; one that keeps its workers is kept."""
+        if self._persistent_loader is not None:
+            return self._persistent_loader
+        base_seed = int(np.random.randint(0, sys.maxsize))
+        loader = torch.utils.data.DataLoader(
+            **self._worker_source(),
+            collate_fn=Collate(self._collates, self.use_shared_memory),
+            num_workers=self.num_workers,
+            prefetch_factor=self.prefetch_factor,
+            timeout=self.timeout,
+            worker_init_fn=Start(self.dataset, self.num_workers, base_seed, self.worker_init_fn),
+            persistent_workers=self._persistent_workers,
+            generator=torch.Generator().manual_seed(base_seed),
+            # Datasets of scripts are often classes inside functions, which only fork can carry over
+            multiprocessing_context="fork" if "fork" in multiprocessing.get_all_start_methods() else None,
+        )
+        if self._persistent_workers:
+            self._persistent_loader = loader
+        return loader
+
+    def _worker_source(self) -> dict[str, Any]:
+        if isinstance(self.dataset, IterableDataset):
+            drop_last = self.drop_last and self.batch_size is not None
+            return {"dataset": Stream(self.dataset), "batch_size": self.batch_size, "drop_last": drop_last}
+        if self.batch_sampler is None:
+            return {"dataset": self.dataset, "batch_size": None, "sampler": range(len(self.dataset))}
+        return {"dataset": self.dataset, "batch_sampler": self.batch_sampler}
+
+
+class BatchIterator:
+    """One pass over a DataLoader."""
+
+    def __init__(self, loader: DataLoader, batches: Iterator[Any]) -> None:
+        self._loader = loader
+        self._batches = batches
+        names = [variable.name for variable in loader.feed_list or ()]
+        self._names = names if not loader.return_list and not in_dynamic_mode() else None
+
+    def __iter__(self) -> BatchIterator:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            batch = to_tensors(next(self._batches), self._loader.places[0])
+        except BaseException:
+            # The traceback keeps the frames, and so the workers, alive: end them now
+            if not self._loader._persistent_workers:
+                self.close()
+            raise
+        if self._names is None:
+            return batch
+        return [dict(zip(self._names, batch if isinstance(batch, list) else [batch], strict=True))]
+
+    def close(self) -> None:
+        """End the worker processes of this pass."""
+        end_workers = getattr(self._batches, "_shutdown_workers", None)
+        if end_workers is not None:
+            end_workers()
+        self._batches = iter(())
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+
+def _load_here(loader: DataLoader) -> Iterator[Any]:
+    collate, dataset = loader._collates, loader.dataset
+    if isinstance(dataset, IterableDataset):
+        yield from _load_stream(loader, collate)
+    elif loader.batch_sampler is None:
+        for i in range(len(dataset)):
+            yield collate(dataset[i])
+    else:
+        for indices in loader.batch_sampler:
+            yield collate([dataset[i] for i in indices])
+
+
+def _load_stream(loader: DataLoader, collate: Any) -> Iterator[Any]:
+    samples = iter(loader.dataset)
+    if loader.batch_size is None:
+        yield from map(collate, samples)
+        return
+    while batch := list(itertools.islice(samples, loader.batch_size)):
+        if len(batch) == loader.batch_size or not loader.drop_last:
+            yield collate(batch)
+
+
+def _single_place(places: Any) -> Place:
+    """The one place that batches go to: a script gives none, one, or a list of one."""
+    if places is None:
+        return defaults.place
+    if not isinstance(places, (list, tuple)):
+        return to_place(places)
+    if len(places) != 1:
+        raise NotSupported(f"DataLoader: one process feeds one place, but received {len(places)}: {places}")
+    return to_place(places[0])

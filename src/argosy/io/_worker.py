@@ -1,0 +1,93 @@
+"""What happens inside a worker process of a DataLoader.
+
+torch's DataLoader starts and ends the processes, keeps the order of the batches and carries exceptions and shared memory across.
+What it runs there is ours: these objects travel to the worker and are called by it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import IterableDataset as TorchIterableDataset
+
+from argosy.io._collate import map_leaves
+from argosy.tensor._convert import to_raw
+from argosy.tensor._defaults import defaults
+from argosy.tensor._tensor import _wrap
+
+
+class WorkerInfo:
+    """``id`` of this worker, ``num_workers``, its copy of the ``dataset``, and the ``seed`` that all workers share."""
+
+    __slots__ = ("dataset", "id", "num_workers", "seed")
+
+    def __init__(self, id: int, num_workers: int, dataset: Any, seed: int) -> None:
+        self.id = id
+        self.num_workers = num_workers
+        self.dataset = dataset
+        self.seed = seed
+
+    def __repr__(self) -> str:
+        return f"WorkerInfo(id={self.id}, num_workers={self.num_workers}, dataset={self.dataset!r}, seed={self.seed})"
+
+
+_info: WorkerInfo | None = None  # set once in a worker process, None elsewhere
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """Inside a worker process of a DataLoader, which one it is; None in the main process."""
+    return _info
+
+
+class Start:
+    """The first call in a worker: tell it who it is, seed its generators as Paddle does, run the script's own function."""
+
+    def __init__(
+        self, dataset: Any, num_workers: int, base_seed: int, worker_init_fn: Callable[[int], Any] | None
+    ) -> None:
+        self.dataset = dataset
+        self.num_workers = num_workers
+        self.base_seed = base_seed
+        self.worker_init_fn = worker_init_fn
+
+    def __call__(self, worker_id: int) -> None:
+        global _info
+        _info = WorkerInfo(worker_id, self.num_workers, self.dataset, self.base_seed)
+        defaults.set_place("cpu")
+        seed = self.base_seed + worker_id
+        random.seed(seed)
+        torch.manual_seed(seed)
+        words = [worker_id, self.base_seed & 0xFFFFFFFF, self.base_seed >> 32, 0]
+        np.random.seed(np.random.SeedSequence(words).generate_state(4))
+        if self.worker_init_fn is not None:
+            self.worker_init_fn(worker_id)
+
+
+class Collate:
+    """Collate, and turn arrays into Tensors where the batch is to travel through shared memory."""
+
+    def __init__(self, collate_fn: Callable[[Any], Any], use_shared_memory: bool) -> None:
+        self.collate_fn = collate_fn
+        self.use_shared_memory = use_shared_memory
+
+    def __call__(self, samples: Any) -> Any:
+        batch = self.collate_fn(samples)
+        return map_leaves(_share, batch) if self.use_shared_memory else batch
+
+
+def _share(leaf: Any) -> Any:
+    return _wrap(to_raw(leaf)) if isinstance(leaf, np.ndarray) else leaf
+
+
+class Stream(TorchIterableDataset):  # type: ignore[type-arg]
+    """An IterableDataset of ours in torch's clothes."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.dataset)

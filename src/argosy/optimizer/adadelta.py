@@ -1,0 +1,54 @@
+"""Adadelta."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from argosy.ops import updates
+from argosy.optimizer._plan import Bucket, Options
+from argosy.optimizer._settings import require_not_none
+from argosy.optimizer._state import Power, Slot
+from argosy.optimizer.lr import LRScheduler
+from argosy.optimizer.optimizer import Optimizer, Params
+from argosy.tensor._tensor import Tensor
+
+
+class Adadelta(Optimizer):
+    """Scales gradients by the ratio of the root mean squares of past updates and past gradients."""
+
+    type = "adadelta"
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        epsilon: float = 1e-6,
+        rho: float = 0.95,
+        parameters: Params = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        require_not_none("Adadelta", learning_rate=learning_rate, epsilon=epsilon, rho=rho)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._epsilon = epsilon
+        self._rho = rho
+
+    def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
+        return Slot("_avg_squared_grad"), Slot("_avg_squared_update")
+
+    def _update(
+        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+    ) -> None:
+        own, slots = bucket.options, bucket.slots
+        updates.adadelta_.fn(
+            params,
+            grads,
+            slots["_avg_squared_grad"],
+            slots["_avg_squared_update"],
+            lr,
+            own.get("rho", self._rho),
+            own.get("epsilon", self._epsilon),
+        )

@@ -1,0 +1,56 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from argosy.ops import row_updates, updates
+from argosy.optimizer._plan import Bucket, Options
+from argosy.optimizer._settings import require_set
+from argosy.optimizer._state import Power, Slot
+from argosy.optimizer.lr import LRScheduler
+from argosy.optimizer.optimizer import Optimizer, Params
+from argosy.tensor._tensor import Tensor
+
+
+class Adagrad(Optimizer):
+    """Divides the rate by the root of the sum of squared gradients, which starts at ``initial_accumulator_value``."""
+
+    type = "adagrad"
+    _couples_decay = True
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler,
+        epsilon: float = 1e-6,
+        parameters: Params = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+        initial_accumulator_value: float = 0.0,
+    ) -> None:
+        require_set("Adagrad", learning_rate=learning_rate, epsilon=epsilon)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._epsilon = epsilon
+        self.initial_accumulator_value = initial_accumulator_value
+
+    def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
+        return (Slot("moment", options.get("initial_accumulator_value", self.initial_accumulator_value)),)
+
+    def _update(
+        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+    ) -> None:
+        epsilon = bucket.options.get("epsilon", self._epsilon)
+        updates.adagrad_.fn(params, grads, bucket.slots["moment"], lr, epsilon, decay)
+
+    def _takes_rows(self, options: Options) -> bool:
+        return True
+
+    def _update_rows(self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float) -> None:
+        epsilon = bucket.options.get("epsilon", self._epsilon)
+        for param, grad, moment in zip(params, grads, bucket.slots["moment"], strict=True):
+            rows, values = row_updates.split_rows(grad)
+            row_updates.adagrad_rows_.fn(param, rows, values, moment, lr, epsilon)

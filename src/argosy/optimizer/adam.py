@@ -1,0 +1,151 @@
+"""Adam."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from argosy.ops import row_updates, updates
+from argosy.optimizer._plan import Bucket, Options
+from argosy.optimizer._settings import number, require_betas, require_set
+from argosy.optimizer._state import Power, Slot
+from argosy.optimizer.lr import LRScheduler
+from argosy.optimizer.optimizer import Optimizer, Params
+from argosy.tensor._tensor import Tensor
+
+
+class SparseDecay(RuntimeError):
+    """Weight decay was asked for on a parameter with row-sparse gradients."""
+
+
+class AdamBase(Optimizer):
+    """What Adam and AdamW have in common: their state, and the lazy update of row-sparse gradients."""
+
+    _row_lead = 0.0  # how many steps ahead the bias correction of row-sparse updates is
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler,
+        beta1: Any,
+        beta2: Any,
+        epsilon: Any,
+        parameters: Params,
+        weight_decay: Any,
+        grad_clip: Any,
+        lazy_mode: bool,
+        multi_precision: bool,
+        amsgrad: bool,
+        name: str | None,
+    ) -> None:
+        owner = type(self).__name__
+        require_set(owner, learning_rate=learning_rate)
+        require_betas(owner, beta1, beta2, epsilon)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._beta1 = beta1
+        self._beta2 = beta2
+        self._epsilon = epsilon
+        self._lazy_mode = lazy_mode
+        self._multi_precision = multi_precision
+        self._amsgrad = amsgrad
+
+    def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
+        return (
+            Slot("moment1"),
+            Slot("moment2"),
+            *([Slot("moment2_max")] if self._amsgrad else []),
+            Power("beta1_pow_acc", number(options.get("beta1", self._beta1))),
+            Power("beta2_pow_acc", number(options.get("beta2", self._beta2))),
+        )
+
+    def _hyper(self, options: Options) -> tuple[float, float, float]:
+        if options:
+            return (
+                number(options.get("beta1", self._beta1)),
+                number(options.get("beta2", self._beta2)),
+                number(options.get("epsilon", self._epsilon)),
+            )
+        return number(self._beta1), number(self._beta2), number(self._epsilon)
+
+    def _keeps_rows(self, param: Tensor, options: Options) -> bool:
+        if self.regularization is not None:
+            raise SparseDecay(
+                f"{type(self).__name__} don't support weight_decay with sparse parameters, please set it to None. "
+                f"Parameter {param.name!r} has a row-sparse gradient."
+            )
+        return super()._keeps_rows(param, options)
+
+    def _takes_rows(self, options: Options) -> bool:
+        return True
+
+    def _update_rows(self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float) -> None:
+        if not bucket.options.get("lazy_mode", self._lazy_mode):
+            bucket.clock.tensor.add_(self._row_lead)
+            self._update(bucket, params, [g.to_dense() for g in grads], lr, 0.0)
+            bucket.clock.tensor.sub_(self._row_lead)
+            return
+        lr, decay = self._row_rates(bucket, lr)
+        beta1, beta2, epsilon = self._hyper(bucket.options)
+        step = bucket.clock.tensor.add_(1.0) + self._row_lead
+        slots = bucket.slots
+        maxima: list[Any] = slots.get("moment2_max") or [None] * len(params)
+        for param, grad, m, v, v_max in zip(params, grads, slots["moment1"], slots["moment2"], maxima, strict=True):
+            rows, values = row_updates.split_rows(grad)
+            row_updates.adam_rows_.fn(param, rows, values, m, v, v_max, step, lr, beta1, beta2, epsilon, decay)
+
+    def _row_rates(self, bucket: Bucket, lr: float) -> tuple[float, float]:
+        """Learning rate and decoupled decay of a row-sparse update."""
+        return lr, 0.0
+
+
+class Adam(AdamBase):
+    """Adam. ``amsgrad`` divides by the largest second moment so far.
+
+    With row-sparse gradients, ``lazy_mode`` updates only the rows present; otherwise the others count as zero gradients.
+    ``use_multi_tensor`` changes nothing: updates always take all tensors at once.
+
+    Example:
+        >>> import paddle
+        >>> model = paddle.nn.Linear(4, 2)
+        >>> adam = paddle.optimizer.Adam(learning_rate=0.01, parameters=model.parameters())
+        >>> model(paddle.ones([3, 4])).sum().backward()
+        >>> adam.step()
+        >>> adam.clear_grad()
+        >>> len(adam.state_dict())
+        8
+    """
+
+    type = "adam"
+    _couples_decay = True
+    _row_lead = 1.0  # Paddle's kernel for row-sparse gradients advances the powers of beta before it uses them
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        parameters: Params = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        lazy_mode: bool = False,
+        multi_precision: bool = False,
+        use_multi_tensor: bool = False,
+        amsgrad: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate, beta1, beta2, epsilon, parameters, weight_decay, grad_clip, lazy_mode, multi_precision,
+            amsgrad, name,
+        )  # fmt: skip
+
+    def _update(
+        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+    ) -> None:
+        beta1, beta2, epsilon = self._hyper(bucket.options)
+        slots = bucket.slots
+        updates.adam_.fn(
+            params, grads, slots["moment1"], slots["moment2"], slots["moment2_max"] if self._amsgrad else [],
+            bucket.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad,
+        )  # fmt: skip

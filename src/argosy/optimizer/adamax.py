@@ -1,0 +1,60 @@
+"""Adamax."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from argosy.ops import updates
+from argosy.optimizer._plan import Bucket, Options
+from argosy.optimizer._settings import number, require_betas, require_set
+from argosy.optimizer._state import Power, Slot
+from argosy.optimizer.lr import LRScheduler
+from argosy.optimizer.optimizer import Optimizer, Params
+from argosy.tensor._tensor import Tensor
+
+
+class Adamax(Optimizer):
+    """Adam with the infinity norm of past gradients in place of the second moment."""
+
+    type = "adamax"
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        parameters: Params = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        require_set("Adamax", learning_rate=learning_rate)
+        require_betas("Adamax", beta1, beta2, epsilon)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._beta1 = beta1
+        self._beta2 = beta2
+        self._epsilon = epsilon
+
+    def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
+        beta1 = number(options.get("beta1", self._beta1))
+        return Slot("moment"), Slot("inf_norm"), Power("beta1_pow_acc", beta1)
+
+    def _update(
+        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+    ) -> None:
+        own = bucket.options
+        updates.adamax_.fn(
+            params,
+            grads,
+            bucket.slots["moment"],
+            bucket.slots["inf_norm"],
+            bucket.clock.tensor,
+            lr,
+            number(own.get("beta1", self._beta1)),
+            number(own.get("beta2", self._beta2)),
+            number(own.get("epsilon", self._epsilon)),
+        )

@@ -1,0 +1,81 @@
+"""AdamW."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import torch
+
+from argosy.foundation.errors import DtypeError, NotSupported
+from argosy.ops import updates
+from argosy.optimizer._plan import Bucket, Options
+from argosy.optimizer._settings import number
+from argosy.optimizer.adam import AdamBase
+from argosy.optimizer.lr import LRScheduler
+from argosy.optimizer.optimizer import Params
+from argosy.tensor._tensor import Tensor
+
+
+class AdamW(AdamBase):
+    """Adam with decoupled weight decay: parameters shrink by ``1 - lr * weight_decay`` each step.
+
+    ``apply_decay_param_fun(name)`` says which parameters decay; ``lr_ratio(param)`` multiplies the learning rate. Both are
+    asked once per parameter, not at every step. Differs from Paddle: ``lr_ratio`` also works on CPU.
+    """
+
+    type = "adamw"
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        parameters: Params = None,
+        weight_decay: Any = 0.01,
+        use_lowprecision_moment: bool = False,
+        lr_ratio: Callable[[Tensor], float] | None = None,
+        apply_decay_param_fun: Callable[[str], bool] | None = None,
+        grad_clip: Any = None,
+        lazy_mode: bool = False,
+        multi_precision: bool = False,
+        amsgrad: bool = False,
+        name: str | None = None,
+    ) -> None:
+        if not isinstance(weight_decay, (int, float, Tensor)):
+            raise DtypeError(f"AdamW: weight_decay should be int, float or Tensor, not {type(weight_decay).__name__}.")
+        if use_lowprecision_moment:
+            raise NotSupported("AdamW: use_lowprecision_moment=True; moments are kept in float32")
+        self._weight_decay = float(weight_decay)
+        self._lr_ratio = lr_ratio
+        self._apply_decay_param_fun = apply_decay_param_fun
+        super().__init__(
+            learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, lazy_mode, multi_precision, amsgrad, name
+        )
+
+    def _note_group(self, param_group: dict[str, Any]) -> None:
+        if param_group["weight_decay"] is None:
+            param_group["weight_decay"] = self._weight_decay
+
+    def _setting(self, param: Tensor, options: Options) -> Hashable:
+        """Decay and ratio of the learning rate."""
+        decays = self._apply_decay_param_fun is None or self._apply_decay_param_fun(param.name)
+        ratio = 1.0 if self._lr_ratio is None else float(self._lr_ratio(param))
+        return bool(decays), ratio
+
+    def _row_rates(self, bucket: Bucket, lr: float) -> tuple[float, float]:
+        decays, ratio = bucket.setting
+        decay = number(bucket.options.get("weight_decay", self._weight_decay)) if decays else 0.0
+        return lr * ratio, decay
+
+    def _update(
+        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+    ) -> None:
+        beta1, beta2, epsilon = self._hyper(bucket.options)
+        lr, decay = self._row_rates(bucket, lr)
+        slots = bucket.slots
+        updates.adamw_.fn(
+            params, grads, slots["moment1"], slots["moment2"], slots["moment2_max"] if self._amsgrad else [],
+            bucket.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad,
+        )  # fmt: skip

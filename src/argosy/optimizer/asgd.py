@@ -1,0 +1,48 @@
+"""ASGD: stochastic average gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from argosy.foundation.errors import UsageError
+from argosy.ops import updates
+from argosy.optimizer._plan import Bucket, Options
+from argosy.optimizer._settings import require_not_none
+from argosy.optimizer._state import Power, Slot
+from argosy.optimizer.lr import LRScheduler
+from argosy.optimizer.optimizer import Optimizer, Params
+from argosy.tensor._tensor import Tensor
+
+
+class ASGD(Optimizer):
+    """Steps along the mean of the last ``batch_num`` gradients, which it keeps."""
+
+    type = "asgd"
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        batch_num: int = 1,
+        parameters: Params = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        multi_precision: bool = False,
+        name: str | None = None,
+    ) -> None:
+        require_not_none("ASGD", learning_rate=learning_rate, batch_num=batch_num)
+        if batch_num <= 0:
+            raise UsageError(f"ASGD: batch_num should be greater than 0, but received {batch_num}")
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._n = batch_num
+        self._multi_precision = multi_precision
+
+    def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
+        return Slot("d"), Slot("y", shape=(self._n, *param._t.shape)), Slot("m", shape=(1,), dtype=torch.int64)
+
+    def _update(
+        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+    ) -> None:
+        updates.asgd_.fn(params, grads, *bucket.slots.values(), lr)

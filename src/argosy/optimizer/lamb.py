@@ -1,0 +1,82 @@
+"""LAMB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import torch
+
+from argosy.ops import updates
+from argosy.optimizer._plan import Bucket, Options
+from argosy.optimizer._settings import number, require_set
+from argosy.optimizer._state import Power, Slot
+from argosy.optimizer.lr import LRScheduler
+from argosy.optimizer.optimizer import Optimizer, Params
+from argosy.tensor._tensor import Tensor
+
+
+class Lamb(Optimizer):
+    """Adam with decay in the direction, and a rate per tensor of ‖param‖ / ‖direction‖.
+
+    ``exclude_from_weight_decay_fn(param)`` names the parameters without decay; unless ``always_adapt``, these keep the plain
+    rate. It is asked once per parameter.
+    """
+
+    type = "lamb"
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        lamb_weight_decay: float = 0.01,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-6,
+        parameters: Params = None,
+        grad_clip: Any = None,
+        exclude_from_weight_decay_fn: Callable[[Tensor], bool] | None = None,
+        multi_precision: bool = False,
+        always_adapt: bool = False,
+        name: str | None = None,
+    ) -> None:
+        require_set("Lamb", learning_rate=learning_rate, beta1=beta1, beta2=beta2, epsilon=epsilon)
+        super().__init__(learning_rate, parameters, None, grad_clip, name)
+        self._beta1 = beta1
+        self._beta2 = beta2
+        self._epsilon = epsilon
+        self._lamb_weight_decay = lamb_weight_decay
+        self._exclude_from_weight_decay_fn = exclude_from_weight_decay_fn
+        self._multi_precision = multi_precision
+        self.always_adapt = always_adapt
+
+    def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
+        return (
+            Slot("moment1"),
+            Slot("moment2"),
+            Power("beta1_pow_acc", number(options.get("beta1", self._beta1))),
+            Power("beta2_pow_acc", number(options.get("beta2", self._beta2))),
+        )
+
+    def _setting(self, param: Tensor, options: Options) -> Hashable:
+        excludes = options.get("exclude_from_weight_decay_fn", self._exclude_from_weight_decay_fn)
+        if excludes is not None and excludes(param):
+            return 0.0
+        return float(options.get("lamb_weight_decay", self._lamb_weight_decay))
+
+    def _update(
+        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+    ) -> None:
+        own = bucket.options
+        updates.lamb_.fn(
+            params,
+            grads,
+            bucket.slots["moment1"],
+            bucket.slots["moment2"],
+            bucket.clock.tensor,
+            lr,
+            number(own.get("beta1", self._beta1)),
+            number(own.get("beta2", self._beta2)),
+            number(own.get("epsilon", self._epsilon)),
+            bucket.setting,
+            self.always_adapt,
+        )

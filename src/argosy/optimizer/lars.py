@@ -1,0 +1,72 @@
+"""LARS: momentum with a rate per layer."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import torch
+
+from argosy.ops import updates
+from argosy.optimizer._plan import Bucket, Options
+from argosy.optimizer._settings import require_set
+from argosy.optimizer._state import Power, Slot
+from argosy.optimizer.lr import LRScheduler
+from argosy.optimizer.optimizer import Optimizer, Params
+from argosy.tensor._tensor import Tensor
+
+
+class LarsMomentumOptimizer(Optimizer):
+    """Momentum whose rate for each tensor is scaled by ``lars_coeff·‖param‖ / (‖grad‖ + lars_weight_decay·‖param‖)``.
+
+    Parameters whose name contains one of ``exclude_from_weight_decay`` get plain momentum.
+    """
+
+    type = "lars_momentum"
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler,
+        momentum: float,
+        lars_coeff: float = 0.001,
+        lars_weight_decay: float = 0.0005,
+        parameter_list: Params = None,
+        regularization: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+        exclude_from_weight_decay: list[str] | None = None,
+        epsilon: float = 0,
+        multi_precision: bool = False,
+        rescale_grad: float = 1.0,
+    ) -> None:
+        require_set("LarsMomentumOptimizer", learning_rate=learning_rate, momentum=momentum)
+        super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
+        self._momentum = momentum
+        self._lars_coeff = float(lars_coeff)
+        self._lars_weight_decay = float(lars_weight_decay)
+        self._exclude_from_weight_decay = exclude_from_weight_decay or []
+        self._epsilon = float(epsilon)
+        self._multi_precision = multi_precision
+        self._rescale_grad = float(rescale_grad)
+
+    def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
+        return (Slot("velocity"),)
+
+    def _setting(self, param: Tensor, options: Options) -> Hashable:
+        is_excluded = any(part in param.name for part in self._exclude_from_weight_decay)
+        return 0.0 if is_excluded else self._lars_weight_decay
+
+    def _update(
+        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+    ) -> None:
+        updates.lars_momentum_.fn(
+            params,
+            grads,
+            bucket.slots["velocity"],
+            lr,
+            self._momentum,
+            self._lars_coeff,
+            bucket.setting,
+            self._epsilon,
+            self._rescale_grad,
+        )

@@ -1,0 +1,58 @@
+"""RAdam."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from argosy.ops import updates
+from argosy.optimizer._plan import Bucket, Options
+from argosy.optimizer._settings import require_betas, require_not_negative
+from argosy.optimizer._state import Power, Slot
+from argosy.optimizer.lr import LRScheduler
+from argosy.optimizer.optimizer import Optimizer, Params
+from argosy.tensor._tensor import Tensor
+
+
+class RAdam(Optimizer):
+    """Adam that leaves out the second moment until its variance is tractable, and rectifies it from then on."""
+
+    type = "radam"
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        parameters: Params = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        if isinstance(learning_rate, (float, int)):
+            require_not_negative("RAdam", learning_rate=learning_rate)
+        require_betas("RAdam", beta1, beta2, epsilon)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._beta1 = beta1
+        self._beta2 = beta2
+        self._epsilon = epsilon
+
+    def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
+        return Slot("beta1_pow", 1.0), Slot("beta2_pow", 1.0), Slot("rho", 1.0), Slot("moment1"), Slot("moment2")
+
+    def _update(
+        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+    ) -> None:
+        own = bucket.options
+        updates.radam_.fn(
+            params,
+            grads,
+            *bucket.slots.values(),
+            lr,
+            own.get("beta1", self._beta1),
+            own.get("beta2", self._beta2),
+            own.get("epsilon", self._epsilon),
+        )

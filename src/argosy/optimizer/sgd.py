@@ -1,0 +1,56 @@
+"""SGD."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from argosy.ops import row_updates, updates
+from argosy.optimizer._plan import Bucket, Options
+from argosy.optimizer._settings import require_not_none
+from argosy.optimizer.lr import LRScheduler
+from argosy.optimizer.optimizer import Optimizer, Params
+
+
+class SGD(Optimizer):
+    """``param -= lr * grad``. A row-sparse gradient touches its rows only.
+
+    Example:
+        >>> import paddle
+        >>> w = paddle.create_parameter([2], "float32", default_initializer=paddle.nn.initializer.Constant(1.0))
+        >>> sgd = paddle.optimizer.SGD(learning_rate=0.5, parameters=[w])
+        >>> (w * w).sum().backward()
+        >>> sgd.step()
+        >>> sgd.clear_grad()
+        >>> w.tolist()
+        [0.0, 0.0]
+    """
+
+    type = "sgd"
+    _couples_decay = True
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        parameters: Params = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        multi_precision: bool = False,
+        name: str | None = None,
+    ) -> None:
+        require_not_none("SGD", learning_rate=learning_rate)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._multi_precision = multi_precision
+
+    def _update(
+        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+    ) -> None:
+        updates.sgd_.fn(params, grads, lr, decay)
+
+    def _takes_rows(self, options: Options) -> bool:
+        return True
+
+    def _update_rows(self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float) -> None:
+        for param, grad in zip(params, grads, strict=True):
+            row_updates.sgd_rows_.fn(param, grad._indices()[0], grad._values(), lr)

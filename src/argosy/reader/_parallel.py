@@ -1,0 +1,179 @@
+"""Decorators that read ahead or work in threads or processes.
+
+Whatever one of these starts ends with its iterator: when it is exhausted, fails, is closed or is dropped. An exception in a
+thread or process is raised to whoever iterates.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from multiprocessing.connection import Connection
+from multiprocessing.connection import wait as wait_for_connections
+from typing import Any
+
+from argosy.foundation.errors import ChildFailed, UsageError
+
+Reader = Callable[[], Any]
+
+
+class _Channel:
+    """A bounded queue between one writer and one reader that either side can close."""
+
+    def __init__(self, size: int) -> None:
+        self._items: deque[Any] = deque()  # guarded by _changed
+        self._size = size
+        self._is_closed = False  # guarded by _changed
+        self._changed = threading.Condition()
+
+    def put(self, item: Any) -> bool:
+        """Wait for room and add; False when the channel was closed instead."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed or len(self._items) < self._size)
+            if not self._is_closed:
+                self._items.append(item)
+                self._changed.notify_all()
+            return not self._is_closed
+
+    def get(self) -> Any:
+        """Wait for the next item; None once the channel is closed and empty."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed or self._items)
+            item = self._items.popleft() if self._items else None
+            self._changed.notify_all()
+            return item
+
+    def close(self) -> None:
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+
+def buffered(reader: Reader, size: int) -> Reader:
+    """Read up to ``size`` samples ahead in a thread."""
+
+    def fill(channel: _Channel) -> None:
+        try:
+            for sample in reader():
+                if not channel.put((sample, None)):
+                    return
+        except BaseException as error:
+            channel.put((None, error))
+        finally:
+            channel.close()
+
+    def serve() -> Iterator[Any]:
+        channel = _Channel(max(int(size), 1))
+        thread = threading.Thread(target=fill, args=(channel,), name="paddle.reader.buffered", daemon=True)
+        thread.start()
+        try:
+            while (entry := channel.get()) is not None:
+                sample, error = entry
+                if error is not None:
+                    raise error
+                yield sample
+        finally:
+            channel.close()
+            thread.join()
+
+    return serve
+
+
+def xmap_readers(
+    mapper: Callable[[Any], Any], reader: Reader, process_num: int, buffer_size: int, order: bool = False
+) -> Reader:
+    """Apply ``mapper`` in ``process_num`` threads, with up to ``buffer_size`` samples under way beside them.
+
+    ``order=True`` keeps the order of the reader; otherwise a sample is served as soon as it is done.
+    """
+
+    def serve() -> Iterator[Any]:
+        samples = iter(reader())
+        limit = int(process_num) + max(int(buffer_size), 0)
+        running: deque[Future[Any]] = deque()
+        executor = ThreadPoolExecutor(int(process_num), thread_name_prefix="paddle.reader.xmap")
+        try:
+            while True:
+                while len(running) < limit:
+                    try:
+                        running.append(executor.submit(mapper, next(samples)))
+                    except StopIteration:
+                        limit = 0
+                if not running:
+                    return
+                done = running[0] if order else next(iter(wait(running, return_when=FIRST_COMPLETED).done))
+                running.remove(done)
+                yield done.result()
+        finally:
+            executor.shutdown(wait=True, cancel_futures=True)
+
+    return serve
+
+
+def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_size: int = 1000) -> Reader:
+    """Run each reader in a process of its own and serve samples as they come.
+
+    ``use_pipe`` and ``queue_size`` choose the transport in Paddle; here it is always a pipe per process.
+    """
+    if not isinstance(readers, (list, tuple)) or not readers:
+        raise UsageError(f"multiprocess_reader: expected a list of readers, but received {readers!r}")
+
+    def serve() -> Iterator[Any]:
+        context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else None)
+        open_ends: list[Connection] = []
+        processes = []
+        try:
+            for number, reader in enumerate(readers):
+                receiver, sender = context.Pipe(duplex=False)
+                process = context.Process(
+                    target=_send_samples, args=(reader, sender), daemon=True, name=f"reader-{number}"
+                )
+                process.start()
+                sender.close()
+                open_ends.append(receiver)
+                processes.append(process)
+            yield from _merge(open_ends)
+        finally:
+            for receiver in open_ends:
+                receiver.close()
+            for process in processes:
+                process.terminate()
+                process.join()
+                process.close()
+
+    return serve
+
+
+def _send_samples(reader: Reader, sender: Connection) -> None:
+    """What a process does: (True, sample) for each, (False, None) at the end or (False, traceback) on failure."""
+    try:
+        for sample in reader():
+            if sample is None:
+                raise UsageError("multiprocess_reader: a sample is None")
+            sender.send((True, sample))
+        sender.send((False, None))
+    except BrokenPipeError:
+        pass
+    except Exception:
+        sender.send((False, traceback.format_exc()))
+
+
+def _merge(receivers: Sequence[Connection]) -> Iterator[Any]:
+    waiting = list(receivers)
+    while waiting:
+        for receiver in wait_for_connections(waiting):
+            number = receivers.index(receiver)  # type: ignore[arg-type]
+            try:
+                is_sample, value = receiver.recv()  # type: ignore[union-attr]
+            except EOFError:
+                raise ChildFailed(f"multiprocess_reader: the process of reader {number} died before its end") from None
+            if is_sample:
+                yield value
+            elif value is None:
+                waiting.remove(receiver)  # type: ignore[arg-type]
+            else:
+                raise ChildFailed(f"multiprocess_reader: reader {number} failed in its process:\n{value}")

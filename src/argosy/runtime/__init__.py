@@ -1,0 +1,1 @@
+"""Running on several processes: raw torch tensors, no knowledge of the face."""

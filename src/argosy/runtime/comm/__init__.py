@@ -1,0 +1,1 @@
+"""Collective communication between the processes of a job."""

@@ -1,0 +1,105 @@
+"""What a backend is: the collectives of one group on raw torch tensors.
+
+Every rank of the group calls the same collectives in the same order. Calls block until this rank's part is done and its result can
+be read; ``Work`` (see ``work.py``) runs them behind the caller's back. All tensors of a call have one dtype.
+"""
+
+from __future__ import annotations
+
+import abc
+import enum
+from collections.abc import Sequence
+
+import torch
+
+from argosy.runtime.comm.bucket import Bucket
+
+
+class ReduceOp(enum.IntEnum):
+    """How values of different ranks are combined; the numbers are Paddle's."""
+
+    SUM = 0
+    MAX = 1
+    MIN = 2
+    PROD = 3
+    AVG = 4
+
+
+class Backend(abc.ABC):
+    """The collectives of one group. ``close()`` ends it; a closed or broken one refuses further calls."""
+
+    kind: str
+    rank: int
+    world_size: int
+
+    @abc.abstractmethod
+    def all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> None:
+        """Combine ``tensor`` of all ranks, in rank order, and leave the result in it on each."""
+
+    @abc.abstractmethod
+    def broadcast(self, tensor: torch.Tensor, src: int) -> None:
+        """Copy the ``tensor`` of rank ``src`` into that of every rank."""
+
+    @abc.abstractmethod
+    def reduce(self, tensor: torch.Tensor, dst: int, op: ReduceOp) -> None:
+        """As ``all_reduce``, but only ``dst`` is changed."""
+
+    @abc.abstractmethod
+    def all_gather(self, outputs: Sequence[torch.Tensor], tensor: torch.Tensor) -> None:
+        """Fill ``outputs[r]`` with the ``tensor`` of rank r."""
+
+    @abc.abstractmethod
+    def gather(self, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, dst: int) -> None:
+        """As ``all_gather`` on ``dst`` alone; the others pass None."""
+
+    @abc.abstractmethod
+    def scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor] | None, src: int) -> None:
+        """Fill ``tensor`` of rank r with ``inputs[r]`` of ``src``; the others pass None."""
+
+    @abc.abstractmethod
+    def reduce_scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor], op: ReduceOp) -> None:
+        """Fill ``tensor`` of rank r with the combination of ``inputs[r]`` of all ranks."""
+
+    @abc.abstractmethod
+    def all_to_all(self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> None:
+        """Fill ``outputs[s]`` with ``inputs[rank]`` of rank s; the parts may differ in size."""
+
+    @abc.abstractmethod
+    def send(self, tensor: torch.Tensor, dst: int) -> None:
+        """Hand ``tensor`` to rank ``dst``, which must call ``recv``."""
+
+    @abc.abstractmethod
+    def recv(self, tensor: torch.Tensor, src: int) -> None:
+        """Fill ``tensor`` with what rank ``src`` sends."""
+
+    @abc.abstractmethod
+    def barrier(self) -> None:
+        """Wait until every rank has called it."""
+
+    def make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
+        """Make a flat tensor that all ranks average in place; all ranks call it alike."""
+        return PlainBucket(self, torch.zeros(numel, dtype=dtype))
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Leave the group; ranks that still wait for this one get PeerLost."""
+
+
+class PlainBucket(Bucket):
+    """A bucket of any backend: private memory and one all_reduce."""
+
+    def __init__(self, owner: Backend, tensor: torch.Tensor) -> None:
+        self._owner = owner
+        self.tensor = tensor
+
+    def publish(self) -> None:
+        """Nothing can start before ``finish``."""
+
+    def progress(self) -> None:
+        """Nothing can start before ``finish``."""
+
+    def finish(self) -> None:
+        self._owner.all_reduce(self.tensor, ReduceOp.AVG)
+
+    def close(self) -> None:
+        self.tensor = torch.empty(0)

@@ -1,0 +1,1 @@
+"""The ways in which the ranks of a group exchange tensors."""

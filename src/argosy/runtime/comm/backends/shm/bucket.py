@@ -1,0 +1,86 @@
+"""A bucket whose memory lies in a segment that every rank maps.
+
+::
+
+    0               control blocks, as in the group's segment (``layout.py``)
+    page            row of rank 0
+    + row_bytes     row of rank 1
+    ...
+
+A round takes two steps: *ready* (all rows are filled) and *done* (all shares are averaged). Each rank averages its own share of the columns,
+in all rows at once: it reads S and writes S bytes, and nothing is copied in or out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from argosy.runtime.comm.backends.shm import kernels, layout
+from argosy.runtime.comm.backends.shm.segment import Segment
+from argosy.runtime.comm.bucket import Bucket
+
+if TYPE_CHECKING:
+    from argosy.runtime.comm.backends.shm.backend import ShmBackend
+
+_SHARE_ALIGNMENT = 16  # elements; no two ranks write to one cache line
+
+
+class ShmBucket(Bucket):
+    """Made by ``ShmBackend.make_bucket``, by all ranks together."""
+
+    def __init__(self, owner: ShmBackend, segment: Segment, numel: int, dtype: torch.dtype) -> None:
+        self._owner = owner
+        self._segment = segment
+        n = owner.world_size
+        rows = torch.from_numpy(segment.array(bucket_offset(n), (n, row_bytes(numel, dtype)), np.uint8)).view(dtype)
+        self._rows = rows[:, :numel]
+        self.tensor = self._rows[owner.rank]
+        blocks = -(-numel // _SHARE_ALIGNMENT)
+        bounds = [min(blocks * r // n * _SHARE_ALIGNMENT, numel) for r in range(n)] + [numel]
+        self._start, self._stop = bounds[owner.rank], bounds[owner.rank + 1]
+        self._round = 0
+        self._is_share_done = True
+
+    def publish(self) -> None:
+        self._round += 1
+        self._is_share_done = False
+        kernels.arrive(self._segment.address, self._owner.rank, 2 * self._round - 1)
+
+    def progress(self) -> None:
+        if not self._is_share_done and kernels.have_arrived(self._segment.address, self._owner.world_size, 2 * self._round - 1):
+            self._average_share()
+
+    def finish(self) -> None:
+        if not self._is_share_done:
+            self._owner.wait_at(self._segment.address, 2 * self._round - 1)
+            self._average_share()
+        self._owner.wait_at(self._segment.address, 2 * self._round)
+
+    def _average_share(self) -> None:
+        scale = 1.0 / self._owner.world_size
+        if self._rows.dtype in (torch.float32, torch.float64):
+            kernels.sum_everywhere(self._rows.numpy(), self._start, self._stop, scale)
+        else:
+            share = self._rows[:, self._start : self._stop]
+            total = share[0].float()
+            for row in share[1:]:
+                total += row
+            share.copy_((total * scale).to(share.dtype).expand_as(share))
+        self._is_share_done = True
+        kernels.arrive(self._segment.address, self._owner.rank, 2 * self._round)
+
+    def close(self) -> None:
+        self._rows = self.tensor = torch.empty(0)
+        self._segment.close()
+
+
+def bucket_offset(world_size: int) -> int:
+    return -(-world_size * layout.CONTROL_BYTES // layout.PAGE) * layout.PAGE
+
+
+def row_bytes(numel: int, dtype: torch.dtype) -> int:
+    """Bytes of one row: whole pages, so that rows are placed on the node of the rank that fills them."""
+    return max(1, -(-numel * dtype.itemsize // layout.PAGE)) * layout.PAGE

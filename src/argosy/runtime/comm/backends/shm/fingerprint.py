@@ -1,0 +1,58 @@
+"""What a rank says about the collective it enters, as five integers that the others compare. Pure functions.
+
+``(number, kind, dtype, count, detail)``: the number of the collective in its group, codes of kind and dtype, the number of elements,
+and the root or the reduction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from argosy.foundation import dtypes
+from argosy.runtime.comm.backend import ReduceOp
+
+_KINDS = (
+    "barrier", "all_reduce", "broadcast", "reduce", "all_gather", "gather", "scatter", "reduce_scatter", "all_to_all",
+)  # fmt: skip
+CODE_BY_KIND = {kind: code for code, kind in enumerate(_KINDS)}
+_DTYPES = tuple(dtypes.BY_TORCH)
+CODE_BY_DTYPE: dict[torch.dtype | None, int] = {None: -1, **{dtype: code for code, dtype in enumerate(_DTYPES)}}
+_REDUCE_BITS = 3
+
+
+def reduction_to(op: ReduceOp, dst: int) -> int:
+    """The detail of a ``reduce``: operation and receiver."""
+    return int(op) | dst << _REDUCE_BITS
+
+
+def tensor_text(dtype_code: int, count: int) -> str:
+    """``float32[1024]``, empty where there is no tensor."""
+    return f"{dtypes.name_of(_DTYPES[dtype_code])}[{count}]" if dtype_code >= 0 else ""
+
+
+def describe(fields: Sequence[int]) -> str:
+    """One rank's side in words: ``all_reduce #41 float32[1024] SUM``."""
+    number, kind_code, dtype, count, detail = fields
+    kind = _KINDS[kind_code]
+    extra = ""
+    if kind in ("all_reduce", "reduce_scatter"):
+        extra = ReduceOp(detail).name
+    elif kind == "reduce":
+        extra = f"{ReduceOp(detail & (1 << _REDUCE_BITS) - 1).name} to rank {detail >> _REDUCE_BITS}"
+    elif kind in ("broadcast", "scatter"):
+        extra = f"from rank {detail}"
+    elif kind == "gather":
+        extra = f"to rank {detail}"
+    elif kind == "all_to_all":
+        return f"{kind} #{number} of {dtypes.name_of(_DTYPES[dtype])}"
+    return " ".join(part for part in (f"{kind} #{number}", tensor_text(dtype, count), extra) if part)
+
+
+def disagreement(fields_by_rank: Sequence[Sequence[int]]) -> str:
+    """All sides, ranks that agree together: ``rank 0, 1: barrier #3   rank 2: ...``."""
+    ranks_by_text: dict[str, list[int]] = {}
+    for rank, fields in enumerate(fields_by_rank):
+        ranks_by_text.setdefault(describe(fields), []).append(rank)
+    return "   ".join(f"rank {', '.join(map(str, ranks))}: {text}" for text, ranks in ranks_by_text.items())

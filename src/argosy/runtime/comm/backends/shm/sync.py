@@ -1,0 +1,105 @@
+"""Flags in shared memory: atomic loads and stores, and a wait that spins, then yields, then sleeps in the kernel.
+
+Compiled with numba, without the GIL. All atomics are sequentially consistent: a waiter adds itself to ``sleepers`` and then
+looks at the flag again, a writer stores the flag and then looks at ``sleepers``; in one total order at least one of them sees the
+other, so no wake-up is lost. The sleep has a time limit all the same, since the caller must look after dead peers.
+
+Spinning alone made a training step 2.3 times slower as soon as a third process wanted a core, hence the three stages.
+"""
+
+# mypy: disable-error-code="untyped-decorator,no-any-return"
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import numba
+from numba import types
+from numba.extending import intrinsic
+
+from argosy.foundation.errors import CommError
+
+_FUTEX_BY_MACHINE = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238}
+_FUTEX_WAIT, _FUTEX_WAKE = 0, 1
+
+# Resolved by name when the compiled code is loaded, so it can be cached; ctypes pointers could not.
+_sched_yield = types.ExternalFunction("sched_yield", types.int32())
+_syscall = types.ExternalFunction("syscall", types.int64(*[types.int64] * 7))
+
+SPINS = 2000  # about 50 us: longer than a small collective, shorter than a scheduling slice
+YIELDS = 200
+
+
+def _futex_number() -> int:
+    try:
+        return _FUTEX_BY_MACHINE[platform.machine()]
+    except KeyError:
+        raise CommError(f"the shared-memory backend does not know the futex call of {platform.machine()}; use gloo") from None
+
+
+_FUTEX = _futex_number()
+
+
+def _pointer(context: Any, builder: Any, address: Any) -> Any:
+    return builder.inttoptr(address, context.get_value_type(types.int64).as_pointer())
+
+
+@intrinsic
+def load(typing_context: Any, address: Any) -> Any:
+    """Read the int64 at ``address`` atomically."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load_atomic(_pointer(context, builder, args[0]), "seq_cst", 8)
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def store(typing_context: Any, address: Any, value: Any) -> Any:
+    """Write the int64 at ``address`` atomically; earlier writes are visible to whoever reads the new value."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store_atomic(args[1], _pointer(context, builder, args[0]), "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
+
+
+@intrinsic
+def add(typing_context: Any, address: Any, value: Any) -> Any:
+    """Add to the int64 at ``address`` atomically."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.atomic_rmw("add", _pointer(context, builder, args[0]), args[1], "seq_cst")
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@numba.njit(nogil=True, cache=True)
+def publish(flag: int, sleepers: int, value: int) -> None:
+    """Set ``flag`` and wake whoever sleeps on it."""
+    store(flag, value)
+    if load(sleepers) > 0:
+        _syscall(_FUTEX, flag, _FUTEX_WAKE, 0x7FFFFFFF, 0, 0, 0)
+
+
+@numba.njit(nogil=True, cache=True)
+def wait_for(flag: int, sleepers: int, target: int, timespec: int) -> bool:
+    """Wait until ``flag`` is at least ``target``; False after one sleep of the length at ``timespec`` without it.
+
+    The kernel compares the low 32 bits of the flag (little-endian) with those last seen, so a change in between is not slept through.
+    """
+    for _ in range(SPINS):
+        if load(flag) >= target:
+            return True
+    for _ in range(YIELDS):
+        if load(flag) >= target:
+            return True
+        _sched_yield()
+    add(sleepers, 1)
+    seen = load(flag)
+    if seen < target:
+        _syscall(_FUTEX, flag, _FUTEX_WAIT, seen & 0xFFFFFFFF, timespec, 0, 0)
+        seen = load(flag)
+    add(sleepers, -1)
+    return seen >= target

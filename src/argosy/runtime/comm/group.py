@@ -1,0 +1,69 @@
+"""A group: some ranks of the job, in order, and the backend through which they talk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from argosy.foundation.errors import CommError, UsageError
+from argosy.runtime.comm.backend import Backend
+from argosy.runtime.comm.work import Lane, Work
+
+
+class Group:
+    """``ranks`` are global; ``rank`` is this process's place among them, -1 if it is not one of them.
+
+    Collectives run in the order in which they are called, whether waited for or not.
+    """
+
+    def __init__(self, *, id: int, name: str, ranks: Sequence[int], global_rank: int, backend: Backend | None) -> None:
+        self.id = id
+        self.name = name
+        self.ranks = list(ranks)
+        self.rank = self.ranks.index(global_rank) if global_rank in self.ranks else -1
+        self._backend = backend
+        self._lane = Lane(name)
+        # Messages have lanes of their own: a send that waits for its receiver must not hold up the receive that the peer waits for.
+        self._message_lanes = {"send": Lane(f"{name}-send"), "recv": Lane(f"{name}-recv")}
+
+    @property
+    def world_size(self) -> int:
+        return len(self.ranks)
+
+    @property
+    def is_member(self) -> bool:
+        return self.rank >= 0
+
+    @property
+    def backend(self) -> Backend:
+        if self._backend is None:
+            raise CommError(f"this process is not in group {self.name!r} (ranks {self.ranks}), or the group is closed")
+        return self._backend
+
+    def rank_of(self, global_rank: int, call: str = "collective") -> int:
+        """The place of a global rank in this group; an error that names the group if it is not in it."""
+        if global_rank not in self.ranks:
+            raise UsageError(f"{call}: rank {global_rank} is not in group {self.name!r}, whose ranks are {self.ranks}")
+        return self.ranks.index(global_rank)
+
+    def run(self, call: Callable[..., Any], *args: Any) -> Any:
+        """Run a collective of this group and wait for it."""
+        return self._lane.run(call, *args)
+
+    def submit(self, call: Callable[..., Any], *args: Any) -> Work:
+        """Start a collective of this group and return at once."""
+        return self._lane.submit(call, *args)
+
+    def message(self, direction: str, is_async: bool, call: Callable[..., Any], *args: Any) -> Work:
+        """Run or start a ``send`` or ``recv``; each direction keeps its order."""
+        lane = self._message_lanes[direction]
+        if is_async:
+            return lane.submit(call, *args)
+        return Work.completed(lane.run(call, *args), direction)
+
+    def close(self) -> None:
+        backend, self._backend = self._backend, None
+        if backend is not None:
+            backend.close()
+        for lane in (self._lane, *self._message_lanes.values()):
+            lane.close()

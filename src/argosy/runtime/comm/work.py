@@ -1,0 +1,142 @@
+"""Collectives behind the caller's back: ``Work`` is one under way, ``Lane`` the thread that keeps those of a group in order.
+
+Ranks must run the collectives of a group in one order, synchronous and asynchronous ones together. A lane sees to that: what is
+submitted runs in submission order in its thread, and a synchronous call waits its turn. While nothing is pending a synchronous
+call runs in the caller's thread at the price of one uncontended lock (0.2 us).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from argosy.foundation.errors import CollectiveTimeout, CommError
+
+T = TypeVar("T")
+
+
+class Work:
+    """A call that was submitted to a lane: its result or its error, once it has run."""
+
+    def __init__(self, what: str = "collective") -> None:
+        self.what = what
+        self._done = threading.Event()
+        self._result: Any = None
+        self._error: BaseException | None = None
+
+    def is_completed(self) -> bool:
+        """Whether it has run, well or not."""
+        return self._done.is_set()
+
+    def wait(self, timeout_s: float | None = None) -> Any:
+        """Block until it has run; return its result or raise its error, each time it is called.
+
+        CollectiveTimeout after ``timeout_s``; the call itself goes on and can be waited for again.
+        """
+        if not self._done.wait(timeout_s):
+            raise CollectiveTimeout(f"{self.what}: not done within {timeout_s:g} s")
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+    @property
+    def error(self) -> BaseException | None:
+        """What it raised, None while it runs or if it went well."""
+        return self._error
+
+    def _finish(self, result: Any, error: BaseException | None) -> None:
+        self._result, self._error = result, error
+        self._done.set()
+
+    @classmethod
+    def completed(cls, result: Any = None, what: str = "collective") -> Work:
+        """A work that is done already."""
+        work = cls(what)
+        work._finish(result, None)
+        return work
+
+
+class Lane:
+    """Runs the calls of one group in order, at most one at a time; its thread starts with the first submitted call.
+
+    A call must not use its own lane: it would wait for itself.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._running = threading.Lock()  # held by whichever thread runs a call
+        self._changed = threading.Condition(threading.Lock())
+        # Guarded by _changed. The head stays in until it has run: an empty queue means that nothing is pending.
+        self._queue: deque[tuple[Work, Callable[..., Any], tuple[Any, ...]]] = deque()
+        self._thread: threading.Thread | None = None  # guarded by _changed
+        self._closed = False  # guarded by _changed
+
+    @property
+    def num_pending(self) -> int:
+        """Submitted calls that have not finished."""
+        return len(self._queue)
+
+    def run(self, call: Callable[..., T], *args: Any) -> T:
+        """Run ``call(*args)`` after everything submitted before it and return its result."""
+        if not self._queue and not self._closed and self._running.acquire(blocking=False):
+            try:
+                return call(*args)
+            finally:
+                self._running.release()
+        return self.submit(call, *args).wait()
+
+    def submit(self, call: Callable[..., Any], *args: Any, what: str = "") -> Work:
+        """Queue ``call(*args)`` and return at once. Its tensors must stay untouched until the work is done."""
+        work = Work(what or getattr(call, "__name__", "collective"))
+        with self._changed:
+            if self._closed:
+                raise CommError(f"{work.what}: lane {self.name!r} is closed")
+            self._queue.append((work, call, args))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._serve, name=f"argosy-lane-{self.name}", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+        return work
+
+    def _serve(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._queue or self._closed)
+                if not self._queue:
+                    return
+                work, call, args = self._queue[0]
+            result, error = None, None
+            with self._running:
+                try:
+                    result = call(*args)
+                except BaseException as caught:  # it belongs to whoever waits, KeyboardInterrupt included
+                    error = caught
+            with self._changed:
+                self._queue.popleft()
+            work._finish(result, error)
+            del work, call, args, result, error  # an idle lane keeps no tensor alive
+
+    def close(self) -> None:
+        """Give up the calls that have not started, wait for the one that runs, end the thread.
+
+        The running call ends by itself or by its backend's timeout; close the backend first to end it at once.
+        """
+        with self._changed:
+            self._closed = True
+            given_up = list(self._queue)[1:]
+            while len(self._queue) > 1:
+                self._queue.pop()
+            thread = self._thread
+            self._changed.notify_all()
+        for work, _, _ in given_up:
+            work._finish(None, CommError(f"{work.what}: lane {self.name!r} was closed before it ran"))
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def __enter__(self) -> Lane:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()

@@ -1,0 +1,64 @@
+"""The version of Paddle whose API this is, and the libraries under it. argosy's own version is ``argosy_version``."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+import torch
+
+__all__ = ["cuda", "cudnn", "nccl", "show", "xpu", "cinn", "hip"]
+
+full_version = "3.3.1"
+major, minor, patch = full_version.split(".")
+rc = "0"
+is_tagged = True
+commit = "argosy"
+cuda_version = str(torch.version.cuda or False)
+cinn_version = "False"
+
+
+def argosy_version() -> str:
+    """The version of the installed package."""
+    return metadata.version("argosy")
+
+
+def cuda() -> str:
+    """The version of CUDA that torch was built with, 'False' for none."""
+    return cuda_version
+
+
+def cudnn() -> str:
+    """The version of cuDNN, 'False' for none."""
+    if torch.version.cuda is None:
+        return "False"
+    number = torch.backends.cudnn.version()
+    return f"{number // 10000}.{number // 100 % 100}.{number % 100}" if number else "False"
+
+
+def nccl() -> str:
+    """The version of NCCL as a number in text, '0' for none."""
+    if torch.version.cuda is None or not torch.cuda.is_available():
+        return "0"
+    parts = torch.cuda.nccl.version()
+    return str(parts[0] * 10000 + parts[1] * 100 + parts[2])
+
+
+def hip() -> str | None:
+    """The version of ROCm's HIP, None for none."""
+    return torch.version.hip
+
+
+def xpu() -> str:
+    return "False"
+
+
+def cinn() -> str:
+    return cinn_version
+
+
+def show() -> None:
+    """Print the versions."""
+    for name in ("full_version", "major", "minor", "patch", "rc"):
+        print(f"{name}: {globals()[name]}")
+    print(f"cuda: {cuda()}\ncudnn: {cudnn()}\nnccl: {nccl()}\nhip: {hip()}\nxpu: {xpu()}\ncinn: {cinn()}")
+    print(f"argosy: {argosy_version()} on torch {torch.__version__}")

@@ -1,0 +1,100 @@
+"""``paddle`` and every module below it are argosy's own module objects."""
+
+import importlib
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import argosy
+import paddle
+import pytest
+
+
+def _run(code, *args, cwd=None, env=None):
+    return subprocess.run(
+        [sys.executable, *args, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+    )
+
+
+def test_paddle_is_argosy():
+    assert paddle is argosy
+    assert sys.modules["paddle"] is sys.modules["argosy"]
+
+
+@pytest.mark.parametrize("name", ["nn", "nn.functional", "nn.layer.common", "optimizer.lr", "io", "tensor.math"])
+def test_submodules_are_the_same_objects(name):
+    alias = importlib.import_module(f"paddle.{name}")
+    assert alias is importlib.import_module(f"argosy.{name}")
+    assert alias.__name__ == alias.__spec__.name == f"argosy.{name}"
+
+
+def test_import_forms_agree_in_a_fresh_process():
+    done = _run(
+        """
+        import paddle.nn.functional as F
+        import paddle.nn as nn
+        from paddle.optimizer import Adam
+        from paddle.nn import Linear
+        import argosy.optimizer
+        assert Adam is argosy.optimizer.Adam
+        assert F is argosy.nn.functional and nn is argosy.nn and Linear is nn.Linear
+        """
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_importing_prints_nothing():
+    done = _run("import paddle")
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_python_dash_m_runs_modules_through_the_alias(tmp_path):
+    script = "import runpy, sys; sys.argv = ['x']; print(runpy.run_module('paddle.version', run_name='__main__')['full_version'])"
+    done = _run(script)
+    assert done.stdout.strip() == "3.3.1", done.stderr
+    done = subprocess.run([sys.executable, "-m", "paddle.version"], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+
+
+def test_unknown_submodule_is_a_plain_import_error():
+    with pytest.raises(ModuleNotFoundError, match=r"paddle\.nowhere"):
+        importlib.import_module("paddle.nowhere")
+
+
+def test_objects_pickle_by_reference():
+    assert pickle.loads(pickle.dumps(paddle.nn.Linear)) is argosy.nn.Linear
+    layer = pickle.loads(pickle.dumps(paddle.nn.Linear(2, 3)))
+    assert layer.weight.shape == [2, 3]
+    assert pickle.loads(pickle.dumps(paddle.float32)) is paddle.float32
+
+
+@pytest.mark.parametrize("statement", ["import argosy", "import paddle"])
+def test_a_real_paddle_in_the_environment_is_refused(tmp_path, statement):
+    fake = tmp_path / "paddle"
+    (fake / "base").mkdir(parents=True)
+    alias = Path(argosy.__file__).parent.parent / "paddle" / "__init__.py"
+    (fake / "__init__.py").write_text(alias.read_text())
+    done = _run(statement, env={"PYTHONPATH": str(tmp_path)})
+    assert done.returncode != 0
+    last = done.stderr.strip().splitlines()[-1]
+    assert "a real Paddle is installed" in last
+    assert "pip uninstall paddlepaddle" in last
+
+
+def test_import_costs_little_more_than_torch():
+    code = """
+    import time
+    import torch, numpy
+    start = time.perf_counter()
+    import paddle
+    print(time.perf_counter() - start)
+    """
+    assert min(float(_run(code).stdout) for _ in range(3)) < 0.3
