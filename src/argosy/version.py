@@ -31,7 +31,7 @@ def cudnn() -> str:
     """The version of cuDNN, 'False' for none."""
     if torch.version.cuda is None:
         return "False"
-    number = torch.backends.cudnn.version()
+    number = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
     return f"{number // 10000}.{number // 100 % 100}.{number % 100}" if number else "False"
 
 
@@ -39,7 +39,7 @@ def nccl() -> str:
     """The version of NCCL as a number in text, '0' for none."""
     if torch.version.cuda is None or not torch.cuda.is_available():
         return "0"
-    parts = torch.cuda.nccl.version()
+    parts = torch.cuda.nccl.version()  # type: ignore[no-untyped-call]
     return str(parts[0] * 10000 + parts[1] * 100 + parts[2])
 
 

@@ -1,7 +1,7 @@
 """Check with real Paddle that it reads what argosy writes.
 
-    ARGOSY_VENV/bin/python tests/goldens/check_files.py write FOLDER
-    PATH_TO_PADDLE_VENV/bin/python tests/goldens/check_files.py read FOLDER
+ARGOSY_VENV/bin/python tests/goldens/check_files.py write FOLDER
+PATH_TO_PADDLE_VENV/bin/python tests/goldens/check_files.py read FOLDER
 """
 
 import sys
@@ -10,8 +10,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-import paddle
 
+import paddle
 from goldens.expected import DTYPES, VALUES
 
 
@@ -27,7 +27,9 @@ def write(folder: Path) -> None:
     paddle.save(tensor, str(folder / "tensor.pdtensor"))
     optimizer = {"linear_0.w_0_moment1_0": tensor, "LR_Scheduler": {"last_epoch": 3, "last_lr": 0.5}}
     paddle.save(optimizer, str(folder / "adam.pdopt"))
-    paddle.save({"epoch": 7, "model": layer.state_dict(), "parts": [tensor, (1, "two", tensor)]}, str(folder / "nested.pd"))
+    paddle.save(
+        {"epoch": 7, "model": layer.state_dict(), "parts": [tensor, (1, "two", tensor)]}, str(folder / "nested.pd")
+    )
     paddle.save({name: paddle.to_tensor([1.0, 1.0]).astype(name) for name in DTYPES}, str(folder / "dtypes.pdparams"))
     for name in DTYPES:
         paddle.save(paddle.to_tensor([[1.0, 1.0]]).astype(name), str(folder / f"{name}.bin"), use_binary_format=True)

@@ -12,8 +12,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-import paddle
 
+import paddle
 from goldens.expected import DTYPES, VALUES
 
 FOLDER = Path(__file__).parent / "data" / "files"
@@ -34,9 +34,18 @@ def main() -> None:
     tensor.name = "alone"
     paddle.save(tensor, str(FOLDER / "tensor.pdtensor"))
     # the shape of an optimizer's state with multi_precision, which Paddle's CPU build cannot train to
-    mixed = {"linear_0.w_0_moment1_0": tensor, "master_weights": {"linear_0.w_0": tensor}, "LR_Scheduler": {"last_lr": 0.5}}
+    mixed = {
+        "linear_0.w_0_moment1_0": tensor,
+        "master_weights": {"linear_0.w_0": tensor},
+        "LR_Scheduler": {"last_lr": 0.5},
+    }
     paddle.save(mixed, str(FOLDER / "master_weights.pdopt"))
-    nested = {"epoch": 7, "model": layer.state_dict(), "parts": [tensor, (1, "two", tensor)], "extra": OrderedDict(lr=0.5)}
+    nested = {
+        "epoch": 7,
+        "model": layer.state_dict(),
+        "parts": [tensor, (1, "two", tensor)],
+        "extra": OrderedDict(lr=0.5),
+    }
     paddle.save(nested, str(FOLDER / "nested.pd"))
     paddle.save({"array": VALUES["weight"], "scalar": np.float32(1.5)}, str(FOLDER / "arrays.pd"))
     paddle.save({name: paddle.ones([2]).astype(name) for name in DTYPES}, str(FOLDER / "dtypes.pdparams"))

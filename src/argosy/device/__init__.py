@@ -13,7 +13,6 @@ from argosy.device import cuda, xpu
 from argosy.device.cuda import Event, Stream, current_stream, stream_guard
 from argosy.foundation.errors import DtypeError
 from argosy.foundation.places import CPUPlace, CUDAPlace, Place, XPUPlace, to_place
-from argosy.framework.random import get_rng_state, set_rng_state
 from argosy.tensor._defaults import defaults
 from argosy.tensor._tensor import Tensor
 
@@ -45,8 +44,6 @@ __all__ = [
     "Event",
     "current_stream",
     "stream_guard",
-    "get_rng_state",
-    "set_rng_state",
 ]
 
 
@@ -154,7 +151,7 @@ def get_available_custom_device() -> list[str]:
 
 def get_cudnn_version() -> int | None:
     """The version of cuDNN as a number, None where it is not used."""
-    return torch.backends.cudnn.version() if torch.cuda.is_available() else None
+    return torch.backends.cudnn.version() if torch.cuda.is_available() else None  # type: ignore[no-untyped-call]
 
 
 def synchronize(device: Any = None) -> None:

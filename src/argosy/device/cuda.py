@@ -39,13 +39,13 @@ def _index(call: str, device: Any) -> int:
     if not torch.cuda.is_available():
         raise UsageError(f"paddle.device.cuda.{call}: no GPU is available to PyTorch here")
     if device is None:
-        return torch.cuda.current_device()
+        return int(torch.cuda.current_device())
     place: Place = CUDAPlace(device) if isinstance(device, int) else to_place(device)
     if not place.is_gpu_place() or place.index >= torch.cuda.device_count():
         raise UsageError(
             f"paddle.device.cuda.{call}: {device!r} is not one of the {torch.cuda.device_count()} GPUs of this machine"
         )
-    return place.index
+    return int(place.index)
 
 
 def device_count() -> int:

@@ -1,5 +1,6 @@
 """Running on several processes: the environment, groups, collectives, data parallelism, spawn and launch."""
 
+from argosy.distributed import stream
 from argosy.distributed._collectives import (
     P2POp,
     ReduceOp,
@@ -32,3 +33,5 @@ from argosy.distributed._default import (
 )
 from argosy.distributed._env import ParallelEnv
 from argosy.distributed._group import Group
+from argosy.distributed._objects import all_gather_object, broadcast_object_list, gather_object, scatter_object_list
+from argosy.distributed._spawn import spawn

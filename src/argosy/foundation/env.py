@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from argosy.foundation.errors import ConfigError
 
@@ -48,3 +49,14 @@ def missing(names: tuple[str, ...]) -> list[str]:
 def integer(name: str, default: int) -> int:
     """A variable as an integer; what is not one is an error that names it."""
     return _integer(name, default)
+
+
+def everything() -> dict[str, str]:
+    """A copy of the environment, for a process to be started; never to be printed."""
+    return dict(os.environ)
+
+
+def replace(variables: Mapping[str, str]) -> None:
+    """Make the environment of this process exactly ``variables``."""
+    os.environ.clear()
+    os.environ.update(variables)

@@ -81,7 +81,7 @@ class FlagTypeError(UsageError, RuntimeError):
 flags = _Flags()
 
 
-def parse(text: str, kind: type) -> Flag:
+def parse(text: str, kind: type) -> Any:
     """Read the text of an environment variable as a flag's type."""
     if kind is bool:
         word = text.strip().lower()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
 import numpy as np
@@ -20,8 +20,8 @@ from argosy.foundation.errors import CheckpointError, NotSupported, UsageError
 from argosy.tensor._tensor import Tensor
 
 # NumPy's own name for them moved between versions
-_reconstruct = np.zeros(0).__reduce__()[0]  # type: ignore[misc]
-_scalar = np.float32(0).__reduce__()[0]  # type: ignore[misc]
+_reconstruct = np.zeros(0).__reduce__()[0]
+_scalar = np.float32(0).__reduce__()[0]
 
 
 def _evaluated(expression: str, names: dict[str, Any]) -> Any:
@@ -55,7 +55,7 @@ for _module in ("numpy.core.multiarray", "numpy._core.multiarray"):
     _SAFE[_module, "_reconstruct"] = _reconstruct
     _SAFE[_module, "scalar"] = _scalar
 
-_admitted: dict[tuple[str, str], type] = {}
+_admitted: dict[tuple[str, str], Any] = {}
 
 
 def add_safe_globals(classes: Iterable[type]) -> None:
@@ -76,6 +76,18 @@ def safe_globals(classes: Iterable[type]) -> Iterator[None]:
     finally:
         _admitted.clear()
         _admitted.update(before)
+
+
+@contextlib.contextmanager
+def safe_functions(functions: Iterable[Callable[..., Any]]) -> Iterator[None]:
+    """Admit functions of argosy that rebuild values, for the length of a block."""
+    added = {(function.__module__, function.__qualname__): function for function in functions}
+    _admitted.update(added)
+    try:
+        yield
+    finally:
+        for key in added:
+            _admitted.pop(key, None)
 
 
 class _Writer(pickle.Pickler):

@@ -38,7 +38,7 @@ def write(raw: torch.Tensor, file: IO[bytes]) -> None:
         description += b"\x10" + _varint(extent)
     file.write(struct.pack("<IQIi", 0, 0, 0, len(description)) + description)
     flat = raw.detach().cpu().contiguous().reshape(-1)
-    file.write(memoryview(flat.view(torch.uint8).numpy()))
+    file.write(flat.view(torch.uint8).numpy().data)
 
 
 def read(file: IO[bytes], source: str) -> torch.Tensor:

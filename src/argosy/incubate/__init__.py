@@ -1,5 +1,6 @@
 """What Paddle keeps under ``paddle.incubate``."""
 
 from argosy.incubate import optimizer
+from argosy.incubate.optimizer import LookAhead, ModelAverage
 
-__all__ = ["optimizer"]
+__all__ = ["LookAhead", "ModelAverage"]

@@ -35,7 +35,7 @@ class BatchSampler(Sampler):
                 raise BadArgument(f"BatchSampler: either dataset or sampler should be set; sampler is {sampler!r}")
             if shuffle:
                 raise BadArgument("BatchSampler: shuffle should be False when sampler is set")
-            self.sampler = sampler
+            self.sampler: Any = sampler
         else:
             if isinstance(dataset, IterableDataset):
                 raise BadArgument("BatchSampler: dataset should not be a paddle.io.IterableDataset")

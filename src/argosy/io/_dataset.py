@@ -7,26 +7,14 @@ import itertools
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
 from argosy.foundation.errors import BadArgument, UsageError
+from argosy.utils._dataset import Dataset
 
 T = TypeVar("T")
-
-
-class Dataset(Generic[T]):
-    """Samples by index: a subclass defines ``__getitem__`` and ``__len__``."""
-
-    def __init__(self) -> None:
-        pass
-
-    def __getitem__(self, idx: Any) -> T:
-        raise NotImplementedError(f"{type(self).__name__} does not define __getitem__; a Dataset must")
-
-    def __len__(self) -> int:
-        raise NotImplementedError(f"{type(self).__name__} does not define __len__; a Dataset must")
 
 
 class NoLength(UsageError, TypeError, RuntimeError):
@@ -68,7 +56,7 @@ class TensorDataset(Dataset[Any]):
         return tuple(tensor[index] for tensor in self.tensors)
 
     def __len__(self) -> int:
-        return self.tensors[0].shape[0]
+        return int(self.tensors[0].shape[0])
 
 
 class ComposeDataset(Dataset[Any]):
@@ -117,7 +105,7 @@ class ConcatDataset(Dataset[T]):
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
 
-    def __getitem__(self, idx: int) -> T:
+    def __getitem__(self, idx: int) -> Any:
         if idx < 0:
             if -idx > len(self):
                 raise UsageError(f"ConcatDataset: index {idx} lies outside the {len(self)} samples")

@@ -89,7 +89,7 @@ class WeightedRandomSampler(Sampler):
         self.num_samples = num_samples
         self.replacement = replacement
 
-    def _rows(self) -> np.ndarray:
+    def _rows(self) -> Any:
         weights = np.asarray(self.weights)
         if weights.ndim not in (1, 2):
             raise BadArgument(

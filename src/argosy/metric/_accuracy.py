@@ -20,7 +20,7 @@ def accuracy(
     correct: Tensor | None = None,
     total: Tensor | None = None,
     name: str | None = None,
-) -> Tensor:
+) -> Any:
     """Share of rows of ``input`` whose label, of shape [N, 1], is among the ``k`` largest scores.
 
     ``correct`` and ``total``, where given, become the counts.
@@ -67,7 +67,7 @@ class Accuracy(Metric):
         self._name = [f"{base}_top{k}" for k in topk] if self.maxk != 1 else [base]
         self.reset()
 
-    def compute(self, pred: Tensor, label: Tensor, *args: Any) -> Tensor:
+    def compute(self, pred: Tensor, label: Tensor, *args: Any) -> Any:
         """1.0 where one of the ``max(topk)`` largest classes of a row is its label; labels are [N], [N, 1] or one-hot."""
         return apply(ops.topk_hits, pred, label, self.maxk)
 

@@ -125,7 +125,7 @@ class Auc(Metric):
         if num_pos == 0 or num_neg == 0:
             return 0.0
         area = np.sum(np.diff(false_positives) * (true_positives[1:] + true_positives[:-1]) / 2.0)
-        return area / num_pos / num_neg
+        return float(area / num_pos / num_neg)
 
     def name(self) -> str:
         return self._name

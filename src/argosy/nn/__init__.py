@@ -2,5 +2,6 @@
 
 from argosy.nn import clip, functional, initializer, layer, utils
 from argosy.nn.clip import *
+from argosy.nn.decode import *
 from argosy.nn.layer import *
 from argosy.tensor._tensor import Parameter

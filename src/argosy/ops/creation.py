@@ -27,6 +27,14 @@ def full_like(x: Tensor, value: Any, dtype: torch.dtype | None = None, device: t
     return full.fn(x.shape, value, dtype or x.dtype, device or x.device)
 
 
+@op("fill")
+def fill(x: Tensor, value: Any) -> Tensor:
+    """A tensor like ``x`` with one value; ``x`` gets a gradient of zeros."""
+    if isinstance(value, Tensor):
+        return torch.fill(x, value.reshape(()).to(x.dtype))
+    return torch.fill(x, value if x.is_floating_point() or x.is_complex() else int(value))
+
+
 @op("empty")
 def empty(shape: Any, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:
     return torch.empty(ints(shape), dtype=dtype, device=device)

@@ -120,7 +120,9 @@ def lu(x: Tensor, pivot: bool = True) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @op("lu_unpack")
-def lu_unpack(x: Tensor, y: Tensor, unpack_ludata: bool = True, unpack_pivots: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+def lu_unpack(
+    x: Tensor, y: Tensor, unpack_ludata: bool = True, unpack_pivots: bool = True
+) -> tuple[Tensor, Tensor, Tensor]:
     """P, L and U from a packed factorisation and its pivots."""
     p, lower, upper = torch.lu_unpack(x, y, unpack_data=unpack_ludata, unpack_pivots=unpack_pivots)
     return p, lower, upper
@@ -185,7 +187,9 @@ def ormqr(x: Tensor, tau: Tensor, y: Tensor, left: bool = True, transpose: bool 
         q = q.mT
     inside = (q.shape[-1], y.shape[-2]) if left else (y.shape[-1], q.shape[-2])
     if x.ndim != y.ndim or inside[0] != inside[1]:
-        raise RankError(f"ormqr: Q of shape {list(q.shape)} and y of shape {list(y.shape)} cannot be multiplied (left={left})")
+        raise RankError(
+            f"ormqr: Q of shape {list(q.shape)} and y of shape {list(y.shape)} cannot be multiplied (left={left})"
+        )
     return q @ y if left else y @ q
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from argosy.foundation.errors import UsageError
+from argosy.foundation.errors import UnsupportedDtype, UsageError
 from argosy.ops import promotion
 from argosy.ops.promotion import align, strict
 from argosy.ops.table import Op, define, op
@@ -38,7 +38,9 @@ def add(x: Any, y: Any) -> Tensor:
 @op("subtract", aliases=("elementwise_sub",))
 def subtract(x: Any, y: Any) -> Tensor:
     x, y = align(x, y)
-    # torch refuses to subtract booleans, even from numbers of another type.
+    if _is_bool(x) and _is_bool(y):
+        raise UnsupportedDtype("subtract: booleans cannot be subtracted; use x ^ y or cast them with astype()")
+    # torch refuses to subtract booleans even from numbers of another type.
     difference: Tensor = _bool_as_number(x, y) - _bool_as_number(y, x)
     return difference
 
@@ -223,7 +225,7 @@ def _bound_tensor(bound: Any, x: Tensor) -> Tensor | None:
     return torch.full((), bound, dtype=x.dtype, device=x.device)
 
 
-@op("add_n", aliases=("sum_list",))
+@op("add_n")
 def add_n(inputs: list[Tensor]) -> Tensor:
     total = inputs[0]
     if len(inputs) == 1:
@@ -239,7 +241,8 @@ def add_n(inputs: list[Tensor]) -> Tensor:
 
 @op("lerp")
 def lerp(x: Tensor, y: Tensor, weight: Any) -> Tensor:
-    return torch.lerp(x, y, weight)
+    """Interpolate; the weight gets no gradient."""
+    return torch.lerp(x, y, weight.detach() if isinstance(weight, Tensor) else weight)
 
 
 @op("multiplex")
@@ -259,3 +262,9 @@ def increment(x: Tensor, value: float) -> Tensor:
 @op("diff")
 def diff(x: Tensor, n: int, axis: int, prepend: Tensor | None, append: Tensor | None) -> Tensor:
     return torch.diff(x, n, axis, prepend, append)
+
+
+@op("renorm")
+def renorm(x: Tensor, p: float, axis: int, max_norm: float) -> Tensor:
+    """Scale down the slices along ``axis`` whose p-norm exceeds ``max_norm``."""
+    return torch.renorm(x, p, axis, max_norm)

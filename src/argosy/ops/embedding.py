@@ -45,6 +45,8 @@ def embedding_renorm_(x: Tensor, weight: Tensor, max_norm: float, norm_type: flo
 @op("one_hot", aliases=("one_hot_v2",))
 def one_hot(x: Tensor, num_classes: int) -> Tensor:
     """float32 rows with a one at each id; -1 takes the largest id plus one as their width."""
+    if x.is_floating_point():
+        raise DtypeError(f"one_hot: ids must be integers, but x is {str(x.dtype).removeprefix('torch.')}")
     width = int(x.max()) + 1 if num_classes == -1 else num_classes
     try:
         hot = torch.nn.functional.one_hot(x.to(torch.int64), width)

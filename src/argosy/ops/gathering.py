@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, OutOfRange, RankError, UsageError
 from argosy.ops.manipulation import slices
 from argosy.ops.shape import axis_in, ints, require_equal_dtypes
@@ -25,10 +26,10 @@ def _from_front(index: Tensor, extent: int) -> Tensor:
 def _as_ids(index: Tensor, call: str) -> Tensor:
     """A 1-D index from one of shape [n] or [n, 1]."""
     if index.dtype not in (torch.int32, torch.int64):
-        raise DtypeError(f"{call}: the index must be int32 or int64, but is {index.dtype}")
+        raise DtypeError(f"{call}: the index must be int32 or int64, but is {dtypes.name_of(index.dtype)}")
     if index.ndim > 2 or (index.ndim == 2 and index.shape[1] != 1):
         raise UsageError(f"{call}: the index must have shape [n] or [n, 1], but has {list(index.shape)}")
-    return index.reshape(-1)
+    return index if index.ndim == 1 else index.reshape(-1)
 
 
 def _select(x: Tensor, axis: int, index: Tensor) -> Tensor:
@@ -41,15 +42,15 @@ def _select(x: Tensor, axis: int, index: Tensor) -> Tensor:
         pass
     try:
         return torch.index_select(x, axis, _from_front(index, x.shape[axis]))
-    except RuntimeError as error:
-        raise OutOfRange(f"an index lies outside axis {axis} of a tensor of shape {list(x.shape)}: {error}") from error
+    except (IndexError, RuntimeError) as error:
+        raise OutOfRange(f"an index lies outside axis {axis} of a tensor of shape {list(x.shape)}") from error
 
 
 @op("gather")
 def gather(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
     axis = axis_in(axis, x.ndim, "gather")
     out = _select(x, axis, _as_ids(index, "gather"))
-    return out.squeeze(axis) if index.ndim == 0 else out
+    return out if index.ndim else out.squeeze(axis)
 
 
 @op("index_select")
@@ -62,7 +63,9 @@ def index_select(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
 @op("gather_nd")
 def gather_nd(x: Tensor, index: Tensor) -> Tensor:
     """Read the elements (or slices) at the positions along the last axis of ``index``."""
-    return x[_positions(x, index, "gather_nd")] if index.shape[-1:] != (0,) else x.expand(*index.shape[:-1], *x.shape)
+    if index.ndim and index.shape[-1] == 0:
+        return torch.expand_copy(x, [*index.shape[:-1], *x.shape])
+    return x[_positions(x, index, "gather_nd")]
 
 
 def _positions(x: Tensor, index: Tensor, call: str) -> tuple[Tensor, ...]:

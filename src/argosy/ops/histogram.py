@@ -50,7 +50,7 @@ def histogram(
 def histogram_bin_edges(x: Tensor, bins: int = 100, low: float = 0.0, high: float = 0.0) -> Tensor:
     _check_bins(bins)
     first, last = _bounds(x.to(torch.float32), low, high)
-    return torch.linspace(float(first), float(last), bins + 1, device=x.device)
+    return torch.linspace(first, last, bins + 1)
 
 
 @op("histogramdd")
@@ -66,7 +66,9 @@ def histogramdd(
     if isinstance(bins, int):
         bins = [bins] * dims
     if len(bins) != dims:
-        raise UsageError(f"histogramdd: x has {dims} dimensions, so bins needs {dims} entries, but received {len(bins)}")
+        raise UsageError(
+            f"histogramdd: x has {dims} dimensions, so bins needs {dims} entries, but received {len(bins)}"
+        )
     if ranges is not None and len(ranges) != 2 * dims:
         raise UsageError(f"histogramdd: ranges needs {2 * dims} numbers, but received {len(ranges)}")
     points = x.reshape(-1, dims)

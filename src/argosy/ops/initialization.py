@@ -22,6 +22,11 @@ def _drawn(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
     return torch.empty(list(shape), dtype=torch.float32 if dtype in _HALF else dtype)
 
 
+def _generator(seed: int) -> torch.Generator | None:
+    """A generator of its own for a seed other than 0, which stands for the process's one."""
+    return torch.Generator().manual_seed(seed) if seed else None
+
+
 @op("fill_constant")
 def fill_constant(shape: Sequence[int], value: float, dtype: torch.dtype) -> Tensor:
     return torch.full(list(shape), value, dtype=dtype)
@@ -34,20 +39,20 @@ def assign_value(values: Any, dtype: torch.dtype) -> Tensor:
 
 
 @op("uniform_random", is_random=True)
-def uniform_random(shape: Sequence[int], low: float, high: float, dtype: torch.dtype) -> Tensor:
-    return _drawn(shape, dtype).uniform_(low, high).to(dtype)
+def uniform_random(shape: Sequence[int], low: float, high: float, dtype: torch.dtype, seed: int = 0) -> Tensor:
+    return _drawn(shape, dtype).uniform_(low, high, generator=_generator(seed)).to(dtype)
 
 
 @op("gaussian_random", is_random=True)
-def gaussian_random(shape: Sequence[int], mean: float, std: float, dtype: torch.dtype) -> Tensor:
+def gaussian_random(shape: Sequence[int], mean: float, std: float, dtype: torch.dtype, seed: int = 0) -> Tensor:
     if std == 0.0:
         return torch.full(list(shape), mean, dtype=dtype)
-    return _drawn(shape, dtype).normal_(mean, std).to(dtype)
+    return _drawn(shape, dtype).normal_(mean, std, generator=_generator(seed)).to(dtype)
 
 
 @op("truncated_gaussian_random", is_random=True)
 def truncated_gaussian_random(
-    shape: Sequence[int], mean: float, std: float, a: float, b: float, dtype: torch.dtype
+    shape: Sequence[int], mean: float, std: float, a: float, b: float, dtype: torch.dtype, seed: int = 0
 ) -> Tensor:
     """Draw from N(mean, std) restricted to [a, b], by inverting the distribution function.
 
@@ -58,7 +63,8 @@ def truncated_gaussian_random(
     def scaled_cdf(x: float) -> float:
         return math.erf((x - mean) / (std * math.sqrt(2.0)))
 
-    drawn = torch.empty(list(shape), dtype=torch.float64).uniform_(scaled_cdf(a), scaled_cdf(b))
+    drawn = torch.empty(list(shape), dtype=torch.float64)
+    drawn.uniform_(scaled_cdf(a), scaled_cdf(b), generator=_generator(seed))
     return drawn.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b).to(dtype)
 
 

@@ -13,6 +13,10 @@ from argosy.ops.shape import axis_in, ints, require_equal_dtypes
 from argosy.ops.table import define, op
 
 
+# torch's stub describes only the form with out=
+_split_copy: Any = torch.split_with_sizes_copy
+
+
 def _require_equal_ranks(tensors: Sequence[Tensor], call: str) -> None:
     # torch skips a 1-D tensor without elements here
     rank = tensors[0].ndim
@@ -59,7 +63,7 @@ def split(x: Tensor, num_or_sections: Any, axis: int = 0) -> list[Tensor]:
             raise UsageError(
                 f"split: axis {axis} of extent {extent} cannot be divided into {num_or_sections} equal parts"
             )
-        return _copies(torch.split_with_sizes(x, [extent // num_or_sections] * num_or_sections, axis))
+        return list(_split_copy(x, [extent // num_or_sections] * num_or_sections, axis))
     sections = ints(num_or_sections)
     if sections.count(-1) == 1:
         sections[sections.index(-1)] = extent - sum(sections) - 1
@@ -68,7 +72,7 @@ def split(x: Tensor, num_or_sections: Any, axis: int = 0) -> list[Tensor]:
             f"split: sections {ints(num_or_sections)} must add up to {extent}, the extent of axis {axis}; "
             "at most one of them may be -1"
         )
-    return _copies(torch.split_with_sizes(x, sections, axis))
+    return list(_split_copy(x, sections, axis))
 
 
 @op("tensor_split")
@@ -98,7 +102,7 @@ def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
 @op("broadcast_tensors")
 def broadcast_tensors(inputs: list[Tensor]) -> list[Tensor]:
     require_equal_dtypes(inputs, "broadcast_tensors")
-    shape = torch.broadcast_shapes(*[t.shape for t in inputs])
+    shape = torch.broadcast_shapes(*[t.shape for t in inputs])  # type: ignore[no-untyped-call]
     return _copies([t.expand(shape) for t in inputs])
 
 

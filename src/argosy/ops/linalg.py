@@ -7,30 +7,56 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from argosy.foundation.gradients import home_of
 from argosy.foundation.errors import OutOfRange, RankError, UsageError
+from argosy.ops import promotion
 from argosy.ops.table import define, op
 
 
 @op("linear")
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``x @ weight + bias`` with weight laid out [in, out]."""
-    if bias is None:
-        return torch.matmul(x, weight)
-    if x.ndim == 2:
+    if x.ndim == 2 and bias is not None:
+        if home_of(weight) is not None and torch.is_grad_enabled():
+            return _LinearAtHome.apply(x, weight, bias)
         return torch.addmm(bias, x, weight)
-    return torch.matmul(x, weight) + bias
+    product = torch.matmul(x, weight)
+    return product if bias is None else product + bias
+
+
+class _LinearAtHome(torch.autograd.Function):
+    """``addmm`` whose weight gradient is written where a reducer wants it, if that place is free; same numbers, one pass over memory less."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return torch.addmm(bias, x, weight)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        x, weight = ctx.saved_tensors
+        grad_x = grad @ weight.t() if ctx.needs_input_grad[0] else None
+        grad_weight = None
+        if ctx.needs_input_grad[1]:
+            # With create_graph the product must be differentiable; with a gradient from before it must be added to.
+            is_fresh = weight.grad is None and not torch.is_grad_enabled()
+            home = home_of(weight) if is_fresh else None
+            place = home.claim() if home is not None else None
+            grad_weight = x.t() @ grad if place is None else torch.mm(x.t(), grad, out=place)
+        return grad_x, grad_weight, grad.sum(0) if ctx.needs_input_grad[2] else None
 
 
 bmm = define("bmm", torch.bmm, ("x", "y"))
 mv = define("mv", torch.mv, ("x", "vec"))
-kron = define("kron", torch.kron, ("x", "y"))
 
 
 @op("dot")
 def dot(x: Tensor, y: Tensor) -> Tensor:
     """The inner product of two vectors, or of the rows of two matrices."""
     if x.ndim not in (1, 2) or x.shape != y.shape:
-        raise UsageError(f"dot: x and y must be equal in shape, 1-D or 2-D, but received {list(x.shape)}, {list(y.shape)}")
+        raise UsageError(
+            f"dot: x and y must be equal in shape, 1-D or 2-D, but received {list(x.shape)}, {list(y.shape)}"
+        )
     return torch.dot(x, y) if x.ndim == 1 else torch.sum(x * y, -1, dtype=x.dtype)
 
 
@@ -42,7 +68,14 @@ def inner(x: Tensor, y: Tensor) -> Tensor:
 @op("outer")
 def outer(x: Tensor, y: Tensor) -> Tensor:
     """The outer product of the flattened inputs."""
+    x, y = promotion.align(x, y)
     return torch.outer(x.reshape(-1), y.reshape(-1))
+
+
+@op("kron")
+def kron(x: Tensor, y: Tensor) -> Tensor:
+    x, y = promotion.align(x, y)
+    return torch.kron(x, y)
 
 
 @op("vecdot")
@@ -142,7 +175,9 @@ def cdist(x: Tensor, y: Tensor, p: float, compute_mode: str) -> Tensor:
         if matrix.ndim < 2:
             raise RankError(f"cdist: {name} must be at least 2-dimensional, but its shape is {list(matrix.shape)}")
     if x.shape[-1] != y.shape[-1]:
-        raise RankError(f"cdist: x and y must have equal last extents, but received {list(x.shape)} and {list(y.shape)}")
+        raise RankError(
+            f"cdist: x and y must have equal last extents, but received {list(x.shape)} and {list(y.shape)}"
+        )
     if p < 0:
         raise RankError(f"cdist: p must be >= 0, but received {p}")
     return torch.cdist(x, y, p, compute_mode)

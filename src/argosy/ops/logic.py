@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from argosy.foundation.errors import DtypeError, UsageError
+from argosy.foundation.errors import UnsupportedDtype, UsageError
 from argosy.ops import promotion
 from argosy.ops.elementwise import binary
 from argosy.ops.table import define, op
@@ -27,7 +27,7 @@ logical_not = define("logical_not", torch.logical_not, ("x",))
 bitwise_and = binary("bitwise_and", operator.and_)
 bitwise_or = binary("bitwise_or", operator.or_)
 bitwise_xor = binary("bitwise_xor", operator.xor)
-bitwise_not = define("bitwise_not", operator.invert, ("x",))
+bitwise_not = define("bitwise_not", torch.bitwise_not, ("x",))
 
 
 def _shift(name: str, fn: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
@@ -35,7 +35,9 @@ def _shift(name: str, fn: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
         x, y = promotion.align(x, y)
         dtype = torch.result_type(x, y)
         if dtype.is_floating_point or dtype.is_complex:
-            raise DtypeError(f"{name}: both sides must hold integers, but received {str(dtype).removeprefix('torch.')}")
+            raise UnsupportedDtype(
+                f"{name}: both sides must hold integers, but received {str(dtype).removeprefix('torch.')}"
+            )
         shifted: Tensor = fn(x, y)
         return shifted if is_arithmetic or fn is operator.lshift else _clear_sign_fill(shifted, x, y)
 

@@ -1,8 +1,9 @@
-"""Losses on values, pairs and triplets. Those over classes are in ``classification``."""
+"""Losses on values, pairs and triplets. Those over classes are in ``cross_entropy`` and ``classification``."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -14,7 +15,7 @@ from argosy.ops import reduction as reductions
 from argosy.ops.table import op
 
 # torch.nn.functional.mse_loss without its Python checks, which cost as much as the loss itself on small batches.
-_fused_mse = torch._C._nn.mse_loss
+_fused_mse: Callable[..., Tensor] = torch._C._nn.mse_loss
 _CODE_BY_REDUCTION = {"none": 0, "mean": 1, "sum": 2}
 
 
@@ -37,26 +38,28 @@ def _check_same_shape(call: str, **tensors: Tensor) -> None:
         raise UsageError(f"{call}: shapes must be equal, but received {found}")
 
 
+def _gap(input: Tensor, label: Tensor) -> Tensor:
+    x, y = promotion.align(input, label)
+    gap: Tensor = x - y
+    return gap
+
+
 @op("mse_loss")
 def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     code = _CODE_BY_REDUCTION.get(reduction)
     if code is not None and input.dtype is label.dtype and input.shape == label.shape and input.is_floating_point():
-        fused: Tensor = _fused_mse(input, label, code)
-        return fused
-    promotion.check(input, label)
-    return reduce(torch.square(input - label), reduction, "mse_loss")
+        return _fused_mse(input, label, code)
+    return reduce(torch.square(_gap(input, label)), reduction, "mse_loss")
 
 
 @op("square_error_cost")
 def square_error_cost(input: Tensor, label: Tensor) -> Tensor:
-    promotion.check(input, label)
-    return torch.square(input - label)
+    return torch.square(_gap(input, label))
 
 
 @op("l1_loss")
 def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
-    promotion.check(input, label)
-    return reduce(torch.abs(input - label), reduction, "l1_loss")
+    return reduce(torch.abs(_gap(input, label)), reduction, "l1_loss")
 
 
 @op("smooth_l1_loss", aliases=("huber_loss",))
@@ -70,9 +73,7 @@ def smooth_l1_loss(
 
 
 @op("bce_loss")
-def binary_cross_entropy(
-    input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean"
-) -> Tensor:
+def binary_cross_entropy(input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """Cross entropy of probabilities; logarithms are cut off at -100. The label gets no gradient."""
     _check_same_shape("binary_cross_entropy", input=input, label=label)
     loss = F.binary_cross_entropy(input, label.detach(), reduction="none")
@@ -88,16 +89,21 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None = None,
 ) -> Tensor:
     """Cross entropy of ``sigmoid(logit)``; ``pos_weight`` scales the positive part. The label gets no gradient."""
-    _check_same_shape("binary_cross_entropy_with_logits", logit=logit, label=label)
-    if weight is None and reduction in _CODE_BY_REDUCTION:
-        return F.binary_cross_entropy_with_logits(logit, label.detach(), None, pos_weight=pos_weight, reduction=reduction)
-    loss = F.binary_cross_entropy_with_logits(logit, label.detach(), None, pos_weight=pos_weight, reduction="none")
+    if logit.shape != label.shape:
+        _check_same_shape("binary_cross_entropy_with_logits", logit=logit, label=label)
+    if label.requires_grad:
+        label = label.detach()
+    code = _CODE_BY_REDUCTION.get(reduction)
+    if weight is None and code is not None:
+        return torch.binary_cross_entropy_with_logits(logit, label, None, pos_weight, code)
+    loss = torch.binary_cross_entropy_with_logits(logit, label, None, pos_weight, 0)
     return reduce(loss if weight is None else loss * weight, reduction, "binary_cross_entropy_with_logits")
 
 
 @op("log_loss")
 def log_loss(input: Tensor, label: Tensor, epsilon: float = 1e-4) -> Tensor:
     """Cross entropy of each probability, with ``epsilon`` inside the logarithms. The label gets no gradient."""
+    _check_same_shape("log_loss", input=input, label=label)
     label = label.detach()
     return -label * torch.log(input + epsilon) - (1 - label) * torch.log(1 - input + epsilon)
 
@@ -120,7 +126,8 @@ def kl_div(input: Tensor, label: Tensor, reduction: str = "mean", log_target: bo
 def margin_ranking_loss(
     input: Tensor, other: Tensor, label: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    return reduce(torch.relu((other - input) * label + margin), reduction, "margin_ranking_loss")
+    gap, sign = promotion.align(_gap(other, input), label)
+    return reduce(torch.relu(gap * sign + margin), reduction, "margin_ranking_loss")
 
 
 @op("hinge_embedding_loss")
@@ -151,6 +158,8 @@ def cosine_embedding_loss(
 @op("triplet_loss_of_distances")
 def triplet_loss_of_distances(near: Tensor, far: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """How much the distance ``near`` fails to stay ``margin`` below the distance ``far``."""
+    if not near.is_meta and bool((near < 0).any() | (far < 0).any()):
+        raise UsageError("triplet_margin_with_distance_loss: the distance function returned a negative distance")
     return reduce(torch.clamp(near - far + margin, min=0), reduction, "triplet_margin_loss")
 
 
@@ -244,7 +253,9 @@ def sigmoid_focal_loss(
 ) -> Tensor:
     """Binary cross entropy, weighted down where the prediction is already good."""
     if normalizer is not None and normalizer.ndim > 1:
-        raise UsageError(f"sigmoid_focal_loss: normalizer must be 0-D or 1-D, but its shape is {list(normalizer.shape)}")
+        raise UsageError(
+            f"sigmoid_focal_loss: normalizer must be 0-D or 1-D, but its shape is {list(normalizer.shape)}"
+        )
     _check_same_shape("sigmoid_focal_loss", logit=logit, label=label)
     loss = F.binary_cross_entropy_with_logits(logit, label.detach(), reduction="none")
     chance = torch.sigmoid(logit)

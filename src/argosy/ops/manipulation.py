@@ -57,10 +57,12 @@ def resolve_shape(x: Tensor, shape: Any) -> list[int]:
 def transpose(x: Tensor, perm: Any) -> Tensor:
     """Reorder the axes; those that ``perm`` leaves out at its end stay where they are."""
     order = ints(perm)
-    return x.permute(order + list(range(len(order), x.ndim)))
+    return x.permute(order if len(order) == x.ndim else order + list(range(len(order), x.ndim)))
 
 
-swapaxes = define("swapaxes", torch.swapaxes, ("x", "axis0", "axis1"))
+@op("swapaxes")
+def swapaxes(x: Tensor, axis0: int, axis1: int) -> Tensor:
+    return x.swapaxes(axis_in(axis0, x.ndim, "swapaxes"), axis_in(axis1, x.ndim, "swapaxes"))
 
 
 @op("t")
@@ -103,6 +105,8 @@ def squeeze(x: Tensor, axes: Any = None) -> Tensor:
 @op("unsqueeze", aliases=("unsqueeze2",))
 def unsqueeze(x: Tensor, axes: Any) -> Tensor:
     """Insert axes of extent 1 one after the other, each counted in the result of the one before."""
+    if axes.__class__ is int:
+        return x.unsqueeze(axes)
     for axis in ints(axes):
         x = x.unsqueeze(axis)
     return x
@@ -147,12 +151,12 @@ def pin_memory(x: Tensor) -> Tensor:
 
 @op("expand", aliases=("expand_v2",))
 def expand(x: Tensor, shape: Any) -> Tensor:
-    return x.expand(ints(shape)).clone(memory_format=torch.contiguous_format)
+    return torch.expand_copy(x, ints(shape))
 
 
 @op("expand_as", aliases=("expand_as_v2",))
 def expand_as(x: Tensor, y: Tensor) -> Tensor:
-    return x.expand(y.shape).clone(memory_format=torch.contiguous_format)
+    return torch.expand_copy(x, y.shape)
 
 
 @op("tile")

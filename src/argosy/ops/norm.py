@@ -39,11 +39,11 @@ def batch_norm_(
     count = x.numel() // x.shape[1] if x.shape[1] else 0
     if count <= 1:
         return (x.movedim(1, -1) if channel_last else x).clone()
-    # torch would keep the unbiased variance: let it write this batch's statistics elsewhere, then move ours.
-    batch = torch.zeros((2, x.shape[1]), dtype=mean.dtype, device=mean.device)
-    out = torch.batch_norm(x, weight, bias, batch[0], batch[1], True, 1.0, epsilon, torch.backends.cudnn.enabled)
-    mean.mul_(momentum).add_(batch[0], alpha=1.0 - momentum)
-    variance.mul_(momentum).add_(batch[1], alpha=(1.0 - momentum) * (count - 1) / count)
+    # torch moves towards the unbiased variance, count / (count - 1) times the biased one: scaling the running one by that
+    # factor around the call undoes it. Through .data, because backward does not read what this changes.
+    variance.data.mul_(count / (count - 1))
+    out = torch.batch_norm(x, weight, bias, mean, variance, True, 1.0 - momentum, epsilon, torch.backends.cudnn.enabled)
+    variance.data.mul_((count - 1) / count)
     return out.movedim(1, -1) if channel_last else out
 
 
@@ -71,7 +71,7 @@ def batch_norm_from_moments_(
 ) -> Tensor:
     """Batch normalisation with statistics from ``channel_moments``, whose gradient flows back through them."""
     channels = x.shape[-1 if channel_last else 1]
-    sums, squares, count = moments.split([channels, channels, 1])
+    sums, squares, count = moments[:channels], moments[channels:-1], moments[-1:]
     batch_mean = sums / count
     batch_variance = (squares / count - batch_mean * batch_mean).clamp_min(0.0)
     with torch.no_grad():
@@ -120,7 +120,10 @@ def group_norm(
 
 @op("instance_norm")
 def instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float) -> Tensor:
-    """Normalise every channel of every sample by itself."""
+    """Normalise every channel of every sample by itself; a channel of one element is zero exactly."""
+    if x.shape.numel() == x.shape[:2].numel():
+        zero = x * 0.0 if weight is None else x * 0.0 * weight.view([-1] + [1] * (x.ndim - 2))
+        return zero if bias is None else zero + bias.view([-1] + [1] * (x.ndim - 2))
     return torch.group_norm(x, x.shape[1], weight, bias, epsilon)
 
 

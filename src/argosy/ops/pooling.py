@@ -44,6 +44,13 @@ def _is_native(pairs: Pairs, kernel: Sequence[int], stride: Sequence[int], x: Te
     return all(start < size for start, size in zip(last, x.shape[2:], strict=True))
 
 
+def _is_plain(kernel: Sequence[int], padding: str | Sequence[int], ceil_mode: bool) -> bool:
+    """Whether torch surely agrees, seen without computing windows: the common case."""
+    if ceil_mode or isinstance(padding, str) or len(padding) != len(kernel):
+        return False
+    return all(2 * amount <= size for amount, size in zip(padding, kernel, strict=True))
+
+
 def _pad_for(
     x: Tensor, pairs: Pairs, kernel: Sequence[int], stride: Sequence[int], windows: Sequence[int], value: float
 ) -> Tensor:
@@ -68,12 +75,15 @@ def max_pool(
     _check("max_pool", x, n)
     if channel_last:
         x = x.movedim(-1, 1)
-    pairs = to_pairs(padding, x.shape[2:], kernel, stride)
-    windows = pooled_sizes(x.shape[2:], kernel, stride, pairs, ceil_mode)
-    if _is_native(pairs, kernel, stride, x, windows):
-        out = _MAX[n](x, kernel, stride, [before for before, _ in pairs], 1, ceil_mode)
+    if _is_plain(kernel, padding, ceil_mode):
+        out = _MAX[n](x, kernel, stride, padding)
     else:
-        out = _MAX[n](_pad_for(x, pairs, kernel, stride, windows, torch.finfo(x.dtype).min), kernel, stride)
+        pairs = to_pairs(padding, x.shape[2:], kernel, stride)
+        windows = pooled_sizes(x.shape[2:], kernel, stride, pairs, ceil_mode)
+        if _is_native(pairs, kernel, stride, x, windows):
+            out = _MAX[n](x, kernel, stride, [before for before, _ in pairs], 1, ceil_mode)
+        else:
+            out = _MAX[n](_pad_for(x, pairs, kernel, stride, windows, torch.finfo(x.dtype).min), kernel, stride)
     return out.movedim(1, -1) if channel_last else out
 
 
@@ -123,17 +133,32 @@ def avg_pool(
     _check("avg_pool", x, n)
     if channel_last:
         x = x.movedim(-1, 1)
+    if _is_plain(kernel, padding, ceil_mode):
+        out = _AVG[n](x, kernel, stride, padding, False, not exclusive)
+    else:
+        out = _avg_of_any_windows(x, kernel, stride, padding, ceil_mode, exclusive)
+    return out.movedim(1, -1) if channel_last else out
+
+
+def _avg_of_any_windows(
+    x: Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: str | Sequence[int],
+    ceil_mode: bool,
+    exclusive: bool,
+) -> Tensor:
+    n = len(kernel)
     pairs = to_pairs(padding, x.shape[2:], kernel, stride)
     windows = pooled_sizes(x.shape[2:], kernel, stride, pairs, ceil_mode)
     if _is_native(pairs, kernel, stride, x, windows):
-        out = _AVG[n](x, kernel, stride, [before for before, _ in pairs], ceil_mode, not exclusive)
-    else:
-        out = _AVG[n](_pad_for(x, pairs, kernel, stride, windows, 0.0), kernel, stride)
-        for i in range(n):
-            counts = inside_counts(x.shape[i + 2], kernel[i], stride[i], pairs[i][0], windows[i], not exclusive)
-            factors = kernel[i] / torch.tensor(counts, dtype=x.dtype, device=x.device)
-            out = out * factors.view([-1] + [1] * (n - 1 - i))
-    return out.movedim(1, -1) if channel_last else out
+        return _AVG[n](x, kernel, stride, [before for before, _ in pairs], ceil_mode, not exclusive)
+    out = _AVG[n](_pad_for(x, pairs, kernel, stride, windows, 0.0), kernel, stride)
+    for i in range(n):
+        counts = inside_counts(x.shape[i + 2], kernel[i], stride[i], pairs[i][0], windows[i], not exclusive)
+        factors = kernel[i] / torch.tensor(counts, dtype=x.dtype, device=x.device)
+        out = out * factors.view([-1] + [1] * (n - 1 - i))
+    return out
 
 
 @op("lp_pool", aliases=("lp_pool2d",))

@@ -111,7 +111,7 @@ def rnn(
     # cuDNN needs its training form for any backward; without dropout it computes the same
     keeps_graph = is_training or torch.is_grad_enabled()
     shape = (True, num_layers, dropout if is_training else 0.0, keeps_graph, is_bidirectional)
-    if lengths is None:
+    if lengths is None or x.is_meta:  # lengths do not change shapes
         hx = tuple(states) if mode == "LSTM" else states[0]
         return tuple(kernel(x, hx, list(weights), *shape, not time_major))
     return _over_lengths(kernel, x, states, list(weights), lengths, shape, time_major)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from argosy.ops.table import op
-from argosy.ops.updates import single
+from argosy.ops.updates import power, rounded
 
 
 def split_rows(grad: Tensor) -> tuple[Tensor, Tensor]:
@@ -48,9 +48,8 @@ def adam_rows_(
     weight_decay: float = 0.0,
 ) -> Tensor:
     """Adam's lazy mode; ``rows`` must not repeat. ``weight_decay`` is decoupled. ``step`` is only read."""
-    if param.dtype is not torch.float64:
-        beta1, beta2 = single(beta1), single(beta2)
-    count = step.item()
+    count, dtype = step.item(), param.dtype
+    beta1, beta2 = rounded(beta1, dtype), rounded(beta2, dtype)
     m = moment1.index_select(0, rows).mul_(beta1).add_(values, alpha=1.0 - beta1)
     v = moment2.index_select(0, rows).mul_(beta2).addcmul_(values, values, value=1.0 - beta2)
     moment1.index_copy_(0, rows, m)
@@ -59,5 +58,5 @@ def adam_rows_(
         v = torch.maximum(v, moment2_max.index_select(0, rows))
         moment2_max.index_copy_(0, rows, v)
     old = param.index_select(0, rows).mul_(1.0 - lr * weight_decay)
-    scale = v.div(1.0 - beta2**count).sqrt_().add_(epsilon)
-    return param.index_copy_(0, rows, old.addcdiv_(m, scale, value=-lr / (1.0 - beta1**count)))
+    scale = v.div(1.0 - power(beta2, count, dtype)).sqrt_().add_(epsilon)
+    return param.index_copy_(0, rows, old.addcdiv_(m, scale, value=-lr / (1.0 - power(beta1, count, dtype))))

@@ -79,7 +79,7 @@ def poisson(x: Tensor) -> Tensor:
 
 @op("binomial", is_random=True)
 def binomial(count: Tensor, prob: Tensor) -> Tensor:
-    shape = torch.broadcast_shapes(count.shape, prob.shape)
+    shape = torch.broadcast_shapes(count.shape, prob.shape)  # type: ignore[no-untyped-call]
     trials, chance = count.detach().to(prob.dtype).expand(shape), prob.detach().expand(shape)
     return torch.binomial(trials.contiguous(), chance.contiguous()).to(torch.int64)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
+from argosy.foundation import dtypes
 from argosy.foundation.errors import OutOfRange, UsageError
 
 
@@ -18,7 +19,7 @@ def ints(values: Any) -> list[int]:
     """Plain integers from a shape in any of its forms."""
     if isinstance(values, Tensor):
         return [int(n) for n in values.reshape(-1).tolist()]
-    return [n if type(n) is int else int(n) for n in values]
+    return [n if n.__class__ is int else int(n) for n in values]
 
 
 def number(value: Any) -> Any:
@@ -39,6 +40,7 @@ def require_equal_dtypes(tensors: Sequence[Tensor], call: str) -> None:
     for position, tensor in enumerate(tensors):
         if tensor.dtype is not first:
             raise UsageError(
-                f"{call}: all inputs must have one dtype, but input 0 is {first} and input {position} is {tensor.dtype}. "
+                f"{call}: all inputs must have one dtype, but input 0 is {dtypes.name_of(first)} "
+                f"and input {position} is {dtypes.name_of(tensor.dtype)}. "
                 "Cast one of them with astype()."
             )

@@ -12,6 +12,7 @@ differs in the fifth digit.
 from __future__ import annotations
 
 import functools
+import math
 import struct
 
 import torch
@@ -28,9 +29,62 @@ def single(value: float) -> float:
     return struct.unpack("f", struct.pack("f", value))[0]
 
 
-def _rounded(value: float, params: Tensors) -> float:
-    """Round to float32 unless the parameters are float64."""
-    return value if params[0].dtype is torch.float64 else single(value)
+def rounded(value: float, dtype: torch.dtype) -> float:
+    """Round a hyper-parameter as Paddle's kernels for parameters of ``dtype`` do."""
+    return value if dtype is torch.float64 else single(value)
+
+
+_powers: dict[tuple[float, float], float] = {}
+
+
+def power(beta: float, count: float, dtype: torch.dtype = torch.float32) -> float:
+    """``beta ** count`` as Paddle has it: multiplied up step by step in the dtype of the parameters.
+
+    In float32 this differs from the true power by enough to show in the first steps of Adam, where 1 - beta2 ** count is
+    small. The latest powers are remembered, so that counting on costs one multiplication.
+    """
+    if dtype is torch.float64 or count != int(count):
+        return float(beta**count)
+    known = _powers.get((beta, count))
+    if known is not None:
+        return known
+    value = _powers.get((beta, count - 1.0))
+    value = _multiplied_up(beta, int(count)) if value is None else single(value * beta)
+    if len(_powers) >= 256:
+        for old in list(_powers)[:128]:
+            del _powers[old]
+    _powers[beta, count] = value
+    return value
+
+
+def _multiplied_up(beta: float, count: int) -> float:
+    value = 1.0
+    for _ in range(count):
+        following = struct.unpack("f", struct.pack("f", value * beta))[0]
+        if following == value:
+            break  # so small that rounding holds it in place
+        value = following
+    return value
+
+
+_LATE = torch.full((), 1e9)  # a step count that leaves torch's fused Adam nothing to correct
+
+
+def _corrected(
+    params: Tensors, step: Tensor, lr: float, beta1: float, beta2: float, epsilon: float
+) -> tuple[Tensors, float, float]:
+    """Step counts, rate and epsilon for torch's fused Adam such that it computes what Paddle does.
+
+    On CPU the bias correction goes into rate and epsilon, with Paddle's powers; elsewhere it is left to the kernel, because
+    reading the step count would wait for the device.
+    """
+    if not step.is_cpu:
+        step.add_(1.0)
+        return [step] * len(params), lr, epsilon
+    count, dtype = step.item() + 1.0, params[0].dtype
+    step.fill_(count)  # a third of the cost of add_
+    root = math.sqrt(1.0 - power(beta2, count, dtype))
+    return [_LATE] * len(params), lr * root / (1.0 - power(beta1, count, dtype)), epsilon * root
 
 
 def _in_order(grads: Tensors) -> Tensors:
@@ -147,11 +201,12 @@ def adam_(
     amsgrad: bool = False,
 ) -> Tensors:
     """``weight_decay`` is coupled (added to the gradient); ``moment2_maxs`` is empty unless ``amsgrad``."""
-    step.add_(1.0)
+    dtype = params[0].dtype
+    beta1, beta2 = rounded(beta1, dtype), rounded(beta2, dtype)
+    steps, lr, epsilon = _corrected(params, step, lr, beta1, beta2, epsilon)
     torch._fused_adam_(
-        params, _in_order(grads), moment1s, moment2s, moment2_maxs, [step] * len(params), lr=lr,
-        beta1=_rounded(beta1, params), beta2=_rounded(beta2, params), weight_decay=weight_decay, eps=epsilon,
-        amsgrad=amsgrad, maximize=False,
+        params, _in_order(grads), moment1s, moment2s, moment2_maxs, steps, lr=lr, beta1=beta1, beta2=beta2,
+        weight_decay=weight_decay, eps=epsilon, amsgrad=amsgrad, maximize=False,
     )  # fmt: skip
     return params
 
@@ -172,11 +227,14 @@ def adamw_(
     amsgrad: bool = False,
 ) -> Tensors:
     """Adam that first shrinks the parameters by the factor 1 - lr·weight_decay."""
-    step.add_(1.0)
+    dtype = params[0].dtype
+    beta1, beta2 = rounded(beta1, dtype), rounded(beta2, dtype)
+    steps, rate, epsilon = _corrected(params, step, lr, beta1, beta2, epsilon)
+    # The kernel multiplies decay by its rate, which holds the bias correction too.
+    decay = weight_decay * lr / rate if rate else 0.0
     torch._fused_adamw_(
-        params, _in_order(grads), moment1s, moment2s, moment2_maxs, [step] * len(params), lr=lr,
-        beta1=_rounded(beta1, params), beta2=_rounded(beta2, params), weight_decay=weight_decay, eps=epsilon,
-        amsgrad=amsgrad, maximize=False,
+        params, _in_order(grads), moment1s, moment2s, moment2_maxs, steps, lr=rate, beta1=beta1, beta2=beta2,
+        weight_decay=decay, eps=epsilon, amsgrad=amsgrad, maximize=False,
     )  # fmt: skip
     return params
 
@@ -194,13 +252,15 @@ def adamax_(
     epsilon: float,
 ) -> Tensors:
     """``epsilon`` is added to the decayed norm, before it is compared with the gradient."""
-    beta1, beta2 = single(beta1), single(beta2)
+    dtype = params[0].dtype
     step.add_(1.0)
+    correction = 1.0 - power(rounded(beta1, dtype), step.item(), dtype)
+    beta1, beta2 = single(beta1), single(beta2)
     _decay_average_(moments, grads, beta1)
     torch._foreach_mul_(inf_norms, beta2)
     torch._foreach_add_(inf_norms, epsilon)
     torch._foreach_maximum_(inf_norms, torch._foreach_abs(grads))
-    torch._foreach_addcdiv_(params, moments, inf_norms, -lr / (1.0 - beta1 ** step.item()))
+    torch._foreach_addcdiv_(params, moments, inf_norms, -lr / correction)
     return params
 
 
@@ -294,13 +354,13 @@ def lamb_(
     """Adam's direction plus decay, its rate scaled per tensor by ‖param‖ / ‖direction‖ (where there is decay)."""
     beta1, beta2 = single(beta1), single(beta2)
     step.add_(1.0)
-    count = step.item()
+    count, dtype = step.item(), params[0].dtype
     _decay_average_(moment1s, grads, beta1)
     _decay_average_square_(moment2s, grads, beta2)
-    scale = torch._foreach_div(moment2s, 1.0 - beta2**count)
+    scale = torch._foreach_div(moment2s, 1.0 - power(beta2, count, dtype))
     torch._foreach_sqrt_(scale)
     torch._foreach_add_(scale, epsilon)
-    directions = torch._foreach_div(moment1s, 1.0 - beta1**count)
+    directions = torch._foreach_div(moment1s, 1.0 - power(beta1, count, dtype))
     torch._foreach_div_(directions, scale)
     torch._foreach_add_(directions, params, alpha=weight_decay)
     if weight_decay > 0.0 or always_adapt:

@@ -79,7 +79,7 @@ def pixel_unshuffle(x: Tensor, factor: int, channel_last: bool) -> Tensor:
 def channel_shuffle(x: Tensor, groups: int, channel_last: bool) -> Tensor:
     """Deal the channels out: one of each of ``groups`` groups in turn."""
     axis = x.ndim - 1 if channel_last else 1
-    return x.unflatten(axis, (groups, -1)).transpose(axis, axis + 1).flatten(axis, axis + 1)
+    return torch.unflatten(x, axis, (groups, -1)).transpose(axis, axis + 1).flatten(axis, axis + 1)
 
 
 @op("temporal_shift")
@@ -87,7 +87,7 @@ def temporal_shift(x: Tensor, seg_num: int, shift_ratio: float, channel_last: bo
     """In clips of ``seg_num`` frames take the first share of channels from the frame before, the second from the next."""
     if channel_last:
         x = x.movedim(-1, 1)
-    clips = x.unflatten(0, (-1, seg_num))
+    clips = torch.unflatten(x, 0, (-1, seg_num))
     first, second = int(x.shape[1] * shift_ratio), int(x.shape[1] * 2 * shift_ratio)
     edge = torch.zeros_like(clips[:, :1])
     before = torch.cat([edge, clips[:, :-1]], 1)
@@ -103,8 +103,8 @@ def unfold(
     """Windows of images as columns, [N, C * window, windows]; padding is top, left, bottom, right."""
     top, left, bottom, right = padding
     if (top, left) == (bottom, right):
-        return torch_f.unfold(x, list(kernel), list(dilation), [top, left], list(stride))
-    return torch_f.unfold(torch_f.pad(x, [left, right, top, bottom]), list(kernel), list(dilation), 0, list(stride))
+        return torch_f.unfold(x, tuple(kernel), tuple(dilation), (top, left), tuple(stride))
+    return torch_f.unfold(torch_f.pad(x, [left, right, top, bottom]), tuple(kernel), tuple(dilation), 0, tuple(stride))
 
 
 @op("fold", aliases=("col2im",))
@@ -120,9 +120,9 @@ def fold(
     top, left, bottom, right = padding
     height, width = output_size
     if (top, left) == (bottom, right):
-        return torch_f.fold(x, [height, width], list(kernel), list(dilation), [top, left], list(stride))
+        return torch_f.fold(x, (height, width), tuple(kernel), tuple(dilation), (top, left), tuple(stride))
     padded = torch_f.fold(
-        x, [height + top + bottom, width + left + right], list(kernel), list(dilation), 0, list(stride)
+        x, (height + top + bottom, width + left + right), tuple(kernel), tuple(dilation), 0, tuple(stride)
     )
     return padded[:, :, top : top + height, left : left + width]
 

@@ -8,6 +8,7 @@ from argosy.optimizer.adamax import Adamax
 from argosy.optimizer.adamw import AdamW
 from argosy.optimizer.asgd import ASGD
 from argosy.optimizer.lamb import Lamb
+from argosy.optimizer.lbfgs import LBFGS
 from argosy.optimizer.momentum import Momentum
 from argosy.optimizer.nadam import NAdam
 from argosy.optimizer.optimizer import Optimizer
@@ -31,4 +32,5 @@ __all__ = [
     "Momentum",
     "NAdam",
     "Lamb",
+    "LBFGS",
 ]

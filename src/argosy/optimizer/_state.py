@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from argosy.foundation.errors import CheckpointError, nearest
-from argosy.ops.updates import single
+from argosy.ops.updates import power, rounded
 from argosy.tensor._convert import to_raw
 from argosy.tensor._naming import unique_name
 from argosy.tensor._tensor import Tensor, _wrap
@@ -70,7 +70,7 @@ class ParamState:
     def refresh_powers(self) -> None:
         """Write the powers that belong to the step count."""
         for tensor, beta in self.powers.values():
-            tensor._t.fill_(beta ** (self.clock.count + 1.0))
+            tensor._t.fill_(power(beta, self.clock.count + 1.0, tensor._t.dtype))
 
     def restart_clock(self) -> None:
         """Take the step count from the powers."""
@@ -82,16 +82,20 @@ class ParamState:
 def steps_from_powers(powers: Sequence[tuple[float, float]]) -> float:
     """The step count n for which every ``beta ** (n + 1)`` is the given power.
 
-    The largest beta tells most: its power is the last to vanish. Counts within rounding of a whole number are whole.
+    The largest beta tells most: its power is the last to vanish. A power that no whole number of steps gives, as another
+    program may have stored, gives a fraction.
     """
-    beta, power = max(powers)
-    if beta <= 0.0 or power >= 1.0:
+    beta, stored = max(powers)
+    if beta <= 0.0 or stored >= 1.0:
         return 0.0
-    if power <= 0.0:
+    if stored <= 0.0:
         return 1e7  # so late that no bias is left to correct
-    steps = math.log(power) / math.log(beta) - 1.0
-    nearest_whole = float(round(steps))
-    return nearest_whole if abs(steps - nearest_whole) < 1e-2 else max(steps, 0.0)
+    steps = max(math.log(stored) / math.log(beta) - 1.0, 0.0)
+    whole = float(round(steps))
+    near = [n for n in (whole, whole + 1.0, whole - 1.0) if n >= 0.0 and power(beta, n + 1.0) == stored]
+    if near:
+        return near[0]
+    return whole if abs(steps - whole) < 1e-2 else steps
 
 
 class StateStore:
@@ -137,7 +141,7 @@ class StateStore:
         label = f"{self._prefix}_{slot.name}" if self._prefix else slot.name
         dtype = torch.float32 if raw.dtype in LOW_PRECISION else raw.dtype
         if isinstance(slot, Power):
-            beta = slot.beta if dtype is torch.float64 else single(slot.beta)
+            beta = rounded(slot.beta, dtype)
             tensor = _wrap(torch.full((1,), beta, dtype=dtype))
             state.powers[slot.name] = tensor, beta
         else:

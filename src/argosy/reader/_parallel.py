@@ -165,15 +165,16 @@ def _send_samples(reader: Reader, sender: Connection) -> None:
 def _merge(receivers: Sequence[Connection]) -> Iterator[Any]:
     waiting = list(receivers)
     while waiting:
-        for receiver in wait_for_connections(waiting):
-            number = receivers.index(receiver)  # type: ignore[arg-type]
+        ready: list[Any] = wait_for_connections(waiting)
+        for receiver in ready:
+            number = receivers.index(receiver)
             try:
-                is_sample, value = receiver.recv()  # type: ignore[union-attr]
+                is_sample, value = receiver.recv()
             except EOFError:
                 raise ChildFailed(f"multiprocess_reader: the process of reader {number} died before its end") from None
             if is_sample:
                 yield value
             elif value is None:
-                waiting.remove(receiver)  # type: ignore[arg-type]
+                waiting.remove(receiver)
             else:
                 raise ChildFailed(f"multiprocess_reader: reader {number} failed in its process:\n{value}")

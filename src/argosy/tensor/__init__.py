@@ -1,5 +1,7 @@
 """Tensor and the functions on it: Paddle's names over the op table."""
 
+from types import ModuleType as _ModuleType
+
 from argosy.tensor import _methods
 from argosy.tensor._methods import from_numpy, from_torch
 from argosy.tensor._print import set_printoptions
@@ -15,3 +17,6 @@ from argosy.tensor.reduction import *
 from argosy.tensor.search import *
 
 _methods.install()
+
+# A star import gives the functions, not their modules: paddle.linalg is not argosy.tensor.linalg.
+__all__ = [n for n, v in globals().items() if not n.startswith("_") and not isinstance(v, _ModuleType)]

@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 
-from argosy.foundation.errors import DtypeError, UsageError
+from argosy.foundation.errors import DtypeError, OutOfRange, UsageError
 from argosy.ops import elementwise as ops
 from argosy.ops import table
+from argosy.ops.table import Op
 from argosy.tensor._arguments import store
 from argosy.tensor._defaults import defaults
 from argosy.tensor._face import binary
@@ -22,9 +23,21 @@ __all__ = [
     "divide", "divide_", "floor_divide", "floor_divide_", "floor_mod", "floor_mod_", "fmax", "fmin", "gammainc",
     "gammainc_", "gammaincc", "gammaincc_", "gcd", "gcd_", "heaviside", "hypot", "hypot_", "increment", "lcm", "lcm_",
     "ldexp", "ldexp_", "lerp", "lerp_", "logaddexp", "maximum", "minimum", "mod", "mod_", "mul", "mul_", "multiplex",
-    "multiply", "multiply_", "nextafter", "pow", "pow_", "remainder", "remainder_", "scale", "scale_", "sub", "sub_",
+    "multiply", "multiply_", "nextafter", "pow", "pow_", "remainder", "renorm", "renorm_", "remainder_", "scale", "scale_", "sub", "sub_",
     "subtract", "subtract_", "true_divide",
 ]  # fmt: skip
+
+
+def binary_with_out(op: Op, doc: str) -> Callable[..., Any]:
+    """A function ``f(x, y, name=None, *, out=None)``."""
+
+    def face(x: Any, y: Any, name: str | None = None, *, out: Any = None) -> Any:
+        result = apply(op, x, y)
+        return result if out is None else store(out, result, op.name)
+
+    face.__name__ = face.__qualname__ = op.name
+    face.__doc__ = doc
+    return face
 
 
 def add(x: Any, y: Any, name: str | None = None, *, alpha: Any = 1, out: Any = None) -> Any:
@@ -102,8 +115,12 @@ mul = multiply
 div = divide
 mod = floor_mod = remainder
 
-maximum = binary(ops.maximum, "The larger of two elements; nan if either is nan. Equal ones share the gradient.")
-minimum = binary(ops.minimum, "The smaller of two elements; nan if either is nan. Equal ones share the gradient.")
+maximum = binary_with_out(
+    ops.maximum, "The larger of two elements; nan if either is nan. Equal ones share the gradient."
+)
+minimum = binary_with_out(
+    ops.minimum, "The smaller of two elements; nan if either is nan. Equal ones share the gradient."
+)
 fmax = binary(ops.fmax, "The larger of two elements, ignoring nan; of equal ones the first gets the gradient.")
 fmin = binary(ops.fmin, "The smaller of two elements, ignoring nan; of equal ones the first gets the gradient.")
 atan2 = binary(ops.atan2, "The angle of the point (y, x), that is of x / y with regard to quadrants.")
@@ -195,6 +212,19 @@ def diff(
     return store(out, apply(ops.diff, x, n, axis, prepend, append), "diff")
 
 
+def renorm(x: Any, p: float, axis: int, max_norm: float) -> Any:
+    """Scale down the slices along ``axis`` whose p-norm exceeds ``max_norm`` to that norm.
+
+    Example:
+        >>> import paddle
+        >>> paddle.renorm(paddle.to_tensor([[3.0, 4.0], [0.3, 0.4]]), p=2, axis=0, max_norm=5.0).tolist()[0]
+        [3.0, 4.0]
+    """
+    if not -len(x.shape) <= axis < len(x.shape):
+        raise OutOfRange(f"renorm: axis {axis} is outside a tensor of shape {x.shape}")
+    return apply(ops.renorm, x, float(p), axis, float(max_norm))
+
+
 def binary_inplace(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
     """``make_inplace`` for a function of two tensors: broadcasting may not make the first one larger."""
 
@@ -219,6 +249,7 @@ def clip_(x: Any, min: Any = None, max: Any = None, name: str | None = None) -> 
 
 
 clamp_ = clip_
+renorm_ = make_inplace(renorm)
 scale_ = make_inplace(scale)
 add_ = binary_inplace(add, "add_")
 copysign_ = binary_inplace(copysign, "copysign_")

@@ -15,6 +15,7 @@ from argosy.foundation.places import Place, to_place
 from argosy.ops import manipulation as ops
 from argosy.tensor import creation
 from argosy.tensor._inplace import replace
+from argosy.tensor._joining import split
 from argosy.tensor._layout import tile
 from argosy.tensor._tensor import Tensor, apply
 
@@ -165,6 +166,11 @@ def repeat(input: Tensor, *repeats: Any) -> Any:
     return tile(input, repeats[0] if len(repeats) == 1 else list(repeats))
 
 
+def split_with_sizes(self: Tensor, split_sizes: list[int], dim: int = 0) -> Any:
+    """Cut one axis into parts of the given sizes, as ``split`` does."""
+    return split(self, split_sizes, dim)
+
+
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """The distance in elements between neighbours along each axis, or along one."""
     return list(self._t.stride()) if dim is None else self._t.stride(dim)
@@ -207,6 +213,7 @@ METHODS: dict[str, Any] = {
     "pin_memory": pin_memory,
     "repeat": repeat,
     "requires_grad_": requires_grad_,
+    "split_with_sizes": split_with_sizes,
     "stride": stride,
     "to": to,
     "type_as": type_as,

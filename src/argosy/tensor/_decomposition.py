@@ -46,12 +46,12 @@ def qr(x: Any, mode: str = "reduced", name: str | None = None) -> Any:
     return apply(ops.qr, x, mode)
 
 
-def eigh(x: Any, UPLO: str = "L", name: str | None = None) -> Any:  # noqa: N803 - Paddle's name
+def eigh(x: Any, UPLO: str = "L", name: str | None = None) -> Any:
     """Eigenvalues in ascending order and eigenvectors of Hermitian matrices, read from one triangle."""
     return apply(ops.eigh, x, UPLO)
 
 
-def eigvalsh(x: Any, UPLO: str = "L", name: str | None = None) -> Any:  # noqa: N803 - Paddle's name
+def eigvalsh(x: Any, UPLO: str = "L", name: str | None = None) -> Any:
     """Eigenvalues of Hermitian matrices in ascending order."""
     return apply(ops.eigvalsh, x, UPLO)
 
@@ -157,7 +157,7 @@ def _num_components(x: Tensor, q: int | None) -> int:
     return min(6, *x.shape[-2:]) if q is None else q
 
 
-def svd_lowrank(x: Any, q: int | None = None, niter: int = 2, M: Any = None, name: str | None = None) -> Any:  # noqa: N803
+def svd_lowrank(x: Any, q: int | None = None, niter: int = 2, M: Any = None, name: str | None = None) -> Any:
     """U, S and V of the leading ``q`` singular values of ``x - M``, by a randomised method."""
     return apply(ops.svd_lowrank, x, M, _num_components(x, q), niter)
 

@@ -30,7 +30,8 @@ def gather(x: Any, index: Any, axis: Any = None, name: str | None = None, out: A
         >>> paddle.gather(paddle.to_tensor([10, 20, 30]), paddle.to_tensor([2, 0, 2])).tolist()
         [30, 10, 30]
     """
-    return store(out, apply(ops.gather, x, index, 0 if axis is None else int_attr(axis, "gather")), "gather")
+    result = apply(ops.gather, x, index, 0 if axis is None else int_attr(axis, "gather"))
+    return result if out is None else store(out, result, "gather")
 
 
 def gather_nd(x: Any, index: Any, name: str | None = None) -> Any:
@@ -65,11 +66,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int, broadcast: bool = True, *
     return store(out, apply(ops.take_along_axis, arr, indices, axis, broadcast), "take_along_axis")
 
 
-def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
-    """``take_along_axis``, over the flattened tensor when no axis is given."""
-    if dim is None:
-        return take_along_axis(input.flatten(), indices.flatten(), 0, False, out=out)
-    return take_along_axis(input, indices, dim, out=out)
+take_along_dim = take_along_axis
 
 
 def put_along_axis(
@@ -192,11 +189,11 @@ def _fill_diagonal(x: Any, value: Any, offset: int = 0, wrap: bool = False, name
 
 
 def _fill(x: Any, value: Any) -> Any:
-    return apply(creation_ops.full_like, x, value)
+    return apply(creation_ops.fill, x, value)
 
 
 def _zero(x: Any) -> Any:
-    return apply(creation_ops.full_like, x, 0)
+    return apply(creation_ops.fill, x, 0)
 
 
 fill_diagonal_ = make_inplace(_fill_diagonal, "fill_diagonal_")

@@ -31,20 +31,42 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     check_writable(x, call)
     old, new = x._t, out._t
     in_graph = torch.is_grad_enabled() and (new.requires_grad or old.requires_grad)
-    if in_graph or new.shape != old.shape or new.dtype is not old.dtype:
+    if in_graph:
         x._t = new
+    elif new.shape != old.shape or new.dtype is not old.dtype:
+        _take_over(x, new)
     elif new is not old:
         old.copy_(new)
     return x
 
 
-def make_inplace(fn: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
-    """Build ``fn_`` from ``fn``: computes, then makes its first argument hold the result, and returns that argument."""
+def relayout(x: Tensor, out: Tensor, call: str) -> Tensor:
+    """Make ``x`` see its own memory as ``out`` does, which is a view of it."""
+    check_writable(x, call)
+    if torch.is_grad_enabled():
+        x._t = out._t
+    else:
+        _take_over(x, out._t)
+    return x
+
+
+def _take_over(x: Tensor, new: torch.Tensor) -> None:
+    """Let ``x`` hold ``new``, which was made without a graph; a parameter stays one that is trained."""
+    is_trained = x._t.requires_grad and (new.is_floating_point() or new.is_complex())
+    x._t = new.detach().requires_grad_() if is_trained else new
+
+
+def make_inplace(fn: Callable[..., Any], name: str | None = None, is_view: bool = False) -> Callable[..., Any]:
+    """Build ``fn_`` from ``fn``: computes, then makes its first argument hold the result, and returns that argument.
+
+    ``is_view`` says that ``fn`` returns a view of its argument, which is then not copied onto itself.
+    """
     call = name or f"{fn.__name__}_"
+    settle = relayout if is_view else replace
 
     @functools.wraps(fn)
     def inplace(x: Any, *args: Any, **kwargs: Any) -> Any:
-        return replace(x, fn(x, *args, **kwargs), call)
+        return settle(x, fn(x, *args, **kwargs), call)
 
     inplace.__name__ = inplace.__qualname__ = call
     inplace.__doc__ = f"In-place form of ``{fn.__name__}``: overwrites its first argument and returns it."

@@ -35,7 +35,7 @@ def reshape(x: Any, shape: Any, name: str | None = None) -> Any:
     return apply(ops.reshape, x, shape_attr(shape, "reshape"))
 
 
-reshape_ = make_inplace(reshape)
+reshape_ = make_inplace(reshape, is_view=True)
 
 
 @packs_ints
@@ -58,7 +58,7 @@ def transpose(x: Any, perm: Any, name: Any = None) -> Any:
     return apply(ops.transpose, x, shape_attr(perm, "transpose"))
 
 
-transpose_ = make_inplace(transpose)
+transpose_ = make_inplace(transpose, is_view=True)
 
 
 @packs_ints
@@ -81,7 +81,7 @@ def t(input: Any, name: str | None = None) -> Any:
     return apply(ops.t, input)
 
 
-t_ = make_inplace(t)
+t_ = make_inplace(t, is_view=True)
 T = property(lambda self: apply(ops.reverse_axes, self), doc="The tensor with its axes in reverse order.")
 mT = property(lambda self: apply(ops.matrix_transpose, self), doc="The tensor with its last two axes exchanged.")
 
@@ -91,7 +91,7 @@ def flatten(x: Any, start_axis: int = 0, stop_axis: int = -1, name: str | None =
     return apply(ops.flatten, x, start_axis, stop_axis)
 
 
-flatten_ = make_inplace(flatten)
+flatten_ = make_inplace(flatten, is_view=True)
 
 
 def ravel(input: Any) -> Any:
@@ -111,11 +111,11 @@ def squeeze(x: Any, axis: Any = None, name: str | None = None) -> Any:
 
 def unsqueeze(x: Any, axis: Any, name: str | None = None) -> Any:
     """Insert axes of extent 1, one after the other, at the given places of the result so far."""
-    return apply(ops.unsqueeze, x, [axis] if type(axis) is int else shape_attr(axis, "unsqueeze"))
+    return apply(ops.unsqueeze, x, axis if type(axis) is int else shape_attr(axis, "unsqueeze"))
 
 
-squeeze_ = make_inplace(squeeze)
-unsqueeze_ = make_inplace(unsqueeze)
+squeeze_ = make_inplace(squeeze, is_view=True)
+unsqueeze_ = make_inplace(unsqueeze, is_view=True)
 
 
 def moveaxis(x: Any, source: Any, destination: Any, name: str | None = None) -> Any:

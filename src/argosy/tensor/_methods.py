@@ -12,7 +12,19 @@ from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError, ValueMismatch
 from argosy.tensor._tensor import Tensor, _wrap
 
-MODULES = ("creation", "math", "logic", "manipulation", "reduction", "linalg", "_decomposition", "search", "random", "attribute")
+MODULES = (
+    "creation",
+    "math",
+    "logic",
+    "manipulation",
+    "reduction",
+    "linalg",
+    "_decomposition",
+    "_stft",
+    "search",
+    "random",
+    "attribute",
+)
 
 
 def set_value(self: Tensor, value: Any) -> None:

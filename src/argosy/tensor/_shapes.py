@@ -10,13 +10,20 @@ from typing import Any
 import numpy as np
 
 from argosy.foundation.errors import DtypeError, UsageError
-from argosy.tensor._tensor import Tensor
+from argosy.tensor._tensor import Shape, Tensor
 
 
 def shape_attr(shape: Any, call: str) -> Any:
     """The shape as an op takes it: a list of ints, in which Tensors stay (a program records them as inputs)."""
-    if isinstance(shape, (list, tuple)):
-        return [n if type(n) is int or isinstance(n, Tensor) else _int(n, call) for n in shape]
+    kind = type(shape)
+    if kind is Shape:
+        return shape
+    if kind is list or kind is tuple or isinstance(shape, (list, tuple)):
+        for n in shape:
+            if n.__class__ is not int:
+                return [n if isinstance(n, Tensor) else _int(n, call) for n in shape]
+        # a Shape is known to have no Tensors in it, so nothing looks for them again
+        return Shape(shape)
     if isinstance(shape, Tensor):
         return shape
     if isinstance(shape, (int, np.integer)):
@@ -30,9 +37,11 @@ def shape_attr(shape: Any, call: str) -> Any:
 
 def _int(n: Any, call: str) -> int:
     try:
-        return operator.index(n)
+        if not isinstance(n, bool):
+            return operator.index(n)
     except TypeError:
-        raise DtypeError(f"{call}: expected an integer, but received {n!r} of type {type(n).__name__}") from None
+        pass
+    raise DtypeError(f"{call}: expected an integer, but received {n!r} of type {type(n).__name__}")
 
 
 def int_attr(value: Any, call: str) -> int:

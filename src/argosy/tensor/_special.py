@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from argosy.foundation import dtypes
@@ -9,8 +10,8 @@ from argosy.foundation.errors import BadArgument, DtypeError, UsageError
 from argosy.ops import activation as activations
 from argosy.ops import elementwise, manipulation
 from argosy.ops import special as ops
+from argosy.ops.table import Op
 from argosy.tensor._arguments import store
-from argosy.tensor._face import unary
 from argosy.tensor._inplace import make_inplace
 from argosy.tensor._tensor import apply
 
@@ -26,63 +27,76 @@ __all__ = [
     "softmax", "sqrt", "sqrt_", "square", "square_", "stanh", "tan", "tan_", "tanh", "tanh_", "trunc", "trunc_",
 ]  # fmt: skip
 
-abs = unary(elementwise.abs, "Absolute value; of complex numbers the magnitude.")
-neg = unary(elementwise.neg, "Negate.")
-exp = unary(ops.exp, "Raise e to each element.")
-expm1 = unary(ops.expm1, "``exp(x) - 1``, exact near 0.")
-log = unary(ops.log, "Natural logarithm.")
-log2 = unary(ops.log2, "Logarithm to base 2.")
-log10 = unary(ops.log10, "Logarithm to base 10.")
-log1p = unary(ops.log1p, "``log(1 + x)``, exact near 0.")
-sqrt = unary(ops.sqrt, "Square root.")
-rsqrt = unary(ops.rsqrt, "One over the square root.")
-square = unary(ops.square, "Square.")
-reciprocal = unary(ops.reciprocal, "One over each element.")
 
-sin = unary(ops.sin, "Sine of radians.")
-cos = unary(ops.cos, "Cosine of radians.")
-tan = unary(ops.tan, "Tangent of radians.")
-asin = unary(ops.asin, "Inverse sine, in radians.")
-acos = unary(ops.acos, "Inverse cosine, in radians.")
-atan = unary(ops.atan, "Inverse tangent, in radians.")
-sinh = unary(ops.sinh, "Hyperbolic sine.")
-cosh = unary(ops.cosh, "Hyperbolic cosine.")
-tanh = unary(ops.tanh, "Hyperbolic tangent.")
-asinh = unary(ops.asinh, "Inverse hyperbolic sine.")
-acosh = unary(ops.acosh, "Inverse hyperbolic cosine.")
-atanh = unary(ops.atanh, "Inverse hyperbolic tangent.")
-sinc = unary(ops.sinc, "``sin(pi x) / (pi x)``, 1 at 0.")
-deg2rad = unary(ops.deg2rad, "Convert degrees to radians.")
-rad2deg = unary(ops.rad2deg, "Convert radians to degrees.")
+def _unary(op: Op, doc: str, name: str | None = None) -> Callable[..., Any]:
+    """A function ``f(x, name=None, *, out=None)``."""
 
-floor = unary(ops.floor, "Round towards minus infinity.")
-ceil = unary(ops.ceil, "Round towards infinity.")
-sign = unary(ops.sign, "-1, 0 or 1; of complex numbers the unit number of the same angle.")
-sgn = unary(ops.sign, "-1, 0 or 1; of complex numbers the unit number of the same angle.", "sgn")
-signbit = unary(ops.signbit, "Whether the sign bit is set, as it is for -0.0.")
+    def face(x: Any, name: str | None = None, *, out: Any = None) -> Any:
+        result = apply(op, x)
+        return result if out is None else store(out, result, op.name)
 
-isnan = unary(ops.isnan, "Whether each element is nan.")
-isinf = unary(ops.isinf, "Whether each element is infinite.")
-isfinite = unary(ops.isfinite, "Whether each element is neither infinite nor nan.")
-isneginf = unary(ops.isneginf, "Whether each element is minus infinity.")
-isposinf = unary(ops.isposinf, "Whether each element is infinity.")
-isreal = unary(ops.isreal, "Whether each element has no imaginary part.")
+    face.__name__ = face.__qualname__ = name or op.name
+    face.__doc__ = doc
+    return face
 
-real = unary(manipulation.real, "The real part of complex numbers.")
-imag = unary(manipulation.imag, "The imaginary part of complex numbers.")
-conj = unary(ops.conj, "The complex conjugate.")
-angle = unary(ops.angle, "The angle of complex numbers; pi for negative real ones.")
 
-sigmoid = unary(activations.sigmoid, "``1 / (1 + exp(-x))``.")
-erf = unary(ops.erf, "The error function.")
-erfinv = unary(ops.erfinv, "The inverse of the error function.")
-lgamma = unary(ops.lgamma, "Logarithm of the absolute value of the gamma function.")
-gammaln = unary(ops.lgamma, "Logarithm of the absolute value of the gamma function.", "gammaln")
-digamma = unary(ops.digamma, "Derivative of ``lgamma``.")
-i0 = unary(ops.i0, "Modified Bessel function of order 0.")
-i0e = unary(ops.i0e, "``i0(x) * exp(-abs(x))``.")
-i1 = unary(ops.i1, "Modified Bessel function of order 1.")
-i1e = unary(ops.i1e, "``i1(x) * exp(-abs(x))``.")
+abs = _unary(elementwise.abs, "Absolute value; of complex numbers the magnitude.")
+neg = _unary(elementwise.neg, "Negate.")
+exp = _unary(ops.exp, "Raise e to each element.")
+expm1 = _unary(ops.expm1, "``exp(x) - 1``, exact near 0.")
+log = _unary(ops.log, "Natural logarithm.")
+log2 = _unary(ops.log2, "Logarithm to base 2.")
+log10 = _unary(ops.log10, "Logarithm to base 10.")
+log1p = _unary(ops.log1p, "``log(1 + x)``, exact near 0.")
+sqrt = _unary(ops.sqrt, "Square root.")
+rsqrt = _unary(ops.rsqrt, "One over the square root.")
+square = _unary(ops.square, "Square.")
+reciprocal = _unary(ops.reciprocal, "One over each element.")
+
+sin = _unary(ops.sin, "Sine of radians.")
+cos = _unary(ops.cos, "Cosine of radians.")
+tan = _unary(ops.tan, "Tangent of radians.")
+asin = _unary(ops.asin, "Inverse sine, in radians.")
+acos = _unary(ops.acos, "Inverse cosine, in radians.")
+atan = _unary(ops.atan, "Inverse tangent, in radians.")
+sinh = _unary(ops.sinh, "Hyperbolic sine.")
+cosh = _unary(ops.cosh, "Hyperbolic cosine.")
+tanh = _unary(ops.tanh, "Hyperbolic tangent.")
+asinh = _unary(ops.asinh, "Inverse hyperbolic sine.")
+acosh = _unary(ops.acosh, "Inverse hyperbolic cosine.")
+atanh = _unary(ops.atanh, "Inverse hyperbolic tangent.")
+sinc = _unary(ops.sinc, "``sin(pi x) / (pi x)``, 1 at 0.")
+deg2rad = _unary(ops.deg2rad, "Convert degrees to radians.")
+rad2deg = _unary(ops.rad2deg, "Convert radians to degrees.")
+
+floor = _unary(ops.floor, "Round towards minus infinity.")
+ceil = _unary(ops.ceil, "Round towards infinity.")
+sign = _unary(ops.sign, "-1, 0 or 1; of complex numbers the unit number of the same angle.")
+sgn = _unary(ops.sign, "-1, 0 or 1; of complex numbers the unit number of the same angle.", "sgn")
+signbit = _unary(ops.signbit, "Whether the sign bit is set, as it is for -0.0.")
+
+isnan = _unary(ops.isnan, "Whether each element is nan.")
+isinf = _unary(ops.isinf, "Whether each element is infinite.")
+isfinite = _unary(ops.isfinite, "Whether each element is neither infinite nor nan.")
+isneginf = _unary(ops.isneginf, "Whether each element is minus infinity.")
+isposinf = _unary(ops.isposinf, "Whether each element is infinity.")
+isreal = _unary(ops.isreal, "Whether each element has no imaginary part.")
+
+real = _unary(manipulation.real, "The real part of complex numbers.")
+imag = _unary(manipulation.imag, "The imaginary part of complex numbers.")
+conj = _unary(ops.conj, "The complex conjugate.")
+angle = _unary(ops.angle, "The angle of complex numbers; pi for negative real ones.")
+
+sigmoid = _unary(activations.sigmoid, "``1 / (1 + exp(-x))``.")
+erf = _unary(ops.erf, "The error function.")
+erfinv = _unary(ops.erfinv, "The inverse of the error function.")
+lgamma = _unary(ops.lgamma, "Logarithm of the absolute value of the gamma function.")
+gammaln = _unary(ops.lgamma, "Logarithm of the absolute value of the gamma function.", "gammaln")
+digamma = _unary(ops.digamma, "Derivative of ``lgamma``.")
+i0 = _unary(ops.i0, "Modified Bessel function of order 0.")
+i0e = _unary(ops.i0e, "``i0(x) * exp(-abs(x))``.")
+i1 = _unary(ops.i1, "Modified Bessel function of order 1.")
+i1e = _unary(ops.i1e, "``i1(x) * exp(-abs(x))``.")
 
 
 def negative(x: Any, name: str | None = None) -> Any:
@@ -102,9 +116,9 @@ def _refuse_bool(x: Any, call: str) -> None:
         raise DtypeError(f"{call}: the operation is not defined for bool tensors")
 
 
-def round(x: Any, decimals: int = 0, name: str | None = None) -> Any:
+def round(x: Any, decimals: int = 0, name: str | None = None, *, out: Any = None) -> Any:
     """Round to the nearest value of ``decimals`` digits, halves to the even one."""
-    return apply(ops.round, x, decimals)
+    return store(out, apply(ops.round, x, decimals), "round")
 
 
 def trunc(input: Any, name: str | None = None) -> Any:
@@ -163,16 +177,15 @@ def nan_to_num(
     return apply(ops.nan_to_num, x, nan, posinf, neginf)
 
 
-def softmax(x: Any, axis: int = -1, dtype: Any = None, name: str | None = None, *, out: Any = None) -> Any:
-    """Exponentials along ``axis`` divided by their sum; ``x`` is first cast to ``dtype``.
+def softmax(input: Any, dim: int | None = None, dtype: Any = None, *, out: Any = None) -> Any:
+    """Exponentials along ``dim`` divided by their sum; ``input`` is first cast to ``dtype``.
 
-    Example:
-        >>> import paddle
-        >>> paddle.nn.functional.softmax(paddle.zeros([4])).tolist()
-        [0.25, 0.25, 0.25, 0.25]
+    Without ``dim`` it is 0 for tensors of 0, 1 or 3 dimensions, else 1. ``paddle.nn.functional.softmax`` takes the last axis.
     """
+    if dim is None:
+        dim = 0 if len(input.shape) in (0, 1, 3) else 1
     dtype = None if dtype is None else dtypes.to_torch(dtype)
-    return store(out, apply(activations.softmax, x, axis, dtype), "softmax")
+    return store(out, apply(activations.softmax, input, dim, dtype), "softmax")
 
 
 abs_ = make_inplace(abs)

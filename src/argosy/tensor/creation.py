@@ -15,7 +15,6 @@ from argosy.ops import creation as ops
 from argosy.tensor._arguments import store
 from argosy.tensor._defaults import defaults, float_dtype
 from argosy.tensor._face import _dress, unary
-from argosy.tensor._inplace import replace
 from argosy.tensor._grids import (
     complex,
     diag,
@@ -31,6 +30,7 @@ from argosy.tensor._grids import (
     triu_indices,
     vander,
 )
+from argosy.tensor._inplace import replace
 from argosy.tensor._shapes import packs_shape, shape_attr
 from argosy.tensor._tensor import Tensor, apply
 

@@ -9,13 +9,13 @@ from argosy.foundation.errors import RankError, UsageError
 from argosy.ops import elementwise
 from argosy.ops import linalg as ops
 from argosy.tensor._arguments import axes, store
+from argosy.tensor._decomposition import cholesky, inverse
 from argosy.tensor._face import binary
 from argosy.tensor._inplace import make_inplace
-from argosy.tensor._decomposition import cholesky, inverse
 from argosy.tensor._tensor import Tensor, apply
 
 __all__ = [
-    "addmm", "addmm_", "baddbmm", "baddbmm_", "bmm", "cdist", "cholesky", "cross", "diagonal", "dist", "dot", "einsum", "inner",
+    "addmm", "addmm_", "baddbmm", "baddbmm_", "bmm", "cdist", "cholesky", "cross", "diagonal", "dist", "dot", "einsum", "ger", "inner",
     "inverse", "kron", "matmul", "mm", "mv", "norm", "outer", "pdist", "tensordot", "trace", "vecdot",
 ]  # fmt: skip
 
@@ -67,6 +67,8 @@ def outer(x: Any, y: Any, name: str | None = None, *, out: Any = None) -> Any:
     """The outer product of the flattened inputs."""
     return store(out, apply(ops.outer, x, y), "outer")
 
+
+ger = outer
 
 inner = binary(ops.inner, "Sum products over the last axis of both; the other axes of x, then those of y, are left.")
 kron = binary(ops.kron, "The Kronecker product.")
@@ -170,9 +172,7 @@ def vector_norm(
     return store(out, apply(ops.vector_norm, x, p, axes(axis, "vector_norm"), keepdim, wanted), "vector_norm")
 
 
-def matrix_norm(
-    x: Any, p: Any = "fro", axis: Any = (-2, -1), keepdim: bool = False, name: str | None = None
-) -> Any:
+def matrix_norm(x: Any, p: Any = "fro", axis: Any = (-2, -1), keepdim: bool = False, name: str | None = None) -> Any:
     """A norm of the matrices in two axes: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."""
     return apply(ops.matrix_norm, x, p, _plane(axis), keepdim)
 
@@ -228,4 +228,4 @@ def pdist(x: Any, p: float = 2.0, name: str | None = None) -> Any:
     return apply(ops.pdist, x, p)
 
 
-TENSOR_METHODS = [n for n in __all__ if n not in ("einsum", "pdist")]
+TENSOR_METHODS = [n for n in __all__ if n not in ("einsum", "ger", "pdist")]

@@ -8,7 +8,7 @@ from typing import Any
 from argosy.ops import logic as ops
 from argosy.ops.table import Op
 from argosy.tensor._arguments import store
-from argosy.tensor._arithmetic import binary_inplace
+from argosy.tensor._arithmetic import binary_inplace, binary_with_out
 from argosy.tensor._face import unary
 from argosy.tensor._inplace import make_inplace
 from argosy.tensor._tensor import Tensor, apply
@@ -23,16 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _comparison(op: Op, doc: str) -> Callable[..., Any]:
-    def face(x: Any, y: Any, name: str | None = None, *, out: Any = None) -> Any:
-        return store(out, apply(op, x, y), op.name)
-
-    face.__name__ = face.__qualname__ = op.name
-    face.__doc__ = doc
-    return face
-
-
-def _connective(op: Op, doc: str) -> Callable[..., Any]:
+def _bitwise(op: Op, doc: str) -> Callable[..., Any]:
     def face(x: Any, y: Any, out: Any = None, name: str | None = None) -> Any:
         return store(out, apply(op, x, y), op.name)
 
@@ -41,24 +32,27 @@ def _connective(op: Op, doc: str) -> Callable[..., Any]:
     return face
 
 
-equal = _comparison(ops.equal, "Whether x == y, element by element; y may be a number.")
-not_equal = _comparison(ops.not_equal, "Whether x != y, element by element; y may be a number.")
-less_than = _comparison(ops.less_than, "Whether x < y, element by element; y may be a number.")
-less_equal = _comparison(ops.less_equal, "Whether x <= y, element by element; y may be a number.")
-greater_than = _comparison(ops.greater_than, "Whether x > y, element by element; y may be a number.")
-greater_equal = _comparison(ops.greater_equal, "Whether x >= y, element by element; y may be a number.")
+equal = binary_with_out(
+    ops.equal,
+    "Whether x == y, exactly; y may be a number. Differs from Paddle: there, floats closer than 1e-8 are equal.",
+)
+not_equal = binary_with_out(ops.not_equal, "Whether x != y, element by element; y may be a number.")
+less_than = binary_with_out(ops.less_than, "Whether x < y, element by element; y may be a number.")
+less_equal = binary_with_out(ops.less_equal, "Whether x <= y, element by element; y may be a number.")
+greater_than = binary_with_out(ops.greater_than, "Whether x > y, element by element; y may be a number.")
+greater_equal = binary_with_out(ops.greater_equal, "Whether x >= y, element by element; y may be a number.")
 eq, ne, lt, le, gt, ge = equal, not_equal, less_than, less_equal, greater_than, greater_equal
 less, greater = less_than, greater_than
 
-logical_and = _connective(ops.logical_and, "Whether both are non-zero.")
-logical_or = _connective(ops.logical_or, "Whether one is non-zero.")
-logical_xor = _connective(ops.logical_xor, "Whether exactly one is non-zero.")
-bitwise_and = _connective(ops.bitwise_and, "The bits set in both integers or booleans.")
-bitwise_or = _connective(ops.bitwise_or, "The bits set in one of two integers or booleans.")
-bitwise_xor = _connective(ops.bitwise_xor, "The bits set in exactly one of two integers or booleans.")
+logical_and = binary_with_out(ops.logical_and, "Whether both are non-zero.")
+logical_or = binary_with_out(ops.logical_or, "Whether one is non-zero.")
+logical_xor = binary_with_out(ops.logical_xor, "Whether exactly one is non-zero.")
+bitwise_and = _bitwise(ops.bitwise_and, "The bits set in both integers or booleans.")
+bitwise_or = _bitwise(ops.bitwise_or, "The bits set in one of two integers or booleans.")
+bitwise_xor = _bitwise(ops.bitwise_xor, "The bits set in exactly one of two integers or booleans.")
 
 
-def logical_not(x: Any, out: Any = None, name: str | None = None) -> Any:
+def logical_not(x: Any, name: str | None = None, *, out: Any = None) -> Any:
     """Whether each element is zero."""
     return store(out, apply(ops.logical_not, x), "logical_not")
 

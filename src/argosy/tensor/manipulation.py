@@ -33,6 +33,7 @@ def tolist(x: Tensor) -> Any:
 
 _FUNCTIONS_ONLY = {
     "broadcast_shapes",
+    "cartesian_prod",
     "cat",
     "column_stack",
     "concatenate",

@@ -11,8 +11,15 @@ from argosy.tensor._arithmetic import *  # noqa: F403
 from argosy.tensor._scan import *  # noqa: F403
 from argosy.tensor._special import *  # noqa: F403
 
-__all__ = [*_arithmetic.__all__, *_special.__all__, *_scan.__all__]
+# What Paddle offers only as methods, and only as functions.
+_METHODS_ONLY = {
+    "add_", "ceil_", "clamp_", "clip_", "erfinv_", "exp_", "floor_", "lerp_", "mul_", "reciprocal_", "round_", "rsqrt_",
+    "scale_", "sigmoid_", "sqrt_",
+}  # fmt: skip
+_FUNCTIONS_ONLY = {"erf_", "expm1_", "positive"}
 
-_FUNCTIONS_ONLY = {"positive"}
+_NAMES = [*_arithmetic.__all__, *_special.__all__, *_scan.__all__]
 
-TENSOR_METHODS = [name for name in __all__ if name not in _FUNCTIONS_ONLY]
+__all__ = [name for name in _NAMES if name not in _METHODS_ONLY]
+
+TENSOR_METHODS = [name for name in _NAMES if name not in _FUNCTIONS_ONLY]

@@ -16,7 +16,7 @@ from argosy.ops.table import Op
 from argosy.tensor._arguments import store
 from argosy.tensor._defaults import defaults, float_dtype
 from argosy.tensor._face import unary
-from argosy.tensor._inplace import check_writable, replace
+from argosy.tensor._inplace import replace
 from argosy.tensor._shapes import int_attr, packs_shape, shape_attr
 from argosy.tensor._tensor import Tensor, apply
 
@@ -226,12 +226,10 @@ def binomial(count: Any, prob: Any, name: str | None = None) -> Any:
 
 def _refill(x: Any, op: Op, call: str, *args: Any) -> Any:
     """Overwrite ``x`` with the draws of an op that takes it for its shape and dtype."""
-    check_writable(x, call)
     return replace(x, apply(op, x, *args), call)
 
 
 def _redraw(x: Any, op: Op, a: float, b: float, seed: int, call: str) -> Any:
-    check_writable(x, call)
     return replace(x, apply(op, x.shape, a, b, x._t.dtype, x._t.device, seed), call)
 
 

@@ -240,7 +240,9 @@ def histogram(
     return apply(histogram_ops.histogram, input, weight, bins, min, max, density)
 
 
-def histogram_bin_edges(input: Any, bins: int = 100, min: float = 0.0, max: float = 0.0, name: str | None = None) -> Any:
+def histogram_bin_edges(
+    input: Any, bins: int = 100, min: float = 0.0, max: float = 0.0, name: str | None = None
+) -> Any:
     """The ``bins + 1`` edges that ``histogram`` would use."""
     return apply(histogram_ops.histogram_bin_edges, input, bins, min, max)
 

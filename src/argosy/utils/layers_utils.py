@@ -44,7 +44,7 @@ def _like(nest: Any, children: list[Any]) -> Any:
         return type(nest)((key, by_key[key]) for key in nest)
     if isinstance(nest, tuple) and hasattr(nest, "_fields"):
         return type(nest)(*children)
-    return type(nest)(children)  # type: ignore[call-arg]
+    return type(nest)(children)
 
 
 def flatten(nest: Any) -> list[Any]:

@@ -1,6 +1,7 @@
 """Gradient clipping, by the classes and in place, and paddle.nn.utils."""
 
 import numpy as np
+
 from goldens.harness import Cases
 
 cases = Cases("clip")
@@ -8,7 +9,7 @@ cases = Cases("clip")
 
 def pairs(paddle, draw, scale=1.0, need=(True, True, True)):
     result = []
-    for shape, need_clip in zip(((2, 3), (4,), (1, 2, 2)), need):
+    for shape, need_clip in zip(((2, 3), (4,), (1, 2, 2)), need, strict=True):
         p = paddle.create_parameter(list(shape), "float32", attr=paddle.ParamAttr(need_clip=need_clip))
         result.append((p, paddle.to_tensor(scale * draw.normal(*shape))))
     return result
@@ -55,7 +56,7 @@ def add_clip(name, make):
             (layer(paddle.to_tensor(3 * draw.normal(4, 3))) ** 2).sum().backward()
             optimizer.step()
             optimizer.clear_grad()
-        return [p for p in layer.parameters()]
+        return list(layer.parameters())
 
     if "value" in name:  # Paddle fails to clip a sparse gradient by value
         return
@@ -81,13 +82,14 @@ for _name, _make in CLIPS.items():
 def _(paddle, draw):
     given = pairs(paddle, draw, 2.0)
     clipped = paddle.nn.ClipGradByGlobalNorm(1.5)(given)
-    return {"same": [a is b for (_, a), (_, b) in zip(given, clipped)], "given": grads(given)}
+    return {"same": [a is b for (_, a), (_, b) in zip(given, clipped, strict=True)], "given": grads(given)}
 
 
 @cases.add("global_norm_mixed_dtypes", rtol=1e-5)
 def _(paddle, draw):
     given = [
-        (paddle.create_parameter([3], dtype), paddle.to_tensor(draw.normal(3, dtype=dtype))) for dtype in ("float32", "float64")
+        (paddle.create_parameter([3], dtype), paddle.to_tensor(draw.normal(3, dtype=dtype)))
+        for dtype in ("float32", "float64")
     ]
     return grads(paddle.nn.ClipGradByGlobalNorm(0.5)(given))
 
@@ -155,14 +157,14 @@ def _(paddle, draw):
         p.set_value(draw.normal(*p.shape))
     vector = paddle.nn.utils.parameters_to_vector(layer.parameters())
     paddle.nn.utils.vector_to_parameters(vector * 2.0, layer.parameters())
-    return {"vector": vector, "stop": bool(vector.stop_gradient), "back": [p for p in layer.parameters()]}
+    return {"vector": vector, "stop": bool(vector.stop_gradient), "back": list(layer.parameters())}
 
 
 @cases.add("vector_longer_than_needed")
 def _(paddle, draw):
     layer = paddle.nn.Linear(2, 2)
     paddle.nn.utils.vector_to_parameters(paddle.to_tensor(draw.normal(9)), layer.parameters())
-    return [p for p in layer.parameters()]
+    return list(layer.parameters())
 
 
 def add_weight_norm(name, make, dim):
@@ -218,17 +220,36 @@ def _(paddle, draw):
 
 
 cases.error("negative_bound", lambda paddle: paddle.nn.ClipGradByValue(-1.0))
-cases.error("negative_norm", lambda paddle: paddle.nn.ClipGradByNorm(-1.0)([(paddle.create_parameter([2], "float32"), paddle.ones([2]))]))
+cases.error(
+    "negative_norm",
+    lambda paddle: paddle.nn.ClipGradByNorm(-1.0)([(paddle.create_parameter([2], "float32"), paddle.ones([2]))]),
+)
 cases.error("norm_text", lambda paddle: paddle.nn.ClipGradByGlobalNorm("large"))
 cases.error("skip_number", lambda paddle: paddle.nn.ClipGradByGlobalNorm(1.0, auto_skip_clip=1))
-cases.error("norm_type", lambda paddle: paddle.nn.utils.clip_grad_norm_([paddle.create_parameter([2], "float32")], 1.0, 3))
-cases.error("vector_short", lambda paddle: paddle.nn.utils.vector_to_parameters(paddle.ones([3]), paddle.nn.Linear(2, 2).parameters()))
-cases.error("vector_rank", lambda paddle: paddle.nn.utils.vector_to_parameters(paddle.ones([3, 2]), paddle.nn.Linear(2, 2).parameters()))
-cases.error("weight_norm_twice", lambda paddle: paddle.nn.utils.weight_norm(paddle.nn.utils.weight_norm(paddle.nn.Linear(2, 2))))
+cases.error(
+    "norm_type", lambda paddle: paddle.nn.utils.clip_grad_norm_([paddle.create_parameter([2], "float32")], 1.0, 3)
+)
+cases.error(
+    "vector_short",
+    lambda paddle: paddle.nn.utils.vector_to_parameters(paddle.ones([3]), paddle.nn.Linear(2, 2).parameters()),
+)
+cases.error(
+    "vector_rank",
+    lambda paddle: paddle.nn.utils.vector_to_parameters(paddle.ones([3, 2]), paddle.nn.Linear(2, 2).parameters()),
+)
+cases.error(
+    "weight_norm_twice", lambda paddle: paddle.nn.utils.weight_norm(paddle.nn.utils.weight_norm(paddle.nn.Linear(2, 2)))
+)
 cases.error("weight_norm_axis", lambda paddle: paddle.nn.utils.weight_norm(paddle.nn.Linear(2, 2), dim=2))
 cases.error("remove_missing_weight_norm", lambda paddle: paddle.nn.utils.remove_weight_norm(paddle.nn.Linear(2, 2)))
-cases.error("spectral_norm_iterations", lambda paddle: paddle.nn.utils.spectral_norm(paddle.nn.Linear(2, 2), n_power_iterations=0))
-cases.error("spectral_norm_twice", lambda paddle: paddle.nn.utils.spectral_norm(paddle.nn.utils.spectral_norm(paddle.nn.Linear(2, 2))))
+cases.error(
+    "spectral_norm_iterations",
+    lambda paddle: paddle.nn.utils.spectral_norm(paddle.nn.Linear(2, 2), n_power_iterations=0),
+)
+cases.error(
+    "spectral_norm_twice",
+    lambda paddle: paddle.nn.utils.spectral_norm(paddle.nn.utils.spectral_norm(paddle.nn.Linear(2, 2))),
+)
 
 
 def _non_finite(paddle):

@@ -1,5 +1,6 @@
 """Sequential, LayerList, LayerDict, ParameterList, ParameterDict: names, order, state and printing."""
 
+import itertools
 from collections import OrderedDict
 
 from goldens.harness import Cases
@@ -18,7 +19,7 @@ def describe(layer):
 
 
 def linears(paddle, *sizes):
-    return [paddle.nn.Linear(a, b) for a, b in zip(sizes, sizes[1:])]
+    return [paddle.nn.Linear(a, b) for a, b in itertools.pairwise(sizes)]
 
 
 def sized(layers):
@@ -62,7 +63,7 @@ def _(paddle, draw):
 
 @cases.add("sequential_slices")
 def _(paddle, draw):
-    model = paddle.nn.Sequential(*[("n%d" % i, layer) for i, layer in enumerate(linears(paddle, 1, 2, 3, 4, 5))])
+    model = paddle.nn.Sequential(*[(f"n{i}", layer) for i, layer in enumerate(linears(paddle, 1, 2, 3, 4, 5))])
     return {
         "head": sized(model[:2]),
         "head_names": describe(model[:2])["state"],
@@ -148,7 +149,9 @@ def _(paddle, draw):
 
 
 def parameters(paddle, *sizes):
-    return [paddle.create_parameter([n], "float32", default_initializer=paddle.nn.initializer.Constant(n)) for n in sizes]
+    return [
+        paddle.create_parameter([n], "float32", default_initializer=paddle.nn.initializer.Constant(n)) for n in sizes
+    ]
 
 
 @cases.add("parameter_list")
@@ -158,7 +161,7 @@ def _(paddle, draw):
     held[1] = paddle.to_tensor([7.0, 8.0])
     return {
         "names": [name for name, _ in held.named_parameters()],
-        "values": [p for p in held],
+        "values": list(held),
         "second": held[1],
         "len": len(held),
         "repr": repr(held),
@@ -197,5 +200,9 @@ cases.error("layer_dict_key", lambda paddle: paddle.nn.LayerDict()["x"])
 cases.error("layer_dict_triples", lambda paddle: paddle.nn.LayerDict([("a", 1, 2)]))
 cases.error("layer_dict_number", lambda paddle: paddle.nn.LayerDict(3))
 cases.error("parameter_list_of_tensor", lambda paddle: paddle.nn.ParameterList([paddle.to_tensor([1.0])]))
-cases.error("parameter_list_set_array", lambda paddle: paddle.nn.ParameterList(parameters(paddle, 1)).__setitem__(0, 3.0))
-cases.error("parameter_dict_of_tensor", lambda paddle: paddle.nn.ParameterDict().__setitem__("a", paddle.to_tensor([1.0])))
+cases.error(
+    "parameter_list_set_array", lambda paddle: paddle.nn.ParameterList(parameters(paddle, 1)).__setitem__(0, 3.0)
+)
+cases.error(
+    "parameter_dict_of_tensor", lambda paddle: paddle.nn.ParameterDict().__setitem__("a", paddle.to_tensor([1.0]))
+)

@@ -75,7 +75,14 @@ conv("conv1d_transpose output_size", "conv1d_transpose", (2, 3, 5), (3, 4, 3), s
 conv("conv1d_transpose output_padding", "conv1d_transpose", (2, 3, 5), (3, 4, 3), stride=2, output_padding=1)
 conv("conv1d_transpose nlc", "conv1d_transpose", (2, 5, 3), (3, 4, 3), (4,), data_format="NLC")
 conv("conv3d_transpose", "conv3d_transpose", (1, 2, 3, 3, 2), (2, 3, 2, 2, 2), (3,), stride=2, padding=1)
-conv("conv3d_transpose output_size", "conv3d_transpose", (1, 2, 3, 3, 2), (2, 3, 2, 2, 2), stride=2, output_size=[7, 6, 5])
+conv(
+    "conv3d_transpose output_size",
+    "conv3d_transpose",
+    (1, 2, 3, 3, 2),
+    (2, 3, 2, 2, 2),
+    stride=2,
+    output_size=[7, 6, 5],
+)
 
 cases.op(
     "conv2d float64",
@@ -101,7 +108,9 @@ def layer(name, make, shape, *call_args):
 
 
 layer("Conv2D", lambda p: p.nn.Conv2D(2, 3, 3), (1, 2, 5, 5))
-layer("Conv2D options", lambda p: p.nn.Conv2D(4, 6, (3, 2), stride=2, padding=[1, 0], dilation=2, groups=2), (1, 4, 7, 7))
+layer(
+    "Conv2D options", lambda p: p.nn.Conv2D(4, 6, (3, 2), stride=2, padding=[1, 0], dilation=2, groups=2), (1, 4, 7, 7)
+)
 layer("Conv2D no bias", lambda p: p.nn.Conv2D(2, 3, 3, bias_attr=False), (1, 2, 5, 5))
 layer("Conv2D bias False", lambda p: p.nn.Conv2D(2, 3, 3, bias=False), (1, 2, 5, 5))
 layer("Conv2D same", lambda p: p.nn.Conv2D(2, 3, 4, padding="SAME"), (1, 2, 5, 5))
@@ -133,21 +142,43 @@ def _(paddle, d):
 
 cases.error("conv2d rank", lambda p: p.nn.functional.conv2d(p.ones([3, 5, 5]), p.ones([2, 3, 3, 3])))
 cases.error("conv2d channels", lambda p: p.nn.functional.conv2d(p.ones([1, 2, 5, 5]), p.ones([2, 3, 3, 3])))
-cases.error("conv2d groups error", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), groups=2))
-cases.error("conv2d zero groups", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), groups=0))
-cases.error("conv2d padding name", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), padding="full"))
-cases.error("conv2d padding length", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), padding=[1, 2, 3]))
-cases.error("conv2d negative padding", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), padding=-1))
+cases.error(
+    "conv2d groups error", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), groups=2)
+)
+cases.error(
+    "conv2d zero groups", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), groups=0)
+)
+cases.error(
+    "conv2d padding name", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), padding="full")
+)
+cases.error(
+    "conv2d padding length",
+    lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), padding=[1, 2, 3]),
+)
+cases.error(
+    "conv2d negative padding", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), padding=-1)
+)
 cases.error(
     "conv2d channel padding",
-    lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), padding=[[0, 0], [1, 0], [0, 0], [0, 0]]),
+    lambda p: p.nn.functional.conv2d(
+        p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), padding=[[0, 0], [1, 0], [0, 0], [0, 0]]
+    ),
 )
-cases.error("conv2d layout", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), data_format="NCDHW"))
-cases.error("conv2d stride length", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), stride=[1, 2, 3]))
-cases.error("conv2d dtype", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3], dtype="float64")))
+cases.error(
+    "conv2d layout", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), data_format="NCDHW")
+)
+cases.error(
+    "conv2d stride length",
+    lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), stride=[1, 2, 3]),
+)
+cases.error(
+    "conv2d dtype", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3], dtype="float64"))
+)
 cases.error(
     "conv2d_transpose output_size range",
-    lambda p: p.nn.functional.conv2d_transpose(p.ones([1, 1, 5, 5]), p.ones([1, 1, 3, 3]), stride=2, output_size=[13, 13]),
+    lambda p: p.nn.functional.conv2d_transpose(
+        p.ones([1, 1, 5, 5]), p.ones([1, 1, 3, 3]), stride=2, output_size=[13, 13]
+    ),
 )
 cases.error(
     "conv2d_transpose both",
@@ -163,3 +194,37 @@ cases.error("Conv2D padding_mode list", lambda p: p.nn.Conv2D(1, 1, 3, padding=[
 cases.error("Conv2D padding_mode name", lambda p: p.nn.Conv2D(1, 1, 3, padding=1, padding_mode="mirror"))
 cases.error("Conv2D indivisible", lambda p: p.nn.Conv2D(3, 4, 3, groups=2))
 cases.error("Conv2D weight_attr", lambda p: p.nn.Conv2D(3, 4, 3, weight_attr=False))
+
+
+# Differences of the steps before grow with each.
+@cases.add("a small network trains", rtol=1e-4)
+def _(paddle, d):
+    nn = paddle.nn
+    net = nn.Sequential(
+        nn.Conv2D(2, 4, 3, padding=1, bias_attr=False),
+        nn.BatchNorm2D(4),
+        nn.ReLU(),
+        nn.MaxPool2D(2),
+        nn.Conv2D(4, 4, 3, padding="SAME", groups=2),
+        nn.GroupNorm(2, 4),
+        nn.AdaptiveAvgPool2D(2),
+        nn.Flatten(),
+        nn.LayerNorm(16),
+        nn.Dropout(0.0),
+        nn.Linear(16, 3),
+    )
+    for _, p in sorted(net.named_parameters()):
+        if not p.stop_gradient:
+            p.set_value(d.normal(*p.shape) * 0.5)
+    x = paddle.to_tensor(d.normal(4, 2, 8, 8))
+    losses = []
+    for _ in range(4):
+        loss = (net(x) ** 2).mean()
+        loss.backward()
+        losses.append(loss)
+        for p in net.parameters():
+            if not p.stop_gradient:
+                p.set_value((p - 0.05 * p.grad).numpy())
+                p.clear_grad()
+    net.eval()
+    return losses, net(x), dict(net.state_dict().items())

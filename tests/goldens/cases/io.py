@@ -33,16 +33,26 @@ seeded("sequence_sampler", lambda io: list(io.SequenceSampler(Range(5))))
 seeded("random_sampler", lambda io: [list(io.RandomSampler(Range(9))) for _ in range(2)])
 seeded("random_sampler-replacement", lambda io: list(io.RandomSampler(Range(5), replacement=True, num_samples=12)))
 seeded("random_sampler-fewer", lambda io: list(io.RandomSampler(Range(9), num_samples=4)))
-seeded("random_sampler-generator", lambda io: list(io.RandomSampler(Range(9), num_samples=4, generator=iter([3, 1, 2]))))
+seeded(
+    "random_sampler-generator", lambda io: list(io.RandomSampler(Range(9), num_samples=4, generator=iter([3, 1, 2])))
+)
 seeded("weighted_sampler", lambda io: list(io.WeightedRandomSampler(np.array([0.1, 0.5, 0.0, 0.4]), 10)))
-seeded("weighted_sampler-no_replacement", lambda io: list(io.WeightedRandomSampler(np.array([1.0, 5.0, 0.0, 4.0]), 3, False)))
-seeded("batch_sampler-shuffle", lambda io: [list(io.BatchSampler(Range(10), shuffle=True, batch_size=4)) for _ in range(2)])
+seeded(
+    "weighted_sampler-no_replacement",
+    lambda io: list(io.WeightedRandomSampler(np.array([1.0, 5.0, 0.0, 4.0]), 3, False)),
+)
+seeded(
+    "batch_sampler-shuffle", lambda io: [list(io.BatchSampler(Range(10), shuffle=True, batch_size=4)) for _ in range(2)]
+)
 seeded("batch_sampler-drop", lambda io: list(io.BatchSampler(Range(10), batch_size=4, drop_last=True)))
 seeded("batch_sampler-of_sampler", lambda io: list(io.BatchSampler(sampler=range(3, 10), batch_size=3)))
 seeded(
     "batch_sampler-len",
     lambda io: [
-        len(io.BatchSampler(Range(n), batch_size=b, drop_last=d)) for n in (1, 7, 8) for b in (1, 4) for d in (True, False)
+        len(io.BatchSampler(Range(n), batch_size=b, drop_last=d))
+        for n in (1, 7, 8)
+        for b in (1, 4)
+        for d in (True, False)
     ],
 )
 
@@ -184,8 +194,10 @@ def _(paddle, draw):
             return 7
 
     np.random.seed(5)
-    first = [[b.tolist() for b in batch] for batch in paddle.io.DataLoader(Random(), batch_size=2, num_workers=2)]
-    return [np.array(sum(column, []), "float64") for column in zip(*first)] + [np.random.rand()]
+    batches = [
+        [field.numpy() for field in batch] for batch in paddle.io.DataLoader(Random(), batch_size=2, num_workers=2)
+    ]
+    return [np.concatenate([batch[i] for batch in batches]) for i in range(3)] + [np.random.rand()]
 
 
 @cases.add("loader-stream_workers")

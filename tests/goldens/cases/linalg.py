@@ -103,6 +103,8 @@ cases.op(
 cases.op("cross_found", lambda paddle, x, y: paddle.cross(x, y), lambda d: (d.normal(2, 3), d.normal(2, 3)), rtol=1e-5)
 cases.op("cross_first", lambda paddle, x, y: paddle.cross(x, y), lambda d: (d.normal(3, 3), d.normal(3, 3)), rtol=1e-5)
 cases.op("cross_axis", lambda paddle, x, y: x.cross(y, axis=1), lambda d: (d.normal(3, 3), d.normal(3, 3)), rtol=1e-5)
+cases.error("outer_dtypes", lambda paddle: paddle.outer(paddle.ones([2]), paddle.ones([2], "int64")))
+cases.error("kron_dtypes", lambda paddle: paddle.kron(paddle.ones([2]), paddle.ones([2], "int64")))
 cases.error("cross_none", lambda paddle: paddle.cross(paddle.ones([2, 2]), paddle.ones([2, 2])))
 cases.error("cross_shapes", lambda paddle: paddle.cross(paddle.ones([2, 3]), paddle.ones([1, 3])))
 cases.error("cross_axis_extent", lambda paddle: paddle.cross(paddle.ones([2, 3]), paddle.ones([2, 3]), axis=0))

@@ -24,16 +24,24 @@ def binary(draw):
 
 
 def scores(draw):
-    return [(draw.uniform(50, 2, dtype=dtype), draw.integers(50, 1, high=2)) for dtype in ("float32", "float64", "float32")]
+    return [
+        (draw.uniform(50, 2, dtype=dtype), draw.integers(50, 1, high=2)) for dtype in ("float32", "float64", "float32")
+    ]
 
 
 over_batches("precision", lambda paddle: paddle.metric.Precision(), binary)
-over_batches("precision-half", lambda paddle: paddle.metric.Precision("p"), lambda d: [(np.array([0.5, 0.49]), np.array([1, 1]))])
+over_batches(
+    "precision-half", lambda paddle: paddle.metric.Precision("p"), lambda d: [(np.array([0.5, 0.49]), np.array([1, 1]))]
+)
 over_batches("recall", lambda paddle: paddle.metric.Recall(), binary)
-over_batches("recall-half", lambda paddle: paddle.metric.Recall("r"), lambda d: [(np.array([0.5, 1.5]), np.array([1, 1]))])
+over_batches(
+    "recall-half", lambda paddle: paddle.metric.Recall("r"), lambda d: [(np.array([0.5, 1.5]), np.array([1, 1]))]
+)
 over_batches("auc", lambda paddle: paddle.metric.Auc(), scores)
 over_batches("auc-few_thresholds", lambda paddle: paddle.metric.Auc(num_thresholds=10, name="a"), scores)
-over_batches("auc-one_class", lambda paddle: paddle.metric.Auc(), lambda d: [(d.uniform(4, 2), np.ones((4, 1), "int64"))])
+over_batches(
+    "auc-one_class", lambda paddle: paddle.metric.Auc(), lambda d: [(d.uniform(4, 2), np.ones((4, 1), "int64"))]
+)
 
 
 def accuracy_metric(name, topk, inputs):
@@ -51,7 +59,9 @@ def accuracy_metric(name, topk, inputs):
 accuracy_metric("accuracy-column", (1,), lambda d: (d.distinct(6, 5), d.integers(6, 1, high=5)))
 accuracy_metric("accuracy-vector", (1,), lambda d: (d.distinct(6, 5), d.integers(6, high=5)))
 accuracy_metric("accuracy-topk", (1, 3), lambda d: (d.distinct(6, 5), d.integers(6, 1, high=5)))
-accuracy_metric("accuracy-one_hot", (1, 2), lambda d: (d.distinct(6, 5), np.eye(5, dtype="float32")[d.integers(6, high=5)]))
+accuracy_metric(
+    "accuracy-one_hot", (1, 2), lambda d: (d.distinct(6, 5), np.eye(5, dtype="float32")[d.integers(6, high=5)])
+)
 accuracy_metric("accuracy-deep", (2,), lambda d: (d.distinct(2, 3, 5), d.integers(2, 3, 1, high=5)))
 
 

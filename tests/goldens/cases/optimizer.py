@@ -1,6 +1,6 @@
 """Optimizers: what 20 steps do to a small model, the state they leave, and the settings scripts combine.
 
-Trajectories allow 1e-5: float32 differences of one ulp per step add up, and Paddle accumulates powers of beta in float32.
+Trajectories allow 3e-6: differences of one ulp per step add up.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ STEPS = 20
 SHOWN = (0, 4, STEPS - 1)
 
 
-def model(paddle, draw, dtype="float32", attrs=(None, None, None, None), prefix="net"):
-    """Weights and biases of two layers, with fixed values and names."""
+def model(paddle, draw, dtype="float32", attrs=(None, None, None, None)):
+    """Weights and biases of two layers, with fixed values."""
     shapes = ([3, 4], [4], [4, 2], [2])
     params = []
     for shape, attr in zip(shapes, attrs, strict=True):
@@ -26,7 +26,7 @@ def model(paddle, draw, dtype="float32", attrs=(None, None, None, None), prefix=
         p = paddle.create_parameter(
             shape, dtype, attr=paddle.ParamAttr(**settings), default_initializer=paddle.nn.initializer.Constant(0.0)
         )
-        p.set_value(draw.normal(*shape, dtype=dtype))
+        p.set_value(draw.normal(*shape, dtype=dtype) * 0.5)
         params.append(p)
     return params
 
@@ -34,7 +34,7 @@ def model(paddle, draw, dtype="float32", attrs=(None, None, None, None), prefix=
 def loss_of(paddle, params, x, y):
     w1, b1, w2, b2 = params
     h = paddle.matmul(x, w1) + b1
-    h = h + h * h * 0.1
+    h = h + h * h * 0.05
     out = paddle.matmul(h, w2) + b2 - y
     return (out * out).mean()
 
@@ -106,7 +106,7 @@ SCHEDULE = lambda paddle: paddle.optimizer.lr.StepDecay(0.05, 4, 0.5)  # noqa: E
 
 
 def add(name, make, **kwargs):
-    rtol = kwargs.pop("rtol", 1e-5)
+    rtol = kwargs.pop("rtol", 3e-6)
 
     @cases.add(name, rtol=rtol)
     def run(paddle, draw):
@@ -156,7 +156,7 @@ add("clip-by-value", rule("Adam", grad_clip=lambda paddle: paddle.nn.ClipGradByV
 add("clip-by-norm", rule("SGD", grad_clip=lambda paddle: paddle.nn.ClipGradByNorm(0.1)))
 
 
-@cases.add("AdamW-decay-fun", rtol=1e-5)
+@cases.add("AdamW-decay-fun", rtol=3e-6)
 def _(paddle, draw):
     chosen = []
 
@@ -169,7 +169,7 @@ def _(paddle, draw):
     return train(paddle, draw, make)
 
 
-@cases.add("Lamb-exclude", rtol=1e-5)
+@cases.add("Lamb-exclude", rtol=3e-6)
 def _(paddle, draw):
     def make(paddle, params):
         excluded = {p.name for p in params[1::2]}
@@ -183,7 +183,7 @@ def _(paddle, draw):
 def lars(**settings):
     def make(paddle, params):
         rules = importlib.import_module("paddle.incubate.optimizer")
-        return rules.LarsMomentumOptimizer(0.5, 0.9, parameter_list=params, **settings)
+        return rules.LarsMomentumOptimizer(0.1, 0.9, parameter_list=params, **settings)
 
     return make
 
@@ -243,7 +243,7 @@ def once(paddle, draw, params, batch=5):
     return loss
 
 
-@cases.add("minimize", rtol=1e-5)
+@cases.add("minimize", rtol=3e-6)
 def _(paddle, draw):
     params = model(paddle, draw)
     adam = paddle.optimizer.Adam(0.1, parameters=params)
@@ -257,7 +257,7 @@ def _(paddle, draw):
     }
 
 
-@cases.add("minimize-some", rtol=1e-5)
+@cases.add("minimize-some", rtol=3e-6)
 def _(paddle, draw):
     params = model(paddle, draw)
     adam = paddle.optimizer.Adam(0.1, parameters=params)
@@ -269,7 +269,7 @@ def _(paddle, draw):
     return {"params": params, "state": renamed(adam.state_dict(), params)}
 
 
-@cases.add("apply-gradients", rtol=1e-5)
+@cases.add("apply-gradients", rtol=3e-6)
 def _(paddle, draw):
     params = model(paddle, draw)
     adam = paddle.optimizer.Momentum(0.1, parameters=params, weight_decay=0.1)
@@ -279,7 +279,7 @@ def _(paddle, draw):
     return {"params": params, "state": renamed(adam.state_dict(), params)}
 
 
-@cases.add("step-after-clear-grad", rtol=1e-5)
+@cases.add("step-after-clear-grad", rtol=3e-6)
 def _(paddle, draw):
     params = model(paddle, draw)
     adam = paddle.optimizer.Adam(0.1, parameters=params)
@@ -291,7 +291,7 @@ def _(paddle, draw):
     return {"params": params, "grads": grads, "state": renamed(adam.state_dict(), params)}
 
 
-@cases.add("step-after-clear-grad-to-none", rtol=1e-5)
+@cases.add("step-after-clear-grad-to-none", rtol=3e-6)
 def _(paddle, draw):
     params = model(paddle, draw)
     adam = paddle.optimizer.Adam(0.1, parameters=params)
@@ -312,7 +312,7 @@ def _(paddle, draw):
     return {"params": params, "grads": [p.grad for p in params], "keys": len(adam.state_dict())}
 
 
-@cases.add("gradients-come-and-go", rtol=1e-5)
+@cases.add("gradients-come-and-go", rtol=3e-6)
 def _(paddle, draw):
     params = model(paddle, draw)
     adam = paddle.optimizer.Adam(0.1, parameters=params, weight_decay=0.1)
@@ -324,7 +324,7 @@ def _(paddle, draw):
     return {"params": params, "state": renamed(adam.state_dict(), params)}
 
 
-@cases.add("freeze-midway", rtol=1e-5)
+@cases.add("freeze-midway", rtol=3e-6)
 def _(paddle, draw):
     params = model(paddle, draw)
     adam = paddle.optimizer.Adam(0.1, parameters=params)
@@ -336,7 +336,7 @@ def _(paddle, draw):
     return {"params": params, "state": renamed(adam.state_dict(), params)}
 
 
-@cases.add("set-lr", rtol=1e-5)
+@cases.add("set-lr", rtol=3e-6)
 def _(paddle, draw):
     params = model(paddle, draw)
     sgd = paddle.optimizer.SGD(0.1, parameters=params)
@@ -350,7 +350,7 @@ def _(paddle, draw):
     return {"params": params, "rates": rates}
 
 
-@cases.add("accumulated-gradients", rtol=1e-5)
+@cases.add("accumulated-gradients", rtol=3e-6)
 def _(paddle, draw):
     params = model(paddle, draw)
     sgd = paddle.optimizer.Momentum(0.1, parameters=params)
@@ -363,7 +363,7 @@ def _(paddle, draw):
 
 
 def resume(name, /, **settings):
-    @cases.add(f"resume-{name}", rtol=1e-5)
+    @cases.add(f"resume-{name}", rtol=3e-6)
     def run(paddle, draw):
         """Save after 5 steps, restart the names, load into a new model and optimizer, go on."""
 
@@ -395,7 +395,7 @@ for _name in ("Momentum", "Adam", "AdamW", "Adamax", "Lamb", "RMSProp", "NAdam",
 resume("SGD", learning_rate=SCHEDULE)
 
 
-@cases.add("load-after-steps", rtol=1e-5)
+@cases.add("load-after-steps", rtol=3e-6)
 def _(paddle, draw):
     params = model(paddle, draw)
     adam = paddle.optimizer.Adam(0.1, parameters=params)
@@ -448,7 +448,7 @@ SPARSE = {
 
 
 def add_sparse(name, settings):
-    @cases.add(f"sparse-{name}", rtol=1e-5)
+    @cases.add(f"sparse-{name}", rtol=3e-6)
     def run(paddle, draw):
         table = paddle.nn.Embedding(7, 3, sparse=True)
         table.weight.set_value(draw.normal(7, 3))
@@ -464,6 +464,77 @@ def add_sparse(name, settings):
 
 for _name, _settings in SPARSE.items():
     add_sparse(_name, _settings)
+
+
+def add_lbfgs(name, **settings):
+    @cases.add(f"LBFGS-{name}", rtol=1e-4)
+    def run(paddle, draw):
+        """Curvature divides by small differences of gradients, so rounding shows earlier."""
+        params = model(paddle, draw)
+        x, y = paddle.to_tensor(draw.normal(5, 3)), paddle.to_tensor(draw.normal(5, 2))
+        lbfgs = paddle.optimizer.LBFGS(max_iter=3, parameters=params, **settings)
+
+        def closure():
+            lbfgs.clear_grad()
+            loss = loss_of(paddle, params, x, y)
+            loss.backward()
+            return loss
+
+        losses = [lbfgs.step(closure) for _ in range(2)]
+        state = lbfgs.state_dict()["state"]
+        return {
+            "losses": losses,
+            "params": params,
+            "counts": [state["func_evals"], state["n_iter"]],
+            "keys": sorted(state),
+        }
+
+
+add_lbfgs("plain", learning_rate=0.1)
+add_lbfgs("wolfe", line_search_fn="strong_wolfe")
+add_lbfgs("short-history", learning_rate=0.1, history_size=2)
+
+
+def add_wrapper(name, wrap):
+    @cases.add(name, rtol=3e-6)
+    def run(paddle, draw):
+        incubate = importlib.import_module("paddle.incubate")
+        params = model(paddle, draw)
+        sgd = paddle.optimizer.SGD(0.02, parameters=params)
+        return wrap(paddle, draw, incubate, params, sgd)
+
+
+def look_ahead(paddle, draw, incubate, params, sgd):
+    wrapper = incubate.LookAhead(sgd, alpha=0.3, k=3)
+    shown = []
+    for _ in range(7):
+        once(paddle, draw, params)
+        wrapper.step()
+        wrapper.clear_grad()
+        shown.append([p.numpy() for p in params])
+    return {"params": shown, "state": renamed(wrapper.state_dict(), params)}
+
+
+def averaged(paddle, draw, incubate, params, sgd):
+    average = incubate.ModelAverage(0.5, parameters=params, min_average_window=2, max_average_window=4)
+    shown = []
+    for step in range(9):
+        once(paddle, draw, params)
+        sgd.step()
+        average.step()
+        sgd.clear_grad()
+        if step % 2 == 0:
+            with average.apply():
+                shown.append([p.numpy() for p in params])
+    with average.apply(need_restore=False):
+        pass
+    kept = [p.numpy() for p in params]
+    average.restore()
+    return {"averages": shown, "kept": kept, "params": params, "state": renamed(average.state_dict(), params)}
+
+
+add_wrapper("LookAhead", look_ahead)
+add_wrapper("ModelAverage", averaged)
 
 
 @cases.add("regularizer-strings")
@@ -515,6 +586,7 @@ ERRORS = {
         p.optimizer.lr.StepDecay(0.1, 3), parameters=weight(p)
     ).set_state_dict({}),
     "sparse-decay": lambda p: sparse_decay(p),
+    "lbfgs-minimize": lambda p: p.optimizer.LBFGS(parameters=weight(p)).minimize(p.ones([1])),
 }
 
 

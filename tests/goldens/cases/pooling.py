@@ -141,7 +141,9 @@ pool("adaptive_avg_pool3d list", "adaptive_avg_pool3d", [2, None, 1], shape=(1, 
 pool("adaptive_avg_pool3d ndhwc", "adaptive_avg_pool3d", 2, data_format="NDHWC", shape=(1, 5, 4, 3, 2))
 
 for u in (0.1, 0.5, 0.9):
-    pool(f"fractional_max_pool2d {u}", "fractional_max_pool2d", [3, 4], random_u=u, return_mask=True, shape=(1, 2, 7, 9))
+    pool(
+        f"fractional_max_pool2d {u}", "fractional_max_pool2d", [3, 4], random_u=u, return_mask=True, shape=(1, 2, 7, 9)
+    )
     pool(f"fractional_max_pool2d kernel {u}", "fractional_max_pool2d", 3, 2, u, shape=(1, 2, 7, 9))
 pool("fractional_max_pool3d", "fractional_max_pool3d", 2, random_u=0.4, return_mask=True, shape=(1, 2, 5, 5, 4))
 
@@ -191,10 +193,19 @@ def _(paddle, d):
 
 
 cases.error("max_pool2d layout", lambda p: p.nn.functional.max_pool2d(p.ones([1, 1, 4, 4]), 2, data_format="NCL"))
-cases.error("max_pool2d mask nhwc", lambda p: p.nn.functional.max_pool2d(p.ones([1, 4, 4, 1]), 2, return_mask=True, data_format="NHWC"))
-cases.error("max_pool2d mask uneven", lambda p: p.nn.functional.max_pool2d(p.ones([1, 1, 4, 4]), 2, 2, [1, 0, 0, 1], return_mask=True))
+cases.error(
+    "max_pool2d mask nhwc",
+    lambda p: p.nn.functional.max_pool2d(p.ones([1, 4, 4, 1]), 2, return_mask=True, data_format="NHWC"),
+)
+cases.error(
+    "max_pool2d mask uneven",
+    lambda p: p.nn.functional.max_pool2d(p.ones([1, 1, 4, 4]), 2, 2, [1, 0, 0, 1], return_mask=True),
+)
 cases.error("avg_pool2d padding name", lambda p: p.nn.functional.avg_pool2d(p.ones([1, 1, 4, 4]), 2, padding="FULL"))
-cases.error("avg_pool2d valid ceil", lambda p: p.nn.functional.avg_pool2d(p.ones([1, 1, 4, 4]), 2, padding="VALID", ceil_mode=True))
+cases.error(
+    "avg_pool2d valid ceil",
+    lambda p: p.nn.functional.avg_pool2d(p.ones([1, 1, 4, 4]), 2, padding="VALID", ceil_mode=True),
+)
 cases.error("avg_pool2d zero kernel", lambda p: p.nn.functional.avg_pool2d(p.ones([1, 1, 4, 4]), 0))
 cases.error("avg_pool1d rank", lambda p: p.nn.functional.avg_pool1d(p.ones([1, 4, 4, 1]), 2))
 cases.error("avg_pool2d rank", lambda p: p.nn.functional.avg_pool2d(p.ones([4, 4]), 2))

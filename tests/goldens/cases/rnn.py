@@ -61,7 +61,13 @@ def add_cell(name, make):
         second, states = cell(x, states)
         (first.sum() + (second * second).sum()).backward()
         flat = list(states) if isinstance(states, (list, tuple)) else [states]
-        return {"first": first, "second": second, "states": flat, "dx": x.grad, "dp": [p.grad for p in cell.parameters()]}
+        return {
+            "first": first,
+            "second": second,
+            "states": flat,
+            "dx": x.grad,
+            "dp": [p.grad for p in cell.parameters()],
+        }
 
     @add(f"wrapped_{name}")
     def _(paddle, draw):

@@ -1,11 +1,13 @@
 """MultiHeadAttention and the transformer layers: values, gradients, caches, masks, names.
 
-Attention is fused here and a chain of operations in Paddle, so sums are ordered differently: 1e-5.
+Attention is fused here and a chain of operations in Paddle, so sums are ordered differently: 1e-5, and 1e-4 where
+several layers follow each other.
 """
 
 import functools
 
 import numpy as np
+
 from goldens.harness import Cases
 
 cases = Cases("transformer")
@@ -13,8 +15,10 @@ add = functools.partial(cases.add, rtol=1e-5)
 
 
 def filled(layer, draw, scale=0.3):
-    for p in layer.parameters():
-        p.set_value(scale * draw.normal(*[int(n) for n in p.shape]))
+    """Values that do not depend on the initialiser; norms keep a scale about one, so that gradients do not fade."""
+    for name, p in layer.named_parameters():
+        offset = 1.0 if "norm" in name and name.endswith("weight") else 0.0
+        p.set_value(np.float32(offset) + np.float32(scale) * draw.normal(*[int(n) for n in p.shape]))
     return layer
 
 
@@ -25,7 +29,12 @@ def tensor(paddle, array, grad=True):
 def gradients(paddle, draw, out, inputs, layer):
     weight = paddle.to_tensor(draw.normal(*[int(n) for n in out.shape]))
     (out * weight).sum().backward()
-    return {"out": out, "dx": [x.grad for x in inputs], "dp": [p.grad for p in layer.parameters()]}
+    # a bias of the keys shifts all scores of a query alike: its gradient is zero but for rounding
+    by_name = {
+        name: bool(np.abs(p.grad.numpy()).max() < 1e-5) if name.endswith("k_proj.bias") else p.grad
+        for name, p in layer.named_parameters()
+    }
+    return {"out": out, "dx": [x.grad for x in inputs], "dp": by_name}
 
 
 MASKS = {
@@ -141,7 +150,7 @@ add_decoder("default")
 add_decoder("pre_norm", normalize_before=True)
 
 
-@add("encoder_stack")
+@add("encoder_stack", rtol=1e-4)
 def _(paddle, draw):
     layer = paddle.nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0)
     stack = filled(paddle.nn.TransformerEncoder(layer, 3, paddle.nn.LayerNorm(8)), draw)
@@ -176,7 +185,7 @@ def _(paddle, draw):
     return {"steps": steps, "own": cache[1][0].k, "memory": cache[1][1].v, "zipped": [len(zipped), len(zipped[0])]}
 
 
-@add("whole")
+@add("whole", rtol=1e-4)
 def _(paddle, draw):
     model = filled(paddle.nn.Transformer(8, 2, 2, 2, 12, dropout=0.0), draw)
     src, tgt = tensor(paddle, draw.normal(2, 4, 8)), tensor(paddle, draw.normal(2, 3, 8))

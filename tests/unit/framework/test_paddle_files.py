@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import numpy as np
-import paddle
 import pytest
+
+import paddle
 from goldens.expected import DTYPES, VALUES
 
 FILES = Path(__file__).parents[2] / "goldens" / "data" / "files"

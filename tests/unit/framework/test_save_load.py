@@ -8,8 +8,9 @@ import pickletools
 import stat
 
 import numpy as np
-import paddle
 import pytest
+
+import paddle
 from argosy.foundation.errors import CheckpointError, NotSupported, UsageError
 from argosy.framework import _io, _pickle
 
@@ -36,7 +37,9 @@ def test_state_dict_round_trip(tmp_path):
 
 def test_nested_round_trip_keeps_containers():
     t = paddle.to_tensor(X)
-    back = roundtrip({"a": [t, 1, "s"], "b": (t, None), "c": collections.OrderedDict(k=t), "d": {1.5, 2}, "e": b"\x00\xff"})
+    back = roundtrip(
+        {"a": [t, 1, "s"], "b": (t, None), "c": collections.OrderedDict(k=t), "d": {1.5, 2}, "e": b"\x00\xff"}
+    )
     assert type(back["c"]) is collections.OrderedDict
     assert back["d"] == {1.5, 2}
     assert back["e"] == b"\x00\xff"
@@ -287,7 +290,7 @@ def test_options_that_are_not_supported():
         paddle.save([1], io.BytesIO(), use_binary_format=True)
     with pytest.raises(NotSupported):
         paddle.load("x", model_filename="m")
-    with pytest.raises(ValueError, match="no option 'return_nump'. Did you mean 'return_numpy'"):
+    with pytest.raises(ValueError, match=r"no option 'return_nump'\. Did you mean 'return_numpy'"):
         paddle.load("x", return_nump=True)
 
 

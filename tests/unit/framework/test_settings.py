@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+
 from argosy import framework
 from argosy.foundation.errors import NotSupported
 from argosy.framework import _flags, _mode

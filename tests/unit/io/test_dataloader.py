@@ -6,8 +6,9 @@ import os
 import threading
 
 import numpy as np
-import paddle
 import pytest
+
+import paddle
 from argosy.foundation.errors import NotSupported
 from argosy.io import DataLoader, Dataset, IterableDataset, default_collate_fn, get_worker_info
 
@@ -85,9 +86,9 @@ def test_workers_are_other_processes():
 @pytest.mark.parametrize("num_workers", [0, 1])
 def test_error_reaches_the_caller_with_its_traceback(num_workers):
     seen = []
+    loader = DataLoader(Failing(), batch_size=2, num_workers=num_workers)
     with pytest.raises(KeyError) as caught:
-        for batch in DataLoader(Failing(), batch_size=2, num_workers=num_workers):
-            seen.append(batch.tolist())
+        seen.extend(batch.tolist() for batch in loader)
     assert not children()
     assert seen == [[0, 1]]
     assert "sample three is broken" in str(caught.value)

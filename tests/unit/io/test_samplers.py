@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from argosy.io import (
     BatchSampler,
     DistributedBatchSampler,
@@ -41,7 +42,7 @@ def test_ranks_cover_the_dataset_evenly(n, replicas):
         for rank in range(replicas)
     ]
     assert len({len(share) for share in shares}) == 1
-    assert set(sum(shares, [])) == set(range(n))
+    assert {i for share in shares for i in share} == set(range(n))
 
 
 def test_subset_random_sampler_gives_each_once():

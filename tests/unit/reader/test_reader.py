@@ -8,6 +8,7 @@ import random
 import threading
 
 import pytest
+
 from argosy import reader
 from argosy.batch import batch
 from argosy.foundation.errors import ChildFailed

@@ -1,6 +1,8 @@
-"""Optimizers of ``paddle.incubate``: LARS and the lookahead wrapper."""
+"""Optimizers of ``paddle.incubate``: LARS, and the wrappers that average or slow down another one's parameters."""
 
 from argosy.incubate.optimizer.lookahead import LookAhead
+from argosy.incubate.optimizer.modelaverage import ModelAverage
 from argosy.optimizer.lars import LarsMomentumOptimizer
+from argosy.optimizer.lbfgs import LBFGS
 
-__all__ = ["LarsMomentumOptimizer", "LookAhead"]
+__all__ = ["LBFGS", "LarsMomentumOptimizer", "LookAhead", "ModelAverage"]

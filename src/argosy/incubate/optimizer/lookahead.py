@@ -21,9 +21,10 @@ class LookAhead(Optimizer):
 
     Example:
         >>> import paddle
+        >>> from paddle.incubate import LookAhead
         >>> model = paddle.nn.Linear(4, 2)
         >>> sgd = paddle.optimizer.SGD(learning_rate=0.1, parameters=model.parameters())
-        >>> lookahead = paddle.incubate.LookAhead(sgd, alpha=0.2, k=5)
+        >>> lookahead = LookAhead(sgd, alpha=0.2, k=5)
         >>> model(paddle.ones([3, 4])).sum().backward()
         >>> lookahead.step()
         >>> lookahead.clear_grad()

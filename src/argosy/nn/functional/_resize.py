@@ -98,8 +98,9 @@ def _check_mode(
 def _area(x: Any, size: Any, rank: int) -> Any:
     if size is None:
         raise UsageError("interpolate: output size can not be None in AREA mode")
-    pool = {3: pooling.adaptive_avg_pool1d, 4: pooling.adaptive_avg_pool2d, 5: pooling.adaptive_avg_pool3d}[rank]
-    return pool(x, size)
+    if rank == 3:
+        return pooling.adaptive_avg_pool1d(x, size)
+    return (pooling.adaptive_avg_pool2d if rank == 4 else pooling.adaptive_avg_pool3d)(x, size)
 
 
 def _numbers(value: Any, n: int, name: str, kind: Any) -> list[Any]:

@@ -7,10 +7,11 @@ from typing import Any
 from argosy.foundation import dtypes
 from argosy.foundation.errors import RankError, UsageError
 from argosy.ops import activation as ops
+from argosy.tensor._arguments import store
 from argosy.tensor._face import unary
 from argosy.tensor._inplace import make_inplace
 from argosy.tensor._tensor import apply
-from argosy.tensor.math import sigmoid, softmax, tanh, tanh_
+from argosy.tensor.math import sigmoid, tanh, tanh_
 
 __all__ = [
     "celu", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_",
@@ -165,8 +166,20 @@ def swiglu(x: Any, y: Any = None, name: str | None = None) -> Any:
     return apply(ops.swiglu, x) if y is None else apply(ops.swiglu, x, y)
 
 
+def softmax(x: Any, axis: int = -1, dtype: Any = None, name: str | None = None, *, out: Any = None) -> Any:
+    """Exponentials along ``axis`` divided by their sum; ``x`` is first cast to ``dtype``.
+
+    Example:
+        >>> import paddle
+        >>> paddle.nn.functional.softmax(paddle.zeros([4])).tolist()
+        [0.25, 0.25, 0.25, 0.25]
+    """
+    result = apply(ops.softmax, x, axis, None if dtype is None else dtypes.to_torch(dtype))
+    return result if out is None else store(out, result, "softmax")
+
+
 def log_softmax(x: Any, axis: int = -1, dtype: Any = None, name: str | None = None) -> Any:
-    """``log(softmax(x))`` without overflow."""
+    """``log(softmax(x))`` without overflow. Differs from Paddle's CPU kernel, which cuts the result off at -64."""
     return apply(ops.log_softmax, x, axis, None if dtype is None else dtypes.to_torch(dtype))
 
 

@@ -9,9 +9,10 @@ from argosy.foundation.errors import UsageError
 from argosy.nn.functional._window import is_channel_last
 from argosy.ops import embedding as id_ops
 from argosy.ops import vision as vision_ops
+from argosy.tensor import diag_embed
 from argosy.tensor._tensor import Tensor, apply
 
-__all__ = ["sequence_mask", "gather_tree", "temporal_shift"]
+__all__ = ["diag_embed", "sequence_mask", "gather_tree", "temporal_shift"]
 
 
 def sequence_mask(x: Any, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from argosy.foundation.errors import RankError, UsageError
 from argosy.ops import classification
+from argosy.ops import cross_entropy as entropies
 from argosy.ops import loss as ops
 from argosy.ops.linalg import pairwise_distance
 from argosy.tensor._tensor import apply
@@ -15,7 +16,7 @@ __all__ = [
     "adaptive_log_softmax_with_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
     "cross_entropy", "ctc_loss", "dice_loss", "gaussian_nll_loss", "hinge_embedding_loss", "hsigmoid_loss", "kl_div", "l1_loss",
     "log_loss", "margin_ranking_loss", "mse_loss", "multi_label_margin_loss", "multi_label_soft_margin_loss",
-    "multi_margin_loss", "nll_loss", "npair_loss", "poisson_nll_loss", "sigmoid_focal_loss", "smooth_l1_loss",
+    "multi_margin_loss", "nll_loss", "npair_loss", "poisson_nll_loss", "rnnt_loss", "sigmoid_focal_loss", "smooth_l1_loss",
     "soft_margin_loss", "softmax_with_cross_entropy", "square_error_cost", "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
 ]  # fmt: skip
@@ -55,9 +56,9 @@ def cross_entropy(
         and use_softmax
         and not label_smoothing
     ):
-        return apply(classification.mean_cross_entropy, input, label)
+        return apply(entropies.mean_cross_entropy, input, label)
     return apply(
-        classification.cross_entropy,
+        entropies.cross_entropy,
         input,
         label,
         weight,
@@ -83,7 +84,7 @@ def softmax_with_cross_entropy(
 
     It is always computed in the numerically stable way.
     """
-    loss, softmax = apply(classification.softmax_with_cross_entropy, logits, label, soft_label, ignore_index, axis)
+    loss, softmax = apply(entropies.softmax_with_cross_entropy, logits, label, soft_label, ignore_index, axis)
     return (loss, softmax) if return_softmax else loss
 
 
@@ -96,7 +97,7 @@ def nll_loss(
     name: str | None = None,
 ) -> Any:
     """Negative log-likelihood of class numbers under log-probabilities with the classes in axis 1."""
-    return apply(classification.nll_loss, input, label, weight, ignore_index, reduction)
+    return apply(entropies.nll_loss, input, label, weight, ignore_index, reduction)
 
 
 def mse_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> Any:
@@ -153,9 +154,7 @@ def log_loss(input: Any, label: Any, epsilon: float = 0.0001, name: str | None =
     return apply(ops.log_loss, input, label, epsilon)
 
 
-def kl_div(
-    input: Any, label: Any, reduction: str = "mean", log_target: bool = False, name: str | None = None
-) -> Any:
+def kl_div(input: Any, label: Any, reduction: str = "mean", log_target: bool = False, name: str | None = None) -> Any:
     """Kullback-Leibler divergence of ``label`` from the log-probabilities ``input``.
 
     ``reduction`` may also be "batchmean": the sum divided by the first extent. ``log_target`` says that ``label`` holds
@@ -218,7 +217,9 @@ def triplet_margin_with_distance_loss(
     if margin < 0:
         raise UsageError(f"{call}: margin must not be negative, but received {margin}")
     if not input.shape == positive.shape == negative.shape:
-        raise UsageError(f"{call}: shapes must be equal, but received {input.shape}, {positive.shape}, {negative.shape}")
+        raise UsageError(
+            f"{call}: shapes must be equal, but received {input.shape}, {positive.shape}, {negative.shape}"
+        )
     distance = distance_function or _euclidean
     near, far = distance(input, positive), distance(input, negative)
     if swap:
@@ -337,6 +338,27 @@ def ctc_loss(
     )
 
 
+def rnnt_loss(
+    input: Any,
+    label: Any,
+    input_lengths: Any,
+    label_lengths: Any,
+    blank: int = 0,
+    fastemit_lambda: float = 0.001,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Any:
+    """Transducer loss of [batch, time, labels + 1, classes] log-probabilities.
+
+    ``fastemit_lambda`` makes emitting labels count more in the gradient, by that fraction.
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise RankError(f"rnnt_loss: reduction must be 'mean', 'sum' or 'none', but received {reduction}")
+    return apply(
+        classification.rnnt_loss, input, label, input_lengths, label_lengths, blank, fastemit_lambda, reduction
+    )
+
+
 def hsigmoid_loss(
     input: Any,
     label: Any,
@@ -368,5 +390,11 @@ def adaptive_log_softmax_with_loss(
     """Log-probabilities of the labels and their negative mean under a softmax with clusters for rare classes."""
     tails = [list(pair) for pair in tail_weights]
     return apply(
-        classification.adaptive_log_softmax_with_loss, input, label, head_weight, head_bias, tails, [int(c) for c in cutoffs]
+        classification.adaptive_log_softmax_with_loss,
+        input,
+        label,
+        head_weight,
+        head_bias,
+        tails,
+        [int(c) for c in cutoffs],
     )

@@ -62,7 +62,7 @@ def batch_norm(
     In training the batch's statistics are used and the running ones, of which ``momentum`` is kept, are updated in place;
     otherwise the running ones are used. ``use_global_stats`` overrides that choice.
     """
-    if len(x.shape) < 2:
+    if x.ndim < 2:
         raise RankError(f"batch_norm: input dim must be larger than 1, but x has shape {list(x.shape)}")
     last = _is_channel_last(data_format, "batch_norm", ("NC", *_LAYOUTS))
     return apply(

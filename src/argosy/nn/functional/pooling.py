@@ -1,4 +1,4 @@
-"""Pooling over windows, to a fixed output size, and back."""
+"""Pooling over windows and back; pooling to a given size comes from a file of its own."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ import math
 from typing import Any
 
 from argosy.foundation.errors import RankError, UsageError
+from argosy.nn.functional._adaptive_pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    fractional_max_pool2d,
+    fractional_max_pool3d,
+)
 from argosy.nn.functional._window import CHANNEL_FIRST, is_channel_last, to_list, to_padding
 from argosy.ops import pooling as ops
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor._tensor import apply
 
 __all__ = [
     "avg_pool1d",
@@ -33,24 +43,20 @@ __all__ = [
 ]
 
 
-class _Window:
-    """Kernel, stride and padding of a call, read and checked."""
-
-    __slots__ = ("channel_last", "kernel", "padding", "stride")
-
-    def __init__(
-        self, call: str, n: int, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str
-    ) -> None:
-        self.kernel = to_list(kernel_size, n, "kernel_size")
-        self.stride = self.kernel if stride is None else to_list(stride, n, "stride")
-        if min(self.kernel) <= 0 or min(self.stride) <= 0:
-            raise UsageError(
-                f"{call}: kernel_size and stride must be greater than 0, but received {kernel_size} and {stride}"
-            )
-        self.channel_last = is_channel_last(data_format, n, call)
-        if ceil_mode and isinstance(padding, str) and padding.upper() == "VALID":
-            raise UsageError(f'{call}: when Attr(padding) is "VALID", Attr(ceil_mode) must be False.')
-        self.padding = to_padding(padding, n, self.channel_last)
+def _window(
+    call: str, n: int, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str
+) -> tuple[list[int], list[int], str | list[int], bool]:
+    """Read kernel, stride and padding of a call, and whether channels come last."""
+    kernel = to_list(kernel_size, n, "kernel_size")
+    steps = kernel if stride is None else to_list(stride, n, "stride")
+    if min(kernel) <= 0 or min(steps) <= 0:
+        raise UsageError(
+            f"{call}: kernel_size and stride must be greater than 0, but received {kernel_size} and {stride}"
+        )
+    last = is_channel_last(data_format, n, call)
+    if ceil_mode and isinstance(padding, str) and padding.upper() == "VALID":
+        raise UsageError(f'{call}: when Attr(padding) is "VALID", Attr(ceil_mode) must be False.')
+    return kernel, steps, to_padding(padding, n, last), last
 
 
 def _avg(
@@ -64,15 +70,15 @@ def _avg(
     divisor_override: Any,
     data_format: str,
 ) -> Any:
-    w = _Window(f"avg_pool{n}d", n, kernel_size, stride, padding, ceil_mode, data_format)
-    out = apply(ops.avg_pool, x, w.kernel, w.stride, w.padding, ceil_mode, exclusive, w.channel_last)
+    kernel, steps, pads, last = _window(f"avg_pool{n}d", n, kernel_size, stride, padding, ceil_mode, data_format)
+    out = apply(ops.avg_pool, x, kernel, steps, pads, ceil_mode, exclusive, last)
     if divisor_override is None:
         return out
     if not isinstance(divisor_override, (int, float)):
         raise UsageError(
             f"avg_pool{n}d: divisor_override must be a number, but received {type(divisor_override).__name__}"
         )
-    return out * math.prod(w.kernel) / divisor_override
+    return out * math.prod(kernel) / divisor_override
 
 
 def avg_pool1d(
@@ -131,16 +137,16 @@ def _max(
     n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, return_mask: bool, ceil_mode: bool, data_format: str
 ) -> Any:
     call = f"max_pool{n}d"
-    w = _Window(call, n, kernel_size, stride, padding, ceil_mode, data_format)
+    kernel, steps, pads, last = _window(call, n, kernel_size, stride, padding, ceil_mode, data_format)
     if not return_mask:
-        return apply(ops.max_pool, x, w.kernel, w.stride, w.padding, ceil_mode, w.channel_last)
-    if w.channel_last:
+        return apply(ops.max_pool, x, kernel, steps, pads, ceil_mode, last)
+    if last:
         raise UsageError(f"{call}: When setting return_mask to true, data_format must be set to {CHANNEL_FIRST[n]}")
     # With a mask Paddle knows only equal padding on both sides, and pads nothing for "SAME".
-    amounts = [0] * n if isinstance(w.padding, str) else w.padding
+    amounts = [0] * n if isinstance(pads, str) else pads
     if len(amounts) != n:
         raise UsageError(f"{call}: with return_mask the padding must be equal on both sides, but received {padding}")
-    return apply(ops.max_pool_with_index, x, w.kernel, w.stride, amounts, ceil_mode)
+    return apply(ops.max_pool_with_index, x, kernel, steps, amounts, ceil_mode)
 
 
 def max_pool1d(
@@ -196,8 +202,8 @@ def _lp(
 ) -> Any:
     if norm_type == 0:
         raise UsageError(f"lp_pool{n}d: `norm_type` cannot be 0.")
-    w = _Window(f"lp_pool{n}d", n, kernel_size, stride, padding, ceil_mode, data_format)
-    return apply(ops.lp_pool, x, float(norm_type), w.kernel, w.stride, w.padding, ceil_mode, w.channel_last)
+    kernel, steps, pads, last = _window(f"lp_pool{n}d", n, kernel_size, stride, padding, ceil_mode, data_format)
+    return apply(ops.lp_pool, x, float(norm_type), kernel, steps, pads, ceil_mode, last)
 
 
 def lp_pool1d(
@@ -303,92 +309,3 @@ def max_unpool3d(
 ) -> Any:
     """Undo ``max_pool3d(..., return_mask=True)``: values at their positions, zeros elsewhere."""
     return _unpool(3, x, indices, kernel_size, stride, padding, data_format, output_size)
-
-
-def _sizes(output_size: Any, n: int, x: Any, first: int) -> list[int]:
-    """The wanted sizes; None keeps the input's."""
-    if isinstance(output_size, Tensor):
-        output_size = output_size.tolist()
-    if isinstance(output_size, int):
-        return [output_size] * n
-    sizes = list(output_size)
-    if len(sizes) != n:
-        raise UsageError(f"The output_size's length must be {n}. Received: {output_size}")
-    return [x.shape[first + i] if size is None else int(size) for i, size in enumerate(sizes)]
-
-
-def adaptive_avg_pool1d(x: Any, output_size: Any, name: str | None = None) -> Any:
-    """Average [N, C, L] down to ``output_size`` positions."""
-    return apply(ops.adaptive_avg_pool, x, _sizes(output_size, 1, x, 2), False)
-
-
-def adaptive_avg_pool2d(x: Any, output_size: Any, data_format: str = "NCHW", name: str | None = None) -> Any:
-    """Average images down to ``output_size``; None keeps that side's size.
-
-    Example:
-        >>> import paddle
-        >>> paddle.nn.functional.adaptive_avg_pool2d(paddle.ones([2, 3, 7, 5]), [1, None]).shape
-        [2, 3, 1, 5]
-    """
-    last = is_channel_last(data_format, 2, "adaptive_avg_pool2d")
-    return apply(ops.adaptive_avg_pool, x, _sizes(output_size, 2, x, 1 if last else 2), last)
-
-
-def adaptive_avg_pool3d(x: Any, output_size: Any, data_format: str = "NCDHW", name: str | None = None) -> Any:
-    """Average volumes down to ``output_size``; None keeps that side's size."""
-    last = is_channel_last(data_format, 3, "adaptive_avg_pool3d")
-    return apply(ops.adaptive_avg_pool, x, _sizes(output_size, 3, x, 1 if last else 2), last)
-
-
-def _adaptive_max(n: int, x: Any, output_size: Any, return_mask: bool) -> Any:
-    out = apply(ops.adaptive_max_pool_with_index, x, _sizes(output_size, n, x, 2))
-    return out if return_mask else out[0]
-
-
-def adaptive_max_pool1d(x: Any, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
-    """Take maxima of [N, C, L] down to ``output_size`` positions."""
-    return _adaptive_max(1, x, output_size, return_mask)
-
-
-def adaptive_max_pool2d(x: Any, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
-    """Take maxima of images down to ``output_size``; None keeps that side's size."""
-    return _adaptive_max(2, x, output_size, return_mask)
-
-
-def adaptive_max_pool3d(x: Any, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
-    """Take maxima of volumes down to ``output_size``; None keeps that side's size."""
-    return _adaptive_max(3, x, output_size, return_mask)
-
-
-def _fractional(n: int, x: Any, output_size: Any, kernel_size: Any, random_u: Any, return_mask: bool) -> Any:
-    if random_u is not None and not 0 < random_u < 1:
-        raise UsageError(
-            f"fractional_max_pool{n}d: The param `random_u` should be a `float` in (0, 1), but received {random_u}"
-        )
-    kernel = None if kernel_size is None else to_list(kernel_size, n, "kernel_size")
-    out = apply(ops.fractional_max_pool, x, _sizes(output_size, n, x, 2), kernel, random_u)
-    return out if return_mask else out[0]
-
-
-def fractional_max_pool2d(
-    x: Any,
-    output_size: Any,
-    kernel_size: Any = None,
-    random_u: float | None = None,
-    return_mask: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Take maxima of windows of unequal width; ``random_u`` in (0, 1) places them, drawn when not given."""
-    return _fractional(2, x, output_size, kernel_size, random_u, return_mask)
-
-
-def fractional_max_pool3d(
-    x: Any,
-    output_size: Any,
-    kernel_size: Any = None,
-    random_u: float | None = None,
-    return_mask: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Take maxima of windows of unequal width; ``random_u`` in (0, 1) places them, drawn when not given."""
-    return _fractional(3, x, output_size, kernel_size, random_u, return_mask)

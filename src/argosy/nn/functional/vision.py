@@ -56,6 +56,7 @@ def pixel_shuffle(x: Any, upscale_factor: int, data_format: str = "NCHW", name: 
         >>> paddle.nn.functional.pixel_shuffle(paddle.ones([2, 9, 4, 4]), 3).shape
         [2, 1, 12, 12]
     """
+    _check_rank("pixel_shuffle", x)
     _check_factor("pixel_shuffle", "upscale_factor", upscale_factor)
     last = is_channel_last(data_format, 2, "pixel_shuffle")
     return apply(ops.pixel_shuffle, x, upscale_factor, last)

@@ -3,6 +3,15 @@
 from argosy.nn.initializer._base import Initializer
 from argosy.nn.initializer._default import set_global_initializer
 from argosy.nn.initializer._fixed import Assign, Bilinear, Constant, Dirac
+from argosy.nn.initializer._paddle_one import (
+    ConstantInitializer,
+    MSRAInitializer,
+    NormalInitializer,
+    NumpyArrayInitializer,
+    TruncatedNormalInitializer,
+    UniformInitializer,
+    XavierInitializer,
+)
 from argosy.nn.initializer._random import Normal, Orthogonal, TruncatedNormal, Uniform
 from argosy.nn.initializer._scaled import (
     KaimingNormal,

@@ -31,7 +31,9 @@ class HSigmoidLoss(Layer):
     ) -> None:
         super().__init__()
         if num_classes < 2 and not is_custom:
-            raise UsageError(f"HSigmoidLoss: num_classes must not be less than 2 with default tree, but is {num_classes}")
+            raise UsageError(
+                f"HSigmoidLoss: num_classes must not be less than 2 with default tree, but is {num_classes}"
+            )
         self._feature_size = feature_size
         self._num_classes = num_classes
         self._is_custom = is_custom
@@ -105,7 +107,12 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
     def log_prob(self, input: Any) -> Any:
         """Log-probabilities of all classes for each row."""
         return apply(
-            classification.adaptive_log_softmax, input, self.head_weight, self.head_bias, self.tail_weights, self.cutoffs
+            classification.adaptive_log_softmax,
+            input,
+            self.head_weight,
+            self.head_bias,
+            self.tail_weights,
+            self.cutoffs,
         )
 
     def predict(self, input: Any) -> Any:

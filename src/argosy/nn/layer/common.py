@@ -104,8 +104,8 @@ class Linear(Layer):
         self.in_features = in_features
         self.out_features = out_features
         self.name = name
-        self.weight = self.create_parameter([in_features, out_features], weight_attr)
-        self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
+        self.weight = self.create_parameter([in_features, out_features], weight_attr, self._dtype)
+        self.bias = self.create_parameter([out_features], bias_attr, self._dtype, is_bias=True)
 
     def forward(self, input: Any) -> Any:
         own = self._parameters
@@ -134,8 +134,8 @@ class Bilinear(Layer):
         self._out_features = out_features
         self._name = name
         self._dtype = self._default_dtype()
-        self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr)
-        self.bias = self.create_parameter([1, out_features], bias_attr, is_bias=True)
+        self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr, self._dtype)
+        self.bias = self.create_parameter([1, out_features], bias_attr, self._dtype, is_bias=True)
 
     def forward(self, x1: Any, x2: Any) -> Any:
         return F.bilinear(x1, x2, self.weight, self.bias)
@@ -185,7 +185,7 @@ class Embedding(Layer):
                 "Embedding: num_embeddings and embedding_dim must be greater than 0, "
                 f"but received {num_embeddings} and {embedding_dim}"
             )
-        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+        if padding_idx is not None and padding_idx not in range(-num_embeddings, num_embeddings):
             raise UsageError(
                 f"Embedding: padding_idx must be within [-{num_embeddings}, {num_embeddings}), but received {padding_idx}"
             )
@@ -211,7 +211,7 @@ class Embedding(Layer):
                 raise RankError(f"Embedding: _weight has shape {list(given.shape)}, but should have {self._size}")
             given.stop_gradient = freeze
             return given
-        table = self.create_parameter(self._size, self._weight_attr, device=device)
+        table = self.create_parameter(self._size, self._weight_attr, self._dtype, device=device)
         if self._weight_attr is None:
             table.stop_gradient = freeze  # type: ignore[union-attr]
         return table

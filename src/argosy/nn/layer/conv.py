@@ -1,16 +1,17 @@
-"""Convolution layers and their transposes."""
+"""Convolution layers; their transposes come from a file of their own."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from argosy.foundation.errors import DtypeError, RankError, UsageError
+from argosy.foundation.errors import DtypeError, UsageError
 from argosy.nn import functional as F
-from argosy.nn.functional._window import is_channel_last, to_list, to_padding
+from argosy.nn.functional._window import to_list, to_padding
 from argosy.nn.functional.conv import _nonnegative
 from argosy.nn.initializer import Normal
-from argosy.nn.layer.layers import Layer
+from argosy.nn.layer._conv_base import _ConvNd
+from argosy.nn.layer._conv_transpose import Conv1DTranspose, Conv2DTranspose, Conv3DTranspose
 from argosy.ops import conv as ops
 from argosy.ops.table import Op
 from argosy.tensor._tensor import apply
@@ -18,67 +19,6 @@ from argosy.tensor._tensor import apply
 __all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
-
-
-class _ConvNd(Layer):
-    """What all six share: the arguments as attributes and the two parameters."""
-
-    _dims: int
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        weight_shape: list[int],
-        kernel_size: Any,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
-        groups: int,
-        weight_attr: Any,
-        bias_attr: Any,
-        data_format: str,
-        weight_init: Any = None,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        if weight_attr is False:
-            raise RankError(f"{type(self).__name__}: weight_attr should not be False in Conv.")
-        n = self._dims
-        self._in_channels = in_channels
-        self._out_channels = out_channels
-        self._kernel_size = to_list(kernel_size, n, "kernel_size")
-        self._stride = to_list(stride, n, "stride")
-        self._dilation = to_list(dilation, n, "dilation")
-        self._padding = padding
-        self._padding_mode = "zeros"
-        self.output_padding = 0
-        self._groups = groups
-        self._data_format = data_format
-        self._is_channel_last = is_channel_last(data_format, n, type(self).__name__)
-        self._dtype = self._default_dtype() if dtype is None else dtype
-        shape = weight_shape + self._kernel_size
-        self.weight = self.create_parameter(shape, weight_attr, default_initializer=weight_init, device=device)
-        self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True, device=device)
-
-    def extra_repr(self) -> str:
-        parts = [f"{self._in_channels}, {self._out_channels}, kernel_size={self._kernel_size}"]
-        ones = [1] * self._dims
-        if self._stride != ones:
-            parts.append(f"stride={self._stride}")
-        if self._padding != 0:
-            parts.append(f"padding={self._padding}")
-        if self._padding_mode != "zeros":
-            parts.append(f"padding_mode={self._padding_mode}")
-        if self.output_padding != 0:
-            parts.append(f"output_padding={self.output_padding}")
-        if self._dilation != ones:
-            parts.append(f"dilation={self._dilation}")
-        if self._groups != 1:
-            parts.append(f"groups={self._groups}")
-        parts.append(f"data_format={self._data_format}")
-        return ", ".join(parts)
 
 
 class _Conv(_ConvNd):
@@ -282,167 +222,6 @@ class Conv3D(_Conv):
             padding_mode,
             device,
             dtype,
-            weight_attr,
-            bias_attr,
-            data_format,
-        )
-
-
-class _ConvTranspose(_ConvNd):
-    _functional: Any
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any,
-        padding: Any,
-        output_padding: Any,
-        dilation: Any,
-        groups: int,
-        weight_attr: Any,
-        bias_attr: Any,
-        data_format: str,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            [in_channels, out_channels // groups],
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            weight_attr,
-            bias_attr,
-            data_format,
-        )
-        self.output_padding = output_padding
-
-    def forward(self, x: Any, output_size: Any = None) -> Any:
-        own = self._parameters
-        return self._functional(
-            x,
-            own["weight"],
-            own.get("bias"),
-            stride=self._stride,
-            padding=self._padding,
-            output_padding=self.output_padding if output_size is None else 0,
-            dilation=self._dilation,
-            groups=self._groups,
-            output_size=output_size,
-            data_format=self._data_format,
-        )
-
-
-class Conv1DTranspose(_ConvTranspose):
-    """Apply the adjoint of a ``Conv1D``; the weight is [in_channels, out_channels / groups, width]."""
-
-    _dims = 1
-    _functional = staticmethod(F.conv1d_transpose)
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        dilation: Any = 1,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCL",
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            output_padding,
-            dilation,
-            groups,
-            weight_attr,
-            bias_attr,
-            data_format,
-        )
-
-
-class Conv2DTranspose(_ConvTranspose):
-    """Apply the adjoint of a ``Conv2D``; the weight is [in_channels, out_channels / groups, h, w].
-
-    Example:
-        >>> import paddle
-        >>> up = paddle.nn.Conv2DTranspose(4, 2, 3, stride=2, padding=1)
-        >>> x = paddle.ones([1, 4, 8, 8])
-        >>> up(x).shape, up(x, output_size=[16, 16]).shape
-        ([1, 2, 15, 15], [1, 2, 16, 16])
-    """
-
-    _dims = 2
-    _functional = staticmethod(F.conv2d_transpose)
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCHW",
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            output_padding,
-            dilation,
-            groups,
-            weight_attr,
-            bias_attr,
-            data_format,
-        )
-
-
-class Conv3DTranspose(_ConvTranspose):
-    """Apply the adjoint of a ``Conv3D``; the weight is [in_channels, out_channels / groups, d, h, w]."""
-
-    _dims = 3
-    _functional = staticmethod(F.conv3d_transpose)
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCDHW",
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            output_padding,
-            dilation,
-            groups,
             weight_attr,
             bias_attr,
             data_format,

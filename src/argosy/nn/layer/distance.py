@@ -19,9 +19,7 @@ class PairwiseDistance(Layer):
         [3.0, 3.0]
     """
 
-    def __init__(
-        self, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False, name: str | None = None
-    ) -> None:
+    def __init__(self, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False, name: str | None = None) -> None:
         super().__init__()
         self.p = p
         self.epsilon = epsilon

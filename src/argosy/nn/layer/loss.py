@@ -13,7 +13,7 @@ from argosy.nn.layer.layers import Layer
 __all__ = [
     "AdaptiveLogSoftmaxWithLoss", "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
     "GaussianNLLLoss", "HSigmoidLoss", "HingeEmbeddingLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss",
-    "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss",
+    "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "PoissonNLLLoss", "RNNTLoss", "SmoothL1Loss",
     "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
 
@@ -225,7 +225,10 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """``TripletMarginLoss`` with a distance of your own."""
+    """``TripletMarginLoss`` with a distance of your own, Euclidean by default.
+
+    Differs from Paddle, whose layer ignores ``distance_function`` (its functional form does not).
+    """
 
     def __init__(
         self,
@@ -350,3 +353,19 @@ class CTCLoss(Layer):
             norm_by_times,
             self.zero_infinity,
         )
+
+
+class RNNTLoss(Layer):
+    """Transducer loss of [batch, time, labels + 1, classes] log-probabilities."""
+
+    def __init__(
+        self, blank: int = 0, fastemit_lambda: float = 0.001, reduction: str = "mean", name: str | None = None
+    ) -> None:
+        super().__init__()
+        self.blank = blank
+        self.fastemit_lambda = fastemit_lambda
+        self.reduction = reduction
+        self.name = name
+
+    def forward(self, input: Any, label: Any, input_lengths: Any, label_lengths: Any) -> Any:
+        return F.rnnt_loss(input, label, input_lengths, label_lengths, self.blank, self.fastemit_lambda, self.reduction)

@@ -9,8 +9,9 @@ from argosy.foundation.errors import RankError, UsageError
 from argosy.framework._param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant, Normal
-from argosy.nn.layer._batch_norm import BatchNorm, BatchNorm1D, BatchNorm2D, BatchNorm3D, SyncBatchNorm
+from argosy.nn.layer._batch_norm import BatchNorm, BatchNorm1D, BatchNorm2D, BatchNorm3D
 from argosy.nn.layer._batch_norm import _BatchNormBase as _BatchNormBase  # scripts test for it by this path
+from argosy.nn.layer._sync_batch_norm import SyncBatchNorm
 from argosy.nn.layer.layers import Layer
 from argosy.ops import norm as ops
 from argosy.tensor._tensor import apply
@@ -62,8 +63,8 @@ class LayerNorm(Layer):
         self._bias_attr = bias_attr if elementwise_affine and bias else False
         flat = [math.prod(self._normalized_shape)]
         one, zero = Constant(1.0), Constant(0.0)
-        self.weight = self.create_parameter(flat, self._weight_attr, default_initializer=one, device=device)
-        self.bias = self.create_parameter(flat, self._bias_attr, is_bias=True, default_initializer=zero, device=device)
+        self.weight = self.create_parameter(flat, self._weight_attr, self._dtype, False, one, device)
+        self.bias = self.create_parameter(flat, self._bias_attr, self._dtype, True, zero, device)
 
     def forward(self, input: Any) -> Any:
         own = self._parameters
@@ -74,7 +75,10 @@ class LayerNorm(Layer):
 
 
 class GroupNorm(Layer):
-    """Normalise groups of channels of every sample."""
+    """Normalise groups of channels of every sample.
+
+    Differs from Paddle: without a bias the gradient of the input still has the part that flows through the mean.
+    """
 
     def __init__(
         self,
@@ -104,9 +108,7 @@ class GroupNorm(Layer):
         self.bias = self._affine(self._bias_attr, 0.0, device, is_bias=True)
 
     def _affine(self, attr: Any, value: float, device: Any, is_bias: bool = False) -> Any:
-        parameter = self.create_parameter(
-            [self._num_channels], attr, is_bias=is_bias, default_initializer=Constant(value), device=device
-        )
+        parameter = self.create_parameter([self._num_channels], attr, self._dtype, is_bias, Constant(value), device)
         if parameter is not None and getattr(attr, "learning_rate", 1.0) == 0.0:
             parameter.stop_gradient = True
         return parameter
@@ -243,7 +245,10 @@ class LocalResponseNorm(Layer):
 
 
 class SpectralNorm(Layer):
-    """Divide a weight by its largest singular value, estimated anew by ``power_iters`` steps at each call."""
+    """Divide a weight by its largest singular value, estimated anew by ``power_iters`` steps at each call.
+
+    Differs from Paddle: the gradient is the derivative of the result, with the two vectors held fixed.
+    """
 
     def __init__(
         self, weight_shape: Any, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, dtype: Any = "float32"
@@ -264,7 +269,7 @@ class SpectralNorm(Layer):
 
     def _vector(self, size: int) -> Any:
         attr = ParamAttr(initializer=Normal(0.0, 1.0))
-        vector = self.create_parameter([size], attr)
+        vector = self.create_parameter([size], attr, self._dtype)
         vector.stop_gradient = True  # type: ignore[union-attr]
         return vector
 

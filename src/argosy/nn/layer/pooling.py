@@ -6,6 +6,16 @@ import warnings
 from typing import Any
 
 from argosy.nn import functional as F
+from argosy.nn.layer._adaptive_pooling import (
+    AdaptiveAvgPool1D,
+    AdaptiveAvgPool2D,
+    AdaptiveAvgPool3D,
+    AdaptiveMaxPool1D,
+    AdaptiveMaxPool2D,
+    AdaptiveMaxPool3D,
+    FractionalMaxPool2D,
+    FractionalMaxPool3D,
+)
 from argosy.nn.layer.layers import Layer
 
 __all__ = [
@@ -316,116 +326,3 @@ class MaxUnPool3D(_MaxUnPool):
         name: str | None = None,
     ) -> None:
         super().__init__(kernel_size, stride, padding, data_format, output_size, name)
-
-
-class _Adaptive(Layer):
-    """A layer whose output size is given; ``output_size`` may be changed later."""
-
-    def __init__(self, output_size: Any, name: str | None) -> None:
-        super().__init__()
-        self.output_size = output_size
-        self.name = name
-
-    @property
-    def _output_size(self) -> Any:
-        return self.output_size
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
-
-
-class AdaptiveAvgPool1D(_Adaptive):
-    """Average [N, C, L] down to ``output_size`` positions."""
-
-    def __init__(self, output_size: Any, name: str | None = None) -> None:
-        super().__init__(output_size, name)
-
-    def forward(self, input: Any) -> Any:
-        return F.adaptive_avg_pool1d(input, self.output_size)
-
-
-class AdaptiveAvgPool2D(_Adaptive):
-    """Average images down to ``output_size``.
-
-    Example:
-        >>> import paddle
-        >>> paddle.nn.AdaptiveAvgPool2D(1)(paddle.ones([2, 3, 7, 7])).shape
-        [2, 3, 1, 1]
-    """
-
-    _functional = staticmethod(F.adaptive_avg_pool2d)
-
-    def __init__(self, output_size: Any, data_format: str = "NCHW", name: str | None = None) -> None:
-        super().__init__(output_size, name)
-        self._data_format = data_format
-
-    def forward(self, x: Any) -> Any:
-        return self._functional(x, self.output_size, self._data_format)
-
-
-class AdaptiveAvgPool3D(AdaptiveAvgPool2D):
-    """Average volumes down to ``output_size``."""
-
-    _functional = staticmethod(F.adaptive_avg_pool3d)
-
-    def __init__(self, output_size: Any, data_format: str = "NCDHW", name: str | None = None) -> None:
-        super().__init__(output_size, data_format, name)
-
-
-class AdaptiveMaxPool1D(_Adaptive):
-    """Take maxima of [N, C, L] down to ``output_size`` positions."""
-
-    _functional = staticmethod(F.adaptive_max_pool1d)
-
-    def __init__(self, output_size: Any, return_mask: bool = False, name: str | None = None) -> None:
-        super().__init__(output_size, name)
-        self.return_mask = return_mask
-
-    def forward(self, x: Any) -> Any:
-        return self._functional(x, self.output_size, self.return_mask)
-
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, return_mask={self.return_mask}"
-
-
-class AdaptiveMaxPool2D(AdaptiveMaxPool1D):
-    """Take maxima of images down to ``output_size``."""
-
-    _functional = staticmethod(F.adaptive_max_pool2d)
-
-
-class AdaptiveMaxPool3D(AdaptiveMaxPool1D):
-    """Take maxima of volumes down to ``output_size``."""
-
-    _functional = staticmethod(F.adaptive_max_pool3d)
-
-
-class FractionalMaxPool2D(_Adaptive):
-    """Take maxima of windows of unequal width, placed at random unless ``random_u`` is given."""
-
-    _functional = staticmethod(F.fractional_max_pool2d)
-
-    def __init__(
-        self,
-        output_size: Any,
-        kernel_size: Any = None,
-        random_u: float | None = None,
-        return_mask: bool = False,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(output_size, name)
-        self._kernel_size = kernel_size
-        self._random_u = random_u
-        self._return_mask = return_mask
-
-    def forward(self, x: Any) -> Any:
-        return self._functional(x, self.output_size, self._kernel_size, self._random_u, self._return_mask)
-
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, return_mask={self._return_mask}"
-
-
-class FractionalMaxPool3D(FractionalMaxPool2D):
-    """Take maxima of windows of unequal width in volumes."""
-
-    _functional = staticmethod(F.fractional_max_pool3d)

@@ -66,7 +66,7 @@ def resize(img: np.ndarray, size: Any, interpolation: str) -> np.ndarray:
     return _through_torch(img, lambda x: ops.resize.fn(x, new_height, new_width, interpolation))
 
 
-def pad(img: np.ndarray, padding: Any, fill: Any, padding_mode: str) -> np.ndarray:
+def pad(img: np.ndarray, padding: Any, fill: Any, padding_mode: str) -> Any:
     """Widen; one number fills every channel (OpenCV, under Paddle, fills only the first with it)."""
     left, top, right, bottom = _geometry.paddings(padding, fill, padding_mode)
     widths = [(top, bottom), (left, right)] + [(0, 0)] * (img.ndim - 2)
@@ -94,21 +94,21 @@ def vflip(img: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(img[::-1])
 
 
-def _look_up(img: np.ndarray, levels: np.ndarray) -> np.ndarray:
+def _look_up(img: np.ndarray, levels: np.ndarray) -> Any:
     """Replace each level 0 … 255 by another."""
     return levels.clip(0, 255).astype("uint8")[img.astype("uint8")]
 
 
-def adjust_brightness(img: np.ndarray, factor: float) -> np.ndarray:
+def adjust_brightness(img: np.ndarray, factor: float) -> Any:
     return _look_up(img, np.arange(256) * factor)
 
 
-def adjust_contrast(img: np.ndarray, factor: float) -> np.ndarray:
+def adjust_contrast(img: np.ndarray, factor: float) -> Any:
     """Stretch levels about 74, which is Paddle's middle for arrays."""
     return _look_up(img, (np.arange(256) - 74) * factor + 74)
 
 
-def adjust_saturation(img: np.ndarray, factor: float) -> np.ndarray:
+def adjust_saturation(img: np.ndarray, factor: float) -> Any:
     """Blend with luma by a random share between ``1 - factor`` and ``1 + factor``: for arrays Paddle draws it here."""
     share = np.random.uniform(max(0, 1 - factor), 1 + factor)
     values = img.astype("float32")
@@ -147,10 +147,9 @@ def rotate(img: np.ndarray, angle: float, interpolation: str, expand: bool, cent
     cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
     forward = np.array([[cos, sin, (1 - cos) * cx - sin * cy], [-sin, cos, sin * cx + (1 - cos) * cy], [0.0, 0.0, 1.0]])
     if expand:
-        corners = np.round(forward[:2, :2], 15) @ np.array([[0, width, width, 0], [0, 0, height, height]])
-        low, high = corners.min(axis=1), corners.max(axis=1)
-        offset = forward[:2, 2]
-        new = np.ceil(high + offset) - np.floor(low + offset)
+        turn, middle = np.round(forward[:2, :2], 15).T, np.array([[cx], [cy]])
+        corners = turn @ (np.array([[0, width, width, 0], [0, 0, height, height]]) - middle) + middle
+        new = np.ceil(corners.max(axis=1)) - np.floor(corners.min(axis=1))
         forward[:2, 2] += (new - (width, height)) * 0.5
         width, height = int(new[0]), int(new[1])
     return _warp(img, np.linalg.inv(forward), height, width, interpolation, fill)

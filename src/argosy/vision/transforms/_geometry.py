@@ -85,4 +85,4 @@ def perspective_coefficients(startpoints: Any, endpoints: Any) -> list[float]:
         rows.append([x, y, 1, 0, 0, 0, -u * x, -u * y])
         rows.append([0, 0, 0, x, y, 1, -v * x, -v * y])
     solution = np.linalg.lstsq(np.array(rows, "float64"), np.array(startpoints, "float64").reshape(8), rcond=None)
-    return solution[0].tolist()
+    return [float(value) for value in solution[0]]

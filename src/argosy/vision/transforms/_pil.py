@@ -23,7 +23,7 @@ def _resample(interpolation: str) -> Any:
     return getattr(_part("Image").Resampling, interpolation.upper())
 
 
-def size_of(img: Any) -> tuple[int, int]:
+def size_of(img: Any) -> Any:
     """(width, height)."""
     return img.size
 

@@ -62,7 +62,7 @@ def _backend(img: Any) -> ModuleType:
     )
 
 
-def to_tensor(pic: Any, data_format: str = "CHW") -> Tensor:
+def to_tensor(pic: Any, data_format: str = "CHW") -> Any:
     """Turn an image into a Tensor [C, H, W] (or [H, W, C]); uint8 levels become floats in [0, 1].
 
     Example:

@@ -11,61 +11,51 @@ whether the deadline has passed, and raises PeerLost or CollectiveTimeout. After
 from __future__ import annotations
 
 import functools
-import os
-import time
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, TypeAlias
 
 import numpy as np
 import torch
 
-from argosy.foundation.deadline import Deadline
-from argosy.foundation.errors import (
-    ArgosyError,
-    CollectiveMismatch,
-    CollectiveTimeout,
-    CommError,
-    PeerLost,
-    UsageError,
-)
-from argosy.runtime.comm import arguments
+from argosy.foundation.errors import ArgosyError, CollectiveMismatch, CommError, UsageError
+from argosy.runtime.comm import arguments, fingerprint
 from argosy.runtime.comm.backend import Backend, ReduceOp
-from argosy.runtime.comm.backends.shm import fingerprint, kernels, layout
+from argosy.runtime.comm.backends.shm import layout
 from argosy.runtime.comm.backends.shm.bucket import ShmBucket, bucket_offset, row_bytes
 from argosy.runtime.comm.backends.shm.mail import Mail
-from argosy.runtime.comm.backends.shm.peers import Peers
-from argosy.runtime.comm.backends.shm.reduction import combine, operation_for
+from argosy.runtime.comm.backends.shm.reduction import Rows, combine, operation_for
 from argosy.runtime.comm.backends.shm.segment import Segment
+from argosy.runtime.comm.backends.shm.steps import Steps
 from argosy.runtime.comm.bucket import Bucket
 
 _P = ParamSpec("_P")
+_Method: TypeAlias = "Callable[Concatenate[ShmBackend, _P], None]"
 
 _DIRECT_UP_TO = 3  # ranks; beyond, reading every buffer on every rank costs more than a second step
-_LOOK_S = 0.05
-_CLOSE_S = 5.0
 
 
-def _call(method: Callable[Concatenate[ShmBackend, _P], None]) -> Callable[Concatenate[ShmBackend, _P], None]:
+def _call(method: _Method[_P]) -> _Method[_P]:
     """Make ``method`` refuse to start on a broken group, and ``close`` wait for it once it has started."""
 
     @functools.wraps(method)
     def call(self: ShmBackend, *args: _P.args, **kwargs: _P.kwargs) -> None:
         # announced before the check: close() sets the error first and then looks who is inside
-        self._inside.append(None)
+        self._steps.inside.append(None)
         try:
-            if self._error is not None:
-                raise type(self._error)(f"group {self.name!r} cannot be used any more: {self._error}")
+            error = self._steps.error
+            if error is not None:
+                raise type(error)(f"group {self.name!r} cannot be used any more: {error}")
             method(self, *args, **kwargs)
         except ArgosyError:
             raise
-        except BaseException as error:
+        except BaseException as caught:
             # cut off somewhere between two steps: what the next one would find in the buffers is anybody's guess
-            self._break(CommError(f"{self._activity} was interrupted by {error!r}"))
+            self._steps.give_up(CommError(f"{self._steps.activity} was interrupted by {caught!r}"))
             raise
         finally:
-            self._inside.pop()
+            self._steps.inside.pop()
 
-    return call
+    return call  # type: ignore[return-value]  # functools.wraps names the first argument
 
 
 class ShmBackend(Backend):
@@ -89,27 +79,16 @@ class ShmBackend(Backend):
         self.name = name
         self.rank = rank
         self.world_size = world_size
-        self._timeout_s = timeout_s
         self._layout = layout.Layout(world_size=world_size, slot_bytes=slot_bytes)
-        self._number = 0
-        self._step = 0
-        self._error: CommError | None = None  # set once; whoever waits looks at it
-        self._inside: list[None] = []  # one entry per call under way; append and pop are atomic
-        self._activity = "joining"
-        self._timespec = np.array([0, int(_LOOK_S * 1e9)], np.int64)
-        self._timespec_address = int(self._timespec.ctypes.data)
-        self._peers = Peers()
         self._segment = self._join(store)
-        self._base = self._segment.address
+        self._steps = Steps(name, rank, world_size, self._segment, timeout_s)
+        self._mail = Mail(self._segment, self._layout, rank, self._steps)
         self._slots = torch.from_numpy(
             self._segment.array(self._layout.data_offset, (world_size, 2, slot_bytes), np.uint8)
         )
-        self._typed: dict[tuple[torch.dtype, int], torch.Tensor] = {}
-        self._control = self._segment.array(0, (world_size, layout.CONTROL_BYTES // 8), np.int64)
-        self._control[rank, layout.PID // 8] = os.getpid()
-        self._mail = Mail(self._segment, self._layout, rank, self._timespec_address, self._wait_with_care)
+        self._rows: dict[tuple[torch.dtype, int], Rows] = {}
         try:
-            self._run_step()
+            self._steps.run()
         except BaseException:
             self.close()
             raise
@@ -125,100 +104,17 @@ class ShmBackend(Backend):
 
     # -- steps --------------------------------------------------------------------------------------------------
 
-    def _begin(self, kind: str, dtype: torch.dtype | None = None, count: int = 0, detail: int = 0) -> None:
-        self._number += 1
-        self._activity = f"{kind} #{self._number}"
-        code = fingerprint.CODE_BY_KIND[kind]
-        dtype_code = fingerprint.CODE_BY_DTYPE[dtype]
-        kernels.write_fingerprint(self._base, self.rank, self._number, code, dtype_code, count, detail)
-
-    def _run_step(self, check: bool = False) -> None:
-        """Publish this rank's step and wait for the others'; with ``check``, compare fingerprints."""
-        self._step += 1
-        base, step = self._base, self._step
-        kernels.arrive(base, self.rank, step)
-        self.wait_at(base, step)
-        if check and kernels.first_disagreement(base, self.world_size, self.rank, self._number) >= 0:
-            raise self._break(self._mismatch())
-
+    @_call
     def wait_at(self, base: int, step: int, activity: str | None = None) -> None:
         """Wait until all ranks have published ``step`` in the control blocks at ``base``; dead and late peers are errors."""
-        n, timespec = self.world_size, self._timespec_address
-        late = kernels.wait_step(base, n, 0, step, timespec)
-        if late == n:
-            return
+        self._steps.wait_at(base, step, activity)
 
-        def look() -> list[int]:
-            first = kernels.wait_step(base, n, late, step, timespec)
-            return [r for r in range(first, n) if not kernels.has_arrived(base, r, step)]
-
-        self._wait_with_care(look, self._activity if activity is None else activity)
-
-    def _wait_with_care(self, look: Callable[[], list[int]], activity: str) -> None:
-        """Repeat ``look``, which sleeps a moment and returns the ranks still awaited, until there are none."""
-        deadline = Deadline.after(self._timeout_s)
-        while True:
-            # before the flags: a rank that arrives and then leaves or exits must not be reported
-            fate_by_rank = self._departures()
-            missing = look()
-            if not missing:
-                return
-            if self._error is not None:
-                raise CommError(f"{activity} of group {self.name!r}: the group was closed meanwhile")
-            gone = next((r for r in missing if r in fate_by_rank), None)
-            if gone is not None:
-                raise self._break(
-                    PeerLost(
-                        f"rank {self.rank} was in {activity} of group {self.name!r} when {self._who(gone)} {fate_by_rank[gone]}."
-                    )
-                )
-            if deadline.expired:
-                raise self._break(
-                    CollectiveTimeout(
-                        f"rank {self.rank} waited {self._timeout_s:g} s in {activity} of group {self.name!r} for "
-                        f"{', '.join(map(self._who, missing))}, which did not arrive."
-                    )
-                )
-
-    def _departures(self) -> dict[int, str]:
-        """What became of the ranks that are not with us any more.
-
-        Flags first, processes second: a rank that gave up because of a death has seen it, so we see it too and name it.
-        """
-        why = [kernels.departure(self._base, r) for r in range(self.world_size)]
-        for r in range(self.world_size):
-            pid = int(self._control[r, layout.PID // 8])
-            if r != self.rank and pid:
-                self._peers.watch(r, pid)
-        words = {layout.CLOSED: "left the group", layout.GAVE_UP: "gave up on the group after an error"}
-        fates = {r: words[w] for r, w in enumerate(why) if w}
-        return fates | dict.fromkeys(self._peers.lost(), "exited")
-
-    def _who(self, rank: int) -> str:
-        pid = int(self._control[rank, layout.PID // 8])
-        return f"rank {rank} (pid {pid})" if pid else f"rank {rank} (not seen yet)"
-
-    def _break(self, error: CommError) -> CommError:
-        """Give the group up: this rank's calls fail from now on, and the others are told."""
-        if self._error is None:
-            self._error = error
-            kernels.depart(self._base, self.rank, layout.GAVE_UP)
-        return error
-
-    def _mismatch(self) -> CollectiveMismatch:
-        at = layout.FINGERPRINT // 8 + (self._number & 1) * 8
-        sides = fingerprint.disagreement(self._control[:, at : at + layout.FINGERPRINT_FIELDS].tolist())
-        return CollectiveMismatch(
-            f"{self._activity} on group {self.name!r}: ranks called different collectives.\n  {sides}"
-        )
-
-    def _buffer(self, dtype: torch.dtype) -> torch.Tensor:
-        """Buffers of the step to come: [world_size, elements]."""
-        parity = (self._step + 1) & 1
-        key = (dtype, parity)
-        found = self._typed.get(key)
+    def _buffer(self, dtype: torch.dtype) -> Rows:
+        """Buffers of the step to come."""
+        key = (dtype, (self._steps.num_done + 1) & 1)
+        found = self._rows.get(key)
         if found is None:
-            found = self._typed[key] = self._slots[:, parity].view(dtype)
+            found = self._rows[key] = Rows.of(self._slots, key[1], dtype)
         return found
 
     def _pieces(self, count: int, dtype: torch.dtype, parts: int = 1) -> list[tuple[int, int]]:
@@ -230,48 +126,48 @@ class ShmBackend(Backend):
 
     @_call
     def barrier(self) -> None:
-        self._begin("barrier")
-        self._run_step(check=True)
+        self._steps.begin("barrier")
+        self._steps.run(check=True)
 
     @_call
     def all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> None:
         arguments.check_reducible("all_reduce", op, tensor.dtype)
         flat, finish = _flat(tensor)
-        self._begin("all_reduce", tensor.dtype, flat.numel(), int(op))
+        self._steps.begin("all_reduce", tensor.dtype, flat.numel(), int(op))
         op = operation_for(op, tensor.dtype)
         for low, high in self._pieces(flat.numel(), flat.dtype):
             piece = flat[low:high]
             slots = self._buffer(flat.dtype)
-            slots[self.rank, : high - low].copy_(piece)
-            self._run_step(check=low == 0)
+            slots.tensor[self.rank, : high - low].copy_(piece)
+            self._steps.run(check=low == 0)
             if self.world_size <= _DIRECT_UP_TO:
                 combine(slots, 0, piece, op)
             else:
                 self._combine_by_shares(slots, piece, op)
         finish()
 
-    def _combine_by_shares(self, slots: torch.Tensor, piece: torch.Tensor, op: ReduceOp) -> None:
+    def _combine_by_shares(self, slots: Rows, piece: torch.Tensor, op: ReduceOp) -> None:
         count, n = piece.numel(), self.world_size
         bounds = [count * r // n for r in range(n + 1)]
         results = self._buffer(piece.dtype)
         mine = slice(bounds[self.rank], bounds[self.rank + 1])
-        combine(slots, mine.start, results[self.rank, mine], op)
-        self._run_step()
+        combine(slots, mine.start, results.tensor[self.rank, mine], op)
+        self._steps.run()
         for r in range(n):
             share = slice(bounds[r], bounds[r + 1])
-            piece[share].copy_(results[r, share])
+            piece[share].copy_(results.tensor[r, share])
 
     @_call
     def reduce(self, tensor: torch.Tensor, dst: int, op: ReduceOp) -> None:
         arguments.check_root("reduce", "dst", dst, self.world_size)
         arguments.check_reducible("reduce", op, tensor.dtype)
         flat, finish = _flat(tensor)
-        self._begin("reduce", tensor.dtype, flat.numel(), fingerprint.reduction_to(op, dst))
+        self._steps.begin("reduce", tensor.dtype, flat.numel(), fingerprint.reduction_to(op, dst))
         op = operation_for(op, tensor.dtype)
         for low, high in self._pieces(flat.numel(), flat.dtype):
             slots = self._buffer(flat.dtype)
-            slots[self.rank, : high - low].copy_(flat[low:high])
-            self._run_step(check=low == 0)
+            slots.tensor[self.rank, : high - low].copy_(flat[low:high])
+            self._steps.run(check=low == 0)
             if self.rank == dst:
                 combine(slots, 0, flat[low:high], op)
         if self.rank == dst:
@@ -281,14 +177,14 @@ class ShmBackend(Backend):
     def broadcast(self, tensor: torch.Tensor, src: int) -> None:
         arguments.check_root("broadcast", "src", src, self.world_size)
         flat, finish = _flat(tensor)
-        self._begin("broadcast", tensor.dtype, flat.numel(), src)
+        self._steps.begin("broadcast", tensor.dtype, flat.numel(), src)
         for low, high in self._pieces(flat.numel(), flat.dtype):
             slots = self._buffer(flat.dtype)
             if self.rank == src:
-                slots[src, : high - low].copy_(flat[low:high])
-            self._run_step(check=low == 0)
+                slots.tensor[src, : high - low].copy_(flat[low:high])
+            self._steps.run(check=low == 0)
             if self.rank != src:
-                flat[low:high].copy_(slots[src, : high - low])
+                flat[low:high].copy_(slots.tensor[src, : high - low])
         if self.rank != src:
             finish()
 
@@ -308,13 +204,13 @@ class ShmBackend(Backend):
             arguments.check_parts(kind, outputs, tensor, self.world_size)
         flat, _ = _flat(tensor)
         targets = [_flat(output) for output in outputs or ()]
-        self._begin(kind, tensor.dtype, flat.numel(), detail)
+        self._steps.begin(kind, tensor.dtype, flat.numel(), detail)
         for low, high in self._pieces(flat.numel(), flat.dtype):
             slots = self._buffer(flat.dtype)
-            slots[self.rank, : high - low].copy_(flat[low:high])
-            self._run_step(check=low == 0)
+            slots.tensor[self.rank, : high - low].copy_(flat[low:high])
+            self._steps.run(check=low == 0)
             for r, (target, _) in enumerate(targets):
-                target[low:high].copy_(slots[r, : high - low])
+                target[low:high].copy_(slots.tensor[r, : high - low])
         for _, finish in targets:
             finish()
 
@@ -328,14 +224,14 @@ class ShmBackend(Backend):
             arguments.check_parts("scatter", inputs, tensor, self.world_size)
             sources = [_flat(source)[0] for source in inputs]
         flat, finish = _flat(tensor)
-        self._begin("scatter", tensor.dtype, flat.numel(), src)
+        self._steps.begin("scatter", tensor.dtype, flat.numel(), src)
         for low, high in self._pieces(flat.numel(), flat.dtype, self.world_size):
             slots = self._buffer(flat.dtype)
-            size = slots.shape[1] // self.world_size
+            size = slots.tensor.shape[1] // self.world_size
             for r, source in enumerate(sources):
-                slots[src, r * size : r * size + high - low].copy_(source[low:high])
-            self._run_step(check=low == 0)
-            flat[low:high].copy_(slots[src, self.rank * size : self.rank * size + high - low])
+                slots.tensor[src, r * size : r * size + high - low].copy_(source[low:high])
+            self._steps.run(check=low == 0)
+            flat[low:high].copy_(slots.tensor[src, self.rank * size : self.rank * size + high - low])
         finish()
 
     @_call
@@ -344,14 +240,14 @@ class ShmBackend(Backend):
         arguments.check_reducible("reduce_scatter", op, tensor.dtype)
         flat, finish = _flat(tensor)
         sources = [_flat(source)[0] for source in inputs]
-        self._begin("reduce_scatter", tensor.dtype, flat.numel(), int(op))
+        self._steps.begin("reduce_scatter", tensor.dtype, flat.numel(), int(op))
         op = operation_for(op, tensor.dtype)
         for low, high in self._pieces(flat.numel(), flat.dtype, self.world_size):
             slots = self._buffer(flat.dtype)
-            size = slots.shape[1] // self.world_size
+            size = slots.tensor.shape[1] // self.world_size
             for r, source in enumerate(sources):
-                slots[self.rank, r * size : r * size + high - low].copy_(source[low:high])
-            self._run_step(check=low == 0)
+                slots.tensor[self.rank, r * size : r * size + high - low].copy_(source[low:high])
+            self._steps.run(check=low == 0)
             combine(slots, self.rank * size, flat[low:high], op)
         finish()
 
@@ -361,18 +257,18 @@ class ShmBackend(Backend):
         arguments.check_exchange(outputs, inputs, n)
         targets, sources = [_flat(t) for t in outputs], [_flat(t) for t in inputs]
         dtype = sources[0][0].dtype
-        self._begin("all_to_all", inputs[0].dtype)
+        self._steps.begin("all_to_all", inputs[0].dtype)
         largest = self._compare_sizes([s.numel() for s, _ in sources], [t.numel() for t, _ in targets])
         for low, high in self._pieces(largest, dtype, n):
             slots = self._buffer(dtype)
-            size = slots.shape[1] // n
+            size = slots.tensor.shape[1] // n
             for r, (source, _) in enumerate(sources):
                 part = source[low:high]
-                slots[self.rank, r * size : r * size + part.numel()].copy_(part)
-            self._run_step()
+                slots.tensor[self.rank, r * size : r * size + part.numel()].copy_(part)
+            self._steps.run()
             for s, (target, _) in enumerate(targets):
                 part = target[low:high]
-                part.copy_(slots[s, self.rank * size : self.rank * size + part.numel()])
+                part.copy_(slots.tensor[s, self.rank * size : self.rank * size + part.numel()])
         for _, finish in targets:
             finish()
 
@@ -380,16 +276,13 @@ class ShmBackend(Backend):
         """Check on every rank that what each sends to each is what that one expects; return the largest part."""
         n = self.world_size
         slots = self._buffer(torch.int64)
-        slots[self.rank, : 2 * n] = torch.tensor(sent + expected)
-        self._run_step(check=True)
-        sizes = slots[:, : 2 * n].tolist()
-        wrong = [(s, r) for s in range(n) for r in range(n) if sizes[s][r] != sizes[r][n + s]]
-        if wrong:
-            sides = "   ".join(
-                f"rank {s} sends {sizes[s][r]} elements to rank {r}, which expects {sizes[r][n + s]}" for s, r in wrong
-            )
-            raise self._break(
-                CollectiveMismatch(f"{self._activity} on group {self.name!r}: sizes do not fit.\n  {sides}")
+        slots.tensor[self.rank, : 2 * n] = torch.tensor(sent + expected)
+        self._steps.run(check=True)
+        sizes = slots.tensor[:, : 2 * n].tolist()
+        sides = fingerprint.size_disagreement(sizes)
+        if sides:
+            raise self._steps.give_up(
+                CollectiveMismatch(f"{self._steps.activity} on group {self.name!r}: sizes do not fit.\n  {sides}")
             )
         return max(max(row) for row in sizes)
 
@@ -425,25 +318,14 @@ class ShmBackend(Backend):
         try:
             self._mail.recv(tensor, flat, src)
         except CollectiveMismatch as error:
-            raise self._break(error) from None
+            raise self._steps.give_up(error) from None
         finish()
 
     def close(self) -> None:
         """Leave the group: calls of other threads end with CommError, the other ranks' with PeerLost."""
-        if self._segment.is_closed:
+        if self._segment.is_closed or not self._steps.close():
             return
-        if self._error is None:
-            kernels.depart(self._base, self.rank, layout.CLOSED)
-            self._error = CommError("it was closed")
-        until = Deadline.after(_CLOSE_S)
-        while self._inside and not until.expired:
-            time.sleep(0.001)
-        if self._inside:
-            # a call that does not come back (a signal handler closes under its own feet): its memory must stay mapped
-            return
-        self._peers.close()
-        self._typed.clear()
-        self._control = self._control[:0].copy()
+        self._rows.clear()
         self._slots = torch.empty(0)
         self._segment.close()
 

@@ -36,6 +36,7 @@ class ShmBucket(Bucket):
         self._segment = segment
         n = owner.world_size
         rows = torch.from_numpy(segment.array(bucket_offset(n), (n, row_bytes(numel, dtype)), np.uint8)).view(dtype)
+        self._memory, self._stride = rows.view(-1), rows.shape[1]
         self._rows = rows[:, :numel]
         self.tensor = self._rows[owner.rank]
         blocks = -(-numel // _SHARE_ALIGNMENT)
@@ -50,7 +51,9 @@ class ShmBucket(Bucket):
         kernels.arrive(self._segment.address, self._owner.rank, 2 * self._round - 1)
 
     def progress(self) -> None:
-        if not self._is_share_done and kernels.have_arrived(self._segment.address, self._owner.world_size, 2 * self._round - 1):
+        if not self._is_share_done and kernels.have_arrived(
+            self._segment.address, self._owner.world_size, 2 * self._round - 1
+        ):
             self._average_share()
 
     def finish(self) -> None:
@@ -62,7 +65,8 @@ class ShmBucket(Bucket):
     def _average_share(self) -> None:
         scale = 1.0 / self._owner.world_size
         if self._rows.dtype in (torch.float32, torch.float64):
-            kernels.sum_everywhere(self._rows.numpy(), self._start, self._stop, scale)
+            memory, n = self._memory.numpy(), self._owner.world_size
+            kernels.sum_everywhere(memory, self._stride, n, self._start, self._stop, scale)
         else:
             share = self._rows[:, self._start : self._stop]
             total = share[0].float()
@@ -73,7 +77,7 @@ class ShmBucket(Bucket):
         kernels.arrive(self._segment.address, self._owner.rank, 2 * self._round)
 
     def close(self) -> None:
-        self._rows = self.tensor = torch.empty(0)
+        self._memory = self._rows = self.tensor = torch.empty(0)
         self._segment.close()
 
 

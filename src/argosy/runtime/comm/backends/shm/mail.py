@@ -7,7 +7,6 @@ at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,25 +14,21 @@ import numpy.typing as npt
 import torch
 
 from argosy.foundation.errors import CollectiveMismatch
+from argosy.runtime.comm import fingerprint
 from argosy.runtime.comm.arguments import describe
-from argosy.runtime.comm.backends.shm import fingerprint, layout, sync
+from argosy.runtime.comm.backends.shm import layout, sync
 from argosy.runtime.comm.backends.shm.segment import Segment
-
-# wait(look, activity): call look(), which sleeps a moment and returns the ranks still missing, until it returns none
-CarefulWait = Callable[[Callable[[], list[int]], str], None]
+from argosy.runtime.comm.backends.shm.steps import Steps
 
 
 class Mail:
     """This rank's ends of the mailboxes of its group."""
 
-    def __init__(
-        self, segment: Segment, places: layout.Layout, rank: int, timespec_address: int, wait: CarefulWait
-    ) -> None:
+    def __init__(self, segment: Segment, places: layout.Layout, rank: int, steps: Steps) -> None:
         self._segment = segment
         self._layout = places
         self._rank = rank
-        self._timespec_address = timespec_address
-        self._wait = wait
+        self._steps = steps
         self._num_sent = [0] * places.world_size
         self._num_taken = [0] * places.world_size
 
@@ -85,11 +80,11 @@ class Mail:
         address = self._segment.address + flag
 
         def look() -> list[int]:
-            found = sync.wait_for(address, address + layout.MAIL_SLEEPERS, number, self._timespec_address)
+            found = sync.wait_for(address, address + layout.MAIL_SLEEPERS, number, self._steps.timespec_address)
             return [] if found else [peer]
 
         if look():
-            self._wait(look, activity)
+            self._steps.wait_with_care(look, activity)
 
 
 def _raw(flat: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,7 @@ other, so no wake-up is lost. The sleep has a time limit all the same, since the
 Spinning alone made a training step 2.3 times slower as soon as a third process wanted a core, hence the three stages.
 """
 
-# mypy: disable-error-code="untyped-decorator,no-any-return"
+# mypy: disable-error-code="untyped-decorator,no-any-return,call-arg"
 from __future__ import annotations
 
 import platform
@@ -34,7 +34,9 @@ def _futex_number() -> int:
     try:
         return _FUTEX_BY_MACHINE[platform.machine()]
     except KeyError:
-        raise CommError(f"the shared-memory backend does not know the futex call of {platform.machine()}; use gloo") from None
+        raise CommError(
+            f"the shared-memory backend does not know the futex call of {platform.machine()}; use gloo"
+        ) from None
 
 
 _FUTEX = _futex_number()

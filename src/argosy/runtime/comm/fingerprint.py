@@ -56,3 +56,12 @@ def disagreement(fields_by_rank: Sequence[Sequence[int]]) -> str:
     for rank, fields in enumerate(fields_by_rank):
         ranks_by_text.setdefault(describe(fields), []).append(rank)
     return "   ".join(f"rank {', '.join(map(str, ranks))}: {text}" for text, ranks in ranks_by_text.items())
+
+
+def size_disagreement(sizes: Sequence[Sequence[int]]) -> str:
+    """Which parts of an all_to_all do not fit, empty if all do; row r is what rank r sends to each and expects from each."""
+    n = len(sizes)
+    wrong = [(s, r) for s in range(n) for r in range(n) if sizes[s][r] != sizes[r][n + s]]
+    return "   ".join(
+        f"rank {s} sends {sizes[s][r]} elements to rank {r}, which expects {sizes[r][n + s]}" for s, r in wrong
+    )

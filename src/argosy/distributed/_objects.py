@@ -1,0 +1,119 @@
+"""Collectives of Python objects: numbers, strings, containers, arrays, Tensors.
+
+Objects travel as pickles that are read through the allow-list of ``paddle.load``: an instance of a class of the script is refused by name
+until ``paddle.framework.add_safe_globals`` admits the class.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+import numpy as np
+import torch
+
+from argosy.distributed._collectives import _group
+from argosy.distributed._group import Group
+from argosy.foundation.errors import UsageError
+from argosy.framework._pickle import load, safe_functions
+from argosy.tensor._tensor import Tensor
+
+__all__ = ["all_gather_object", "broadcast_object_list", "gather_object", "scatter_object_list"]
+
+
+def _tensor(array: np.ndarray, stop_gradient: bool) -> Tensor:
+    return Tensor(array, stop_gradient=stop_gradient)
+
+
+class _Writer(pickle.Pickler):
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, Tensor):
+            return _tensor, (obj.numpy(), obj.stop_gradient)
+        return NotImplemented
+
+
+def _encode(obj: Any) -> torch.Tensor:
+    file = io.BytesIO()
+    _Writer(file, 4).dump(obj)
+    return torch.frombuffer(bytearray(file.getvalue()), dtype=torch.uint8)
+
+
+def _decode(data: torch.Tensor, call: str) -> Any:
+    with safe_functions([_tensor]):
+        return load(io.BytesIO(data.numpy().tobytes()), f"an object received by {call}")
+
+
+def _exchange(group: Group, mine: torch.Tensor) -> list[torch.Tensor]:
+    """The bytes of all ranks."""
+    backend = group._inner.backend
+    sizes = [torch.empty(1, dtype=torch.int64) for _ in range(group.nranks)]
+    backend.all_gather(sizes, torch.tensor([mine.numel()]))
+    padded = torch.zeros(max(int(s) for s in sizes), dtype=torch.uint8)
+    padded[: mine.numel()] = mine
+    every = [torch.empty_like(padded) for _ in sizes]
+    backend.all_gather(every, padded)
+    return [data[: int(size)] for data, size in zip(every, sizes, strict=True)]
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = None) -> None:
+    """Append the ``obj`` of every rank, in rank order, to ``object_list``."""
+    chosen = _group(group, "all_gather_object")
+    if chosen is not None:
+        object_list.extend(_decode(data, "all_gather_object") for data in chosen._inner.run(_exchange, chosen, _encode(obj)))
+
+
+def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: Group | None = None) -> None:
+    """Append the ``obj`` of every rank to ``object_gather_list`` of global rank ``dst``."""
+    chosen = _group(group, "gather_object")
+    if chosen is None:
+        return
+    place = chosen._inner.rank_of(dst, "gather_object")
+    if chosen.rank == place and object_gather_list is None:
+        raise UsageError(f"gather_object: rank {dst} receives and must pass object_gather_list")
+    every = chosen._inner.run(_exchange, chosen, _encode(obj))
+    if chosen.rank == place and object_gather_list is not None:
+        object_gather_list.extend(_decode(data, "gather_object") for data in every)
+
+
+def _send_from(group: Group, src: int, data: torch.Tensor | None) -> torch.Tensor:
+    """The bytes of rank ``src`` of the group, on every rank."""
+    backend = group._inner.backend
+    size = torch.tensor([0 if data is None else data.numel()])
+    backend.broadcast(size, src)
+    buffer = data if data is not None else torch.empty(int(size), dtype=torch.uint8)
+    backend.broadcast(buffer, src)
+    return buffer
+
+
+def broadcast_object_list(object_list: list[Any], src: int, group: Group | None = None) -> None:
+    """Replace the contents of ``object_list`` by those of global rank ``src``; the lengths must be equal."""
+    if not object_list:
+        raise UsageError("broadcast_object_list: object_list must have at least one element")
+    chosen = _group(group, "broadcast_object_list")
+    if chosen is None:
+        return
+    place = chosen._inner.rank_of(src, "broadcast_object_list")
+    mine = _encode(object_list) if chosen.rank == place else None
+    received = _decode(chosen._inner.run(_send_from, chosen, place, mine), "broadcast_object_list")
+    if len(received) != len(object_list):
+        raise UsageError(f"broadcast_object_list: rank {src} passed {len(received)} objects, this rank a list of {len(object_list)}")
+    if chosen.rank != place:
+        object_list[:] = received
+
+
+def scatter_object_list(
+    out_object_list: list[Any], in_object_list: list[Any] | None = None, src: int = 0, group: Group | None = None
+) -> None:
+    """Make ``out_object_list`` hold this rank's element of ``in_object_list`` of global rank ``src``."""
+    chosen = _group(group, "scatter_object_list")
+    if chosen is None:
+        return
+    place = chosen._inner.rank_of(src, "scatter_object_list")
+    mine = None
+    if chosen.rank == place:
+        if in_object_list is None or len(in_object_list) != chosen.nranks:
+            raise UsageError(f"scatter_object_list: rank {src} must pass a list of {chosen.nranks} objects, one for each rank")
+        mine = _encode(list(in_object_list))
+    received = _decode(chosen._inner.run(_send_from, chosen, place, mine), "scatter_object_list")
+    out_object_list[:] = [received[chosen.rank]]

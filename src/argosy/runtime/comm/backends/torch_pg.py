@@ -1,0 +1,365 @@
+"""Collectives over a process group of torch.distributed: gloo, nccl, mpi, ucc and those that others registered.
+
+The semantics are those of the other backends, whatever the group lacks: data that is only moved travels as bytes, so every dtype can;
+reductions of dtypes that a group does not know are made in a wider one (``_Wire``). Reductions of floats are not in rank order: results of
+different kinds agree up to rounding.
+
+A mismatch (ranks that call different collectives) ends in an error or in CollectiveTimeout, as the group has it. With ``checks=True`` every
+collective is preceded by a comparison of fingerprints and raises CollectiveMismatch instead; that costs a small all_gather each time
+(1.5 ms for gloo), so it is meant for tests and for finding a bug.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from argosy.foundation.deadline import Deadline
+from argosy.foundation.errors import (
+    ArgosyError,
+    CollectiveMismatch,
+    CollectiveTimeout,
+    CommError,
+    PeerLost,
+    UsageError,
+)
+from argosy.runtime.comm import arguments, fingerprint
+from argosy.runtime.comm.backend import Backend, ReduceOp
+from argosy.runtime.comm.backends import torch_groups
+
+_CLOSE_S = 5.0
+_TIMED_OUT = re.compile(r"timed out|timeout", re.IGNORECASE)
+_LOST = re.compile(
+    r"connection (closed|reset|refused|aborted)|closed by peer|broken pipe|remote (peer|process)|socket error|peer .*closed|EOF",
+    re.IGNORECASE,
+)
+
+
+class TorchBackend(Backend):
+    """One rank's end of a process group, made through ``store`` and bound to the interface of ``address``.
+
+    Collectives are called by one thread at a time; ``send`` and ``recv`` by one per peer and direction; ``close`` by any.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        rank: int,
+        world_size: int,
+        store: Any,
+        timeout_s: float = 1800.0,
+        address: str = "127.0.0.1",
+        checks: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.name = name
+        self.rank = rank
+        self.world_size = world_size
+        self._timeout_s = timeout_s
+        self._has_checks = checks
+        self._number = 0
+        self._error: CommError | None = None  # set once
+        self._inside: list[None] = []  # one entry per call under way; append and pop are atomic
+        self._device = torch_groups.wire_device(kind) if kind in torch_groups.available() else None
+        # torch's group keeps the C++ half of a Python store alive, not the Python half
+        self._store = store
+        prefix = dist.PrefixStore(f"argosy/{kind}/{name}", store)  # type: ignore[attr-defined]
+        try:
+            self._group = torch_groups.make(kind, prefix, rank, world_size, timeout_s, address)
+        except ArgosyError:
+            raise
+        except RuntimeError as error:
+            raise self._translate("joining", error) from error
+
+    # -- running ------------------------------------------------------------------------------------------------
+
+    def _collective(
+        self,
+        kind: str,
+        tensor: torch.Tensor | None,
+        start: Callable[[], Any],
+        detail: int = 0,
+        sizes: Sequence[int] = (),
+    ) -> None:
+        self._number += 1
+        activity = f"{kind} #{self._number}"
+        if self._has_checks:
+            self._wait(activity, lambda: self._compare(activity, kind, tensor, detail, sizes))
+        self._wait(activity, start)
+
+    def _wait(self, activity: str, start: Callable[[], Any]) -> None:
+        """Start an operation of the group, wait for it and translate its error."""
+        # announced before the check: close() sets the error first and then looks who is inside
+        self._inside.append(None)
+        try:
+            if self._error is not None:
+                raise type(self._error)(f"group {self.name!r} cannot be used any more: {self._error}")
+            work = start()
+            if work is not None:
+                work.wait()
+        except ArgosyError:
+            raise
+        except RuntimeError as error:
+            raise self._translate(activity, error) from error
+        except BaseException as caught:
+            self._give_up(CommError(f"{activity} was interrupted by {caught!r}"))
+            raise
+        finally:
+            self._inside.pop()
+
+    def _translate(self, activity: str, error: RuntimeError) -> CommError:
+        if self._error is not None:
+            return CommError(f"{activity} of group {self.name!r}: the group was closed meanwhile")
+        text = str(error)
+        where = f"rank {self.rank} was in {activity} of group {self.name!r} ({self.kind})"
+        if _LOST.search(text):
+            return self._give_up(PeerLost(f"{where} when another rank exited or left the group.\n  {text}"))
+        if _TIMED_OUT.search(text):
+            return self._give_up(
+                CollectiveTimeout(f"{where}: not all ranks arrived within {self._timeout_s:g} s.\n  {text}")
+            )
+        return self._give_up(CommError(f"{where} when it failed.\n  {text}"))
+
+    def _give_up(self, error: CommError) -> CommError:
+        if self._error is None:
+            self._error = error
+        return error
+
+    def _compare(
+        self, activity: str, kind: str, tensor: torch.Tensor | None, detail: int, sizes: Sequence[int]
+    ) -> None:
+        """Show each other what is called with what, and raise on every rank if that differs."""
+        dtype, count = (None, 0) if tensor is None else (tensor.dtype, 0 if sizes else tensor.numel())
+        mine = [self._number, fingerprint.CODE_BY_KIND[kind], fingerprint.CODE_BY_DTYPE[dtype], count, detail]
+        # every kind shows the same number of values, or the comparison itself would not fit
+        mine += list(sizes) or [0] * (2 * self.world_size)
+        sent = torch.tensor(mine, device=self._device)
+        shown = [torch.empty_like(sent) for _ in range(self.world_size)]
+        self._group.allgather([shown], [sent]).wait()
+        rows = [row.tolist() for row in shown]
+        if any(row[:5] != rows[0][:5] for row in rows):
+            problem, sides = "ranks called different collectives", fingerprint.disagreement([row[:5] for row in rows])
+        else:
+            problem, sides = (
+                "sizes do not fit",
+                fingerprint.size_disagreement([row[5:] for row in rows]) if sizes else "",
+            )
+        if sides:
+            raise self._give_up(CollectiveMismatch(f"{activity} on group {self.name!r}: {problem}.\n  {sides}"))
+
+    # -- collectives --------------------------------------------------------------------------------------------
+
+    def barrier(self) -> None:
+        self._collective("barrier", None, self._group_barrier)
+
+    def _group_barrier(self) -> Any:
+        return self._group.barrier(dist.BarrierOptions())
+
+    def all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> None:
+        arguments.check_reducible("all_reduce", op, tensor.dtype)
+        if _is_complex_product(tensor, op):
+            outputs = [torch.empty_like(tensor) for _ in range(self.world_size)]
+            self.all_gather(outputs, tensor)
+            tensor.detach().copy_(_product(outputs))
+            return
+        wire = _Wire(tensor, op, self._device)
+        options = dist.AllreduceOptions()
+        options.reduceOp = wire.op
+        self._collective("all_reduce", tensor, lambda: self._group.allreduce([wire.sent], options), int(op))
+        wire.unpack(self.world_size)
+
+    def reduce(self, tensor: torch.Tensor, dst: int, op: ReduceOp) -> None:
+        arguments.check_root("reduce", "dst", dst, self.world_size)
+        arguments.check_reducible("reduce", op, tensor.dtype)
+        if _is_complex_product(tensor, op):
+            outputs = [torch.empty_like(tensor) for _ in range(self.world_size)] if self.rank == dst else None
+            self.gather(outputs, tensor, dst)
+            if outputs is not None:
+                tensor.detach().copy_(_product(outputs))
+            return
+        # a group may use the tensors of the other ranks as scratch space
+        wire = _Wire(tensor if self.rank == dst else tensor.detach().clone(), op, self._device)
+        options = dist.ReduceOptions()
+        options.reduceOp = wire.op
+        options.rootRank = dst
+        detail = fingerprint.reduction_to(op, dst)
+        self._collective("reduce", tensor, lambda: self._group.reduce([wire.sent], options), detail)
+        if self.rank == dst:
+            wire.unpack(self.world_size)
+
+    def reduce_scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor], op: ReduceOp) -> None:
+        arguments.check_parts("reduce_scatter", inputs, tensor, self.world_size)
+        arguments.check_reducible("reduce_scatter", op, tensor.dtype)
+        if _is_complex_product(tensor, op):
+            outputs = [torch.empty_like(tensor) for _ in range(self.world_size)]
+            self.all_to_all(outputs, inputs)
+            tensor.detach().copy_(_product(outputs))
+            return
+        result = _Wire(tensor, op, self._device)
+        parts = [_Wire(part, op, self._device).sent for part in inputs]
+        options = dist.ReduceScatterOptions()
+        options.reduceOp = result.op
+        self._collective(
+            "reduce_scatter", tensor, lambda: self._group.reduce_scatter([result.sent], [parts], options), int(op)
+        )
+        result.unpack(self.world_size)
+
+    def broadcast(self, tensor: torch.Tensor, src: int) -> None:
+        arguments.check_root("broadcast", "src", src, self.world_size)
+        raw = self._raw(tensor)
+        options = dist.BroadcastOptions()
+        options.rootRank = src
+        self._collective("broadcast", tensor, lambda: self._group.broadcast([raw], options), src)
+        if self.rank != src:
+            _restore(tensor, raw)
+
+    def all_gather(self, outputs: Sequence[torch.Tensor], tensor: torch.Tensor) -> None:
+        arguments.check_parts("all_gather", outputs, tensor, self.world_size)
+        raws = [self._raw(output) for output in outputs]
+        self._collective("all_gather", tensor, lambda: self._group.allgather([raws], [self._raw(tensor)]))
+        _restore_all(outputs, raws)
+
+    def gather(self, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, dst: int) -> None:
+        arguments.check_root("gather", "dst", dst, self.world_size)
+        if self.rank != dst:
+            outputs = ()
+        elif outputs is None:
+            raise UsageError(f"gather: rank {dst} receives and must pass the list of {self.world_size} tensors to fill")
+        else:
+            arguments.check_parts("gather", outputs, tensor, self.world_size)
+        raws = [self._raw(output) for output in outputs]
+        options = dist.GatherOptions()
+        options.rootRank = dst
+        lists = [raws] if self.rank == dst else []
+        self._collective("gather", tensor, lambda: self._group.gather(lists, [self._raw(tensor)], options), dst)
+        _restore_all(outputs, raws)
+
+    def scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor] | None, src: int) -> None:
+        arguments.check_root("scatter", "src", src, self.world_size)
+        lists = []
+        if self.rank == src:
+            if inputs is None:
+                raise UsageError(f"scatter: rank {src} sends and must pass the list of {self.world_size} tensors")
+            arguments.check_parts("scatter", inputs, tensor, self.world_size)
+            lists = [[self._raw(part) for part in inputs]]
+        raw = self._raw(tensor)
+        options = dist.ScatterOptions()
+        options.rootRank = src
+        self._collective("scatter", tensor, lambda: self._group.scatter([raw], lists, options), src)
+        _restore(tensor, raw)
+
+    def all_to_all(self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> None:
+        arguments.check_exchange(outputs, inputs, self.world_size)
+        sent = [self._raw(part) for part in inputs]
+        taken = [self._raw(part) for part in outputs]
+        flat = torch.cat(taken)
+        sizes = [t.numel() for t in (*inputs, *outputs)]
+
+        def start() -> Any:
+            lengths = [r.numel() for r in taken], [r.numel() for r in sent]
+            return self._group.alltoall_base(flat, torch.cat(sent), *lengths, dist.AllToAllOptions())
+
+        self._collective("all_to_all", inputs[0], start, sizes=sizes)
+        _restore_all(outputs, torch.split(flat, [r.numel() for r in taken]))
+
+    # -- point to point -----------------------------------------------------------------------------------------
+
+    def send(self, tensor: torch.Tensor, dst: int) -> None:
+        arguments.check_peer("send", "dst", dst, self.rank, self.world_size)
+        self._wait(f"send to rank {dst}", lambda: self._group.send([self._raw(tensor)], dst, 0))
+
+    def recv(self, tensor: torch.Tensor, src: int) -> None:
+        arguments.check_peer("recv", "src", src, self.rank, self.world_size)
+        raw = self._raw(tensor)
+        self._wait(f"recv from rank {src}", lambda: self._group.recv([raw], src, 0))
+        _restore(tensor, raw)
+
+    def close(self) -> None:
+        self._give_up(CommError("it was closed"))
+        if self._group is None:
+            return
+        if self._inside:
+            self._group.abort()
+            until = Deadline.after(_CLOSE_S)
+            while self._inside and not until.expired:
+                time.sleep(0.001)
+        self._group = None  # its destructor closes the connections
+        self._store = None
+
+    def _raw(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The elements as contiguous bytes where the group can take them: the tensor's own memory if possible."""
+        flat = tensor.detach().contiguous().view(-1)
+        if self._device is not None:
+            flat = flat.to(self._device)
+        return flat.view(torch.uint8) if flat.numel() else flat.new_empty(0, dtype=torch.uint8)
+
+
+class _Wire:
+    """A tensor on its way through a reduction, in a dtype that every group can reduce: ``sent`` under ``op``.
+
+    Halves are reduced in float32 and rounded once. CUDA groups know them, so there they stay as they are.
+    """
+
+    def __init__(self, tensor: torch.Tensor, op: ReduceOp, device: torch.device | None) -> None:
+        self._tensor = tensor.detach()
+        self._op = op
+        flat = self._tensor.contiguous().view(-1)
+        if device is not None:
+            flat = flat.to(device)
+        if flat.is_complex():
+            flat = torch.view_as_real(flat).view(-1)
+        elif flat.dtype is torch.bool:
+            flat = flat.view(torch.uint8)
+            op = {ReduceOp.SUM: ReduceOp.MAX, ReduceOp.PROD: ReduceOp.MIN}.get(op, op)
+        elif flat.dtype is torch.int16:
+            flat = flat.to(torch.int32)
+        elif flat.dtype in (torch.float16, torch.bfloat16) and not flat.is_cuda:
+            flat = flat.to(torch.float32)
+        self.sent = flat
+        self.op = getattr(dist.ReduceOp, ReduceOp.SUM.name if op is ReduceOp.AVG else op.name)
+
+    def unpack(self, world_size: int) -> None:
+        """Write what has arrived in ``sent`` into the tensor."""
+        result, tensor = self.sent, self._tensor
+        if tensor.dtype is torch.bool:
+            result = result.view(torch.bool)
+        elif tensor.is_complex():
+            result = torch.view_as_complex(result.view(-1, 2))
+        elif not tensor.is_floating_point():
+            result = result.to(tensor.dtype)  # wraps around as it would have without the wider dtype
+        if self._op is ReduceOp.AVG:
+            if result.is_floating_point() or result.is_complex():
+                result.div_(world_size)
+            else:
+                result.div_(world_size, rounding_mode="trunc")
+        if result.data_ptr() != tensor.data_ptr():
+            tensor.copy_(result.view(tensor.shape))
+
+
+def _restore(tensor: torch.Tensor, raw: torch.Tensor) -> None:
+    """Write bytes from ``TorchBackend._raw`` back, unless they are the tensor's own memory."""
+    if raw.numel() and raw.data_ptr() != tensor.data_ptr():
+        tensor.detach().copy_(raw.clone().view(tensor.dtype).view(tensor.shape))
+
+
+def _restore_all(tensors: Sequence[torch.Tensor], raws: Sequence[torch.Tensor]) -> None:
+    for tensor, raw in zip(tensors, raws, strict=True):
+        _restore(tensor, raw)
+
+
+def _is_complex_product(tensor: torch.Tensor, op: ReduceOp) -> bool:
+    """Whether the reduction does not work on real and imaginary parts apart."""
+    return tensor.is_complex() and op is ReduceOp.PROD
+
+
+def _product(factors: Sequence[torch.Tensor]) -> torch.Tensor:
+    result = factors[0].clone()
+    for factor in factors[1:]:
+        result *= factor
+    return result

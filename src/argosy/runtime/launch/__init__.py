@@ -1,0 +1,1 @@
+"""Starting the processes of a job and looking after them."""

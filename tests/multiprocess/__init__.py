@@ -1,0 +1,1 @@
+"""Real processes: the warm pool and the tests that need it."""

@@ -1,0 +1,155 @@
+"""State dicts: names, round trips, what is refused; how step counts and powers of beta become each other."""
+
+import numpy as np
+import pytest
+
+import paddle
+from argosy.optimizer._state import steps_from_powers
+
+
+def parameter(name=None, shape=(2,), dtype="float32"):
+    constant = paddle.nn.initializer.Constant(1.0)
+    return paddle.create_parameter(list(shape), dtype, attr=paddle.ParamAttr(name=name), default_initializer=constant)
+
+
+def run(optimizer, *params, steps=1):
+    for _ in range(steps):
+        sum((p * p).sum() for p in params).backward()
+        optimizer.step()
+        optimizer.clear_grad()
+
+
+def test_names_are_paddles():
+    with paddle.utils.unique_name.guard():
+        layer = paddle.nn.Linear(2, 1)
+        adam = paddle.optimizer.Adam(0.1, parameters=layer.parameters())
+        assert adam.state_dict() == {}
+        layer(paddle.ones([1, 2])).sum().backward()
+        adam.step()
+    assert list(adam.state_dict()) == [
+        "linear_0.w_0_moment1_0",
+        "linear_0.b_0_moment1_0",
+        "linear_0.w_0_moment2_0",
+        "linear_0.b_0_moment2_0",
+        "linear_0.w_0_beta1_pow_acc_0",
+        "linear_0.b_0_beta1_pow_acc_0",
+        "linear_0.w_0_beta2_pow_acc_0",
+        "linear_0.b_0_beta2_pow_acc_0",
+    ]
+    assert adam.get_opti_var_name_list() == list(adam.state_dict())
+
+
+def test_powers_follow_the_steps():
+    w = parameter("w")
+    adam = paddle.optimizer.Adam(0.1, beta1=0.5, parameters=[w])
+    powers = []
+    for _ in range(3):
+        run(adam, w)
+        powers.append(adam.state_dict()["w_beta1_pow_acc_0"].tolist())
+    assert powers == [[0.25], [0.125], [0.0625]]
+
+
+def test_loaded_state_waits_for_the_first_step():
+    with paddle.utils.unique_name.guard():
+        w = parameter("w")
+        first = paddle.optimizer.Adam(0.1, parameters=[w])
+        run(first, w, steps=4)
+        state = {key: value.numpy() for key, value in first.state_dict().items()}
+        value = w.numpy()
+        run(first, w)
+    with paddle.utils.unique_name.guard():
+        again = parameter("w")
+        again.set_value(value)
+        second = paddle.optimizer.Adam(0.1, parameters=[again])
+        second.set_state_dict(state)
+        assert sorted(second.state_dict()) == sorted(state)
+        run(second, again)
+    np.testing.assert_allclose(again.numpy(), w.numpy(), rtol=1e-6)
+
+
+def test_state_of_another_optimizer_is_refused_by_name():
+    w = parameter("shared")
+    first, second = (paddle.optimizer.Adam(0.1, parameters=[w]) for _ in range(2))
+    run(first, w)
+    run(second, w)
+    with pytest.raises(AssertionError, match=r"shared_moment1_1 not found.*shared_moment1_0"):
+        second.set_state_dict(first.state_dict())
+
+
+def test_refused_state_changes_nothing():
+    w = parameter("w")
+    adam = paddle.optimizer.Adam(0.1, parameters=[w])
+    run(adam, w)
+    before = {key: value.numpy() for key, value in adam.state_dict().items()}
+    broken = {key: value * 2 for key, value in before.items()}
+    broken.pop(list(before)[-1])
+    with pytest.raises(AssertionError):
+        adam.set_state_dict(broken)
+    for key, value in adam.state_dict().items():
+        np.testing.assert_array_equal(value.numpy(), before[key])
+
+
+def test_state_of_another_shape_is_refused():
+    w = parameter("w")
+    momentum = paddle.optimizer.Momentum(0.1, parameters=[w])
+    run(momentum, w)
+    with pytest.raises(AssertionError, match=r"has shape \[3\] in the state dict, here \[2\]"):
+        momentum.set_state_dict({"w_velocity_0": np.zeros(3, "float32")})
+
+
+def test_scheduler_state_is_required():
+    w = parameter()
+    sgd = paddle.optimizer.SGD(paddle.optimizer.lr.StepDecay(0.1, 2), parameters=[w])
+    with pytest.raises(AssertionError, match="LR_Scheduler state must be included"):
+        sgd.set_state_dict({})
+
+
+def test_scheduler_state_of_lambda_may_be_missing():
+    w = parameter()
+    paddle.optimizer.SGD(paddle.optimizer.lr.LambdaDecay(0.1, lambda e: 1.0), parameters=[w]).set_state_dict({})
+
+
+def test_masters_are_saved_and_loaded():
+    with paddle.utils.unique_name.guard():
+        w = parameter("w", dtype="bfloat16")
+        adam = paddle.optimizer.Adam(1e-4, parameters=[w], multi_precision=True)
+        run(adam, w, steps=3)
+        state = adam.state_dict()
+    master = state["master_weights"]["w"]
+    assert master.name == "w_fp32_master_0"
+    assert master.dtype == paddle.float32
+    assert "w_fp32_master_0_moment1_0" in state
+    assert 0.9996 < float(master[0]) < 0.9998  # three steps that bfloat16 could not hold
+    assert w.astype("float32").tolist() == [1.0, 1.0]
+    with paddle.utils.unique_name.guard():
+        again = parameter("w", dtype="bfloat16")
+        other = paddle.optimizer.Adam(1e-4, parameters=[again], multi_precision=True)
+        other.set_state_dict(state)
+        run(other, again)
+        run(adam, w)
+    np.testing.assert_array_equal(other._master_weights["w"].numpy(), adam._master_weights["w"].numpy())
+
+
+def test_low_precision_without_masters_updates_the_parameter():
+    w = parameter("w16", dtype="bfloat16")
+    adam = paddle.optimizer.Adam(0.5, parameters=[w])
+    run(adam, w)
+    assert w.dtype == paddle.bfloat16
+    assert w.astype("float32").tolist() == [0.5, 0.5]
+    assert adam.state_dict()["w16_moment1_0"].dtype == paddle.float32
+    assert "master_weights" not in adam.state_dict()
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 10, 1000, 20000])
+def test_steps_survive_the_powers(steps):
+    powers = [(beta, float(np.float32(beta ** (steps + 1)))) for beta in (0.9, 0.999)]
+    assert steps_from_powers(powers) == pytest.approx(steps, abs=0.5 if steps > 1000 else 0)
+
+
+def test_vanished_powers_mean_many_steps():
+    assert steps_from_powers([(0.9, 0.0), (0.999, 0.0)]) > 1e6
+
+
+def test_powers_of_zero_and_one():
+    assert steps_from_powers([(0.0, 0.0), (0.0, 0.0)]) == 0.0
+    assert steps_from_powers([(0.5, 1.0)]) == 0.0
