@@ -9,6 +9,7 @@ alternate; the printed ratio is the median of the ratios of neighbouring blocks,
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import statistics
 import subprocess
@@ -33,7 +34,7 @@ def paddle_workloads(paddle: Any) -> dict[str, Callable[[], Any]]:
 
     def trainer(sizes: list[int], batch: int, loss_fn: Any, label: Any) -> Callable[[], Any]:
         layers: list[Any] = []
-        for n_in, n_out in zip(sizes, sizes[1:], strict=False):
+        for n_in, n_out in itertools.pairwise(sizes):
             layers += [nn.Linear(n_in, n_out), nn.ReLU()]
         model = nn.Sequential(*layers[:-1])
         optimizer = paddle.optimizer.Adam(learning_rate=1e-3, parameters=model.parameters())
@@ -64,7 +65,7 @@ def torch_workloads(torch: Any) -> dict[str, Callable[[], Any]]:
 
     def trainer(sizes: list[int], batch: int, loss_fn: Any, label: Any) -> Callable[[], Any]:
         layers: list[Any] = []
-        for n_in, n_out in zip(sizes, sizes[1:], strict=False):
+        for n_in, n_out in itertools.pairwise(sizes):
             layers += [nn.Linear(n_in, n_out), nn.ReLU()]
         model = nn.Sequential(*layers[:-1])
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
@@ -131,8 +132,9 @@ def main() -> int:
         print(json.dumps(measure_paddle_only(args.rounds)))
         return 0
 
-    import paddle
     import torch
+
+    import paddle
 
     if not hasattr(paddle, "from_torch"):
         raise SystemExit("run this with argosy as `paddle`; name a real Paddle with --paddle")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 
-import digits
 import numpy as np
-import paddle
 import paddle.nn.functional as F
-from paddle import nn
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+import digits
+import paddle
+from paddle import nn
 
 BATCH = 64
 EPOCHS = 4

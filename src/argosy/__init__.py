@@ -81,7 +81,7 @@ from argosy.framework import (
     set_rng_state,
 )
 from argosy.nn._parameter import create_parameter
-from argosy.tensor import *  # noqa: F403
+from argosy.tensor import *
 from argosy.tensor import Tensor, from_numpy, from_torch, set_printoptions
 
 __version__ = version.full_version

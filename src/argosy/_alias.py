@@ -39,7 +39,9 @@ class AliasLoader(Loader):
         module.__spec__ = self._original
 
     def get_code(self, fullname: str) -> CodeType | None:
-        return self._original.loader.get_code(self._original.name)  # type: ignore[union-attr]
+        loader: Any = self._original.loader
+        code: CodeType | None = loader.get_code(self._original.name)
+        return code
 
     def get_filename(self, fullname: str) -> str:
         return self._original.origin or ""

@@ -8,9 +8,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 import argosy
 import paddle
-import pytest
 
 
 def _run(code, *args, cwd=None, env=None):

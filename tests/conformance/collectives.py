@@ -338,7 +338,7 @@ def tensors_that_require_grad(group: Backend) -> None:
 @contract
 def big_tensors(group: Backend) -> None:
     """Larger than any buffer, so that several pieces are under way."""
-    count = 600_007
+    count = 300_007
     for dtype in (torch.float32, torch.int64):
         tensor = fill(group.rank, count, dtype)
         group.all_reduce(tensor, ReduceOp.SUM)

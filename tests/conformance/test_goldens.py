@@ -6,8 +6,9 @@ import importlib
 import pkgutil
 
 import numpy as np
-import paddle
 import pytest
+
+import paddle
 from goldens import cases as families
 from goldens import harness
 

@@ -11,7 +11,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import paddle
-
 from goldens import cases as families
 from goldens import harness
 

@@ -102,7 +102,11 @@ def _targets(out: Any, like: torch.Tensor, count: int, call: str) -> tuple[list[
         if whole.is_contiguous():
             return [part.view(like.shape) for part in whole.view(-1).chunk(count)] if like.numel() else [like] * count, lambda: None
         flat = torch.empty(whole.numel(), dtype=whole.dtype)
-        return [part.view(like.shape) for part in flat.chunk(count)], lambda: whole.copy_(flat.view(whole.shape)) and None
+
+        def write_back() -> None:
+            whole.copy_(flat.view(whole.shape))
+
+        return [part.view(like.shape) for part in flat.chunk(count)], write_back
     if not isinstance(out, list):
         raise DtypeError(f"{call}: the output must be a list or a Tensor, but received {type(out).__name__}")
     if not out:
@@ -212,10 +216,10 @@ def _split(raw: torch.Tensor, sizes: Sequence[int] | None, count: int, argument:
     if sizes is None:
         if raw.shape[0] % count:
             raise UsageError(f"alltoall_single: {argument} has {raw.shape[0]} rows, which {count} ranks cannot share equally; pass split sizes")
-        return list(raw.split(raw.shape[0] // count)) if raw.shape[0] else [raw] * count
+        return list(torch.split(raw, raw.shape[0] // count)) if raw.shape[0] else [raw] * count
     if len(sizes) != count or sum(sizes) != raw.shape[0]:
         raise UsageError(f"alltoall_single: split sizes {list(sizes)} must be {count} numbers that add up to the {raw.shape[0]} rows of {argument}")
-    return list(raw.split(list(sizes)))
+    return list(torch.split(raw, list(sizes)))
 
 
 def send(tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool = True) -> Work | None:

@@ -199,10 +199,15 @@ class DataParallel(Layer):
         """Do nothing; gradients are averaged during backward."""
 
     def state_dict(
-        self, destination: Any = None, include_sublayers: bool = True, structured_name_prefix: str = "", **kwargs: Any
+        self,
+        destination: Any = None,
+        include_sublayers: bool = True,
+        structured_name_prefix: str = "",
+        use_hook: bool = True,
+        keep_vars: bool = True,
     ) -> Any:
         """The state of the wrapped layer, under its own names."""
-        return self._layers.state_dict(destination, include_sublayers, structured_name_prefix, **kwargs)
+        return self._layers.state_dict(destination, include_sublayers, structured_name_prefix, use_hook, keep_vars)
 
     def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> Any:
         """Load the state of the wrapped layer."""

@@ -18,6 +18,9 @@ class Place:
 
     __slots__ = ("index", "kind")
 
+    kind: str
+    index: int
+
     def __init__(self, device: Any = "cpu") -> None:
         if isinstance(device, Place):
             self.kind, self.index = device.kind, device.index

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import secrets
 import stat
 import warnings
 from collections import OrderedDict
@@ -173,7 +172,7 @@ def _writing(target: Any) -> Iterator[IO[bytes]]:
         return
     folder, name = os.path.split(target)
     os.makedirs(folder, exist_ok=True)
-    draft = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(6)}.tmp")
+    draft = os.path.join(folder, f".{name[:100]}.{os.urandom(6).hex()}.tmp")
     try:
         with open(draft, "xb") as file:
             yield file

@@ -12,7 +12,6 @@ from argosy.foundation.errors import UsageError
 from argosy.ops.shape import axis_in, ints, require_equal_dtypes
 from argosy.ops.table import define, op
 
-
 # torch's stub describes only the form with out=
 _split_copy: Any = torch.split_with_sizes_copy
 

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from argosy.foundation.gradients import home_of
 from argosy.foundation.errors import OutOfRange, RankError, UsageError
+from argosy.foundation.gradients import home_of
 from argosy.ops import promotion
 from argosy.ops.table import define, op
 
@@ -18,7 +18,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``x @ weight + bias`` with weight laid out [in, out]."""
     if x.ndim == 2 and bias is not None:
         if home_of(weight) is not None and torch.is_grad_enabled():
-            return _LinearAtHome.apply(x, weight, bias)
+            return _LinearAtHome.apply(x, weight, bias)  # type: ignore[no-untyped-call]
         return torch.addmm(bias, x, weight)
     product = torch.matmul(x, weight)
     return product if bias is None else product + bias

@@ -38,17 +38,19 @@ def _check(name: str, x: Tensor, n: int) -> None:
 
 def _is_native(pairs: Pairs, kernel: Sequence[int], stride: Sequence[int], x: Tensor, windows: Sequence[int]) -> bool:
     """Whether torch takes this padding and places the same windows."""
-    if not is_symmetric(pairs) or any(2 * before > k for (before, _), k in zip(pairs, kernel, strict=True)):
+    if not is_symmetric(pairs):
         return False
-    last = ((w - 1) * s - before for w, s, (before, _) in zip(windows, stride, pairs, strict=True))
-    return all(start < size for start, size in zip(last, x.shape[2:], strict=True))
+    return all(
+        2 * before <= k <= size + 2 * before and (w - 1) * s - before < size
+        for (before, _), k, s, w, size in zip(pairs, kernel, stride, windows, x.shape[2:], strict=True)
+    )
 
 
-def _is_plain(kernel: Sequence[int], padding: str | Sequence[int], ceil_mode: bool) -> bool:
+def _is_plain(x: Tensor, kernel: Sequence[int], padding: str | Sequence[int], ceil_mode: bool) -> bool:
     """Whether torch surely agrees, seen without computing windows: the common case."""
     if ceil_mode or isinstance(padding, str) or len(padding) != len(kernel):
         return False
-    return all(2 * amount <= size for amount, size in zip(padding, kernel, strict=True))
+    return all(2 * p <= k <= size + 2 * p for p, k, size in zip(padding, kernel, x.shape[2:], strict=True))
 
 
 def _pad_for(
@@ -75,7 +77,7 @@ def max_pool(
     _check("max_pool", x, n)
     if channel_last:
         x = x.movedim(-1, 1)
-    if _is_plain(kernel, padding, ceil_mode):
+    if _is_plain(x, kernel, padding, ceil_mode):
         out = _MAX[n](x, kernel, stride, padding)
     else:
         pairs = to_pairs(padding, x.shape[2:], kernel, stride)
@@ -133,7 +135,7 @@ def avg_pool(
     _check("avg_pool", x, n)
     if channel_last:
         x = x.movedim(-1, 1)
-    if _is_plain(kernel, padding, ceil_mode):
+    if _is_plain(x, kernel, padding, ceil_mode):
         out = _AVG[n](x, kernel, stride, padding, False, not exclusive)
     else:
         out = _avg_of_any_windows(x, kernel, stride, padding, ceil_mode, exclusive)

@@ -39,11 +39,12 @@ def pooled_sizes(
 ) -> list[int]:
     """Number of windows per axis.
 
-    With ``ceil_mode`` the last window may lie wholly in the padding: Paddle keeps it, torch drops it.
+    With ``ceil_mode`` the last window may lie wholly in the padding: Paddle keeps it, torch drops it. A window larger than
+    its input by less than a stride is still one window, because Paddle's division rounds towards zero.
     """
     round_up = 1 if ceil_mode else 0
     return [
-        (size - k + before + after + round_up * (s - 1)) // s + 1
+        int((size - k + before + after + round_up * (s - 1)) / s) + 1
         for size, k, s, (before, after) in zip(sizes, kernel, stride, pairs, strict=True)
     ]
 

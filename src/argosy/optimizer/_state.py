@@ -177,7 +177,8 @@ class StateStore:
             _fill(tensor, values[tensor.name], tensor.name)
         for state in self.by_param.values():
             state.restart_clock()
-        self.waiting = dict(values)
+        known = {tensor.name for tensor in existing}
+        self.waiting = {name: value for name, value in values.items() if name not in known}
         self.waiting_masters = {}
         for name, value in masters.items():
             if name in self.masters:

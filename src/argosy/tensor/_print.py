@@ -48,7 +48,7 @@ def tensor_to_string(x: Any) -> str:
     raw = x._t.detach()
     if raw.layout is not torch.strided:
         raw = raw.to_dense()
-    if raw.dtype in (torch.bfloat16, torch.float16) or raw.dtype.itemsize == 1 and raw.dtype.is_floating_point:
+    if raw.dtype in (torch.bfloat16, torch.float16) or (raw.dtype.itemsize == 1 and raw.dtype.is_floating_point):
         raw = raw.float()
     array = raw.cpu().resolve_conj().numpy()
     kwargs: dict[str, Any] = {}

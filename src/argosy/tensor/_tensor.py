@@ -188,7 +188,7 @@ class Tensor:
 
     @property
     def offset(self) -> int:
-        return self._t.storage_offset() * self._t.itemsize
+        return int(self._t.storage_offset()) * self._t.itemsize
 
     @property
     def inplace_version(self) -> int:
@@ -381,7 +381,7 @@ class Tensor:
             result = hook(_wrap(grad))
             return result._t if isinstance(result, Tensor) else result
 
-        return HookHandle(self._t.register_hook(raw_hook))
+        return HookHandle(self._t.register_hook(raw_hook))  # type: ignore[no-untyped-call]
 
     def detach(self) -> Tensor:
         """A Tensor on the same memory outside the graph."""
@@ -553,26 +553,26 @@ class Tensor:
     __rlshift__ = _binary("__rlshift__", _logic.bitwise_left_shift, operator.lshift, reflected=True)
     __rshift__ = _binary("__rshift__", _logic.bitwise_right_shift, operator.rshift)
     __rrshift__ = _binary("__rrshift__", _logic.bitwise_right_shift, operator.rshift, reflected=True)
-    __eq__ = _comparison("__eq__", _logic.equal, operator.eq)  # type: ignore[assignment]
-    __ne__ = _comparison("__ne__", _logic.not_equal, operator.ne)  # type: ignore[assignment]
+    __eq__ = _comparison("__eq__", _logic.equal, operator.eq)
+    __ne__ = _comparison("__ne__", _logic.not_equal, operator.ne)
     __lt__ = _comparison("__lt__", _logic.less_than, operator.lt)
     __le__ = _comparison("__le__", _logic.less_equal, operator.le)
     __gt__ = _comparison("__gt__", _logic.greater_than, operator.gt)
     __ge__ = _comparison("__ge__", _logic.greater_equal, operator.ge)
 
-    def __neg__(self) -> Tensor:
+    def __neg__(self) -> Any:
         return apply(_elementwise.neg, self)
 
-    def __pos__(self) -> Tensor:
+    def __pos__(self) -> Any:
         return self
 
-    def __abs__(self) -> Tensor:
+    def __abs__(self) -> Any:
         return apply(_elementwise.abs, self)
 
-    def __invert__(self) -> Tensor:
+    def __invert__(self) -> Any:
         return apply(_logic.bitwise_not, self)
 
-    def __getitem__(self, index: Any) -> Tensor:
+    def __getitem__(self, index: Any) -> Any:
         from argosy.tensor._indexing import get_item
 
         return get_item(self, index)

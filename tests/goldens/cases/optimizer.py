@@ -444,6 +444,9 @@ SPARSE = {
     "Adam-lazy": {"lazy_mode": True},
     "Adagrad": {},
     "RMSProp": {"learning_rate": 0.01},
+    "SGD-clip": {"grad_clip": GLOBAL_NORM},
+    "Adam-clip": {"grad_clip": GLOBAL_NORM, "lazy_mode": True},
+    "SGD-decay": {"weight_decay": 0.1},
 }
 
 

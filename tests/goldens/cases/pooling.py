@@ -60,6 +60,10 @@ pool("max_pool2d mask", "max_pool2d", 2, return_mask=True)
 pool("max_pool2d mask padding", "max_pool2d", 3, 2, 1, return_mask=True)
 pool("max_pool2d mask ceil", "max_pool2d", 2, 2, ceil_mode=True, return_mask=True, shape=(1, 2, 5, 5))
 pool("max_pool2d mask same is valid", "max_pool2d", 2, 2, "SAME", return_mask=True, shape=(1, 2, 5, 5))
+pool("max_pool2d window larger than its input", "max_pool2d", 9, shape=(1, 2, 5, 6))
+pool("max_pool2d mask window larger than its input", "max_pool2d", [9, 3], return_mask=True, shape=(1, 2, 5, 6))
+pool("avg_pool2d window larger than its input", "avg_pool2d", 9, shape=(1, 2, 5, 6))
+pool("avg_pool2d inclusive window larger than its input", "avg_pool2d", 9, 9, 1, exclusive=False, shape=(1, 2, 5, 6))
 pool("max_pool1d", "max_pool1d", 3, 2, 1, shape=(2, 3, 10))
 pool("max_pool1d mask", "max_pool1d", 3, 2, return_mask=True, shape=(2, 3, 10))
 pool("max_pool1d ceil", "max_pool1d", 3, 2, ceil_mode=True, shape=(2, 3, 10))
@@ -192,6 +196,7 @@ def _(paddle, d):
     return [*results, [repr(nn.MaxUnPool2D(2)), nn.MaxUnPool2D(2)(out, mask)]]
 
 
+cases.error("max_pool2d no window", lambda p: p.nn.functional.max_pool2d(p.ones([1, 1, 4, 4]), 9, 2))
 cases.error("max_pool2d layout", lambda p: p.nn.functional.max_pool2d(p.ones([1, 1, 4, 4]), 2, data_format="NCL"))
 cases.error(
     "max_pool2d mask nhwc",

@@ -47,7 +47,7 @@ def _(paddle, d):
 def _(paddle, d):
     x = paddle.to_tensor([[1.5, 2.5]])
     one = x[0, 0]
-    return [float(one), int(one), bool(one), x.tolist(), x.item(1), x.item(0, 1), f"{one:.3f}", "%.2f" % one, len(x)]
+    return [float(one), int(one), bool(one), x.tolist(), x.item(1), x.item(0, 1), f"{one:.3f}", "%.2f" % one, len(x)]  # noqa: UP031
 
 
 @cases.add("numpy_is_a_copy")

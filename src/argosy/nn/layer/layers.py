@@ -74,6 +74,14 @@ class Layer:
     """The base class of models and of every layer in ``paddle.nn``."""
 
     training: bool
+    _full_name: str
+    _helper: LayerHelper
+    _dtype: Any
+    _built: bool
+    _parameters: OrderedDict[str, Any]
+    _buffers: OrderedDict[str, Any]
+    _sub_layers: OrderedDict[str, Any]
+    _non_persistable_buffer_names_set: set[str]
 
     def __init__(self, name_scope: str | None = None, dtype: Any = "float32") -> None:
         scope = name_scope if name_scope is not None else _snake_case(type(self).__name__)
@@ -333,7 +341,7 @@ class Layer:
         path, _, leaf = target.rpartition(".")
         return (self.get_sublayer(path) if path else self), leaf
 
-    def get_sublayer(self, target: str) -> Layer:
+    def get_sublayer(self, target: str) -> Any:
         """The sublayer at a dotted path."""
         layer: Any = self
         for part in target.split(".") if target else ():
@@ -349,14 +357,14 @@ class Layer:
             raise AttributeError(f"{type(owner).__name__} has no sublayer '{leaf}' to replace")
         setattr(owner, leaf, layer)
 
-    def get_parameter(self, target: str) -> Parameter:
+    def get_parameter(self, target: str) -> Any:
         """The parameter at a dotted path."""
         owner, leaf = self._descend(target)
         if owner._parameters.get(leaf) is None:
             raise AttributeError(f"{type(owner).__name__} has no parameter '{leaf}'")
         return owner._parameters[leaf]
 
-    def get_buffer(self, target: str) -> Tensor:
+    def get_buffer(self, target: str) -> Any:
         """The buffer at a dotted path."""
         owner, leaf = self._descend(target)
         if owner._buffers.get(leaf) is None:

@@ -19,5 +19,5 @@ def broadcast_values(tensors: Sequence[torch.Tensor], backend: Backend, src: int
         flat = torch.cat([t.reshape(-1) for t in same])
         backend.broadcast(flat, src)
         if backend.rank != src:
-            for tensor, part in zip(same, flat.split([t.numel() for t in same]), strict=True):
+            for tensor, part in zip(same, torch.split(flat, [t.numel() for t in same]), strict=True):
                 tensor.copy_(part.view(tensor.shape))

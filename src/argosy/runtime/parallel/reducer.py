@@ -145,7 +145,7 @@ class Reducer:
     def _on_gradient(self, index: int, param: torch.Tensor) -> None:
         if not self._in_backward:
             self._in_backward = True
-            torch.autograd.Variable._execution_engine.queue_callback(self._finish)  # type: ignore[attr-defined]
+            torch.autograd.Variable._execution_engine.queue_callback(self._finish)
             if self._reachable:
                 for other in self._slots:
                     if id(self._params[other]) not in self._reachable:

@@ -31,8 +31,16 @@ from argosy.foundation.errors import (
 from argosy.runtime.comm import arguments, fingerprint
 from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.backends import torch_groups
+from argosy.runtime.comm.backends.connections import Connections
 
 _CLOSE_S = 5.0
+_TORCH_OP = {
+    ReduceOp.SUM: dist.ReduceOp.SUM,
+    ReduceOp.AVG: dist.ReduceOp.SUM,  # gloo has no mean; divided afterwards
+    ReduceOp.MAX: dist.ReduceOp.MAX,
+    ReduceOp.MIN: dist.ReduceOp.MIN,
+    ReduceOp.PROD: dist.ReduceOp.PRODUCT,
+}
 _TIMED_OUT = re.compile(r"timed out|timeout", re.IGNORECASE)
 _LOST = re.compile(
     r"connection (closed|reset|refused|aborted)|closed by peer|broken pipe|remote (peer|process)|socket error|peer .*closed|EOF",
@@ -70,8 +78,10 @@ class TorchBackend(Backend):
         # torch's group keeps the C++ half of a Python store alive, not the Python half
         self._store = store
         prefix = dist.PrefixStore(f"argosy/{kind}/{name}", store)  # type: ignore[attr-defined]
+        self._connections = Connections()
         try:
-            self._group = torch_groups.make(kind, prefix, rank, world_size, timeout_s, address)
+            with self._connections:
+                self._group = torch_groups.make(kind, prefix, rank, world_size, timeout_s, address)
         except ArgosyError:
             raise
         except RuntimeError as error:
@@ -281,11 +291,13 @@ class TorchBackend(Backend):
         _restore(tensor, raw)
 
     def close(self) -> None:
+        """Leave the group: calls of other threads end with CommError, the other ranks' with PeerLost."""
         self._give_up(CommError("it was closed"))
         if self._group is None:
             return
         if self._inside:
             self._group.abort()
+            self._connections.shut_down()
             until = Deadline.after(_CLOSE_S)
             while self._inside and not until.expired:
                 time.sleep(0.001)
@@ -322,7 +334,7 @@ class _Wire:
         elif flat.dtype in (torch.float16, torch.bfloat16) and not flat.is_cuda:
             flat = flat.to(torch.float32)
         self.sent = flat
-        self.op = getattr(dist.ReduceOp, ReduceOp.SUM.name if op is ReduceOp.AVG else op.name)
+        self.op = _TORCH_OP[op]
 
     def unpack(self, world_size: int) -> None:
         """Write what has arrived in ``sent`` into the tensor."""

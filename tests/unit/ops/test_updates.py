@@ -1,0 +1,103 @@
+"""Update ops: what they touch, and the powers of beta that Paddle's kernels see."""
+
+import inspect
+
+import numpy as np
+import pytest
+import torch
+
+from argosy.ops import row_updates, table, updates
+
+DENSE = ["sgd_", "momentum_", "lars_momentum_", "adam_", "adamw_", "adamax_", "adagrad_", "rmsprop_", "adadelta_", "lamb_",
+         "nadam_", "radam_", "rprop_"]  # fmt: skip
+
+SETTINGS = {
+    "lr": 0.1, "mu": 0.9, "beta1": 0.9, "beta2": 0.99, "epsilon": 1e-6, "rho": 0.9, "lars_coeff": 0.1, "momentum": 0.5,
+    "lars_weight_decay": 0.1, "momentum_decay": 0.01, "lr_min": 1e-3, "lr_max": 1.0, "eta_minus": 0.5, "eta_plus": 1.2,
+}  # fmt: skip
+
+
+def call(name, params, grads):
+    """Call the op with fresh state; returns what it returned and the state."""
+    state, args = {}, []
+    for key in list(inspect.signature(table.get(name).fn).parameters)[2:]:
+        if key == "step":
+            state[key] = torch.zeros(())
+        elif key in SETTINGS:
+            args.append(SETTINGS[key])
+            continue
+        elif key == "moment2_maxs":
+            args.append([])
+            continue
+        elif key.endswith("s"):
+            fill = torch.ones_like if "pow" in key or "product" in key or key in ("rhos", "rates") else torch.zeros_like
+            state[key] = [fill(p) for p in params]
+        else:
+            break
+        args.append(state[key])
+    return table.get(name).fn(params, grads, *args), state
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_updates_in_place_and_leaves_gradients_alone(name):
+    params = [torch.full((2, 3), 2.0), torch.full((4,), -1.0)]
+    grads = [torch.full((2, 3), 0.5), torch.full((4,), -0.5)]
+    memory = [p.data_ptr() for p in params]
+    returned, state = call(name, params, grads)
+    assert returned is params
+    assert [p.data_ptr() for p in params] == memory
+    assert (params[0] < 2.0).all()
+    assert (params[1] > -1.0).all()
+    assert [g.unique().tolist() for g in grads] == [[0.5], [-0.5]]
+    if "step" in state:
+        assert state["step"].item() == 1.0
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_layout_of_gradients_does_not_matter(name):
+    grad = torch.arange(6.0).reshape(3, 2).t()
+    straight, strided = torch.ones(2, 3), torch.ones(2, 3)
+    call(name, [straight], [grad.contiguous()])
+    call(name, [strided], [grad])
+    torch.testing.assert_close(straight, strided, rtol=0, atol=0)
+
+
+def test_power_is_multiplied_up_in_float32():
+    beta = updates.single(0.999)
+    product = np.float32(1.0)
+    for count in range(1, 600):
+        product = np.float32(product * np.float32(beta))
+        assert updates.power(beta, float(count)) == float(product)
+
+
+def test_power_of_distant_counts():
+    beta = updates.single(0.999)
+    near = updates.power(beta, 700.0)
+    far = updates.power(beta, 5000.0)
+    assert far < near
+    assert updates.power(beta, 701.0) == updates.single(near * beta)
+    assert updates.power(beta, 5001.0) == updates.single(far * beta)
+
+
+def test_power_settles_when_it_can_shrink_no_more():
+    assert 0.0 <= updates.power(updates.single(0.9), 1e8) < 1e-40
+
+
+def test_power_of_fractions_and_doubles():
+    assert updates.power(0.9, 1.5) == 0.9**1.5
+    assert updates.power(0.9, 3.0, torch.float64) == 0.9**3
+
+
+def test_row_updates_touch_only_their_rows():
+    param, moment = torch.ones(5, 2), torch.zeros(5, 2)
+    rows, values = torch.tensor([3, 1]), torch.full((2, 2), 0.5)
+    row_updates.adagrad_rows_.fn(param, rows, values, moment, 0.1, 1e-6)
+    assert moment[:, 0].tolist() == [0.0, 0.25, 0.0, 0.25, 0.0]
+    np.testing.assert_allclose(param[:, 0], [1, 0.9, 1, 0.9, 1], rtol=1e-5)
+
+
+def test_split_rows_sums_repeats():
+    grad = torch.sparse_coo_tensor([[4, 1, 4]], torch.ones(3, 2), (6, 2))
+    rows, values = row_updates.split_rows(grad)
+    assert rows.tolist() == [1, 4]
+    assert values[:, 0].tolist() == [1.0, 2.0]
