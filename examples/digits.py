@@ -33,7 +33,7 @@ def draw(label: int, rng: np.random.RandomState) -> np.ndarray:
     u = (columns - left + shear * (rows - SIZE / 2)) / width * 5
     inside = (v >= 0) & (v < 7) & (u >= 0) & (u < 5)
     picture = np.where(inside, FONT[label][v.astype(int).clip(0, 6), u.astype(int).clip(0, 4)], 0.0)
-    picture = picture * rng.uniform(0.6, 1.2) + rng.normal(0, 0.35, picture.shape)
+    picture = picture * rng.uniform(0.6, 1.2) + rng.normal(0, 0.2, picture.shape)
     return picture[None].astype(np.float32)
 
 

@@ -61,6 +61,7 @@ from argosy.framework import (
     CPUPlace,
     CUDAPinnedPlace,
     CUDAPlace,
+    Generator,
     ParamAttr,
     XPUPlace,
     disable_static,
@@ -72,6 +73,7 @@ from argosy.framework import (
     get_rng_state,
     iinfo,
     in_dynamic_mode,
+    in_dynamic_or_pir_mode,
     load,
     save,
     seed,
@@ -85,3 +87,16 @@ from argosy.tensor import *
 from argosy.tensor import Tensor, from_numpy, from_torch, set_printoptions
 
 __version__ = version.full_version
+
+# Imported on first use: few scripts need them.
+_LAZY = ("dataset", "fluid", "incubate")
+
+
+def __getattr__(name: str):  # type: ignore[no-untyped-def]
+    if name in _LAZY:
+        import importlib
+
+        return importlib.import_module(f"argosy.{name}")
+    from argosy.foundation.errors import nearest
+
+    raise AttributeError(f"module 'paddle' has no attribute {name!r}.{nearest(name, globals())}")

@@ -391,6 +391,21 @@ def wrong_arguments_are_refused_before_anything_is_sent(group: Backend) -> None:
         group.recv(x, group.rank)
 
 
+@contract
+def buckets_are_averaged_in_place(group: Backend) -> None:
+    ranks = range(group.world_size)
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        for numel in (1, 15, COUNT):
+            bucket = group.make_bucket(numel, dtype)
+            for salt in range(3):
+                bucket.tensor.copy_(fill(group.rank, numel, dtype, salt))
+                bucket.publish()
+                bucket.progress()
+                bucket.finish()
+                assert_equal(bucket.tensor, combined([fill(r, numel, dtype, salt) for r in ranks], ReduceOp.AVG))
+            bucket.close()
+
+
 def closed(rank: int, world_size: int, *, kind: str, name: str, rendezvous: Any) -> None:
     """After close(), which may be called twice, every call is refused."""
     with joined(kind, name, rank, world_size, rendezvous) as group:

@@ -46,7 +46,10 @@ def joined(
     **options: Any,
 ) -> Iterator[Backend]:
     """A backend that is closed in the end, and its connection to the store."""
-    with open_store(rendezvous, timeout_s) as store:
+    with open_store(rendezvous) as store:
+        # a worker that has just been replaced comes seconds later than the others; the group's timeout is not for that
+        store.add(f"{name}/here/{store.add(f'{name}/here', 1)}", 1)
+        store.wait([f"{name}/here/{world_size}"])
         backend = make_backend(kind, name, rank, world_size, store, timeout_s, **options)
         try:
             yield backend

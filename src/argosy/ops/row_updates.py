@@ -9,8 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from argosy.ops.adam_updates import power
 from argosy.ops.table import op
-from argosy.ops.updates import power, rounded
+from argosy.ops.updates import rounded
 
 
 def split_rows(grad: Tensor) -> tuple[Tensor, Tensor]:

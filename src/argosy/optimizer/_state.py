@@ -15,7 +15,8 @@ import numpy as np
 import torch
 
 from argosy.foundation.errors import CheckpointError, nearest
-from argosy.ops.updates import power, rounded
+from argosy.ops.adam_updates import power
+from argosy.ops.updates import rounded
 from argosy.tensor._convert import to_raw
 from argosy.tensor._naming import unique_name
 from argosy.tensor._tensor import Tensor, _wrap

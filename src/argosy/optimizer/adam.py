@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from argosy.ops import row_updates, updates
+from argosy.ops import adam_updates, row_updates
 from argosy.optimizer._plan import Bucket, Options
 from argosy.optimizer._settings import number, require_betas, require_set
 from argosy.optimizer._state import Power, Slot
@@ -145,7 +145,7 @@ class Adam(AdamBase):
     ) -> None:
         beta1, beta2, epsilon = self._hyper(bucket.options)
         slots = bucket.slots
-        updates.adam_.fn(
+        adam_updates.adam_.fn(
             params, grads, slots["moment1"], slots["moment2"], slots["moment2_max"] if self._amsgrad else [],
             bucket.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad,
         )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import DtypeError, NotSupported
-from argosy.ops import updates
+from argosy.ops import adam_updates
 from argosy.optimizer._plan import Bucket, Options
 from argosy.optimizer._settings import number
 from argosy.optimizer.adam import AdamBase
@@ -75,7 +75,7 @@ class AdamW(AdamBase):
         beta1, beta2, epsilon = self._hyper(bucket.options)
         lr, decay = self._row_rates(bucket, lr)
         slots = bucket.slots
-        updates.adamw_.fn(
+        adam_updates.adamw_.fn(
             params, grads, slots["moment1"], slots["moment2"], slots["moment2_max"] if self._amsgrad else [],
             bucket.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad,
         )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from argosy.ops import updates
+from argosy.ops import adam_updates
 from argosy.optimizer._plan import Bucket, Options
 from argosy.optimizer._settings import number, require_set
 from argosy.optimizer._state import Power, Slot
@@ -67,7 +67,7 @@ class Lamb(Optimizer):
         self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
     ) -> None:
         own = bucket.options
-        updates.lamb_.fn(
+        adam_updates.lamb_.fn(
             params,
             grads,
             bucket.slots["moment1"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -113,10 +114,9 @@ class LBFGS(Optimizer):
         return {"state": {name: _rewrap(own[theirs]) for name, theirs in _ENTRIES.items() if theirs in own}}
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
+        saved = copy.deepcopy(_unwrap(state_dict["state"]))  # the engine overwrites its state in place
         own = self._engine_state
         own.clear()
-        own.update(
-            {theirs: _unwrap(state_dict["state"][n]) for n, theirs in _ENTRIES.items() if n in state_dict["state"]}
-        )
+        own.update({theirs: saved[name] for name, theirs in _ENTRIES.items() if name in saved})
 
     load_state_dict = set_dict = set_state_dict

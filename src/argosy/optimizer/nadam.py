@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from argosy.ops import updates
+from argosy.ops import adam_updates
 from argosy.optimizer._plan import Bucket, Options
 from argosy.optimizer._settings import require_betas, require_not_negative
 from argosy.optimizer._state import Power, Slot
@@ -56,7 +56,7 @@ class NAdam(Optimizer):
         self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
     ) -> None:
         own = bucket.options
-        updates.nadam_.fn(
+        adam_updates.nadam_.fn(
             params,
             grads,
             *bucket.slots.values(),

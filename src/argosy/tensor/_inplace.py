@@ -26,12 +26,13 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     """Make ``x`` hold the value of ``out``.
 
     Outside the graph the memory of ``x`` is overwritten, so views of it see the change. Inside, ``x`` takes over the tensor
-    ``out``: what backward saved of the old value stays intact.
+    ``out``: what backward saved of the old value stays intact. A view of a tensor in the graph is overwritten, so that the
+    change reaches the tensor; autograd refuses later if it needed the old value.
     """
     check_writable(x, call)
     old, new = x._t, out._t
     in_graph = torch.is_grad_enabled() and (new.requires_grad or old.requires_grad)
-    if in_graph:
+    if in_graph and not (old._is_view() and new.shape == old.shape):
         x._t = new
     elif new.shape != old.shape or new.dtype is not old.dtype:
         _take_over(x, new)

@@ -78,7 +78,8 @@ def _binary(symbol: str, op: Op, fast: Callable[[Any, Any], Any], reflected: boo
             if type(other) is Tensor and _mode is None:
                 a = self._t
                 b = other._t
-                if a.dtype is b.dtype and a.dtype is not _bool:
+                dtype = a.dtype
+                if dtype is b.dtype and dtype is not _bool:
                     try:
                         out = _new(Tensor)
                         out._t = fast(a, b)
@@ -571,16 +572,6 @@ class Tensor:
 
     def __invert__(self) -> Any:
         return apply(_logic.bitwise_not, self)
-
-    def __getitem__(self, index: Any) -> Any:
-        from argosy.tensor._indexing import get_item
-
-        return get_item(self, index)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        from argosy.tensor._indexing import set_item
-
-        set_item(self, index, value)
 
 
 class Parameter(Tensor):

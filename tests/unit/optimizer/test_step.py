@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from paddle.incubate import LookAhead
 
 import paddle
 
@@ -279,17 +278,3 @@ def test_rprop_refuses_a_scheduler():
 def test_missing_parameters_say_what_to_pass():
     with pytest.raises(AttributeError, match=r"parameters=model.parameters\(\)"):
         paddle.optimizer.Adam(0.1)
-
-
-def test_lookahead_follows_every_k_steps():
-    w = parameter(8.0)
-    sgd = paddle.optimizer.SGD(0.25, parameters=[w])
-    lookahead = LookAhead(sgd, alpha=0.5, k=3)
-    seen = []
-    for _ in range(3):
-        backward(w)
-        lookahead.step()
-        lookahead.clear_grad()
-        seen.append(w.tolist()[0])
-    # 8 -> 4 (slow starts here) -> 2 -> 1, then half-way back to the slow 4
-    assert seen == [4.0, 2.0, 2.5]

@@ -1,168 +1,215 @@
-"""What a command line asks for: from the flags of every generation of Paddle's launchers to one frozen value. Pure.
-
-Several flags mean the same thing in different generations (``--selected_gpus``, ``--gpus``, ``--devices``). As in Paddle 2.3 and later,
-variables such as PADDLE_NNODES override the command line. The script's path ends the flags; what follows it belongs to the script.
-"""
+"""What a command line asks for: from flags, environment and the cards of this host to one frozen value. Pure."""
 
 from __future__ import annotations
 
-import argparse
+import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
-from argosy.foundation.errors import ConfigError, NotSupported, nearest
+from argosy.foundation.errors import ConfigError, NotSupported
+from argosy.runtime.launch import flags
 
-# destination -> the variable that overrides it
-_OVERRIDES = {
-    "host": "POD_IP", "master": "PADDLE_MASTER", "devices": "PADDLE_DEVICES", "nnodes": "PADDLE_NNODES", "run_mode": "PADDLE_RUN_MODE",
-    "log_level": "PADDLE_LOG_LEVEL", "nproc_per_node": "PADDLE_NPROC_PER_NODE", "job_id": "PADDLE_JOB_ID", "rank": "PADDLE_RANK",
-    "log_dir": "PADDLE_LOG_DIR", "max_restart": "PADDLE_MAX_RESTART", "elastic_level": "PADDLE_ELASTIC_LEVEL",
-    "elastic_timeout": "PADDLE_ELASTIC_TIMEOUT", "start_port": "PADDLE_START_PORT", "ips": "PADDLE_IPS",
-}  # fmt: skip
+_FIRST_PORT = 6070  # of Paddle's launcher, where the hosts are listed and cannot tell each other their ports
+_ELASTIC_RESTARTS = 3
+_QUIET_LEVELS = ("WARNING", "WARN", "ERROR", "CRITICAL", "FATAL")
 
-_SERVER_FLAGS = (
-    "server_num", "worker_num", "trainer_num", "servers", "workers", "trainers", "endpoints", "heter_worker_num", "heter_workers",
-    "heter_devices", "coordinator_num", "coordinators",
-)  # fmt: skip
-_TUNING_SWITCHES = ("use_paddlecloud", "legacy", "sort_ip", "enable_gpu_log", "force")
-_TUNING_VALUES = (
-    "print_config", "with_gloo", "http_port", "gloo_port", "auto_parallel_config", "auto_tuner_json", "auto_cluster_config",
-    "elastic_server", "np", "scale",
-)  # fmt: skip
+_FLAGS_OF_1_8 = frozenset(
+    ("cluster_node_ips", "node_ip", "started_port", "use_paddlecloud", "print_config", "selected_gpus", "log_level", "log_dir")
+)
+# log_level and log_dir exist in every generation, the others tell that the call was written for this one
+_TELLS_1_8 = _FLAGS_OF_1_8 - {"log_level", "log_dir"}
+_ETCD_FLAGS = ("elastic_server", "np", "scale", "force")
+
+
+class Generation(enum.Enum):
+    """Whose habits a job has: where output goes and which files lie in the log folder."""
+
+    V1_8 = "1.8"  # workerlog.N; without --log_dir the workers write to the terminal
+    V2_0 = "2.0"  # workerlog.N and endpoints.log
+    V2_4 = "2.4"  # workerlog.N, envlog.N and <job>.<pod>.log
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchSpec:
-    """One node's share of a job."""
+    """One host's share of a job."""
 
     script: str
-    script_args: tuple[str, ...]
-    nproc: int
-    devices: tuple[str, ...]  # one per process where cards were named, else empty
-    nnodes: str = "1"
+    script_args: tuple[str, ...] = ()
+    nproc: int = 1
+    devices: tuple[str, ...] = ()  # for each process its cards as positions among the visible ones; empty without cards
+    falls_back_to_cpu: bool = False  # cards were named, but torch sees none
+    min_nodes: int = 1
+    max_nodes: int = 1
     master: str = ""
     node_rank: int = -1
-    host: str = "127.0.0.1"
-    ips: tuple[str, ...] = ("127.0.0.1",)
+    host: str = ""
+    ips: tuple[str, ...] = ()
+    sorts_hosts: bool = False
     start_port: int | None = None
+    elastic_timeout_s: int = 30
     job_id: str = "default"
     log_dir: str | None = "log"
     log_overwrite: bool = False
     max_restart: int = 0
     backend: str = "auto"
     num_threads: int | None = None
+    with_gloo: str = "0"
+    generation: Generation = Generation.V2_4
+    shows_table: bool = True
 
     @property
-    def is_multi_node(self) -> bool:
-        return self.nnodes != "1" or len(self.ips) > 1
+    def meets_at_master(self) -> bool:
+        """Whether the hosts have to find each other; otherwise there is one, or their addresses are listed."""
+        return self.max_nodes > 1 and not self.is_listed
+
+    @property
+    def is_listed(self) -> bool:
+        return len(self.ips) > 1
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"launch: {message}. See --help.")
-
-
-def build_parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="paddle.distributed.launch",
-        description="Start a training script in several processes.",
-        usage="%(prog)s [options] script.py [arguments of the script]",
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add("--nproc_per_node", type=int, help="processes on this host; on CPU the only way to get more than one")
-    add("--devices", "--gpus", "--xpus", "--npus", "--selected_gpus", "--selected_devices", dest="devices", help="cards, one process each")
-    add("--nnodes", default="1", help="number of hosts, or min:max")
-    add("--master", default="", help="host:port where the hosts meet")
-    add("--rank", type=int, default=-1, help="this host's number")
-    add("--host", "--node_ip", dest="host", help="this host's address")
-    add("--ips", "--cluster_node_ips", dest="ips", help="addresses of all hosts")
-    add("--start_port", "--started_port", dest="start_port", type=int, help="first port of the workers' endpoints")
-    add("--job_id", default="default")
-    add("--log_dir", default="log", help="folder for workerlog.N")
-    add("--log_level", default="INFO")
-    add("--log_overwrite", action=argparse.BooleanOptionalAction, default=False, help="truncate logs instead of appending")
-    add("--max_restart", type=int, default=0, help="how often a failed job is started again")
-    add("--elastic_level", type=int, default=-1)
-    add("--elastic_timeout", type=int, default=30)
-    add("--run_mode", default="collective", help="collective")
-    add("--backend", default="", help="auto, shm, gloo, nccl, ...")
-    add("--num_threads", type=int, help="threads per process (default: cores / processes)")
-    for flag in _SERVER_FLAGS:
-        add(f"--{flag}", help=argparse.SUPPRESS)
-    for flag in _TUNING_SWITCHES:
-        add(f"--{flag}", nargs="?", const=True, help=argparse.SUPPRESS)
-    for flag in _TUNING_VALUES:
-        add(f"--{flag}", help=argparse.SUPPRESS)
-    return parser
-
-
-def _split(parser: argparse.ArgumentParser, argv: Sequence[str]) -> tuple[list[str], str, list[str]]:
-    """Separate the launcher's flags from the script and its arguments; an unknown flag names the nearest known one."""
-    known = {option: action for action in parser._actions for option in action.option_strings}
-    at = 0
-    while at < len(argv):
-        word = argv[at]
-        if not word.startswith("-"):
-            return list(argv[:at]), word, list(argv[at + 1 :])
-        name, has_value, _ = word.partition("=")
-        if name not in known:
-            raise ConfigError(f"launch: there is no option {name!r}.{nearest(name, known)}")
-        action = known[name]
-        takes_value = action.nargs is None and not has_value
-        at += 2 if takes_value else 1
-    raise ConfigError("launch: no training script was given; expected `python -m paddle.distributed.launch [options] script.py [arguments]`")
-
-
-def _devices(text: str | None) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip()) if text else ()
-
-
-def parse(argv: Sequence[str], environ: Mapping[str, str], device_count: int) -> LaunchSpec:
-    """Read a command line. ``device_count`` is the number of GPUs that torch sees here."""
-    parser = build_parser()
-    flags, script, script_args = _split(parser, argv)
-    options = parser.parse_args(flags)
-    for name, variable in _OVERRIDES.items():
-        if environ.get(variable):
-            setattr(options, name, _typed(parser, name, environ[variable], variable))
-    _refuse_servers(options)
-    devices = _devices(options.devices)
-    nproc = options.nproc_per_node if options.nproc_per_node is not None else len(devices) or max(1, device_count)
-    if nproc < 1:
-        raise ConfigError(f"launch: --nproc_per_node must be at least 1, but is {nproc}")
+def parse(argv: Sequence[str], environ: Mapping[str, str], device_count: int, is_fleet: bool = False) -> LaunchSpec:
+    """Read a command line. ``device_count`` is the number of GPUs that torch sees here; ``is_fleet`` is for ``fleet.launch``, which has kept the
+    habits of 2.0."""
+    line = flags.read(argv)
+    values = flags.resolve(line, environ)
+    _refuse_unsupported(values)
+    if values["use_paddlecloud"]:
+        _read_cloud(values, environ)
+    generation = _generation(line.spellings, is_fleet or values["legacy"])
+    nproc, devices = _place(values["devices"], values["nproc_per_node"], device_count, environ.get("CUDA_VISIBLE_DEVICES", ""))
+    ips = _listed(values["ips"])
+    low, high = _nodes(values["nnodes"], ips, values["master"])
+    is_listed = len(ips) > 1
     return LaunchSpec(
-        script=script,
-        script_args=tuple(script_args),
+        script=line.script,
+        script_args=line.script_args,
         nproc=nproc,
-        devices=devices[:nproc] if len(devices) >= nproc else (),
-        nnodes=str(options.nnodes),
-        master=options.master,
-        node_rank=options.rank,
-        host=options.host or "127.0.0.1",
-        ips=tuple((options.ips or "127.0.0.1").split(",")),
-        start_port=options.start_port,
-        job_id=options.job_id,
-        log_dir=options.log_dir,
-        log_overwrite=options.log_overwrite,
-        max_restart=options.max_restart,
-        backend=options.backend or environ.get("PADDLE_DISTRI_BACKEND", "auto"),
-        num_threads=options.num_threads,
+        devices=devices,
+        falls_back_to_cpu=bool(values["devices"]) and device_count == 0,
+        min_nodes=low,
+        max_nodes=high,
+        master=values["master"].removeprefix("http://"),
+        node_rank=_node_rank(values["rank"], environ),
+        host=values["host"],
+        ips=ips,
+        sorts_hosts=values["sort_ip"],
+        start_port=_FIRST_PORT if is_listed and values["start_port"] is None else values["start_port"],
+        elastic_timeout_s=values["elastic_timeout"],
+        job_id=values["job_id"],
+        log_dir=values["log_dir"] or (None if generation is Generation.V1_8 else "log"),
+        log_overwrite=values["log_overwrite"],
+        max_restart=_restarts(values, is_elastic=low != high or values["elastic_level"] > 0, is_listed=is_listed),
+        backend=values["backend"] or environ.get("PADDLE_DISTRI_BACKEND") or "auto",
+        num_threads=_at_least_one("--num_threads", values["num_threads"]),
+        with_gloo=values["with_gloo"],
+        generation=generation,
+        shows_table=values["print_config"] and not _is_quiet(values["log_level"]),
     )
 
 
-def _typed(parser: argparse.ArgumentParser, name: str, text: str, variable: str) -> Any:
-    kind = next(action.type for action in parser._actions if action.dest == name)
-    try:
-        return kind(text) if callable(kind) else text
-    except ValueError:
-        raise ConfigError(f"launch: the environment variable {variable} must be an integer, but is {text!r}") from None
-
-
-def _refuse_servers(options: argparse.Namespace) -> None:
-    asked = [f"--{flag}" for flag in _SERVER_FLAGS if getattr(options, flag) is not None]
-    if options.run_mode != "collective":
-        asked.append(f"--run_mode {options.run_mode}")
+def _refuse_unsupported(values: Mapping[str, Any]) -> None:
+    asked = [f"--{name}" for name in flags.SERVER_FLAGS if values[name]]
+    if values["run_mode"] != "collective":
+        asked.append(f"--run_mode {values['run_mode']}")
     if asked:
         raise NotSupported(f"launch: {', '.join(asked)} asks for a parameter server or rpc job; only collective jobs can be started")
+    etcd = [f"--{name}" for name in _ETCD_FLAGS if values[name]]
+    if values["master"].startswith("etcd://"):
+        etcd.append(f"--master {values['master']}")
+    if etcd:
+        raise NotSupported(f"launch: {', '.join(etcd)} needs etcd; for an elastic job use --nnodes min:max --master host:port")
+    if values["auto_tuner_json"]:
+        raise NotSupported("launch: --auto_tuner_json: there is no automatic tuning of parallel strategies")
+
+
+def _read_cloud(values: dict[str, Any], environ: Mapping[str, str]) -> None:
+    for name, variable in (("ips", "PADDLE_TRAINERS"), ("host", "POD_IP")):
+        if not environ.get(variable):
+            raise ConfigError(f"launch: --use_paddlecloud reads the cluster from the environment, but {variable} is not set")
+        values[name] = environ[variable]
+
+
+def _generation(spellings: frozenset[str], has_habits_of_2_0: bool) -> Generation:
+    if has_habits_of_2_0:
+        return Generation.V2_0
+    return Generation.V1_8 if spellings & _TELLS_1_8 and spellings <= _FLAGS_OF_1_8 else Generation.V2_4
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.replace(";", ",").split(",") if part.strip())
+
+
+def _place(named: str | None, asked: int | None, device_count: int, visible: str) -> tuple[int, tuple[str, ...]]:
+    """How many processes, and the cards of each. One process gets all cards; several get one each."""
+    cards = _positions(_listed(named), _listed(visible), device_count) if named else tuple(map(str, range(device_count)))
+    nproc = asked if asked is not None else len(cards) or 1
+    _at_least_one("--nproc_per_node", nproc)
+    if not cards:
+        return nproc, ()
+    if nproc == 1:
+        return 1, (",".join(cards),)
+    if nproc > len(cards):
+        if device_count == 0:
+            return nproc, ()
+        raise ConfigError(f"launch: {nproc} processes (--nproc_per_node) need {nproc} GPUs, but {len(cards)} can be used here: {', '.join(cards)}")
+    return nproc, cards[:nproc]
+
+
+def _positions(named: Sequence[str], visible: Sequence[str], device_count: int) -> tuple[str, ...]:
+    """Cards as positions within CUDA_VISIBLE_DEVICES: with '4,5,6,7' visible, cards 4 and 5 are 0 and 1."""
+    if not visible or device_count == 0:
+        missing = [card for card in named if device_count and not (card.isdigit() and int(card) < device_count)]
+        if missing:
+            raise ConfigError(f"launch: GPU {', '.join(missing)} was named, but torch sees only 0 to {device_count - 1}")
+        return tuple(named)
+    missing = [card for card in named if card not in visible]
+    if missing:
+        raise ConfigError(f"launch: GPU {', '.join(missing)} was named, but CUDA_VISIBLE_DEVICES is {','.join(visible)}")
+    return tuple(str(visible.index(card)) for card in named)
+
+
+def _nodes(text: str, ips: Sequence[str], master: str) -> tuple[int, int]:
+    low, colon, high = str(text).partition(":")
+    try:
+        least, most = int(low), int(high if colon else low)
+    except ValueError:
+        raise ConfigError(f"launch: --nnodes must be a number of hosts or min:max, but is {text!r}") from None
+    if not 1 <= least <= most:
+        raise ConfigError(f"launch: --nnodes must be at least 1 and min at most max, but is {text!r}")
+    if len(set(ips)) != len(ips):
+        raise ConfigError(f"launch: --ips names a host twice: {', '.join(ips)}")
+    if len(ips) > 1:
+        if (least, most) not in ((1, 1), (len(ips), len(ips))):
+            raise ConfigError(f"launch: --nnodes is {text}, but --ips lists {len(ips)} hosts")
+        return len(ips), len(ips)
+    if most > 1 and not master:
+        raise ConfigError(f"launch: {text} hosts need --master host:port, the same on each, to find each other (or --ips with all addresses)")
+    return least, most
+
+
+def _node_rank(asked: int, environ: Mapping[str, str]) -> int:
+    """A cluster that sets PADDLE_TRAINER_ID on each host numbers the hosts by it, whatever the command line says."""
+    text = environ.get("PADDLE_TRAINER_ID", "")
+    return int(text) if text.isdigit() else asked
+
+
+def _restarts(values: Mapping[str, Any], is_elastic: bool, is_listed: bool) -> int:
+    asked: int | None = values["max_restart"]
+    if asked is None:
+        return _ELASTIC_RESTARTS if is_elastic and not is_listed else 0
+    if asked < 0:
+        raise ConfigError(f"launch: --max_restart must not be negative, but is {asked}")
+    if asked and is_listed:
+        raise NotSupported("launch: --max_restart with --ips: hosts that do not meet cannot restart together; use --nnodes and --master")
+    return asked
+
+
+def _at_least_one(flag: str, value: int | None) -> int | None:
+    if value is not None and value < 1:
+        raise ConfigError(f"launch: {flag} must be at least 1, but is {value}")
+    return value
+
+
+def _is_quiet(level: str) -> bool:
+    return int(level) > 20 if level.isdigit() else level.upper() in _QUIET_LEVELS

@@ -34,7 +34,7 @@ from argosy.runtime.comm.backends import torch_groups
 from argosy.runtime.comm.backends.connections import Connections
 
 _CLOSE_S = 5.0
-_TORCH_OP = {
+_TORCH_OP: dict[ReduceOp, Any] = {
     ReduceOp.SUM: dist.ReduceOp.SUM,
     ReduceOp.AVG: dist.ReduceOp.SUM,  # gloo has no mean; divided afterwards
     ReduceOp.MAX: dist.ReduceOp.MAX,

@@ -1,0 +1,56 @@
+"""What Paddle 1.x keeps for each ``fluid.dygraph.guard``: the parameters made inside it, and whether its layers train."""
+
+from __future__ import annotations
+
+import weakref
+
+from argosy.tensor._tensor import Parameter
+
+
+class Tracer:
+    """The state of one guard. Parameters are held weakly, in the order of their creation."""
+
+    def __init__(self) -> None:
+        self.is_training = True
+        self._parameters: weakref.WeakValueDictionary[int, Parameter] = weakref.WeakValueDictionary()
+        self._num_noted = 0
+
+    def note(self, parameter: Parameter) -> None:
+        """Remember a parameter."""
+        self._parameters[self._num_noted] = parameter
+        self._num_noted += 1
+
+    def all_parameters(self) -> list[Parameter]:
+        """The parameters that are still alive."""
+        return list(self._parameters.values())
+
+
+class Tracers:
+    """The guards that are open, innermost last. One per process."""
+
+    def __init__(self) -> None:
+        self._open: list[Tracer] = []
+        self._outside = Tracer()
+
+    @property
+    def is_guarded(self) -> bool:
+        return bool(self._open)
+
+    @property
+    def current(self) -> Tracer:
+        """The innermost guard's; outside of any, one that nobody asks for parameters."""
+        return self._open[-1] if self._open else self._outside
+
+    def push(self, tracer: Tracer) -> None:
+        self._open.append(tracer)
+
+    def pop(self) -> None:
+        self._open.pop()
+
+    def note(self, parameter: Parameter | None) -> None:
+        """Remember a parameter with the innermost guard, if there is one."""
+        if parameter is not None and self._open:
+            self._open[-1].note(parameter)
+
+
+tracers = Tracers()

@@ -1,0 +1,131 @@
+"""Turning dygraph on: ``guard``, ``enable_dygraph``; arrays as variables: ``to_variable``."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from argosy.autograd import no_grad
+from argosy.autograd import grad as _grad
+from argosy.fluid._tracer import Tracer, tracers
+from argosy.foundation.errors import DtypeError, NotSupported
+from argosy.framework._mode import switch
+from argosy.tensor import to_tensor
+from argosy.tensor._defaults import defaults
+from argosy.tensor._naming import unique_name
+from argosy.tensor._tensor import Tensor, _wrap
+
+__all__ = [
+    "disable_dygraph",
+    "disable_imperative",
+    "enable_dygraph",
+    "enable_imperative",
+    "enabled",
+    "grad",
+    "guard",
+    "no_grad",
+    "to_variable",
+]
+
+
+@contextlib.contextmanager
+def guard(place: Any = None) -> Iterator[None]:
+    """Run ops at once inside the block, on ``place``, with names counted from zero.
+
+    An optimizer built without ``parameter_list`` updates the parameters that were made in the block. A GPU that is not there
+    falls back to the CPU with a warning.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+        >>> with fluid.dygraph.guard():
+        ...     x = fluid.dygraph.to_variable(np.ones([2, 2], "float32"))
+        ...     fluid.layers.reduce_sum(x).numpy()
+        array([4.], dtype=float32)
+    """
+    was_static = switch.is_static
+    before = defaults.place, defaults.device, defaults.is_place_chosen
+    switch.disable()
+    tracers.push(Tracer())
+    try:
+        if place is not None:
+            defaults.set_place(place)
+        with unique_name.guard():
+            yield
+    finally:
+        tracers.pop()
+        defaults.place, defaults.device, defaults.is_place_chosen = before
+        if was_static:
+            switch.enable()
+
+
+class _Lasting:
+    """The guard that ``enable_dygraph`` opened, until ``disable_dygraph``."""
+
+    opened: contextlib.ExitStack | None = None
+
+
+def enabled() -> bool:
+    """Whether a guard is open, or ``enable_dygraph`` was called."""
+    return tracers.is_guarded
+
+
+def enable_dygraph(place: Any = None) -> None:
+    """Open a guard that lasts until ``disable_dygraph``; nothing if it is open."""
+    if _Lasting.opened is None:
+        stack = contextlib.ExitStack()
+        stack.enter_context(guard(place))
+        _Lasting.opened = stack
+
+
+def disable_dygraph() -> None:
+    """Close the guard that ``enable_dygraph`` opened, if any."""
+    stack, _Lasting.opened = _Lasting.opened, None
+    if stack is not None:
+        stack.close()
+
+
+enable_imperative = enable_dygraph
+disable_imperative = disable_dygraph
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool = False,
+    no_grad_vars: Any = None,
+    backward_strategy: Any = None,
+) -> list[Tensor | None]:
+    """As ``paddle.grad``; a ``backward_strategy`` is not supported."""
+    if backward_strategy is not None:
+        raise NotSupported("fluid.dygraph.grad: backward_strategy is not supported; sums are always in one order")
+    return _grad(outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, no_grad_vars)
+
+
+def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None, dtype: Any = None) -> Tensor:
+    """Turn an array, list or number into a Tensor; a Tensor comes back as it is (cast, if ``dtype`` says so).
+
+    Differs from Paddle 1.8: only ``zero_copy=True`` shares memory with the array, on the CPU; by default it is copied.
+    """
+    if isinstance(value, Tensor):
+        return value if dtype is None else value.astype(dtype)
+    if not isinstance(value, (np.ndarray, np.generic, list, tuple, int, float, complex)):
+        raise DtypeError(
+            "to_variable: the value must be a numpy.ndarray, a Tensor, a list, a tuple or a number, "
+            f"but received {type(value).__name__}"
+        )
+    if zero_copy and isinstance(value, np.ndarray) and dtype is None and defaults.device.type == "cpu":
+        result = _wrap(torch.from_numpy(value))
+    else:
+        result = to_tensor(np.asarray(value), dtype)
+    if name:
+        result.name = name
+    return result

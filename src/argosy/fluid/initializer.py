@@ -1,0 +1,49 @@
+"""``fluid.initializer``: the initialisers of 1.x, under their long and short names."""
+
+from __future__ import annotations
+
+from argosy.nn import initializer as _current
+from argosy.nn.initializer import (
+    ConstantInitializer,
+    Initializer,
+    MSRAInitializer,
+    NormalInitializer,
+    NumpyArrayInitializer,
+    UniformInitializer,
+    XavierInitializer,
+)
+
+__all__ = [
+    "Bilinear",
+    "BilinearInitializer",
+    "Constant",
+    "ConstantInitializer",
+    "Initializer",
+    "MSRA",
+    "MSRAInitializer",
+    "Normal",
+    "NormalInitializer",
+    "NumpyArrayInitializer",
+    "TruncatedNormal",
+    "TruncatedNormalInitializer",
+    "Uniform",
+    "UniformInitializer",
+    "Xavier",
+    "XavierInitializer",
+]
+
+
+class TruncatedNormalInitializer(_current.TruncatedNormalInitializer):
+    """Draw from a normal distribution cut off at two standard deviations, where later versions cut at -2 and 2."""
+
+    def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> None:
+        super().__init__(loc, scale, seed, loc - 2.0 * scale, loc + 2.0 * scale)
+
+
+Bilinear = BilinearInitializer = _current.Bilinear
+Constant = ConstantInitializer
+MSRA = MSRAInitializer
+Normal = NormalInitializer
+TruncatedNormal = TruncatedNormalInitializer
+Uniform = UniformInitializer
+Xavier = XavierInitializer

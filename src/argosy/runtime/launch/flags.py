@@ -1,0 +1,147 @@
+"""The command line of the launchers of every Paddle generation as one table, and the reading of it. Pure.
+
+Flags that mean the same in different generations share a name (``--selected_gpus``, ``--gpus``, ``--devices``). The script's path ends the
+flags; what follows it belongs to the script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from argosy.foundation.errors import ConfigError, nearest
+
+_TRUE = ("1", "true", "t", "yes", "y", "on")
+_FALSE = ("0", "false", "f", "no", "n", "off")
+
+
+def boolean(text: str) -> bool:
+    """Read 'true', '0', 'yes', ..."""
+    if text.lower() not in _TRUE + _FALSE:
+        raise ValueError(text)
+    return text.lower() in _TRUE
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One option: all its spellings, the variable that overrides it, and what its text means."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    kind: Callable[[str], Any] = str
+    default: Any = None
+    variable: str = ""
+    help: str = ""  # without it --help does not show the flag
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        return tuple(f"--{name}" for name in (self.name, *self.aliases))
+
+    def read(self, text: str, source: str) -> Any:
+        """The value that ``text`` stands for; ``source`` is the flag or variable that an error names."""
+        try:
+            return self.kind(text)
+        except ValueError:
+            wanted = "an integer" if self.kind is int else "true or false"
+            raise ConfigError(f"launch: {source} must be {wanted}, but is {text!r}") from None
+
+
+FLAGS = (
+    Flag("nproc_per_node", (), int, None, "PADDLE_NPROC_PER_NODE", "processes on this host (default: one per GPU, else 1)"),
+    Flag("devices", ("gpus", "xpus", "npus", "selected_gpus", "selected_devices"), str, None, "PADDLE_DEVICES", "GPUs, one process each: 0,1"),
+    Flag("log_dir", (), str, None, "PADDLE_LOG_DIR", "folder for workerlog.N (default: log)"),
+    Flag("log_overwrite", (), boolean, False, "PADDLE_LOG_OVERWRITE", "truncate logs instead of appending"),
+    Flag("log_level", (), str, "INFO", "PADDLE_LOG_LEVEL", "WARNING and above hide the table of workers"),
+    Flag("print_config", (), boolean, True, "", "show the table of workers at the start"),
+    Flag("num_threads", (), int, None, "", "threads per process (default: OMP_NUM_THREADS, else cores / processes)"),
+    Flag("backend", (), str, "", "", "auto, shm, gloo, nccl, mpi, ucc, hierarchical (default: PADDLE_DISTRI_BACKEND, else auto)"),
+    Flag("max_restart", (), int, None, "PADDLE_MAX_RESTART", "how often a failed job is started again (default: 0; elastic jobs: 3)"),
+    Flag("job_id", (), str, "default", "PADDLE_JOB_ID", "name of the job, in log names"),
+    Flag("start_port", ("started_port",), int, None, "PADDLE_START_PORT", "first port of the workers' endpoints"),
+    Flag("nnodes", (), str, "1", "PADDLE_NNODES", "number of hosts, or min:max"),
+    Flag("master", (), str, "", "PADDLE_MASTER", "host:port where the hosts meet"),
+    Flag("rank", (), int, -1, "PADDLE_RANK", "this host's number (default: in order of arrival)"),
+    Flag("host", ("node_ip",), str, "", "POD_IP", "this host's address"),
+    Flag("ips", ("cluster_node_ips",), str, "", "PADDLE_IPS", "addresses of all hosts, instead of --master"),
+    Flag("sort_ip", (), boolean, False, "PADDLE_SORT_IP", "number the hosts by address"),
+    Flag("elastic_timeout", (), int, 30, "PADDLE_ELASTIC_TIMEOUT", "seconds to wait for more hosts than the least"),
+    Flag("elastic_level", (), int, -1, "PADDLE_ELASTIC_LEVEL"),
+    Flag("run_mode", (), str, "collective", "PADDLE_RUN_MODE"),
+    Flag("legacy", (), boolean, False),
+    Flag("use_paddlecloud", (), boolean, False),
+    Flag("with_gloo", (), str, "0", "PADDLE_WITH_GLOO"),
+    *(Flag(name, (), boolean, False) for name in ("enable_gpu_log", "auto_cluster_config", "force")),
+    *(Flag(name) for name in ("http_port", "auto_parallel_config", "auto_tuner_json", "elastic_server", "np", "scale")),
+    Flag("gloo_port", variable="PADDLE_GLOO_PORT"),
+    # the parameter server
+    Flag("server_num", variable="PADDLE_SERVER_NUM"),
+    Flag("trainer_num", variable="PADDLE_TRAINER_NUM"),
+    Flag("servers", variable="PADDLE_SERVERS_ENDPOINTS"),
+    Flag("trainers", variable="PADDLE_TRAINERS_ENDPOINTS"),
+    *(Flag(name) for name in ("worker_num", "workers", "endpoints", "coordinator_num", "coordinators")),
+    *(Flag(name) for name in ("heter_worker_num", "heter_workers", "heter_devices")),
+)  # fmt: skip
+
+SERVER_FLAGS = (
+    "server_num", "trainer_num", "servers", "trainers", "worker_num", "workers", "endpoints", "coordinator_num", "coordinators",
+    "heter_worker_num", "heter_workers", "heter_devices",
+)  # fmt: skip
+
+_FLAG_BY_SPELLING = {spelling: flag for flag in FLAGS for spelling in flag.spellings}
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """What was written: values by flag name, which spellings were used, and the script with its arguments."""
+
+    script: str
+    script_args: tuple[str, ...]
+    value_by_name: Mapping[str, Any] = field(default_factory=dict)
+    spellings: frozenset[str] = frozenset()
+
+
+def read(argv: Sequence[str]) -> CommandLine:
+    """Read ``[flags] script [arguments]``. A flag's value follows ``=`` or a blank; a boolean one may stand alone."""
+    values: dict[str, Any] = {}
+    spellings = set()
+    at = 0
+    while at < len(argv):
+        word = argv[at]
+        at += 1
+        if not word.startswith("-"):
+            return CommandLine(word, tuple(argv[at:]), values, frozenset(spellings))
+        spelling, has_value, text = word.partition("=")
+        flag = _FLAG_BY_SPELLING.get(spelling)
+        if flag is None:
+            raise ConfigError(f"launch: there is no option {spelling!r}.{nearest(spelling, _FLAG_BY_SPELLING)}")
+        if not has_value:
+            follows = argv[at] if at < len(argv) else None
+            if flag.kind is boolean and (follows is None or follows.lower() not in _TRUE + _FALSE):
+                text = "true"
+            elif follows is None:
+                raise ConfigError(f"launch: the option {spelling} needs a value")
+            else:
+                text = follows
+                at += 1
+        values[flag.name] = flag.read(text, spelling)
+        spellings.add(spelling.removeprefix("--"))
+    raise ConfigError("launch: no training script was given; expected `python -m paddle.distributed.launch [options] script.py [arguments]`")
+
+
+def resolve(line: CommandLine, environ: Mapping[str, str]) -> dict[str, Any]:
+    """A value for every flag: its variable's, else the command line's, else the default. That order is Paddle's."""
+    values = {}
+    for flag in FLAGS:
+        text = environ.get(flag.variable, "") if flag.variable else ""
+        values[flag.name] = flag.read(text, f"the environment variable {flag.variable}") if text else line.value_by_name.get(flag.name, flag.default)
+    return values
+
+
+def help_text() -> str:
+    """What ``--help`` prints."""
+    lines = ["usage: python -m paddle.distributed.launch [options] script.py [arguments of the script]", "", "options:"]
+    for flag in FLAGS:
+        if flag.help:
+            lines.append(f"  {', '.join(flag.spellings[:3])}\n      {flag.help}")
+    return "\n".join(lines)

@@ -1,0 +1,114 @@
+"""The compiled loops against NumPy, and the waits."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from argosy.runtime.comm.backends.shm import kernels, layout, sync
+
+LENGTHS = [0, 1, 5, 1023, 1024, 1025, 5000]
+
+
+def rows(world_size: int, stride: int, dtype: type) -> np.ndarray:
+    """Values that encode (row, column)."""
+    return (np.arange(world_size)[:, None] * 10_000 + np.arange(stride)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("world_size", [2, 3, 5])
+@pytest.mark.parametrize("count", LENGTHS)
+def test_sum_rows(count, world_size, dtype):
+    table = rows(world_size, 6000, dtype)
+    out = np.full(count + 1, -1, dtype)
+    kernels.sum_rows(table.reshape(-1), 7, 6000, world_size, out[:count])
+    np.testing.assert_array_equal(out[:count], table[:, 7 : 7 + count].sum(0))
+    assert out[count] == -1
+
+
+def test_sum_rows_adds_in_rank_order():
+    """1e8 swallows the 1 only if it comes first."""
+    table = np.array([[1e8], [1.0], [-1e8]], np.float32)
+    out = np.empty(1, np.float32)
+    kernels.sum_rows(table.reshape(-1), 0, 1, 3, out)
+    assert out[0] == 0
+    kernels.sum_rows(table[[0, 2, 1]].reshape(-1), 0, 1, 3, out)
+    assert out[0] == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("world_size", [2, 3, 5])
+@pytest.mark.parametrize(("start", "stop"), [(0, 0), (0, 6000), (16, 17), (100, 1124), (5, 5999)])
+def test_sum_everywhere(start, stop, world_size, dtype):
+    table = rows(world_size, 6000, dtype)
+    expected = table.copy()
+    expected[:, start:stop] = table[:, start:stop].sum(0) * dtype(0.25)
+    kernels.sum_everywhere(table.reshape(-1), 6000, world_size, start, stop, 0.25)
+    np.testing.assert_array_equal(table, expected)
+
+
+@pytest.fixture
+def control():
+    """Control blocks of three ranks: address and array."""
+    blocks = np.zeros((3, layout.CONTROL_BYTES // 8), np.int64)
+    return int(blocks.ctypes.data), blocks
+
+
+@pytest.fixture
+def nap():
+    """The address of a timespec of 5 ms, kept alive by the array beside it."""
+    timespec = np.array([0, 5_000_000], np.int64)
+    return int(timespec.ctypes.data), timespec
+
+
+def test_steps_and_departures(control):
+    base, _ = control
+    kernels.arrive(base, 1, 3)
+    assert kernels.has_arrived(base, 1, 3)
+    assert not kernels.has_arrived(base, 1, 4)
+    assert not kernels.have_arrived(base, 3, 1)
+    for rank in (0, 2):
+        kernels.arrive(base, rank, 1)
+    assert kernels.have_arrived(base, 3, 1)
+    assert [kernels.departure(base, rank) for rank in range(3)] == [0, 0, 0]
+    kernels.depart(base, 2, layout.GAVE_UP)
+    assert [kernels.departure(base, rank) for rank in range(3)] == [0, 0, layout.GAVE_UP]
+
+
+def test_wait_step_returns_the_first_late_rank(control, nap):
+    base, _ = control
+    kernels.arrive(base, 0, 1)
+    kernels.arrive(base, 2, 1)
+    assert kernels.wait_step(base, 3, 0, 1, nap[0]) == 1
+    kernels.arrive(base, 1, 1)
+    assert kernels.wait_step(base, 3, 1, 1, nap[0]) == 3
+
+
+def test_fingerprints_alternate_and_are_compared(control):
+    base, _ = control
+    for rank in range(3):
+        kernels.write_fingerprint(base, rank, 1, 2, 3, 4, 5)
+        kernels.write_fingerprint(base, rank, 2, 2, 3, 4 + (rank == 2), 5)
+    assert kernels.first_disagreement(base, 3, 0, 1) == -1
+    assert kernels.first_disagreement(base, 3, 0, 2) == 2
+    assert kernels.first_disagreement(base, 3, 2, 2) == 0
+
+
+def test_a_sleeper_is_woken(control):
+    """A wait of ten seconds ends with the flag, not with the time."""
+    base, blocks = control
+    timespec = np.array([10, 0], np.int64)
+    began = time.monotonic()
+    waiting = threading.Thread(
+        target=sync.wait_for, args=(base, base + layout.SLEEPERS, 1, int(timespec.ctypes.data)), name="sleeper"
+    )
+    waiting.start()
+    while blocks[0, layout.SLEEPERS // 8] == 0:
+        time.sleep(0.001)
+    sync.publish(base, base + layout.SLEEPERS, 1)
+    waiting.join(9)
+    assert time.monotonic() - began < 9
+    assert blocks[0, layout.SLEEPERS // 8] == 0
