@@ -24,7 +24,9 @@ check: $(INSTALLED)
 	$(BIN)/lint-imports
 
 bench: $(INSTALLED)
-	$(BIN)/python benchmarks/bench_eager.py $(BENCH_ARGS)
+	$(BIN)/python benchmarks/bench_eager.py
+	$(BIN)/python benchmarks/bench_collectives.py
+	$(BIN)/python benchmarks/bench_data_parallel.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -85,6 +85,7 @@ from argosy.framework import (
 from argosy.nn._parameter import create_parameter
 from argosy.tensor import *
 from argosy.tensor import Tensor, from_numpy, from_torch, set_printoptions
+from argosy.utils.dlpack import from_dlpack, to_dlpack
 
 __version__ = version.full_version
 

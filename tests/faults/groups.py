@@ -37,6 +37,7 @@ def killed(
 ) -> tuple[str, float, int] | None:
     """The last rank is killed; each survivor returns its error, the seconds from death to error, and the victim's pid."""
     victim = world_size - 1
+    gc.collect()  # what earlier tests left in cycles
     descriptors = len(os.listdir("/proc/self/fd"))
     with joined(kind, name, rank, world_size, rendezvous) as group, open_store(rendezvous) as store:
         _all_reduce(group)
@@ -82,8 +83,10 @@ def _live_on(group: Backend, moment: str, victim: int) -> None:
 
 
 def late(rank: int, world_size: int, *, kind: str, name: str, rendezvous: Any) -> str:
-    """Rank 1 stays away; rank 0 returns its error after half a second, rank 1 what it gets when it comes in the end."""
-    with joined(kind, name, rank, world_size, rendezvous, timeout_s=0.5) as group, open_store(rendezvous) as store:
+    """Rank 1 stays away; rank 0 returns its error after a second, rank 1 what it gets when it comes in the end."""
+    with joined(kind, f"{name}-first", rank, world_size, rendezvous) as group:
+        group.barrier()  # a new worker has loaded everything by now; what follows is about one second
+    with joined(kind, name, rank, world_size, rendezvous, timeout_s=1.0) as group, open_store(rendezvous) as store:
         group.barrier()
         if rank == 0:
             with pytest.raises(CollectiveTimeout) as caught:

@@ -30,6 +30,12 @@ def make_backend(
         from argosy.runtime.comm.backends.shm.backend import ShmBackend
 
         return ShmBackend(name, rank, world_size, store, timeout_s, **options)
+    if kind == "hierarchical":
+        from argosy.runtime.comm.backends.hierarchical import HierarchicalBackend
+
+        # made-up hosts: the letter of each rank
+        hosts = options.pop("hosts")
+        return HierarchicalBackend(name, rank, hosts, store, timeout_s, **options)
     from argosy.runtime.comm.backends.torch_pg import TorchBackend
 
     return TorchBackend(kind, name, rank, world_size, store, timeout_s, "127.0.0.1", **options)

@@ -24,15 +24,21 @@ def test_an_error_shows_rank_and_traceback(pool):
         pool.run("multiprocess.jobs:fail_on", 2, culprit=1)
 
 
-def test_a_crash_and_a_hang_are_reported_and_replaced():
-    with Pool(2) as own:
-        pids = own.run("multiprocess.jobs:pid", 2)
-        with pytest.raises(WorkerFailed) as caught:
-            own.run("multiprocess.jobs:misbehave", 2, deadline_s=0.5)
-        message = str(caught.value)
-        assert "rank 1 of multiprocess.jobs:misbehave died with exit code 7" in message
-        assert "ranks [0] of multiprocess.jobs:misbehave did not answer within 0.5 s" in message
-        for pid in pids:
-            with pytest.raises(ProcessLookupError):
-                os.kill(pid, 0)
-        assert not set(own.run("multiprocess.jobs:pid", 2)) & set(pids)
+def test_a_crash_and_a_hang_are_reported_and_replaced(pool):
+    pids = pool.run("multiprocess.jobs:pid", 2)
+    with pytest.raises(WorkerFailed) as caught:
+        pool.run("multiprocess.jobs:misbehave", 2, deadline_s=0.5)
+    message = str(caught.value)
+    assert "rank 1 of multiprocess.jobs:misbehave died with exit code 7" in message
+    assert "ranks [0] of multiprocess.jobs:misbehave did not answer within 0.5 s" in message
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    assert not set(pool.run("multiprocess.jobs:pid", 2)) & set(pids)
+
+
+def test_close_leaves_no_process():
+    with Pool(1) as own:
+        (pid,) = own.run("multiprocess.jobs:pid", 1)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -1,6 +1,6 @@
 """Running on several processes: the environment, groups, collectives, data parallelism, spawn and launch."""
 
-from argosy.distributed import stream
+from argosy.distributed import collective, communication, parallel, stream
 from argosy.distributed._collectives import (
     P2POp,
     ReduceOp,
@@ -24,6 +24,7 @@ from argosy.distributed._collectives import (
 from argosy.distributed._data_parallel import DataParallel
 from argosy.distributed._default import (
     destroy_process_group,
+    get_backend,
     get_group,
     get_rank,
     get_world_size,
@@ -33,5 +34,14 @@ from argosy.distributed._default import (
 )
 from argosy.distributed._env import ParallelEnv
 from argosy.distributed._group import Group
-from argosy.distributed._objects import all_gather_object, broadcast_object_list, gather_object, scatter_object_list
+from argosy.distributed._objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
 from argosy.distributed._spawn import spawn
+from argosy.distributed.launch.main import launch
+from argosy.distributed.collective import is_available

@@ -14,7 +14,7 @@ import torch
 
 from argosy.distributed._default import default_group
 from argosy.distributed._group import Group
-from argosy.foundation.errors import DtypeError, UsageError
+from argosy.foundation.errors import DtypeError, OutOfRange, UsageError
 from argosy.runtime.comm.backend import ReduceOp as RuntimeReduceOp
 from argosy.runtime.comm.work import Work
 from argosy.tensor._tensor import Tensor, _wrap
@@ -23,6 +23,10 @@ __all__ = [
     "P2POp", "ReduceOp", "all_gather", "all_reduce", "alltoall", "alltoall_single", "barrier", "batch_isend_irecv", "broadcast", "gather",
     "irecv", "isend", "recv", "reduce", "reduce_scatter", "scatter", "send", "wait",
 ]  # fmt: skip
+
+
+class CallError(UsageError, RuntimeError):
+    """A collective was called in a way that Paddle answers with a RuntimeError."""
 
 
 class ReduceOp:
@@ -54,7 +58,10 @@ def _group(group: Group | None, call: str) -> Group | None:
     if not isinstance(chosen, Group):
         raise DtypeError(f"{call}: group must be a Group made by new_group(), but received {type(chosen).__name__}")
     if chosen.rank < 0:
-        warnings.warn(f"{call}: this process is not in group {chosen.name!r} (ranks {chosen.ranks}); nothing is done.", stacklevel=3)
+        warnings.warn(
+            f"{call}: this process is not in group {chosen.name!r} (ranks {chosen.ranks}); nothing is done.",
+            stacklevel=3,
+        )
         return None
     return chosen
 
@@ -82,7 +89,9 @@ def broadcast(tensor: Tensor, src: int, group: Group | None = None, sync_op: boo
     return _go(chosen, sync_op, chosen._inner.backend.broadcast, raw, chosen._inner.rank_of(src, "broadcast"))
 
 
-def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True) -> Work | None:
+def reduce(
+    tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True
+) -> Work | None:
     """Combine ``tensor`` of all ranks into that of global rank ``dst``; the others keep theirs."""
     raw, how = _raw(tensor, "reduce"), _operation(op, "reduce")
     chosen = _group(group, "reduce")
@@ -100,7 +109,9 @@ def _targets(out: Any, like: torch.Tensor, count: int, call: str) -> tuple[list[
                 f"{call}: the output has shape {out.shape}; {count} ranks with {list(like.shape)} each need {count} times as many elements"
             )
         if whole.is_contiguous():
-            return [part.view(like.shape) for part in whole.view(-1).chunk(count)] if like.numel() else [like] * count, lambda: None
+            return [part.view(like.shape) for part in whole.view(-1).chunk(count)] if like.numel() else [
+                like
+            ] * count, lambda: None
         flat = torch.empty(whole.numel(), dtype=whole.dtype)
 
         def write_back() -> None:
@@ -134,7 +145,9 @@ def all_gather(tensor_list: Any, tensor: Tensor, group: Group | None = None, syn
     return _go(chosen, sync_op, _then(chosen._inner.backend.all_gather, after), targets, raw)
 
 
-def gather(tensor: Tensor, gather_list: Any = None, dst: int = 0, group: Group | None = None, sync_op: bool = True) -> Work | None:
+def gather(
+    tensor: Tensor, gather_list: Any = None, dst: int = 0, group: Group | None = None, sync_op: bool = True
+) -> Work | None:
     """Collect ``tensor`` of all ranks in ``gather_list`` of global rank ``dst``."""
     raw = _raw(tensor, "gather")
     chosen = _group(group, "gather")
@@ -148,7 +161,11 @@ def gather(tensor: Tensor, gather_list: Any = None, dst: int = 0, group: Group |
 
 
 def scatter(
-    tensor: Tensor, tensor_list: Sequence[Tensor] | None = None, src: int = 0, group: Group | None = None, sync_op: bool = True
+    tensor: Tensor,
+    tensor_list: Sequence[Tensor] | None = None,
+    src: int = 0,
+    group: Group | None = None,
+    sync_op: bool = True,
 ) -> Work | None:
     """Give each rank its part of ``tensor_list`` of global rank ``src``, in ``tensor``."""
     raw = _raw(tensor, "scatter")
@@ -165,7 +182,9 @@ def _parts(source: Any, count: int, call: str) -> list[torch.Tensor]:
     if isinstance(source, Tensor):
         raw = source._t.detach()
         if raw.ndim == 0 or raw.shape[0] % count:
-            raise UsageError(f"{call}: the first dimension of the input, of shape {source.shape}, must be a multiple of the {count} ranks")
+            raise UsageError(
+                f"{call}: the first dimension of the input, of shape {source.shape}, must be a multiple of the {count} ranks"
+            )
         return list(raw.chunk(count))
     return [_raw(t, call, "each tensor of the list") for t in source]
 
@@ -178,7 +197,14 @@ def reduce_scatter(
     chosen = _group(group, "reduce_scatter")
     if chosen is None:
         return None
-    return _go(chosen, sync_op, chosen._inner.backend.reduce_scatter, raw, _parts(tensor_list, chosen.nranks, "reduce_scatter"), how)
+    return _go(
+        chosen,
+        sync_op,
+        chosen._inner.backend.reduce_scatter,
+        raw,
+        _parts(tensor_list, chosen.nranks, "reduce_scatter"),
+        how,
+    )
 
 
 def alltoall(
@@ -209,16 +235,26 @@ def alltoall_single(
     if chosen is None:
         return None
     outputs = _split(target, out_split_sizes, chosen.nranks, "out_tensor")
-    return _go(chosen, sync_op, chosen._inner.backend.all_to_all, outputs, _split(source, in_split_sizes, chosen.nranks, "in_tensor"))
+    return _go(
+        chosen,
+        sync_op,
+        chosen._inner.backend.all_to_all,
+        outputs,
+        _split(source, in_split_sizes, chosen.nranks, "in_tensor"),
+    )
 
 
 def _split(raw: torch.Tensor, sizes: Sequence[int] | None, count: int, argument: str) -> list[torch.Tensor]:
     if sizes is None:
         if raw.shape[0] % count:
-            raise UsageError(f"alltoall_single: {argument} has {raw.shape[0]} rows, which {count} ranks cannot share equally; pass split sizes")
+            raise UsageError(
+                f"alltoall_single: {argument} has {raw.shape[0]} rows, which {count} ranks cannot share equally; pass split sizes"
+            )
         return list(torch.split(raw, raw.shape[0] // count)) if raw.shape[0] else [raw] * count
     if len(sizes) != count or sum(sizes) != raw.shape[0]:
-        raise UsageError(f"alltoall_single: split sizes {list(sizes)} must be {count} numbers that add up to the {raw.shape[0]} rows of {argument}")
+        raise UsageError(
+            f"alltoall_single: split sizes {list(sizes)} must be {count} numbers that add up to the {raw.shape[0]} rows of {argument}"
+        )
     return list(torch.split(raw, list(sizes)))
 
 
@@ -231,7 +267,7 @@ def send(tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool
     place = chosen._inner.rank_of(dst, "send")
     if place == chosen.rank:
         raise UsageError(f"send: rank {dst} cannot send to itself")
-    return chosen._inner.message("send", not sync_op, chosen._inner.backend.send, raw, place)
+    return chosen._inner.message("send", place, not sync_op, chosen._inner.backend.send, raw, place)
 
 
 def recv(tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool = True) -> Work | None:
@@ -243,7 +279,7 @@ def recv(tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool
     place = chosen._inner.rank_of(src, "recv")
     if place == chosen.rank:
         raise UsageError(f"recv: rank {src} cannot receive from itself")
-    return chosen._inner.message("recv", not sync_op, chosen._inner.backend.recv, raw, place)
+    return chosen._inner.message("recv", place, not sync_op, chosen._inner.backend.recv, raw, place)
 
 
 def isend(tensor: Tensor, dst: int, group: Group | None = None) -> Work | None:
@@ -261,7 +297,7 @@ class P2POp:
 
     def __init__(self, op: Callable[..., Any], tensor: Tensor, peer: int, group: Group | None = None) -> None:
         if op not in (isend, irecv):
-            raise RuntimeError("P2POp: op must be paddle.distributed.isend or paddle.distributed.irecv")
+            raise CallError("P2POp: op must be paddle.distributed.isend or paddle.distributed.irecv")
         self.op = op
         self.tensor = tensor
         self.peer = peer
@@ -270,8 +306,10 @@ class P2POp:
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     """Start a batch of messages, in the order of the list, and return their tasks."""
-    if not p2p_op_list or not all(isinstance(item, P2POp) for item in p2p_op_list):
-        raise UsageError("batch_isend_irecv: expected a list of at least one P2POp")
+    if not isinstance(p2p_op_list, list) or not all(isinstance(item, P2POp) for item in p2p_op_list):
+        raise CallError("batch_isend_irecv: expected a list of P2POp")
+    if not p2p_op_list:
+        raise OutOfRange("batch_isend_irecv: the list must not be empty")
     tasks = [item.op(item.tensor, item.peer, item.group) for item in p2p_op_list]
     return [task for task in tasks if task is not None]
 

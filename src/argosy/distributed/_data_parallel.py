@@ -15,11 +15,13 @@ from argosy.foundation.errors import BadArgument, DtypeError
 from argosy.framework import in_dynamic_mode
 from argosy.nn import Layer
 from argosy.nn.layer.common import Embedding
+from argosy.runtime.parallel import agreement
+from argosy.runtime.parallel.anchor import map_tensors, tensors_in
 from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
 from argosy.tensor import concat
-from argosy.tensor._tensor import Parameter, Tensor
+from argosy.tensor._tensor import Parameter, Tensor, _wrap
 from argosy.utils import deprecated
 
 __all__ = ["DataParallel", "ParallelStrategy", "build_groups", "sync_params_buffers"]
@@ -88,12 +90,13 @@ def sync_params_buffers(
 class DataParallel(Layer):
     """Run a layer with data parallelism: ``backward()`` leaves the mean of the ranks' gradients in every parameter.
 
-    ``comm_buffer_size`` and ``last_comm_buffer_size`` are megabytes of gradients that travel together. ``find_unused_parameters`` walks the graph after
-    each forward, so that parameters the loss does not depend on do not hold up the others. ``group`` is the group to average over.
+    ``comm_buffer_size`` and ``last_comm_buffer_size`` are megabytes of gradients that travel together. ``find_unused_parameters`` asks the engine at the
+    start of backward which parameters the loss depends on, so that the others do not hold them up. ``group`` is the group to average over.
 
     Given a ``torch.nn.Module`` it returns a torch module with the same options.
 
-    Differs from Paddle: PyLayer works inside the model; parameters without a gradient are synchronised too, with a warning.
+    Differs from Paddle: PyLayer works inside the model; parameters without a gradient are synchronised too, with a warning; a second backward through
+    the same forward is averaged as well.
     """
 
     def __new__(cls, layers: Any, *args: Any, **kwargs: Any) -> Any:
@@ -120,42 +123,48 @@ class DataParallel(Layer):
         self.var_dtype = Tensor
         self._strategy = strategy if strategy is not None else build_parallel_strategy()
         self._reducer: Reducer | None = None
+        self._hooked: list[tuple[Parameter, torch.Tensor]] = []  # the engine tensors that the reducer knows
         if self._strategy.nranks < 2:
-            warnings.warn(
-                "The program will return to single-card operation: this job has one process. "
-                "Start it with `python -m paddle.distributed.launch` or dist.spawn to use several.",
-                stacklevel=2,
-            )
+            _warn_single(stacklevel=3)
             return
         self.group = _check_group(group)
         for name, param in layers.named_parameters():
             if not param.is_contiguous():
-                warnings.warn(f"param [{name}] is not contiguous, please check it and make it contiguous.", stacklevel=2)
+                warnings.warn(
+                    f"param [{name}] is not contiguous, please check it and make it contiguous.", stacklevel=2
+                )
+        inner = self.group._inner
+        state = [agreement.describe(name, value._t) for name, value in layers.state_dict().items()]
+        inner.run(agreement.check_same, state, inner.backend)
         sync_params_buffers(layers, self.group, self.group.ranks[0], fuse_params=False)
         self.comm_buffer_size = int(comm_buffer_size * 1024 * 1024)
         self.last_comm_buffer_size = int(last_comm_buffer_size * 1024 * 1024)
         self.init_reducer()
 
     def init_reducer(self) -> None:
-        """Hook the reducer onto the trainable parameters; again after parameters were added or frozen."""
+        """Hook the reducer onto the trainable parameters; again after parameters were added or frozen for good."""
         if self._reducer is not None:
             self._reducer.close()
         sparse_ids = {
-            id(layer._parameters["weight"]) for layer in self.sublayers() if isinstance(layer, Embedding) and layer._sparse
+            id(layer._parameters["weight"])
+            for layer in self.sublayers()
+            if isinstance(layer, Embedding) and layer._sparse
         }
-        named = [(n, p) for n, p in self._layers.named_parameters() if p.trainable and not getattr(p, "no_sync", False)]
+        named = [
+            (name, p) for name, p in self._layers.named_parameters() if p.trainable and not getattr(p, "no_sync", False)
+        ]
         for name, param in named:
             if not isinstance(param, Parameter):
                 raise DtypeError(f"The data type of '{name}' must be Parameter, but is {type(param).__name__}")
         if not named:
             raise BadArgument("This model does not have any parameters to train, and does not need to use DataParallel")
         assert self.group is not None
-        inner = self.group._inner
+        self._hooked = [(p, p._t) for _, p in named]
         self._reducer = Reducer(
             [p._t for _, p in named],
             [n for n, _ in named],
             [id(p) in sparse_ids for _, p in named],
-            inner.backend,
+            self.group._inner,
             ReducerOptions(
                 bucket_bytes=self.comm_buffer_size,
                 last_bucket_bytes=self.last_comm_buffer_size,
@@ -165,20 +174,20 @@ class DataParallel(Layer):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         outputs = self._layers(*inputs, **kwargs)
-        if self._reducer is not None and torch.is_grad_enabled():
-            self._reducer.is_sync_enabled = self.grad_need_sync
-            if self.find_unused_parameters:
-                self._reducer.prepare([t._t for t in self._find_tensor(outputs)])
+        if self._reducer is None or not torch.is_grad_enabled():
+            return outputs
+        if any(param._t is not raw for param, raw in self._hooked):
+            # to() and astype() give parameters new engine tensors, which the hooks are not on
+            self.init_reducer()
+        reducer = self._reducer
+        raws = [t._t for t in self._find_tensor(outputs)]
+        if self.grad_need_sync and reducer.needs_anchor(raws):
+            outputs = map_tensors(outputs, Tensor, lambda t: _wrap(reducer.anchored(t._t)))
+        reducer.prepare(raws, self.grad_need_sync)
         return outputs
 
     def _find_tensor(self, obj: Any) -> list[Tensor]:
-        if isinstance(obj, Tensor):
-            return [obj]
-        if isinstance(obj, (list, tuple)):
-            return [t for item in obj for t in self._find_tensor(item)]
-        if isinstance(obj, dict):
-            return [t for item in obj.values() for t in self._find_tensor(item)]
-        return []
+        return tensors_in(obj, Tensor)
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -198,16 +207,11 @@ class DataParallel(Layer):
     def apply_collective_grads(self) -> None:
         """Do nothing; gradients are averaged during backward."""
 
-    def state_dict(
-        self,
-        destination: Any = None,
-        include_sublayers: bool = True,
-        structured_name_prefix: str = "",
-        use_hook: bool = True,
-        keep_vars: bool = True,
+    def state_dict(  # type: ignore[override]  # Paddle's has fewer arguments here than on Layer
+        self, destination: Any = None, include_sublayers: bool = True, structured_name_prefix: str = ""
     ) -> Any:
         """The state of the wrapped layer, under its own names."""
-        return self._layers.state_dict(destination, include_sublayers, structured_name_prefix, use_hook, keep_vars)
+        return self._layers.state_dict(destination, include_sublayers, structured_name_prefix)
 
     def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> Any:
         """Load the state of the wrapped layer."""
@@ -224,8 +228,18 @@ def _check_group(group: Group | None) -> Group:
         )
     chosen = group if group is not None else default_group("DataParallel")
     if not isinstance(chosen, Group):
-        raise BadArgument(f"ProcessGroup must be an instance of Group in DataParallel, but is a {type(chosen).__name__}.")
+        raise BadArgument(
+            f"ProcessGroup must be an instance of Group in DataParallel, but is a {type(chosen).__name__}."
+        )
     return chosen
+
+
+def _warn_single(stacklevel: int) -> None:
+    warnings.warn(
+        "The program will return to single-card operation: this job has one process. "
+        "Start it with `python -m paddle.distributed.launch` or dist.spawn to use several.",
+        stacklevel=stacklevel + 1,
+    )
 
 
 def _wrap_torch(
@@ -235,13 +249,14 @@ def _wrap_torch(
     last_comm_buffer_size: float = 1,
     find_unused_parameters: bool = False,
     group: Group | None = None,
-) -> torch.nn.Module:
-    if parallel_env().world_size < 2:
-        warnings.warn("The program will return to single-card operation: this job has one process.", stacklevel=3)
-        return module
+) -> DataParallelModule:
     options = ReducerOptions(
         bucket_bytes=int(comm_buffer_size * 1024 * 1024),
         last_bucket_bytes=int(last_comm_buffer_size * 1024 * 1024),
         find_unused_parameters=find_unused_parameters,
     )
-    return DataParallelModule(module, _check_group(group)._inner.backend, options)
+    nranks = strategy.nranks if strategy is not None else parallel_env().world_size
+    if nranks < 2:
+        _warn_single(stacklevel=3)
+        return DataParallelModule(module, None, options)
+    return DataParallelModule(module, _check_group(group)._inner, options)

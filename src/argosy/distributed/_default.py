@@ -6,6 +6,7 @@ import atexit
 import warnings
 from typing import Any
 
+from argosy.distributed import _sync_batch_norm
 from argosy.distributed._env import ParallelEnv
 from argosy.distributed._group import Group
 from argosy.foundation import env
@@ -17,6 +18,10 @@ from argosy.tensor._defaults import defaults
 
 DEFAULT_GROUP_NAME = "_default_pg"
 _NEEDED = ("PADDLE_TRAINER_ID", "PADDLE_CURRENT_ENDPOINT", "PADDLE_TRAINERS_NUM")
+
+
+class NotInitialised(ConfigError, RuntimeError):
+    """The call needs a job that this process has not joined."""
 
 
 class _State:
@@ -31,6 +36,7 @@ class _State:
         session, self.session = self.session, None
         self.groups.clear()
         self.parallel_env = None
+        _sync_batch_norm.uninstall()
         if session is not None:
             session.close()
 
@@ -46,10 +52,11 @@ def parallel_env() -> ParallelEnv:
     return state.parallel_env
 
 
-def init_parallel_env() -> Group | None:
+def init_parallel_env(nccl_config: Any = None) -> Group | None:
     """Join the job that the environment describes and return its group of all ranks.
 
     With one process it warns and does nothing. A second call returns the same group. Every process of the job must call it.
+    ``nccl_config`` only tunes.
     """
     state.parallel_env = ParallelEnv()
     if state.parallel_env.world_size < 2:
@@ -61,6 +68,7 @@ def init_parallel_env() -> Group | None:
     if state.session is not None:
         return state.groups[0]
     backend = env.get("PADDLE_DISTRI_BACKEND", "auto")
+    hosts.choose(backend, ["here", "here"], is_cuda=False)  # an unknown name fails before anybody waits
     for name in env.missing(_NEEDED):
         raise ConfigError(
             f"paddle.distributed initialize error: {name} is not set, so init_parallel_env() cannot know this process's place in the job.\n"
@@ -72,15 +80,20 @@ def init_parallel_env() -> Group | None:
             f"init_parallel_env: PADDLE_TRAINER_ID is {settings.rank} and PADDLE_TRAINERS_NUM {settings.world_size}: "
             "rank must be non-negative and world_size must be the maximum rank plus one."
         )
-    hosts.choose(backend, ["here", "here"], is_cuda=False)  # an unknown name fails before anybody waits
     if backend != "gloo" and defaults.device.type == "cuda":
         defaults.set_place(f"gpu:{settings.device_id}")
     timeout_s = settings.pg_timeout / 1000
     store = connect(_master(settings), settings.rank, timeout_s)
     address = settings.current_endpoint.rpartition(":")[0] or "127.0.0.1"
     state.session = Session(
-        rank=settings.rank, world_size=settings.world_size, store=store, backend=backend, timeout_s=timeout_s, address=address
+        rank=settings.rank,
+        world_size=settings.world_size,
+        store=store,
+        backend=backend,
+        timeout_s=timeout_s,
+        address=address,
     )
+    _sync_batch_norm.install(state.session.world)
     group = state.groups[0] = Group(state.session.world, DEFAULT_GROUP_NAME)
     return group
 
@@ -105,7 +118,7 @@ def is_initialized() -> bool:
 def default_group(call: str) -> Group:
     """The group of all ranks; an error that names ``call`` before ``init_parallel_env``."""
     if state.session is None:
-        raise ConfigError(f"{call}: call paddle.distributed.init_parallel_env() first, in every process of the job")
+        raise NotInitialised(f"{call}: call paddle.distributed.init_parallel_env() first, in every process of the job")
     return state.groups[0]
 
 
@@ -121,7 +134,13 @@ def get_world_size(group: Group | None = None) -> int:
     return group.world_size if group is not None else parallel_env().world_size
 
 
-def new_group(ranks: Any = None, backend: str | None = None, timeout: Any = None, nccl_comm_init_option: int = 0, nccl_config: Any = None) -> Group:
+def new_group(
+    ranks: Any = None,
+    backend: str | None = None,
+    timeout: Any = None,
+    nccl_comm_init_option: int = 0,
+    nccl_config: Any = None,
+) -> Group:
     """Make a group of ``ranks`` (all without it). Every process of the job calls it, members or not, in the same order.
 
     ``timeout`` is a timedelta. The NCCL options only tune.
@@ -141,6 +160,14 @@ def get_group(id: int = 0) -> Group | None:
         warnings.warn(f"Group {id} is not initialized.", stacklevel=2)
         return None
     return state.groups[id]
+
+
+def get_backend(group: Group | None = None) -> str:
+    """The name of the backend of ``group`` (all ranks without it), in capitals: SHM, GLOO, NCCL."""
+    chosen = group if group is not None else default_group("get_backend")
+    if chosen.rank < 0:
+        raise NotInitialised(f"get_backend: this process is not in group {chosen.name!r} (ranks {chosen.ranks})")
+    return chosen.backend
 
 
 def destroy_process_group(group: Group | None = None) -> None:

@@ -17,19 +17,23 @@ from argosy.distributed._collectives import _group
 from argosy.distributed._group import Group
 from argosy.foundation.errors import UsageError
 from argosy.framework._pickle import load, safe_functions
-from argosy.tensor._tensor import Tensor
+from argosy.tensor._tensor import Tensor, _wrap
 
-__all__ = ["all_gather_object", "broadcast_object_list", "gather_object", "scatter_object_list"]
+__all__ = [
+    "all_gather_object", "broadcast_object_list", "gather_object", "recv_object_list", "scatter_object_list", "send_object_list",
+]  # fmt: skip
 
 
-def _tensor(array: np.ndarray, stop_gradient: bool) -> Tensor:
-    return Tensor(array, stop_gradient=stop_gradient)
+def _tensor(array: np.ndarray, dtype: str, stop_gradient: bool) -> Tensor:
+    if dtype == "bfloat16":  # NumPy has no such dtype: its bits travel as uint16
+        return _wrap(torch.from_numpy(array.view(np.int16)).view(torch.bfloat16))
+    return Tensor(array, dtype=dtype, stop_gradient=stop_gradient)
 
 
 class _Writer(pickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Tensor):
-            return _tensor, (obj.numpy(), obj.stop_gradient)
+            return _tensor, (obj.numpy(), obj.dtype.name, obj.stop_gradient)
         return NotImplemented
 
 
@@ -60,10 +64,14 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = No
     """Append the ``obj`` of every rank, in rank order, to ``object_list``."""
     chosen = _group(group, "all_gather_object")
     if chosen is not None:
-        object_list.extend(_decode(data, "all_gather_object") for data in chosen._inner.run(_exchange, chosen, _encode(obj)))
+        object_list.extend(
+            _decode(data, "all_gather_object") for data in chosen._inner.run(_exchange, chosen, _encode(obj))
+        )
 
 
-def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: Group | None = None) -> None:
+def gather_object(
+    obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: Group | None = None
+) -> None:
     """Append the ``obj`` of every rank to ``object_gather_list`` of global rank ``dst``."""
     chosen = _group(group, "gather_object")
     if chosen is None:
@@ -97,7 +105,9 @@ def broadcast_object_list(object_list: list[Any], src: int, group: Group | None 
     mine = _encode(object_list) if chosen.rank == place else None
     received = _decode(chosen._inner.run(_send_from, chosen, place, mine), "broadcast_object_list")
     if len(received) != len(object_list):
-        raise UsageError(f"broadcast_object_list: rank {src} passed {len(received)} objects, this rank a list of {len(object_list)}")
+        raise UsageError(
+            f"broadcast_object_list: rank {src} passed {len(received)} objects, this rank a list of {len(object_list)}"
+        )
     if chosen.rank != place:
         object_list[:] = received
 
@@ -113,7 +123,61 @@ def scatter_object_list(
     mine = None
     if chosen.rank == place:
         if in_object_list is None or len(in_object_list) != chosen.nranks:
-            raise UsageError(f"scatter_object_list: rank {src} must pass a list of {chosen.nranks} objects, one for each rank")
+            raise UsageError(
+                f"scatter_object_list: rank {src} must pass a list of {chosen.nranks} objects, one for each rank"
+            )
         mine = _encode(list(in_object_list))
     received = _decode(chosen._inner.run(_send_from, chosen, place, mine), "scatter_object_list")
     out_object_list[:] = [received[chosen.rank]]
+
+
+def send_object_list(
+    object_list: list[Any], dst: int | None = None, group: Group | None = None, dst_in_group: int | None = None
+) -> None:
+    """Hand the objects to global rank ``dst``, or to rank ``dst_in_group`` of the group; it must call ``recv_object_list``."""
+    _check_list(object_list, "send_object_list")
+    chosen = _group(group, "send_object_list")
+    if chosen is None:
+        return
+    peer = _peer(chosen, dst, dst_in_group, "dst", "send_object_list")
+    send = chosen._inner.backend.send
+    data = _encode(object_list)
+    chosen._inner.message("send", peer, False, send, torch.tensor([data.numel()]), peer)
+    chosen._inner.message("send", peer, False, send, data, peer)
+
+
+def recv_object_list(
+    object_list: list[Any], src: int | None = None, group: Group | None = None, src_in_group: int | None = None
+) -> int | None:
+    """Replace the contents of ``object_list`` by what global rank ``src`` (or ``src_in_group``) sends; returns the sender's global rank."""
+    _check_list(object_list, "recv_object_list")
+    chosen = _group(group, "recv_object_list")
+    if chosen is None:
+        return None
+    peer = _peer(chosen, src, src_in_group, "src", "recv_object_list")
+    recv = chosen._inner.backend.recv
+    size = torch.zeros(1, dtype=torch.int64)
+    chosen._inner.message("recv", peer, False, recv, size, peer)
+    data = torch.empty(int(size), dtype=torch.uint8)
+    chosen._inner.message("recv", peer, False, recv, data, peer)
+    received = _decode(data, "recv_object_list")
+    if len(received) != len(object_list):
+        raise UsageError(f"recv_object_list: {len(received)} objects were sent, but the list has {len(object_list)}")
+    object_list[:] = received
+    return chosen.ranks[peer]
+
+
+def _check_list(object_list: list[Any], call: str) -> None:
+    if not object_list:
+        raise UsageError(f"{call}: object_list must have at least one element")
+
+
+def _peer(group: Group, by_global: int | None, by_group: int | None, argument: str, call: str) -> int:
+    """The other side's rank in the group, from one of the two arguments that may name it."""
+    if by_group is None:
+        return group._inner.rank_of(0 if by_global is None else by_global, call)
+    if by_global is not None:
+        raise UsageError(f"{call}: {argument} and {argument}_in_group exclude each other")
+    if not 0 <= by_group < group.nranks:
+        raise UsageError(f"{call}: {argument}_in_group must be from 0 to {group.nranks - 1}, but is {by_group}")
+    return by_group

@@ -45,7 +45,7 @@ def spawn(
         daemon=daemon,
         start_method=options.get("start_method") or "spawn",
         backend=backend,
-        devices=named or None,
+        devices=named,
     )
     if join:
         context.join()

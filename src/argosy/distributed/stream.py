@@ -1,42 +1,151 @@
 """``paddle.distributed.stream``: the collectives with a choice of stream.
 
-``use_calc_stream=True`` needs ``sync_op=True``, as in Paddle; on the CPU both streams are one.
+``use_calc_stream=True`` needs ``sync_op=True``, as in Paddle; on the CPU both streams are one. Argument names and order are Paddle's, which differ from those
+of the plain collectives here and there.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 from argosy.distributed import _collectives as plain
-from argosy.foundation.errors import UsageError
+from argosy.distributed._collectives import CallError, ReduceOp
+from argosy.distributed._group import Group
+from argosy.runtime.comm.work import Work
+from argosy.tensor._tensor import Tensor
 
-__all__ = ["all_gather", "all_reduce", "alltoall", "alltoall_single", "broadcast", "gather", "recv", "reduce", "reduce_scatter", "scatter", "send"]
-
-
-class StreamChoice(UsageError, RuntimeError):
-    """The calculation stream was chosen for a collective that is not waited for."""
-
-
-def _on_stream(call: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(call)
-    def wrapped(*args: Any, sync_op: bool = True, use_calc_stream: bool = False, **kwargs: Any) -> Any:
-        if use_calc_stream and not sync_op:
-            raise StreamChoice(f"stream.{call.__name__}: use_calc_stream can only be true in sync op behavior.")
-        return call(*args, sync_op=sync_op, **kwargs)
-
-    return wrapped
+__all__ = [
+    "all_gather", "all_reduce", "alltoall", "alltoall_single", "broadcast", "gather", "recv", "reduce", "reduce_scatter", "scatter", "send",
+]  # fmt: skip
 
 
-all_gather = _on_stream(plain.all_gather)
-all_reduce = _on_stream(plain.all_reduce)
-alltoall = _on_stream(plain.alltoall)
-alltoall_single = _on_stream(plain.alltoall_single)
-broadcast = _on_stream(plain.broadcast)
-gather = _on_stream(plain.gather)
-recv = _on_stream(plain.recv)
-reduce = _on_stream(plain.reduce)
-reduce_scatter = _on_stream(plain.reduce_scatter)
-scatter = _on_stream(plain.scatter)
-send = _on_stream(plain.send)
+def _check(call: str, sync_op: bool, use_calc_stream: bool) -> None:
+    if use_calc_stream and not sync_op:
+        raise CallError(f"stream.{call}: use_calc_stream can only be true in sync op behavior.")
+
+
+def all_gather(
+    tensor_or_tensor_list: Any,
+    tensor: Tensor,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
+) -> Work | None:
+    """Collect ``tensor`` of all ranks in a list or, one after another, in one tensor."""
+    _check("all_gather", sync_op, use_calc_stream)
+    return plain.all_gather(tensor_or_tensor_list, tensor, group, sync_op)
+
+
+def all_reduce(
+    tensor: Tensor,
+    op: Any = ReduceOp.SUM,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
+) -> Work | None:
+    """Combine ``tensor`` of all ranks and leave the result in it on each."""
+    _check("all_reduce", sync_op, use_calc_stream)
+    return plain.all_reduce(tensor, op, group, sync_op)
+
+
+def alltoall(
+    out_tensor_or_tensor_list: Any,
+    in_tensor_or_tensor_list: Any,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
+) -> Work | None:
+    """Send the r-th part to rank r, and collect what the ranks sent here."""
+    _check("alltoall", sync_op, use_calc_stream)
+    return plain.alltoall(out_tensor_or_tensor_list, in_tensor_or_tensor_list, group, sync_op)
+
+
+def alltoall_single(
+    out_tensor: Tensor,
+    in_tensor: Tensor,
+    out_split_sizes: Sequence[int] | None = None,
+    in_split_sizes: Sequence[int] | None = None,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
+) -> Work | None:
+    """As ``alltoall`` on slices of one tensor; here the output's split sizes come first."""
+    _check("alltoall_single", sync_op, use_calc_stream)
+    return plain.alltoall_single(out_tensor, in_tensor, in_split_sizes, out_split_sizes, group, sync_op)
+
+
+def broadcast(
+    tensor: Tensor, src: int, group: Group | None = None, sync_op: bool = True, use_calc_stream: bool = False
+) -> Work | None:
+    """Copy the ``tensor`` of global rank ``src`` to all ranks."""
+    _check("broadcast", sync_op, use_calc_stream)
+    return plain.broadcast(tensor, src, group, sync_op)
+
+
+def gather(
+    tensor: Tensor,
+    gather_list: Any = None,
+    dst: int = 0,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
+) -> Work | None:
+    """Collect ``tensor`` of all ranks in ``gather_list`` of global rank ``dst``."""
+    _check("gather", sync_op, use_calc_stream)
+    return plain.gather(tensor, gather_list, dst, group, sync_op)
+
+
+def recv(
+    tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool = True, use_calc_stream: bool = False
+) -> Work | None:
+    """Fill ``tensor`` with what global rank ``src`` sends."""
+    _check("recv", sync_op, use_calc_stream)
+    return plain.recv(tensor, src, group, sync_op)
+
+
+def reduce(
+    tensor: Tensor,
+    dst: int = 0,
+    op: Any = ReduceOp.SUM,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
+) -> Work | None:
+    """Combine ``tensor`` of all ranks into that of global rank ``dst``."""
+    _check("reduce", sync_op, use_calc_stream)
+    return plain.reduce(tensor, dst, op, group, sync_op)
+
+
+def reduce_scatter(
+    tensor: Tensor,
+    tensor_or_tensor_list: Any,
+    op: Any = ReduceOp.SUM,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
+) -> Work | None:
+    """Combine the parts of all ranks and leave each rank its own in ``tensor``."""
+    _check("reduce_scatter", sync_op, use_calc_stream)
+    return plain.reduce_scatter(tensor, tensor_or_tensor_list, op, group, sync_op)
+
+
+def scatter(
+    tensor: Tensor,
+    tensor_or_tensor_list: Any = None,
+    src: int = 0,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
+) -> Work | None:
+    """Give each rank its part of what global rank ``src`` has, in ``tensor``."""
+    _check("scatter", sync_op, use_calc_stream)
+    return plain.scatter(tensor, tensor_or_tensor_list, src, group, sync_op)
+
+
+def send(
+    tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool = True, use_calc_stream: bool = False
+) -> Work | None:
+    """Hand ``tensor`` to global rank ``dst``."""
+    _check("send", sync_op, use_calc_stream)
+    return plain.send(tensor, dst, group, sync_op)

@@ -11,7 +11,19 @@ from argosy.tensor import math
 
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     name: getattr(F, name)
-    for name in ("elu", "gelu", "logsigmoid", "relu", "relu6", "sigmoid", "softmax", "softplus", "softsign", "swish", "tanh")
+    for name in (
+        "elu",
+        "gelu",
+        "logsigmoid",
+        "relu",
+        "relu6",
+        "sigmoid",
+        "softmax",
+        "softplus",
+        "softsign",
+        "swish",
+        "tanh",
+    )
 }
 _FUNCTIONS.update(
     {

@@ -20,7 +20,7 @@ _STATIC = frozenset(
     save_params save_persistables save_vars scope_guard sequence_conv sequence_expand sequence_pad sequence_pool
     sequence_softmax sequence_unpad set_gradient_clip set_program_state spectral_norm transpiler
     Switch While IfElse StaticRNN DynamicRNN Print Assert LayerHelper auc chunk_eval
-    """.split()
+    """.split()  # noqa: SIM905
 )
 
 

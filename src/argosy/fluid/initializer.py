@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from argosy.nn import initializer as _current
 from argosy.nn.initializer import (
+    Bilinear,
     ConstantInitializer,
     Initializer,
     MSRAInitializer,
@@ -12,6 +12,7 @@ from argosy.nn.initializer import (
     UniformInitializer,
     XavierInitializer,
 )
+from argosy.nn.initializer import TruncatedNormalInitializer as _TruncatedNormal
 
 __all__ = [
     "Bilinear",
@@ -33,14 +34,14 @@ __all__ = [
 ]
 
 
-class TruncatedNormalInitializer(_current.TruncatedNormalInitializer):
+class TruncatedNormalInitializer(_TruncatedNormal):
     """Draw from a normal distribution cut off at two standard deviations, where later versions cut at -2 and 2."""
 
     def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> None:
         super().__init__(loc, scale, seed, loc - 2.0 * scale, loc + 2.0 * scale)
 
 
-Bilinear = BilinearInitializer = _current.Bilinear
+BilinearInitializer = Bilinear
 Constant = ConstantInitializer
 MSRA = MSRAInitializer
 Normal = NormalInitializer

@@ -60,3 +60,8 @@ def replace(variables: Mapping[str, str]) -> None:
     """Make the environment of this process exactly ``variables``."""
     os.environ.clear()
     os.environ.update(variables)
+
+
+def update(variables: Mapping[str, str]) -> None:
+    """Set variables of this process, for libraries that read their settings there."""
+    os.environ.update(variables)

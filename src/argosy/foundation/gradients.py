@@ -1,4 +1,4 @@
-"""Where the gradient of a tensor should be written.
+"""Where the gradient of a tensor should be written, and whether the backward that is running will write it.
 
 A reducer keeps gradients in buckets that other processes can read. An op that produces the whole gradient of a leaf in one go (the weight of a
 linear layer) can write it there at once instead of into fresh memory that is then copied: that saves a pass over memory and the page faults of
@@ -7,23 +7,44 @@ the allocation. The reducer attaches a ``GradHome`` to the leaf; the op asks for
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 _ATTRIBUTE = "_argosy_grad_home"
 
 
+def sink_of(leaf: torch.Tensor) -> Any:
+    """The node of the graph that accumulates the gradient of ``leaf``; it stays the same while it is held."""
+    return torch.autograd.graph.get_gradient_edge(leaf).node
+
+
+def will_accumulate(sink: Any) -> bool:
+    """Whether the backward that is running will add to ``grad`` through ``sink``. False in ``autograd.grad``, which hands gradients out."""
+    try:
+        return torch._C._will_engine_execute_node(sink)
+    except RuntimeError:  # it is one of the inputs of autograd.grad
+        return False
+
+
+def is_in_backward() -> bool:
+    """Whether this thread is inside a backward."""
+    return torch._C._current_graph_task_id() != -1
+
+
 class GradHome:
-    """A place for one gradient, to be filled at most once per backward."""
+    """A place for the gradient that ``sink`` accumulates, to be filled at most once per backward."""
 
-    __slots__ = ("is_open", "view")
+    __slots__ = ("_sink", "is_open", "view")
 
-    def __init__(self, view: torch.Tensor) -> None:
+    def __init__(self, view: torch.Tensor, sink: Any) -> None:
         self.view = view
         self.is_open = False
+        self._sink = sink
 
     def claim(self) -> torch.Tensor | None:
-        """A fresh alias of the place, or None when it is taken or not to be used now."""
-        if not self.is_open:
+        """A fresh alias of the place, or None when it is taken or the gradient will not become that of the leaf."""
+        if not self.is_open or not will_accumulate(self._sink):
             return None
         self.is_open = False
         return self.view.detach()

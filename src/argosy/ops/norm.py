@@ -49,12 +49,18 @@ def batch_norm_(
 
 @op("channel_moments")
 def channel_moments(x: Tensor, channel_last: bool) -> Tensor:
-    """Sums, sums of squares and the count of each channel in one [2 * C + 1] vector, ready to be added over ranks."""
+    """Sums, sums of squares and the count of each channel in one [2 * C + 1] vector of float64, ready to be added over ranks.
+
+    The squares are taken around this batch's own mean and moved to zero in float64, or they would lose the variance of channels far from zero.
+    """
     channel = x.ndim - 1 if channel_last else 1
     axes = [i for i in range(x.ndim) if i != channel]
     wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
-    count = wide.new_full((1,), x.numel() // max(x.shape[channel], 1))
-    return torch.cat([wide.sum(axes), (wide * wide).sum(axes), count])
+    count = x.numel() // max(x.shape[channel], 1)
+    mean = wide.sum(axes, keepdim=True) / max(count, 1)
+    around = (wide - mean).square().sum(axes).double()
+    centre = mean.view(-1).double()
+    return torch.cat([centre * count, around + centre * centre * count, centre.new_full((1,), count)])
 
 
 @op("batch_norm_from_moments_", aliases=("sync_batch_norm",))
@@ -84,7 +90,8 @@ def batch_norm_from_moments_(
     if bias is not None:
         shift = shift + bias
     shape = [channels] if channel_last else [channels] + [1] * (x.ndim - 2)
-    return (x * scale.view(shape) + shift.view(shape)).to(x.dtype)
+    wide = torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype
+    return (x * scale.to(wide).view(shape) + shift.to(wide).view(shape)).to(x.dtype)
 
 
 @op("layer_norm")

@@ -1,6 +1,6 @@
 """Small tools: unique names, nested structures, optional imports, a check of the installation."""
 
-from argosy.utils import layers_utils, unique_name
+from argosy.utils import dlpack, layers_utils, unique_name
 from argosy.utils._deprecated import deprecated
 from argosy.utils._install_check import require_version, run_check
 from argosy.utils._lazy_import import try_import

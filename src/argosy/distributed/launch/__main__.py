@@ -1,3 +1,5 @@
+"""``python -m paddle.distributed.launch``."""
+
 from argosy.distributed.launch.main import launch
 
 if __name__ == "__main__":

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from argosy.runtime.launch.cli import main
-
 __all__ = ["launch"]
 
 
 def launch() -> None:
-    """Run the job that the command line describes and exit with its code."""
+    """Run the job that the command line (``sys.argv``) describes and exit with its code."""
+    from argosy.runtime.launch.cli import main  # scripts that only import paddle do not pay for the launcher
+
     sys.exit(main())

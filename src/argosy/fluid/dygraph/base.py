@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from argosy.autograd import no_grad
 from argosy.autograd import grad as _grad
+from argosy.autograd import no_grad
 from argosy.fluid._tracer import Tracer, tracers
 from argosy.foundation.errors import DtypeError, NotSupported
 from argosy.framework._mode import switch

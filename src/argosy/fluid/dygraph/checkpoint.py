@@ -38,6 +38,7 @@ def load_dygraph(model_path: str, keep_name_table: bool = False) -> tuple[dict[s
     if not any(map(os.path.exists, paths)):
         raise CheckpointMissing(f"load_dygraph: Parameter file [ {paths[0]} ] not exists, nor does {paths[1]}")
     parameters, optimizer = (
-        load(path, keep_name_table=keep_name_table, return_numpy=True) if os.path.exists(path) else None for path in paths
+        load(path, keep_name_table=keep_name_table, return_numpy=True) if os.path.exists(path) else None
+        for path in paths
     )
     return parameters, optimizer

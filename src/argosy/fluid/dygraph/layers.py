@@ -26,10 +26,18 @@ class Layer(nn.Layer):
     """
 
     def create_parameter(
-        self, shape: Any, attr: Any = None, dtype: Any = "float32", is_bias: bool = False, default_initializer: Any = None
+        self,
+        shape: Any,
+        attr: Any = None,
+        dtype: Any = "float32",
+        is_bias: bool = False,
+        default_initializer: Any = None,
+        device: Any = None,
     ) -> Parameter | None:
         """Make a parameter named after this layer; None where ``attr`` is False. It is not yet an attribute."""
-        parameter = super().create_parameter(shape, None if attr == "" else attr, dtype, is_bias, default_initializer)
+        parameter = super().create_parameter(
+            shape, None if attr == "" else attr, dtype, is_bias, default_initializer, device
+        )
         tracers.note(parameter)
         return parameter
 
@@ -42,8 +50,12 @@ class Layer(nn.Layer):
     def eval(self) -> Layer:
         return self.train(False)
 
-    def sublayers(self, include_sublayers: bool = True, include_self: bool = False) -> list[nn.Layer]:
-        return [layer for _, layer in self.named_sublayers(include_self=include_self, include_sublayers=include_sublayers)]
+    def sublayers(  # type: ignore[override]
+        self, include_sublayers: bool = True, include_self: bool = False
+    ) -> list[nn.Layer]:
+        return [
+            layer for _, layer in self.named_sublayers(include_self=include_self, include_sublayers=include_sublayers)
+        ]
 
     def named_sublayers(
         self,
@@ -59,7 +71,9 @@ class Layer(nn.Layer):
         elif include_self:
             yield prefix, self
 
-    def set_dict(self, stat_dict: Any, include_sublayers: bool = True, use_structured_name: bool = True) -> None:
+    def set_dict(  # type: ignore[override]
+        self, stat_dict: Any, include_sublayers: bool = True, use_structured_name: bool = True
+    ) -> None:
         """Copy values into the parameters. A parameter that is not in ``stat_dict`` is an error; an unused entry, a warning."""
         own = self.state_dict(include_sublayers=include_sublayers)
         key_by_name = {name: name if use_structured_name else value.name for name, value in own.items()}
@@ -72,6 +86,8 @@ class Layer(nn.Layer):
             own[name].set_value(stat_dict[key])
         unused = sorted(set(stat_dict) - set(key_by_name.values()) - {"StructuredToParameterName@@"})
         if unused:
-            warnings.warn(f"{type(self).__name__}.set_dict: not in the layer, so not used: {', '.join(unused)}", stacklevel=2)
+            warnings.warn(
+                f"{type(self).__name__}.set_dict: not in the layer, so not used: {', '.join(unused)}", stacklevel=2
+            )
 
-    load_dict = set_dict
+    load_dict = set_dict  # type: ignore[assignment]

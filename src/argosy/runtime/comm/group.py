@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from argosy.foundation.errors import CommError, UsageError
+from argosy.foundation.errors import BadArgument, CommError
 from argosy.runtime.comm.backend import Backend
 from argosy.runtime.comm.work import Lane, Work
 
@@ -23,8 +23,9 @@ class Group:
         self.rank = self.ranks.index(global_rank) if global_rank in self.ranks else -1
         self._backend = backend
         self._lane = Lane(name)
-        # Messages have lanes of their own: a send that waits for its receiver must not hold up the receive that the peer waits for.
-        self._message_lanes = {"send": Lane(f"{name}-send"), "recv": Lane(f"{name}-recv")}
+        # Messages have lanes of their own, one for each peer and direction: a send that waits for its receiver must not hold up the
+        # receive that somebody else waits for.
+        self._message_lanes: dict[tuple[str, int], Lane] = {}
 
     @property
     def world_size(self) -> int:
@@ -43,7 +44,7 @@ class Group:
     def rank_of(self, global_rank: int, call: str = "collective") -> int:
         """The place of a global rank in this group; an error that names the group if it is not in it."""
         if global_rank not in self.ranks:
-            raise UsageError(f"{call}: rank {global_rank} is not in group {self.name!r}, whose ranks are {self.ranks}")
+            raise BadArgument(f"{call}: rank {global_rank} is not in group {self.name!r}, whose ranks are {self.ranks}")
         return self.ranks.index(global_rank)
 
     def run(self, call: Callable[..., Any], *args: Any) -> Any:
@@ -54,9 +55,12 @@ class Group:
         """Start a collective of this group and return at once."""
         return self._lane.submit(call, *args)
 
-    def message(self, direction: str, is_async: bool, call: Callable[..., Any], *args: Any) -> Work:
-        """Run or start a ``send`` or ``recv``; each direction keeps its order."""
-        lane = self._message_lanes[direction]
+    def message(self, direction: str, peer: int, is_async: bool, call: Callable[..., Any], *args: Any) -> Work:
+        """Run or start a ``send`` to or ``recv`` from ``peer``; those of one direction and peer keep their order."""
+        lane = self._message_lanes.get((direction, peer))
+        if lane is None:
+            fresh = Lane(f"{self.name}-{direction}-{peer}")
+            lane = self._message_lanes.setdefault((direction, peer), fresh)
         if is_async:
             return lane.submit(call, *args)
         return Work.completed(lane.run(call, *args), direction)

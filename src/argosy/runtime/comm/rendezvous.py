@@ -29,11 +29,16 @@ class ServedStore(StoreClient):
         self._server.close()
 
 
+def token_for(where: endpoints.Endpoint) -> str:
+    """The secret of the job that meets at ``where``."""
+    return env.get(TOKEN) or f"started by hand, meeting at {where}"
+
+
 def connect(endpoint: str, rank: int, timeout_s: float) -> StoreClient:
     """Reach the job's store, serving it first if that falls to this rank."""
     where = endpoints.parse(endpoint, "the master endpoint")
     host, port = where.host, where.port
-    token = env.get(TOKEN) or f"started by hand, meeting at {where}"
+    token = token_for(where)
     deadline = Deadline.after(timeout_s)
     if rank == 0 and env.get(SERVED) != "1":
         server = StoreServer(endpoints.bind_listener(host, port), token)

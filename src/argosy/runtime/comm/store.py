@@ -26,6 +26,7 @@ from argosy.runtime.comm.store_server import StoreServer
 __all__ = ["StoreClient", "StoreServer"]
 
 _RETRY_S = 0.02
+_FOREVER_S = 1e9
 _GRACE_S = 5.0  # how much longer than the server a client waits for a reply that the server owes it
 
 
@@ -108,7 +109,7 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
 
     def _call_and_wait(self, code: int, keys: Sequence[str], timeout_s: float) -> tuple[bytes, ...]:
         fields = tuple(map(_bytes, keys))
-        reply = self._call(Frame(code, math.ceil(timeout_s * 1000), fields), timeout_s)
+        reply = self._call(Frame(code, math.ceil(min(timeout_s, _FOREVER_S) * 1000), fields), timeout_s)
         if reply.code == frames.TIMED_OUT:
             raise CollectiveTimeout(
                 f"the store at {self.endpoint}: waited {timeout_s:g} s for key {reply.fields[0].decode()!r}, which nobody has set"

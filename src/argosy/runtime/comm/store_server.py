@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.endpoints import Endpoint, endpoint_of
-from argosy.foundation.errors import InternalError, UsageError
+from argosy.foundation.errors import CommError, InternalError, UsageError
 from argosy.runtime.comm import frames
 from argosy.runtime.comm.frames import BadFrame, Frame
 
@@ -179,14 +179,15 @@ class StoreServer:
         theirs, proof = frame.fields
         challenges = (peer.challenge, theirs)
         if not frames.is_proof(proof, self._token, "client", challenges):
-            self._reply(peer, Frame(frames.REFUSED))
-            self._turn_away(peer, "it does not know the token")
+            self._turn_away(peer, "it does not know the token", Frame(frames.REFUSED))
             return
         peer.is_trusted = True
         self._reply(peer, Frame(frames.WELCOME, 0, (frames.prove(self._token, "server", challenges),)))
 
-    def _turn_away(self, peer: _Peer, reason: str) -> None:
+    def _turn_away(self, peer: _Peer, reason: str, farewell: Frame | None = None) -> None:
         _log.warning("the store at %s turned %s away: %s", self.endpoint, peer.name, reason)
+        if farewell is not None:
+            self._reply(peer, farewell)
         self._drop(peer)
 
     def _drop(self, peer: _Peer) -> None:
@@ -195,9 +196,13 @@ class StoreServer:
             peer.sock.close()
 
     def _reply(self, peer: _Peer, frame: Frame) -> None:
-        if peer.sock in self._peers:
+        if peer.sock not in self._peers:
+            return
+        try:
             peer.unsent += frames.pack(frame)
-            self._flush(peer)
+        except CommError as error:  # several values that are too large together
+            peer.unsent += frames.pack(Frame(frames.FAILED, 0, (str(error).encode(),)))
+        self._flush(peer)
 
     def _flush(self, peer: _Peer) -> None:
         try:
@@ -259,6 +264,8 @@ def _add(values: dict[bytes, bytes], frame: Frame) -> Frame:
     if not current.removeprefix(b"-").isdigit():
         raise ValueError(f"add: key {key.decode()!r} holds {current[:40]!r}, which is not a counter")
     total = int(current) + frame.number
+    if not -(2**63) <= total < 2**63:
+        raise ValueError(f"add: key {key.decode()!r} would become {total}, which does not fit into 64 bits")
     values[key] = str(total).encode()
     return Frame(frames.OK, total)
 

@@ -104,7 +104,7 @@ class CommandLine:
 def read(argv: Sequence[str]) -> CommandLine:
     """Read ``[flags] script [arguments]``. A flag's value follows ``=`` or a blank; a boolean one may stand alone."""
     values: dict[str, Any] = {}
-    spellings = set()
+    spellings: set[str] = set()
     at = 0
     while at < len(argv):
         word = argv[at]
@@ -126,7 +126,9 @@ def read(argv: Sequence[str]) -> CommandLine:
                 at += 1
         values[flag.name] = flag.read(text, spelling)
         spellings.add(spelling.removeprefix("--"))
-    raise ConfigError("launch: no training script was given; expected `python -m paddle.distributed.launch [options] script.py [arguments]`")
+    raise ConfigError(
+        "launch: no training script was given; expected `python -m paddle.distributed.launch [options] script.py [arguments]`"
+    )
 
 
 def resolve(line: CommandLine, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -134,7 +136,11 @@ def resolve(line: CommandLine, environ: Mapping[str, str]) -> dict[str, Any]:
     values = {}
     for flag in FLAGS:
         text = environ.get(flag.variable, "") if flag.variable else ""
-        values[flag.name] = flag.read(text, f"the environment variable {flag.variable}") if text else line.value_by_name.get(flag.name, flag.default)
+        values[flag.name] = (
+            flag.read(text, f"the environment variable {flag.variable}")
+            if text
+            else line.value_by_name.get(flag.name, flag.default)
+        )
     return values
 
 

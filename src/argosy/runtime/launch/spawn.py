@@ -2,39 +2,61 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import multiprocessing.connection
 import os
 import queue
 import secrets
+import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+import torch
+
 from argosy.foundation import env
-from argosy.foundation.endpoints import LOOPBACK, bind_listener, endpoint_of
+from argosy.foundation.endpoints import LOOPBACK, bind_listener
 from argosy.foundation.errors import ChildFailed
 from argosy.runtime.comm.store_server import StoreServer
+from argosy.runtime.launch.host import reserve
 from argosy.runtime.launch.process import describe_exit, die_with_parent
 from argosy.runtime.launch.rank_env import Job, worker_env
 
 _GRACE_S = 10.0
 
 
-def _child(func: Callable[..., Any], args: Sequence[Any], variables: Mapping[str, str], parent: int, report: Any) -> None:
-    die_with_parent(parent)
+def _child(
+    func: Callable[..., Any], args: Sequence[Any], variables: Mapping[str, str], parent: int | None, report: Any
+) -> None:
+    if parent is not None:
+        die_with_parent(parent)
+    else:
+        threading.Thread(target=_outlive_not_the_parent, name="argosy-parent-watch", daemon=True).start()
     env.replace(variables)
+    # torch has been imported by now, and reads the variable no more
+    torch.set_num_threads(env.integer("OMP_NUM_THREADS", 1))
     try:
         report.send((True, func(*args)))
     except KeyboardInterrupt:
         sys.exit(130)
     except BaseException as error:
-        report.send((False, traceback.format_exc()))
         code = error.code if isinstance(error, SystemExit) else 1
+        if code in (None, 0):
+            return
+        report.send((False, (time.monotonic(), traceback.format_exc())))
         sys.exit(code if isinstance(code, int) else 1)
+
+
+def _outlive_not_the_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    multiprocessing.connection.wait([parent.sentinel])
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 class SpawnContext:
@@ -45,8 +67,11 @@ class SpawnContext:
         self.return_queues: list[queue.SimpleQueue[Any]] = [queue.SimpleQueue() for _ in processes]
         self._rank_by_report = {report: rank for rank, report in enumerate(reports)}
         self._rank_by_sentinel = {process.sentinel: rank for rank, process in enumerate(processes)}
-        self._traceback_by_rank: dict[int, str] = {}
+        self._error_by_rank: dict[
+            int, tuple[float, str]
+        ] = {}  # when, on the clock that all processes share, and the traceback
         self._resources = resources
+        self._failure: ChildFailed | None = None
 
     def pids(self) -> list[int]:
         return [process.pid for process in self.processes]
@@ -57,16 +82,21 @@ class SpawnContext:
         ChildFailed, with the rank and its traceback, when one failed; the others have been ended by then.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        while self._rank_by_sentinel:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            # Reports are read while their sender still runs: a large result does not fit into the pipe.
-            ready = multiprocessing.connection.wait([*self._rank_by_report, *self._rank_by_sentinel], left)
-            if not ready:
-                return False
-            for report in [item for item in ready if item in self._rank_by_report]:
-                self._read(report)
-            for sentinel in [item for item in ready if item in self._rank_by_sentinel]:
-                self._reap(self._rank_by_sentinel.pop(sentinel))  # type: ignore[arg-type]
+        try:
+            while self._rank_by_sentinel and self._failure is None:
+                left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                # Reports are read while their sender still runs: a large result does not fit into the pipe.
+                ready = multiprocessing.connection.wait([*self._rank_by_report, *self._rank_by_sentinel], left)
+                if not ready:
+                    return False
+                for report in [item for item in ready if item in self._rank_by_report]:
+                    self._read(report)
+                self._reap([self._rank_by_sentinel.pop(item) for item in ready if item in self._rank_by_sentinel])
+        except BaseException:  # Ctrl-C: nobody will wait for them any more
+            self.terminate()
+            raise
+        if self._failure is not None:
+            raise self._failure
         self._resources.close()
         return True
 
@@ -74,27 +104,37 @@ class SpawnContext:
         rank = self._rank_by_report.pop(report)
         try:
             is_result, value = report.recv()
-        except EOFError:
+        except (EOFError, OSError):
             return
         finally:
             report.close()
         if is_result:
             self.return_queues[rank].put(value)
         else:
-            self._traceback_by_rank[rank] = value
+            self._error_by_rank[rank] = value
 
-    def _reap(self, rank: int) -> None:
-        process = self.processes[rank]
-        process.join()
-        for report, other in list(self._rank_by_report.items()):
-            if other == rank:
-                self._read(report)
-        if process.exitcode == 0:
+    def _reap(self, ended: Sequence[int]) -> None:
+        for rank in ended:
+            self.processes[rank].join()
+        if all(self.processes[rank].exitcode == 0 for rank in ended):
             return
+        for report in list(self._rank_by_report):
+            if report.poll():
+                self._read(report)
+        # a process that could not even report was killed; those whose peer it was fail after it
+        at_s = {
+            rank: self._error_by_rank.get(rank, (-math.inf, ""))[0]
+            for rank in ended
+            if self.processes[rank].exitcode != 0
+        }
+        at_s |= {rank: when for rank, (when, _) in self._error_by_rank.items()}
+        first = min(at_s, key=at_s.__getitem__)
+        self.processes[first].join(_GRACE_S)
+        exit_code = self.processes[first].exitcode
         self.terminate()
-        message = f"spawn: process {rank} (pid {process.pid}) {describe_exit(process.exitcode)}; the other processes were ended."
-        text = self._traceback_by_rank.get(rank)
-        raise ChildFailed(f"{message}\n\n{text}" if text else message)
+        message = f"spawn: process {first} (pid {self.processes[first].pid}) {describe_exit(1 if exit_code is None else exit_code)}; the other processes were ended."
+        text = self._error_by_rank.get(first, (0.0, ""))[1]
+        self._failure = ChildFailed(f"{message}\n\n{text}" if text else message)
 
     def terminate(self) -> None:
         """End every process that still runs."""
@@ -122,32 +162,42 @@ def start(
     daemon: bool = False,
     start_method: str = "spawn",
     backend: str = "auto",
-    devices: Sequence[str | None] | None = None,
+    devices: Sequence[str] = (),
 ) -> SpawnContext:
-    """Start ``func(*args)`` in ``nprocs`` processes with the environment of a one-host job."""
+    """Start ``func(*args)`` in ``nprocs`` processes with the environment of a one-host job; ``devices`` has the cards of each."""
     context = multiprocessing.get_context(start_method)
+    # the kernel kills a child when the *thread* that made it ends: of use where that lives as long as this process
+    is_made_here = start_method != "forkserver" and threading.current_thread() is threading.main_thread()
+    parent = os.getpid() if is_made_here else None
+    processes: list[Any] = []
+    reports: list[Any] = []
     with ExitStack() as stack:
         token = secrets.token_hex(16)
         server = stack.enter_context(StoreServer(bind_listener(LOOPBACK), token))
-        reserved = [stack.enter_context(bind_listener(LOOPBACK)) for _ in range(nprocs)]
         job = Job(
-            endpoints=[str(endpoint_of(listener)) for listener in reserved],
+            endpoints=reserve(stack, LOOPBACK, None, nprocs),
             master=str(server.endpoint),
             token=token,
             nproc=nprocs,
             backend=backend,
-            num_threads=max(1, (os.cpu_count() or 1) // nprocs),
+            num_threads=max(1, len(os.sched_getaffinity(0)) // nprocs),
+            devices=devices,
         )
         inherited = env.everything()
-        processes, reports = [], []
-        for rank in range(nprocs):
-            variables = worker_env(job, rank, devices[rank] if devices else None, inherited)
-            receiver, sender = context.Pipe(duplex=False)
-            process = context.Process(  # type: ignore[attr-defined]
-                target=_child, args=(func, tuple(args), variables, os.getpid(), sender), daemon=daemon, name=f"spawn-{rank}"
-            )
-            process.start()
-            sender.close()
-            processes.append(process)
-            reports.append(receiver)
+        try:
+            for rank in range(nprocs):
+                receiver, sender = context.Pipe(duplex=False)
+                reports.append(receiver)
+                with sender:
+                    process = context.Process(  # type: ignore[attr-defined]
+                        target=_child,
+                        args=(func, tuple(args), worker_env(job, rank, inherited), parent, sender),
+                        daemon=daemon,
+                        name=f"spawn-{rank}",
+                    )
+                    process.start()
+                processes.append(process)
+        except BaseException:
+            SpawnContext(processes, reports, stack.pop_all()).terminate()
+            raise
         return SpawnContext(processes, reports, stack.pop_all())

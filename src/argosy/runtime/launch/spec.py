@@ -15,7 +15,16 @@ _ELASTIC_RESTARTS = 3
 _QUIET_LEVELS = ("WARNING", "WARN", "ERROR", "CRITICAL", "FATAL")
 
 _FLAGS_OF_1_8 = frozenset(
-    ("cluster_node_ips", "node_ip", "started_port", "use_paddlecloud", "print_config", "selected_gpus", "log_level", "log_dir")
+    (
+        "cluster_node_ips",
+        "node_ip",
+        "started_port",
+        "use_paddlecloud",
+        "print_config",
+        "selected_gpus",
+        "log_level",
+        "log_dir",
+    )
 )
 # log_level and log_dir exist in every generation, the others tell that the call was written for this one
 _TELLS_1_8 = _FLAGS_OF_1_8 - {"log_level", "log_dir"}
@@ -77,7 +86,9 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], device_count: int, is
     if values["use_paddlecloud"]:
         _read_cloud(values, environ)
     generation = _generation(line.spellings, is_fleet or values["legacy"])
-    nproc, devices = _place(values["devices"], values["nproc_per_node"], device_count, environ.get("CUDA_VISIBLE_DEVICES", ""))
+    nproc, devices = _place(
+        values["devices"], values["nproc_per_node"], device_count, environ.get("CUDA_VISIBLE_DEVICES", "")
+    )
     ips = _listed(values["ips"])
     low, high = _nodes(values["nnodes"], ips, values["master"])
     is_listed = len(ips) > 1
@@ -113,12 +124,16 @@ def _refuse_unsupported(values: Mapping[str, Any]) -> None:
     if values["run_mode"] != "collective":
         asked.append(f"--run_mode {values['run_mode']}")
     if asked:
-        raise NotSupported(f"launch: {', '.join(asked)} asks for a parameter server or rpc job; only collective jobs can be started")
+        raise NotSupported(
+            f"launch: {', '.join(asked)} asks for a parameter server or rpc job; only collective jobs can be started"
+        )
     etcd = [f"--{name}" for name in _ETCD_FLAGS if values[name]]
     if values["master"].startswith("etcd://"):
         etcd.append(f"--master {values['master']}")
     if etcd:
-        raise NotSupported(f"launch: {', '.join(etcd)} needs etcd; for an elastic job use --nnodes min:max --master host:port")
+        raise NotSupported(
+            f"launch: {', '.join(etcd)} needs etcd; for an elastic job use --nnodes min:max --master host:port"
+        )
     if values["auto_tuner_json"]:
         raise NotSupported("launch: --auto_tuner_json: there is no automatic tuning of parallel strategies")
 
@@ -126,7 +141,9 @@ def _refuse_unsupported(values: Mapping[str, Any]) -> None:
 def _read_cloud(values: dict[str, Any], environ: Mapping[str, str]) -> None:
     for name, variable in (("ips", "PADDLE_TRAINERS"), ("host", "POD_IP")):
         if not environ.get(variable):
-            raise ConfigError(f"launch: --use_paddlecloud reads the cluster from the environment, but {variable} is not set")
+            raise ConfigError(
+                f"launch: --use_paddlecloud reads the cluster from the environment, but {variable} is not set"
+            )
         values[name] = environ[variable]
 
 
@@ -142,7 +159,9 @@ def _listed(text: str) -> tuple[str, ...]:
 
 def _place(named: str | None, asked: int | None, device_count: int, visible: str) -> tuple[int, tuple[str, ...]]:
     """How many processes, and the cards of each. One process gets all cards; several get one each."""
-    cards = _positions(_listed(named), _listed(visible), device_count) if named else tuple(map(str, range(device_count)))
+    cards = (
+        _positions(_listed(named), _listed(visible), device_count) if named else tuple(map(str, range(device_count)))
+    )
     nproc = asked if asked is not None else len(cards) or 1
     _at_least_one("--nproc_per_node", nproc)
     if not cards:
@@ -152,7 +171,9 @@ def _place(named: str | None, asked: int | None, device_count: int, visible: str
     if nproc > len(cards):
         if device_count == 0:
             return nproc, ()
-        raise ConfigError(f"launch: {nproc} processes (--nproc_per_node) need {nproc} GPUs, but {len(cards)} can be used here: {', '.join(cards)}")
+        raise ConfigError(
+            f"launch: {nproc} processes (--nproc_per_node) need {nproc} GPUs, but {len(cards)} can be used here: {', '.join(cards)}"
+        )
     return nproc, cards[:nproc]
 
 
@@ -161,11 +182,15 @@ def _positions(named: Sequence[str], visible: Sequence[str], device_count: int) 
     if not visible or device_count == 0:
         missing = [card for card in named if device_count and not (card.isdigit() and int(card) < device_count)]
         if missing:
-            raise ConfigError(f"launch: GPU {', '.join(missing)} was named, but torch sees only 0 to {device_count - 1}")
+            raise ConfigError(
+                f"launch: GPU {', '.join(missing)} was named, but torch sees only 0 to {device_count - 1}"
+            )
         return tuple(named)
     missing = [card for card in named if card not in visible]
     if missing:
-        raise ConfigError(f"launch: GPU {', '.join(missing)} was named, but CUDA_VISIBLE_DEVICES is {','.join(visible)}")
+        raise ConfigError(
+            f"launch: GPU {', '.join(missing)} was named, but CUDA_VISIBLE_DEVICES is {','.join(visible)}"
+        )
     return tuple(str(visible.index(card)) for card in named)
 
 
@@ -184,7 +209,9 @@ def _nodes(text: str, ips: Sequence[str], master: str) -> tuple[int, int]:
             raise ConfigError(f"launch: --nnodes is {text}, but --ips lists {len(ips)} hosts")
         return len(ips), len(ips)
     if most > 1 and not master:
-        raise ConfigError(f"launch: {text} hosts need --master host:port, the same on each, to find each other (or --ips with all addresses)")
+        raise ConfigError(
+            f"launch: {text} hosts need --master host:port, the same on each, to find each other (or --ips with all addresses)"
+        )
     return least, most
 
 
@@ -201,7 +228,9 @@ def _restarts(values: Mapping[str, Any], is_elastic: bool, is_listed: bool) -> i
     if asked < 0:
         raise ConfigError(f"launch: --max_restart must not be negative, but is {asked}")
     if asked and is_listed:
-        raise NotSupported("launch: --max_restart with --ips: hosts that do not meet cannot restart together; use --nnodes and --master")
+        raise NotSupported(
+            "launch: --max_restart with --ips: hosts that do not meet cannot restart together; use --nnodes and --master"
+        )
     return asked
 
 

@@ -1,25 +1,23 @@
 """Runs the workers of one host until all have ended well, or the first has failed.
 
-A failure, SIGINT or SIGTERM ends the others: SIGTERM first, SIGKILL after a grace period. Only processes started here are signalled. If the supervisor
-itself is killed, the kernel kills the workers.
+A failure, SIGINT, SIGTERM or SIGHUP ends the others: SIGTERM first, SIGKILL after a grace period or at a second signal. If this process itself is
+killed, the workers are (see ``crew.py``).
 """
 
 from __future__ import annotations
 
 import signal
-import sys
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO
 
+from argosy.runtime.launch.crew import Crew
 from argosy.runtime.launch.logs import Follower
-from argosy.runtime.launch.process import Worker
 
 _LOOK_S = 0.05
-_GRACE_S = 10.0
+GRACE_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -32,60 +30,63 @@ class Outcome:
 
 
 class Supervisor:
-    """``start`` makes the workers; it is called once, with signal handlers in place, so that none is missed. ``follower`` shows a log meanwhile."""
+    """``start`` fills the crew; it is called once, with signal handlers in place, so that none is missed. ``follower`` shows a log meanwhile."""
 
-    def __init__(self, start: Callable[[], Sequence[Worker]], follower: Follower | None = None, grace_s: float = _GRACE_S) -> None:
+    def __init__(
+        self, crew: Crew, start: Callable[[], None], follower: Follower | None, out: TextIO, grace_s: float = GRACE_S
+    ) -> None:
+        self._crew = crew
         self._start = start
         self._follower = follower
+        self._out = out
         self._grace_s = grace_s
-        self._signal: int | None = None
+        self._signals: list[int] = []
 
     def run(self) -> Outcome:
         """Start the workers and wait; returns when every one of them has ended."""
-        before = self._install_handlers()
-        workers: Sequence[Worker] = ()
+        before = install_handlers(self._on_signal)
         try:
-            workers = self._start()
-            return self._watch(workers)
+            self._start()
+            return self._watch()
         finally:
-            self._end(workers)
-            if self._follower is not None:
-                self._follower.close()
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _install_handlers(self) -> dict[int, Any]:
-        if threading.current_thread() is not threading.main_thread():
-            return {}
-        return {number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+            self._end()
+            restore_handlers(before)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self._signal = number
+        self._signals.append(number)
 
-    def _watch(self, workers: Sequence[Worker]) -> Outcome:
-        running = list(workers)
-        while running:
-            if self._signal is not None:
-                return Outcome(exit_code=128 + self._signal, interrupted_by=self._signal)
-            for worker in list(running):
-                code = worker.poll()
-                if code is None:
-                    continue
-                running.remove(worker)
-                if code != 0:
-                    return Outcome(failed_rank=worker.rank, exit_code=code)
+    def _watch(self) -> Outcome:
+        while self._crew.is_running:
+            if self._signals:
+                return Outcome(exit_code=-self._signals[0], interrupted_by=self._signals[0])
+            failed = self._crew.wait(_LOOK_S)
+            if failed is not None:
+                return Outcome(failed_rank=failed.rank, exit_code=failed.poll() or 0)
             if self._follower is not None:
                 self._follower.pump()
-            time.sleep(_LOOK_S)
         return Outcome()
 
-    def _end(self, workers: Sequence[Worker]) -> None:
-        alive = [worker for worker in workers if worker.poll() is None]
-        for worker in alive:
-            worker.signal(signal.SIGTERM)
-        deadline = time.monotonic() + self._grace_s
-        for worker in alive:
-            if not worker.wait(max(0.0, deadline - time.monotonic())):
-                print(f"rank {worker.rank} (pid {worker.pid}) did not end on SIGTERM; killing it", file=sys.stderr)
-                worker.signal(signal.SIGKILL)
-                worker.wait(_GRACE_S)
+    def _end(self) -> None:
+        asked = len(self._signals)
+        for worker in self._crew.end(self._grace_s, lambda: len(self._signals) > asked):
+            print(
+                f"launch: rank {worker.rank} (pid {worker.pid}) did not end on SIGTERM and was killed", file=self._out
+            )
+        self._crew.close()
+        if self._follower is not None:
+            self._follower.pump()
+
+
+def install_handlers(handler: Callable[[int, FrameType | None], Any]) -> dict[int, Any]:
+    """Have ``handler`` called for the signals that end a job; returns what was there. Only a main thread can."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup wants the job to outlive the terminal
+        numbers.append(signal.SIGHUP)
+    return {number: signal.signal(number, handler) for number in numbers}
+
+
+def restore_handlers(before: dict[int, Any]) -> None:
+    for number, handler in before.items():
+        signal.signal(number, handler)

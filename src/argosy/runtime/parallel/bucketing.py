@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -21,27 +21,35 @@ class Item:
         return self.numel * self.dtype.itemsize
 
 
+@dataclass
+class _Open:
+    """A bucket that is being filled, from its last gradient to its first."""
+
+    indices: list[int] = field(default_factory=list)
+    num_bytes: int = 0
+
+
 def plan(items: Sequence[Item], bucket_bytes: int, last_bucket_bytes: int) -> list[tuple[int, ...]]:
     """Split gradients, given in the order in which they arrive, into buckets in the order in which they are launched.
 
     A bucket has one dtype and is closed as soon as it holds ``bucket_bytes``. The last one, whose reduction nothing can hide, is filled
     from the end and closed at ``last_bucket_bytes``. An item larger than the limit has a bucket to itself or ends one.
     """
-    open_by_dtype: dict[torch.dtype, list[Item]] = {}
-    closed: list[list[Item]] = []
+    filling: dict[torch.dtype, _Open] = {}
+    closed: list[_Open] = []
     limit = last_bucket_bytes
     for item in reversed(items):
-        held = open_by_dtype.setdefault(item.dtype, [])
-        held.append(item)
-        if sum(other.num_bytes for other in held) >= limit:
-            closed.append(open_by_dtype.pop(item.dtype))
+        bucket = filling.setdefault(item.dtype, _Open())
+        bucket.indices.append(item.index)
+        bucket.num_bytes += item.num_bytes
+        if bucket.num_bytes >= limit:
+            closed.append(filling.pop(item.dtype))
             limit = bucket_bytes
-    closed.extend(open_by_dtype.values())
+    closed.extend(filling.values())
     position = {item.index: at for at, item in enumerate(items)}
-    buckets = [sorted((item.index for item in bucket), key=position.__getitem__) for bucket in closed]
-    # a bucket can be launched when its last gradient is there
-    buckets.sort(key=lambda bucket: position[bucket[-1]])
-    return [tuple(bucket) for bucket in buckets]
+    # a bucket can be launched when its last gradient, the first that was put in, is there
+    closed.sort(key=lambda bucket: position[bucket.indices[0]])
+    return [tuple(reversed(bucket.indices)) for bucket in closed]
 
 
 def offsets(numels: Sequence[int], alignment: int) -> tuple[list[int], int]:

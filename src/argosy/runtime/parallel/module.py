@@ -8,48 +8,69 @@ from typing import Any
 
 import torch
 
-from argosy.runtime.comm.backend import Backend
+from argosy.runtime.comm.group import Group
+from argosy.runtime.parallel import agreement
+from argosy.runtime.parallel.anchor import map_tensors, tensors_in
 from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
 
 
-def tensors_in(value: Any) -> list[torch.Tensor]:
-    """The tensors in what a forward returned."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        return [t for item in value.values() for t in tensors_in(item)]
-    if isinstance(value, (list, tuple)):
-        return [t for item in value for t in tensors_in(item)]
-    return []
-
-
 class DataParallelModule(torch.nn.Module):
-    """Wraps ``module``: forward is the module's, backward leaves averaged gradients. ``state_dict`` has the module's own names."""
+    """Wraps ``module``: forward is the module's, backward leaves averaged gradients. ``state_dict`` has the module's own names.
 
-    def __init__(self, module: torch.nn.Module, backend: Backend, options: ReducerOptions) -> None:
+    Without a group (one process) it only wraps.
+    """
+
+    def __init__(self, module: torch.nn.Module, group: Group | None, options: ReducerOptions) -> None:
         super().__init__()
         self.module = module
         self.grad_need_sync = True
-        broadcast_values([*module.parameters(), *module.buffers()], backend, 0)
-        named = [(name, p) for name, p in module.named_parameters() if p.requires_grad and not getattr(p, "no_sync", False)]
+        self._options = options
+        self._group = group
+        self._reducer: Reducer | None = None
+        if group is not None:
+            everything = [*module.named_parameters(), *module.named_buffers()]
+            group.run(agreement.check_same, [agreement.describe(n, t) for n, t in everything], group.backend)
+            group.run(broadcast_values, [t for _, t in everything], group.backend, 0)
+            self.init_reducer()
+
+    def init_reducer(self) -> None:
+        """Hook the reducer onto the trainable parameters; again after parameters were added or frozen."""
+        if self._reducer is not None:
+            self._reducer.close()
+        if self._group is None:
+            return
         sparse_ids = {
             id(layer.weight)
-            for layer in module.modules()
+            for layer in self.module.modules()
             if isinstance(layer, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and layer.sparse
         }
-        self._reducer = Reducer([p for _, p in named], [n for n, _ in named], [id(p) in sparse_ids for _, p in named], backend, options)
+        named = [
+            (name, p)
+            for name, p in self.module.named_parameters()
+            if p.requires_grad and not getattr(p, "no_sync", False)
+        ]
+        self._reducer = Reducer(
+            [p for _, p in named],
+            [n for n, _ in named],
+            [id(p) in sparse_ids for _, p in named],
+            self._group,
+            self._options,
+        )
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         outputs = self.module(*inputs, **kwargs)
-        if torch.is_grad_enabled():
-            self._reducer.is_sync_enabled = self.grad_need_sync
-            self._reducer.prepare(tensors_in(outputs))
+        reducer = self._reducer
+        if reducer is not None and torch.is_grad_enabled():
+            tensors = tensors_in(outputs, torch.Tensor)
+            if self.grad_need_sync and reducer.needs_anchor(tensors):
+                outputs = map_tensors(outputs, torch.Tensor, reducer.anchored)
+            reducer.prepare(tensors, self.grad_need_sync)
         return outputs
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Only accumulate inside the block; the first backward outside averages the total."""
+        """Only accumulate inside the block; the first forward and backward outside averages the total."""
         before, self.grad_need_sync = self.grad_need_sync, False
         try:
             yield
@@ -64,4 +85,6 @@ class DataParallelModule(torch.nn.Module):
 
     def close(self) -> None:
         """Detach the reducer from the parameters."""
-        self._reducer.close()
+        if self._reducer is not None:
+            self._reducer.close()
+            self._reducer = None

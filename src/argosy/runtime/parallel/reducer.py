@@ -1,12 +1,15 @@
 """The reducer: averages the gradients of a model over the ranks of a group while backward goes on.
 
-Gradients live in buckets (``bucketing.plan``), each a flat tensor that the backend can average in place; after ``backward()`` every ``param.grad`` is a
+Gradients live in buckets (``places.py``), each a flat tensor that the backend can average in place; after ``backward()`` every ``param.grad`` is a
 view of its bucket. A bucket is published when its last gradient has arrived, and its reduction goes forward at every later gradient, without waiting and
 without a thread; what is left is finished at the end of backward.
 
 Buckets are published in one fixed order on every rank. Behind the gradients of a bucket travels one flag per parameter, 1 if this rank produced it: after the
 average, a flag of 0 means that no rank did, and the parameter keeps the gradient it had; any other flag means that all ranks take the average. So ranks whose
 control flow differs neither hang nor drift apart.
+
+A *round* is one backward. It begins when backward reaches an output of a forward that was to be synchronised, or the first gradient after one, and ends with
+backward. If backward fails, the round is completed at the next forward with what there is, so that the other ranks, which are waiting, go on in step.
 """
 
 from __future__ import annotations
@@ -14,17 +17,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from argosy.foundation import gradients
-from argosy.foundation.errors import CollectiveMismatch, UsageError
-from argosy.runtime.comm.backend import Backend, ReduceOp
-from argosy.runtime.comm.bucket import Bucket
-from argosy.runtime.parallel import bucketing
-from argosy.runtime.parallel.unused import parameters_in_graph
-
-_ALIGNMENT = 16  # elements between gradients in a bucket: each starts on a cache line
+from argosy.foundation.errors import NotSupported, UsageError
+from argosy.runtime.comm.group import Group
+from argosy.runtime.parallel import agreement
+from argosy.runtime.parallel.anchor import Anchor
+from argosy.runtime.parallel.averages import average_rows
+from argosy.runtime.parallel.places import Place, Places
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,20 +35,6 @@ class ReducerOptions:
     bucket_bytes: int = 25 << 20
     last_bucket_bytes: int = 1 << 20
     find_unused_parameters: bool = False
-
-
-class _Slot:
-    """One parameter's place: its bucket, its view of the bucket, its flag."""
-
-    __slots__ = ("bucket", "flag", "home", "is_ready", "kept", "view")
-
-    def __init__(self, bucket: int, view: torch.Tensor, flag: torch.Tensor) -> None:
-        self.bucket = bucket
-        self.view = view
-        self.flag = flag
-        self.home = gradients.GradHome(view)
-        self.is_ready = False
-        self.kept: torch.Tensor | None = None  # the gradient it had before a round in which this rank did not produce one
 
 
 class Reducer:
@@ -59,208 +48,221 @@ class Reducer:
         params: Sequence[torch.Tensor],
         names: Sequence[str],
         sparse: Sequence[bool],
-        backend: Backend,
+        group: Group,
         options: ReducerOptions = ReducerOptions(),
     ) -> None:
         if not params:
-            raise UsageError("DataParallel: this model does not have any parameters to train, and does not need to use DataParallel")
+            raise UsageError("DataParallel: this model does not have any parameters to train")
         self._params = list(params)
         self._names = list(names)
-        self._sparse = list(sparse)
-        self._backend = backend
+        self._is_fresh_by_sparse = {i: False for i, is_sparse in enumerate(sparse) if is_sparse}
+        self._group = group
         self._options = options
-        self._arrivals: list[int] = []
-        self._is_rebuilt = False
+        self._arrivals: list[int] | None = []  # the order of gradients in the first round; None afterwards
         self._has_warned = False
-        self.is_sync_enabled = True
-        self._check_same_model()
-        self._build([i for i in reversed(range(len(self._params))) if not self._sparse[i]])
-        self._handles = [p.register_post_accumulate_grad_hook(self._make_hook(i)) for i, p in enumerate(self._params)]
-
-    # -- building -----------------------------------------------------------------------------------------------
-
-    def _check_same_model(self) -> None:
-        """Compare shapes and dtypes over the ranks, so that a different model is an error now and not a wrong number later."""
-        text = "\n".join(f"{n} {list(p.shape)} {p.dtype}" for n, p in zip(self._names, self._params, strict=True)).encode()
-        size = torch.tensor([len(text)])
-        sizes = [torch.empty_like(size) for _ in range(self._backend.world_size)]
-        self._backend.all_gather(sizes, size)
-        width = max(int(s) for s in sizes)
-        mine = torch.zeros(width, dtype=torch.uint8)
-        mine[: len(text)] = torch.frombuffer(bytearray(text), dtype=torch.uint8)
-        every = [torch.empty_like(mine) for _ in sizes]
-        self._backend.all_gather(every, mine)
-        lists = [bytes(t.tolist())[: int(s)].decode().split("\n") for t, s in zip(every, sizes, strict=True)]
-        for rank, other in enumerate(lists):
-            if other != lists[0]:
-                differing = [f"{a!r} on rank 0, {b!r} on rank {rank}" for a, b in zip(lists[0], other, strict=False) if a != b]
-                what = differing[0] if differing else f"{len(lists[0])} parameters on rank 0, {len(other)} on rank {rank}"
-                raise CollectiveMismatch(f"DataParallel: the ranks have different models: {what}")
+        self._is_armed = False  # a forward that is to be synchronised has run since the last round
+        self._in_round = False
+        lines = [agreement.describe(n, p) for n, p in zip(names, params, strict=True)]
+        group.run(agreement.check_same, lines, group.backend)
+        self._anchor = Anchor(self._begin)
+        self._sinks = [gradients.sink_of(p) for p in self._params]
+        self._build([i for i in reversed(range(len(self._params))) if i not in self._is_fresh_by_sparse])
+        self._handles: list[Any] = [
+            p.register_post_accumulate_grad_hook(self._make_hook(i))  # type: ignore[no-untyped-call]
+            for i, p in enumerate(self._params)
+        ]
 
     def _build(self, order: Sequence[int]) -> None:
-        """Lay out the buckets for gradients that arrive in ``order``; gradients that exist move into the new places."""
-        items = [bucketing.Item(index=i, numel=self._params[i].numel(), dtype=self._params[i].dtype) for i in order]
-        self._plan = bucketing.plan(items, self._options.bucket_bytes, self._options.last_bucket_bytes)
-        self._buckets: list[Bucket] = []
-        self._slots: dict[int, _Slot] = {}
-        for number, indices in enumerate(self._plan):
-            params = [self._params[i] for i in indices]
-            starts, total = bucketing.offsets([p.numel() for p in params], _ALIGNMENT)
-            bucket = self._backend.make_bucket(total + len(params), params[0].dtype)
-            bucket.tensor.zero_()
-            self._buckets.append(bucket)
-            for k, (index, param, start) in enumerate(zip(indices, params, starts, strict=True)):
-                view = bucket.tensor[start : start + param.numel()].view(param.shape)
-                slot = self._slots[index] = _Slot(number, view, bucket.tensor[total + k])
-                if param.grad is not None and param.grad.layout is torch.strided:
-                    view.copy_(param.grad)
-                    param.grad = view.detach()
-                gradients.attach(param, slot.home)
+        self._places = Places.lay_out(
+            self._params,
+            self._sinks,
+            order,
+            self._options.bucket_bytes,
+            self._options.last_bucket_bytes,
+            lambda numel, dtype: self._group.run(self._group.backend.make_bucket, numel, dtype),
+        )
+        for index, place in self._places.by_index.items():
+            gradients.attach(self._params[index], place.home)
         self._reset_round()
 
     def _reset_round(self) -> None:
-        self._pending = [len(indices) for indices in self._plan]
+        self._in_round = self._is_armed = False
+        self._pending = [len(indices) for indices in self._places.plan]
         self._next = 0  # the bucket to publish next; the order is the same on every rank
-        self._in_backward = False
-        self._reachable: set[int] = set()  # ids of the leaves that the outputs seen since the last round lead to
-        for slot in self._slots.values():
-            slot.is_ready = False
-            slot.home.is_open = True
+        for place in self._places.by_index.values():
+            place.is_ready = place.is_fresh = False
+            place.home.is_open = True
+
+    # -- forward ------------------------------------------------------------------------------------------------
+
+    def prepare(self, outputs: Sequence[torch.Tensor], is_synchronised: bool) -> None:
+        """Get ready for the backward of ``outputs``; call it after each forward with gradients."""
+        if self._in_round and not gradients.is_in_backward():
+            self._complete_failed()
+        self._is_armed = is_synchronised
+        if is_synchronised:
+            for output in outputs:
+                if output.requires_grad:
+                    output.register_hook(self._on_output)  # type: ignore[no-untyped-call]
+
+    def needs_anchor(self, outputs: Sequence[torch.Tensor]) -> bool:
+        """Whether no backward could come from ``outputs``, although there are parameters to train."""
+        return not any(t.requires_grad for t in outputs) and any(p.requires_grad for p in self._params)
+
+    def anchored(self, output: torch.Tensor) -> torch.Tensor:
+        """``output``, tied to the reducer so that a backward from it takes part in the round."""
+        return self._anchor.tie(output) if output.is_floating_point() else output
 
     # -- a round ------------------------------------------------------------------------------------------------
 
-    def prepare(self, outputs: Sequence[torch.Tensor]) -> None:
-        """Get ready for the backward of ``outputs``; call it after each forward that will be synchronised."""
-        if not (self._options.find_unused_parameters and self.is_sync_enabled):
+    def _on_output(self, _: torch.Tensor) -> None:
+        # autograd.grad() comes by as well, but leaves no gradients to average
+        if not self._in_round and any(gradients.will_accumulate(sink) for sink in self._sinks):
+            self._begin()
+
+    @torch.no_grad()
+    def _begin(self) -> None:
+        if self._in_round:
             return
-        self._reachable |= parameters_in_graph(outputs)
+        self._in_round = True
+        torch.autograd.Variable._execution_engine.queue_callback(self._finish)
+        find_unused = self._options.find_unused_parameters
+        for index, place in self._places.by_index.items():
+            is_used = self._params[index].requires_grad
+            if is_used and find_unused:
+                is_used = gradients.will_accumulate(self._sinks[index])
+            if not is_used:
+                self._settle_unproduced(index, place)
+        self._publish_ready()
 
     def _make_hook(self, index: int) -> Callable[[torch.Tensor], None]:
         def hook(param: torch.Tensor) -> None:
-            if self.is_sync_enabled:
+            if self._is_armed or self._in_round:
                 self._on_gradient(index, param)
+            elif index in self._is_fresh_by_sparse:
+                self._is_fresh_by_sparse[index] = True
+            else:
+                place = self._places.by_index[index]
+                place.is_fresh = place.home.is_open = True
 
         return hook
 
+    @torch.no_grad()
     def _on_gradient(self, index: int, param: torch.Tensor) -> None:
-        if not self._in_backward:
-            self._in_backward = True
-            torch.autograd.Variable._execution_engine.queue_callback(self._finish)
-            if self._reachable:
-                for other in self._slots:
-                    if id(self._params[other]) not in self._reachable:
-                        self._mark_ready(other, produced=False)
-        if self._sparse[index]:
-            return
-        if not self._is_rebuilt:
-            self._arrivals.append(index)
-        slot = self._slots[index]
-        if slot.is_ready:
-            raise UsageError(
-                f"DataParallel: parameter {self._names[index]!r} got a gradient after it had been taken as "
-                + ("unused: it is not reachable from the outputs of forward." if self._reachable else "complete in this backward.")
-                + " Return every tensor that the loss depends on from forward."
+        self._begin()
+        if param.grad is not None and param.grad.requires_grad:
+            raise NotSupported(
+                f"DataParallel: backward(create_graph=True), met at parameter {self._names[index]!r}: gradients that are averaged "
+                "over the ranks are not differentiable. Use grad() for the inner derivative."
             )
-        grad = param.grad
-        if grad is not None and grad.data_ptr() != slot.view.data_ptr():
-            slot.view.copy_(grad)
-            param.grad = slot.view.detach()
-        self._mark_ready(index, produced=True)
-
-    def _mark_ready(self, index: int, produced: bool) -> None:
-        slot = self._slots[index]
-        if slot.is_ready:
+        if index in self._is_fresh_by_sparse:
+            self._is_fresh_by_sparse[index] = True
             return
-        slot.is_ready = True
-        if not produced:
-            self._keep(index, slot)
-        slot.flag.fill_(1.0 if produced else 0.0)
-        self._pending[slot.bucket] -= 1
+        if self._arrivals is not None:
+            self._arrivals.append(index)
+        place = self._places.by_index[index]
+        if place.is_ready:
+            raise UsageError(
+                f"DataParallel: parameter {self._names[index]!r} got a second gradient in one backward, after the first was on "
+                "its way to the other ranks. Run that part of the model once, or under no_sync()."
+            )
+        place.home.is_open = True
+        if param.grad is None:  # another hook took it
+            self._settle_unproduced(index, place)
+        else:
+            place.adopt(param)
+            self._settle(place, is_produced=True)
         self._publish_ready()
 
-    def _keep(self, index: int, slot: _Slot) -> None:
+    def _settle(self, place: Place, is_produced: bool) -> None:
+        place.is_ready = True
+        place.flag.fill_(1.0 if is_produced else 0.0)
+        self._pending[place.bucket] -= 1
+
+    def _settle_unproduced(self, index: int, place: Place) -> None:
         """Contribute what this rank has for a parameter it did not use: its accumulated gradient, or zeros."""
         grad = self._params[index].grad
+        place.kept = None
         if grad is None:
-            slot.view.zero_()
-            slot.kept = None
-            return
-        slot.kept = grad.clone()
-        if grad.data_ptr() != slot.view.data_ptr():
-            slot.view.copy_(grad)
+            place.view.zero_()
+        else:
+            if not place.is_fresh:
+                place.kept = grad.clone()
+            place.adopt(self._params[index])
+        self._settle(place, is_produced=grad is not None and place.is_fresh)
 
     def _publish_ready(self) -> None:
-        while self._next < len(self._buckets) and self._pending[self._next] == 0:
-            self._buckets[self._next].publish()
+        buckets = self._places.buckets
+        while self._next < len(buckets) and self._pending[self._next] == 0:
+            buckets[self._next].publish()
             self._next += 1
-        for bucket in self._buckets[: self._next]:
+        for bucket in buckets[: self._next]:
             bucket.progress()
 
+    @torch.no_grad()
     def _finish(self) -> None:
         """The end of backward: complete what is missing, wait for the averages, settle unused parameters."""
-        missing = [i for i, slot in self._slots.items() if not slot.is_ready]
+        missing = [i for i, place in self._places.by_index.items() if not place.is_ready]
         for index in missing:
-            self._mark_ready(index, produced=False)
-        for bucket in self._buckets:
-            bucket.finish()
-        unused = self._settle()
-        self._reduce_sparse()
-        surprising = [i for i in missing if self._params[i].requires_grad]
-        if surprising and not self._options.find_unused_parameters:
-            self._warn(surprising, unused)
-        arrivals, is_first = self._arrivals, not self._is_rebuilt
+            self._settle_unproduced(index, self._places.by_index[index])
+        self._publish_ready()
+        for bucket in self._places.buckets:
+            self._group.run(bucket.finish)
+        unused = self._take_averages()
+        for index, is_fresh in self._is_fresh_by_sparse.items():
+            self._group.run(average_rows, self._params[index], is_fresh, self._group.backend)
+            self._is_fresh_by_sparse[index] = False
         self._reset_round()
-        if is_first:
-            self._rebuild(arrivals)
+        if self._arrivals is not None:
+            self._rebuild(self._arrivals)
+        if missing and not self._options.find_unused_parameters:
+            self._warn(missing, unused)  # last: it may be an error
 
-    def _settle(self) -> list[int]:
+    def _complete_failed(self) -> None:
+        """Complete the round of a backward that failed halfway, for the sake of the others; gradients cleared since stay cleared."""
+        cleared = [p for p in self._params if p.grad is None]
+        self._finish()
+        for param in cleared:
+            param.grad = None
+
+    def _take_averages(self) -> set[int]:
         """Give every parameter its gradient: the average, or what it had where no rank produced one. Returns the latter."""
-        unused = []
-        flags = torch.cat([bucket.tensor[-len(indices) :].float() for bucket, indices in zip(self._buckets, self._plan, strict=True)])
-        produced = iter((flags > 0).tolist())
-        for indices in self._plan:
-            for index in indices:
-                slot, param = self._slots[index], self._params[index]
-                if next(produced):
-                    if param.grad is None or param.grad.data_ptr() != slot.view.data_ptr():
-                        param.grad = slot.view.detach()
-                else:
-                    unused.append(index)
-                    if slot.kept is not None:
-                        slot.view.copy_(slot.kept)
-                slot.kept = None
+        unused = set()
+        for index, is_produced in self._places.produced().items():
+            place, param = self._places.by_index[index], self._params[index]
+            if is_produced:
+                if not place.holds(param.grad):
+                    param.grad = place.view.detach()
+            else:
+                unused.add(index)
+                if place.kept is not None:
+                    place.view.copy_(place.kept)
+            place.kept = None
         return unused
-
-    def _reduce_sparse(self) -> None:
-        for index, is_sparse in enumerate(self._sparse):
-            if is_sparse:
-                _average_rows(self._params[index], self._backend)
 
     def _rebuild(self, arrivals: list[int]) -> None:
         """After the first round, order the buckets as gradients really arrive on rank 0; all ranks take its order."""
-        self._is_rebuilt = True
-        order = torch.tensor(arrivals + [i for i in self._slots if i not in set(arrivals)])
-        self._backend.broadcast(order, 0)
-        if order.tolist() == [i for indices in self._plan for i in indices]:
+        self._arrivals = None
+        seen = set(arrivals)
+        order = torch.tensor(arrivals + [i for i in self._places.by_index if i not in seen], dtype=torch.int64)
+        if not order.numel():
             return
-        old = self._buckets
-        for index, slot in self._slots.items():
-            param = self._params[index]
-            if param.grad is not None and param.grad.data_ptr() == slot.view.data_ptr():
-                param.grad = slot.view.clone()
+        self._group.run(self._group.backend.broadcast, order, 0)
+        if order.tolist() == [i for indices in self._places.plan for i in indices]:
+            return
+        old = self._places
         self._build(order.tolist())
-        for bucket in old:
-            bucket.close()
+        old.close()
 
-    def _warn(self, missing: list[int], unused: list[int]) -> None:
+    def _warn(self, missing: list[int], unused: set[int]) -> None:
         if self._has_warned:
             return
         self._has_warned = True
         names = ", ".join(repr(self._names[i]) for i in missing[:8]) + (", ..." if len(missing) > 8 else "")
-        elsewhere = len(missing) - len(set(missing) & set(unused))
+        elsewhere = len(set(missing) - unused)
         warnings.warn(
             f"DataParallel: {len(missing)} of {len(self._params)} parameters got no gradient in this backward on rank "
-            f"{self._backend.rank}: {names}"
+            f"{self._group.rank}: {names}"
             + (f" ({elsewhere} of them did on another rank)" if elsewhere else "")
             + ". They were synchronised at the end. Pass find_unused_parameters=True to keep the overlap, "
             "or freeze them with stop_gradient = True.",
@@ -271,42 +273,10 @@ class Reducer:
         """Remove the hooks; gradients move to memory of their own."""
         for handle in self._handles:
             handle.remove()
-        for index, slot in self._slots.items():
+        for index, place in self._places.by_index.items():
             param = self._params[index]
-            gradients.attach(param, None)
-            if param.grad is not None and param.grad.data_ptr() == slot.view.data_ptr():
-                param.grad = param.grad.clone()
-        self._slots.clear()
-        for bucket in self._buckets:
-            bucket.close()
-
-
-def _average_rows(param: torch.Tensor, backend: Backend) -> None:
-    """Average a row-sparse gradient: the rows of all ranks, each divided by their number. A rank without one takes part with no rows."""
-    n = backend.world_size
-    grad = param.grad
-    if grad is not None and grad.layout is not torch.sparse_coo:
-        backend.all_reduce(grad, ReduceOp.AVG)
-        return
-    width = param.shape[1:]
-    if grad is None:
-        rows, values = torch.empty(0, dtype=torch.int64), torch.empty(0, *width, dtype=param.dtype)
-    else:
-        grad = grad.coalesce()
-        rows, values = grad.indices()[0], grad.values()
-    counts = [torch.empty(1, dtype=torch.int64) for _ in range(n)]
-    backend.all_gather(counts, torch.tensor([rows.numel()]))
-    most = max(int(c) for c in counts)
-    if most == 0:
-        return
-    padded_rows = torch.zeros(most, dtype=torch.int64)
-    padded_values = torch.zeros(most, *width, dtype=param.dtype)
-    padded_rows[: rows.numel()] = rows
-    padded_values[: rows.numel()] = values
-    all_rows = [torch.empty_like(padded_rows) for _ in range(n)]
-    all_values = [torch.empty_like(padded_values) for _ in range(n)]
-    backend.all_gather(all_rows, padded_rows)
-    backend.all_gather(all_values, padded_values)
-    joined_rows = torch.cat([r[: int(c)] for r, c in zip(all_rows, counts, strict=True)])
-    joined_values = torch.cat([v[: int(c)] for v, c in zip(all_values, counts, strict=True)]) / n
-    param.grad = torch.sparse_coo_tensor(joined_rows[None], joined_values, param.shape, check_invariants=False).coalesce()
+            if gradients.home_of(param) is place.home:
+                gradients.attach(param, None)
+            if place.holds(param.grad):
+                param.grad = place.view.clone()
+        self._places.close()

@@ -141,6 +141,22 @@ def test_add_to_something_else(store):
     assert store.get("a") == b"text"
 
 
+def test_a_counter_that_would_overflow(store):
+    store.add("n", 2**63 - 1)
+    with pytest.raises(UsageError, match="does not fit into 64 bits"):
+        store.add("n", 1)
+    assert store.add("n", -1) == 2**63 - 2
+
+
+def test_values_that_are_too_large_together(store, monkeypatch):
+    monkeypatch.setattr(frames, "MAX_FRAME_BYTES", 1000)
+    store.set("a", "x" * 600)
+    store.set("b", "x" * 600)
+    with pytest.raises(UsageError, match="too large for the store"):
+        store.multi_get(["a", "b"])
+    assert len(store.get("a")) == 600
+
+
 def test_check_delete_and_num_keys(store):
     assert store.num_keys() == 0
     store.set("a", "1")

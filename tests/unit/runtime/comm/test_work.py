@@ -42,6 +42,22 @@ def test_order_is_kept_between_sync_and_async(lane):
     assert all(work.is_completed() for work in works)
 
 
+def test_a_sync_call_does_not_overtake_a_thread_that_is_slow_to_start():
+    gate = threading.Event()
+
+    class SlowLane(Lane):
+        def _serve(self) -> None:
+            gate.wait(5)
+            super()._serve()
+
+    order = []
+    with SlowLane("slow") as lane:
+        lane.submit(order.append, 0)
+        threading.Timer(0.02, gate.set).start()
+        lane.run(order.append, 1)
+    assert order == [0, 1]
+
+
 def test_calls_never_overlap(lane):
     running, overlaps = [], []
 

@@ -40,7 +40,7 @@ def test_sum_rows_adds_in_rank_order():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("world_size", [2, 3, 5])
+@pytest.mark.parametrize("world_size", [1, 2, 3, 5])
 @pytest.mark.parametrize(("start", "stop"), [(0, 0), (0, 6000), (16, 17), (100, 1124), (5, 5999)])
 def test_sum_everywhere(start, stop, world_size, dtype):
     table = rows(world_size, 6000, dtype)

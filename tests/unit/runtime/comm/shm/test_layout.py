@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 
 from argosy.runtime.comm.backends.shm.layout import CONTROL_BYTES, MAIL_DATA, PAGE, Layout
@@ -13,7 +15,7 @@ def test_nothing_overlaps_and_everything_is_inside(world_size, slot_bytes):
     regions += [(places.mailbox(s, r), MAIL_DATA) for s in ranks for r in ranks]
     regions += [(places.mail_buffer(s, r, parity), 1000) for s in ranks for r in ranks for parity in (0, 1)]
     regions.sort()
-    for (start, size), (following, _) in zip(regions, regions[1:], strict=False):
+    for (start, size), (following, _) in itertools.pairwise(regions):
         assert start + size <= following
     assert sum(regions[-1]) <= places.total_bytes
     assert places.data_offset % PAGE == 0

@@ -23,15 +23,18 @@ from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.backends.shm import layout
 from argosy.runtime.comm.backends.shm.bucket import ShmBucket, bucket_offset, row_bytes
 from argosy.runtime.comm.backends.shm.mail import Mail
-from argosy.runtime.comm.backends.shm.reduction import Rows, combine, operation_for
+from argosy.runtime.comm.backends.shm.reduction import HAS_KERNEL, Rows, combine, operation_for
 from argosy.runtime.comm.backends.shm.segment import Segment
 from argosy.runtime.comm.backends.shm.steps import Steps
+from argosy.runtime.comm.backends.shm.waits import What
 from argosy.runtime.comm.bucket import Bucket
 
 _P = ParamSpec("_P")
 _Method: TypeAlias = "Callable[Concatenate[ShmBackend, _P], None]"
 
-_DIRECT_UP_TO = 3  # ranks; beyond, reading every buffer on every rank costs more than a second step
+# Reading every buffer on every rank costs more than a second step beyond so many ranks, unless there is little to read.
+_DIRECT_UP_TO = 3
+_DIRECT_BYTES = 1 << 14
 
 
 def _call(method: _Method[_P]) -> _Method[_P]:
@@ -87,6 +90,7 @@ class ShmBackend(Backend):
             self._segment.array(self._layout.data_offset, (world_size, 2, slot_bytes), np.uint8)
         )
         self._rows: dict[tuple[torch.dtype, int], Rows] = {}
+        self._num_buckets = 0
         try:
             self._steps.run()
         except BaseException:
@@ -105,9 +109,9 @@ class ShmBackend(Backend):
     # -- steps --------------------------------------------------------------------------------------------------
 
     @_call
-    def wait_at(self, base: int, step: int, activity: str | None = None) -> None:
+    def wait_at(self, base: int, step: int, what: What | None = None) -> None:
         """Wait until all ranks have published ``step`` in the control blocks at ``base``; dead and late peers are errors."""
-        self._steps.wait_at(base, step, activity)
+        self._steps.wait_at(base, step, what)
 
     def _buffer(self, dtype: torch.dtype) -> Rows:
         """Buffers of the step to come."""
@@ -135,16 +139,35 @@ class ShmBackend(Backend):
         flat, finish = _flat(tensor)
         self._steps.begin("all_reduce", tensor.dtype, flat.numel(), int(op))
         op = operation_for(op, tensor.dtype)
+        has_kernel = op in (ReduceOp.SUM, ReduceOp.AVG) and flat.dtype in HAS_KERNEL and self.world_size > 1
+        if has_kernel and self._is_direct(flat):
+            self._sum(flat, op)
+        else:
+            self._all_reduce_generally(flat, op)
+        finish()
+
+    def _is_direct(self, flat: torch.Tensor) -> bool:
+        """Whether every rank combines everything; the other way each combines a share, which takes a second step."""
+        return self.world_size <= _DIRECT_UP_TO or flat.nbytes <= _DIRECT_BYTES
+
+    def _sum(self, flat: torch.Tensor, op: ReduceOp) -> None:
+        data = flat.numpy()
+        for low, high in self._pieces(flat.numel(), flat.dtype):
+            rows = self._buffer(flat.dtype)
+            self._steps.run_sum(low == 0, rows.memory, rows.first, rows.stride, data[low:high])
+        if op is ReduceOp.AVG:
+            flat.div_(self.world_size)
+
+    def _all_reduce_generally(self, flat: torch.Tensor, op: ReduceOp) -> None:
         for low, high in self._pieces(flat.numel(), flat.dtype):
             piece = flat[low:high]
             slots = self._buffer(flat.dtype)
             slots.tensor[self.rank, : high - low].copy_(piece)
             self._steps.run(check=low == 0)
-            if self.world_size <= _DIRECT_UP_TO:
+            if self._is_direct(flat):
                 combine(slots, 0, piece, op)
             else:
                 self._combine_by_shares(slots, piece, op)
-        finish()
 
     def _combine_by_shares(self, slots: Rows, piece: torch.Tensor, op: ReduceOp) -> None:
         count, n = piece.numel(), self.world_size
@@ -301,7 +324,8 @@ class ShmBackend(Backend):
             segment = Segment.attach(bytes(handle.tolist()).rstrip(b"\0").decode())
         self.barrier()
         segment.release_name()
-        return ShmBucket(self, segment, numel, dtype)
+        self._num_buckets += 1
+        return ShmBucket(self, segment, numel, dtype, self._num_buckets - 1)
 
     # -- point to point -----------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ import torch
 
 from argosy.runtime.comm.backends.shm import kernels, layout
 from argosy.runtime.comm.backends.shm.segment import Segment
+from argosy.runtime.comm.backends.shm.waits import BUCKET
 from argosy.runtime.comm.bucket import Bucket
 
 if TYPE_CHECKING:
@@ -31,8 +32,9 @@ _SHARE_ALIGNMENT = 16  # elements; no two ranks write to one cache line
 class ShmBucket(Bucket):
     """Made by ``ShmBackend.make_bucket``, by all ranks together."""
 
-    def __init__(self, owner: ShmBackend, segment: Segment, numel: int, dtype: torch.dtype) -> None:
+    def __init__(self, owner: ShmBackend, segment: Segment, numel: int, dtype: torch.dtype, number: int = 0) -> None:
         self._owner = owner
+        self._number = number
         self._segment = segment
         n = owner.world_size
         rows = torch.from_numpy(segment.array(bucket_offset(n), (n, row_bytes(numel, dtype)), np.uint8)).view(dtype)
@@ -57,10 +59,11 @@ class ShmBucket(Bucket):
             self._average_share()
 
     def finish(self) -> None:
+        what = (BUCKET, self._number, self._round)
         if not self._is_share_done:
-            self._owner.wait_at(self._segment.address, 2 * self._round - 1)
+            self._owner.wait_at(self._segment.address, 2 * self._round - 1, what)
             self._average_share()
-        self._owner.wait_at(self._segment.address, 2 * self._round)
+        self._owner.wait_at(self._segment.address, 2 * self._round, what)
 
     def _average_share(self) -> None:
         scale = 1.0 / self._owner.world_size

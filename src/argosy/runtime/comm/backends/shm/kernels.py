@@ -114,6 +114,30 @@ def sum_rows(memory: Any, start: int, stride: int, world_size: int, out: Any) ->
 
 
 @numba.njit(nogil=True, cache=True)
+def sum_step(
+    base: int, rank: int, world_size: int, step: int, number: int, timespec: int,
+    memory: Any, start: int, stride: int, data: Any,
+) -> int:  # fmt: skip
+    """A whole step that sums ``data`` of all ranks in place: write the own row, publish, wait, compare, add.
+
+    Returns ``world_size``, or why it stopped before adding: the first rank that is late, or -1 where fingerprints differ (``number`` is
+    that of the collective, 0 to compare nothing). Compiled as one because entering compiled code and slicing tensors took most of the time
+    of a small collective.
+    """
+    own = memory[start + rank * stride : start + rank * stride + data.shape[0]]
+    for i in range(data.shape[0]):
+        own[i] = data[i]
+    arrive(base, rank, step)
+    late = wait_step(base, world_size, 0, step, timespec)
+    if late < world_size:
+        return late
+    if number > 0 and first_disagreement(base, world_size, rank, number) >= 0:
+        return -1
+    sum_rows(memory, start, stride, world_size, data)
+    return world_size
+
+
+@numba.njit(nogil=True, cache=True)
 def sum_everywhere(memory: Any, stride: int, world_size: int, start: int, stop: int, scale: float) -> None:
     """Replace columns [start, stop) of every row of ``stride`` elements by their sum over the rows times ``scale``, in one pass.
 
@@ -121,6 +145,9 @@ def sum_everywhere(memory: Any, stride: int, world_size: int, start: int, stop: 
     reason that ``sum_rows`` gives.
     """
     factor = memory.dtype.type(scale)
+    if world_size == 1:
+        memory[start:stop] *= factor
+        return
     for low in range(start, stop, _BLOCK):
         size = min(_BLOCK, stop - low)
         first = memory[low : low + size]

@@ -15,9 +15,10 @@ A control block, one writer (its rank) but for ``sleepers``::
     0     arrived     steps this rank has published; grows by one per step, stored last
     8     sleepers    how many ranks sleep on ``arrived`` (any rank adds)
     16    pid
-    24    departed    1 once the rank has closed the group, 2 once it gave up after an error
+    24    departed    1 once the rank has closed the group, 2 once it gave up after an error, 3 if that was a disagreement
     64    fingerprint of even collectives: number, kind, dtype, count, detail
     128   fingerprint of odd collectives
+    192   what this rank waits for (see ``waits.py``): number of the wait, three of what, a bit for each rank it waits for
 
 A step is: write your own buffer of that parity, publish, wait until all have published, read the others' buffers. Nobody
 can publish step k+2 before all have published k+1, that is before all have finished reading step k: so the buffer of k may
@@ -40,9 +41,10 @@ from dataclasses import dataclass
 
 CONTROL_BYTES = 256
 ARRIVED, SLEEPERS, PID, DEPARTED = 0, 8, 16, 24
-CLOSED, GAVE_UP = 1, 2
+CLOSED, GAVE_UP, DISAGREED = 1, 2, 3
 FINGERPRINT = 64
 FINGERPRINT_FIELDS = 5
+WAITING = 192
 
 MAIL_SENT, MAIL_TAKEN = 0, 64
 MAIL_SLEEPERS = 8  # from either flag

@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import torch
 
 from argosy.runtime.comm.backend import ReduceOp
 from argosy.runtime.comm.backends.shm import kernels
 
+HAS_KERNEL = (torch.float32, torch.float64)
+_NO_MEMORY = np.empty(0, np.uint8)
 _STEP_BY_OP: dict[ReduceOp, Callable[..., torch.Tensor]] = {
     ReduceOp.SUM: torch.add,
     ReduceOp.AVG: torch.add,
@@ -32,11 +35,11 @@ def operation_for(op: ReduceOp, dtype: torch.dtype) -> ReduceOp:
 class Rows:
     """The buffers of all ranks for one step, in one dtype: as a tensor [world_size, elements], and as the flat memory around them.
 
-    Row r begins at element ``first + r * stride`` of ``memory``, which is None for dtypes that have no kernel.
+    Row r begins at element ``first + r * stride`` of ``memory``, which is empty for dtypes that have no kernel.
     """
 
     tensor: torch.Tensor
-    memory: npt.NDArray[Any] | None
+    memory: npt.NDArray[Any]
     first: int
     stride: int
 
@@ -45,7 +48,7 @@ class Rows:
         """View the buffers of one parity; ``slots`` is the memory of all, [world_size, 2, bytes]."""
         typed = slots.view(dtype)
         elements = typed.shape[2]
-        memory = typed.view(-1).numpy() if dtype in (torch.float32, torch.float64) else None
+        memory = typed.view(-1).numpy() if dtype in HAS_KERNEL else _NO_MEMORY
         return cls(typed[:, parity], memory, parity * elements, 2 * elements)
 
 
@@ -55,7 +58,7 @@ def combine(rows: Rows, start: int, out: torch.Tensor, op: ReduceOp) -> None:
     Halves are combined in float32 and rounded once. A mean is the sum divided by the number of rows; integers are cut off towards 0.
     """
     n = rows.tensor.shape[0]
-    if rows.memory is not None and n > 1 and op in (ReduceOp.SUM, ReduceOp.AVG):
+    if out.dtype in HAS_KERNEL and n > 1 and op in (ReduceOp.SUM, ReduceOp.AVG):
         kernels.sum_rows(rows.memory, rows.first + start, rows.stride, n, out.numpy())
         if op is ReduceOp.AVG:
             out.div_(n)

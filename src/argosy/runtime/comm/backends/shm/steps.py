@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from argosy.foundation.deadline import Deadline
@@ -18,6 +20,7 @@ from argosy.runtime.comm import fingerprint
 from argosy.runtime.comm.backends.shm import kernels, layout
 from argosy.runtime.comm.backends.shm.peers import Peers
 from argosy.runtime.comm.backends.shm.segment import Segment
+from argosy.runtime.comm.backends.shm.waits import BUCKET, COLLECTIVE, Control, Wait, What, bucket_text
 
 _LOOK_S = 0.05
 _CLOSE_S = 5.0
@@ -30,7 +33,7 @@ class Steps:
         self.name = name
         self.rank = rank
         self.world_size = world_size
-        self.activity = "joining"
+        self._kind = "joining"
         self.error: CommError | None = None  # set once; whoever waits looks at it
         self.inside: list[None] = []  # one entry per call under way; append and pop are atomic
         self.num_done = 0
@@ -39,14 +42,19 @@ class Steps:
         self._base = segment.address
         self._timespec = np.array([0, int(_LOOK_S * 1e9)], np.int64)
         self.timespec_address = int(self._timespec.ctypes.data)
-        self._control = segment.array(0, (world_size, layout.CONTROL_BYTES // 8), np.int64)
-        self._control[rank, layout.PID // 8] = os.getpid()
+        self._control = Control(segment.array(0, (world_size, layout.CONTROL_BYTES // 8), np.int64))
+        self._control.fields[rank, layout.PID // 8] = os.getpid()
         self._peers = Peers()
+
+    @property
+    def activity(self) -> str:
+        """The collective under way: ``all_reduce #41``."""
+        return f"{self._kind} #{self._number}" if self._number else self._kind
 
     def begin(self, kind: str, dtype: torch.dtype | None = None, count: int = 0, detail: int = 0) -> None:
         """Start a collective: its fingerprint becomes visible with the next step."""
         self._number += 1
-        self.activity = f"{kind} #{self._number}"
+        self._kind = kind
         code = fingerprint.CODE_BY_KIND[kind]
         dtype_code = fingerprint.CODE_BY_DTYPE[dtype]
         kernels.write_fingerprint(self._base, self.rank, self._number, code, dtype_code, count, detail)
@@ -57,11 +65,28 @@ class Steps:
         base, step = self._base, self.num_done
         kernels.arrive(base, self.rank, step)
         self.wait_at(base, step)
-        if check and kernels.first_disagreement(base, self.world_size, self.rank, self._number) >= 0:
+        if check:
+            self._compare()
+
+    def run_sum(self, check: bool, memory: npt.NDArray[Any], start: int, stride: int, data: npt.NDArray[Any]) -> None:
+        """A step in which ``data`` of all ranks is summed in place; its buffers are the rows of ``memory`` (see ``Rows``)."""
+        self.num_done += 1
+        base, rank, n, step = self._base, self.rank, self.world_size, self.num_done
+        number = self._number if check else 0
+        late = kernels.sum_step(base, rank, n, step, number, self.timespec_address, memory, start, stride, data)
+        if late == n:
+            return
+        self.wait_at(base, step)
+        if check:
+            self._compare()
+        kernels.sum_rows(memory, start, stride, n, data)
+
+    def _compare(self) -> None:
+        if kernels.first_disagreement(self._base, self.world_size, self.rank, self._number) >= 0:
             raise self.give_up(self._mismatch())
 
-    def wait_at(self, base: int, step: int, activity: str | None = None) -> None:
-        """Wait until all ranks have published ``step`` in the control blocks at ``base``."""
+    def wait_at(self, base: int, step: int, what: What | None = None) -> None:
+        """Wait until all ranks have published ``step`` in the control blocks at ``base``, by default for the collective under way."""
         n, timespec = self.world_size, self.timespec_address
         late = kernels.wait_step(base, n, 0, step, timespec)
         if late == n:
@@ -71,19 +96,29 @@ class Steps:
             first = kernels.wait_step(base, n, late, step, timespec)
             return [r for r in range(first, n) if not kernels.has_arrived(base, r, step)]
 
-        self.wait_with_care(look, self.activity if activity is None else activity)
+        if what is None:
+            what = (COLLECTIVE, self._number, 0)
+        self.wait_with_care(look, bucket_text(*what[1:]) if what[0] == BUCKET else self.activity, what)
 
-    def wait_with_care(self, look: Callable[[], list[int]], activity: str) -> None:
+    def wait_with_care(self, look: Callable[[], list[int]], activity: str, what: What | None = None) -> None:
         """Repeat ``look``, which sleeps a moment and returns the ranks still awaited, until there are none."""
         deadline = Deadline.after(self._timeout_s)
+        wait = Wait(self._control, self.rank, what)
         while True:
             # before the flags: a rank that arrives and then leaves or exits must not be reported
             fate_by_rank = self._departures()
             missing = look()
             if not missing:
+                wait.end()
                 return
             if self.error is not None:
                 raise CommError(f"{activity} of group {self.name!r}: the group was closed meanwhile")
+            opposite = wait.opposite(missing)
+            for r in missing:
+                if kernels.departure(self._base, r) == layout.DISAGREED and wait.is_opposed_by(r):
+                    opposite = r
+            if opposite is not None:
+                raise self.give_up(self._deadlock(wait, opposite, activity), layout.DISAGREED)
             gone = next((r for r in missing if r in fate_by_rank), None)
             if gone is not None:
                 who, fate = self._who(gone), fate_by_rank[gone]
@@ -105,29 +140,35 @@ class Steps:
         """
         why = [kernels.departure(self._base, r) for r in range(self.world_size)]
         for r in range(self.world_size):
-            pid = int(self._control[r, layout.PID // 8])
+            pid = int(self._control.fields[r, layout.PID // 8])
             if r != self.rank and pid:
                 self._peers.watch(r, pid)
-        words = {layout.CLOSED: "left the group", layout.GAVE_UP: "gave up on the group after an error"}
-        fates = {r: words[w] for r, w in enumerate(why) if w}
+        words = {layout.CLOSED: "left the group"}
+        fates = {r: words.get(w, "gave up on the group after an error") for r, w in enumerate(why) if w}
         return fates | dict.fromkeys(self._peers.lost(), "exited")
 
     def _who(self, rank: int) -> str:
-        pid = int(self._control[rank, layout.PID // 8])
+        pid = int(self._control.fields[rank, layout.PID // 8])
         return f"rank {rank} (pid {pid})" if pid else f"rank {rank} (not seen yet)"
 
     def _mismatch(self) -> CollectiveMismatch:
         at = layout.FINGERPRINT // 8 + (self._number & 1) * 8
-        sides = fingerprint.disagreement(self._control[:, at : at + layout.FINGERPRINT_FIELDS].tolist())
+        sides = fingerprint.disagreement(self._control.fields[:, at : at + layout.FINGERPRINT_FIELDS].tolist())
         return CollectiveMismatch(
             f"{self.activity} on group {self.name!r}: ranks called different collectives.\n  {sides}"
         )
 
-    def give_up(self, error: CommError) -> CommError:
+    def _deadlock(self, wait: Wait, opposite: int, activity: str) -> CollectiveMismatch:
+        return CollectiveMismatch(
+            f"rank {self.rank} is in {activity} of group {self.name!r} and waits for {self._who(opposite)}, which waits for rank "
+            f"{self.rank} in {wait.place_of(opposite)}.\n  All ranks must call the same collectives and backwards in the same order."
+        )
+
+    def give_up(self, error: CommError, why: int = layout.GAVE_UP) -> CommError:
         """Take no further part because of ``error``, and let the others know; returns it, to be raised."""
         if self.error is None:
             self.error = error
-            kernels.depart(self._base, self.rank, layout.GAVE_UP)
+            kernels.depart(self._base, self.rank, why)
         return error
 
     def close(self) -> bool:
@@ -141,5 +182,5 @@ class Steps:
         if self.inside:
             return False
         self._peers.close()
-        self._control = self._control[:0].copy()
+        self._control.close()
         return True

@@ -1,0 +1,81 @@
+"""all_reduce between processes of one host: argosy through shared memory against torch's gloo, in turns.
+
+    python benchmarks/bench_collectives.py [--processes 2] [--rounds 21]
+
+The last lines average a bucket that lies in the shared segment, as DataParallel's do, and compare it with the time that its memory traffic takes
+at this machine's copy speed: with S bytes per rank and n ranks, each byte of the n rows is read and written once, 2nS in all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+
+import pairing
+import torch
+
+import paddle
+import paddle.distributed as dist
+
+# bytes -> (calls per block, how many times faster than gloo it must be)
+SIZES = {4 << 10: (200, 50.0), 1 << 20: (30, 15.0), 25 << 20: (4, 4.0)}
+BUCKET_BYTES, BUCKET_GAIN, BUCKET_LIMIT = 25 << 20, 15.0, 1.6
+
+
+def copy_speed(rounds: int) -> float:
+    """Bytes read and written per second when every rank copies at the same time, all ranks together."""
+    source = torch.ones(BUCKET_BYTES // 4)
+    target = torch.empty_like(source)
+    seconds = pairing.alternate({"copy": lambda: target.copy_(source)}, rounds, 4)["copy"]
+    return 2 * BUCKET_BYTES * dist.get_world_size() / statistics.median(seconds)
+
+
+def worker(rounds: int) -> int:
+    group = dist.init_parallel_env()
+    torch.set_num_threads(1)
+    pairing.join_torch()
+    is_shown = dist.get_rank() == 0
+    failures = 0
+    if is_shown:
+        print(f"{'all_reduce':28} {'argosy us':>10} {'gloo us':>10} {'gain':>7} {'wanted':>7}")
+    gloo_bucket: list[float] = []
+    for size, (repeats, wanted) in SIZES.items():
+        x = paddle.zeros([size // 4])
+        calls = {"argosy": lambda x=x: dist.all_reduce(x), "gloo": lambda x=x: torch.distributed.all_reduce(x.torch())}
+        seconds = pairing.alternate(calls, rounds, repeats)
+        gain = pairing.ratio(seconds["gloo"], seconds["argosy"])
+        gloo_bucket = seconds["gloo"]
+        failures += gain < wanted
+        if is_shown:
+            mine, theirs = (statistics.median(seconds[name]) * 1e6 for name in calls)
+            print(f"{size >> 10:>8} KB of a user's tensor {mine:>8.0f} {theirs:>10.0f} {gain:>7.1f} {wanted:>7.1f}")
+    bucket = group.process_group.make_bucket(BUCKET_BYTES // 4, torch.float32)
+
+    def average() -> None:
+        bucket.publish()
+        bucket.finish()
+
+    seconds = pairing.alternate({"bucket": average}, rounds, 8)["bucket"]
+    speed = copy_speed(rounds)
+    least = 2 * dist.get_world_size() * BUCKET_BYTES / speed
+    gain, over = pairing.ratio(gloo_bucket, seconds), statistics.median(seconds) / least
+    failures += gain < BUCKET_GAIN or over > BUCKET_LIMIT
+    if is_shown:
+        print(f"{BUCKET_BYTES >> 10:>8} KB bucket in place    {statistics.median(seconds) * 1e6:>8.0f} {'':>10} {gain:>7.1f} {BUCKET_GAIN:>7.1f}")
+        print(f"  memory traffic at {speed / 1e9:.1f} GB/s would take {least * 1e6:.0f} us: {over:.2f} times that (at most {BUCKET_LIMIT})")
+    bucket.close()
+    torch.distributed.destroy_process_group()
+    return failures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=21)
+    args = parser.parse_args()
+    context = dist.spawn(worker, args=(args.rounds,), nprocs=args.processes)
+    raise SystemExit(1 if context.return_queues[0].get() else 0)
+
+
+if __name__ == "__main__":
+    main()

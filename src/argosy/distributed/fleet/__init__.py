@@ -1,0 +1,1 @@
+"""Fleet: one interface to distributed training."""

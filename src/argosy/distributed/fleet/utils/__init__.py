@@ -1,0 +1,1 @@
+"""Helpers of ``paddle.distributed.fleet``."""

@@ -1,0 +1,52 @@
+"""Pooling as 1.x has it: one function for maximum and average, with a stride of 1 by default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy.foundation.errors import NotSupported, UsageError
+from argosy.nn import functional as F
+from argosy.utils import convert_to_list
+
+
+def pool2d(
+    input: Any,
+    pool_size: Any = -1,
+    pool_type: str = "max",
+    pool_stride: Any = 1,
+    pool_padding: Any = 0,
+    global_pooling: bool = False,
+    use_cudnn: bool = True,
+    ceil_mode: bool = False,
+    name: str | None = None,
+    exclusive: bool = True,
+    data_format: str = "NCHW",
+) -> Any:
+    """Maximum or average over windows of images; ``exclusive`` leaves padding out of averages. ``use_cudnn`` changes nothing."""
+    if pool_type not in ("max", "avg"):
+        raise UsageError(f"pool2d: pool_type can only be 'max' or 'avg', but received {pool_type!r}")
+    if global_pooling:
+        pool_size = input.shape[2:4] if data_format == "NCHW" else input.shape[1:3]
+        pool_stride, pool_padding = pool_size, 0
+    elif pool_size == -1:
+        raise UsageError("pool2d: pool_size must be given when global_pooling is False")
+    if pool_type == "max":
+        return F.max_pool2d(input, pool_size, pool_stride, pool_padding, ceil_mode=ceil_mode, data_format=data_format)
+    if ceil_mode and not exclusive:
+        # Windows that jut out count as whole ones in 1.x, so what is missing becomes padding.
+        input, pool_padding, ceil_mode = _filled(input, pool_size, pool_stride, pool_padding, data_format), 0, False
+    return F.avg_pool2d(input, pool_size, pool_stride, pool_padding, ceil_mode, exclusive, data_format=data_format)
+
+
+def _filled(x: Any, pool_size: Any, pool_stride: Any, pool_padding: Any, data_format: str) -> Any:
+    """``x`` with zeros around it, so many that windows from its start end exactly at its end."""
+    if isinstance(pool_padding, str) or (isinstance(pool_padding, (list, tuple)) and len(pool_padding) != 2):
+        raise NotSupported("pool2d: ceil_mode with exclusive=False needs pool_padding as an int or two of them")
+    around = []
+    extents = x.shape[2:4] if data_format == "NCHW" else x.shape[1:3]
+    settings = [convert_to_list(value, 2, "window") for value in (pool_size, pool_stride, pool_padding)]
+    for extent, window, stride, padding in zip(extents, *settings, strict=True):
+        overhang = -(extent + 2 * padding - window) % stride
+        around.append([padding, padding + overhang])
+    (top, bottom), (left, right) = around
+    return F.pad(x, [left, right, top, bottom], data_format=data_format)

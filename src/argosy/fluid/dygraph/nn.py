@@ -1,0 +1,311 @@
+"""The layers of 1.x: their arguments, names and an activation ``act`` over the functions of ``paddle.nn.functional``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from argosy import nn
+from argosy.fluid._activation import activate
+from argosy.fluid._dropout import dropout
+from argosy.fluid._missing import missing_names
+from argosy.fluid._pooling import pool2d
+from argosy.fluid.dygraph._fc import FC
+from argosy.fluid.dygraph._gru import GRUUnit
+from argosy.fluid.dygraph.layers import Layer
+from argosy.fluid.initializer import Constant, Normal
+from argosy.foundation.errors import BadArgument, UsageError
+from argosy.nn import functional as F
+from argosy.tensor import reshape
+from argosy.utils import convert_to_list
+
+__all__ = [
+    "BatchNorm",
+    "Conv2D",
+    "Conv2DTranspose",
+    "Dropout",
+    "Embedding",
+    "FC",
+    "GRUUnit",
+    "LayerNorm",
+    "Linear",
+    "PRelu",
+    "Pool2D",
+]
+
+
+def _require_attr(param_attr: Any, owner: str) -> None:
+    if param_attr is False:
+        raise BadArgument(f"{owner}: param_attr should not be False")
+
+
+class Linear(Layer):
+    """``act(x @ weight + bias)``.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+        >>> with fluid.dygraph.guard():
+        ...     linear = fluid.dygraph.Linear(4, 3, act="softmax")
+        ...     linear(fluid.dygraph.to_variable(np.ones([2, 4], "float32"))).shape
+        [2, 3]
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        act: str | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__(dtype=dtype)
+        self._act = act
+        self.weight = self.create_parameter([input_dim, output_dim], param_attr, dtype)
+        self.bias = self.create_parameter([output_dim], bias_attr, dtype, is_bias=True)
+
+    def forward(self, input: Any) -> Any:
+        own = self._parameters
+        return activate(F.linear(input, own["weight"], own.get("bias")), self._act)
+
+
+class Conv2D(Layer):
+    """A convolution over images of layout NCHW; ``use_cudnn`` changes nothing."""
+
+    def __init__(
+        self,
+        num_channels: int,
+        num_filters: int,
+        filter_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int | None = None,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        use_cudnn: bool = True,
+        act: str | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        _require_attr(param_attr, "Conv2D")
+        super().__init__(dtype=dtype)
+        if num_channels % (groups or 1) != 0:
+            raise UsageError(
+                f"Conv2D: num_channels must be divisible by groups, but received {num_channels} and {groups}"
+            )
+        self._num_channels, self._num_filters, self._filter_size = num_channels, num_filters, filter_size
+        self._stride = convert_to_list(stride, 2, "stride")
+        self._padding = convert_to_list(padding, 2, "padding")
+        self._dilation = convert_to_list(dilation, 2, "dilation")
+        self._groups = groups
+        self._act = act
+        window = convert_to_list(filter_size, 2, "filter_size")
+        spread = math.sqrt(2.0 / (window[0] * window[1] * num_channels))
+        shape = [num_filters, num_channels // (groups or 1), *window]
+        self.weight = self.create_parameter(shape, param_attr, dtype, default_initializer=Normal(0.0, spread))
+        self.bias = self.create_parameter([num_filters], bias_attr, dtype, is_bias=True)
+
+    def forward(self, input: Any) -> Any:
+        own = self._parameters
+        out = F.conv2d(
+            input, own["weight"], own.get("bias"), self._stride, self._padding, self._dilation, self._groups or 1
+        )
+        return activate(out, self._act)
+
+
+class Conv2DTranspose(Layer):
+    """The transpose of a convolution over images of layout NCHW; ``use_cudnn`` changes nothing."""
+
+    def __init__(
+        self,
+        num_channels: int,
+        num_filters: int,
+        filter_size: Any,
+        output_size: Any = None,
+        padding: Any = 0,
+        stride: Any = 1,
+        dilation: Any = 1,
+        groups: int | None = None,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        use_cudnn: bool = True,
+        act: str | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        _require_attr(param_attr, "Conv2DTranspose")
+        super().__init__(dtype=dtype)
+        self._num_channels, self._num_filters, self._filter_size = num_channels, num_filters, filter_size
+        self._output_size = None if output_size is None else convert_to_list(output_size, 2, "output_size")
+        self._padding = convert_to_list(padding, 2, "padding")
+        self._stride = convert_to_list(stride, 2, "stride")
+        self._dilation = convert_to_list(dilation, 2, "dilation")
+        self._groups = groups or 1
+        self._act = act
+        window = convert_to_list(filter_size, 2, "filter_size")
+        self.weight = self.create_parameter([num_channels, num_filters // self._groups, *window], param_attr, dtype)
+        self.bias = self.create_parameter([num_filters], bias_attr, dtype, is_bias=True)
+
+    def forward(self, input: Any) -> Any:
+        own = self._parameters
+        out = F.conv2d_transpose(
+            input,
+            own["weight"],
+            own.get("bias"),
+            self._stride,
+            self._padding,
+            dilation=self._dilation,
+            groups=self._groups,
+            output_size=self._output_size,
+        )
+        return activate(out, self._act)
+
+
+class Pool2D(Layer):
+    """Maximum (``max``) or average (``avg``) over windows of images; ``global_pooling`` takes the whole image."""
+
+    def __init__(
+        self,
+        pool_size: Any = -1,
+        pool_type: str = "max",
+        pool_stride: Any = 1,
+        pool_padding: Any = 0,
+        global_pooling: bool = False,
+        use_cudnn: bool = True,
+        ceil_mode: bool = False,
+        exclusive: bool = True,
+    ) -> None:
+        if pool_type not in ("max", "avg"):
+            raise UsageError(f"Pool2D: pool_type can only be 'max' or 'avg', but received {pool_type!r}")
+        if not global_pooling and pool_size == -1:
+            raise UsageError("Pool2D: pool_size must be given when global_pooling is False")
+        super().__init__()
+        self._pool_size, self._pool_type = pool_size, pool_type
+        self._pool_stride, self._pool_padding = pool_stride, pool_padding
+        self._global_pooling, self._ceil_mode, self._exclusive = global_pooling, ceil_mode, exclusive
+
+    def forward(self, input: Any) -> Any:
+        return pool2d(
+            input,
+            self._pool_size,
+            self._pool_type,
+            self._pool_stride,
+            self._pool_padding,
+            self._global_pooling,
+            ceil_mode=self._ceil_mode,
+            exclusive=self._exclusive,
+        )
+
+
+class BatchNorm(Layer, nn.BatchNorm):
+    """Batch normalisation, then ``act``; momentum is the share of the old statistics that is kept."""
+
+
+class Embedding(Layer, nn.Embedding):
+    """Rows of a table of shape ``size``, by id. With ``is_sparse`` the gradient holds the rows that were looked up.
+
+    ``is_distributed`` belongs to parameter servers and changes nothing here. The row ``padding_idx`` reads as zeros.
+    """
+
+    def __init__(
+        self,
+        size: Any,
+        is_sparse: bool = False,
+        is_distributed: bool = False,
+        padding_idx: int | None = None,
+        param_attr: Any = None,
+        dtype: Any = "float32",
+    ) -> None:
+        if len(size) != 2:
+            raise UsageError(f"Embedding: size must be [rows, width], but received {size!r}")
+        nn.Layer.__init__(self, dtype=dtype)
+        self._size = list(size)
+        self._num_embeddings, self._embedding_dim = self._size
+        self._is_sparse = self._sparse = is_sparse
+        self._max_norm, self._norm_type, self._scale_grad_by_freq, self._name = None, 2.0, False, None
+        self.padding_idx = padding_idx
+        self.weight = self.create_parameter(self._size, param_attr, dtype)
+
+
+class LayerNorm(Layer):
+    """Normalisation over the last axes, those of ``normalized_shape``; then ``act``."""
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        scale: bool = True,
+        shift: bool = True,
+        epsilon: float = 1e-05,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        act: str | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__(dtype=dtype)
+        shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+        self._normalized_shape, self._epsilon, self._act = shape, epsilon, act
+        width = [math.prod(shape)]
+        self.weight = (
+            self.create_parameter(width, param_attr, dtype, default_initializer=Constant(1.0)) if scale else None
+        )
+        self.bias = self.create_parameter(width, bias_attr, dtype, is_bias=True) if shift else None
+
+    def forward(self, input: Any) -> Any:
+        out = F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
+        return activate(out, self._act)
+
+
+class Dropout(Layer):
+    """Zero elements with probability ``p`` in training.
+
+    By default (``downgrade_in_infer``) what is kept stays as it is, and in evaluation everything is multiplied by 1 - p.
+    """
+
+    def __init__(
+        self,
+        p: float = 0.5,
+        seed: int | None = None,
+        dropout_implementation: str = "downgrade_in_infer",
+        is_test: bool = False,
+    ) -> None:
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise BadArgument(f"Dropout: p argument should be between 0 and 1, but received {p}")
+        self._dropout_prob = p
+        self._seed = seed
+        self._dropout_implementation = dropout_implementation
+        self.training = not is_test
+
+    def forward(self, input: Any) -> Any:
+        return dropout(input, self._dropout_prob, self.training, self._seed, self._dropout_implementation)
+
+
+class PRelu(Layer):
+    """``max(0, x) + weight * min(0, x)`` with one weight (``all``), one per channel (``channel``) or per element (``element``)."""
+
+    def __init__(
+        self,
+        mode: str,
+        channel: int | None = None,
+        input_shape: Any = None,
+        param_attr: Any = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__("prelu", dtype)
+        if mode == "channel" and channel is None:
+            raise BadArgument("PRelu: channel argument is required when mode is 'channel'")
+        if mode == "element" and input_shape is None:
+            raise BadArgument("PRelu: input_shape argument is required when mode is 'element'")
+        shapes = {"all": [1], "channel": [1, channel, 1, 1], "element": [1, *(input_shape or ())[1:]]}
+        if mode not in shapes:
+            raise UsageError(f"PRelu: mode should be one of all, channel, element, but received {mode!r}")
+        self._mode = mode
+        self.weight = self.create_parameter(shapes[mode], param_attr, dtype, default_initializer=Constant(1.0))
+
+    def forward(self, input: Any) -> Any:
+        if self._mode == "element":
+            return F.relu(input) - self.weight * F.relu(-input)
+        return F.prelu(input, reshape(self.weight, [-1]))
+
+
+__getattr__ = missing_names(__name__, globals())

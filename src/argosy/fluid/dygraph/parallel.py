@@ -1,0 +1,122 @@
+"""Data parallelism by the rule of 1.x: the script scales the loss and asks for the sum of the gradients.
+
+``scale_loss`` and ``apply_collective_grads`` together give the mean gradient. A script that calls neither is not synchronised; parameters are not made
+equal at the start either, so every rank must seed alike. ``paddle.DataParallel`` does all of that by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy import nn
+from argosy.distributed import ParallelEnv, init_parallel_env
+from argosy.distributed._data_parallel import ParallelStrategy, build_parallel_strategy
+from argosy.distributed._default import default_group
+from argosy.fluid._tracer import tracers
+from argosy.fluid.dygraph.layers import Layer
+from argosy.foundation.errors import BadArgument, DtypeError
+from argosy.runtime.parallel.averages import average_rows, combine_gradients
+from argosy.tensor._tensor import Parameter, Tensor
+
+__all__ = ["DataParallel", "ParallelEnv", "prepare_context"]
+
+Env = ParallelEnv
+
+
+def prepare_context(strategy: ParallelStrategy | None = None) -> ParallelStrategy | None:
+    """Join the job that the environment describes, inside a dygraph guard; every process of the job must call it.
+
+    Returns the strategy to pass to ``DataParallel``: nranks, local_rank, trainer_endpoints and current_endpoint. None where there is one process.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> with fluid.dygraph.guard():
+        ...     print(fluid.dygraph.prepare_context())
+        None
+    """
+    env = ParallelEnv()
+    given = strategy if strategy is not None else build_parallel_strategy()
+    if given.nranks < 2:
+        return None
+    if not tracers.is_guarded:
+        raise BadArgument("dygraph.prepare_context should be used inside `with fluid.dygraph.guard(place):`")
+    if (given.nranks, given.local_rank) != (env.nranks, env.local_rank):
+        raise BadArgument(
+            f"dygraph.prepare_context: the strategy says rank {given.local_rank} of {given.nranks}, "
+            f"but the environment says rank {env.local_rank} of {env.nranks}; pass None to take the environment's"
+        )
+    init_parallel_env()
+    return given
+
+
+class DataParallel(Layer):
+    """Run a layer as one of ``strategy.nranks`` replicas; ``strategy`` comes from ``prepare_context``.
+
+    With one process, or without a strategy, it only passes through. Row-sparse gradients are summed too.
+    """
+
+    def __init__(self, layers: nn.Layer, strategy: ParallelStrategy | None = None) -> None:
+        super().__init__(layers.full_name() + "_data_parallel")
+        self._layers = layers
+        self._strategy = strategy if strategy is not None else build_parallel_strategy()
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        return self._layers(*inputs, **kwargs)
+
+    def _is_data_parallel_mode(self) -> bool:
+        return self._strategy.nranks > 1
+
+    def scale_loss(self, loss: Tensor) -> Any:
+        """Divide the loss by the number of ranks, so that summed gradients are those of the mean."""
+        if not self._is_data_parallel_mode():
+            return loss
+        if not isinstance(loss, Tensor):
+            raise DtypeError(f"DataParallel.scale_loss: the loss must be a Tensor, but is a {type(loss).__name__}")
+        return loss / float(self._strategy.nranks)
+
+    def apply_collective_grads(self) -> None:
+        """Replace the gradient of each trainable parameter by its sum over the ranks, which must have gradients for the same ones."""
+        if not self._is_data_parallel_mode():
+            return
+        group = default_group("DataParallel.apply_collective_grads")._inner
+        trained = [p for p in self._layers.parameters() if p.trainable]
+        by_rows = self._row_sparse_ids()
+        dense = [p for p in trained if id(p) not in by_rows and p.grad is not None]
+        if dense:
+            group.run(combine_gradients, [p._t.grad for p in dense], 1.0, group.backend)
+        for param in trained:
+            if id(param) in by_rows:
+                group.run(average_rows, param._t, True, group.backend)
+                _scale_gradient(param, group.world_size)
+
+    def _row_sparse_ids(self) -> set[int]:
+        tables = [layer for layer in self.sublayers() if isinstance(layer, nn.Embedding) and layer._sparse]
+        return {id(table._parameters["weight"]) for table in tables}
+
+    def state_dict(
+        self,
+        destination: Any = None,
+        include_sublayers: bool = True,
+        structured_name_prefix: str = "",
+        use_hook: bool = True,
+        keep_vars: bool = True,
+    ) -> Any:
+        """The state of the wrapped layer, under its own names."""
+        return self._layers.state_dict(destination, include_sublayers, structured_name_prefix, use_hook, keep_vars)
+
+    def set_dict(  # type: ignore[override]
+        self, stat_dict: Any, include_sublayers: bool = True, use_structured_name: bool = True
+    ) -> None:
+        """Load the state of the wrapped layer."""
+        self._layers.set_dict(stat_dict, use_structured_name=use_structured_name)
+
+    load_dict = set_dict
+
+    def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> Any:
+        """Load the state of the wrapped layer, by the rules of 2.x."""
+        return self._layers.set_state_dict(state_dict, use_structured_name)
+
+
+def _scale_gradient(param: Parameter, factor: int) -> None:
+    if param._t.grad is not None:
+        param._t.grad = param._t.grad * factor

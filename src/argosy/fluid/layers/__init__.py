@@ -1,0 +1,23 @@
+"""The functions of 1.x that need no parameters: ``fluid.layers``."""
+
+from argosy.fluid._missing import missing_names
+from argosy.fluid.layers import (
+    control_flow,
+    learning_rate_scheduler,
+    loss,
+    metric_op,
+    nn,
+    ops,
+    tensor,
+)
+from argosy.fluid.layers._elementwise import *
+from argosy.fluid.layers._reduction import *
+from argosy.fluid.layers.control_flow import *
+from argosy.fluid.layers.learning_rate_scheduler import *
+from argosy.fluid.layers.loss import *
+from argosy.fluid.layers.metric_op import *
+from argosy.fluid.layers.nn import *
+from argosy.fluid.layers.ops import *
+from argosy.fluid.layers.tensor import *
+
+__getattr__ = missing_names(__name__, globals())

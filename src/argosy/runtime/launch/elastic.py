@@ -1,0 +1,342 @@
+"""A job on several hosts that meet at ``--master host:port``, one of these launchers on each.
+
+torch.distributed.elastic decides who takes part (``DynamicRendezvousHandler``) and when to start again (``SimpleElasticAgent``): hosts that come late or
+are lost, restarts after a failure. It does so over our own store, which turns away peers that do not know ARGOSY_TOKEN (see ``rendezvous.py``
+for jobs without one), served by the launcher that can listen at ``--master``. The workers are started and ended as on one host.
+
+In each round, once the hosts are known, every launcher publishes what it brings (``Node``); ranks follow from that list, which is the same for all. The
+launcher of rank 0 serves a fresh store for the workers. A worker that fails is announced to all launchers, so every host can name it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from types import FrameType
+from typing import Any, TextIO
+
+from torch.distributed.elastic.agent.server.api import (
+    RunResult,
+    SimpleElasticAgent,
+    WorkerGroup,
+    WorkerSpec,
+    WorkerState,
+)
+from torch.distributed.elastic.multiprocessing.api import SignalException
+from torch.distributed.elastic.rendezvous import RendezvousError, RendezvousParameters
+from torch.distributed.elastic.rendezvous.c10d_rendezvous_backend import C10dRendezvousBackend
+from torch.distributed.elastic.rendezvous.dynamic_rendezvous import DynamicRendezvousHandler, create_handler
+
+from argosy.foundation import env
+from argosy.foundation.deadline import Deadline
+from argosy.foundation.endpoints import Endpoint, bind_listener, parse
+from argosy.foundation.errors import CommError, ConfigError
+from argosy.runtime.comm.rendezvous import token_for
+from argosy.runtime.comm.store import StoreClient, StoreServer
+from argosy.runtime.launch import host
+from argosy.runtime.launch.crew import Crew
+from argosy.runtime.launch.logs import Follower, LogFolder
+from argosy.runtime.launch.process import describe_exit, shell_code
+from argosy.runtime.launch.rank_env import Job
+from argosy.runtime.launch.spec import LaunchSpec
+from argosy.runtime.launch.supervisor import GRACE_S, install_handlers, restore_handlers
+
+_JOIN_S = 600  # how long a host waits for the others
+_LOOK_S = 0.1
+_LEAVE_S = 5.0
+_SILENCE_S = 30.0  # a launcher that has not been heard of for so long is gone
+_ANYWHERE = "0.0.0.0"
+
+
+@dataclass(frozen=True)
+class Node:
+    """What one host brings to a round. ``asked_rank`` is its ``--rank``, -1 without one."""
+
+    address: str
+    asked_rank: int
+    endpoints: tuple[str, ...]
+    devices: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Node:
+        fields = json.loads(text)
+        return cls(fields["address"], fields["asked_rank"], tuple(fields["endpoints"]), tuple(fields["devices"]))
+
+
+def in_rank_order(nodes: Sequence[Node], sorts_hosts: bool) -> list[int]:
+    """The hosts, by their index in order of arrival, in the order of their ranks: those that asked for a place have it, the others fill the gaps.
+
+    Elastic jobs may lack some of the places asked for; the order is kept then.
+    """
+    asked = [node.asked_rank for node in nodes if node.asked_rank >= 0]
+    repeated = next((rank for rank in asked if asked.count(rank) > 1), None)
+    if repeated is not None:
+        both = " and ".join(node.address for node in nodes if node.asked_rank == repeated)
+        raise ConfigError(f"launch: {both} were both started with --rank {repeated}")
+    arrival = list(range(len(nodes)))
+    if sorts_hosts:
+        arrival.sort(key=lambda i: socket.inet_aton(nodes[i].address))
+    waiting = [i for i in arrival if nodes[i].asked_rank < 0]
+    seated = {nodes[i].asked_rank: i for i in arrival if nodes[i].asked_rank >= 0}
+    for place in range(len(nodes)):
+        if place not in seated and waiting:
+            seated[place] = waiting.pop(0)
+    return [seated[place] for place in sorted(seated)]
+
+
+def run_node(spec: LaunchSpec, out: TextIO) -> int:
+    """Take part in the job with this host's processes; returns the exit code for the shell."""
+    where = parse(spec.master, "--master")
+    command = host.command_of(spec)
+    with ExitStack() as stack:
+        before = install_handlers(_raise_signal)
+        stack.callback(restore_handlers, before)
+        server = _serve_store(where, spec)
+        if server is not None:
+            stack.enter_context(server)
+        store = stack.enter_context(StoreClient(where.host, where.port, token_for(where), Deadline.after(_JOIN_S)))
+        address = spec.host or _own_address(store)
+        handler = _rendezvous_handler(store, spec, address)
+        agent = _Agent(spec, command, address, handler, store, out, server is not None)
+        try:
+            result = agent.run()
+        except (RendezvousError, CommError) as error:
+            print(f"launch: lost the other hosts at {where}: {error.__cause__ or error}", file=out)
+            return 1
+        except SignalException as error:
+            print(f"launch: stopped ({describe_exit(-error.sigval)}); the workers of this host were ended", file=out)
+            handler.shutdown()
+            return 128 + error.sigval
+        handler.shutdown()
+    return agent.exit_code or int(result is not None and result.is_failed())
+
+
+def _raise_signal(number: int, frame: FrameType | None) -> None:
+    raise SignalException(f"received signal {number}", signal.Signals(number))
+
+
+def _serve_store(where: Endpoint, spec: LaunchSpec) -> StoreServer | None:
+    """Serve the store at ``where`` if this host can and no other launcher does."""
+    # the first host's address may be one that is forwarded to it
+    for address in (where.host, _ANYWHERE) if spec.node_rank == 0 else (where.host,):
+        with contextlib.suppress(ConfigError):
+            return StoreServer(bind_listener(address, where.port), token_for(where))
+    return None
+
+
+def _own_address(store: StoreClient) -> str:
+    """The address from which this host reaches the master."""
+    with socket.socket(socket.AF_INET6 if ":" in store.endpoint.host else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((store.endpoint.host, store.endpoint.port))  # sends nothing
+        address: str = probe.getsockname()[0]
+        return address
+
+
+def _rendezvous_handler(store: StoreClient, spec: LaunchSpec, address: str) -> DynamicRendezvousHandler:
+    # torch would otherwise serve a store of its own, open to anybody
+    env.update({"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"})
+    parameters = RendezvousParameters(
+        backend="c10d",
+        endpoint=str(store.endpoint),
+        run_id=spec.job_id,
+        min_nodes=spec.min_nodes,
+        max_nodes=spec.max_nodes,
+        local_addr=address,
+        join_timeout=_JOIN_S,
+        last_call_timeout=spec.elastic_timeout_s,
+    )
+    return create_handler(store, C10dRendezvousBackend(store, spec.job_id), parameters)
+
+
+class _Agent(SimpleElasticAgent):
+    """Starts and ends the workers of this host when torch's agent says so."""
+
+    def __init__(
+        self,
+        spec: LaunchSpec,
+        command: Sequence[str],
+        address: str,
+        handler: DynamicRendezvousHandler,
+        store: StoreClient,
+        out: TextIO,
+        serves_store: bool,
+    ) -> None:
+        super().__init__(
+            WorkerSpec(
+                role="worker",
+                local_world_size=spec.nproc,
+                rdzv_handler=handler,
+                entrypoint=command[0],
+                max_restarts=spec.max_restart,
+                monitor_interval=_LOOK_S,
+            )
+        )
+        self._launch = spec
+        self._command = command
+        self._address = address
+        self._out = out
+        self._round = ExitStack()
+        self._crew: Crew | None = None
+        self._job: Job | None = None
+        self._logs: LogFolder | None = None
+        self._follower: Follower | None = None
+        self._is_first = True
+        self._python_store = store  # torch's rounds keep the C++ half of a Python store alive, not the Python half
+        self._serves_store = serves_store
+        self._next_beat_s = 0.0
+        self._is_through = False
+        self._heard = (-1, 0.0)  # sum of the other launchers' beats, and when it last grew
+        self.exit_code = 0
+
+    # -- a round ------------------------------------------------------------------------------------------------
+
+    def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
+        store: Any = worker_group.store
+        self.exit_code = 0
+        self._is_through = False
+        job = self._job = self._agree(store, worker_group)
+        self._logs = host.open_logs(self._launch, self._is_first)
+        self._is_first = False
+        self._crew = self._round.enter_context(Crew())
+        if self._logs is not None:
+            self._follower = self._round.enter_context(Follower(self._logs.worker(0), sys.stdout.buffer))
+        host.start_workers(self._crew, job, self._launch, self._command, self._logs)
+        if self._launch.shows_table:
+            print(host.table(job, self._crew.workers, self._command, self._logs), file=self._out)
+        return {worker.rank - job.first_rank: worker.pid for worker in self._crew.workers}
+
+    def _agree(self, store: Any, worker_group: WorkerGroup) -> Job:
+        """Exchange what the hosts bring; the first one serves the workers' store."""
+        spec = self._launch
+        arrival, count = worker_group.group_rank, worker_group.group_world_size
+        assert arrival is not None
+        assert count is not None
+        endpoints = host.reserve(self._round, self._address, spec.start_port, spec.nproc)
+        store.set(f"node/{arrival}", Node(self._address, spec.node_rank, tuple(endpoints), spec.devices).to_json())
+        nodes = [Node.from_json(store.get(f"node/{i}")) for i in range(count)]
+        order = in_rank_order(nodes, spec.sorts_hosts)
+        if order[0] == arrival:
+            token = secrets.token_hex(16)
+            server = self._round.enter_context(StoreServer(bind_listener(self._address), token))
+            store.set("job", json.dumps([str(server.endpoint), token]))
+        master, token = json.loads(store.get("job"))
+        before = [nodes[i] for i in order[: order.index(arrival)]]
+        devices = [card for i in order for card in nodes[i].devices]
+        all_endpoints = [endpoint for i in order for endpoint in nodes[i].endpoints]
+        return host.make_job(
+            spec,
+            endpoints=all_endpoints,
+            master=master,
+            token=token,
+            devices=devices if len(devices) == len(all_endpoints) else (),
+            num_nodes=count,
+            first_rank=sum(len(node.endpoints) for node in before),
+        )
+
+    def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
+        assert self._crew is not None
+        if self._follower is not None:
+            self._follower.pump()
+        failed = self._crew.wait(0)
+        if failed is not None:
+            self._announce(failed.rank, failed.poll() or 0)
+        if failed is not None or self._has_failed():
+            return RunResult(WorkerState.FAILED)
+        self._beat()
+        if self._crew.is_running or not self._are_all_through():
+            return RunResult(WorkerState.HEALTHY)
+        return RunResult(
+            WorkerState.SUCCEEDED, return_values={worker.global_rank: None for worker in worker_group.workers}
+        )
+
+    def _beat(self) -> None:
+        """Let the other launchers know that this one lives."""
+        now = time.monotonic()
+        if now >= self._next_beat_s:
+            self._next_beat_s = now + 1.0
+            self._round_store.add(f"beat/{self._worker_group.group_rank}", 1)
+
+    def _are_all_through(self) -> bool:
+        """Whether the workers of every host have ended well. Until then this host stays, to start again if one fails."""
+        if not self._is_through:
+            self._is_through = True
+            self._round_store.add("through", 1)
+            self._heard = (-1, time.monotonic())
+        count = self._worker_group.group_world_size or 1
+        if int(self._round_store.add("through", 0)) == count:
+            return True
+        beats = sum(
+            int(self._round_store.add(f"beat/{i}", 0)) for i in range(count) if i != self._worker_group.group_rank
+        )
+        last, at_s = self._heard
+        if beats != last:
+            self._heard = (beats, time.monotonic())
+        elif time.monotonic() - at_s > _SILENCE_S:
+            raise CommError(
+                f"nothing was heard from them for {_SILENCE_S:g} s, after the workers of this host had ended well"
+            )
+        return False
+
+    def _announce(self, rank: int, exit_code: int) -> None:
+        text = json.dumps([rank, exit_code, self._address])
+        self._round_store.compare_set("failed", "", text)
+
+    def _has_failed(self) -> bool:
+        return bool(self._round_store.check(["failed"]))
+
+    @property
+    def _round_store(self) -> Any:
+        return self._worker_group.store
+
+    def _stop_workers(self, worker_group: WorkerGroup) -> None:
+        self._end_round()
+
+    def _shutdown(self, death_sig: signal.Signals = signal.SIGTERM, timeout: int = 30) -> None:
+        self._end_round()
+
+    def _end_round(self) -> None:
+        """End this host's workers and, if the round has failed, say who failed first."""
+        if self._crew is None:
+            return
+        crew, self._crew = self._crew, None
+        with self._round:
+            crew.end(GRACE_S)
+            crew.close()
+            if self._follower is not None:
+                self._follower.pump()
+                self._follower = None
+            with contextlib.suppress(CommError, RuntimeError):
+                if self._has_failed():
+                    self._report(*json.loads(self._round_store.get("failed")))
+        self._round = ExitStack()
+
+    def _report(self, rank: int, exit_code: int, address: str) -> None:
+        assert self._job is not None
+        self.exit_code = shell_code(exit_code)
+        if 0 <= rank - self._job.first_rank < self._job.nproc:
+            host.report_failure(rank, exit_code, self._job.first_rank, self._logs, self._out)
+        else:
+            print(
+                f"launch: rank {rank} on {address} {describe_exit(exit_code)}; the workers of this host were ended",
+                file=self._out,
+            )
+
+    def _exit_barrier(self) -> None:
+        """Leave last if the others still need the store that is served here."""
+        self._round_store.add("left", 1)
+        deadline = Deadline.after(_LEAVE_S if self._serves_store else 0)
+        while (
+            int(self._round_store.add("left", 0)) < (self._worker_group.group_world_size or 1) and not deadline.expired
+        ):
+            time.sleep(_LOOK_S)

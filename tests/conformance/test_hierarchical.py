@@ -1,0 +1,103 @@
+"""The backend for several hosts keeps the contracts of all backends; the hosts are made up, one letter per rank."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+
+from argosy.foundation.errors import CommError
+from conformance import collectives
+from multiprocess.join import joined, open_store
+from multiprocess.pool import Died
+
+_names = (f"hosts-{i}" for i in itertools.count())
+
+
+@pytest.mark.parametrize("hosts", ["ab", "aba", "aabb"])
+@pytest.mark.parametrize("contract", collectives.CONTRACTS)
+def test_contract(pool, rendezvous, contract, hosts):
+    pool.run(
+        "conformance.collectives:run",
+        len(hosts),
+        contract=contract,
+        kind="hierarchical",
+        name=next(_names),
+        rendezvous=rendezvous,
+        hosts=hosts,
+    )
+
+
+def test_closed_group_refuses_calls(pool, rendezvous):
+    pool.run(f"{__name__}:closed", 3, name=next(_names), rendezvous=rendezvous)
+
+
+def closed(rank, world_size, *, name, rendezvous):
+    with joined("hierarchical", name, rank, world_size, rendezvous, hosts="aab") as group:
+        group.barrier()
+        group.close()
+        with pytest.raises(CommError, match="closed"):
+            group.barrier()
+        with pytest.raises(CommError, match="closed"):
+            group.send(torch.zeros(3), (rank + 1) % world_size)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_bucket_becomes_the_mean(pool, rendezvous, dtype):
+    pool.run(f"{__name__}:mean", 4, name=next(_names), rendezvous=rendezvous, dtype=dtype)
+
+
+def mean(rank, world_size, *, name, rendezvous, dtype):
+    """Hosts of three and of one rank: the mean over ranks is not the mean of the hosts' means."""
+    with joined("hierarchical", name, rank, world_size, rendezvous, hosts="abaa") as group:
+        buckets = [group.make_bucket(count, dtype) for count in (1000, 7)]
+        for step in range(3):
+            for bucket in buckets:
+                bucket.tensor.copy_(torch.arange(bucket.tensor.numel()) % 50 + 4.0 * rank + step)
+                bucket.publish()
+            for bucket in buckets:
+                bucket.progress()
+                bucket.finish()
+                torch.testing.assert_close(
+                    bucket.tensor, (torch.arange(bucket.tensor.numel()) % 50 + 6.0 + step).to(dtype)
+                )
+        group.barrier()
+        for bucket in buckets:
+            bucket.close()
+
+
+@pytest.mark.parametrize("victim", [0, 1, 3])
+def test_every_host_learns_of_a_lost_rank(pool, rendezvous, victim):
+    """Whether a host's first rank or another one is lost, no survivor waits for the timeout."""
+    answers = pool.run(
+        f"{__name__}:one_dies",
+        4,
+        name=next(_names),
+        rendezvous=rendezvous,
+        victim=victim,
+        may_die=[victim],
+        deadline_s=15,
+    )
+    assert isinstance(answers[victim], Died)
+    assert all(answer == "CommError" for rank, answer in enumerate(answers) if rank != victim)
+
+
+def one_dies(rank, world_size, *, name, rendezvous, victim):
+    import os
+
+    with (
+        joined("hierarchical", name, rank, world_size, rendezvous, hosts="aabb") as group,
+        open_store(rendezvous) as store,
+    ):
+        group.barrier()
+        if rank == victim:
+            store.get(f"{name}/dies")
+            os._exit(9)
+        if rank == (victim + 1) % world_size:
+            store.set(f"{name}/dies", "1")
+        try:
+            group.all_reduce(torch.zeros(5), collectives.ReduceOp.SUM)
+        except CommError:
+            return "CommError"
+        return "went through"

@@ -1,0 +1,35 @@
+"""The examples in docstrings give what they say."""
+
+import doctest
+import importlib
+import pkgutil
+
+import argosy
+import numpy as np
+import paddle
+import pytest
+
+# fluid has examples that need its guard; running a module as a script is not an example
+SKIPPED = ("__main__",)
+MODULES = [
+    info.name
+    for info in pkgutil.walk_packages(argosy.__path__, "argosy.")
+    if not info.name.endswith(SKIPPED)
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.filterwarnings("ignore")
+def test_examples_of(name):
+    module = importlib.import_module(name)
+    paddle.seed(0)
+    result = doctest.testmod(
+        module, extraglobs={"paddle": paddle, "np": np}, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    )
+    assert result.failed == 0
+
+
+def test_there_are_examples():
+    finder = doctest.DocTestFinder()
+    count = sum(len(test.examples) > 0 for name in MODULES for test in finder.find(importlib.import_module(name)))
+    assert count > 100
