@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from multiprocess.pool import Died
 _names = (f"hosts-{i}" for i in itertools.count())
 
 
-@pytest.mark.parametrize("hosts", ["ab", "aba", "aabb"])
+@pytest.mark.parametrize("hosts", ["aba", "aabb"])
 @pytest.mark.parametrize("contract", collectives.CONTRACTS)
 def test_contract(pool, rendezvous, contract, hosts):
     pool.run(
@@ -67,7 +68,7 @@ def mean(rank, world_size, *, name, rendezvous, dtype):
             bucket.close()
 
 
-@pytest.mark.parametrize("victim", [0, 1, 3])
+@pytest.mark.parametrize("victim", [0, 1])
 def test_every_host_learns_of_a_lost_rank(pool, rendezvous, victim):
     """Whether a host's first rank or another one is lost, no survivor waits for the timeout."""
     answers = pool.run(
@@ -84,8 +85,6 @@ def test_every_host_learns_of_a_lost_rank(pool, rendezvous, victim):
 
 
 def one_dies(rank, world_size, *, name, rendezvous, victim):
-    import os
-
     with (
         joined("hierarchical", name, rank, world_size, rendezvous, hosts="aabb") as group,
         open_store(rendezvous) as store,

@@ -163,11 +163,15 @@ def absent(rank: int, world_size: int, *, name: str, rendezvous: Any) -> str:
     if rank == 1:
         return ""
     with open_store(rendezvous) as store:
+        gc.collect()  # what earlier tests left in cycles
         descriptors = len(os.listdir("/proc/self/fd"))
         with pytest.raises(CollectiveTimeout) as caught:
             make_backend("shm", name, rank, world_size, store, timeout_s=0.3)
+        message = str(caught.value)
+        del caught
+        gc.collect()
         assert len(os.listdir("/proc/self/fd")) == descriptors
-    return str(caught.value)
+    return message
 
 
 def served_by_a_victim(rank: int, world_size: int, *, name: str, rendezvous: Any) -> tuple[str, int] | None:

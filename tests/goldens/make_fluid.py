@@ -1,6 +1,6 @@
 """Write the golden data of ``paddle.fluid``: run with a Python 3.7 that has real Paddle 1.8.5.
 
-    PATH_TO_PADDLE_VENV/bin/python tests/goldens/make_fluid.py [family ...]
+PATH_TO_PADDLE_VENV/bin/python tests/goldens/make_fluid.py [family ...]
 """
 
 import importlib
@@ -10,7 +10,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import numpy as np
 import paddle.fluid as fluid
+
 from goldens import cases_fluid as families
 from goldens import harness
 
@@ -27,7 +29,23 @@ def main(wanted):
         arrays, index = harness.record(cases, fluid)
         harness.save(cases.family, arrays, index)
         size = (harness.DATA / (cases.family + ".npz")).stat().st_size
-        print("%s: %d cases, %d KB" % (cases.family, len(index), size // 1024))
+        print(f"{cases.family}: {len(index)} cases, {size // 1024} KB")
+    if not wanted or "checkpoint" in wanted:
+        save_checkpoint(str(harness.DATA / "fluid_checkpoint"))
+
+
+def save_checkpoint(prefix):
+    """Files of a layer and of an optimizer with a schedule, after one step."""
+    with fluid.dygraph.guard(fluid.CPUPlace()):
+        layer = fluid.dygraph.Linear(2, 1)
+        layer.weight.set_value(np.array([[0.6], [-1.4]], "float32"))
+        rate = fluid.dygraph.ExponentialDecay(0.1, 1, 0.5)
+        adam = fluid.optimizer.Adam(rate, parameter_list=layer.parameters())
+        loss = fluid.layers.mean(layer(fluid.dygraph.to_variable(np.ones([1, 2], "float32"))))
+        loss.backward()
+        adam.minimize(loss)
+        fluid.save_dygraph(layer.state_dict(), prefix)
+        fluid.save_dygraph(adam.state_dict(), prefix)
 
 
 def inside_guard(run):

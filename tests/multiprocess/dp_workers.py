@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import os
+import pickle
 import signal
 import time
 import warnings
+import weakref
 from typing import Any
 
 import numpy as np
 import paddle.distributed as dist
 import pytest
 import torch
+import torch.utils.checkpoint
 
 import paddle
 from argosy.foundation.errors import CollectiveMismatch, NotSupported, PeerLost
@@ -483,3 +488,49 @@ def torch_module(rank: int, world_size: int, meeting: Meeting) -> list[float]:
             model(torch.ones(1, 2)).sum().backward(create_graph=True)
         model.close()
         return seen
+
+
+class Recomputed(torch.nn.Module):
+    """Computes its middle again in backward."""
+
+    def __init__(self, is_reentrant: bool) -> None:
+        super().__init__()
+        self.parts = torch.nn.ModuleList([torch.nn.Linear(2, 2) for _ in range(3)])
+        self._is_reentrant = is_reentrant
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        first, middle, last = self.parts
+        hidden = torch.utils.checkpoint.checkpoint(middle, first(x), use_reentrant=self._is_reentrant)
+        return last(hidden)
+
+
+def recomputed(rank: int, world_size: int, meeting: Meeting, *, is_reentrant: bool) -> tuple[bool, bool]:
+    """A backward inside backward is part of the same round: whether all gradients are averages, and copies of the model work."""
+    with joined_job(rank, world_size, meeting):
+        torch.manual_seed(0)
+        module = Recomputed(is_reentrant)
+        model = paddle.DataParallel(module, comm_buffer_size=1e-6, last_comm_buffer_size=1e-6)
+        whole = torch.arange(2.0 * world_size).view(world_size, 2)
+        for _ in range(2):
+            module.zero_grad()
+            model(whole[rank : rank + 1]).square().sum().backward()
+        alone = copy.deepcopy(module)
+        alone.zero_grad()
+        (alone(whole).square().sum() / world_size).backward()
+        pairs = zip(module.parameters(), alone.parameters(), strict=True)
+        equal = all(torch.allclose(a.grad, b.grad, rtol=1e-5) for a, b in pairs)
+        return equal, pickle.loads(pickle.dumps(module.parts[0].weight)).shape == (2, 2)
+
+
+def forgotten(rank: int, world_size: int, meeting: Meeting) -> bool:
+    """A wrapper that nobody holds takes its hooks and buckets along; the layer goes on alone."""
+    with joined_job(rank, world_size, meeting):
+        layer = _weight()
+        model = paddle.DataParallel(layer)
+        model(_row(1.0 + rank)).sum().backward()
+        gone = weakref.ref(model._reducer)
+        del model
+        gc.collect()
+        layer.clear_gradients()
+        layer(_row(1.0 + rank)).sum().backward()
+        return gone() is None and _first(layer.weight) == 1.0 + rank

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import secrets
@@ -94,6 +95,9 @@ class Launcher:
             self.process.kill()
         self.process.join()
         self.process.close()
+        for pid in self.descendants():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def script(folder: Path, text: str, name: str = "train.py") -> str:

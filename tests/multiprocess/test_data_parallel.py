@@ -207,6 +207,15 @@ def test_torch_module(pool):
     assert (first, second) == ([1.5, 1.0], [1.5, 2.0])
 
 
+@pytest.mark.parametrize("is_reentrant", [False, True])
+def test_recomputation(pool, is_reentrant):
+    assert run_job(pool, f"{HERE}:recomputed", 2, is_reentrant=is_reentrant) == [(True, True)] * 2
+
+
+def test_a_forgotten_wrapper_leaves_nothing(pool):
+    assert run_job(pool, f"{HERE}:forgotten", 2) == [True, True]
+
+
 def test_one_process_only_wraps():
     layer = paddle.nn.Linear(2, 2)
     with pytest.warns(UserWarning, match="single-card operation"):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from argosy.foundation.endpoints import bind_listener, endpoint_of
 from multiprocess.launcher import Launcher, script
 
 FLEET = "argosy.distributed.fleet.launch:launch"
@@ -161,26 +162,22 @@ def test_a_failed_job_is_started_again(tmp_path, launch):
 
 
 def test_listed_hosts_need_no_meeting(tmp_path, launch):
-    """Two addresses of this machine stand for two hosts; the second is named by --host."""
-    name = script(
-        tmp_path,
-        "import argosy.runtime.comm.rendezvous as r\n"
-        "store = r.connect(os.environ['PADDLE_MASTER'], rank, 20)\n"
-        "store.set(f'here/{rank}', os.environ['PADDLE_CURRENT_ENDPOINT'])\n"
-        "print([store.get(f'here/{i}').decode() for i in range(2)])\nstore.add('through', 1)\n"
-        "while rank == 0 and int(store.get('through')) < 2: time.sleep(0.01)\n",
-    )
-    port = str(20_000 + os.getpid() % 10_000)
-    common = ["--ips=127.0.0.1,127.0.0.2", "--start_port", port]
-    other_folder = tmp_path / "other"
-    other_folder.mkdir()
-    other = Launcher(other_folder, *common, "--host", "127.0.0.2", str(tmp_path / name))
-    try:
-        first = launch(*common, "--host", "127.0.0.1", name)
-        assert (first.wait(), other.wait()) == (0, 0)
-        assert first.stdout == other.stdout == f"['127.0.0.1:{port}', '127.0.0.2:{port}']\n"
-    finally:
-        other.close()
+    """Two addresses of this machine stand for two hosts, each named by --host; the first serves the store for both."""
+    reach = "import socket\nip, port = os.environ['PADDLE_MASTER'].split(':')\nsocket.create_connection((ip, int(port)), 20).close()\n"
+    name = script(tmp_path, DUMP + reach + "note('reached')\nwhile not os.path.exists('reached.1'): time.sleep(0.01)\n")
+    with bind_listener() as listener:
+        port = endpoint_of(listener).port
+    common = ["--ips=127.0.0.1,127.0.0.2", "--start_port", str(port), "--nproc_per_node=1"]
+    hosts = [launch(*common, "--log_dir", f"log{i}", "--host", f"127.0.0.{i + 1}", name) for i in range(2)]
+    assert [host.wait() for host in hosts] == [0, 0]
+    endpoints = [f"127.0.0.1:{port}", f"127.0.0.2:{port}"]
+    for rank in range(2):
+        env, _ = seen(tmp_path, rank)
+        assert (env["PADDLE_TRAINER_ENDPOINTS"], env["PADDLE_CURRENT_ENDPOINT"]) == (
+            ",".join(endpoints),
+            endpoints[rank],
+        )
+        assert (env["PADDLE_MASTER"], env["PADDLE_NNODES"], env["PADDLE_LOCAL_RANK"]) == (endpoints[0], "2", "0")
 
 
 def test_hosts_that_cannot_tell_which_they_are(launch):

@@ -42,6 +42,9 @@ class GradHome:
         self.is_open = False
         self._sink = sink
 
+    def __reduce__(self) -> Any:
+        return type(None), ()  # a copy of the leaf, in this process or another, is at home nowhere
+
     def claim(self) -> torch.Tensor | None:
         """A fresh alias of the place, or None when it is taken or the gradient will not become that of the leaf."""
         if not self.is_open or not will_accumulate(self._sink):

@@ -6,8 +6,9 @@ Until that layer installs itself with ``switch.install``, the mode is always dyn
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from argosy.foundation.errors import NotSupported
+from argosy.foundation.errors import InternalError, NotSupported
 from argosy.tensor._defaults import defaults
 
 __all__ = [
@@ -23,16 +24,28 @@ __all__ = [
 class _Switch:
     """The current mode, with what to do when it changes."""
 
-    __slots__ = ("_on_disable", "_on_enable", "is_static")
+    __slots__ = ("_new_parameter", "_on_disable", "_on_enable", "is_static")
 
     def __init__(self) -> None:
         self.is_static = False
         self._on_enable: Callable[[], None] | None = None
         self._on_disable: Callable[[], None] | None = None
+        self._new_parameter: Callable[..., Any] | None = None
 
-    def install(self, on_enable: Callable[[], None] | None, on_disable: Callable[[], None] | None) -> None:
-        """Name the functions that start and stop recording."""
-        self._on_enable, self._on_disable = on_enable, on_disable
+    def install(
+        self,
+        on_enable: Callable[[], None] | None,
+        on_disable: Callable[[], None] | None,
+        new_parameter: Callable[..., Any] | None = None,
+    ) -> None:
+        """Name the functions that start and stop recording, and the one that makes the parameters of a program."""
+        self._on_enable, self._on_disable, self._new_parameter = on_enable, on_disable, new_parameter
+
+    def new_parameter(self, shape: list[int], dtype: Any, name: str) -> Any:
+        """A parameter of the program that is recorded."""
+        if self._new_parameter is None:
+            raise InternalError("a static layer is installed that makes no parameters")
+        return self._new_parameter(shape, dtype, name)
 
     def enable(self) -> None:
         if self.is_static:

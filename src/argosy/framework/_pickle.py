@@ -50,7 +50,7 @@ _SAFE: dict[tuple[str, str], Any] = {
     ("argosy.foundation.dtypes", "DType"): dtypes.DType,
 }
 for _kind in (bool, bytearray, bytes, complex, dict, float, frozenset, int, list, range, set, slice, str, tuple):
-    _SAFE["builtins", _kind.__name__] = _kind
+    _SAFE["builtins", _kind.__name__] = _SAFE["__builtin__", _kind.__name__] = _kind  # the latter in protocol 2
 for _module in ("numpy.core.multiarray", "numpy._core.multiarray"):
     _SAFE[_module, "_reconstruct"] = _reconstruct
     _SAFE[_module, "scalar"] = _scalar
@@ -101,6 +101,15 @@ class _Writer(pickle.Pickler):
         return NotImplemented
 
 
+class _PlainWriter(_Writer):
+    """For protocols 2 and 3, which old programs read: arrays name no module that NumPy 1 lacks, as NumPy 2 would."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if type(obj) is np.ndarray and not obj.dtype.hasobject:
+            return np.ndarray, (obj.shape, obj.dtype, bytearray(obj.tobytes()))
+        return super().reducer_override(obj)
+
+
 class _Reader(pickle.Unpickler):
     def __init__(self, file: IO[bytes], source: str) -> None:
         super().__init__(file, encoding="latin1")  # Python 2 wrote its byte strings so
@@ -136,7 +145,7 @@ def array_of(tensor: Tensor) -> np.ndarray:
 
 def dump(obj: Any, file: IO[bytes], protocol: int) -> None:
     """Pickle ``obj``, Tensors as ``(name, array)``."""
-    _Writer(file, protocol).dump(obj)
+    (_Writer if protocol >= 4 else _PlainWriter)(file, protocol).dump(obj)
 
 
 def load(file: IO[bytes], source: str) -> Any:

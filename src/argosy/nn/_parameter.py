@@ -9,6 +9,7 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError
+from argosy.framework._mode import switch
 from argosy.framework._param_attr import ParamAttr
 from argosy.nn.initializer._default import default_initializer_for
 from argosy.tensor._defaults import defaults
@@ -38,19 +39,22 @@ def create_parameter(
             f"create_parameter: the shape of a parameter must have no negative dimension, but received {extents}"
         )
     engine = defaults.dtype if dtype is None else dtypes.to_torch(dtype)
-    parameter = object.__new__(Parameter)
-    parameter._t = torch.empty(extents, dtype=engine, device=defaults.device)
-    parameter._name = (
+    chosen = (
         parsed.name
         or name
         or unique_name.generate(f"{unique_name.generate('create_parameter')}.{'b' if is_bias else 'w'}")
     )
+    if switch.is_static:
+        parameter = switch.new_parameter(extents, engine, chosen)
+    else:
+        parameter = object.__new__(Parameter)
+        parameter._t = torch.empty(extents, dtype=engine, device=defaults.device)
+        parameter._name = chosen
     parameter.optimize_attr = {"learning_rate": parsed.learning_rate}
     parameter.regularizer = parsed.regularizer
     parameter.need_clip = parsed.need_clip
     parameter.do_model_average = parsed.do_model_average
     initializer = parsed.initializer or default_initializer_for(is_bias, default_initializer)
     initializer(parameter)
-    if parsed.trainable and (engine.is_floating_point or engine.is_complex):
-        parameter._t.requires_grad_(True)
+    parameter.stop_gradient = not (parsed.trainable and (engine.is_floating_point or engine.is_complex))
     return parameter

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import UsageError
+from argosy.ops.table import Op
 from argosy.optimizer._state import LOW_PRECISION, Clock, ParamState
 from argosy.tensor._tensor import Tensor
 
@@ -49,6 +50,10 @@ class Bucket:
         self.is_direct = all(is_direct(raw) for raw in raws)
         self.masters = [s.master._t for s in states if s.master is not None]
         self.slots = {name: [s.tensors[name]._t for s in states] for name in states[0].tensors}
+
+    def run(self, op: Op, *args: Any) -> None:
+        """Call an update op; the bucket of a recorded program stores the call instead."""
+        op.fn(*args)
 
     def lr(self, base: float) -> float:
         return float(self.rate) if isinstance(self.rate, Tensor) else base * self.rate

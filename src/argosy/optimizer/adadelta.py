@@ -43,7 +43,8 @@ class Adadelta(Optimizer):
         self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
     ) -> None:
         own, slots = bucket.options, bucket.slots
-        updates.adadelta_.fn(
+        bucket.run(
+            updates.adadelta_,
             params,
             grads,
             slots["_avg_squared_grad"],

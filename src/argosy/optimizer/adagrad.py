@@ -44,7 +44,7 @@ class Adagrad(Optimizer):
         self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
     ) -> None:
         epsilon = bucket.options.get("epsilon", self._epsilon)
-        updates.adagrad_.fn(params, grads, bucket.slots["moment"], lr, epsilon, decay)
+        bucket.run(updates.adagrad_, params, grads, bucket.slots["moment"], lr, epsilon, decay)
 
     def _takes_rows(self, options: Options) -> bool:
         return True

@@ -145,7 +145,8 @@ class Adam(AdamBase):
     ) -> None:
         beta1, beta2, epsilon = self._hyper(bucket.options)
         slots = bucket.slots
-        adam_updates.adam_.fn(
+        bucket.run(
+            adam_updates.adam_,
             params, grads, slots["moment1"], slots["moment2"], slots["moment2_max"] if self._amsgrad else [],
             bucket.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad,
         )  # fmt: skip

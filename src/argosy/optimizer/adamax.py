@@ -47,7 +47,8 @@ class Adamax(Optimizer):
         self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
     ) -> None:
         own = bucket.options
-        adam_updates.adamax_.fn(
+        bucket.run(
+            adam_updates.adamax_,
             params,
             grads,
             bucket.slots["moment"],

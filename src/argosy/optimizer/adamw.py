@@ -75,7 +75,8 @@ class AdamW(AdamBase):
         beta1, beta2, epsilon = self._hyper(bucket.options)
         lr, decay = self._row_rates(bucket, lr)
         slots = bucket.slots
-        adam_updates.adamw_.fn(
+        bucket.run(
+            adam_updates.adamw_,
             params, grads, slots["moment1"], slots["moment2"], slots["moment2_max"] if self._amsgrad else [],
             bucket.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad,
         )  # fmt: skip

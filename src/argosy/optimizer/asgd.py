@@ -45,4 +45,4 @@ class ASGD(Optimizer):
     def _update(
         self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
     ) -> None:
-        updates.asgd_.fn(params, grads, *bucket.slots.values(), lr)
+        bucket.run(updates.asgd_, params, grads, *bucket.slots.values(), lr)

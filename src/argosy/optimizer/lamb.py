@@ -67,7 +67,8 @@ class Lamb(Optimizer):
         self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
     ) -> None:
         own = bucket.options
-        adam_updates.lamb_.fn(
+        bucket.run(
+            adam_updates.lamb_,
             params,
             grads,
             bucket.slots["moment1"],

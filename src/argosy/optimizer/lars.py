@@ -59,7 +59,8 @@ class LarsMomentumOptimizer(Optimizer):
     def _update(
         self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
     ) -> None:
-        updates.lars_momentum_.fn(
+        bucket.run(
+            updates.lars_momentum_,
             params,
             grads,
             bucket.slots["velocity"],

@@ -60,7 +60,8 @@ class Momentum(Optimizer):
         self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
     ) -> None:
         own = bucket.options
-        updates.momentum_.fn(
+        bucket.run(
+            updates.momentum_,
             params,
             grads,
             bucket.slots["velocity"],

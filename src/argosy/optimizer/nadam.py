@@ -56,7 +56,8 @@ class NAdam(Optimizer):
         self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
     ) -> None:
         own = bucket.options
-        adam_updates.nadam_.fn(
+        bucket.run(
+            adam_updates.nadam_,
             params,
             grads,
             *bucket.slots.values(),

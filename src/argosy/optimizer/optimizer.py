@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import BadArgument, DtypeError, MissingParameters, UsageError
+from argosy.framework._mode import switch
 from argosy.nn.clip import ClipGradBase
 from argosy.ops import updates
 from argosy.optimizer._plan import Bucket, Options, Plan, is_direct
@@ -305,6 +306,9 @@ class Optimizer:
         callbacks: Any = None,
     ) -> list[tuple[Tensor, Tensor]]:
         """Pair parameters with the gradients that ``loss.backward()`` left in them."""
+        record = getattr(loss, "_record_optimizer", None)
+        if record is not None:
+            return record(self).backward(loss, startup_program, parameters, no_grad_set, callbacks)
         excluded = {getattr(item, "name", item) for item in no_grad_set or ()}
         chosen = parameters if parameters else self._parameters()
         if parameters and isinstance(next(iter(parameters)), str):
@@ -323,6 +327,9 @@ class Optimizer:
 
     def apply_gradients(self, params_grads: Sequence[tuple[Tensor, Tensor]]) -> list[Any]:
         """Clip, regularise and apply the given (parameter, gradient) pairs."""
+        record = getattr(params_grads[0][0], "_record_optimizer", None) if params_grads else None
+        if record is not None:
+            return record(self).apply_gradients(params_grads)
         self._run_explicit(sorted(params_grads, key=lambda pair: pair[0].name))
         return []
 
@@ -334,6 +341,9 @@ class Optimizer:
             raise BadArgument(
                 f"{type(self).__name__}.minimize: The loss should be an Tensor, not {type(loss).__name__}."
             )
+        record = getattr(loss, "_record_optimizer", None)
+        if record is not None:
+            return record(self).minimize(loss, startup_program, parameters, no_grad_set)
         pairs = self.backward(loss, startup_program, parameters, no_grad_set)
         if parameters or no_grad_set:
             self._run_explicit(pairs)
@@ -402,6 +412,8 @@ class Optimizer:
 
 def _read_parameters(parameters: Any, owner: str) -> list[Any]:
     if parameters is None:
+        if switch.is_static:
+            return []  # the program that minimize() is called on knows its parameters
         raise MissingParameters(
             f"{owner}: parameters argument given to the Optimizer should not be None in dygraph mode. "
             "Pass parameters=model.parameters()."

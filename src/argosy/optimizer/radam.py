@@ -47,7 +47,8 @@ class RAdam(Optimizer):
         self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
     ) -> None:
         own = bucket.options
-        adam_updates.radam_.fn(
+        bucket.run(
+            adam_updates.radam_,
             params,
             grads,
             *bucket.slots.values(),

@@ -48,7 +48,8 @@ class RMSProp(Optimizer):
         self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
     ) -> None:
         own, slots = bucket.options, bucket.slots
-        updates.rmsprop_.fn(
+        bucket.run(
+            updates.rmsprop_,
             params,
             grads,
             slots["momentum"],

@@ -58,4 +58,4 @@ class Rprop(Optimizer):
     def _update(
         self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
     ) -> None:
-        updates.rprop_.fn(params, grads, *bucket.slots.values(), *self._learning_rate_range, *self._etas)
+        bucket.run(updates.rprop_, params, grads, *bucket.slots.values(), *self._learning_rate_range, *self._etas)

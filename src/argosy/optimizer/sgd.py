@@ -46,7 +46,7 @@ class SGD(Optimizer):
     def _update(
         self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
     ) -> None:
-        updates.sgd_.fn(params, grads, lr, decay)
+        bucket.run(updates.sgd_, params, grads, lr, decay)
 
     def _takes_rows(self, options: Options) -> bool:
         return True

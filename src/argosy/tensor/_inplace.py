@@ -29,6 +29,8 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     ``out``: what backward saved of the old value stays intact. A view of a tensor in the graph is overwritten, so that the
     change reaches the tensor; autograd refuses later if it needed the old value.
     """
+    if x._rebind is not None:
+        return x._rebind(out)
     check_writable(x, call)
     old, new = x._t, out._t
     in_graph = torch.is_grad_enabled() and (new.requires_grad or old.requires_grad)
@@ -43,6 +45,8 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
 
 def relayout(x: Tensor, out: Tensor, call: str) -> Tensor:
     """Make ``x`` see its own memory as ``out`` does, which is a view of it."""
+    if x._rebind is not None:
+        return x._rebind(out)
     check_writable(x, call)
     if torch.is_grad_enabled():
         x._t = out._t

@@ -28,6 +28,7 @@ from argosy.tensor._naming import unique_name
 
 _new = object.__new__
 _raw_tensor = torch.Tensor
+_engine = torch  # inside the class, `torch` is a method
 
 Mode = Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
 
@@ -64,11 +65,24 @@ class Shape(list[int]):
 
 
 def _binary(symbol: str, op: Op, fast: Callable[[Any, Any], Any], reflected: bool = False) -> Callable[..., Any]:
-    """Build an operator method: straight to torch for two floating or equal-dtype Tensors, else through the op."""
+    """Build an operator method.
+
+    Two Tensors of one dtype, and a floating Tensor with a Python number, go straight to torch; everything else through the op.
+    """
 
     if reflected:
 
         def method(self: Tensor, other: Any) -> Any:
+            kind = type(other)
+            if (kind is float or kind is int) and _mode is None:
+                a = self._t
+                if a.is_floating_point():
+                    try:
+                        out = _new(Tensor)
+                        out._t = fast(other, a)
+                        return out
+                    except (RuntimeError, TypeError, ValueError) as error:
+                        raise explain(op, (other, self), {}, error) from error
             value = _operand(self, other, symbol)
             return NotImplemented if value is None else apply(op, value, self)
 
@@ -83,6 +97,15 @@ def _binary(symbol: str, op: Op, fast: Callable[[Any, Any], Any], reflected: boo
                     try:
                         out = _new(Tensor)
                         out._t = fast(a, b)
+                        return out
+                    except (RuntimeError, TypeError, ValueError) as error:
+                        raise explain(op, (self, other), {}, error) from error
+            elif (type(other) is float or type(other) is int) and _mode is None:
+                a = self._t
+                if a.is_floating_point():
+                    try:
+                        out = _new(Tensor)
+                        out._t = fast(a, other)
                         return out
                     except (RuntimeError, TypeError, ValueError) as error:
                         raise explain(op, (self, other), {}, error) from error
@@ -145,6 +168,7 @@ class Tensor:
     _is_grad_cleared = False  # clear_grad() ran: a missing gradient reads as zeros
     persistable = False
     is_distributed = False
+    _rebind: Any = None  # for a variable of a program: records that an in-place function changed it
 
     __array_priority__ = 100  # numpy arrays leave operators to us
 
@@ -526,23 +550,23 @@ class Tensor:
 
     # -- operators ----------------------------------------------------------------------------------------------
 
-    __add__ = _binary("__add__", _elementwise.add, operator.add)
+    __add__ = _binary("__add__", _elementwise.add, _engine.add)
     __radd__ = _binary("__radd__", _elementwise.add, operator.add, reflected=True)
-    __sub__ = _binary("__sub__", _elementwise.subtract, operator.sub)
+    __sub__ = _binary("__sub__", _elementwise.subtract, _engine.sub)
     __rsub__ = _binary("__rsub__", _elementwise.subtract, operator.sub, reflected=True)
-    __mul__ = _binary("__mul__", _elementwise.multiply, operator.mul)
+    __mul__ = _binary("__mul__", _elementwise.multiply, _engine.mul)
     __rmul__ = _binary("__rmul__", _elementwise.multiply, operator.mul, reflected=True)
-    __truediv__ = _binary("__truediv__", _elementwise.divide, operator.truediv)
+    __truediv__ = _binary("__truediv__", _elementwise.divide, _engine.div)
     __rtruediv__ = _binary("__rtruediv__", _elementwise.divide, operator.truediv, reflected=True)
     __div__ = __truediv__
     __rdiv__ = __rtruediv__
     __floordiv__ = _binary("__floordiv__", _elementwise.floor_divide, _elementwise.floor_divide.fn)
-    __rfloordiv__ = _binary("__rfloordiv__", _elementwise.floor_divide, operator.floordiv, reflected=True)
-    __mod__ = _binary("__mod__", _elementwise.remainder, operator.mod)
-    __rmod__ = _binary("__rmod__", _elementwise.remainder, operator.mod, reflected=True)
-    __pow__ = _binary("__pow__", _elementwise.pow, operator.pow)
-    __rpow__ = _binary("__rpow__", _elementwise.pow, operator.pow, reflected=True)
-    __matmul__ = _binary("__matmul__", _elementwise.matmul, operator.matmul)
+    __rfloordiv__ = _binary("__rfloordiv__", _elementwise.floor_divide, _elementwise.floor_divide.fn, reflected=True)
+    __mod__ = _binary("__mod__", _elementwise.remainder, _elementwise.remainder.fn)
+    __rmod__ = _binary("__rmod__", _elementwise.remainder, _elementwise.remainder.fn, reflected=True)
+    __pow__ = _binary("__pow__", _elementwise.pow, _engine.pow)
+    __rpow__ = _binary("__rpow__", _elementwise.pow, _engine.pow, reflected=True)
+    __matmul__ = _binary("__matmul__", _elementwise.matmul, _engine.matmul)
     __rmatmul__ = _binary("__rmatmul__", _elementwise.matmul, operator.matmul, reflected=True)
     __and__ = _binary("__and__", _logic.bitwise_and, operator.and_)
     __rand__ = _binary("__rand__", _logic.bitwise_and, operator.and_, reflected=True)
@@ -554,12 +578,12 @@ class Tensor:
     __rlshift__ = _binary("__rlshift__", _logic.bitwise_left_shift, operator.lshift, reflected=True)
     __rshift__ = _binary("__rshift__", _logic.bitwise_right_shift, operator.rshift)
     __rrshift__ = _binary("__rrshift__", _logic.bitwise_right_shift, operator.rshift, reflected=True)
-    __eq__ = _comparison("__eq__", _logic.equal, operator.eq)
-    __ne__ = _comparison("__ne__", _logic.not_equal, operator.ne)
-    __lt__ = _comparison("__lt__", _logic.less_than, operator.lt)
-    __le__ = _comparison("__le__", _logic.less_equal, operator.le)
-    __gt__ = _comparison("__gt__", _logic.greater_than, operator.gt)
-    __ge__ = _comparison("__ge__", _logic.greater_equal, operator.ge)
+    __eq__ = _comparison("__eq__", _logic.equal, _engine.eq)
+    __ne__ = _comparison("__ne__", _logic.not_equal, _engine.ne)
+    __lt__ = _comparison("__lt__", _logic.less_than, _engine.lt)
+    __le__ = _comparison("__le__", _logic.less_equal, _engine.le)
+    __gt__ = _comparison("__gt__", _logic.greater_than, _engine.gt)
+    __ge__ = _comparison("__ge__", _logic.greater_equal, _engine.ge)
 
     def __neg__(self) -> Any:
         return apply(_elementwise.neg, self)
@@ -670,11 +694,6 @@ def apply(op: Op, *args: Any, **attrs: Any) -> Any:
     """Run ``op`` on Tensors: eagerly, or as the current mode decides. Errors come back in the words of the call."""
     if _mode is not None:
         return _mode(op, args, attrs)
-    return execute(op, args, attrs)
-
-
-def execute(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-    """Run ``op`` eagerly, whatever the mode."""
     try:
         out = op.fn(
             *[
@@ -691,3 +710,11 @@ def execute(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         return result
     return _rewrap(out)
 
+
+def execute(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    """Run ``op`` eagerly, whatever the mode; what modes call in the end."""
+    push_mode(None)
+    try:
+        return apply(op, *args, **attrs)
+    finally:
+        pop_mode()

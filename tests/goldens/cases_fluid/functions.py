@@ -33,7 +33,11 @@ case("mean", lambda L, x: L.mean(x), matrix)
 for word in ("sum", "mean", "max", "min", "prod"):
     case(f"reduce_{word}", lambda L, x, w=word: getattr(L, "reduce_" + w)(x), matrix)
     case(f"reduce_{word} dim", lambda L, x, w=word: getattr(L, "reduce_" + w)(x, dim=1), matrix)
-    case(f"reduce_{word} dims keep", lambda L, x, w=word: getattr(L, "reduce_" + w)(x, dim=[0, 1], keep_dim=True), lambda d: d.normal(3, 4, 2))
+    case(
+        f"reduce_{word} dims keep",
+        lambda L, x, w=word: getattr(L, "reduce_" + w)(x, dim=[0, 1], keep_dim=True),
+        lambda d: d.normal(3, 4, 2),
+    )
     case(f"reduce_{word} of a vector", lambda L, x, w=word: getattr(L, "reduce_" + w)(x, dim=0), lambda d: d.normal(4))
 case("reduce_sum int32", lambda L, x: L.reduce_sum(x), lambda d: d.integers(3, 4, dtype="int32"), grad=False)
 case("reduce_mean int64", lambda L, x: L.reduce_mean(x), lambda d: d.integers(3, 4), grad=False)
@@ -42,24 +46,52 @@ case("reduce_any", lambda L, x: L.reduce_any(x, dim=1), lambda d: d.mask(2, 3), 
 
 # Two operands.
 for word in ("add", "sub", "mul", "div", "max", "min"):
-    case(f"elementwise_{word}", lambda L, x, y, w=word: getattr(L, "elementwise_" + w)(x, y), lambda d: (matrix(d), d.normal(4)))
+    case(
+        f"elementwise_{word}",
+        lambda L, x, y, w=word: getattr(L, "elementwise_" + w)(x, y),
+        lambda d: (matrix(d), d.normal(4)),
+    )
     case(
         f"elementwise_{word} axis act",
         lambda L, x, y, w=word: getattr(L, "elementwise_" + w)(x, y, axis=0, act="tanh"),
         lambda d: (d.normal(3, 4, 2), d.normal(3) + np.float32(3)),
         rtol=1e-5,
     )
-case("elementwise_add middle axis", lambda L, x, y: L.elementwise_add(x, y, axis=1), lambda d: (d.normal(2, 3, 4, 5), d.normal(3, 4)))
-case("elementwise_div int", lambda L, x, y: L.elementwise_div(x, y), lambda d: (d.integers(6, low=-9), d.integers(6, low=2, high=4)), grad=False)
+case(
+    "elementwise_add middle axis",
+    lambda L, x, y: L.elementwise_add(x, y, axis=1),
+    lambda d: (d.normal(2, 3, 4, 5), d.normal(3, 4)),
+)
+case(
+    "elementwise_div int",
+    lambda L, x, y: L.elementwise_div(x, y),
+    lambda d: (d.integers(6, low=-9), d.integers(6, low=2, high=4)),
+    grad=False,
+)
 case("elementwise_pow", lambda L, x, y: L.elementwise_pow(x, y), lambda d: (positive(d), positive(d)), rtol=1e-5)
-case("elementwise_mod", lambda L, x, y: L.elementwise_mod(x, y), lambda d: (d.integers(6), d.integers(6, low=1)), grad=False)
-case("elementwise_floordiv", lambda L, x, y: L.elementwise_floordiv(x, y), lambda d: (d.integers(6), d.integers(6, low=1)), grad=False)
+case(
+    "elementwise_mod",
+    lambda L, x, y: L.elementwise_mod(x, y),
+    lambda d: (d.integers(6), d.integers(6, low=1)),
+    grad=False,
+)
+case(
+    "elementwise_floordiv",
+    lambda L, x, y: L.elementwise_floordiv(x, y),
+    lambda d: (d.integers(6), d.integers(6, low=1)),
+    grad=False,
+)
 case("scale", lambda L, x: L.scale(x, 2.0, 1.0), matrix)
 case("scale bias first", lambda L, x: L.scale(x, 2.0, 1.0, bias_after_scale=False), matrix)
 case("sum", lambda L, *x: L.sum(list(x)), lambda d: (matrix(d), matrix(d)))
 case("sums", lambda L, *x: L.sums(list(x)), lambda d: (matrix(d), matrix(d)))
 for word in ("equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal"):
-    case(word, lambda L, x, y, w=word: getattr(L, w)(x, y), lambda d: (d.integers(8, high=3), d.integers(8, high=3)), grad=False)
+    case(
+        word,
+        lambda L, x, y, w=word: getattr(L, w)(x, y),
+        lambda d: (d.integers(8, high=3), d.integers(8, high=3)),
+        grad=False,
+    )
 for word in ("logical_and", "logical_or", "logical_xor"):
     case(word, lambda L, x, y, w=word: getattr(L, w)(x, y), lambda d: (d.mask(8), d.mask(8)), grad=False)
 case("logical_not", lambda L, x: L.logical_not(x), lambda d: d.mask(8), grad=False)
@@ -99,7 +131,12 @@ case("expand_as", lambda L, x, y: L.expand_as(x, y), lambda d: (d.normal(2, 1), 
 case("slice", lambda L, x: L.slice(x, axes=[0, 1], starts=[1, -3], ends=[3, -1]), matrix)
 case("gather", lambda L, x, i: L.gather(x, i), lambda d: (matrix(d), np.array([2, 0], "int64")))
 case("gather_nd", lambda L, x, i: L.gather_nd(x, i), lambda d: (matrix(d), np.array([[2, 1], [0, 3]], "int64")))
-case("scatter", lambda L, x, i, u: L.scatter(x, i, u), lambda d: (matrix(d), np.array([2, 0], "int64"), d.normal(2, 4)), grad=False)
+case(
+    "scatter",
+    lambda L, x, i, u: L.scatter(x, i, u),
+    lambda d: (matrix(d), np.array([2, 0], "int64"), d.normal(2, 4)),
+    grad=False,
+)
 case("where", lambda L, x: L.where(x), lambda d: d.mask(3, 4), grad=False)
 case("topk", lambda L, x: L.topk(x, 2), lambda d: d.distinct(3, 4), grad=False)
 case("argmax", lambda L, x: L.argmax(x), lambda d: d.distinct(3, 4), grad=False)
@@ -113,7 +150,12 @@ case("sequence_mask", lambda L, x: L.sequence_mask(x, 5), lambda d: d.integers(3
 
 # Making tensors.
 case("fill_constant", lambda L: L.fill_constant([2, 3], "float32", 1.5), lambda d: (), grad=False)
-case("fill_constant_batch_size_like", lambda L, x: L.fill_constant_batch_size_like(x, [1, 2], "int64", 7), matrix, grad=False)
+case(
+    "fill_constant_batch_size_like",
+    lambda L, x: L.fill_constant_batch_size_like(x, [1, 2], "int64", 7),
+    matrix,
+    grad=False,
+)
 case("zeros", lambda L: L.zeros([2, 3], "int32"), lambda d: (), grad=False)
 case("ones", lambda L: L.ones([2, 3], "float32"), lambda d: (), grad=False)
 case("zeros_like", lambda L, x: L.zeros_like(x), matrix, grad=False)
@@ -126,10 +168,20 @@ case("diag", lambda L, x: L.diag(x), lambda d: d.normal(3), grad=False)
 case("assign", lambda L, x: L.assign(x), matrix)
 
 # Products and similarities.
-case("matmul", lambda L, x, y: L.matmul(x, y, transpose_y=True, alpha=0.5), lambda d: (d.normal(2, 3, 4), d.normal(2, 5, 4)), rtol=1e-5)
+case(
+    "matmul",
+    lambda L, x, y: L.matmul(x, y, transpose_y=True, alpha=0.5),
+    lambda d: (d.normal(2, 3, 4), d.normal(2, 5, 4)),
+    rtol=1e-5,
+)
 case("matmul of vectors", lambda L, x, y: L.matmul(x, y), lambda d: (d.normal(4), d.normal(4)), rtol=1e-5)
 case("mul", lambda L, x, y: L.mul(x, y), lambda d: (d.normal(2, 3, 2), d.normal(6, 4)), rtol=1e-5)
-case("mul columns", lambda L, x, y: L.mul(x, y, x_num_col_dims=2, y_num_col_dims=2), lambda d: (d.normal(2, 3, 4), d.normal(2, 2, 5)), rtol=1e-5)
+case(
+    "mul columns",
+    lambda L, x, y: L.mul(x, y, x_num_col_dims=2, y_num_col_dims=2),
+    lambda d: (d.normal(2, 3, 4), d.normal(2, 2, 5)),
+    rtol=1e-5,
+)
 case("cos_sim", lambda L, x, y: L.cos_sim(x, y), lambda d: (matrix(d), matrix(d)), rtol=1e-5)
 case("cos_sim one row", lambda L, x, y: L.cos_sim(x, y), lambda d: (matrix(d), d.normal(1, 4)), rtol=1e-5)
 case("l2_normalize", lambda L, x: L.l2_normalize(x, axis=1), matrix, rtol=1e-5)
@@ -137,13 +189,48 @@ case("l2_normalize small", lambda L, x: L.l2_normalize(x, axis=0, epsilon=0.1), 
 
 # Losses.
 case("cross_entropy", lambda L, p, y: L.cross_entropy(p, y), lambda d: (probabilities(d), column(d)), rtol=1e-5)
-case("cross_entropy ignore", lambda L, p, y: L.cross_entropy(p, y, ignore_index=2), lambda d: (probabilities(d), np.array([[2], [1], [2]], "int64")), rtol=1e-5)
-case("cross_entropy soft", lambda L, p, y: L.cross_entropy(p, y, soft_label=True), lambda d: (probabilities(d), probabilities(d)), rtol=1e-5)
-case("cross_entropy sequence", lambda L, p, y: L.cross_entropy(p, y), lambda d: (probabilities(d, 6).reshape(2, 3, 4), d.integers(2, 3, 1, high=4)), rtol=1e-5)
-case("softmax_with_cross_entropy", lambda L, x, y: L.softmax_with_cross_entropy(x, y), lambda d: (matrix(d), column(d)), rtol=1e-5)
-case("softmax_with_cross_entropy both", lambda L, x, y: L.softmax_with_cross_entropy(x, y, return_softmax=True)[0], lambda d: (matrix(d), column(d)), rtol=1e-5)
-case("softmax_with_cross_entropy soft", lambda L, x, y: L.softmax_with_cross_entropy(x, y, soft_label=True), lambda d: (matrix(d), probabilities(d)), rtol=1e-5)
-case("sigmoid_cross_entropy_with_logits", lambda L, x, y: L.sigmoid_cross_entropy_with_logits(x, y), lambda d: (matrix(d), d.uniform(3, 4)), rtol=1e-5)
+case(
+    "cross_entropy ignore",
+    lambda L, p, y: L.cross_entropy(p, y, ignore_index=2),
+    lambda d: (probabilities(d), np.array([[2], [1], [2]], "int64")),
+    rtol=1e-5,
+)
+case(
+    "cross_entropy soft",
+    lambda L, p, y: L.cross_entropy(p, y, soft_label=True),
+    lambda d: (probabilities(d), probabilities(d)),
+    rtol=1e-5,
+)
+case(
+    "cross_entropy sequence",
+    lambda L, p, y: L.cross_entropy(p, y),
+    lambda d: (probabilities(d, 6).reshape(2, 3, 4), d.integers(2, 3, 1, high=4)),
+    rtol=1e-5,
+)
+case(
+    "softmax_with_cross_entropy",
+    lambda L, x, y: L.softmax_with_cross_entropy(x, y),
+    lambda d: (matrix(d), column(d)),
+    rtol=1e-5,
+)
+case(
+    "softmax_with_cross_entropy both",
+    lambda L, x, y: L.softmax_with_cross_entropy(x, y, return_softmax=True)[0],
+    lambda d: (matrix(d), column(d)),
+    rtol=1e-5,
+)
+case(
+    "softmax_with_cross_entropy soft",
+    lambda L, x, y: L.softmax_with_cross_entropy(x, y, soft_label=True),
+    lambda d: (matrix(d), probabilities(d)),
+    rtol=1e-5,
+)
+case(
+    "sigmoid_cross_entropy_with_logits",
+    lambda L, x, y: L.sigmoid_cross_entropy_with_logits(x, y),
+    lambda d: (matrix(d), d.uniform(3, 4)),
+    rtol=1e-5,
+)
 case(
     "sigmoid_cross_entropy_with_logits ignore",
     lambda L, x, y: L.sigmoid_cross_entropy_with_logits(x, y, ignore_index=1, normalize=True),
@@ -152,14 +239,33 @@ case(
 )
 case("square_error_cost", lambda L, x, y: L.square_error_cost(x, y), lambda d: (matrix(d), matrix(d)))
 case("mse_loss", lambda L, x, y: L.mse_loss(x, y), lambda d: (matrix(d), matrix(d)))
-case("log_loss", lambda L, x, y: L.log_loss(x, y), lambda d: (d.uniform(5, 1, low=0.1, high=0.9), d.mask(5, 1).astype("float32")), rtol=1e-5)
+case(
+    "log_loss",
+    lambda L, x, y: L.log_loss(x, y),
+    lambda d: (d.uniform(5, 1, low=0.1, high=0.9), d.mask(5, 1).astype("float32")),
+    rtol=1e-5,
+)
 case("kldiv_loss", lambda L, x, y: L.kldiv_loss(x, y), lambda d: (matrix(d), positive(d)), rtol=1e-5)
-case("label_smooth", lambda L, x: L.label_smooth(x, epsilon=0.2), lambda d: np.eye(4, dtype="float32")[d.integers(3, high=4)])
+case(
+    "label_smooth",
+    lambda L, x: L.label_smooth(x, epsilon=0.2),
+    lambda d: np.eye(4, dtype="float32")[d.integers(3, high=4)],
+)
 case("accuracy", lambda L, x, y: L.accuracy(x, y), lambda d: (d.distinct(8, 4), column(d, 8)), grad=False)
 case("accuracy top 2", lambda L, x, y: L.accuracy(x, y, k=2), lambda d: (d.distinct(8, 4), column(d, 8)), grad=False)
 
 # Windows.
 case("pool2d max", lambda L, x: L.pool2d(x, 2), lambda d: d.distinct(1, 2, 4, 5))
 case("pool2d avg", lambda L, x: L.pool2d(x, 3, "avg", 2, 1), lambda d: d.normal(1, 2, 5, 5), rtol=1e-5)
-case("pool2d inclusive ceil", lambda L, x: L.pool2d(x, 3, "avg", 2, 1, ceil_mode=True, exclusive=False), lambda d: d.normal(1, 2, 6, 6), rtol=1e-5)
-case("pool2d global", lambda L, x: L.pool2d(x, pool_type="avg", global_pooling=True), lambda d: d.normal(1, 2, 3, 4), rtol=1e-5)
+case(
+    "pool2d inclusive ceil",
+    lambda L, x: L.pool2d(x, 3, "avg", 2, 1, ceil_mode=True, exclusive=False),
+    lambda d: d.normal(1, 2, 6, 6),
+    rtol=1e-5,
+)
+case(
+    "pool2d global",
+    lambda L, x: L.pool2d(x, pool_type="avg", global_pooling=True),
+    lambda d: d.normal(1, 2, 3, 4),
+    rtol=1e-5,
+)

@@ -16,7 +16,11 @@ case("Momentum", lambda f, p: f.optimizer.MomentumOptimizer(0.1, 0.9, parameter_
 case("Momentum nesterov", lambda f, p: f.optimizer.Momentum(0.1, 0.9, parameter_list=p, use_nesterov=True))
 case("LarsMomentum", lambda f, p: f.optimizer.LarsMomentumOptimizer(0.1, 0.9, parameter_list=p))
 case("Adagrad", lambda f, p: f.optimizer.AdagradOptimizer(0.1, parameter_list=p))
-case("Adagrad sparse", lambda f, p: f.optimizer.Adagrad(0.1, parameter_list=p, initial_accumulator_value=0.1), sparse=True)
+case(
+    "Adagrad sparse",
+    lambda f, p: f.optimizer.Adagrad(0.1, parameter_list=p, initial_accumulator_value=0.1),
+    sparse=True,
+)
 case("Adam", lambda f, p: f.optimizer.AdamOptimizer(parameter_list=p))
 case("Adam settings", lambda f, p: f.optimizer.Adam(0.1, 0.8, 0.9, 1e-3, parameter_list=p))
 case("Adam sparse", lambda f, p: f.optimizer.Adam(0.1, parameter_list=p), sparse=True)
@@ -28,15 +32,31 @@ case("Lamb", lambda f, p: f.optimizer.LambOptimizer(0.1, parameter_list=p))
 case("named", lambda f, p: f.optimizer.Momentum(0.1, 0.9, parameter_list=p, name="fast"))
 
 case("L2Decay", lambda f, p: f.optimizer.SGD(0.1, parameter_list=p, regularization=f.regularizer.L2Decay(0.1)))
-case("L2Decay Adam", lambda f, p: f.optimizer.Adam(0.1, parameter_list=p, regularization=f.regularizer.L2DecayRegularizer(regularization_coeff=0.1)))
-case("L1Decay", lambda f, p: f.optimizer.Momentum(0.1, 0.9, parameter_list=p, regularization=f.regularizer.L1Decay(0.1)))
+case(
+    "L2Decay Adam",
+    lambda f, p: f.optimizer.Adam(
+        0.1, parameter_list=p, regularization=f.regularizer.L2DecayRegularizer(regularization_coeff=0.1)
+    ),
+)
+case(
+    "L1Decay", lambda f, p: f.optimizer.Momentum(0.1, 0.9, parameter_list=p, regularization=f.regularizer.L1Decay(0.1))
+)
 case("clip by value", lambda f, p: f.optimizer.SGD(0.1, parameter_list=p, grad_clip=f.clip.GradientClipByValue(0.05)))
 case("clip by norm", lambda f, p: f.optimizer.SGD(0.1, parameter_list=p, grad_clip=f.clip.GradientClipByNorm(0.1)))
-case("clip by global norm", lambda f, p: f.optimizer.SGD(0.1, parameter_list=p, grad_clip=f.clip.GradientClipByGlobalNorm(0.1)))
-case("clip global sparse", lambda f, p: f.optimizer.SGD(0.1, parameter_list=p, grad_clip=f.clip.GradientClipByGlobalNorm(0.1)), sparse=True)
+case(
+    "clip by global norm",
+    lambda f, p: f.optimizer.SGD(0.1, parameter_list=p, grad_clip=f.clip.GradientClipByGlobalNorm(0.1)),
+)
+case(
+    "clip global sparse",
+    lambda f, p: f.optimizer.SGD(0.1, parameter_list=p, grad_clip=f.clip.GradientClipByGlobalNorm(0.1)),
+    sparse=True,
+)
 case(
     "clip and decay",
-    lambda f, p: f.optimizer.Adam(0.1, parameter_list=p, regularization=f.regularizer.L2Decay(0.1), grad_clip=f.clip.GradientClipByGlobalNorm(0.1)),
+    lambda f, p: f.optimizer.Adam(
+        0.1, parameter_list=p, regularization=f.regularizer.L2Decay(0.1), grad_clip=f.clip.GradientClipByGlobalNorm(0.1)
+    ),
 )
 
 SCHEDULES = {
@@ -111,11 +131,19 @@ def _(fluid, draw):
         model.set_dict(model_state)
         optimizer.set_dict(state)
         steps(model, optimizer, 2)
-        return {"weight": model.weight.numpy(), "bias": model.bias.numpy(), "step": state["global_step"], "keys": sorted(state)}
+        return {
+            "weight": model.weight.numpy(),
+            "bias": model.bias.numpy(),
+            "step": state["global_step"],
+            "keys": sorted(state),
+        }
 
 
 cases.error("integer rate", lambda f: f.optimizer.SGD(1, parameter_list=f.dygraph.Linear(1, 1).parameters()))
-cases.error("clip of another kind", lambda f: f.optimizer.SGD(0.1, parameter_list=f.dygraph.Linear(1, 1).parameters(), grad_clip=1.0))
+cases.error(
+    "clip of another kind",
+    lambda f: f.optimizer.SGD(0.1, parameter_list=f.dygraph.Linear(1, 1).parameters(), grad_clip=1.0),
+)
 cases.error("decreasing milestones", lambda f: f.dygraph.MultiStepDecay(0.5, milestones=[3, 1]))
 cases.error("growing decay", lambda f: f.dygraph.StepDecay(0.5, 2, decay_rate=1.5))
 cases.error("warm-up downwards", lambda f: f.dygraph.LinearLrWarmup(0.5, 3, 0.2, 0.1))

@@ -25,7 +25,11 @@ class Initializer:
         raise NotImplementedError(f"{type(self).__name__} does not define plan()")
 
     def __call__(self, param: Any, block: Any = None) -> Any:
-        """Fill ``param`` in place and return it."""
+        """Fill ``param`` in place, or let the startup program do it if it belongs to one, and return it."""
+        record = getattr(param, "_record_init", None)
+        if record is not None:
+            record(self)
+            return param
         raw = param._t
         op, attrs = self.plan(list(raw.shape), raw.dtype)
         with torch.no_grad():

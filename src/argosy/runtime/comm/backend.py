@@ -95,8 +95,8 @@ class PlainBucket(Bucket):
     def publish(self) -> None:
         """Nothing can start before ``finish``."""
 
-    def progress(self) -> None:
-        """Nothing can start before ``finish``."""
+    def progress(self) -> bool:
+        return True  # nothing can start before ``finish``
 
     def finish(self) -> None:
         self._owner.all_reduce(self.tensor, ReduceOp.AVG)

@@ -17,8 +17,8 @@ class Bucket(abc.ABC):
         """Say that this rank has filled its tensor; returns at once."""
 
     @abc.abstractmethod
-    def progress(self) -> None:
-        """Do what can be done without waiting."""
+    def progress(self) -> bool:
+        """Do what can be done without waiting; True once nothing is left for it to do in this round."""
 
     @abc.abstractmethod
     def finish(self) -> None:

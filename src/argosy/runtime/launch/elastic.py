@@ -30,6 +30,7 @@ from torch.distributed.elastic.agent.server.api import (
     WorkerSpec,
     WorkerState,
 )
+from torch.distributed.elastic.events.api import Event, EventSource
 from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.rendezvous import RendezvousError, RendezvousParameters
 from torch.distributed.elastic.rendezvous.c10d_rendezvous_backend import C10dRendezvousBackend
@@ -118,7 +119,11 @@ def run_node(spec: LaunchSpec, out: TextIO) -> int:
             print(f"launch: stopped ({describe_exit(-error.sigval)}); the workers of this host were ended", file=out)
             handler.shutdown()
             return 128 + error.sigval
+        except ConfigError:
+            agent.leave()
+            raise
         handler.shutdown()
+        agent.leave()
     return agent.exit_code or int(result is not None and result.is_failed())
 
 
@@ -196,6 +201,9 @@ class _Agent(SimpleElasticAgent):
         self._serves_store = serves_store
         self._next_beat_s = 0.0
         self._is_through = False
+        self._failure: tuple[int, int, str] | None = (
+            None  # rank, exit code and host of the worker that failed first in this round
+        )
         self._heard = (-1, 0.0)  # sum of the other launchers' beats, and when it last grew
         self.exit_code = 0
 
@@ -251,7 +259,7 @@ class _Agent(SimpleElasticAgent):
         failed = self._crew.wait(0)
         if failed is not None:
             self._announce(failed.rank, failed.poll() or 0)
-        if failed is not None or self._has_failed():
+        if self._has_failed():
             return RunResult(WorkerState.FAILED)
         self._beat()
         if self._crew.is_running or not self._are_all_through():
@@ -289,11 +297,12 @@ class _Agent(SimpleElasticAgent):
         return False
 
     def _announce(self, rank: int, exit_code: int) -> None:
-        text = json.dumps([rank, exit_code, self._address])
-        self._round_store.compare_set("failed", "", text)
+        self._round_store.compare_set("failed", "", json.dumps([rank, exit_code, self._address]))
 
     def _has_failed(self) -> bool:
-        return bool(self._round_store.check(["failed"]))
+        if self._failure is None and self._round_store.check(["failed"]):
+            self._failure = tuple(json.loads(self._round_store.get("failed")))
+        return self._failure is not None
 
     @property
     def _round_store(self) -> Any:
@@ -316,9 +325,9 @@ class _Agent(SimpleElasticAgent):
             if self._follower is not None:
                 self._follower.pump()
                 self._follower = None
-            with contextlib.suppress(CommError, RuntimeError):
-                if self._has_failed():
-                    self._report(*json.loads(self._round_store.get("failed")))
+        if self._failure is not None:
+            self._report(*self._failure)
+            self._failure = None
         self._round = ExitStack()
 
     def _report(self, rank: int, exit_code: int, address: str) -> None:
@@ -333,10 +342,19 @@ class _Agent(SimpleElasticAgent):
             )
 
     def _exit_barrier(self) -> None:
-        """Leave last if the others still need the store that is served here."""
-        self._round_store.add("left", 1)
+        """Nothing to wait for: a host is through only when all are. ``leave`` comes in the end, whatever that is."""
+
+    def leave(self) -> None:
+        """Stay a moment if the store is served here, for the others to learn how the job ended."""
+        if self._round_store is None:
+            return
+        count = self._worker_group.group_world_size or 1
         deadline = Deadline.after(_LEAVE_S if self._serves_store else 0)
-        while (
-            int(self._round_store.add("left", 0)) < (self._worker_group.group_world_size or 1) and not deadline.expired
-        ):
-            time.sleep(_LOOK_S)
+        with contextlib.suppress(CommError):
+            self._round_store.add("left", 1)
+            while int(self._round_store.add("left", 0)) < count and not deadline.expired:
+                time.sleep(_LOOK_S)
+
+    def _construct_event(self, state: str, source: EventSource, *args: Any, **kwargs: Any) -> Event:
+        """Spare the look-up of this host's name, which takes seconds where no name server answers, for events that nobody reads."""
+        return Event(f"torchelastic.worker.status.{state}", source=source)

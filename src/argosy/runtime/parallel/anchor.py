@@ -26,13 +26,12 @@ class Anchor:
     """Calls ``when_reached`` in every backward that comes from a tensor made by ``tie``."""
 
     def __init__(self, when_reached: Callable[[], None]) -> None:
-        self._leaf = torch.zeros((), requires_grad=True)
-        self._when_reached = when_reached
-        self._leaf.register_post_accumulate_grad_hook(self._reached)  # type: ignore[no-untyped-call]
+        def reached(leaf: torch.Tensor) -> None:
+            leaf.grad = None
+            when_reached()
 
-    def _reached(self, leaf: torch.Tensor) -> None:
-        leaf.grad = None
-        self._when_reached()
+        self._leaf = torch.zeros((), requires_grad=True)
+        self._leaf.register_post_accumulate_grad_hook(reached)  # type: ignore[no-untyped-call]
 
     def tie(self, value: torch.Tensor) -> torch.Tensor:
         """The same values, differentiable."""

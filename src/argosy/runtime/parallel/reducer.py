@@ -15,18 +15,20 @@ backward. If backward fails, the round is completed at the next forward with wha
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
 from argosy.foundation import gradients
 from argosy.foundation.errors import NotSupported, UsageError
+from argosy.runtime.comm.bucket import Bucket
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import agreement
 from argosy.runtime.parallel.anchor import Anchor
 from argosy.runtime.parallel.averages import average_rows
+from argosy.runtime.parallel.lifetime import Held, make_hook, weakly
 from argosy.runtime.parallel.places import Place, Places
 
 
@@ -40,7 +42,8 @@ class ReducerOptions:
 class Reducer:
     """Owns the buckets of ``params`` (leaves that require grad, the same list on every rank) and the hooks on them.
 
-    ``sparse`` marks parameters whose gradients are row-sparse: they do not go into buckets but are gathered by rows.
+    ``sparse`` marks parameters whose gradients are row-sparse: they do not go into buckets but are gathered by rows. When the reducer is closed or
+    forgotten, the parameters are as they were before.
     """
 
     def __init__(
@@ -64,11 +67,14 @@ class Reducer:
         self._in_round = False
         lines = [agreement.describe(n, p) for n, p in zip(names, params, strict=True)]
         group.run(agreement.check_same, lines, group.backend)
-        self._anchor = Anchor(self._begin)
+        self._anchor = Anchor(weakly(self._begin))
         self._sinks = [gradients.sink_of(p) for p in self._params]
+        self._held = Held(self._params)
+        self._release = weakref.finalize(self, self._held.release)
+        self._release.atexit = False
         self._build([i for i in reversed(range(len(self._params))) if i not in self._is_fresh_by_sparse])
-        self._handles: list[Any] = [
-            p.register_post_accumulate_grad_hook(self._make_hook(i))  # type: ignore[no-untyped-call]
+        self._held.handles += [
+            p.register_post_accumulate_grad_hook(make_hook(weakref.WeakMethod(self._on_hook), i))  # type: ignore[no-untyped-call]
             for i, p in enumerate(self._params)
         ]
 
@@ -81,6 +87,7 @@ class Reducer:
             self._options.last_bucket_bytes,
             lambda numel, dtype: self._group.run(self._group.backend.make_bucket, numel, dtype),
         )
+        self._held.places = self._places
         for index, place in self._places.by_index.items():
             gradients.attach(self._params[index], place.home)
         self._reset_round()
@@ -89,6 +96,8 @@ class Reducer:
         self._in_round = self._is_armed = False
         self._pending = [len(indices) for indices in self._places.plan]
         self._next = 0  # the bucket to publish next; the order is the same on every rank
+        self._under_way: list[Bucket] = []  # published, and something can still be done before the end of backward
+        self._assumed_unused: set[int] = set()
         for place in self._places.by_index.values():
             place.is_ready = place.is_fresh = False
             place.home.is_open = True
@@ -132,20 +141,18 @@ class Reducer:
             if is_used and find_unused:
                 is_used = gradients.will_accumulate(self._sinks[index])
             if not is_used:
+                self._assumed_unused.add(index)
                 self._settle_unproduced(index, place)
         self._publish_ready()
 
-    def _make_hook(self, index: int) -> Callable[[torch.Tensor], None]:
-        def hook(param: torch.Tensor) -> None:
-            if self._is_armed or self._in_round:
-                self._on_gradient(index, param)
-            elif index in self._is_fresh_by_sparse:
-                self._is_fresh_by_sparse[index] = True
-            else:
-                place = self._places.by_index[index]
-                place.is_fresh = place.home.is_open = True
-
-        return hook
+    def _on_hook(self, index: int, param: torch.Tensor) -> None:
+        if self._is_armed or self._in_round:
+            self._on_gradient(index, param)
+        elif index in self._is_fresh_by_sparse:
+            self._is_fresh_by_sparse[index] = True
+        else:
+            place = self._places.by_index[index]
+            place.is_fresh = place.home.is_open = True
 
     @torch.no_grad()
     def _on_gradient(self, index: int, param: torch.Tensor) -> None:
@@ -162,10 +169,14 @@ class Reducer:
             self._arrivals.append(index)
         place = self._places.by_index[index]
         if place.is_ready:
-            raise UsageError(
-                f"DataParallel: parameter {self._names[index]!r} got a second gradient in one backward, after the first was on "
-                "its way to the other ranks. Run that part of the model once, or under no_sync()."
+            why = (
+                "a gradient, but is frozen or was not in the graph when backward began. Where a part of the model is computed again in "
+                "backward, use find_unused_parameters=False."
+                if index in self._assumed_unused
+                else "a second gradient in one backward, after the first was on its way to the other ranks. Run that part of the model "
+                "once, or under no_sync()."
             )
+            raise UsageError(f"DataParallel: parameter {self._names[index]!r} got {why}")
         place.home.is_open = True
         if param.grad is None:  # another hook took it
             self._settle_unproduced(index, place)
@@ -195,9 +206,9 @@ class Reducer:
         buckets = self._places.buckets
         while self._next < len(buckets) and self._pending[self._next] == 0:
             buckets[self._next].publish()
+            self._under_way.append(buckets[self._next])
             self._next += 1
-        for bucket in buckets[: self._next]:
-            bucket.progress()
+        self._under_way = [bucket for bucket in self._under_way if not bucket.progress()]
 
     @torch.no_grad()
     def _finish(self) -> None:
@@ -271,12 +282,4 @@ class Reducer:
 
     def close(self) -> None:
         """Remove the hooks; gradients move to memory of their own."""
-        for handle in self._handles:
-            handle.remove()
-        for index, place in self._places.by_index.items():
-            param = self._params[index]
-            if gradients.home_of(param) is place.home:
-                gradients.attach(param, None)
-            if place.holds(param.grad):
-                param.grad = place.view.clone()
-        self._places.close()
+        self._release()

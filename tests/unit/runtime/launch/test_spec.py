@@ -15,47 +15,68 @@ def read(words: str, device_count: int = 0, is_fleet: bool = False, **environ: s
 
 GENERATIONS = {
     # 1.8
-    "--selected_gpus=0,1 t.py": dict(nproc=2, devices=("0", "1"), log_dir=None, generation=Generation.V1_8),
-    "--selected_gpus=0,1 --log_dir=out t.py": dict(nproc=2, log_dir="out", generation=Generation.V1_8),
-    "--cluster_node_ips=10.0.0.1,10.0.0.2 --node_ip=10.0.0.2 --started_port=7000 t.py": dict(
-        ips=("10.0.0.1", "10.0.0.2"),
-        host="10.0.0.2",
-        start_port=7000,
-        is_listed=True,
-        log_dir=None,
-        generation=Generation.V1_8,
-    ),
-    "--print_config False --selected_gpus 0 t.py": dict(nproc=1, shows_table=False, generation=Generation.V1_8),
+    "--selected_gpus=0,1 t.py": {"nproc": 2, "devices": ("0", "1"), "log_dir": None, "generation": Generation.V1_8},
+    "--selected_gpus=0,1 --log_dir=out t.py": {"nproc": 2, "log_dir": "out", "generation": Generation.V1_8},
+    "--cluster_node_ips=10.0.0.1,10.0.0.2 --node_ip=10.0.0.2 --started_port=7000 t.py": {
+        "ips": ("10.0.0.1", "10.0.0.2"),
+        "host": "10.0.0.2",
+        "start_port": 7000,
+        "is_listed": True,
+        "log_dir": None,
+        "generation": Generation.V1_8,
+    },
+    "--print_config False --selected_gpus 0 t.py": {"nproc": 1, "shows_table": False, "generation": Generation.V1_8},
     # 2.0 to 2.2
-    "--gpus=0,1 --ips=127.0.0.1 t.py": dict(nproc=2, log_dir="log", is_listed=False, generation=Generation.V2_4),
-    "--selected_gpus=0,1 --nproc_per_node 2 t.py": dict(nproc=2, log_dir="log", generation=Generation.V2_4),
-    "--nproc_per_node=4 --backend gloo t.py": dict(nproc=4, devices=(), backend="gloo"),
-    "--ips=10.0.0.1,10.0.0.2 t.py": dict(
-        is_listed=True, start_port=6070, min_nodes=2, max_nodes=2, meets_at_master=False
-    ),
+    "--gpus=0,1 --ips=127.0.0.1 t.py": {
+        "nproc": 2,
+        "log_dir": "log",
+        "is_listed": False,
+        "generation": Generation.V2_4,
+    },
+    "--selected_gpus=0,1 --nproc_per_node 2 t.py": {"nproc": 2, "log_dir": "log", "generation": Generation.V2_4},
+    "--nproc_per_node=4 --backend gloo t.py": {"nproc": 4, "devices": (), "backend": "gloo"},
+    "--ips=10.0.0.1,10.0.0.2 t.py": {
+        "is_listed": True,
+        "start_port": 6070,
+        "min_nodes": 2,
+        "max_nodes": 2,
+        "meets_at_master": False,
+    },
     # 2.3 and later
-    "t.py": dict(
-        nproc=1, log_dir="log", log_overwrite=False, max_restart=0, generation=Generation.V2_4, shows_table=True
-    ),
-    "--devices 0,1,2 t.py": dict(nproc=3, devices=("0", "1", "2"), falls_back_to_cpu=True),
-    "--devices 0,1 --nproc_per_node 1 t.py": dict(nproc=1, devices=("0,1",)),
-    "--nnodes 2 --master 10.0.0.1:7000 --rank 1 t.py": dict(
-        min_nodes=2, max_nodes=2, master="10.0.0.1:7000", node_rank=1, meets_at_master=True
-    ),
-    "--nnodes 2 --master http://10.0.0.1:7000 t.py": dict(master="10.0.0.1:7000"),
-    "--nnodes 1:3 --master h:1 t.py": dict(min_nodes=1, max_nodes=3, max_restart=3, elastic_timeout_s=30),
-    "--nnodes=1:3 --master=h:1 --max_restart=5 --elastic_timeout=7 t.py": dict(max_restart=5, elastic_timeout_s=7),
-    "--elastic_level 1 t.py": dict(max_restart=3),
-    "--max_restart 2 t.py": dict(max_restart=2),
-    "--log_overwrite true --job_id j --host h --sort_ip true t.py": dict(
-        log_overwrite=True, job_id="j", host="h", sorts_hosts=True
-    ),
-    "--log_overwrite t.py": dict(log_overwrite=True, script="t.py"),
-    "--log_level WARNING t.py": dict(shows_table=False),
-    "--log_level 10 t.py": dict(shows_table=True),
-    "--legacy true t.py": dict(generation=Generation.V2_0),
-    "--with_gloo 1 --gloo_port 6767 --enable_gpu_log False --auto_parallel_config a.json t.py": dict(with_gloo="1"),
-    "--num_threads 3 t.py": dict(num_threads=3),
+    "t.py": {
+        "nproc": 1,
+        "log_dir": "log",
+        "log_overwrite": False,
+        "max_restart": 0,
+        "generation": Generation.V2_4,
+        "shows_table": True,
+    },
+    "--devices 0,1,2 t.py": {"nproc": 3, "devices": ("0", "1", "2"), "falls_back_to_cpu": True},
+    "--devices 0,1 --nproc_per_node 1 t.py": {"nproc": 1, "devices": ("0,1",)},
+    "--nnodes 2 --master 10.0.0.1:7000 --rank 1 t.py": {
+        "min_nodes": 2,
+        "max_nodes": 2,
+        "master": "10.0.0.1:7000",
+        "node_rank": 1,
+        "meets_at_master": True,
+    },
+    "--nnodes 2 --master http://10.0.0.1:7000 t.py": {"master": "10.0.0.1:7000"},
+    "--nnodes 1:3 --master h:1 t.py": {"min_nodes": 1, "max_nodes": 3, "max_restart": 3, "elastic_timeout_s": 30},
+    "--nnodes=1:3 --master=h:1 --max_restart=5 --elastic_timeout=7 t.py": {"max_restart": 5, "elastic_timeout_s": 7},
+    "--elastic_level 1 t.py": {"max_restart": 3},
+    "--max_restart 2 t.py": {"max_restart": 2},
+    "--log_overwrite true --job_id j --host h --sort_ip true t.py": {
+        "log_overwrite": True,
+        "job_id": "j",
+        "host": "h",
+        "sorts_hosts": True,
+    },
+    "--log_overwrite t.py": {"log_overwrite": True, "script": "t.py"},
+    "--log_level WARNING t.py": {"shows_table": False},
+    "--log_level 10 t.py": {"shows_table": True},
+    "--legacy true t.py": {"generation": Generation.V2_0},
+    "--with_gloo 1 --gloo_port 6767 --enable_gpu_log False --auto_parallel_config a.json t.py": {"with_gloo": "1"},
+    "--num_threads 3 t.py": {"num_threads": 3},
 }
 
 
@@ -143,7 +164,7 @@ def test_wrong_cards_and_variables():
         read("--gpus=9 t.py", 2, CUDA_VISIBLE_DEVICES="4,5")
     with pytest.raises(ConfigError, match="GPU 2 was named, but torch sees only 0 to 1"):
         read("--gpus=2 t.py", 2)
-    with pytest.raises(ConfigError, match="3 processes .* need 3 GPUs, but 2 can be used"):
+    with pytest.raises(ConfigError, match=r"3 processes .* need 3 GPUs, but 2 can be used"):
         read("--nproc_per_node 3 t.py", 2)
     with pytest.raises(ConfigError, match="PADDLE_MAX_RESTART must be an integer, but is 'x'"):
         read("t.py", PADDLE_MAX_RESTART="x")

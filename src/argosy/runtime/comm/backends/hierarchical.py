@@ -233,8 +233,8 @@ class _HierarchicalBucket(Bucket):
     def publish(self) -> None:
         self._bucket.publish()
 
-    def progress(self) -> None:
-        self._bucket.progress()
+    def progress(self) -> bool:
+        return self._bucket.progress()
 
     def finish(self) -> None:
         self._owner.finish_bucket(self._bucket)

@@ -49,7 +49,7 @@ def test_a_rank_that_left_and_stays_missing_is_lost(segment, steps):
 def test_a_death_is_named_rather_than_a_rank_that_gave_up_because_of_it(segment, steps):
     with subprocess.Popen(["true"]) as process:
         child = process.pid
-    steps._control[1, layout.PID // 8] = child
+    segment.array(layout.CONTROL_BYTES + layout.PID, (1,), "int64")[0] = child
     kernels.depart(segment.address, 1, layout.GAVE_UP)
     with pytest.raises(PeerLost, match=rf"rank 1 \(pid {child}\) exited"):
         steps.wait_with_care(lambda: [1], "barrier #1")

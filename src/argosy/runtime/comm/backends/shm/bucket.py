@@ -52,11 +52,12 @@ class ShmBucket(Bucket):
         self._is_share_done = False
         kernels.arrive(self._segment.address, self._owner.rank, 2 * self._round - 1)
 
-    def progress(self) -> None:
+    def progress(self) -> bool:
         if not self._is_share_done and kernels.have_arrived(
             self._segment.address, self._owner.world_size, 2 * self._round - 1
         ):
             self._average_share()
+        return self._is_share_done
 
     def finish(self) -> None:
         what = (BUCKET, self._number, self._round)

@@ -42,9 +42,13 @@ class Steps:
         self._base = segment.address
         self._timespec = np.array([0, int(_LOOK_S * 1e9)], np.int64)
         self.timespec_address = int(self._timespec.ctypes.data)
-        self._control = Control(segment.array(0, (world_size, layout.CONTROL_BYTES // 8), np.int64))
-        self._control.fields[rank, layout.PID // 8] = os.getpid()
+        self._blocks = Control(segment.array(0, (world_size, layout.CONTROL_BYTES // 8), np.int64))
+        self._control[rank, layout.PID // 8] = os.getpid()
         self._peers = Peers()
+
+    @property
+    def _control(self) -> npt.NDArray[Any]:
+        return self._blocks.fields
 
     @property
     def activity(self) -> str:
@@ -103,7 +107,7 @@ class Steps:
     def wait_with_care(self, look: Callable[[], list[int]], activity: str, what: What | None = None) -> None:
         """Repeat ``look``, which sleeps a moment and returns the ranks still awaited, until there are none."""
         deadline = Deadline.after(self._timeout_s)
-        wait = Wait(self._control, self.rank, what)
+        wait = Wait(self._blocks, self.rank, what)
         while True:
             # before the flags: a rank that arrives and then leaves or exits must not be reported
             fate_by_rank = self._departures()
@@ -140,7 +144,7 @@ class Steps:
         """
         why = [kernels.departure(self._base, r) for r in range(self.world_size)]
         for r in range(self.world_size):
-            pid = int(self._control.fields[r, layout.PID // 8])
+            pid = int(self._control[r, layout.PID // 8])
             if r != self.rank and pid:
                 self._peers.watch(r, pid)
         words = {layout.CLOSED: "left the group"}
@@ -148,12 +152,12 @@ class Steps:
         return fates | dict.fromkeys(self._peers.lost(), "exited")
 
     def _who(self, rank: int) -> str:
-        pid = int(self._control.fields[rank, layout.PID // 8])
+        pid = int(self._control[rank, layout.PID // 8])
         return f"rank {rank} (pid {pid})" if pid else f"rank {rank} (not seen yet)"
 
     def _mismatch(self) -> CollectiveMismatch:
         at = layout.FINGERPRINT // 8 + (self._number & 1) * 8
-        sides = fingerprint.disagreement(self._control.fields[:, at : at + layout.FINGERPRINT_FIELDS].tolist())
+        sides = fingerprint.disagreement(self._control[:, at : at + layout.FINGERPRINT_FIELDS].tolist())
         return CollectiveMismatch(
             f"{self.activity} on group {self.name!r}: ranks called different collectives.\n  {sides}"
         )
@@ -182,5 +186,5 @@ class Steps:
         if self.inside:
             return False
         self._peers.close()
-        self._control.close()
+        self._blocks.close()
         return True

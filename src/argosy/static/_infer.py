@@ -1,0 +1,173 @@
+"""Shapes and dtypes of what an op returns, found by running the op itself without values.
+
+The op runs on the meta device, twice if a dimension is dynamic: what differs between the two runs is dynamic too. An op that must look
+at values (``nonzero``) runs on zeros and on ones instead.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+
+from argosy.foundation import dtypes
+from argosy.foundation.errors import NotSupported, ProgramError
+from argosy.ops.table import Op
+from argosy.static._operator import leaves, mapped
+from argosy.static._variable import OTHER_STAND_IN, STAND_IN, Variable
+from argosy.tensor._explain import explain
+from argosy.tensor._tensor import Tensor
+
+_META = torch.device("meta")
+_CPU = torch.device("cpu")
+_SMALL = 16  # elements up to which constants keep their values while recording
+_LARGEST_TRIAL = 1 << 24  # elements that a run on zeros may take
+_ERRORS = (RuntimeError, IndexError, TypeError, ValueError, AttributeError)
+
+
+class Meta:
+    """What is known of one result: its two stand-ins."""
+
+    __slots__ = ("first", "second")
+
+    def __init__(self, first: torch.Tensor, second: torch.Tensor | None) -> None:
+        self.first = first
+        self.second = second
+
+
+def infer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of ``op`` with a ``Meta`` for each tensor; a wrong call raises the error that eager mode raises."""
+    variables = [leaf for leaf in leaves([list(args), kwargs]) if isinstance(leaf, Variable)]
+    is_dynamic = any(v._alt is not None for v in variables)
+    try:
+        with torch.no_grad():
+            try:
+                first = _run(op, args, kwargs, False)
+                second = _run(op, args, kwargs, True) if is_dynamic else first
+            except _ERRORS as error:
+                if not _needs_values(error):
+                    raise
+                first, second = _run_on_values(op, args, kwargs, variables)
+    except _ERRORS as error:
+        raise _explained(op, args, kwargs, error) from error
+    return _paired(first, second, op)
+
+
+def _run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], other: bool) -> Any:
+    def raw(value: Any) -> Any:
+        if isinstance(value, Variable):
+            return value._alt if other and value._alt is not None else value._t
+        return _META if isinstance(value, torch.device) else value
+
+    def on_meta(value: Any) -> Any:
+        return value.to(_META) if isinstance(value, torch.Tensor) else value
+
+    given, named = mapped(args, raw), mapped(kwargs, raw)
+    tensors = [leaf for leaf in leaves([list(given), named]) if isinstance(leaf, torch.Tensor)]
+    if not tensors:
+        return _constant(op, given, named)
+    has_values = any(t.device.type != "meta" for t in tensors)
+    if not has_values:
+        return op.fn(*given, **named)
+    try:
+        out = op.fn(*given, **named)
+    except _ERRORS:
+        if all(t.device.type != "meta" for t in tensors):
+            raise
+        return op.fn(*mapped(given, on_meta), **mapped(named, on_meta))
+    return mapped(out, on_meta) if op.is_random else out
+
+
+def _constant(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of an op without inputs; a small one keeps its values, for use as a shape."""
+
+    def to_cpu(value: Any) -> Any:
+        return _CPU if isinstance(value, torch.device) else value
+
+    with _META:
+        out = op.fn(*args, **kwargs)
+    tensors = [leaf for leaf in leaves(out) if isinstance(leaf, torch.Tensor)]
+    if op.is_random or any(t.numel() > _SMALL or t.is_floating_point() for t in tensors):
+        return mapped(out, lambda t: t.to(_META) if isinstance(t, torch.Tensor) else t)
+    return op.fn(*mapped(args, to_cpu), **mapped(kwargs, to_cpu))
+
+
+def _needs_values(error: Exception) -> bool:
+    text = str(error)
+    return isinstance(error, NotImplementedError) or "meta" in text or "data-dependent" in text
+
+
+def _run_on_values(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], variables: list[Variable]) -> tuple[Any, Any]:
+    if sum((v._t if v._alt is None else v._alt).numel() for v in variables) > _LARGEST_TRIAL:
+        raise NotSupported(
+            f"{op.name}: the shape of its result depends on values, and the inputs are too large to try it while recording"
+        )
+
+    def filled(other: bool, number: int) -> Any:
+        def raw(value: Any) -> Any:
+            if not isinstance(value, Variable):
+                return _CPU if isinstance(value, torch.device) else value
+            sample = value._alt if other and value._alt is not None else value._t
+            return sample if sample.device.type != "meta" else torch.full(sample.shape, number, dtype=sample.dtype)
+
+        return op.fn(*mapped(args, raw), **mapped(kwargs, raw))
+
+    zeros = filled(False, 0)
+    try:
+        ones = filled(True, 1)
+    except _ERRORS:
+        ones = filled(True, 0)  # ones are not always valid, as an index for instance
+    return _with_stand_ins(zeros, ones, STAND_IN), _with_stand_ins(zeros, ones, OTHER_STAND_IN)
+
+
+def _with_stand_ins(zeros: Any, ones: Any, size: int) -> Any:
+    if isinstance(zeros, (list, tuple)):
+        if len(zeros) != len(ones):
+            raise ProgramError("the number of results depends on values")
+        return type(zeros)(_with_stand_ins(a, b, size) for a, b in zip(zeros, ones, strict=True))
+    if not isinstance(zeros, torch.Tensor):
+        return zeros
+    shape = [a if a == b else size for a, b in zip(zeros.shape, ones.shape, strict=True)]
+    return torch.empty(shape, dtype=zeros.dtype, device=_META)
+
+
+def _paired(first: Any, second: Any, op: Op) -> Any:
+    if isinstance(first, (list, tuple)):
+        if len(first) != len(second):
+            raise ProgramError(
+                f"{op.name}: how many tensors it returns depends on a dimension that is only known when the program runs"
+            )
+        items = [_paired(a, b, op) for a, b in zip(first, second, strict=True)]
+        return type(first)(*items) if hasattr(first, "_fields") else type(first)(items)
+    if not isinstance(first, torch.Tensor):
+        return first
+    if first is second:
+        return Meta(first, None)
+    is_constant = first.shape == second.shape and (first.device.type == "meta" or torch.equal(first, second))
+    return Meta(first, None if is_constant else second)
+
+
+class _Shown:
+    """A variable in an error message."""
+
+    def __init__(self, variable: Variable) -> None:
+        self._text = f"{dtypes.name_of(variable._t.dtype)}{list(variable.shape)}"
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _explained(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Exception:
+    def shown(value: Any) -> Any:
+        return _Shown(value) if isinstance(value, Variable) else value
+
+    result = explain(op, mapped(args, shown), mapped(kwargs, shown), error)
+    text = str(result)
+    plain = re.sub(rf"(?<!\d)({STAND_IN}|{OTHER_STAND_IN})(?!\d)", "-1", text)
+    return type(result)(plain) if plain != text else result
+
+
+def is_eager(value: Any) -> bool:
+    """Whether ``value`` is a Tensor with values."""
+    return isinstance(value, Tensor) and not isinstance(value, Variable)

@@ -1,0 +1,203 @@
+"""Operator: one recorded call of an op of the table, as plain data.
+
+Arguments keep the order of the call. Where a variable stood there is a ``Ref`` (its tensor) or a ``Number`` (its one element as a
+Python number); everything else is an attribute. An operator whose ``op`` is None is not a call of the table: the lowering knows its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from argosy.foundation.errors import UsageError, nearest
+from argosy.ops.table import Op
+
+if TYPE_CHECKING:
+    from argosy.static._program import Block
+
+# What an operator is there for; a test program keeps the forward part only.
+FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
+
+# Attributes that say whether an op trains, and their value in a test program.
+TEST_VALUES = {"is_test": True, "training": False, "is_training": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """The tensor of a variable."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """The one element of a variable as a Python number, times ``scale``."""
+
+    name: str
+    scale: float = 1.0
+
+
+def mapped(tree: Any, leaf: Callable[[Any], Any]) -> Any:
+    """Rebuild nested lists, tuples (named ones too) and dicts with ``leaf`` applied to everything else."""
+    if isinstance(tree, tuple):
+        items = [mapped(v, leaf) for v in tree]
+        return type(tree)(*items) if hasattr(tree, "_fields") else tuple(items)
+    if isinstance(tree, list):
+        return [mapped(v, leaf) for v in tree]
+    if isinstance(tree, dict):
+        return {k: mapped(v, leaf) for k, v in tree.items()}
+    return leaf(tree)
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """Everything in nested lists, tuples and dicts that is none of these."""
+    if isinstance(tree, (list, tuple)):
+        for item in tree:
+            yield from leaves(item)
+    elif isinstance(tree, dict):
+        for item in tree.values():
+            yield from leaves(item)
+    else:
+        yield tree
+
+
+def names_in(tree: Any) -> list[str]:
+    """The variables that a tree of arguments mentions, in order."""
+    return [leaf.name for leaf in leaves(tree) if isinstance(leaf, (Ref, Number))]
+
+
+class Operator:
+    """One step of a program."""
+
+    def __init__(
+        self,
+        block: Block,
+        type: str,
+        op: Op | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        out: Any,
+        role: str = FORWARD,
+        name_scope: str = "",
+        where: str = "",
+    ) -> None:
+        self.block = block
+        self.type = type
+        self.op = op
+        self.args = args
+        self.kwargs = kwargs
+        self.out = out
+        self.role = role
+        self.name_scope = name_scope
+        self.where = where
+
+    # -- what scripts read --------------------------------------------------------------------------------------
+
+    @property
+    def _named(self) -> dict[str, Any]:
+        params = () if self.op is None else self.op.params
+        named = {(params[i] if i < len(params) else f"arg{i}"): a for i, a in enumerate(self.args)}
+        return {**named, **self.kwargs}
+
+    @property
+    def inputs(self) -> dict[str, list[str]]:
+        """Names of the variables read, by the parameter of the op that takes them."""
+        found = {key: names_in(value) for key, value in self._named.items()}
+        return {key: names for key, names in found.items() if names}
+
+    @property
+    def outputs(self) -> dict[str, list[str]]:
+        """Names of the variables written."""
+        return {"Out": self.output_arg_names}
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Arguments without a variable in them."""
+        return {key: value for key, value in self._named.items() if not names_in(value)}
+
+    @property
+    def input_names(self) -> list[str]:
+        return list(self.inputs)
+
+    @property
+    def output_names(self) -> list[str]:
+        return list(self.outputs)
+
+    @property
+    def input_arg_names(self) -> list[str]:
+        return names_in([list(self.args), self.kwargs])
+
+    @property
+    def output_arg_names(self) -> list[str]:
+        return names_in(self.out)
+
+    @property
+    def attr_names(self) -> list[str]:
+        return list(self.attrs)
+
+    @property
+    def idx(self) -> int:
+        """Position in the block."""
+        return next(i for i, operator in enumerate(self.block.ops) if operator is self)
+
+    def input(self, name: str) -> list[str]:
+        return self._slot(self.inputs, name, "input")
+
+    def output(self, name: str) -> list[str]:
+        return self._slot(self.outputs, name, "output")
+
+    def _slot(self, slots: dict[str, list[str]], name: str, kind: str) -> list[str]:
+        if name not in slots:
+            raise UsageError(
+                f"operator {self.type}: no {kind} {name!r}; it has {sorted(slots)}.{nearest(name, slots)}"
+            )
+        return slots[name]
+
+    def has_attr(self, name: str) -> bool:
+        return name in self.attrs
+
+    def attr(self, name: str) -> Any:
+        attrs = self.attrs
+        if name not in attrs:
+            raise UsageError(f"operator {self.type}: no attribute {name!r}; it has {sorted(attrs)}")
+        return attrs[name]
+
+    def all_attrs(self) -> dict[str, Any]:
+        return {**self.attrs, "op_role": self.role, "op_namescope": self.name_scope}
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{key}={_shown(value)}" for key, value in self._named.items() if value is not None)
+        return f"[{', '.join(self.output_arg_names)}] = {self.type}({shown})"
+
+    __str__ = __repr__
+
+    def describe(self) -> str:
+        """The operator in an error message: number, type and the line of the script that recorded it."""
+        where = f", recorded at {self.where}" if self.where else ""
+        return f"operator {self.idx} {self.type!r}{where}"
+
+    # -- copies -------------------------------------------------------------------------------------------------
+
+    def copy_to(self, block: Block, for_test: bool = False) -> Operator:
+        args, kwargs = self.args, dict(self.kwargs)
+        if for_test and self.op is not None:
+            params = self.op.params
+            args = tuple(
+                TEST_VALUES.get(params[i], a) if i < len(params) and not names_in(a) else a for i, a in enumerate(args)
+            )
+            kwargs = {key: TEST_VALUES.get(key, value) for key, value in kwargs.items()}
+        return Operator(block, self.type, self.op, args, kwargs, self.out, self.role, self.name_scope, self.where)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Ref):
+        return value.name
+    if isinstance(value, Number):
+        return f"float({value.name})" if value.scale == 1.0 else f"{value.scale} * float({value.name})"
+    if isinstance(value, (list, tuple)):
+        shown = ", ".join(_shown(v) for v in value[:8])
+        return f"[{shown}{', ...' if len(value) > 8 else ''}]"
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"array({value.dtype}{list(value.shape)})"
+    return repr(value).removeprefix("torch.")

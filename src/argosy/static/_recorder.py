@@ -1,0 +1,248 @@
+"""Recorder: the mode in which ``apply`` adds operators to a program instead of running ops.
+
+It is the one holder of what recording needs to know: the programs that are built now, the role and the name scope of new operators.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from argosy.foundation import dtypes
+from argosy.foundation.errors import NotSupported, UsageError
+from argosy.framework._mode import switch
+from argosy.ops import creation as creation_ops
+from argosy.ops import initialization as initialization_ops
+from argosy.ops.table import Op
+from argosy.static._infer import Meta, infer, is_eager
+from argosy.static._operator import FORWARD, Operator, Ref, leaves, mapped
+from argosy.static._program import Block, Program
+from argosy.static._variable import Parameter, Variable, samples
+from argosy.tensor._naming import unique_name
+from argosy.tensor._tensor import current_mode, pop_mode, push_mode
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class Recorder:
+    """Turns calls of ops into operators of the current main program."""
+
+    def __init__(self) -> None:
+        self.main = Program()
+        self.startup = Program()
+        self.role = FORWARD
+        self.name_scope = ""
+
+    def reset(self) -> None:
+        """Forget the programs, as in a fresh process."""
+        self.__init__()  # type: ignore[misc]
+
+    # -- the mode -----------------------------------------------------------------------------------------------
+
+    def __call__(self, op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        block = self.main.current_block()
+        args, attrs = mapped(args, self._admit), mapped(attrs, self._admit)
+        kind = op.aliases[0] if op.aliases else op.name
+        given = {id(v._t): v for v in leaves([list(args), attrs]) if isinstance(v, Variable)}
+        result = infer(op, args, attrs)
+        works_in_place = op.name.endswith("_")
+        stops = not torch.is_grad_enabled() or all(v.stop_gradient for v in given.values())
+        base = ""
+
+        def output(value: Any) -> Any:
+            nonlocal base
+            if not isinstance(value, Meta):
+                return value
+            if works_in_place and id(value.first) in given:
+                return given[id(value.first)]
+            base = base or unique_name.generate(kind)
+            is_number = value.first.is_floating_point() or value.first.is_complex()
+            return block._add(
+                Variable(
+                    block,
+                    unique_name.generate(f"{base}.tmp"),
+                    value.first,
+                    value.second,
+                    stop_gradient=stops or not is_number,
+                )
+            )
+
+        out = mapped(result, output)
+        self.append(block, kind, op, args, attrs, out)
+        return out
+
+    def append(
+        self, block: Block, kind: str, op: Op | None, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+    ) -> Operator:
+        """Add an operator; Variables among its arguments become references."""
+        return block._append(
+            Operator(
+                block,
+                kind,
+                op,
+                mapped(args, _reference),
+                mapped(kwargs, _reference),
+                mapped(out, _reference),
+                self.role,
+                self.name_scope,
+                _caller(),
+            )
+        )
+
+    def _admit(self, value: Any) -> Any:
+        """Let a Tensor with values take part as a constant of the program."""
+        if isinstance(value, Variable):
+            if value.block.program is not self.main:
+                own = self.main.current_block()._find_var_recursive(value.name)
+                if own is None:
+                    raise UsageError(
+                        f"Variable {value.name!r} belongs to another program than the one that is recorded now; "
+                        "build both under one paddle.static.program_guard"
+                    )
+                return own
+            return value
+        if not is_eager(value):
+            return value
+        if value._t.device.type == "meta":
+            raise NotSupported("paddle.amp.auto_cast inside a static program is not supported")
+        known = self.main._constants.get(id(value))
+        if known is not None:
+            return known[1]
+        variable = self(initialization_ops.assign_value, (value.numpy(), value._t.dtype), {})
+        self.main._constants[id(value)] = (value, variable)
+        return variable
+
+    def write(self, variable: Variable, value: Any) -> Variable:
+        """Record that ``variable`` takes over ``value``."""
+        value = self._admit(value)
+        if value is variable:
+            return variable
+        self.append(variable.block, "assign", creation_ops.assign, (value,), {}, variable)
+        variable._t, variable._alt = value._t, value._alt
+        if not variable.persistable:
+            variable._stop_gradient = value._stop_gradient
+        return variable
+
+    # -- parameters ---------------------------------------------------------------------------------------------
+
+    def new_parameter(self, shape: Sequence[int], dtype: torch.dtype, name: str) -> Parameter:
+        """The parameter ``name`` of the main program; an existing one is shared."""
+        block = self.main.global_block()
+        known = block.vars.get(name)
+        if known is None:
+            return block._add(Parameter(block, name, samples(shape, dtype)[0]))
+        if not isinstance(known, Parameter) or list(known.shape) != list(shape) or known._t.dtype is not dtype:
+            raise UsageError(
+                f"create_parameter: the program has {known!r} already, which cannot be shared as a parameter of "
+                f"shape {list(shape)} and dtype {dtypes.name_of(dtype)}; give the ParamAttr another name"
+            )
+        return known
+
+    def initialize(self, parameter: Variable, initializer: Any) -> None:
+        """Add the operator that fills ``parameter`` to the startup program, once."""
+        op, attrs = initializer.plan(list(parameter.shape), parameter._t.dtype)
+        self._fill(parameter, op, attrs)
+
+    def _fill(self, variable: Variable, op: Op, attrs: dict[str, Any]) -> None:
+        block = self.startup.global_block()
+        if variable.name in block.vars:
+            return
+        copy = block._add(variable.copy_to(block))
+        self.append(block, op.name, op, (), attrs, copy)
+
+    def new_state(self, name: str, shape: Sequence[int], dtype: torch.dtype, value: float) -> Variable:
+        """A persistable variable that the startup program fills with one value and no gradient reaches."""
+        block = self.main.global_block()
+        variable = block._add(Variable(block, name, samples(shape, dtype)[0], persistable=True))
+        attrs = {"shape": list(shape), "value": value, "dtype": dtype}
+        self._fill(variable, initialization_ops.fill_constant, attrs)
+        return variable
+
+    def duplicate(self, parameter: Parameter, name: str) -> Parameter:
+        """A parameter with the settings and the initialiser of another."""
+        block = self.main.global_block()
+        out = parameter.copy_to(block)
+        out._name = name
+        block._add(out)
+        filler = next((o for o in self.startup.global_block().ops if parameter.name in o.output_arg_names), None)
+        if filler is not None and filler.op is not None:
+            self._fill(out, filler.op, dict(filler.kwargs))
+        return out  # type: ignore[return-value]
+
+    # -- scopes of recording ------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def in_role(self, role: str) -> Iterator[None]:
+        """Give the operators that are recorded inside a role."""
+        old, self.role = self.role, role
+        try:
+            yield
+        finally:
+            self.role = old
+
+    def start(self) -> None:
+        push_mode(self)
+
+    def stop(self) -> None:
+        if current_mode() is not self:
+            raise UsageError("paddle.disable_static() inside an auto_cast block that static mode encloses; leave it first")
+        pop_mode()
+
+
+def _reference(value: Any) -> Any:
+    return Ref(value.name) if isinstance(value, Variable) else value
+
+
+def _caller() -> str:
+    """File and line of the script that called into the package."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+recorder = Recorder()
+switch.install(recorder.start, recorder.stop, recorder.new_parameter)
+
+
+def default_main_program() -> Program:
+    """The program that is recorded now."""
+    return recorder.main
+
+
+def default_startup_program() -> Program:
+    """The program that fills the parameters of the main one."""
+    return recorder.startup
+
+
+@contextlib.contextmanager
+def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
+    """Record into ``main_program``, and initialisers into ``startup_program`` if it is given."""
+    for argument, value in (("main_program", main_program), ("startup_program", startup_program)):
+        if not isinstance(value, Program) and not (argument == "startup_program" and value is None):
+            raise UsageError(f"program_guard: {argument} must be a Program, but received {type(value).__name__}")
+    old = recorder.main, recorder.startup
+    recorder.main = main_program
+    recorder.startup = startup_program or recorder.startup
+    try:
+        yield
+    finally:
+        recorder.main, recorder.startup = old
+
+
+@contextlib.contextmanager
+def name_scope(prefix: str | None = None) -> Iterator[None]:
+    """Note ``prefix`` on the operators recorded inside, for whoever reads the program."""
+    if not prefix:
+        raise UsageError("name_scope: prefix can not be None or empty")
+    old = recorder.name_scope
+    recorder.name_scope = f"{old}/{prefix}" if old else prefix
+    try:
+        yield
+    finally:
+        recorder.name_scope = old

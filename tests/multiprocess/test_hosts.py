@@ -1,0 +1,116 @@
+"""Two hosts, each a network namespace with its own processes, joined by a cable of two virtual ends: one launcher on each, one job."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from multiprocess import models
+from multiprocess.job import joined_job, run_job
+
+ADDRESSES = ("10.213.7.1", "10.213.7.2")
+SCRIPT = """
+import json, os
+import numpy as np
+import paddle
+import paddle.distributed as dist
+from argosy.distributed._default import state
+from multiprocess.test_hosts import parameters_after_training
+
+dist.init_parallel_env()
+found = parameters_after_training(dist.get_rank(), dist.get_world_size())
+np.save(f"parameters.{dist.get_rank()}.npy", found)
+kind = state.session.world.backend.kind
+json.dump([kind, os.environ["PADDLE_CURRENT_ENDPOINT"].split(":")[0]], open(f"place.{dist.get_rank()}", "w"))
+"""
+
+
+def parameters_after_training(rank: int, world_size: int) -> np.ndarray:
+    import paddle
+
+    model = paddle.DataParallel(models.build(paddle, "mlp", "float64"))
+    models.train(paddle, "mlp", model, 5, "float64", rank, world_size)
+    return np.concatenate([param.numpy().ravel() for param in model.parameters()])
+
+
+def on_one_host(rank, world_size, *, meeting):
+    with joined_job(rank, world_size, meeting):
+        return parameters_after_training(rank, world_size)
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+
+
+@pytest.fixture
+def hosts() -> Iterator[list[str]]:
+    """The names of two namespaces that reach each other at ADDRESSES."""
+    for tool in ("ip", "unshare"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"network namespaces need the command `{tool}`")
+    names = [f"argosy-{os.getpid()}-{side}" for side in "ab"]
+    ends = [f"agy{os.getpid() % 100_000}{side}" for side in "ab"]
+    made = []
+    try:
+        for name in names:
+            try:
+                _ip("netns", "add", name)
+            except subprocess.CalledProcessError as error:
+                pytest.skip(f"network namespaces are not allowed here: {error.stderr.strip()}")
+            made.append(name)
+        _ip("link", "add", ends[0], "netns", names[0], "type", "veth", "peer", "name", ends[1], "netns", names[1])
+        for name, end, address in zip(names, ends, ADDRESSES, strict=True):
+            _ip("-n", name, "address", "add", f"{address}/24", "dev", end)
+            _ip("-n", name, "link", "set", end, "up")
+            _ip("-n", name, "link", "set", "lo", "up")
+        yield names
+    finally:
+        for name in made:
+            _ip("netns", "delete", name)  # the cable goes with it
+
+
+def start_launcher(host: str, folder: Path, *argv: str) -> subprocess.Popen[str]:
+    """On a host of its own: network, process numbers and /proc."""
+    tests = Path(__file__).resolve().parents[1]
+    return subprocess.Popen(
+        ["ip", "netns", "exec", host, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
+         sys.executable, "-m", "paddle.distributed.launch", *argv],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(tests), "ARGOSY_TOKEN": "of this test", "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )  # fmt: skip
+
+
+def test_two_hosts_train_as_one(tmp_path, hosts, pool):
+    """Two workers here, one there; gradients go through shared memory on the first host and gloo between them."""
+    (tmp_path / "train.py").write_text(SCRIPT)
+    common = ["--nnodes", "2", "--master", f"{ADDRESSES[0]}:29400"]
+    launchers = [
+        start_launcher(
+            host, tmp_path, *common, "--nproc_per_node", nproc, "--log_dir", f"log{rank}", "--rank", rank, "train.py"
+        )
+        for host, nproc, rank in zip(hosts, "21", "01", strict=True)
+    ]
+    try:
+        outputs = [launcher.communicate(timeout=90)[0] for launcher in launchers]
+    finally:
+        for launcher in launchers:
+            launcher.kill()
+            launcher.wait()
+    assert [launcher.returncode for launcher in launchers] == [0, 0], "\n".join(outputs)
+    expected = run_job(pool, f"{__name__}:on_one_host", 3)
+    for rank, address in enumerate((ADDRESSES[0], ADDRESSES[0], ADDRESSES[1])):
+        assert json.loads((tmp_path / f"place.{rank}").read_text()) == ["hierarchical", address]
+        found = np.load(tmp_path / f"parameters.{rank}.npy")
+        np.testing.assert_allclose(found, expected[rank], rtol=1e-12, atol=1e-14)
+        np.testing.assert_array_equal(found, np.load(tmp_path / "parameters.0.npy"))

@@ -1,0 +1,157 @@
+"""``fluid.dygraph.guard`` and what belongs to it."""
+
+import gc
+
+import numpy as np
+import paddle.fluid as fluid
+import pytest
+
+import paddle
+from argosy.fluid._tracer import tracers
+from argosy.foundation.places import reset_warnings
+
+
+def variable(*shape):
+    return fluid.dygraph.to_variable(np.ones(shape, "float32"))
+
+
+def test_names_are_counted_from_zero_inside():
+    paddle.nn.Linear(1, 1)
+    with fluid.dygraph.guard():
+        assert fluid.dygraph.Linear(1, 1).weight.name == "linear_0.w_0"
+    with fluid.dygraph.guard():
+        assert fluid.dygraph.Linear(1, 1).weight.name == "linear_0.w_0"
+
+
+def test_says_whether_it_is_open():
+    assert not fluid.dygraph.enabled()
+    with fluid.dygraph.guard():
+        assert fluid.dygraph.enabled()
+        assert fluid.in_dygraph_mode()
+        with fluid.dygraph.guard():
+            assert fluid.dygraph.enabled()
+        assert fluid.dygraph.enabled()
+    assert not fluid.dygraph.enabled()
+
+
+def test_decorates_functions():
+    @fluid.dygraph.guard()
+    def inside():
+        return fluid.dygraph.enabled()
+
+    assert inside()
+    assert not fluid.dygraph.enabled()
+
+
+def test_enable_and_disable():
+    fluid.enable_dygraph()
+    fluid.enable_dygraph()
+    assert fluid.dygraph.enabled()
+    fluid.disable_dygraph()
+    assert not fluid.dygraph.enabled()
+    fluid.disable_dygraph()
+
+
+def test_is_closed_by_an_error():
+    with pytest.raises(KeyError), fluid.dygraph.guard(fluid.CPUPlace()):
+        raise KeyError
+    assert not fluid.dygraph.enabled()
+
+
+@pytest.mark.skipif(paddle.is_compiled_with_cuda(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_falls_back():
+    before = paddle.get_device()
+    reset_warnings()
+    with pytest.warns(UserWarning, match="running on the CPU"), fluid.dygraph.guard(fluid.CUDAPlace(0)):
+        assert variable(1).place.is_cpu_place()
+    assert paddle.get_device() == before
+
+
+def test_a_wrong_place_leaves_nothing_open():
+    with pytest.raises(ValueError, match="device"), fluid.dygraph.guard("moon"):
+        pass
+    assert not fluid.dygraph.enabled()
+
+
+def test_knows_its_parameters_without_keeping_them():
+    with fluid.dygraph.guard():
+        kept = fluid.dygraph.Linear(2, 2)
+        fluid.dygraph.Linear(2, 2)
+        free = fluid.layers.create_parameter([2], "float32")
+        gc.collect()
+        assert [id(p) for p in tracers.current.all_parameters()] == [id(kept.weight), id(kept.bias), id(free)]
+        with fluid.dygraph.guard():
+            assert tracers.current.all_parameters() == []
+
+
+def test_random_seed_makes_parameters_equal():
+    def weights():
+        with fluid.dygraph.guard():
+            fluid.default_startup_program().random_seed = 90
+            fluid.default_main_program().random_seed = 90
+            return fluid.dygraph.Conv2D(2, 2, 3).weight.numpy()
+
+    assert (weights() == weights()).all()
+    assert fluid.default_main_program().random_seed == 90
+    with pytest.raises(AttributeError, match="static graphs"):
+        fluid.default_main_program().global_block()
+
+
+class TestToVariable:
+    def test_keeps_dtype_and_name(self):
+        made = fluid.dygraph.to_variable(np.zeros([2], "float64"), name="x")
+        assert (made.dtype, made.name, made.stop_gradient) == (paddle.float64, "x", True)
+
+    def test_casts(self):
+        assert fluid.dygraph.to_variable([1, 2], dtype="float32").dtype == paddle.float32
+        assert fluid.dygraph.to_variable(variable(2), dtype="int32").dtype == paddle.int32
+
+    def test_returns_tensors_as_they_are(self):
+        x = variable(2)
+        assert fluid.dygraph.to_variable(x) is x
+
+    def test_shares_memory_only_when_asked(self):
+        array = np.zeros(2, "float32")
+        copied, shared = fluid.dygraph.to_variable(array), fluid.dygraph.to_variable(array, zero_copy=True)
+        array[:] = 1
+        assert copied.tolist() == [0, 0]
+        assert shared.tolist() == [1, 1]
+
+    def test_refuses_other_things(self):
+        with pytest.raises(TypeError, match="str"):
+            fluid.dygraph.to_variable("text")
+
+
+def test_no_grad_as_context_and_decorator():
+    x = variable(2)
+    x.stop_gradient = False
+    with fluid.dygraph.no_grad():
+        assert (x * 2).stop_gradient
+
+    @fluid.dygraph.no_grad
+    def double(v):
+        return v * 2
+
+    assert double(x).stop_gradient
+    assert not (x * 2).stop_gradient
+
+
+def test_grad():
+    x = variable(1)
+    x.stop_gradient = False
+    (found,) = fluid.dygraph.grad(x * x * x, x)
+    assert found.tolist() == [3.0]
+    with pytest.raises(NotImplementedError, match="backward_strategy"):
+        fluid.dygraph.grad(x * x, x, backward_strategy=object())
+
+
+def test_places():
+    assert [p.get_device_id() for p in fluid.cuda_places([0, 2])] == [0, 2]
+    assert len(fluid.cpu_places(3)) == 3
+
+
+def test_selected_gpus_name_the_places(monkeypatch):
+    monkeypatch.setenv("FLAGS_selected_gpus", "1,3")
+    monkeypatch.setenv("CPU_NUM", "2")
+    assert [p.get_device_id() for p in fluid.cuda_places()] == [1, 3]
+    assert len(fluid.cpu_places()) == 2
