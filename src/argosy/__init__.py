@@ -20,6 +20,7 @@ from argosy import (
     reader,
     regularizer,
     signal,
+    static,
     sysconfig,
     tensor,
     utils,

@@ -158,5 +158,6 @@ def test_a_crew_that_cannot_be_completed_is_ended(tmp_path, launch):
     (tmp_path / "log").mkdir()
     (tmp_path / "log" / "envlog.1").mkdir()
     launcher = launch("--nproc_per_node", "2", script(tmp_path, WAIT))
-    assert launcher.wait() == 1
+    assert launcher.wait() == 2
+    assert "envlog.1" in launcher.stderr
     assert_nothing_left(launcher)

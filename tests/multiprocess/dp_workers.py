@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import os
@@ -137,6 +138,10 @@ def branches(
         model(_row(1.0), [2]).sum().backward()
         model(_row(1.0), [0]).sum().backward()
         seen.append(layers.grads())
+        # even if a rank has set it by hand
+        layers.parts[2].weight.grad = paddle.full([2, 1], 0.1 + rank)
+        model(_row(1.0), [0]).sum().backward()
+        assert _first(layers.parts[2].weight) == np.float32(0.1 + rank)
         # but not what was accumulated without the others
         for part in layers.parts:
             part.weight.grad = None
@@ -534,3 +539,92 @@ def forgotten(rank: int, world_size: int, meeting: Meeting) -> bool:
         layer.clear_gradients()
         layer(_row(1.0 + rank)).sum().backward()
         return gone() is None and _first(layer.weight) == 1.0 + rank
+
+
+def _random_steps(seed: int, world_size: int, count: int, parts: int) -> list[dict[str, Any]]:
+    """What every rank will do, known to all of them."""
+    draw = np.random.RandomState(seed)
+    return [
+        {
+            "used": [[i for i in range(parts) if draw.uniform() < 0.5] for _ in range(world_size)],
+            "values": draw.randint(1, 9, world_size).tolist(),
+            "is_synchronised": bool(draw.uniform() < 0.6),
+            "is_cleared": bool(draw.uniform() < 0.3),
+        }
+        for _ in range(count)
+    ]
+
+
+class Expected:
+    """The gradients of all ranks by the rules: what a rank accumulates alone, and what a synchronised backward makes of it."""
+
+    def __init__(self, world_size: int, parts: int) -> None:
+        self.grads: list[list[float | None]] = [[None] * parts for _ in range(world_size)]
+        self._fresh = [[False] * parts for _ in range(world_size)]
+
+    def step(self, step: dict[str, Any]) -> None:
+        for mine, fresh, used, value in zip(self.grads, self._fresh, step["used"], step["values"], strict=True):
+            for i in used:
+                mine[i] = (mine[i] or 0.0) + value
+                fresh[i] = True
+        if step["is_synchronised"]:
+            for i in range(len(self.grads[0])):
+                if any(fresh[i] and mine[i] is not None for mine, fresh in zip(self.grads, self._fresh, strict=True)):
+                    mean = sum(mine[i] or 0.0 for mine in self.grads) / len(self.grads)
+                    for mine in self.grads:
+                        mine[i] = mean
+            self._fresh = [[False] * len(fresh) for fresh in self._fresh]
+
+    def clear(self) -> None:
+        self.grads = [[None] * len(mine) for mine in self.grads]
+
+
+def random_branches(
+    rank: int, world_size: int, meeting: Meeting, *, seed: int, backend: str, find_unused: bool
+) -> None:
+    """Many steps with branches, accumulation and clearing at random, each compared with the rules."""
+    parts = 4
+    with joined_job(rank, world_size, meeting, backend), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        layers = Branches(parts)
+        model = paddle.DataParallel(
+            layers, comm_buffer_size=2e-5, last_comm_buffer_size=1e-6, find_unused_parameters=find_unused
+        )
+        expected = Expected(world_size, parts)
+        for number, step in enumerate(_random_steps(seed, world_size, 60, parts)):
+            with contextlib.nullcontext() if step["is_synchronised"] else model.no_sync():
+                model(_row(float(step["values"][rank])), step["used"][rank]).sum().backward()
+            expected.step(step)
+            found = layers.grads()
+            for i, want in enumerate(expected.grads[rank]):
+                assert (found[i] is None) == (want is None), (number, step, found, expected.grads)
+                assert want is None or abs(found[i] - want) <= 1e-5 * abs(want), (number, step, found, expected.grads)
+            if step["is_cleared"]:
+                expected.clear()
+                for part in layers.parts:
+                    part.weight.grad = None
+
+
+def slow(rank: int, world_size: int, meeting: Meeting) -> list[float]:
+    """Each rank in turn is busy for longer than two that wait for each other are given: nobody is to blame."""
+    from argosy.runtime.comm.backends.shm import waits
+
+    before, waits._SURE_S = waits._SURE_S, 0.1
+    try:
+        with joined_job(rank, world_size, meeting):
+            layer = _weight()
+            model = paddle.DataParallel(layer)
+            seen = []
+            for busy in range(world_size):
+                task = dist.all_reduce(paddle.ones([1]), sync_op=False)
+                if rank == busy:
+                    time.sleep(0.3)
+                model(_row(1.0 + rank)).sum().backward()
+                task.wait()
+                if rank == busy:
+                    time.sleep(0.3)
+                dist.barrier()
+                seen.append(_first(layer.weight))
+            return seen
+    finally:
+        waits._SURE_S = before

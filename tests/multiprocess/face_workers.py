@@ -90,6 +90,10 @@ def exchanges(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> 
         whole = paddle.zeros([2 * n], "int64")
         dist.stream.all_gather(whole, paddle.full([2], rank, "int64"))
         assert _values(whole) == [r for r in range(n) for _ in range(2)]
+        columns = paddle.zeros([2, n], "int64").t()
+        dist.stream.all_gather(columns, paddle.full([2], rank, "int64"))
+        assert _values(columns) == [[r, r] for r in range(n)]
+        dist.stream.all_gather(paddle.zeros([0]), paddle.zeros([0]))
         with pytest.raises(ValueError, match="times as many elements"):
             dist.stream.all_gather(paddle.zeros([1]), paddle.full([2], 1.0))
 

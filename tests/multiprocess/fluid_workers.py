@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import paddle.distributed as dist
+import paddle
 import paddle.fluid as fluid
 import pytest
 
@@ -55,8 +56,9 @@ def steps(rank: int, world_size: int, meeting: Meeting) -> dict[str, Any]:
     with prepared(rank, world_size, meeting) as strategy:
         layer = _linear(1.0 + rank)
         model = fluid.dygraph.DataParallel(layer, strategy)
-        seen: dict[str, Any] = {"weight": layer.weight.numpy().ravel()[0], "keys": list(model.state_dict())}
+        seen: dict[str, Any] = {"weights": [layer.weight.numpy().ravel()[0]], "keys": list(model.state_dict())}
         loss = fluid.layers.mean(model(_row(1.0 + rank)))
+        seen["weights"].append(layer.weight.numpy().ravel()[0])
         scaled = model.scale_loss(loss)
         seen["loss"], seen["scaled"], seen["shape"] = float(loss), float(scaled), scaled.shape
         scaled.backward()
@@ -66,6 +68,15 @@ def steps(rank: int, world_size: int, meeting: Meeting) -> dict[str, Any]:
         model.clear_gradients()
         seen["cleared gradient"] = layer.weight.gradient().ravel()[0]
         return seen
+
+
+def built_late(rank: int, world_size: int, meeting: Meeting) -> list[np.ndarray]:
+    """The parameters of a layer that makes them at its first call, from a generator that differs by rank."""
+    with prepared(rank, world_size, meeting) as strategy:
+        paddle.seed(100 + rank)
+        layer = fluid.dygraph.FC("late", size=3)
+        fluid.dygraph.DataParallel(layer, strategy)(_row(1.0))
+        return [p.numpy() for p in layer.parameters()]
 
 
 def rows(rank: int, world_size: int, meeting: Meeting) -> Any:

@@ -38,7 +38,7 @@ def _run(argv: Sequence[str], entry: str, folder: str, variables: dict[str, str]
     for name in [name for name in os.environ if name.startswith(("PADDLE_", "FLAGS_", "OMP_", "MKL_"))]:
         del os.environ[name]
     os.environ.update(variables)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     sys.argv = ["launch", *argv]
     module, _, function = entry.partition(":")

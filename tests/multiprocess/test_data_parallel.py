@@ -207,6 +207,16 @@ def test_torch_module(pool):
     assert (first, second) == ([1.5, 1.0], [1.5, 2.0])
 
 
+@pytest.mark.parametrize("find_unused", [False, True])
+@pytest.mark.parametrize(("backend", "world_size"), [("shm", 2), ("shm", 4), ("gloo", 3)])
+def test_random_branches(pool, backend, world_size, find_unused):
+    run_job(pool, f"{HERE}:random_branches", world_size, seed=world_size, backend=backend, find_unused=find_unused)
+
+
+def test_a_slow_rank_is_waited_for(pool):
+    assert run_job(pool, f"{HERE}:slow", 2) == [[1.5, 3.0]] * 2
+
+
 @pytest.mark.parametrize("is_reentrant", [False, True])
 def test_recomputation(pool, is_reentrant):
     assert run_job(pool, f"{HERE}:recomputed", 2, is_reentrant=is_reentrant) == [(True, True)] * 2

@@ -49,16 +49,12 @@ def test_parallel_env_attributes(monkeypatch, capsys):
     assert capsys.readouterr().out.splitlines() == announced
 
 
-@pytest.mark.parametrize("document", ["parallel_env.py"])
-def test_example_alone(document, monkeypatch, capsys):
+@pytest.mark.filterwarnings("ignore:no GPU is available:UserWarning")
+def test_parallel_env_example_alone(monkeypatch):
     """The same script with one process: prepare_context gives None and the wrapper passes through."""
     for name in ("PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ID", "FLAGS_selected_gpus"):
         monkeypatch.delenv(name, raising=False)
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "no GPU is available", UserWarning)
-        names = runpy.run_path(str(DOCUMENTS / document))
+    names = runpy.run_path(str(DOCUMENTS / "parallel_env.py"))
     assert names["strategy"] is None
     assert names["avg_loss"].shape == [1]
     assert abs(float(names["avg_loss"]) - 0.1) < 1e-6

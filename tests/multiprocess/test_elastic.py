@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 
 import pytest
 
@@ -67,6 +68,32 @@ def test_an_elastic_job_starts_with_the_least_number_of_hosts(tmp_path, start):
     launcher = start(0, "--nnodes=1:2", "--elastic_timeout=1", name)
     assert launcher.wait() == 0
     assert launcher.stdout == "1\n"
+
+
+def test_a_host_that_joins_restarts_the_workers(tmp_path, start):
+    name = str(
+        tmp_path
+        / script(tmp_path, "n = os.environ['PADDLE_TRAINERS_NUM']\nprint(n)\nnote(n)\nif n == '1': time.sleep(600)\n")
+    )
+    elastic = ["--nnodes=1:2", "--elastic_timeout=1"]
+    first = start(0, *elastic, name)
+    until((first.folder / "1.0").exists, "the first worker")
+    second = start(1, *elastic, name)
+    assert (first.wait(), second.wait()) == (0, 0)
+    assert (first.stdout, second.stdout) == ("1\n2\n", "2\n")
+
+
+def test_hosts_notice_that_the_master_is_gone(tmp_path, start):
+    name = str(tmp_path / script(tmp_path, "note('ready')\ntime.sleep(600)\n"))
+    launchers = [start(rank, "--nnodes=2", f"--rank={rank}", name) for rank in range(2)]
+    until(lambda: all((launchers[rank].folder / f"ready.{rank}").exists() for rank in range(2)), "the workers")
+    serving = next(n for n in range(2) if "serves" in launchers[n].stderr)
+    launchers[serving].signal(signal.SIGKILL)
+    other = launchers[1 - serving]
+    assert other.wait() == 1
+    assert "lost the other hosts" in other.stderr
+    for launcher in launchers:
+        until(lambda launcher=launcher: not launcher.descendants(), "the end of all processes")
 
 
 def test_two_hosts_with_one_number(tmp_path, start):

@@ -26,14 +26,21 @@ def test_loss_is_divided_and_gradients_are_summed(pool, world_size):
     total = sum(1.0 + rank for rank in range(world_size))
     for rank, seen in enumerate(found):
         value = 1.0 + rank
-        assert seen["weight"] == value  # nobody made the replicas equal
+        assert seen["weights"] == [value, 1.0]  # its own when made, rank 0's from the first forward on
         assert seen["keys"] == ["weight"]
-        assert seen["loss"] == pytest.approx(2 * value * value)
-        assert seen["scaled"] == pytest.approx(2 * value * value / world_size)
+        assert seen["loss"] == pytest.approx(2 * value)
+        assert seen["scaled"] == pytest.approx(2 * value / world_size)
         assert seen["shape"] == [1]
         assert seen["own gradient"] == pytest.approx(value / world_size)
         assert seen["summed gradient"] == pytest.approx(total / world_size)
         assert seen["cleared gradient"] == 0.0
+
+
+def test_layers_built_at_their_first_call_start_equal(pool):
+    first, second = run_job(pool, f"{HERE}:built_late", 2)
+    assert len(first) == 2
+    for ours, theirs in zip(first, second, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_row_sparse_gradients_are_summed(pool):

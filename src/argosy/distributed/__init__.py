@@ -43,5 +43,5 @@ from argosy.distributed._objects import (
     send_object_list,
 )
 from argosy.distributed._spawn import spawn
-from argosy.distributed.launch.main import launch
 from argosy.distributed.collective import is_available
+from argosy.distributed.launch.main import launch

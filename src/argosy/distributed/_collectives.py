@@ -108,16 +108,13 @@ def _targets(out: Any, like: torch.Tensor, count: int, call: str) -> tuple[list[
             raise UsageError(
                 f"{call}: the output has shape {out.shape}; {count} ranks with {list(like.shape)} each need {count} times as many elements"
             )
-        if whole.is_contiguous():
-            return [part.view(like.shape) for part in whole.view(-1).chunk(count)] if like.numel() else [
-                like
-            ] * count, lambda: None
-        flat = torch.empty(whole.numel(), dtype=whole.dtype)
+        flat = whole.contiguous().view(-1)
 
         def write_back() -> None:
-            whole.copy_(flat.view(whole.shape))
+            if not whole.is_contiguous():
+                whole.copy_(flat.view(whole.shape))
 
-        return [part.view(like.shape) for part in flat.chunk(count)], write_back
+        return [part.view(like.shape) for part in flat.tensor_split(count)], write_back
     if not isinstance(out, list):
         raise DtypeError(f"{call}: the output must be a list or a Tensor, but received {type(out).__name__}")
     if not out:

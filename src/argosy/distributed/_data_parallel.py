@@ -134,7 +134,11 @@ class DataParallel(Layer):
                     f"param [{name}] is not contiguous, please check it and make it contiguous.", stacklevel=2
                 )
         inner = self.group._inner
-        state = [agreement.describe(name, value._t) for name, value in layers.state_dict().items()]
+        state = [
+            agreement.describe(name, value._t)
+            for name, value in layers.state_dict().items()
+            if not getattr(value, "no_sync", False)
+        ]
         inner.run(agreement.check_same, state, inner.backend)
         sync_params_buffers(layers, self.group, self.group.ranks[0], fuse_params=False)
         self.comm_buffer_size = int(comm_buffer_size * 1024 * 1024)

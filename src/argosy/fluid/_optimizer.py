@@ -71,12 +71,29 @@ class Optimizer(_Current):
             return float(rate.peek())
         return self._last_rate
 
+    def _global_learning_rate(self) -> Tensor:
+        """``current_step_lr`` as a Tensor of shape [1]."""
+        return Tensor(np.array([self.current_step_lr()], "float32"))
+
     def minimize(
-        self, loss: Tensor, startup_program: Any = None, parameter_list: Any = None, no_grad_set: Any = None
+        self,
+        loss: Tensor,
+        startup_program: Any = None,
+        parameter_list: Any = None,
+        no_grad_set: Any = None,
+        grad_clip: Any = None,
     ) -> Any:
-        """Update from the gradients that ``loss.backward()`` left; returns no ops and the (parameter, gradient) pairs."""
+        """Update from the gradients that ``loss.backward()`` left; returns no ops and the (parameter, gradient) pairs.
+
+        ``grad_clip``, which 1.6 and 1.7 pass here, replaces the optimizer's.
+        """
         self._parameters()
-        return super().minimize(loss, startup_program, parameter_list, no_grad_set)
+        own = self._grad_clip
+        self._grad_clip = own if grad_clip is None else grad_clip
+        try:
+            return super().minimize(loss, startup_program, parameter_list, no_grad_set)
+        finally:
+            self._grad_clip = own
 
     def step(self) -> None:
         """Update every parameter that has a gradient."""

@@ -44,6 +44,7 @@ def create_parameter(
         or name
         or unique_name.generate(f"{unique_name.generate('create_parameter')}.{'b' if is_bias else 'w'}")
     )
+    parameter: Parameter
     if switch.is_static:
         parameter = switch.new_parameter(extents, engine, chosen)
     else:

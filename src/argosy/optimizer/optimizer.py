@@ -308,7 +308,10 @@ class Optimizer:
         """Pair parameters with the gradients that ``loss.backward()`` left in them."""
         record = getattr(loss, "_record_optimizer", None)
         if record is not None:
-            return record(self).backward(loss, startup_program, parameters, no_grad_set, callbacks)
+            recorded: list[tuple[Tensor, Tensor]] = record(self).backward(
+                loss, startup_program, parameters, no_grad_set, callbacks
+            )
+            return recorded
         excluded = {getattr(item, "name", item) for item in no_grad_set or ()}
         chosen = parameters if parameters else self._parameters()
         if parameters and isinstance(next(iter(parameters)), str):
@@ -329,7 +332,8 @@ class Optimizer:
         """Clip, regularise and apply the given (parameter, gradient) pairs."""
         record = getattr(params_grads[0][0], "_record_optimizer", None) if params_grads else None
         if record is not None:
-            return record(self).apply_gradients(params_grads)
+            operators: list[Any] = record(self).apply_gradients(params_grads)
+            return operators
         self._run_explicit(sorted(params_grads, key=lambda pair: pair[0].name))
         return []
 
@@ -343,7 +347,8 @@ class Optimizer:
             )
         record = getattr(loss, "_record_optimizer", None)
         if record is not None:
-            return record(self).minimize(loss, startup_program, parameters, no_grad_set)
+            operators, recorded = record(self).minimize(loss, startup_program, parameters, no_grad_set)
+            return operators, recorded
         pairs = self.backward(loss, startup_program, parameters, no_grad_set)
         if parameters or no_grad_set:
             self._run_explicit(pairs)

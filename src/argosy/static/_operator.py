@@ -23,6 +23,15 @@ FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
 TEST_VALUES = {"is_test": True, "training": False, "is_training": False}
 
 
+# Ops whose name, not their first alias, is the type that Paddle's programs show.
+_TYPED_BY_NAME = {"channel_shuffle", "conv2d", "conv2d_transpose", "fold", "softmax_with_cross_entropy", "unfold"}
+
+
+def type_of(op: Op) -> str:
+    """The type of an op's operators, in Paddle's words."""
+    return op.aliases[0] if op.aliases and op.name not in _TYPED_BY_NAME else op.name
+
+
 @dataclass(frozen=True, slots=True)
 class Ref:
     """The tensor of a variable."""
@@ -36,6 +45,9 @@ class Number:
 
     name: str
     scale: float = 1.0
+
+    def __mul__(self, factor: float) -> Number:
+        return Number(self.name, self.scale * factor)
 
 
 def mapped(tree: Any, leaf: Callable[[Any], Any]) -> Any:
@@ -149,9 +161,7 @@ class Operator:
 
     def _slot(self, slots: dict[str, list[str]], name: str, kind: str) -> list[str]:
         if name not in slots:
-            raise UsageError(
-                f"operator {self.type}: no {kind} {name!r}; it has {sorted(slots)}.{nearest(name, slots)}"
-            )
+            raise UsageError(f"operator {self.type}: no {kind} {name!r}; it has {sorted(slots)}.{nearest(name, slots)}")
         return slots[name]
 
     def has_attr(self, name: str) -> bool:

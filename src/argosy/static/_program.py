@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import torch
 
@@ -16,6 +17,8 @@ from argosy.static._variable import Parameter, Variable, samples
 from argosy.tensor._naming import unique_name
 
 _ids = itertools.count()
+
+AnyVariable = TypeVar("AnyVariable", bound=Variable)
 
 
 class Block:
@@ -76,7 +79,7 @@ class Block:
             )
         )
 
-    def _add(self, variable: Any) -> Any:
+    def _add(self, variable: AnyVariable) -> AnyVariable:
         self.vars[variable.name] = variable
         self.program._changed()
         return variable
@@ -103,6 +106,19 @@ class Block:
     __repr__ = __str__
 
 
+@dataclass
+class RateSource:
+    """The variable that holds a learning rate, the optimizer that knows it, and the number last taken from there."""
+
+    name: str
+    optimizer: Any
+    last: float
+
+    @property
+    def is_scheduled(self) -> bool:
+        return callable(self.optimizer._learning_rate)
+
+
 class Program:
     """A recorded computation: blocks of operators over named variables.
 
@@ -126,8 +142,10 @@ class Program:
         self.blocks = [Block(self, 0)]
         self._current = 0
         self._seed = 0
-        self._constants: dict[int, tuple[Any, Variable]] = {}  # eager Tensors used in it, kept alive so that ids stay theirs
-        self._rates: list[tuple[str, Any]] = []  # variables that hold a learning rate, and the optimizers that know it
+        self._constants: dict[
+            int, tuple[Any, Variable]
+        ] = {}  # eager Tensors used in it, kept alive so that ids stay theirs
+        self._rates: list[RateSource] = []
         self._lowered: dict[Any, Any] = {}
         self._is_for_test = False
 
@@ -165,8 +183,7 @@ class Program:
     @property
     def lr_scheduler(self) -> Any:
         """The scheduler of the last optimizer recorded, or None."""
-        rates = [optimizer._learning_rate for _, optimizer in self._rates]
-        return next((rate for rate in reversed(rates) if callable(rate)), None)
+        return next((s.optimizer._learning_rate for s in reversed(self._rates) if s.is_scheduled), None)
 
     def list_vars(self) -> Iterator[Variable]:
         for block in self.blocks:

@@ -20,7 +20,7 @@ from argosy.ops import creation as creation_ops
 from argosy.ops import initialization as initialization_ops
 from argosy.ops.table import Op
 from argosy.static._infer import Meta, infer, is_eager
-from argosy.static._operator import FORWARD, Operator, Ref, leaves, mapped
+from argosy.static._operator import FORWARD, Operator, Ref, leaves, mapped, type_of
 from argosy.static._program import Block, Program
 from argosy.static._variable import Parameter, Variable, samples
 from argosy.tensor._naming import unique_name
@@ -37,6 +37,7 @@ class Recorder:
         self.startup = Program()
         self.role = FORWARD
         self.name_scope = ""
+        self.layer_name = ""  # of the function of static.nn that is recorded now: its outputs are named after it
 
     def reset(self) -> None:
         """Forget the programs, as in a fresh process."""
@@ -47,12 +48,12 @@ class Recorder:
     def __call__(self, op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         block = self.main.current_block()
         args, attrs = mapped(args, self._admit), mapped(attrs, self._admit)
-        kind = op.aliases[0] if op.aliases else op.name
+        kind = type_of(op)
         given = {id(v._t): v for v in leaves([list(args), attrs]) if isinstance(v, Variable)}
         result = infer(op, args, attrs)
         works_in_place = op.name.endswith("_")
         stops = not torch.is_grad_enabled() or all(v.stop_gradient for v in given.values())
-        base = ""
+        base = self.layer_name
 
         def output(value: Any) -> Any:
             nonlocal base
@@ -117,16 +118,15 @@ class Recorder:
         self.main._constants[id(value)] = (value, variable)
         return variable
 
-    def write(self, variable: Variable, value: Any) -> Variable:
+    def write(self, variable: Variable, value: Any) -> None:
         """Record that ``variable`` takes over ``value``."""
         value = self._admit(value)
         if value is variable:
-            return variable
+            return
         self.append(variable.block, "assign", creation_ops.assign, (value,), {}, variable)
         variable._t, variable._alt = value._t, value._alt
         if not variable.persistable:
             variable._stop_gradient = value._stop_gradient
-        return variable
 
     # -- parameters ---------------------------------------------------------------------------------------------
 
@@ -185,12 +185,23 @@ class Recorder:
         finally:
             self.role = old
 
+    @contextlib.contextmanager
+    def in_layer(self, name: str) -> Iterator[None]:
+        """Name the variables that are recorded inside after a layer."""
+        old, self.layer_name = self.layer_name, name
+        try:
+            yield
+        finally:
+            self.layer_name = old
+
     def start(self) -> None:
         push_mode(self)
 
     def stop(self) -> None:
         if current_mode() is not self:
-            raise UsageError("paddle.disable_static() inside an auto_cast block that static mode encloses; leave it first")
+            raise UsageError(
+                "paddle.disable_static() inside an auto_cast block that static mode encloses; leave it first"
+            )
         pop_mode()
 
 

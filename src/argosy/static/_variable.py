@@ -130,7 +130,7 @@ class Variable(Tensor):
         """The operator that wrote this variable last, or None."""
         return next((o for o in reversed(self.block.ops) if self.name in o.output_arg_names), None)
 
-    @property
+    @property  # type: ignore[misc]
     def grad(self) -> Any:
         """The gradient variable that ``append_backward`` made, or None."""
         return self.block.vars.get(self.grad_name)
@@ -142,13 +142,22 @@ class Variable(Tensor):
         return shape[0]
 
     def __iter__(self) -> Any:
-        return iter([self[i] for i in range(len(self))])
+        from argosy.tensor.manipulation import unbind
+
+        return iter(unbind(self))
 
     # -- recording ----------------------------------------------------------------------------------------------
 
     def _rebind(self, value: Any) -> Variable:
         """Record that this variable holds ``value`` from here on: what the in-place functions of the face do."""
-        return _recorder().write(self, value)
+        _recorder().write(self, value)
+        return self
+
+    def _record_optimizer(self, optimizer: Any) -> Any:
+        """What records the steps of ``optimizer`` in the program of this variable."""
+        from argosy.static._optimize import RecordedOptimizer
+
+        return RecordedOptimizer(optimizer)
 
     def detach(self) -> Any:
         """A copy through which no gradient flows."""

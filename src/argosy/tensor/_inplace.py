@@ -30,7 +30,8 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     change reaches the tensor; autograd refuses later if it needed the old value.
     """
     if x._rebind is not None:
-        return x._rebind(out)
+        rebound: Tensor = x._rebind(out)
+        return rebound
     check_writable(x, call)
     old, new = x._t, out._t
     in_graph = torch.is_grad_enabled() and (new.requires_grad or old.requires_grad)
@@ -46,7 +47,8 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
 def relayout(x: Tensor, out: Tensor, call: str) -> Tensor:
     """Make ``x`` see its own memory as ``out`` does, which is a view of it."""
     if x._rebind is not None:
-        return x._rebind(out)
+        rebound: Tensor = x._rebind(out)
+        return rebound
     check_writable(x, call)
     if torch.is_grad_enabled():
         x._t = out._t

@@ -15,4 +15,6 @@ def launch() -> None:
 
 
 if __name__ == "__main__":
-    launch()
+    from argosy.runtime.launch.cli import run
+
+    run(is_fleet=True)

@@ -1,6 +1,6 @@
 """``python -m paddle.distributed.launch``."""
 
-from argosy.distributed.launch.main import launch
+from argosy.runtime.launch.cli import run
 
 if __name__ == "__main__":
-    launch()
+    run()

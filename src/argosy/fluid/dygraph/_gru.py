@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.fluid._activation import activate
+from argosy.fluid.dygraph._scope import takes_scope
 from argosy.fluid.dygraph.layers import Layer
 from argosy.foundation.errors import UsageError
 from argosy.tensor import concat, matmul, reshape, split
@@ -12,6 +13,7 @@ from argosy.tensor import concat, matmul, reshape, split
 _ACTIVATIONS = {"identity": None, "sigmoid": "sigmoid", "tanh": "tanh", "relu": "relu"}
 
 
+@takes_scope()
 class GRUUnit(Layer):
     """``hidden = (1 - u) * hidden + u * candidate`` with ``size // 3`` units; ``origin_mode`` swaps ``u`` and ``1 - u``.
 

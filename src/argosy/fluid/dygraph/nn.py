@@ -12,6 +12,7 @@ from argosy.fluid._missing import missing_names
 from argosy.fluid._pooling import pool2d
 from argosy.fluid.dygraph._fc import FC
 from argosy.fluid.dygraph._gru import GRUUnit
+from argosy.fluid.dygraph._scope import takes_scope
 from argosy.fluid.dygraph.layers import Layer
 from argosy.fluid.initializer import Constant, Normal
 from argosy.foundation.errors import BadArgument, UsageError
@@ -70,12 +71,16 @@ class Linear(Layer):
         return activate(F.linear(input, own["weight"], own.get("bias")), self._act)
 
 
+@takes_scope(None)
 class Conv2D(Layer):
-    """A convolution over images of layout NCHW; ``use_cudnn`` changes nothing."""
+    """A convolution over images of layout NCHW; ``use_cudnn`` changes nothing.
+
+    With ``num_channels=None`` the first input tells, as in 1.6, where layers have the name of a scope as first argument.
+    """
 
     def __init__(
         self,
-        num_channels: int,
+        num_channels: int | None,
         num_filters: int,
         filter_size: Any,
         stride: Any = 1,
@@ -90,21 +95,33 @@ class Conv2D(Layer):
     ) -> None:
         _require_attr(param_attr, "Conv2D")
         super().__init__(dtype=dtype)
-        if num_channels % (groups or 1) != 0:
-            raise UsageError(
-                f"Conv2D: num_channels must be divisible by groups, but received {num_channels} and {groups}"
-            )
-        self._num_channels, self._num_filters, self._filter_size = num_channels, num_filters, filter_size
+        self._num_filters, self._filter_size = num_filters, filter_size
         self._stride = convert_to_list(stride, 2, "stride")
         self._padding = convert_to_list(padding, 2, "padding")
         self._dilation = convert_to_list(dilation, 2, "dilation")
         self._groups = groups
         self._act = act
-        window = convert_to_list(filter_size, 2, "filter_size")
+        self._attrs = param_attr, bias_attr
+        if num_channels is not None:
+            self._create(num_channels)
+
+    def _build_once(self, input: Any) -> None:
+        if "weight" not in self._parameters:
+            self._create(input.shape[1])
+
+    def _create(self, num_channels: int) -> None:
+        groups = self._groups or 1
+        if num_channels % groups != 0:
+            raise UsageError(
+                f"Conv2D: num_channels must be divisible by groups, but received {num_channels} and {groups}"
+            )
+        self._num_channels = num_channels
+        window = convert_to_list(self._filter_size, 2, "filter_size")
         spread = math.sqrt(2.0 / (window[0] * window[1] * num_channels))
-        shape = [num_filters, num_channels // (groups or 1), *window]
-        self.weight = self.create_parameter(shape, param_attr, dtype, default_initializer=Normal(0.0, spread))
-        self.bias = self.create_parameter([num_filters], bias_attr, dtype, is_bias=True)
+        shape = [self._num_filters, num_channels // groups, *window]
+        param_attr, bias_attr = self._attrs
+        self.weight = self.create_parameter(shape, param_attr, self._dtype, default_initializer=Normal(0.0, spread))
+        self.bias = self.create_parameter([self._num_filters], bias_attr, self._dtype, is_bias=True)
 
     def forward(self, input: Any) -> Any:
         own = self._parameters
@@ -161,6 +178,7 @@ class Conv2DTranspose(Layer):
         return activate(out, self._act)
 
 
+@takes_scope()
 class Pool2D(Layer):
     """Maximum (``max``) or average (``avg``) over windows of images; ``global_pooling`` takes the whole image."""
 
@@ -197,10 +215,12 @@ class Pool2D(Layer):
         )
 
 
+@takes_scope()
 class BatchNorm(Layer, nn.BatchNorm):
     """Batch normalisation, then ``act``; momentum is the share of the old statistics that is kept."""
 
 
+@takes_scope()
 class Embedding(Layer, nn.Embedding):
     """Rows of a table of shape ``size``, by id. With ``is_sparse`` the gradient holds the rows that were looked up.
 

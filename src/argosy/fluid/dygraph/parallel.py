@@ -1,7 +1,7 @@
 """Data parallelism by the rule of 1.x: the script scales the loss and asks for the sum of the gradients.
 
-``scale_loss`` and ``apply_collective_grads`` together give the mean gradient. A script that calls neither is not synchronised; parameters are not made
-equal at the start either, so every rank must seed alike. ``paddle.DataParallel`` does all of that by itself.
+``scale_loss`` and ``apply_collective_grads`` together give the mean gradient. A script that calls neither is not synchronised. As in 1.8, every rank takes
+rank 0's values of the trainable parameters at the first forward; parameters that layers create at their first call follow right then.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from argosy.fluid._tracer import tracers
 from argosy.fluid.dygraph.layers import Layer
 from argosy.foundation.errors import BadArgument, DtypeError
 from argosy.runtime.parallel.averages import average_rows, combine_gradients
+from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.tensor._tensor import Parameter, Tensor
 
 __all__ = ["DataParallel", "ParallelEnv", "prepare_context"]
@@ -59,9 +60,20 @@ class DataParallel(Layer):
         super().__init__(layers.full_name() + "_data_parallel")
         self._layers = layers
         self._strategy = strategy if strategy is not None else build_parallel_strategy()
+        self._is_equal = False
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        if not self._is_equal and self._is_data_parallel_mode():
+            self._is_equal = True
+            self._make_equal()
         return self._layers(*inputs, **kwargs)
+
+    def _make_equal(self) -> None:
+        """Take rank 0's parameters, those still to be created included."""
+        _take_first_ranks(self._layers.parameters())
+        for layer in self._layers.sublayers(include_self=True):
+            if not layer._built and type(layer)._build_once is not nn.Layer._build_once:
+                layer.__dict__["_build_once"] = _then_take_first_ranks(layer)
 
     def _is_data_parallel_mode(self) -> bool:
         return self._strategy.nranks > 1
@@ -115,6 +127,26 @@ class DataParallel(Layer):
     def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> Any:
         """Load the state of the wrapped layer, by the rules of 2.x."""
         return self._layers.set_state_dict(state_dict, use_structured_name)
+
+
+def _take_first_ranks(params: list[Parameter]) -> None:
+    """Overwrite the trainable ones of ``params`` with those of rank 0; every rank calls it."""
+    group = default_group("fluid.dygraph.DataParallel")._inner
+    values = [p._t for p in params if p.trainable]
+    if values:
+        group.run(broadcast_values, values, group.backend, 0)
+
+
+def _then_take_first_ranks(layer: nn.Layer) -> Any:
+    build = layer._build_once
+
+    def build_equal(*inputs: Any, **kwargs: Any) -> None:
+        del layer.__dict__["_build_once"]
+        before = {id(p) for p in layer.parameters()}
+        build(*inputs, **kwargs)
+        _take_first_ranks([p for p in layer.parameters() if id(p) not in before])
+
+    return build_equal
 
 
 def _scale_gradient(param: Parameter, factor: int) -> None:

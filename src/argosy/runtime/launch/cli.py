@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import torch
 
@@ -14,6 +16,15 @@ from argosy.runtime.launch import flags, spec
 from argosy.runtime.launch.host import run_host
 
 _WRONG_CALL = 2
+
+
+def run(is_fleet: bool = False) -> NoReturn:
+    """Be the program: run the job of ``sys.argv`` and end this process with its exit code."""
+    code = main(is_fleet=is_fleet)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # everything of ours is closed; tearing the interpreter down would only take torch's modules apart, for half a second
+    os._exit(code)
 
 
 def main(argv: Sequence[str] | None = None, is_fleet: bool = False) -> int:
@@ -40,6 +51,9 @@ def main(argv: Sequence[str] | None = None, is_fleet: bool = False) -> int:
         return run_host(wanted, out)
     except ArgosyError as error:
         print(f"{type(error).__name__}: {error}", file=out)
+        return _WRONG_CALL
+    except OSError as error:  # of the log folder, as a rule
+        print(f"launch: {error}", file=out)
         return _WRONG_CALL
     except KeyboardInterrupt:
         return 128 + signal.SIGINT

@@ -100,30 +100,40 @@ def run_node(spec: LaunchSpec, out: TextIO) -> int:
     """Take part in the job with this host's processes; returns the exit code for the shell."""
     where = parse(spec.master, "--master")
     command = host.command_of(spec)
-    with ExitStack() as stack:
-        before = install_handlers(_raise_signal)
-        stack.callback(restore_handlers, before)
-        server = _serve_store(where, spec)
-        if server is not None:
-            stack.enter_context(server)
-        store = stack.enter_context(StoreClient(where.host, where.port, token_for(where), Deadline.after(_JOIN_S)))
-        address = spec.host or _own_address(store)
-        handler = _rendezvous_handler(store, spec, address)
-        agent = _Agent(spec, command, address, handler, store, out, server is not None)
-        try:
-            result = agent.run()
-        except (RendezvousError, CommError) as error:
-            print(f"launch: lost the other hosts at {where}: {error.__cause__ or error}", file=out)
-            return 1
-        except SignalException as error:
-            print(f"launch: stopped ({describe_exit(-error.sigval)}); the workers of this host were ended", file=out)
-            handler.shutdown()
-            return 128 + error.sigval
-        except ConfigError:
-            agent.leave()
-            raise
+    before = install_handlers(_raise_signal)
+    try:
+        with ExitStack() as stack:
+            return _take_part(where, spec, command, stack, out)
+    except SignalException as error:
+        print(f"launch: stopped ({describe_exit(-error.sigval)}); the workers of this host were ended", file=out)
+        return 128 + error.sigval
+    except (RendezvousError, CommError) as error:
+        print(f"launch: lost the other hosts at {where}: {error.__cause__ or error}", file=out)
+        return 1
+    finally:
+        restore_handlers(before)
+
+
+def _take_part(where: Endpoint, spec: LaunchSpec, command: Sequence[str], stack: ExitStack, out: TextIO) -> int:
+    server = _serve_store(where, spec)
+    if server is not None:
+        stack.enter_context(server)
+        if spec.shows_table:
+            print(f"launch: this host serves the meeting point of the hosts at {where}", file=out)
+    store = stack.enter_context(StoreClient(where.host, where.port, token_for(where), Deadline.after(_JOIN_S)))
+    address = spec.host or _own_address(store)
+    handler = _rendezvous_handler(store, spec, address)
+    agent = _Agent(spec, command, address, handler, store, out, server is not None)
+    try:
+        result = agent.run()
         handler.shutdown()
+    except SignalException:
+        handler.shutdown()
+        raise
+    except ConfigError:
         agent.leave()
+        raise
+    agent.leave()
     return agent.exit_code or int(result is not None and result.is_failed())
 
 
@@ -133,17 +143,33 @@ def _raise_signal(number: int, frame: FrameType | None) -> None:
 
 def _serve_store(where: Endpoint, spec: LaunchSpec) -> StoreServer | None:
     """Serve the store at ``where`` if this host can and no other launcher does."""
-    # the first host's address may be one that is forwarded to it
-    for address in (where.host, _ANYWHERE) if spec.node_rank == 0 else (where.host,):
+    # a host's own name often stands for a loopback address on it, and the first host's address may be one that is forwarded to it
+    addresses = [_ANYWHERE if _is_name_of_loopback(where.host) else where.host]
+    if spec.node_rank == 0:
+        addresses.append(_ANYWHERE)
+    for address in addresses:
         with contextlib.suppress(ConfigError):
             return StoreServer(bind_listener(address, where.port), token_for(where))
     return None
 
 
+def _is_name_of_loopback(name: str) -> bool:
+    if name == "localhost" or name.startswith("127."):
+        return False
+    with contextlib.suppress(OSError):
+        return socket.gethostbyname(name).startswith("127.")
+    return False
+
+
 def _own_address(store: StoreClient) -> str:
     """The address from which this host reaches the master."""
-    with socket.socket(socket.AF_INET6 if ":" in store.endpoint.host else socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((store.endpoint.host, store.endpoint.port))  # sends nothing
+    where = store.endpoint
+    if _is_name_of_loopback(where.host):
+        raise ConfigError(
+            f"launch: here {where.host} is a loopback address, which other hosts cannot reach; name this host's with --host"
+        )
+    with socket.socket(socket.AF_INET6 if ":" in where.host else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((where.host, where.port))  # sends nothing
         address: str = probe.getsockname()[0]
         return address
 
@@ -334,7 +360,7 @@ class _Agent(SimpleElasticAgent):
         assert self._job is not None
         self.exit_code = shell_code(exit_code)
         if 0 <= rank - self._job.first_rank < self._job.nproc:
-            host.report_failure(rank, exit_code, self._job.first_rank, self._logs, self._out)
+            host.report_failure(rank, exit_code, self._job, self._logs, self._out)
         else:
             print(
                 f"launch: rank {rank} on {address} {describe_exit(exit_code)}; the workers of this host were ended",

@@ -53,7 +53,7 @@ def _run_once(spec: LaunchSpec, command: Sequence[str], out: TextIO, is_first: b
         if outcome.interrupted_by is not None:
             print(f"launch: stopped ({describe_exit(outcome.exit_code)}); all workers were ended", file=out)
         elif outcome.failed_rank is not None:
-            report_failure(outcome.failed_rank, outcome.exit_code, job.first_rank, logs, out)
+            report_failure(outcome.failed_rank, outcome.exit_code, job, logs, out)
         return outcome
 
 
@@ -128,7 +128,8 @@ def make_job(
     first_rank: int = 0,
 ) -> Job:
     """The job as this host's workers are told of it."""
-    cores = len(os.sched_getaffinity(0))
+    inherited = env.get("OMP_NUM_THREADS")
+    num_threads = int(inherited) if inherited.isdigit() else max(1, len(os.sched_getaffinity(0)) // spec.nproc)
     return Job(
         endpoints=endpoints,
         master=master,
@@ -140,7 +141,7 @@ def make_job(
         pod_name="".join(secrets.choice(string.ascii_lowercase) for _ in range(6)),
         backend=spec.backend,
         log_dir=None if spec.log_dir is None else str(Path(spec.log_dir).absolute()),
-        num_threads=spec.num_threads or max(1, cores // spec.nproc),
+        num_threads=spec.num_threads or num_threads,
         is_num_threads_asked=spec.num_threads is not None,
         devices=devices,
         with_gloo=spec.with_gloo,
@@ -195,13 +196,14 @@ def table(job: Job, workers: Sequence[Worker], command: Sequence[str], logs: Log
     return "\n".join(lines)
 
 
-def report_failure(rank: int, exit_code: int, first_rank: int, logs: LogFolder | None, out: TextIO) -> None:
+def report_failure(rank: int, exit_code: int, job: Job, logs: LogFolder | None, out: TextIO) -> None:
     """Say which rank failed first and show the end of its log."""
-    print(
-        f"launch: rank {rank} {describe_exit(exit_code)}; it was the first to fail, the other workers were ended",
-        file=out,
-    )
+    others = "; it was the first to fail, the other workers were ended" if job.world_size > 1 else ""
+    print(f"launch: rank {rank} {describe_exit(exit_code)}{others}", file=out)
     if logs is not None:
-        print(f"  last lines of {logs.worker(rank - first_rank)}:", file=out)
-        for line in logs.last_lines(rank - first_rank):
+        lines = logs.last_lines(rank - job.first_rank)
+        print(
+            f"  last lines of {logs.worker(rank - job.first_rank)}:" if lines else "  it has printed nothing", file=out
+        )
+        for line in lines:
             print(f"  | {line}", file=out)

@@ -39,7 +39,7 @@ def average_rows(param: torch.Tensor, is_fresh: bool, backend: Backend) -> None:
 
 def _rows_of(grad: torch.Tensor | None, param: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     if grad is None or grad.layout is not torch.sparse_coo:
-        return torch.empty(0, dtype=torch.int64), param.new_empty(0, *param.shape[1:])
+        return torch.empty(0, dtype=torch.int64, device=param.device), param.new_empty(0, *param.shape[1:])
     grad = grad.coalesce()
     return grad.indices()[0], grad.values()
 

@@ -23,6 +23,7 @@ import torch
 
 from argosy.foundation import gradients
 from argosy.foundation.errors import NotSupported, UsageError
+from argosy.runtime.comm.backend import PlainBucket
 from argosy.runtime.comm.bucket import Bucket
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import agreement
@@ -56,6 +57,11 @@ class Reducer:
     ) -> None:
         if not params:
             raise UsageError("DataParallel: this model does not have any parameters to train")
+        devices = {p.device for p in params}
+        if len(devices) > 1:
+            raise NotSupported(
+                f"DataParallel: all parameters must be on one device, but are on {sorted(map(str, devices))}"
+            )
         self._params = list(params)
         self._names = list(names)
         self._is_fresh_by_sparse = {i: False for i, is_sparse in enumerate(sparse) if is_sparse}
@@ -85,12 +91,18 @@ class Reducer:
             order,
             self._options.bucket_bytes,
             self._options.last_bucket_bytes,
-            lambda numel, dtype: self._group.run(self._group.backend.make_bucket, numel, dtype),
+            self._make_bucket,
         )
         self._held.places = self._places
         for index, place in self._places.by_index.items():
             gradients.attach(self._params[index], place.home)
         self._reset_round()
+
+    def _make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
+        backend, device = self._group.backend, self._params[0].device
+        if device.type != "cpu":
+            return PlainBucket(backend, torch.zeros(numel, dtype=dtype, device=device))
+        return self._group.run(backend.make_bucket, numel, dtype)
 
     def _reset_round(self) -> None:
         self._in_round = self._is_armed = False
@@ -111,7 +123,7 @@ class Reducer:
         self._is_armed = is_synchronised
         if is_synchronised:
             for output in outputs:
-                if output.requires_grad:
+                if output.grad_fn is not None:  # a leaf outlives the step, and with it the hook
                     output.register_hook(self._on_output)  # type: ignore[no-untyped-call]
 
     def needs_anchor(self, outputs: Sequence[torch.Tensor]) -> bool:
