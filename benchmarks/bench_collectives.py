@@ -11,11 +11,11 @@ from __future__ import annotations
 import argparse
 import statistics
 
-import pairing
+import paddle.distributed as dist
 import torch
 
 import paddle
-import paddle.distributed as dist
+import pairing
 
 # bytes -> (calls per block, how many times faster than gloo it must be)
 SIZES = {4 << 10: (200, 50.0), 1 << 20: (30, 15.0), 25 << 20: (4, 4.0)}
@@ -61,8 +61,12 @@ def worker(rounds: int) -> int:
     gain, over = pairing.ratio(gloo_bucket, seconds), statistics.median(seconds) / least
     failures += gain < BUCKET_GAIN or over > BUCKET_LIMIT
     if is_shown:
-        print(f"{BUCKET_BYTES >> 10:>8} KB bucket in place    {statistics.median(seconds) * 1e6:>8.0f} {'':>10} {gain:>7.1f} {BUCKET_GAIN:>7.1f}")
-        print(f"  memory traffic at {speed / 1e9:.1f} GB/s would take {least * 1e6:.0f} us: {over:.2f} times that (at most {BUCKET_LIMIT})")
+        print(
+            f"{BUCKET_BYTES >> 10:>8} KB bucket in place    {statistics.median(seconds) * 1e6:>8.0f} {'':>10} {gain:>7.1f} {BUCKET_GAIN:>7.1f}"
+        )
+        print(
+            f"  memory traffic at {speed / 1e9:.1f} GB/s would take {least * 1e6:.0f} us: {over:.2f} times that (at most {BUCKET_LIMIT})"
+        )
     bucket.close()
     torch.distributed.destroy_process_group()
     return failures

@@ -15,11 +15,11 @@ import resource
 import statistics
 from collections.abc import Callable
 
-import pairing
+import paddle.distributed as dist
 import torch
 
 import paddle
-import paddle.distributed as dist
+import pairing
 from paddle import nn
 
 SIZES = [512, 2048, 2048, 1024, 10]
@@ -108,7 +108,9 @@ def main() -> None:
     over = pairing.ratio(seconds["argosy DataParallel"], base)
     gain = pairing.ratio(seconds["torch DDP"], seconds["argosy DataParallel"])
     wanted = 1.0 if args.busy else LEAST_GAIN_OVER_DDP
-    print(f"argosy is {gain:.2f} times as fast as DDP (wanted: {wanted}); synchronisation costs {over - 1:.1%} (at most {MOST_OVER_NO_SYNC - 1:.0%})")
+    print(
+        f"argosy is {gain:.2f} times as fast as DDP (wanted: {wanted}); synchronisation costs {over - 1:.1%} (at most {MOST_OVER_NO_SYNC - 1:.0%})"
+    )
     raise SystemExit(gain < wanted or (not args.busy and over > MOST_OVER_NO_SYNC))
 
 

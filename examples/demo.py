@@ -11,16 +11,17 @@ import itertools
 import statistics
 import time
 
-import digits
 import numpy as np
-import paddle
 import paddle.distributed as dist
 import paddle.nn.functional as F
 import torch
-from paddle import nn
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+import digits
+import paddle
+from paddle import nn
 
 NUM_PROCESSES = 2
 BATCH = 64  # per process
@@ -43,7 +44,12 @@ def train(console: Console | None) -> nn.Layer:
     model = paddle.DataParallel(make_model())
     schedule = paddle.optimizer.lr.CosineAnnealingDecay(learning_rate=1e-3, T_max=EPOCHS * len(loader))
     optimizer = paddle.optimizer.AdamW(schedule, parameters=model.parameters(), weight_decay=0.05)
-    columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn()]
+    columns = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total}"),
+        TimeElapsedColumn(),
+    ]
     with Progress(*columns, console=console, disable=console is None) as progress:
         task = progress.add_task("starting", total=EPOCHS * len(loader))
         for epoch in range(EPOCHS):
@@ -95,7 +101,11 @@ def torch_step():
 def join_torch() -> None:
     """Make torch's default process group of the same ranks, at a port that the kernel chooses for rank 0."""
     rank, timeout = dist.get_rank(), datetime.timedelta(seconds=60)
-    store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timeout) if rank == 0 else None
+    store = (
+        torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timeout)
+        if rank == 0
+        else None
+    )
     port = [store.port if store is not None else 0]
     dist.broadcast_object_list(port, src=0)
     if store is None:
@@ -121,7 +131,8 @@ def compare(rounds: int = 15, steps: int = 6) -> dict[str, float]:
         dist.barrier()
     torch.distributed.destroy_process_group()
     return {
-        name: BATCH * (1 if name in alone else NUM_PROCESSES) / statistics.median(times) for name, times in seconds.items()
+        name: BATCH * (1 if name in alone else NUM_PROCESSES) / statistics.median(times)
+        for name, times in seconds.items()
     }
 
 
@@ -155,12 +166,16 @@ def show(console: Console, model: nn.Layer, seconds: float, speeds: dict[str, fl
         table.add_row(name, f"{speed:,.0f}", f"{speed / speeds['one process']:.2f}x")
     console.print(table)
     accuracy = float(np.mean(predictions == labels))
-    console.print(f"{NUM_PROCESSES} processes trained {seconds:.1f} s; accuracy [bold green]{accuracy:.1%}[/] on {len(labels)} unseen digits")
+    console.print(
+        f"{NUM_PROCESSES} processes trained {seconds:.1f} s; accuracy [bold green]{accuracy:.1%}[/] on {len(labels)} unseen digits"
+    )
 
 
 def main() -> None:
     console = Console()
-    console.print(f"[bold]argosy[/] (paddle {paddle.__version__}): {EPOCHS} epochs of drawn digits in {NUM_PROCESSES} processes on the CPU")
+    console.print(
+        f"[bold]argosy[/] (paddle {paddle.__version__}): {EPOCHS} epochs of drawn digits in {NUM_PROCESSES} processes on the CPU"
+    )
     dist.spawn(worker, nprocs=NUM_PROCESSES)
 
 

@@ -26,7 +26,15 @@ def test_only_env_reads_the_environment():
 
 
 def test_every_exported_name_exists():
-    for module in (paddle.nn, paddle.nn.functional, paddle.optimizer, paddle.optimizer.lr, paddle.io, paddle.metric, paddle.amp):
+    for module in (
+        paddle.nn,
+        paddle.nn.functional,
+        paddle.optimizer,
+        paddle.optimizer.lr,
+        paddle.io,
+        paddle.metric,
+        paddle.amp,
+    ):
         for name in getattr(module, "__all__", ()):
             assert hasattr(module, name), f"{module.__name__}.{name}"
 

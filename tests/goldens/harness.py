@@ -63,7 +63,9 @@ class Cases:
             raise ValueError(f"golden case {case.name!r} is defined twice in {self.family!r}")
         self.items[case.name] = case
 
-    def add(self, name: str, *, rtol: float = 1e-6) -> Callable[[Callable[[Any, Draw], Any]], Callable[[Any, Draw], Any]]:
+    def add(
+        self, name: str, *, rtol: float = 1e-6
+    ) -> Callable[[Callable[[Any, Draw], Any]], Callable[[Any, Draw], Any]]:
         """Decorate ``fn(paddle, draw)``: whatever nested tensors, arrays and numbers it returns is compared."""
 
         def register(fn: Callable[[Any, Draw], Any]) -> Callable[[Any, Draw], Any]:
@@ -226,5 +228,7 @@ def compare(case: Case, result: Any, arrays: dict[str, np.ndarray], index: dict[
         same = np.isclose(array, expected, rtol=rtol, atol=rtol * scale, equal_nan=True)
         if not same.all():
             gap = np.abs(array - expected)[~same].max()
-            problems.append(f"{path}: off by {gap:.3g} (allowed {rtol * scale:.3g})\n ours {array!r}\n Paddle's {expected!r}")
+            problems.append(
+                f"{path}: off by {gap:.3g} (allowed {rtol * scale:.3g})\n ours {array!r}\n Paddle's {expected!r}"
+            )
     return problems

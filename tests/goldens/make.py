@@ -1,6 +1,6 @@
 """Write the golden data: run with an interpreter that has real Paddle 3.3.1.
 
-    PATH_TO_PADDLE_VENV/bin/python tests/goldens/make.py [family ...]
+PATH_TO_PADDLE_VENV/bin/python tests/goldens/make.py [family ...]
 """
 
 import importlib

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import paddle.distributed as dist
-import paddle
 import paddle.fluid as fluid
 import pytest
 
+import paddle
 from argosy.foundation.errors import CollectiveMismatch
 from multiprocess.job import environment, job_variables
 

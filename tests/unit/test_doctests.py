@@ -4,18 +4,15 @@ import doctest
 import importlib
 import pkgutil
 
-import argosy
 import numpy as np
-import paddle
 import pytest
+
+import argosy
+import paddle
 
 # fluid has examples that need its guard; running a module as a script is not an example
 SKIPPED = ("__main__",)
-MODULES = [
-    info.name
-    for info in pkgutil.walk_packages(argosy.__path__, "argosy.")
-    if not info.name.endswith(SKIPPED)
-]
+MODULES = [info.name for info in pkgutil.walk_packages(argosy.__path__, "argosy.") if not info.name.endswith(SKIPPED)]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -35,7 +35,9 @@ def spawn(
     if nprocs < 1:
         raise UsageError(f"spawn: nprocs must be -1 or at least 1, but is {nprocs}")
     if named and len(named) != nprocs:
-        raise UsageError(f"spawn: {len(named)} cards ({gpus}) were named for {nprocs} processes; the numbers must be equal")
+        raise UsageError(
+            f"spawn: {len(named)} cards ({gpus}) were named for {nprocs} processes; the numbers must be equal"
+        )
     backend = options.get("backend", "auto")
     hosts.choose(backend, ["here", "here"], is_cuda=False)
     context = start(
@@ -60,4 +62,6 @@ def _check_options(options: dict[str, Any]) -> None:
             raise UsageError(f"spawn: the config option ({name}) is not supported.{nearest(name, _OPTIONS)}")
     ips = options.get("ips")
     if ips is not None and ips not in ("127.0.0.1", "localhost"):
-        raise UsageError(f"spawn: starts processes on this host only, but ips={ips!r}; use paddle.distributed.launch on each host")
+        raise UsageError(
+            f"spawn: starts processes on this host only, but ips={ips!r}; use paddle.distributed.launch on each host"
+        )

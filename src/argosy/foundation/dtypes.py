@@ -89,7 +89,19 @@ BY_TORCH: dict[torch.dtype, DType] = {d.torch: d for d in ALL}
 _TORCH_BY_KEY: dict[Any, torch.dtype] = {}
 for _d in ALL:
     _TORCH_BY_KEY[_d] = _TORCH_BY_KEY[_d.torch] = _TORCH_BY_KEY[_d.name] = _TORCH_BY_KEY[f"paddle.{_d.name}"] = _d.torch
-for _name in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"):
+for _name in (
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+):
     _np = np.dtype(_name)
     _TORCH_BY_KEY[_np] = _TORCH_BY_KEY[_np.type] = _TORCH_BY_KEY[_name]
 # uint16 is how Paddle stores bfloat16 in arrays; FP32 and the like are the spellings of its protobuf enum

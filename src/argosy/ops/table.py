@@ -73,9 +73,7 @@ def define(
     return _TABLE.add(name, entry)
 
 
-def op(
-    name: str, *, aliases: Iterable[str] = (), is_random: bool = False
-) -> Callable[[Callable[..., Any]], Op]:
+def op(name: str, *, aliases: Iterable[str] = (), is_random: bool = False) -> Callable[[Callable[..., Any]], Op]:
     """Decorate a raw function to add it to the table; the name in the module is then the ``Op``."""
 
     def add(fn: Callable[..., Any]) -> Op:

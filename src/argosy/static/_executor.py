@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
-from argosy.foundation import dtypes
 from argosy.foundation.errors import ProgramError, UsageError, nearest
 from argosy.foundation.places import to_place
 from argosy.ops.table import Op
@@ -16,7 +14,7 @@ from argosy.static._lower import Lowered, lower
 from argosy.static._operator import Number, Operator, Ref, mapped
 from argosy.static._program import Program
 from argosy.static._recorder import default_main_program
-from argosy.static._scope import Scope, global_scope, raw_of
+from argosy.static._scope import Scope, global_scope
 from argosy.static._variable import Variable
 from argosy.tensor._defaults import defaults
 from argosy.tensor._explain import explain
@@ -89,8 +87,7 @@ class Executor:
         if lowered is None:
             _check_feed_names(program, fed)
             lowered = program._lowered[key] = lower(program, list(fed), fetches, self._device, use_prune)
-        variables = program.blocks[0].vars
-        feeds = tuple([to_feed(variables[name], value, self._device) for name, value in fed.items()])
+        feeds = tuple([spec.to_tensor(fed[spec.name], self._device) for spec in lowered.feeds])
         if program._rates:
             self._write_rates(program, scope)
         fetched = self._launch(program, lowered, feeds, scope)
@@ -127,41 +124,6 @@ class Executor:
             if source.is_scheduled or rate != source.last:
                 scope._holding(source.name).fill(rate)
                 source.last = rate
-
-
-def to_feed(variable: Variable, value: Any, device: torch.device) -> torch.Tensor:
-    """What is fed as a torch tensor; shape and dtype must be the declared ones. Memory is shared where possible."""
-    raw = raw_of(value)
-    wanted = variable._t.dtype
-    if raw is None:
-        if isinstance(value, np.ndarray):
-            raw = _from_array(value, wanted)
-        else:
-            raw = torch.from_numpy(np.array(value)).to(wanted)
-    if raw.dtype is not wanted:
-        raise UsageError(
-            f"Executor.run: The data type of fed Variable {variable.name!r} must be {dtypes.name_of(wanted)}, "
-            f"but received {dtypes.name_of(raw.dtype)}"
-        )
-    declared, given = variable.shape, raw.shape
-    if len(declared) != len(given) or any(d != -1 and d != g for d, g in zip(declared, given, strict=True)):
-        raise UsageError(
-            f"Executor.run: The fed Variable {variable.name!r} should have shape {list(declared)}, "
-            f"but received {list(given)}"
-        )
-    return raw if raw.device == device else raw.to(device)
-
-
-def _from_array(array: np.ndarray, wanted: torch.dtype) -> torch.Tensor:
-    if array.dtype == np.uint16 and wanted is torch.bfloat16:
-        array = array.view(np.int16)
-        return torch.from_numpy(array.copy()).view(torch.bfloat16)
-    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
-        array = array.copy()
-    try:
-        return torch.from_numpy(array)
-    except TypeError as error:
-        raise UsageError(f"Executor.run: an array of dtype {array.dtype} cannot be fed") from error
 
 
 def _merged(feed: Any) -> dict[str, Any]:

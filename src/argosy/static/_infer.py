@@ -1,12 +1,13 @@
 """Shapes and dtypes of what an op returns, found by running the op itself without values.
 
 The op runs on the meta device, twice if a dimension is dynamic: what differs between the two runs is dynamic too. An op that must look
-at values (``nonzero``) runs on zeros and on ones instead.
+at values (``nonzero``) runs on a few made-up ones instead, and what differs between these runs is dynamic.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -46,9 +47,12 @@ def infer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 first = _run(op, args, kwargs, False)
                 second = _run(op, args, kwargs, True) if is_dynamic else first
             except _ERRORS as error:
-                if not _needs_values(error):
+                if _needs_values(error):
+                    first, second = _run_on_values(op, args, kwargs, variables)
+                elif is_dynamic:
+                    first = second = _run_on_size(op, args, kwargs, variables, error)
+                else:
                     raise
-                first, second = _run_on_values(op, args, kwargs, variables)
     except _ERRORS as error:
         raise _explained(op, args, kwargs, error) from error
     return _paired(first, second, op)
@@ -93,6 +97,27 @@ def _constant(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return op.fn(*mapped(args, to_cpu), **mapped(kwargs, to_cpu))
 
 
+def _run_on_size(
+    op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], variables: list[Variable], error: Exception
+) -> Any:
+    """The result of a call that is valid only if the dynamic sizes are one of the known ones."""
+
+    def run(size: int) -> Any:
+        def raw(value: Any) -> Any:
+            if isinstance(value, Variable):
+                return torch.empty([size if n < 0 else n for n in value.shape], dtype=value._t.dtype, device=_META)
+            return _META if isinstance(value, torch.device) else value
+
+        return op.fn(*mapped(args, raw), **mapped(kwargs, raw))
+
+    for size in dict.fromkeys(n for v in variables for n in v.shape if n > 1):
+        try:
+            return run(size)
+        except _ERRORS:
+            continue
+    raise error
+
+
 def _needs_values(error: Exception) -> bool:
     text = str(error)
     return isinstance(error, NotImplementedError) or "meta" in text or "data-dependent" in text
@@ -104,32 +129,54 @@ def _run_on_values(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], variab
             f"{op.name}: the shape of its result depends on values, and the inputs are too large to try it while recording"
         )
 
-    def filled(other: bool, number: int) -> Any:
+    def filled(other: bool, fill: Callable[[torch.Size], torch.Tensor]) -> Any:
         def raw(value: Any) -> Any:
             if not isinstance(value, Variable):
                 return _CPU if isinstance(value, torch.device) else value
             sample = value._alt if other and value._alt is not None else value._t
-            return sample if sample.device.type != "meta" else torch.full(sample.shape, number, dtype=sample.dtype)
+            return sample if sample.device.type != "meta" else fill(sample.shape).to(sample.dtype)
 
         return op.fn(*mapped(args, raw), **mapped(kwargs, raw))
 
-    zeros = filled(False, 0)
-    try:
-        ones = filled(True, 1)
-    except _ERRORS:
-        ones = filled(True, 0)  # ones are not always valid, as an index for instance
-    return _with_stand_ins(zeros, ones, STAND_IN), _with_stand_ins(zeros, ones, OTHER_STAND_IN)
+    trials: list[Any] = []
+    for fill in _FILLS:
+        try:
+            trials.append(filled(bool(trials), fill))
+            valid = fill
+        except _ERRORS as error:
+            reason = error
+    if not trials:
+        raise reason
+    if len(trials) == 1:
+        trials.append(filled(True, valid))
+    return _with_stand_ins(trials, STAND_IN), _with_stand_ins(trials, OTHER_STAND_IN)
 
 
-def _with_stand_ins(zeros: Any, ones: Any, size: int) -> Any:
-    if isinstance(zeros, (list, tuple)):
-        if len(zeros) != len(ones):
+def _counted(shape: torch.Size) -> torch.Tensor:
+    return torch.arange(shape.numel()).reshape(shape)
+
+
+# Values to try an op on. Any may be invalid: ones as an index, zeros as a count.
+_FILLS: tuple[Callable[[torch.Size], torch.Tensor], ...] = (
+    torch.zeros,
+    _counted,
+    torch.ones,
+    lambda shape: torch.full(shape, 2),
+)
+
+
+def _with_stand_ins(trials: list[Any], size: int) -> Any:
+    """One result for all: what differs between the trials, or has no elements in any, is of unknown size."""
+    one = trials[0]
+    if isinstance(one, (list, tuple)):
+        if any(len(other) != len(one) for other in trials):
             raise ProgramError("the number of results depends on values")
-        return type(zeros)(_with_stand_ins(a, b, size) for a, b in zip(zeros, ones, strict=True))
-    if not isinstance(zeros, torch.Tensor):
-        return zeros
-    shape = [a if a == b else size for a, b in zip(zeros.shape, ones.shape, strict=True)]
-    return torch.empty(shape, dtype=zeros.dtype, device=_META)
+        return type(one)(_with_stand_ins(list(items), size) for items in zip(*trials, strict=True))
+    if not isinstance(one, torch.Tensor):
+        return one
+    shapes = zip(*(t.shape for t in trials), strict=True)
+    shape = [n[0] if len(set(n)) == 1 and n[0] > 0 else size for n in shapes]
+    return torch.empty(shape, dtype=one.dtype, device=_META)
 
 
 def _paired(first: Any, second: Any, op: Op) -> Any:

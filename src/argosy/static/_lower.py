@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import ProgramError, nearest
+from argosy.static._feed import FeedSpec
 from argosy.static._operator import Number, Operator, Ref, names_in
 from argosy.static._program import Block, Program
 from argosy.static._scope import Scope
@@ -38,6 +39,7 @@ class Lowered:
         source: str,
         operators: dict[int, Operator],
         locals_by_name: dict[str, str],
+        feeds: list[FeedSpec],
         state: list[Variable],
         writes: list[str],
         trains: bool,
@@ -46,6 +48,7 @@ class Lowered:
         self.source = source
         self.operators = operators
         self.locals_by_name = locals_by_name
+        self.feeds = feeds
         self.writes = writes
         self._state = state
         self._trains = trains
@@ -100,11 +103,20 @@ def gradients_of(
     targets: list[torch.Tensor], inputs: list[torch.Tensor], seeds: Any, keeps_graph: bool, is_twice: bool
 ) -> list[torch.Tensor]:
     """Gradients of the sum of ``targets``, weighted by ``seeds`` or ones; zeros for inputs that they do not depend on."""
-    starts = [
-        torch.ones_like(t) if s is None else s for t, s in zip(targets, seeds or [None] * len(targets), strict=True)
+    weights = seeds or [None] * len(targets)
+    # Some ops (floor, comparisons) give results without a graph.
+    live = [
+        (t, torch.ones_like(t) if w is None else w) for t, w in zip(targets, weights, strict=True) if t.requires_grad
     ]
+    if not live:
+        return [torch.zeros_like(x) for x in inputs]
     found = torch.autograd.grad(
-        targets, inputs, starts, retain_graph=keeps_graph, create_graph=is_twice, allow_unused=True
+        [t for t, _ in live],
+        inputs,
+        [w for _, w in live],
+        retain_graph=keeps_graph,
+        create_graph=is_twice,
+        allow_unused=True,
     )
     return [
         torch.zeros_like(x) if g is None else g.to_dense() if g.is_sparse else g
@@ -181,8 +193,11 @@ class _Emitter:
         source = "def run(feeds, state):\n" + "".join(f"    {line}\n" for line in self.lines)
         code = compile(source, f"<program {self.block.program.id}>", "exec")
         exec(code, self.globals)
+        feeds = [FeedSpec.of(self.block.vars[name]) for name in self.feeds]
         variables = [self.block.vars[name] for name in state]
-        return Lowered(self.globals["run"], source, self.line_operators, self.locals, variables, writes, self.trains)
+        return Lowered(
+            self.globals["run"], source, self.line_operators, self.locals, feeds, variables, writes, self.trains
+        )
 
     def _state(self) -> list[str]:
         """Persistable variables that are read before anything writes them."""
@@ -255,7 +270,8 @@ class _Emitter:
         if isinstance(value, Number):
             text = f"{self.local(value.name)}.item()"
             return text if value.scale == 1.0 else f"{text} * {value.scale!r}"
-        if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
+        kind = type(value)  # exactly: the text of a NumPy number is no Python
+        if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
             return repr(value)
         if isinstance(value, torch.device):
             return self.constant(self.device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def _edges(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _rows(array: np.ndarray, pad: Any, is_summary: bool, indent: int) -> str:
+def _rows(array: np.ndarray, pad: Callable[[str], str], is_summary: bool, indent: int) -> str:
     """Nested brackets, rows wrapped at the line width; left out middles appear as dots."""
     if array.ndim == 0:
         return pad(_format(array.item()))

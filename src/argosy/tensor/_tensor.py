@@ -162,6 +162,10 @@ class Tensor:
 
     _t: torch.Tensor
 
+    # Bound by _methods.install(), with the other methods that have a function beside them.
+    __getitem__: Callable[[Any], Any]
+    __setitem__: Callable[[Any, Any], None]
+
     # Defaults of attributes that few tensors set; instances keep their own in __dict__.
     _name: str | None = None
     _nominal_grad = False  # stop_gradient=False was asked of an integer tensor, which never gets a gradient
@@ -472,7 +476,9 @@ class Tensor:
 
     def _number(self, kind: str) -> Any:
         if self._t.numel() != 1:
-            raise RankError(f"only one element variable can be converted to {kind}, but this one has shape {self.shape}.")
+            raise RankError(
+                f"only one element variable can be converted to {kind}, but this one has shape {self.shape}."
+            )
         return self._t.item()
 
     def __float__(self) -> float:
@@ -533,7 +539,9 @@ class Tensor:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if not self._t.is_leaf:
-            raise RuntimeError("Only Leaf Tensor support the deepcopy at the moment, non-Leaf Tensors contain graph information")
+            raise RuntimeError(
+                "Only Leaf Tensor support the deepcopy at the moment, non-Leaf Tensors contain graph information"
+            )
         from copy import deepcopy
 
         out = _new(type(self))

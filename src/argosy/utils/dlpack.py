@@ -29,5 +29,7 @@ def to_dlpack(x: Tensor) -> Any:
 def from_dlpack(dlpack: Any) -> Tensor:
     """A Tensor on the memory of a capsule, or of an object with ``__dlpack__`` (an array of NumPy, CuPy, JAX, torch)."""
     if not (hasattr(dlpack, "__dlpack__") or type(dlpack).__name__ == "PyCapsule"):
-        raise DtypeError(f"from_dlpack: expected a DLPack capsule or an object with __dlpack__, but received {type(dlpack).__name__}")
+        raise DtypeError(
+            f"from_dlpack: expected a DLPack capsule or an object with __dlpack__, but received {type(dlpack).__name__}"
+        )
     return _wrap(torch.utils.dlpack.from_dlpack(dlpack))

@@ -74,9 +74,7 @@ def _(paddle, d):
 def _(paddle, d):
     with paddle.utils.unique_name.guard():
         layer = paddle.nn.Linear(2, 2)
-    layer.set_state_dict(
-        {"linear_0.w_0": d.normal(2, 2), "linear_0.b_0": d.normal(2)}, use_structured_name=False
-    )
+    layer.set_state_dict({"linear_0.w_0": d.normal(2, 2), "linear_0.b_0": d.normal(2)}, use_structured_name=False)
     return [layer.weight, layer.bias]
 
 
@@ -140,7 +138,13 @@ def _(paddle, d):
         name="my_weight", initializer=paddle.nn.initializer.Constant(0.5), learning_rate=0.1, trainable=False
     )
     layer = paddle.nn.Linear(2, 3, weight_attr=attr, bias_attr=False)
-    return [layer.weight, layer.weight.name, layer.weight.trainable, layer.weight.optimize_attr["learning_rate"], layer.bias]
+    return [
+        layer.weight,
+        layer.weight.name,
+        layer.weight.trainable,
+        layer.weight.optimize_attr["learning_rate"],
+        layer.bias,
+    ]
 
 
 @cases.add("attributes")

@@ -40,7 +40,17 @@ def _(paddle, d):
 @cases.add("attributes")
 def _(paddle, d):
     x = paddle.to_tensor(d.normal(2, 3))
-    return [list(x.shape), x.ndim, int(x.size), x.dim(), x.is_leaf, x.stop_gradient, x.element_size(), list(x.strides), x.persistable]
+    return [
+        list(x.shape),
+        x.ndim,
+        int(x.size),
+        x.dim(),
+        x.is_leaf,
+        x.stop_gradient,
+        x.element_size(),
+        list(x.strides),
+        x.persistable,
+    ]
 
 
 @cases.add("numbers")

@@ -1,10 +1,11 @@
 """Tensors meet torch, NumPy and DLPack without copies; torch modules take our Tensors."""
 
-import argosy
 import numpy as np
-import paddle
 import pytest
 import torch
+
+import argosy
+import paddle
 
 
 def test_from_torch_shares_memory_and_graph():

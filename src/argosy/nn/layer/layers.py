@@ -222,7 +222,9 @@ class Layer:
                 )
             if store == "_buffers":
                 if name in self._sub_layers:
-                    raise DtypeError(f"assignment to sublayer '{name}' should be of type Layer or None, but got 'Tensor'")
+                    raise DtypeError(
+                        f"assignment to sublayer '{name}' should be of type Layer or None, but got 'Tensor'"
+                    )
                 if isinstance(getattr(type(self), name, None), property):
                     object.__setattr__(self, name, value)
                     return
@@ -294,9 +296,7 @@ class Layer:
         """Register ``parameter`` as attribute ``name`` and return it."""
         self._check_new_name("parameter", name)
         if parameter is not None and not isinstance(parameter, Parameter):
-            raise DtypeError(
-                f"The parameter to be added should be Parameter, but received {type(parameter).__name__}."
-            )
+            raise DtypeError(f"The parameter to be added should be Parameter, but received {type(parameter).__name__}.")
         if name in self.__dict__ or (name not in self._parameters and hasattr(self, name)):
             raise KeyError(f"The parameter '{name}' already exists in {type(self).__name__}.")
         self._parameters[name] = parameter

@@ -23,7 +23,7 @@ def run(is_fleet: bool = False) -> NoReturn:
     code = main(is_fleet=is_fleet)
     sys.stdout.flush()
     sys.stderr.flush()
-    # everything of ours is closed; tearing the interpreter down would only take torch's modules apart, for half a second
+    # everything of ours is closed; tearing the interpreter down would take torch's modules apart, for half a second
     os._exit(code)
 
 

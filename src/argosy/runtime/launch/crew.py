@@ -1,8 +1,9 @@
 """The workers of one host, in one process group that can be ended as a whole.
 
-The group is led by a tiny process of our own. As long as we have not reaped it, the kernel gives the group's number to nobody else, so signalling the
-group reaches our workers and what they started, never a stranger. The leader also reads a pipe whose other end only this process has: when this
-process is gone, by SIGKILL too, the pipe ends and the leader kills the group.
+The group is led by a tiny process of our own. As long as we have not reaped it, the kernel gives the group's number to
+nobody else, so signalling the group reaches our workers and what they started, never a stranger. The leader also reads a
+pipe whose other end only this process has: when this process is gone, by SIGKILL too, the pipe ends and the leader kills
+the group.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Crew:
         return bool(self._running)
 
     def wait(self, timeout_s: float) -> Worker | None:
-        """Wait for workers to end; return the first that ended badly, None if the time is over or those that ended did so well."""
+        """Wait for a worker to end; return the first that ended badly, None if the time is over or all is well so far."""
         # the kernel reports ends in the order in which they happened
         for fd, _ in self._epoll.poll(timeout_s):
             worker = self._running.pop(fd)
@@ -83,7 +84,10 @@ class Crew:
         return None
 
     def end(self, grace_s: float, is_hurried: Callable[[], bool] = lambda: False) -> list[Worker]:
-        """End the workers that run: SIGTERM, SIGKILL when the grace period is over or somebody is in a hurry. Returns those that had to be killed."""
+        """End the workers that run: SIGTERM, then SIGKILL when the grace period is over or somebody is in a hurry.
+
+        Returns those that had to be killed.
+        """
         if self._running:
             self._group.signal(signal.SIGTERM)
         deadline = time.monotonic() + grace_s

@@ -1,11 +1,13 @@
 """A job on several hosts that meet at ``--master host:port``, one of these launchers on each.
 
-torch.distributed.elastic decides who takes part (``DynamicRendezvousHandler``) and when to start again (``SimpleElasticAgent``): hosts that come late or
-are lost, restarts after a failure. It does so over our own store, which turns away peers that do not know ARGOSY_TOKEN (see ``rendezvous.py``
-for jobs without one), served by the launcher that can listen at ``--master``. The workers are started and ended as on one host.
+torch.distributed.elastic decides who takes part (``DynamicRendezvousHandler``) and when to start again
+(``SimpleElasticAgent``): hosts that come late or are lost, restarts after a failure. It does so over our own store, which
+turns away peers that do not know ARGOSY_TOKEN (see ``rendezvous.py`` for jobs without one), served by the launcher that can
+listen at ``--master``. The workers are started and ended as on one host.
 
-In each round, once the hosts are known, every launcher publishes what it brings (``Node``); ranks follow from that list, which is the same for all. The
-launcher of rank 0 serves a fresh store for the workers. A worker that fails is announced to all launchers, so every host can name it.
+In each round, once the hosts are known, every launcher publishes what it brings (``Node``); ranks follow from that list,
+which is the same for all. The launcher of rank 0 serves a fresh store for the workers. A worker that fails is announced to
+all launchers, so every host can name it.
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
 from types import FrameType
 from typing import Any, TextIO
 
@@ -45,6 +46,7 @@ from argosy.runtime.comm.store import StoreClient, StoreServer
 from argosy.runtime.launch import host
 from argosy.runtime.launch.crew import Crew
 from argosy.runtime.launch.logs import Follower, LogFolder
+from argosy.runtime.launch.nodes import Node, in_rank_order
 from argosy.runtime.launch.process import describe_exit, shell_code
 from argosy.runtime.launch.rank_env import Job
 from argosy.runtime.launch.spec import LaunchSpec
@@ -55,45 +57,6 @@ _LOOK_S = 0.1
 _LEAVE_S = 5.0
 _SILENCE_S = 30.0  # a launcher that has not been heard of for so long is gone
 _ANYWHERE = "0.0.0.0"
-
-
-@dataclass(frozen=True)
-class Node:
-    """What one host brings to a round. ``asked_rank`` is its ``--rank``, -1 without one."""
-
-    address: str
-    asked_rank: int
-    endpoints: tuple[str, ...]
-    devices: tuple[str, ...] = ()
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: bytes) -> Node:
-        fields = json.loads(text)
-        return cls(fields["address"], fields["asked_rank"], tuple(fields["endpoints"]), tuple(fields["devices"]))
-
-
-def in_rank_order(nodes: Sequence[Node], sorts_hosts: bool) -> list[int]:
-    """The hosts, by their index in order of arrival, in the order of their ranks: those that asked for a place have it, the others fill the gaps.
-
-    Elastic jobs may lack some of the places asked for; the order is kept then.
-    """
-    asked = [node.asked_rank for node in nodes if node.asked_rank >= 0]
-    repeated = next((rank for rank in asked if asked.count(rank) > 1), None)
-    if repeated is not None:
-        both = " and ".join(node.address for node in nodes if node.asked_rank == repeated)
-        raise ConfigError(f"launch: {both} were both started with --rank {repeated}")
-    arrival = list(range(len(nodes)))
-    if sorts_hosts:
-        arrival.sort(key=lambda i: socket.inet_aton(nodes[i].address))
-    waiting = [i for i in arrival if nodes[i].asked_rank < 0]
-    seated = {nodes[i].asked_rank: i for i in arrival if nodes[i].asked_rank >= 0}
-    for place in range(len(nodes)):
-        if place not in seated and waiting:
-            seated[place] = waiting.pop(0)
-    return [seated[place] for place in sorted(seated)]
 
 
 def run_node(spec: LaunchSpec, out: TextIO) -> int:
@@ -143,7 +106,8 @@ def _raise_signal(number: int, frame: FrameType | None) -> None:
 
 def _serve_store(where: Endpoint, spec: LaunchSpec) -> StoreServer | None:
     """Serve the store at ``where`` if this host can and no other launcher does."""
-    # a host's own name often stands for a loopback address on it, and the first host's address may be one that is forwarded to it
+    # a host's own name often stands for a loopback address there, and the first host's address may be one that is
+    # forwarded to it
     addresses = [_ANYWHERE if _is_name_of_loopback(where.host) else where.host]
     if spec.node_rank == 0:
         addresses.append(_ANYWHERE)
@@ -302,7 +266,7 @@ class _Agent(SimpleElasticAgent):
             self._round_store.add(f"beat/{self._worker_group.group_rank}", 1)
 
     def _are_all_through(self) -> bool:
-        """Whether the workers of every host have ended well. Until then this host stays, to start again if one fails."""
+        """Whether the workers of every host have ended well; until then this host stays, to start again if one fails."""
         if not self._is_through:
             self._is_through = True
             self._round_store.add("through", 1)
@@ -382,5 +346,5 @@ class _Agent(SimpleElasticAgent):
                 time.sleep(_LOOK_S)
 
     def _construct_event(self, state: str, source: EventSource, *args: Any, **kwargs: Any) -> Event:
-        """Spare the look-up of this host's name, which takes seconds where no name server answers, for events that nobody reads."""
+        """Spare the look-up of this host's name, which takes seconds where no name server answers: nobody reads these."""
         return Event(f"torchelastic.worker.status.{state}", source=source)

@@ -1,7 +1,7 @@
 """The command line of the launchers of every Paddle generation as one table, and the reading of it. Pure.
 
-Flags that mean the same in different generations share a name (``--selected_gpus``, ``--gpus``, ``--devices``). The script's path ends the
-flags; what follows it belongs to the script.
+Flags that mean the same in different generations share a name (``--selected_gpus``, ``--gpus``, ``--devices``). The
+script's path ends the flags; what follows it belongs to the script.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from argosy.vision.transforms.functional import (
     to_tensor,
     vflip,
 )
-from argosy.vision.transforms.transforms import *  # noqa: F403
+from argosy.vision.transforms.transforms import *
 
 __all__ = [
     *transforms.__all__,

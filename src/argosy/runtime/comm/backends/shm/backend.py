@@ -92,7 +92,7 @@ class ShmBackend(Backend):
         self._rows: dict[tuple[torch.dtype, int], Rows] = {}
         self._num_buckets = 0
         try:
-            self._steps.run()
+            self._steps.join()
         except BaseException:
             self.close()
             raise

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from argosy.runtime.comm.backends.shm import kernels, layout
+from argosy.runtime.comm.backends.shm import layout
+from argosy.runtime.comm.backends.shm.compiled import kernels
 from argosy.runtime.comm.backends.shm.segment import Segment
 from argosy.runtime.comm.backends.shm.waits import BUCKET
 from argosy.runtime.comm.bucket import Bucket

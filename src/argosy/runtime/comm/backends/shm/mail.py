@@ -16,7 +16,8 @@ import torch
 from argosy.foundation.errors import CollectiveMismatch
 from argosy.runtime.comm import fingerprint
 from argosy.runtime.comm.arguments import describe
-from argosy.runtime.comm.backends.shm import layout, sync
+from argosy.runtime.comm.backends.shm import layout
+from argosy.runtime.comm.backends.shm.compiled import sync
 from argosy.runtime.comm.backends.shm.segment import Segment
 from argosy.runtime.comm.backends.shm.steps import Steps
 

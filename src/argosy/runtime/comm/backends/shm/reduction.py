@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from argosy.runtime.comm.backend import ReduceOp
-from argosy.runtime.comm.backends.shm import kernels
+from argosy.runtime.comm.backends.shm.compiled import kernels
 
 HAS_KERNEL = (torch.float32, torch.float64)
 _NO_MEMORY = np.empty(0, np.uint8)

@@ -17,12 +17,14 @@ import torch
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import CollectiveMismatch, CollectiveTimeout, CommError, PeerLost
 from argosy.runtime.comm import fingerprint
-from argosy.runtime.comm.backends.shm import kernels, layout
+from argosy.runtime.comm.backends.shm import layout
+from argosy.runtime.comm.backends.shm.compiled import kernels
 from argosy.runtime.comm.backends.shm.peers import Peers
 from argosy.runtime.comm.backends.shm.segment import Segment
 from argosy.runtime.comm.backends.shm.waits import BUCKET, COLLECTIVE, Control, Wait, What, bucket_text
 
 _LOOK_S = 0.05
+_JOIN_S = 0.001
 _CLOSE_S = 5.0
 
 
@@ -45,6 +47,19 @@ class Steps:
         self._blocks = Control(segment.array(0, (world_size, layout.CONTROL_BYTES // 8), np.int64))
         self._control[rank, layout.PID // 8] = os.getpid()
         self._peers = Peers()
+
+    def join(self) -> None:
+        """Wait until every rank has mapped the segment. The loops are not needed for it, so they are not loaded yet."""
+        deadline = Deadline.after(self._timeout_s)
+        while not (pids := self._control[:, layout.PID // 8]).all():
+            if deadline.expired:
+                absent = ", ".join(self._who(int(r)) for r in np.flatnonzero(pids == 0))
+                raise self.give_up(
+                    CollectiveTimeout(
+                        f"rank {self.rank} waited {self._timeout_s:g} s in joining of group {self.name!r} for {absent}, which did not arrive."
+                    )
+                )
+            time.sleep(_JOIN_S)
 
     @property
     def _control(self) -> npt.NDArray[Any]:
@@ -172,13 +187,19 @@ class Steps:
         """Take no further part because of ``error``, and let the others know; returns it, to be raised."""
         if self.error is None:
             self.error = error
-            kernels.depart(self._base, self.rank, why)
+            self._depart(why)
         return error
+
+    def _depart(self, why: int) -> None:
+        if self.num_done or self._number:
+            kernels.depart(self._base, self.rank, why)
+        else:  # nothing was communicated, so there are no writes that this one must follow
+            self._control[self.rank, layout.DEPARTED // 8] = why
 
     def close(self) -> bool:
         """Leave; wait for the calls under way. False if one does not end, and the segment must stay mapped."""
         if self.error is None:
-            kernels.depart(self._base, self.rank, layout.CLOSED)
+            self._depart(layout.CLOSED)
             self.error = CommError("it was closed")
         until = Deadline.after(_CLOSE_S)
         while self.inside and not until.expired:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from argosy.foundation.errors import ConfigError
-from argosy.runtime.launch.elastic import Node, in_rank_order
+from argosy.runtime.launch.nodes import Node, in_rank_order
 
 
 def nodes(*asked: int) -> list[Node]:

@@ -1,0 +1,226 @@
+"""Gradients and optimizers in programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import paddle
+from argosy.foundation.errors import NotSupported, ProgramError, UsageError
+
+F = paddle.nn.functional
+Constant = paddle.nn.initializer.Constant
+
+
+def parameter(name, value, shape=(2,), **attr):
+    return paddle.static.create_parameter(
+        list(shape), "float32", attr=paddle.ParamAttr(name=name, initializer=Constant(value), **attr)
+    )
+
+
+def run(*fetches, feed=None):
+    return paddle.static.Executor().run(feed=feed, fetch_list=list(fetches))
+
+
+def start():
+    paddle.static.Executor().run(paddle.static.default_startup_program())
+
+
+def test_gradients_of_parameters_and_of_variables_on_the_way():
+    w = parameter("w", 3.0)
+    square = w * w
+    loss = square.sum()
+    pairs = paddle.static.append_backward(loss)
+    assert [(p.name, g.name) for p, g in pairs] == [("w", "w@GRAD")]
+    assert w.grad is pairs[0][1]
+    start()
+    of_w, of_square, of_loss = run("w@GRAD", f"{square.name}@GRAD", "reduce_sum_0.tmp_0@GRAD")
+    np.testing.assert_array_equal(of_w, [6.0, 6.0])
+    np.testing.assert_array_equal(of_square, [1.0, 1.0])
+    assert of_loss == 1.0
+
+
+def test_only_gradients_that_are_read_are_computed():
+    w = parameter("w", 3.0)
+    paddle.static.append_backward((w * w).sum())
+    start()
+    run("w@GRAD")
+    [lowered] = paddle.static.default_main_program()._lowered.values()
+    assert lowered.source.count("gradients_of") == 1
+    assert "unshared" in lowered.source
+
+
+def test_chosen_parameters_and_excluded_ones():
+    a, b, c = parameter("a", 1.0), parameter("b", 2.0), parameter("c", 3.0, trainable=False)
+    loss = (a * b * c).sum()
+    assert [p.name for p, _ in paddle.static.append_backward(loss, parameter_list=["b"])] == ["b"]
+    assert [p.name for p, _ in paddle.static.append_backward(loss, no_grad_set={"a"})] == ["b"]
+    assert [p.name for p, _ in paddle.static.append_backward(loss)] == ["a", "b"]
+
+
+def test_no_grad_set_stops_gradients_on_the_way():
+    w = parameter("w", 2.0)
+    inner = w * w
+    loss = (inner * w).sum()
+    [(_, grad)] = paddle.static.append_backward(loss, no_grad_set={inner.name})
+    start()
+    np.testing.assert_array_equal(run(grad)[0], [4.0, 4.0])
+
+
+@pytest.mark.parametrize("how", ["no_grad", "detach", "stop_gradient"])
+def test_gradients_stop_where_asked(how):
+    w = parameter("w", 2.0)
+    if how == "no_grad":
+        with paddle.no_grad():
+            inner = w * w
+    elif how == "detach":
+        inner = (w * w).detach()
+    else:
+        inner = w * w
+        inner.stop_gradient = True
+    [(_, grad)] = paddle.static.append_backward((inner * w).sum())
+    start()
+    np.testing.assert_array_equal(run(grad)[0], [4.0, 4.0])
+
+
+def test_gradients_of_inputs():
+    x = paddle.static.data("x", [None, 2])
+    x.stop_gradient = False
+    unrelated = paddle.static.data("unrelated", [2])
+    y = x * x
+    seed = paddle.static.data("seed", [None, 2])
+    grad, nothing = paddle.static.gradients([y], [x, unrelated], target_gradients=[seed])
+    assert nothing is None
+    assert grad.shape == [-1, 2]
+    array = np.array([[1.0, 2.0]], "float32")
+    [value] = run(grad, feed={"x": array, "seed": 10 * array, "unrelated": np.ones(2, "float32")})
+    np.testing.assert_array_equal(value, [[20.0, 80.0]])
+
+
+def test_gradients_of_gradients():
+    x = paddle.static.data("x", [2])
+    x.stop_gradient = False
+    [first] = paddle.static.gradients((x * x * x).sum(), x)
+    [second] = paddle.static.gradients(first.sum(), x)
+    values = run(first, second, feed={"x": np.array([1.0, 2.0], "float32")})
+    np.testing.assert_allclose(values[0], [3.0, 12.0])
+    np.testing.assert_allclose(values[1], [6.0, 12.0])
+
+
+def test_wrong_losses():
+    w = parameter("w", 1.0)
+    with pytest.raises(ProgramError, match=r"must have one element, but its shape is \[2\]"):
+        paddle.static.append_backward(w * 2.0)
+    with pytest.raises(ProgramError, match="depends on no trainable parameter"):
+        paddle.static.append_backward(paddle.static.data("x", [2]).sum())
+    with pytest.raises(UsageError, match="loss must be a Variable"):
+        paddle.static.append_backward(3.0)
+    with pytest.raises(UsageError, match="2 targets, but 1 target_gradients"):
+        paddle.static.gradients([w, w], [w], [w])
+
+
+def test_minimize_returns_operators_and_pairs():
+    w = parameter("w", 1.0)
+    operators, pairs = paddle.optimizer.Momentum(0.5, 0.9).minimize((w * w).sum())
+    assert [o.type for o in operators] == ["momentum"]
+    assert [(p.name, g.name) for p, g in pairs] == [("w", "w@GRAD")]
+    startup = paddle.static.default_startup_program().global_block()
+    assert {"learning_rate_0", "w_velocity_0"} <= set(startup.vars)
+    start()
+    run()
+    np.testing.assert_array_equal(np.array(w.get_value()), [0.0, 0.0])
+    np.testing.assert_array_equal(
+        np.array(paddle.static.global_scope().find_var("w_velocity_0").get_tensor()), [2.0, 2.0]
+    )
+
+
+def test_startup_program_of_minimize():
+    startup = paddle.static.Program()
+    w = parameter("w", 1.0)
+    paddle.optimizer.Adam(0.5).minimize((w * w).sum(), startup_program=startup)
+    assert {"w_moment1_0", "w_moment2_0", "learning_rate_0"} <= set(startup.global_block().vars)
+    assert "w_moment1_0" not in paddle.static.default_startup_program().global_block().vars
+
+
+def test_backward_and_apply_gradients_apart():
+    w = parameter("w", 1.0)
+    optimizer = paddle.optimizer.SGD(0.5)
+    pairs = optimizer.backward((w * w).sum())
+    optimizer.apply_gradients([(p, g * 0.5) for p, g in pairs])
+    start()
+    run()
+    np.testing.assert_array_equal(np.array(w.get_value()), [0.5, 0.5])
+
+
+def test_only_the_parameters_of_the_optimizer_move():
+    a, b = parameter("a", 1.0), parameter("b", 1.0)
+    paddle.optimizer.SGD(0.5, parameters=[a]).minimize((a * b).sum())
+    start()
+    run()
+    np.testing.assert_array_equal(np.array(a.get_value()), [0.5, 0.5])
+    np.testing.assert_array_equal(np.array(b.get_value()), [1.0, 1.0])
+
+
+def test_parameter_groups():
+    a, b = parameter("a", 1.0), parameter("b", 1.0)
+    groups = [{"params": [a]}, {"params": [b], "learning_rate": 0.1}]
+    paddle.optimizer.SGD(0.5, parameters=groups).minimize((a + b).sum())
+    start()
+    run()
+    np.testing.assert_array_equal(np.array(a.get_value()), [0.5, 0.5])
+    np.testing.assert_allclose(np.array(b.get_value()), [0.95, 0.95])
+
+
+def test_learning_rate_follows_scheduler_set_lr_and_scope():
+    w = parameter("w", 0.0)
+    schedule = paddle.optimizer.lr.PiecewiseDecay([1, 2], [1.0, 2.0, 4.0])
+    paddle.optimizer.SGD(schedule).minimize(w.sum())
+    assert paddle.static.default_main_program().lr_scheduler is schedule
+    start()
+    for expected in (-1.0, -3.0, -7.0):
+        run()
+        schedule.step()
+        assert np.array(w.get_value())[0] == expected
+
+
+def test_a_number_as_learning_rate_can_be_changed():
+    w = parameter("w", 0.0)
+    optimizer = paddle.optimizer.SGD(1.0)
+    optimizer.minimize(w.sum())
+    start()
+    paddle.static.global_scope().find_var("learning_rate_0").get_tensor().set(np.array(3.0, "float32"))
+    run()
+    assert np.array(w.get_value())[0] == -3.0
+    optimizer.set_lr(0.5)
+    run()
+    assert np.array(w.get_value())[0] == -3.5
+
+
+def test_two_losses_in_one_program():
+    a, b = parameter("a", 1.0), parameter("b", 1.0)
+    paddle.optimizer.SGD(0.5).minimize((a * a).sum(), parameters=[a])
+    paddle.optimizer.SGD(0.25).minimize((b * b).sum(), parameters=[b])
+    start()
+    run()
+    np.testing.assert_array_equal(np.array(a.get_value()), [0.0, 0.0])
+    np.testing.assert_array_equal(np.array(b.get_value()), [0.5, 0.5])
+
+
+def test_what_cannot_be_recorded():
+    ids = paddle.static.data("ids", [None], "int64")
+    embedding = paddle.nn.Embedding(5, 2, sparse=True)
+    loss = embedding(ids).sum()
+    with pytest.raises(NotSupported, match="row-sparse gradient"):
+        paddle.optimizer.Adam(0.1).minimize(loss)
+    with pytest.raises(NotSupported, match="callbacks"):
+        paddle.static.append_backward(loss, callbacks=[print])
+
+
+def test_sparse_embedding_trains_with_sgd():
+    ids = paddle.static.data("ids", [None], "int64")
+    weight = parameter("table", 1.0, (4, 2))
+    loss = F.embedding(ids, weight, sparse=True).sum()
+    paddle.optimizer.SGD(0.5).minimize(loss)
+    start()
+    run(feed={"ids": np.array([1, 1, 3])})
+    np.testing.assert_array_equal(np.array(weight.get_value())[:, 0], [1.0, 0.0, 1.0, 0.5])

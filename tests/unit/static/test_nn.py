@@ -1,0 +1,117 @@
+"""static.nn and the metrics of programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import paddle
+from argosy.foundation.errors import BadArgument, NotSupported, UsageError
+
+nn = paddle.static.nn
+
+
+def run(*fetches, feed=None):
+    exe = paddle.static.Executor()
+    exe.run(paddle.static.default_startup_program())
+    return exe.run(feed=feed, fetch_list=list(fetches))
+
+
+def test_fc_flattens_names_and_activates():
+    x = paddle.static.data("x", [None, 2, 3])
+    out = nn.fc(x, 4, weight_attr=paddle.nn.initializer.Constant(1.0), activation="relu")
+    assert out.shape == [-1, 4]
+    assert [p.name for p in paddle.static.default_main_program().all_parameters()] == ["fc_0.w_0", "fc_0.b_0"]
+    assert out.name.startswith("fc_0.tmp_")
+    [value] = run(out, feed={"x": -np.ones((1, 2, 3), "float32")})
+    np.testing.assert_array_equal(value, np.zeros((1, 4)))
+    assert nn.fc(x, 5, num_flatten_dims=2).shape == [-1, 2, 5]
+    assert nn.fc(x, 5, num_flatten_dims=-1, bias_attr=False).shape == [-1, 2, 5]
+
+
+def test_fc_adds_several_inputs():
+    a, b = paddle.static.data("a", [None, 2]), paddle.static.data("b", [None, 3])
+    one = paddle.nn.initializer.Constant(1.0)
+    out = nn.fc([a, b], 1, weight_attr=one)
+    [value] = run(out, feed={"a": np.ones((1, 2), "float32"), "b": np.ones((1, 3), "float32")})
+    assert value.tolist() == [[5.0]]
+    assert len(paddle.static.default_main_program().all_parameters()) == 3
+
+
+def test_wrong_calls():
+    x = paddle.static.data("x", [None, None])
+    with pytest.raises(UsageError, match=r"flattened dimensions \[-1\].*must be known"):
+        nn.fc(x, 2)
+    y = paddle.static.data("y", [None, 3])
+    with pytest.raises(UsageError, match=r"num_flatten_dims must lie in \(0, 2\)"):
+        nn.fc(y, 2, num_flatten_dims=2)
+    with pytest.raises(UsageError, match=r"unknown activation 'rulu'.*'relu'"):
+        nn.fc(y, 2, activation="rulu")
+    with pytest.raises(UsageError, match="must be a Variable"):
+        nn.fc(np.ones((2, 3)), 2)
+    with pytest.raises(BadArgument, match="bias_attr"):
+        nn.batch_norm(y, bias_attr=False)
+    with pytest.raises(UsageError, match="divisible by groups"):
+        nn.conv2d(paddle.static.data("image", [None, 3, 8, 8]), 4, 3, groups=2)
+    with pytest.raises(NotSupported, match="is_distributed"):
+        nn.embedding(paddle.static.data("ids", [None], "int64"), [4, 2], is_distributed=True)
+    paddle.disable_static()
+    with pytest.raises(UsageError, match="enable_static"):
+        nn.fc(paddle.ones([1, 2]), 2)
+    paddle.enable_static()
+
+
+def test_convolution_and_norms_have_the_shapes_and_names_of_paddle():
+    image = paddle.static.data("image", [None, 3, 8, 8])
+    out = nn.batch_norm(nn.conv2d(image, 4, 3, stride=2, padding=1, act="relu"), moving_mean_name="mean")
+    assert out.shape == [-1, 4, 4, 4]
+    assert nn.conv2d(paddle.static.data("last", [None, 8, 8, 3]), 4, 3, data_format="NHWC").shape == [-1, 6, 6, 4]
+    assert nn.layer_norm(out, begin_norm_axis=2, shift=False).shape == [-1, 4, 4, 4]
+    names = [p.name for p in paddle.static.default_main_program().all_parameters()]
+    assert names == [
+        "conv2d_0.w_0", "conv2d_0.b_0", "batch_norm_0.w_0", "batch_norm_0.b_0", "mean", "batch_norm_0.w_1",
+        "conv2d_1.w_0", "conv2d_1.b_0", "layer_norm_0.w_0",
+    ]  # fmt: skip
+    trainable = {p.name for p in paddle.static.default_main_program().all_parameters() if p.trainable}
+    assert not trainable & {"mean", "batch_norm_0.w_1"}
+
+
+def test_embedding_reads_rows():
+    ids = paddle.static.data("ids", [None, 1], "int64")
+    table = np.arange(6, dtype="float32").reshape(3, 2)
+    attr = paddle.ParamAttr(initializer=paddle.nn.initializer.Assign(table))
+    out = nn.embedding(ids, [3, 2], padding_idx=0, param_attr=attr)
+    assert out.shape == [-1, 1, 2]
+    [value] = run(out, feed={"ids": np.array([[2], [0]])})
+    np.testing.assert_array_equal(value[:, 0], [[4.0, 5.0], [0.0, 0.0]])
+
+
+def test_accuracy_writes_its_counts():
+    scores = paddle.static.data("scores", [None, 3])
+    label = paddle.static.data("label", [None, 1], "int64")
+    correct = paddle.static.create_global_var([], 0, "int32", persistable=True, name="correct")
+    share = paddle.static.accuracy(scores, label, k=2, correct=correct)
+    feed = {"scores": np.array([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]], "float32"), "label": np.array([[1], [2]])}
+    values = run(share, "correct", feed=feed)
+    assert [float(v) for v in values] == [0.5, 1.0]
+    with pytest.raises(UsageError, match="k=4"):
+        paddle.static.accuracy(scores, label, k=4)
+
+
+def test_auc_counts_over_runs_and_over_the_last_ones():
+    scores = paddle.static.data("scores", [None, 2])
+    label = paddle.static.data("label", [None, 1], "int64")
+    total, recent, states = paddle.static.auc(scores, label, slide_steps=1)
+    exe = paddle.static.Executor()
+    exe.run(paddle.static.default_startup_program())
+
+    def step(probabilities, labels):
+        column = np.array(probabilities, "float32")
+        feed = {"scores": np.stack([1 - column, column], 1), "label": np.array(labels)[:, None]}
+        return [float(v) for v in exe.run(feed=feed, fetch_list=[total, recent])]
+
+    assert step([0.9, 0.1], [1, 0]) == [1.0, 1.0]
+    assert step([0.2, 0.8], [1, 0]) == [0.75, 0.0]
+    assert len(states) == 4
+    with pytest.raises(NotSupported, match="curve='PR'"):
+        paddle.static.auc(scores, label, curve="PR")

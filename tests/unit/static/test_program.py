@@ -1,0 +1,267 @@
+"""Recording: programs, variables, names, copies and checks."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import paddle
+from argosy.foundation.errors import NotSupported, ProgramError, UsageError
+from argosy.static._operator import Ref
+
+F = paddle.nn.functional
+
+
+def types(program):
+    return [operator.type for operator in program.global_block().ops]
+
+
+def test_ops_are_recorded_not_run():
+    x = paddle.static.data("x", [None, 3])
+    y = F.relu(x) + 1.0
+    assert isinstance(y, paddle.static.Variable)
+    assert isinstance(y, paddle.Tensor)
+    assert types(paddle.static.default_main_program()) == ["relu", "elementwise_add"]
+    assert y.name == "elementwise_add_0.tmp_0"
+    assert not paddle.in_dynamic_mode()
+
+
+def test_mode_goes_back_to_eager():
+    paddle.disable_static()
+    assert float(paddle.ones([2]).sum()) == 2.0
+    paddle.enable_static()
+
+
+def test_guard_chooses_the_programs():
+    main, startup = paddle.static.Program(), paddle.static.Program()
+    with paddle.static.program_guard(main, startup):
+        assert paddle.static.default_main_program() is main
+        paddle.nn.Linear(2, 3)
+    assert paddle.static.default_main_program() is not main
+    assert [p.name for p in main.all_parameters()] == ["linear_0.w_0", "linear_0.b_0"]
+    assert types(startup) == ["uniform_random", "fill_constant"]
+    assert types(main) == []
+    with pytest.raises(UsageError, match="main_program must be a Program"), paddle.static.program_guard("main"):
+        pass
+
+
+def test_a_guard_without_startup_keeps_it():
+    startup = paddle.static.default_startup_program()
+    with paddle.static.program_guard(paddle.static.Program()):
+        paddle.static.create_parameter([2], "float32")
+    assert len(startup.global_block().ops) == 1
+
+
+@pytest.mark.parametrize("unknown", [None, -1])
+def test_unknown_dimensions_read_as_minus_one(unknown):
+    x = paddle.static.data("x", [unknown, 4, 6])
+    assert x.shape == [-1, 4, 6]
+    assert x.ndim == 3
+    assert x.size == -1
+    assert x.reshape([-1, 8]).shape == [-1, 8]
+    assert x.transpose([1, 0, 2]).shape == [4, -1, 6]
+    assert x.sum().shape == []
+    assert paddle.concat([x, x], axis=0).shape == [-1, 4, 6]
+    assert paddle.concat([x, x], axis=1).shape == [-1, 8, 6]
+    assert x[0].shape == [4, 6]
+    assert x.astype("int64").dtype == paddle.int64
+
+
+def test_a_shape_read_while_recording_can_shape():
+    x = paddle.static.data("x", [None, 6])
+    rows = paddle.shape(x)[0]
+    out = paddle.reshape(x, [rows, 2, 3])
+    assert out.shape == [-1, 2, 3]
+    [value] = paddle.static.Executor().run(feed={"x": np.arange(12, dtype="float32").reshape(2, 6)}, fetch_list=[out])
+    assert value.shape == (2, 2, 3)
+
+
+def test_a_fixed_size_meets_an_unknown_one():
+    x = paddle.static.data("x", [None, 3])
+    assert (x + paddle.ones([4, 3])).shape == [4, 3]
+
+
+def test_sizes_that_values_decide_are_unknown():
+    x = paddle.static.data("x", [5])
+    assert paddle.nonzero(x).shape == [-1, 1]
+    assert paddle.unique(x).shape == [-1]
+    assert paddle.masked_select(x, x > 0).shape == [-1]
+
+
+def test_a_wrong_shape_is_an_error_at_its_line():
+    x = paddle.static.data("x", [None, 3])
+    with pytest.raises(ValueError, match=r"matmul_v2|matmul\(x=float32\[-1, 3\], y=float32\[4, 2\]"):
+        x @ paddle.ones([4, 2])
+    assert types(paddle.static.default_main_program()) == ["full"]
+
+
+def test_values_are_not_there():
+    x = paddle.static.data("x", [1])
+    for read in (float, bool, int, lambda v: v.numpy(), lambda v: v.item(), np.asarray, lambda v: v.tolist()):
+        with pytest.raises(ProgramError, match=r"'x'.*has no value while the program is recorded"):
+            read(x)
+    with pytest.raises(ProgramError, match="append_backward"):
+        x.backward()
+
+
+def test_tensors_with_values_become_constants_once():
+    table = paddle.to_tensor([1.0, 2.0])
+    x = paddle.static.data("x", [2])
+    out = x * table + table
+    assert types(paddle.static.default_main_program()) == ["assign_value", "elementwise_mul", "elementwise_add"]
+    [value] = paddle.static.Executor().run(feed={"x": np.ones(2, "float32")}, fetch_list=[out])
+    np.testing.assert_array_equal(value, [2.0, 4.0])
+
+
+def test_a_variable_of_another_program_is_refused():
+    with paddle.static.program_guard(paddle.static.Program()):
+        x = paddle.static.data("elsewhere", [2])
+    with pytest.raises(UsageError, match="'elsewhere' belongs to another program"):
+        F.relu(x)
+
+
+def test_operators_tell_inputs_outputs_and_attributes():
+    x = paddle.static.data("x", [None, 4])
+    layer = paddle.nn.Linear(4, 2)
+    with paddle.static.name_scope("head"):
+        F.dropout(layer(x), 0.3)
+    linear, dropout = paddle.static.default_main_program().global_block().ops
+    assert linear.inputs == {"x": ["x"], "weight": ["linear_0.w_0"], "bias": ["linear_0.b_0"]}
+    assert linear.output_arg_names == ["linear_1.tmp_0"]
+    assert dropout.input("x") == ["linear_1.tmp_0"]
+    assert dropout.attr("p") == 0.3
+    assert dropout.has_attr("is_test")
+    assert dropout.all_attrs()["op_namescope"] == "head"
+    assert linear.idx == 0
+    with pytest.raises(UsageError, match="no input 'w'"):
+        linear.input("w")
+
+
+def test_text_of_a_program():
+    x = paddle.static.data("x", [None, 4])
+    F.relu(paddle.nn.Linear(4, 2)(x))
+    text = str(paddle.static.default_main_program())
+    assert "var x : shape(-1, 4).dtype(float32).stop_gradient(True)" in text
+    assert "persist trainable param linear_0.w_0 : shape(4, 2)" in text
+    assert "[relu_0.tmp_0] = relu(x=linear_1.tmp_0)" in text
+
+
+def test_clone_for_test_leaves_the_forward_part_in_test_mode():
+    x = paddle.static.data("x", [None, 4])
+    norm = paddle.nn.BatchNorm1D(4)
+    loss = F.dropout(norm(x), 0.5).mean()
+    paddle.optimizer.SGD(0.1).minimize(loss)
+    main = paddle.static.default_main_program()
+    test = main.clone(for_test=True)
+    assert types(test) == ["batch_norm", "dropout", "reduce_mean"]
+    assert [o.attr("is_test") for o in test.global_block().ops[:2]] == [True, True]
+    assert [o.attr("is_test") for o in main.global_block().ops[:2]] == [False, False]
+    assert len(main.clone().global_block().ops) == len(main.global_block().ops)
+    assert test.global_block().var("x").block.program is test
+
+
+def test_clone_is_independent():
+    x = paddle.static.data("x", [2])
+    main = paddle.static.default_main_program()
+    other = main.clone()
+    F.relu(x)
+    assert (len(main.global_block().ops), len(other.global_block().ops)) == (1, 0)
+
+
+def test_parameters_are_shared_by_name():
+    attr = paddle.ParamAttr(name="shared")
+    first, second = paddle.nn.Linear(3, 3, attr), paddle.nn.Linear(3, 3, attr)
+    assert first.weight is second.weight
+    assert types(paddle.static.default_startup_program()).count("uniform_random") == 1
+    with pytest.raises(UsageError, match="cannot be shared"):
+        paddle.nn.Linear(3, 5, attr)
+
+
+def test_layers_can_be_copied():
+    layer = paddle.nn.Linear(2, 2)
+    other = copy.deepcopy(layer)
+    assert other.weight.name == "linear_0.w_0_0"
+    assert types(paddle.static.default_startup_program()) == ["uniform_random", "fill_constant"] * 2
+
+
+def test_in_place_functions_write_the_variable():
+    x = paddle.static.data("x", [3])
+    y = x * 2.0
+    kept = y + 0.0
+    y.add_(paddle.ones([3]))
+    y[0] = 9.0
+    fetched = paddle.static.Executor().run(feed={"x": np.ones(3, "float32")}, fetch_list=[y, kept])
+    np.testing.assert_array_equal(fetched[0], [9.0, 3.0, 3.0])
+    np.testing.assert_array_equal(fetched[1], [2.0, 2.0, 2.0])
+
+
+def test_writing_a_fed_variable_leaves_the_array_alone():
+    x = paddle.static.data("x", [2])
+    x[0] = 5.0
+    array = np.ones(2, "float32")
+    [value] = paddle.static.Executor().run(feed={"x": array}, fetch_list=[x])
+    np.testing.assert_array_equal(value, [5.0, 1.0])
+    np.testing.assert_array_equal(array, [1.0, 1.0])
+
+
+def test_verify_names_the_operator():
+    x = paddle.static.data("x", [2])
+    y = F.relu(x)
+    F.tanh(y)
+    program = paddle.static.default_main_program()
+    program.verify()
+    operators = program.global_block().ops
+    operators.reverse()
+    with pytest.raises(
+        ProgramError, match=r"operator 0 'tanh', recorded at .*test_program.py:\d+ reads 'relu_0.tmp_0' before"
+    ):
+        program.verify()
+    operators.reverse()
+    operators[1].args = (Ref("nowhere"),)
+    with pytest.raises(ProgramError, match=r"operator 1 'tanh'.* reads 'nowhere', which is no variable"):
+        program.verify()
+
+
+def test_contents_of_a_program():
+    x = paddle.static.data("x", [2])
+    paddle.nn.Linear(2, 1)(x)
+    program = paddle.static.default_main_program()
+    block = program.global_block()
+    assert {v.name for v in program.list_vars()} == {"x", "linear_0.w_0", "linear_0.b_0", "linear_1.tmp_0"}
+    assert block.has_var("x")
+    assert block.var("x") is x
+    with pytest.raises(ProgramError, match=r"Did you mean 'linear_0.w_0'"):
+        block.var("linear_0.w")
+    assert program.num_blocks == 1
+    with pytest.raises(UsageError, match="random_seed"):
+        program.random_seed = "1"
+
+
+def test_wrong_declarations():
+    with pytest.raises(UsageError, match="name must be a string"):
+        paddle.static.data("", [2])
+    with pytest.raises(NotSupported, match="lod_level=1"):
+        paddle.static.data("words", [None, 1], "int64", lod_level=1)
+
+
+def test_input_spec():
+    spec = paddle.static.InputSpec([None, 3], "float32", "x")
+    assert spec.shape == (-1, 3)
+    assert spec == paddle.static.InputSpec([-1, 3], paddle.float32, "x")
+    assert spec.batch(8).shape == (8, -1, 3)
+    assert spec.unbatch().shape == (-1, 3)
+    assert paddle.static.InputSpec.from_numpy(np.ones((2, 2), "int64")).dtype == paddle.int64
+
+
+def test_what_is_missing_is_refused_by_name():
+    with pytest.raises(NotSupported, match=r"paddle.static.nn.while_loop is not supported yet"):
+        paddle.static.nn.while_loop  # noqa: B018
+    with pytest.raises(NotSupported, match=r"paddle.static.CompiledProgram"):
+        paddle.static.CompiledProgram  # noqa: B018
+    assert not hasattr(paddle.static, "ParallelExecutor")
+    with pytest.raises(AttributeError, match="Did you mean 'Program'"):
+        paddle.static.Programm  # noqa: B018
+    with pytest.raises(NotSupported, match="auto_cast"), paddle.amp.auto_cast(dtype="bfloat16"):
+        paddle.static.data("x", [2, 2]) @ paddle.ones([2, 2])
