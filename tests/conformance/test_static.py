@@ -136,3 +136,15 @@ def test_a_program_trains_as_eager_mode_does(optimizer_name, clip_name):
     np.testing.assert_allclose(recorded_losses, losses, rtol=1e-6, atol=1e-6)
     for got, expected in zip(recorded_last, last, strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_reads_the_parameters_that_paddle_saved():
+    main, startup = paddle.static.Program(), paddle.static.Program()
+    with paddle.static.program_guard(main, startup), paddle.utils.unique_name.guard():
+        static_programs.small(paddle)
+    paddle.static.load(main, str(GOLDEN.parent / "files" / "static"))
+    scope = paddle.static.global_scope()
+    held = {p.name: np.array(scope.find_var(p.name).get_tensor()) for p in main.all_parameters()}
+    np.testing.assert_array_equal(held["fc_0.w_0"], [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]])
+    np.testing.assert_allclose(held["batch_norm_0.w_1"], [0.3, 0.3], rtol=1e-6)  # the mean of one batch of threes
+    np.testing.assert_allclose(held["batch_norm_0.w_2"], [0.9, 0.9], rtol=1e-6)

@@ -93,6 +93,14 @@ def ctr(paddle):
     return loss, [total, recent], feed
 
 
+def small(paddle):
+    """A program whose parameters have known values: row i of the weight is i."""
+    x = paddle.static.data("x", [None, 3], "float32")
+    weight = np.repeat(np.arange(3, dtype="float32")[:, None], 2, 1)
+    attr = paddle.ParamAttr(initializer=paddle.nn.initializer.Assign(weight))
+    return paddle.static.nn.batch_norm(paddle.static.nn.fc(x, 2, weight_attr=attr))
+
+
 def sgd(paddle):
     return paddle.optimizer.SGD(learning_rate=0.1)
 

@@ -5,6 +5,15 @@ from argosy.static import nn
 from argosy.static._backward import append_backward, gradients
 from argosy.static._data import InputSpec, create_global_var, create_parameter, data
 from argosy.static._executor import Executor
+from argosy.static._io import (
+    load,
+    load_inference_model,
+    load_program_state,
+    normalize_program,
+    save,
+    save_inference_model,
+    set_program_state,
+)
 from argosy.static._metric import accuracy, auc
 from argosy.static._missing import missing_names
 from argosy.static._program import Program
@@ -17,8 +26,8 @@ __getattr__ = missing_names(
     """
     BuildStrategy CompiledProgram ExecutionStrategy ExponentialMovingAverage IpuCompiledProgram IpuStrategy ParallelExecutor
     Print cpu_places ctr_metric_bundle cuda_places deserialize_persistables deserialize_program device_guard
-    ipu_shard_guard load load_from_file load_inference_model load_program_state normalize_program py_func save
-    save_inference_model save_to_file serialize_persistables serialize_program set_ipu_shard set_program_state xpu_places
+    ipu_shard_guard load_from_file py_func
+    save_to_file serialize_persistables serialize_program set_ipu_shard xpu_places
     """,
     globals(),
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -162,9 +162,10 @@ class Tensor:
 
     _t: torch.Tensor
 
-    # Bound by _methods.install(), with the other methods that have a function beside them.
-    __getitem__: Callable[[Any], Any]
-    __setitem__: Callable[[Any, Any], None]
+    if TYPE_CHECKING:  # bound by _methods.install(), with the other methods that have a function beside them
+
+        def __getitem__(self, index: Any) -> Any: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
 
     # Defaults of attributes that few tensors set; instances keep their own in __dict__.
     _name: str | None = None

@@ -1,7 +1,6 @@
 """DataLoader: workers, errors in them, what is left behind; the loader of generators."""
 
 import gc
-import multiprocessing
 import os
 import threading
 
@@ -11,6 +10,7 @@ import pytest
 import paddle
 from argosy.foundation.errors import NotSupported
 from argosy.io import DataLoader, Dataset, IterableDataset, default_collate_fn, get_worker_info
+from processes import children
 
 
 class Squares(Dataset):
@@ -45,11 +45,6 @@ class Counting(IterableDataset):
 
     def __iter__(self):
         return iter(range(self.start, self.end))
-
-
-def children():
-    """The processes that the test has started; other tests keep a pool."""
-    return [p for p in multiprocessing.active_children() if not p.name.startswith("pool-")]
 
 
 @pytest.fixture(autouse=True)

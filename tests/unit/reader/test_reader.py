@@ -2,7 +2,6 @@
 
 import gc
 import itertools
-import multiprocessing
 import os
 import random
 import threading
@@ -12,6 +11,7 @@ import pytest
 from argosy import reader
 from argosy.batch import batch
 from argosy.foundation.errors import ChildFailed
+from processes import children
 
 
 def numbers(n):
@@ -23,7 +23,7 @@ def nothing_left():
     threads = set(threading.enumerate())
     yield
     gc.collect()
-    assert not multiprocessing.active_children()
+    assert not children()
     for thread in set(threading.enumerate()) - threads:
         thread.join(timeout=10)
         assert not thread.is_alive(), thread.name
