@@ -25,7 +25,7 @@ from paddle import nn
 
 NUM_PROCESSES = 2
 BATCH = 64  # per process
-EPOCHS = 6
+EPOCHS = 5
 SIZES = [digits.SIZE**2, 1024, 1024, 10]
 
 
@@ -38,7 +38,7 @@ def make_model() -> nn.Layer:
 
 def train(console: Console | None) -> nn.Layer:
     """Train on this rank's share of the data; the rank that has a console shows progress."""
-    data = paddle.io.TensorDataset([paddle.to_tensor(a) for a in digits.make(8000, seed=1)])
+    data = paddle.io.TensorDataset([paddle.to_tensor(a) for a in digits.make(16000, seed=1)])
     sampler = paddle.io.DistributedBatchSampler(data, batch_size=BATCH, shuffle=True, drop_last=True)
     loader = paddle.io.DataLoader(data, batch_sampler=sampler)
     model = paddle.DataParallel(make_model())

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from argosy.foundation.errors import CheckpointError, nearest
+from argosy.foundation.errors import CheckpointError, NotSupported, nearest
 from argosy.ops.adam_updates import power
 from argosy.ops.updates import rounded
 from argosy.tensor._convert import to_raw
@@ -117,6 +117,11 @@ class StateStore:
         needs_master = keep_master and raw.dtype in LOW_PRECISION
         if state is not None and (state.master is not None) == needs_master:
             return state
+        if param._rebind is not None:
+            raise NotSupported(
+                f"parameter {param.name!r} belongs to a static program, in which this optimizer cannot work; "
+                "those of paddle.optimizer do, through minimize(loss)"
+            )
         state = ParamState(Clock(0.0, raw.device))
         owner = param.name
         if needs_master:

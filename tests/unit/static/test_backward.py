@@ -224,3 +224,13 @@ def test_sparse_embedding_trains_with_sgd():
     start()
     run(feed={"ids": np.array([1, 1, 3])})
     np.testing.assert_array_equal(np.array(weight.get_value())[:, 0], [1.0, 0.0, 1.0, 0.5])
+
+
+def test_optimizers_that_work_on_values_refuse():
+    w = parameter("w", 1.0)
+    loss = (w * w).sum()
+    with pytest.raises(NotSupported, match="ModelAverage"):
+        paddle.incubate.ModelAverage(0.15, parameters=[w]).minimize(loss)
+    inner = paddle.optimizer.SGD(0.5, parameters=[w])
+    with pytest.raises(NotSupported, match="parameter 'w' belongs to a static program"):
+        paddle.incubate.LookAhead(inner).minimize(loss)

@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from argosy.foundation.errors import UsageError
+from argosy.foundation.errors import NotSupported, UsageError
+from argosy.framework._mode import switch
 from argosy.ops.averaging import average_accumulates_
 from argosy.optimizer._plan import Options
 from argosy.optimizer._state import Power, Slot
@@ -88,6 +89,8 @@ class ModelAverage(Optimizer):
     def minimize(
         self, loss: Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
     ) -> Any:
+        if switch.is_static:
+            raise NotSupported("ModelAverage.minimize: averages are not supported in static programs")
         self.step()
 
     @contextlib.contextmanager
