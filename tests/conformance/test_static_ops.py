@@ -114,3 +114,68 @@ def test_recorded_op_equals_paddle(family, name, monkeypatch):
         expected = {path: dtype for path, dtype in expected.items() if not path.startswith("/grad")}
     problems = harness.compare(case, result, arrays, expected)
     assert not problems, "\n".join(problems)
+
+
+# Calls that are right only for the size that the case has, or whose result has another rank or fewer elements for it:
+# a program declares what holds for a large batch.
+NEEDS_SIZE = {
+    "common-temporal_shift",
+    "common-temporal_shift nhwc",
+    "common-temporal_shift ratio",
+    "creation-diag_matrix_-1",
+    "creation-diag_matrix_0",
+    "indexing-get_beyond",
+    "indexing-get_mask_and_int",
+    "indexing-get_mask_array",
+    "indexing-get_mask_matrix",
+    "indexing-get_mask_rows",
+    "indexing-iterate",
+    "linalg-diagonal",
+    "manipulation-slice_beyond",
+    "manipulation-squeeze_all",
+    "manipulation-squeeze_empty_list",
+    "manipulation-squeeze_list",
+    "manipulation-squeeze_one",
+    "manipulation-squeeze_tuple",
+    "manipulation-tensor_split_beyond",
+    "manipulation-unbind",
+    "manipulation-unstack",
+}
+
+
+def _batched_cases():
+    """Cases with one array of at least two dimensions."""
+    for param in ALL:
+        family, name = param.values
+        case = importlib.import_module(f"goldens.cases.{family}").cases.items[name]
+        make = dict(zip(case.run.__code__.co_freevars, case.run.__closure__, strict=True))["inputs"].cell_contents
+        arrays = make(harness.Draw(name))
+        only = arrays[0] if isinstance(arrays, tuple) and len(arrays) == 1 else arrays
+        if isinstance(only, np.ndarray) and only.ndim > 1 and len(only) and param.id not in NEEDS_SIZE:
+            yield param
+
+
+@pytest.mark.parametrize(("family", "name"), list(_batched_cases()))
+@pytest.mark.filterwarnings("ignore")
+def test_an_unknown_first_dimension_is_inferred(family, name, monkeypatch):
+    """With one input whose first dimension is unknown, the shapes declared for the results are those of a run, or -1."""
+
+    def run(paddle, fn, arrays, grad):
+        [array] = arrays
+        main = paddle.static.Program()
+        with paddle.static.program_guard(main, paddle.static.Program()):
+            out = fn(paddle, paddle.static.data("x", [None, *array.shape[1:]], str(array.dtype)))
+        variables = harness._tensors(out)
+        for variable, value in zip(variables, paddle.static.Executor().run(main, {"x": array}, variables), strict=True):
+            assert len(variable.shape) == value.ndim
+            assert all(n in (-1, m) for n, m in zip(variable.shape, value.shape, strict=True))
+        return None
+
+    case = importlib.import_module(f"goldens.cases.{family}").cases.items[name]
+    monkeypatch.setattr(harness, "run_op", run)
+    paddle.enable_static()
+    try:
+        with np.errstate(all="ignore"):
+            case.run(paddle, harness.Draw(name))
+    finally:
+        paddle.disable_static()

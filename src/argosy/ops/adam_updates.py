@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from argosy.ops.table import op
-from argosy.ops.updates import Tensors, decay_average_, decay_average_square_, in_order, rounded, single
+from argosy.ops.updates import Tensors, by_size, decay_average_, decay_average_square_, rounded, single
 
 _powers: dict[tuple[float, float], float] = {}
 
@@ -52,20 +52,20 @@ _LATE = torch.full((), 1e9)  # a step count that leaves torch's fused Adam nothi
 
 
 def _corrected(
-    params: Tensors, step: Tensor, lr: float, beta1: float, beta2: float, epsilon: float
-) -> tuple[Tensors, float, float]:
-    """Step counts, rate and epsilon for torch's fused Adam such that it computes what Paddle does.
+    step: Tensor, dtype: torch.dtype, lr: float, beta1: float, beta2: float, epsilon: float
+) -> tuple[Tensor, float, float]:
+    """The step count, rate and epsilon for torch's fused Adam such that it computes what Paddle does.
 
     On CPU the bias correction goes into rate and epsilon, with Paddle's powers; elsewhere it is left to the kernel, because
     reading the step count would wait for the device.
     """
     if not step.is_cpu:
         step.add_(1.0)
-        return [step] * len(params), lr, epsilon
-    count, dtype = step.item() + 1.0, params[0].dtype
+        return step, lr, epsilon
+    count = step.item() + 1.0
     step.fill_(count)  # a third of the cost of add_
     root = math.sqrt(1.0 - power(beta2, count, dtype))
-    return [_LATE] * len(params), lr * root / (1.0 - power(beta1, count, dtype)), epsilon * root
+    return _LATE, lr * root / (1.0 - power(beta1, count, dtype)), epsilon * root
 
 
 @op("adam_", aliases=("adam", "merged_adam"))
@@ -86,12 +86,35 @@ def adam_(
     """``weight_decay`` is coupled (added to the gradient); ``moment2_maxs`` is empty unless ``amsgrad``."""
     dtype = params[0].dtype
     beta1, beta2 = rounded(beta1, dtype), rounded(beta2, dtype)
-    steps, lr, epsilon = _corrected(params, step, lr, beta1, beta2, epsilon)
-    torch._fused_adam_(
-        params, in_order(grads), moment1s, moment2s, moment2_maxs, steps, lr=lr, beta1=beta1, beta2=beta2,
-        weight_decay=weight_decay, eps=epsilon, amsgrad=amsgrad, maximize=False,
-    )  # fmt: skip
+    late, lr, epsilon = _corrected(step, dtype, lr, beta1, beta2, epsilon)
+
+    def fused(params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors) -> None:
+        torch._fused_adam_(
+            params, grads, moment1s, moment2s, maxs, [late] * len(params), lr=lr, beta1=beta1, beta2=beta2,
+            weight_decay=weight_decay, eps=epsilon, amsgrad=amsgrad, maximize=False,
+        )  # fmt: skip
+
+    def plain(params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors) -> None:
+        if weight_decay:
+            grads = list(torch._foreach_add(grads, params, alpha=weight_decay))
+        _move(params, grads, moment1s, moment2s, maxs, lr, beta1, beta2, epsilon)
+
+    by_size(fused, plain, params, grads, moment1s, moment2s, moment2_maxs)
     return params
+
+
+def _move(
+    params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors,
+    lr: float, beta1: float, beta2: float, epsilon: float,
+) -> None:  # fmt: skip
+    """A step of Adam as foreach operations, after ``_corrected``."""
+    decay_average_(moment1s, grads, beta1)
+    decay_average_square_(moment2s, grads, beta2)
+    if maxs:
+        torch._foreach_maximum_(maxs, moment2s)
+    scale = torch._foreach_sqrt(maxs or moment2s)
+    torch._foreach_add_(scale, epsilon)
+    torch._foreach_addcdiv_(params, moment1s, scale, -lr)
 
 
 @op("adamw_", aliases=("adamw",))
@@ -112,13 +135,21 @@ def adamw_(
     """Adam that first shrinks the parameters by the factor 1 - lr·weight_decay."""
     dtype = params[0].dtype
     beta1, beta2 = rounded(beta1, dtype), rounded(beta2, dtype)
-    steps, rate, epsilon = _corrected(params, step, lr, beta1, beta2, epsilon)
+    late, rate, epsilon = _corrected(step, dtype, lr, beta1, beta2, epsilon)
     # The kernel multiplies decay by its rate, which holds the bias correction too.
     decay = weight_decay * lr / rate if rate else 0.0
-    torch._fused_adamw_(
-        params, in_order(grads), moment1s, moment2s, moment2_maxs, steps, lr=rate, beta1=beta1, beta2=beta2,
-        weight_decay=decay, eps=epsilon, amsgrad=amsgrad, maximize=False,
-    )  # fmt: skip
+
+    def fused(params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors) -> None:
+        torch._fused_adamw_(
+            params, grads, moment1s, moment2s, maxs, [late] * len(params), lr=rate, beta1=beta1, beta2=beta2,
+            weight_decay=decay, eps=epsilon, amsgrad=amsgrad, maximize=False,
+        )  # fmt: skip
+
+    def plain(params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors) -> None:
+        torch._foreach_mul_(params, 1.0 - lr * weight_decay)
+        _move(params, grads, moment1s, moment2s, maxs, rate, beta1, beta2, epsilon)
+
+    by_size(fused, plain, params, grads, moment1s, moment2s, moment2_maxs)
     return params
 
 

@@ -6,6 +6,7 @@ at values (``nonzero``) runs on a few made-up ones instead, and what differs bet
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -100,7 +101,7 @@ def _constant(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def _run_on_size(
     op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], variables: list[Variable], error: Exception
 ) -> Any:
-    """The result of a call that is valid only if the dynamic sizes are one of the known ones."""
+    """The result of a call that is valid only for one dynamic size, which its other inputs or its attributes tell."""
 
     def run(size: int) -> Any:
         def raw(value: Any) -> Any:
@@ -110,12 +111,23 @@ def _run_on_size(
 
         return op.fn(*mapped(args, raw), **mapped(kwargs, raw))
 
-    for size in dict.fromkeys(n for v in variables for n in v.shape if n > 1):
+    for size in _sizes([list(args), kwargs], variables):
         try:
             return run(size)
         except _ERRORS:
             continue
     raise error
+
+
+def _sizes(arguments: Any, variables: list[Variable]) -> list[int]:
+    """What a dynamic dimension may have to be: a known extent, an attribute, or what makes up a shape; 1 last."""
+    found = [n for v in variables for n in v.shape]
+    found += [leaf for leaf in leaves(arguments) if type(leaf) is int]
+    shapes = [value for value in arguments[0] if isinstance(value, list) and all(type(n) is int for n in value)]
+    for variable in variables:
+        known = math.prod(n for n in variable.shape if n > 0)
+        found += [math.prod(shape) // known for shape in shapes if known]
+    return [*dict.fromkeys(n for n in found if n > 1), 1]
 
 
 def _needs_values(error: Exception) -> bool:

@@ -8,7 +8,7 @@ The function is generated as source, one line per operator, with variables as it
         v4 = f0(v0, v2, v3)           # operators; a local is deleted after its last use
         return (v4,), (v5,)           # what is fetched, and persistable variables that were written
 
-Gradients are torch's own: up to the last ``backward`` operator the ops run with gradients on, after it without.
+Gradients are torch's own: up to the last ``backward`` operator the ops run with gradients on, after it, and for updates, without.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import torch
 
 from argosy.foundation.errors import ProgramError, nearest
 from argosy.static._feed import FeedSpec
-from argosy.static._operator import Number, Operator, Ref, names_in
+from argosy.static._operator import FORWARD, OPTIMIZE, Number, Operator, Ref, names_in
 from argosy.static._program import Block, Program
 from argosy.static._scope import Scope
 from argosy.static._variable import Variable
@@ -64,7 +64,7 @@ class Lowered:
         return tensors
 
     def _prepared(self, variable: Variable, tensor: torch.Tensor | None) -> torch.Tensor:
-        assert tensor is not None
+        assert tensor is not None  # Scope._holding saw to it
         if list(tensor.shape) != list(variable.shape) and -1 not in variable.shape:
             raise ProgramError(
                 f"Executor.run: variable {variable.name!r} has shape {list(variable.shape)} in the program, "
@@ -130,7 +130,7 @@ def unshared(value: torch.Tensor) -> torch.Tensor:
 
 
 class _Emitter:
-    """Writes the function. ``wanted`` are the variables that anything later reads."""
+    """Writes the function. ``reads`` says, per operator, which variables its line uses."""
 
     def __init__(
         self, block: Block, operators: list[Operator], feeds: list[str], fetches: list[str], device: torch.device
@@ -147,8 +147,8 @@ class _Emitter:
         self.line_operators: dict[int, Operator] = {}
         self.backwards = [i for i, o in enumerate(operators) if o.type == "backward"]
         self.trains = bool(self.backwards)
+        self.has_grad: bool | None = None  # at this point of the function; None: as the caller has it
         self.detached = {name for i in self.backwards for name in operators[i].kwargs.get("no_grad", ())}
-        self.is_assigned: set[str] = set(feeds)
         self.reads = [self._reads(i) for i in range(len(operators))]
 
     # -- what is read when --------------------------------------------------------------------------------------
@@ -174,6 +174,7 @@ class _Emitter:
         self._emit_entry(state)
         last = self._last_uses(writes)
         for index, operator in enumerate(self.operators):
+            self._set_grad(index, operator)
             emit = EMITTERS[operator.type] if operator.op is None else _emit_call
             done = len(self.lines)
             emit(self, index, operator)
@@ -183,7 +184,6 @@ class _Emitter:
             if gone:
                 self.lines.append(f"del {', '.join(gone)}")
             if self.backwards and index == self.backwards[-1]:
-                self.lines.append("set_grad(False)")
                 self._keep_fetches(index)
         fetched = [self.local(name) for name in self.fetches]
         self.lines.append(f"return {_tuple(fetched)}, {_tuple([self.local(name) for name in writes])}")
@@ -283,7 +283,7 @@ class _Emitter:
     def call(self, operator: Operator) -> str:
         given = [self.expression(a) for a in operator.args]
         given += [f"{key}={self.expression(a)}" for key, a in operator.kwargs.items()]
-        assert operator.op is not None
+        assert operator.op is not None  # others have emitters of their own
         return f"{self.constant(operator.op.fn, 'f')}({', '.join(given)})"
 
     def pattern(self, operator: Operator, out: Any) -> str:
@@ -296,7 +296,6 @@ class _Emitter:
         return ""
 
     def _emit_entry(self, state: list[str]) -> None:
-        self.lines.append(f"set_grad({self.trains})")
         if self.feeds:
             self.lines.append(f"{_tuple([self.local(name) for name in self.feeds])} = feeds")
         if state:
@@ -307,6 +306,13 @@ class _Emitter:
                 self.lines.append(f"{self.local(name)} = {self.local(name)}.clone()")  # what was fed is the caller's
             if self.trains and _is_differentiable(self.block.vars[name]):
                 self.lines.append(f"{self.local(name)} = {self.local(name)}.detach().requires_grad_()")
+
+    def _set_grad(self, index: int, operator: Operator) -> None:
+        """Have gradients on for what comes before the last backward, except updates, which write to parameters."""
+        wanted = self.trains and index <= self.backwards[-1] and operator.role != OPTIMIZE
+        if wanted is not self.has_grad:
+            self.lines.append(f"set_grad({wanted})")
+            self.has_grad = wanted
 
     def _keep_fetches(self, index: int) -> None:
         """Detach what was computed so far and is fetched from the memory that the rest of the program overwrites."""
@@ -331,7 +337,7 @@ def _emit_call(emitter: _Emitter, index: int, operator: Operator) -> None:
     left = emitter.pattern(operator, operator.out)
     emitter.lines.append(f"{left} = {emitter.call(operator)}" if left else emitter.call(operator))
     for name in operator.output_arg_names:
-        if operator.role == "forward" and emitter.stops(operator, name):
+        if operator.role == FORWARD and emitter.stops(operator, name):
             emitter.lines.append(f"{emitter.local(name)} = {emitter.local(name)}.detach()")
 
 

@@ -23,6 +23,9 @@ FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
 TEST_VALUES = {"is_test": True, "training": False, "is_training": False}
 
 
+# Names of the arguments of operators that are not calls of the table.
+_SPECIAL_PARAMS: dict[str, tuple[str, ...]] = {"backward": ("targets", "inputs", "target_gradients")}
+
 # Ops whose name, not their first alias, is the type that Paddle's programs show.
 _TYPED_BY_NAME = {"channel_shuffle", "conv2d", "conv2d_transpose", "fold", "softmax_with_cross_entropy", "unfold"}
 
@@ -108,7 +111,7 @@ class Operator:
 
     @property
     def _named(self) -> dict[str, Any]:
-        params = () if self.op is None else self.op.params
+        params = _SPECIAL_PARAMS.get(self.type, ()) if self.op is None else self.op.params
         named = {(params[i] if i < len(params) else f"arg{i}"): a for i, a in enumerate(self.args)}
         return {**named, **self.kwargs}
 

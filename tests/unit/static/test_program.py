@@ -81,6 +81,9 @@ def test_a_shape_read_while_recording_can_shape():
 def test_a_fixed_size_meets_an_unknown_one():
     x = paddle.static.data("x", [None, 3])
     assert (x + paddle.ones([4, 3])).shape == [4, 3]
+    assert x.reshape([2, 6]).shape == [2, 6]
+    with pytest.raises(ValueError, match="reshape"):
+        x.reshape([5, 5])
 
 
 def test_sizes_that_values_decide_are_unknown():
