@@ -75,7 +75,7 @@ def worker(rounds: int) -> dict[str, list[float]]:
         "torch DDP": torch_step(True),
         "argosy DataParallel": argosy_step(True),
     }
-    seconds = pairing.alternate(calls, rounds, 3)
+    seconds = pairing.alternate(calls, rounds, 8)
     torch.distributed.destroy_process_group()
     if dist.get_rank() == 0:
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
@@ -91,7 +91,7 @@ def _spin() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--busy", action="store_true", help="run beside a third process that wants a core")
-    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--rounds", type=int, default=15)
     args = parser.parse_args()
     neighbour = multiprocessing.get_context("spawn").Process(target=_spin, daemon=True)
     if args.busy:

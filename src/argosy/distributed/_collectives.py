@@ -39,10 +39,13 @@ class ReduceOp:
     AVG = 4
 
 
+_OPERATIONS = {int(op): op for op in RuntimeReduceOp}
+
+
 def _operation(op: Any, call: str) -> RuntimeReduceOp:
     try:
-        return RuntimeReduceOp(int(op))
-    except (ValueError, TypeError):
+        return _OPERATIONS[op]
+    except (KeyError, TypeError):
         raise UsageError(f"{call}: op must be ReduceOp.SUM, MAX, MIN, PROD or AVG, but received {op!r}") from None
 
 

@@ -114,27 +114,35 @@ def sum_rows(memory: Any, start: int, stride: int, world_size: int, out: Any) ->
 
 
 @numba.njit(nogil=True, cache=True)
-def sum_step(
-    base: int, rank: int, world_size: int, step: int, number: int, timespec: int,
-    memory: Any, start: int, stride: int, data: Any,
+def sum_pieces(
+    base: int, rank: int, world_size: int, step: int, number: int, kind: int, dtype: int, count: int, detail: int, timespec: int,
+    memory: Any, parity_offset: int, stride: int, data: Any, piece: int,
 ) -> int:  # fmt: skip
-    """A whole step that sums ``data`` of all ranks in place: write the own row, publish, wait, compare, add.
+    """Sum ``data`` of all ranks in place, a step per ``piece`` elements, from ``step`` on: write the own row, publish, wait, compare, add.
 
-    Returns ``world_size``, or why it stopped before adding: the first rank that is late, or -1 where fingerprints differ (``number`` is
-    that of the collective, 0 to compare nothing). Compiled as one because entering compiled code and slicing tensors took most of the time
-    of a small collective.
+    The buffers of a step begin at element 0 or ``parity_offset`` of ``memory``, by its parity. Returns how many pieces are summed: all, or those
+    before one that was published but for which a rank is late or disagrees. ``number`` is that of the collective; 0 where its fingerprint was
+    written and compared before. Compiled as one because entering compiled code and slicing tensors took most of the time of a small collective,
+    and because small pieces stay in the cache of the core that wrote them.
     """
-    own = memory[start + rank * stride : start + rank * stride + data.shape[0]]
-    for i in range(data.shape[0]):
-        own[i] = data[i]
-    arrive(base, rank, step)
-    late = wait_step(base, world_size, 0, step, timespec)
-    if late < world_size:
-        return late
-    if number > 0 and first_disagreement(base, world_size, rank, number) >= 0:
-        return -1
-    sum_rows(memory, start, stride, world_size, data)
-    return world_size
+    if number > 0:
+        write_fingerprint(base, rank, number, kind, dtype, count, detail)
+    done = 0
+    for low in range(0, max(data.shape[0], 1), piece):
+        part = data[low : min(low + piece, data.shape[0])]
+        first = (step & 1) * parity_offset
+        own = memory[first + rank * stride : first + rank * stride + part.shape[0]]
+        for i in range(part.shape[0]):
+            own[i] = part[i]
+        arrive(base, rank, step)
+        if wait_step(base, world_size, 0, step, timespec) < world_size:
+            return done
+        if number > 0 and done == 0 and first_disagreement(base, world_size, rank, number) >= 0:
+            return done
+        sum_rows(memory, first, stride, world_size, part)
+        step += 1
+        done += 1
+    return done
 
 
 @numba.njit(nogil=True, cache=True)

@@ -25,6 +25,7 @@ from argosy.runtime.comm.backends.shm.waits import BUCKET, COLLECTIVE, Control, 
 
 _LOOK_S = 0.05
 _JOIN_S = 0.001
+_ALL_REDUCE = fingerprint.CODE_BY_KIND["all_reduce"]
 _CLOSE_S = 5.0
 
 
@@ -78,6 +79,11 @@ class Steps:
         dtype_code = fingerprint.CODE_BY_DTYPE[dtype]
         kernels.write_fingerprint(self._base, self.rank, self._number, code, dtype_code, count, detail)
 
+    def begin_sum(self) -> None:
+        """Start a sum, whose fingerprint ``run_sum`` writes with its first piece."""
+        self._number += 1
+        self._kind = "all_reduce"
+
     def run(self, check: bool = False) -> None:
         """Publish this rank's step and wait for the others'; with ``check``, compare fingerprints."""
         self.num_done += 1
@@ -87,18 +93,34 @@ class Steps:
         if check:
             self._compare()
 
-    def run_sum(self, check: bool, memory: npt.NDArray[Any], start: int, stride: int, data: npt.NDArray[Any]) -> None:
-        """A step in which ``data`` of all ranks is summed in place; its buffers are the rows of ``memory`` (see ``Rows``)."""
-        self.num_done += 1
-        base, rank, n, step = self._base, self.rank, self.world_size, self.num_done
-        number = self._number if check else 0
-        late = kernels.sum_step(base, rank, n, step, number, self.timespec_address, memory, start, stride, data)
-        if late == n:
-            return
-        self.wait_at(base, step)
-        if check:
-            self._compare()
-        kernels.sum_rows(memory, start, stride, n, data)
+    def run_sum(
+        self, dtype: int, count: int, detail: int, memory: npt.NDArray[Any], parity_offset: int, stride: int, data: npt.NDArray[Any], piece: int
+    ) -> None:  # fmt: skip
+        """Sum ``data`` of all ranks in place, a step per ``piece`` elements; its buffers are rows of ``memory`` (see ``Rows``).
+
+        The fingerprint of the collective is the code of ``dtype``, ``count`` and ``detail``.
+        """
+        base, rank, n = self._base, self.rank, self.world_size
+        total = max(1, -(-count // piece))
+        before, summed, number = self.num_done, 0, self._number
+        while True:
+            summed += kernels.sum_pieces(
+                base, rank, n, self.num_done + 1, number, _ALL_REDUCE, dtype, count, detail, self.timespec_address,
+                memory, parity_offset, stride, data[summed * piece :], piece,
+            )  # fmt: skip
+            if summed == total:
+                self.num_done = before + summed
+                return
+            # the next piece is published, but a rank is late or disagrees
+            self.num_done = before + summed + 1
+            self.wait_at(base, self.num_done)
+            if number:
+                self._compare()
+            first = (self.num_done & 1) * parity_offset
+            kernels.sum_rows(memory, first, stride, n, data[summed * piece : (summed + 1) * piece])
+            summed, number = summed + 1, 0
+            if summed == total:
+                return
 
     def _compare(self) -> None:
         if kernels.first_disagreement(self._base, self.world_size, self.rank, self._number) >= 0:
