@@ -18,7 +18,7 @@ import paddle
 import pairing
 
 # bytes -> (calls per block, how many times faster than gloo it must be)
-SIZES = {4 << 10: (200, 50.0), 1 << 20: (30, 15.0), 25 << 20: (4, 4.0)}
+SIZES = {4 << 10: (500, 50.0), 1 << 20: (100, 15.0), 25 << 20: (8, 4.0)}
 BUCKET_BYTES, BUCKET_GAIN, BUCKET_LIMIT = 25 << 20, 15.0, 1.6
 
 
