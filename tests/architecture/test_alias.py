@@ -95,14 +95,10 @@ def test_import_costs_little_more_than_torch(tmp_path):
     cache = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
     code = """
     import time
-    start = time.process_time()
     import torch, numpy
-    middle = time.process_time()
+    start = time.perf_counter()
     import paddle
-    print(middle - start, time.process_time() - middle)
+    print(time.perf_counter() - start)
     """
-    _run(code, env=cache)
-    figures = [[float(word) for word in _run(code, env=cache).stdout.split()] for _ in range(3)]
-    engine, ours = (min(column) for column in zip(*figures, strict=True))
-    # 0.3 s where torch takes the 1.5 s that it does on the machines this was written for; a slower moment slows both
-    assert ours < 0.3 * max(1.0, engine / 1.5)
+    _run("import paddle", env=cache)
+    assert min(float(_run(code, env=cache).stdout) for _ in range(3)) < 0.3

@@ -101,3 +101,32 @@ def test_split_rows_sums_repeats():
     rows, values = row_updates.split_rows(grad)
     assert rows.tolist() == [1, 4]
     assert values[:, 0].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("num_states", [0, 1, 3])
+def test_small_and_large_tensors_of_one_call_get_the_same_update(num_states):
+    """With several threads small tensors go another way than large ones; the numbers stay those of one thread."""
+    name, settings = {
+        0: ("sgd_", {"lr": 0.1, "weight_decay": 0.01}),
+        1: ("momentum_", {"lr": 0.1, "mu": 0.9, "use_nesterov": True, "weight_decay": 0.01}),
+        3: ("adam_", {"lr": 0.1, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "weight_decay": 0.01, "amsgrad": True}),
+    }[num_states]
+
+    def run(threads):
+        generator = torch.Generator().manual_seed(3)
+        shapes = [(10,), (40_000,), (3, 5), (50_000,)]
+        params = [torch.randn(shape, generator=generator) for shape in shapes]
+        state = [[torch.zeros(shape) for shape in shapes] for _ in range(num_states)]
+        extra = [torch.zeros(())] if name == "adam_" else []
+        torch.set_num_threads(threads)
+        for _ in range(3):
+            grads = [torch.randn(shape, generator=generator) for shape in shapes]
+            table.get(name).fn(params, grads, *state, *extra, **settings)
+        return [*params, *(t for tensors in state for t in tensors)]
+
+    before = torch.get_num_threads()
+    try:
+        for ours, expected in zip(run(2), run(1), strict=True):
+            torch.testing.assert_close(ours, expected, rtol=1e-6, atol=1e-6)
+    finally:
+        torch.set_num_threads(before)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import BadArgument, DtypeError, UsageError, nearest
+from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError, nearest
 from argosy.foundation.places import to_place
 from argosy.framework._param_attr import ParamAttr
 from argosy.nn._parameter import create_parameter
@@ -553,6 +553,10 @@ class Layer:
 
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> IncompatibleKeys:
         """As ``set_state_dict``; with ``strict``, a missing or unexpected key is an error."""
+        if assign:
+            raise NotSupported(
+                "Layer.load_state_dict: assign=True is not supported; values are copied into the layer's own tensors"
+            )
         with warnings.catch_warnings():
             if strict:
                 warnings.simplefilter("ignore")

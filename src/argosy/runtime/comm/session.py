@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,8 +11,6 @@ from argosy.foundation.errors import ConfigError, UsageError
 from argosy.runtime.comm import hosts
 from argosy.runtime.comm.backend import Backend
 from argosy.runtime.comm.group import Group
-
-BackendMaker = Callable[..., Backend]
 
 
 def _make_backend(
