@@ -6,6 +6,7 @@ order in which they were called either way. A process that is not in the group w
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -52,7 +53,8 @@ def _operation(op: Any, call: str) -> RuntimeReduceOp:
 def _raw(tensor: Any, call: str, argument: str = "tensor") -> torch.Tensor:
     if not isinstance(tensor, Tensor):
         raise DtypeError(f"{call}: {argument} must be a Tensor, but received {type(tensor).__name__}")
-    return tensor._t.detach()
+    raw = tensor._t
+    return raw.detach() if raw.requires_grad else raw
 
 
 def _group(group: Group | None, call: str) -> Group | None:
@@ -60,7 +62,7 @@ def _group(group: Group | None, call: str) -> Group | None:
     chosen = group if group is not None else default_group(call)
     if not isinstance(chosen, Group):
         raise DtypeError(f"{call}: group must be a Group made by new_group(), but received {type(chosen).__name__}")
-    if chosen.rank < 0:
+    if chosen._inner.rank < 0:
         warnings.warn(
             f"{call}: this process is not in group {chosen.name!r} (ranks {chosen.ranks}); nothing is done.",
             stacklevel=3,
@@ -69,10 +71,16 @@ def _group(group: Group | None, call: str) -> Group | None:
     return chosen
 
 
+@functools.cache
+def _done(call: str) -> Work:
+    """The task of every collective of this name that ran before its call returned: there is nothing in it that could differ."""
+    return Work.completed(what=call)
+
+
 def _go(group: Group, sync_op: bool, call: Callable[..., Any], *args: Any) -> Work:
     if sync_op:
         group._inner.run(call, *args)
-        return Work.completed(what=call.__name__)
+        return _done(call.__name__)
     return group._inner.submit(call, *args)
 
 

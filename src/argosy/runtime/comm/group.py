@@ -23,6 +23,7 @@ class Group:
         self.rank = self.ranks.index(global_rank) if global_rank in self.ranks else -1
         self._backend = backend
         self._lane = Lane(name)
+        self.run = self._lane.run  # runs a collective of this group and waits for it
         # Messages have lanes of their own, one for each peer and direction: a send that waits for its receiver must not hold up the
         # receive that somebody else waits for.
         self._message_lanes: dict[tuple[str, int], Lane] = {}
@@ -46,10 +47,6 @@ class Group:
         if global_rank not in self.ranks:
             raise BadArgument(f"{call}: rank {global_rank} is not in group {self.name!r}, whose ranks are {self.ranks}")
         return self.ranks.index(global_rank)
-
-    def run(self, call: Callable[..., Any], *args: Any) -> Any:
-        """Run a collective of this group and wait for it."""
-        return self._lane.run(call, *args)
 
     def submit(self, call: Callable[..., Any], *args: Any) -> Work:
         """Start a collective of this group and return at once."""

@@ -16,6 +16,7 @@ A control block, one writer (its rank) but for ``sleepers``::
     8     sleepers    how many ranks sleep on ``arrived`` (any rank adds)
     16    pid
     24    departed    1 once the rank has closed the group, 2 once it gave up after an error, 3 if that was a disagreement
+    32    cpu         the core on which the rank was when it last published
     64    fingerprint of even collectives: number, kind, dtype, count, detail
     128   fingerprint of odd collectives
     192   what this rank waits for (see ``waits.py``): number of the wait, three of what, a bit for each rank it waits for
@@ -28,8 +29,10 @@ A mailbox (one writer, one reader, two buffers)::
 
     0     sent        messages the sender has published
     8     sent_sleepers
+    32    sent_cpu
     64    taken       messages the receiver has consumed
     72    taken_sleepers
+    96    taken_cpu
     128   header of even messages: number of bytes, dtype, count
     192   header of odd messages
     256   two buffers of mail_bytes
@@ -41,6 +44,7 @@ from dataclasses import dataclass
 
 CONTROL_BYTES = 256
 ARRIVED, SLEEPERS, PID, DEPARTED = 0, 8, 16, 24
+FLAG_CPU = 32  # from any flag that is waited for
 CLOSED, GAVE_UP, DISAGREED = 1, 2, 3
 FINGERPRINT = 64
 FINGERPRINT_FIELDS = 5

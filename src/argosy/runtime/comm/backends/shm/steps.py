@@ -20,6 +20,7 @@ from argosy.runtime.comm import fingerprint
 from argosy.runtime.comm.backends.shm import layout
 from argosy.runtime.comm.backends.shm.compiled import kernels
 from argosy.runtime.comm.backends.shm.peers import Peers
+from argosy.runtime.comm.backends.shm.reduction import Rows
 from argosy.runtime.comm.backends.shm.segment import Segment
 from argosy.runtime.comm.backends.shm.waits import BUCKET, COLLECTIVE, Control, Wait, What, bucket_text
 
@@ -79,11 +80,6 @@ class Steps:
         dtype_code = fingerprint.CODE_BY_DTYPE[dtype]
         kernels.write_fingerprint(self._base, self.rank, self._number, code, dtype_code, count, detail)
 
-    def begin_sum(self) -> None:
-        """Start a sum, whose fingerprint ``run_sum`` writes with its first piece."""
-        self._number += 1
-        self._kind = "all_reduce"
-
     def run(self, check: bool = False) -> None:
         """Publish this rank's step and wait for the others'; with ``check``, compare fingerprints."""
         self.num_done += 1
@@ -93,33 +89,36 @@ class Steps:
         if check:
             self._compare()
 
-    def run_sum(
-        self, dtype: int, count: int, detail: int, memory: npt.NDArray[Any], parity_offset: int, stride: int, data: npt.NDArray[Any], piece: int
-    ) -> None:  # fmt: skip
-        """Sum ``data`` of all ranks in place, a step per ``piece`` elements; its buffers are rows of ``memory`` (see ``Rows``).
+    def run_sum(self, dtype: torch.dtype, count: int, detail: int, rows: Rows, address: int, piece: int) -> None:
+        """Sum the ``count`` elements at ``address`` over all ranks in place, a step per ``piece`` elements through ``rows``.
 
-        The fingerprint of the collective is the code of ``dtype``, ``count`` and ``detail``.
+        The fingerprint of the collective is ``dtype``, ``count`` and ``detail``.
         """
-        base, rank, n = self._base, self.rank, self.world_size
-        total = max(1, -(-count // piece))
-        before, summed, number = self.num_done, 0, self._number
+        self._number += 1
+        self._kind = "all_reduce"
+        base, rank, n, memory, stride = self._base, self.rank, self.world_size, rows.memory, rows.stride
+        parity_offset = stride // 2
+        before, done, number, total = self.num_done, 0, self._number, -(-count // piece) or 1
         while True:
-            summed += kernels.sum_pieces(
-                base, rank, n, self.num_done + 1, number, _ALL_REDUCE, dtype, count, detail, self.timespec_address,
-                memory, parity_offset, stride, data[summed * piece :], piece,
+            low = done * piece
+            done += kernels.sum_pieces(
+                base, rank, n, self.num_done + 1, number, _ALL_REDUCE, fingerprint.CODE_BY_DTYPE[dtype], count, detail, self.timespec_address,
+                memory, parity_offset, stride, address + low * memory.itemsize, count - low, piece,
             )  # fmt: skip
-            if summed == total:
-                self.num_done = before + summed
+            if done == total:
+                self.num_done = before + done
                 return
             # the next piece is published, but a rank is late or disagrees
-            self.num_done = before + summed + 1
+            self.num_done = before + done + 1
             self.wait_at(base, self.num_done)
             if number:
                 self._compare()
-            first = (self.num_done & 1) * parity_offset
-            kernels.sum_rows(memory, first, stride, n, data[summed * piece : (summed + 1) * piece])
-            summed, number = summed + 1, 0
-            if summed == total:
+            low = done * piece
+            kernels.sum_late_piece(
+                memory, (self.num_done & 1) * parity_offset, stride, n, rank, address + low * memory.itemsize, min(piece, count - low)
+            )  # fmt: skip
+            done, number = done + 1, 0
+            if done == total:
                 return
 
     def _compare(self) -> None:

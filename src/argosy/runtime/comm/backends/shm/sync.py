@@ -20,17 +20,21 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from argosy.foundation.errors import CommError
+from argosy.runtime.comm.backends.shm import layout
 
 _FUTEX_BY_MACHINE = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238}
 _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 
 # Resolved by name when the compiled code is loaded, so it can be cached; ctypes pointers could not.
 _sched_yield = types.ExternalFunction("sched_yield", types.int32())
+_sched_getcpu = types.ExternalFunction("sched_getcpu", types.int32())
 _syscall = types.ExternalFunction("syscall", types.int64(*[types.int64] * 7))
 
 # A relaxed turn takes some 40 ns on x86: 1000 of them are longer than a small collective and far shorter than a scheduling slice.
 SPINS = 1000
 YIELDS = 50
+_GLANCE = 50  # the turn in which a waiter looks on which core the awaited rank was
+_CPU = layout.FLAG_CPU
 
 # What tells the core that it is in a spin loop, so that its sibling thread gets the execution units: LLVM's name of the instruction and
 # its operands. (Inline assembly would need LLVM's assembly parser, which numba does not load.)
@@ -88,6 +92,16 @@ def add(typing_context: Any, address: Any, value: Any) -> Any:
 
 
 @intrinsic
+def pointer_at(typing_context: Any, address: Any, like: Any) -> Any:
+    """``address`` as a pointer to elements of the type of the array ``like``."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(like.dtype)(types.int64, like), codegen
+
+
+@intrinsic
 def _relax(typing_context: Any) -> Any:
     """One turn of a spin loop."""
 
@@ -105,6 +119,7 @@ def _relax(typing_context: Any) -> Any:
 @numba.njit(nogil=True, cache=True)
 def publish(flag: int, sleepers: int, value: int) -> None:
     """Set ``flag`` and wake whoever sleeps on it."""
+    store(flag + _CPU, _sched_getcpu())
     store(flag, value)
     if load(sleepers) > 0:
         _syscall(_FUTEX, flag, _FUTEX_WAKE, 0x7FFFFFFF, 0, 0, 0)
@@ -114,16 +129,22 @@ def publish(flag: int, sleepers: int, value: int) -> None:
 def wait_for(flag: int, sleepers: int, target: int, timespec: int) -> bool:
     """Wait until ``flag`` is at least ``target``; False after one sleep of the length at ``timespec`` without it.
 
+    Who last set the flag on the core that this one waits on cannot go on while it spins: then it sleeps at once, and the kernel wakes it on
+    another core if one is free. Two ranks that yielded to each other stayed on one core for long, and every step took the time of the spinning.
+
     The kernel compares the low 32 bits of the flag (little-endian) with those last seen, so a change in between is not slept through.
     """
-    for _ in range(SPINS):
+    for i in range(SPINS):
         if load(flag) >= target:
             return True
+        if i == _GLANCE and load(flag + _CPU) == _sched_getcpu():
+            break
         _relax()
-    for _ in range(YIELDS):
-        if load(flag) >= target:
-            return True
-        _sched_yield()
+    else:
+        for _ in range(YIELDS):
+            if load(flag) >= target:
+                return True
+            _sched_yield()
     add(sleepers, 1)
     seen = load(flag)
     if seen < target:
