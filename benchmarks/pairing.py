@@ -28,13 +28,17 @@ def join_torch() -> None:
 
 
 def alternate(calls: dict[str, Callable[[], Any]], rounds: int, repeats: int) -> dict[str, list[float]]:
-    """Seconds per call of each entry in each round; in a round every entry runs ``repeats`` times, after a barrier."""
+    """Seconds per call of each entry in each round; in a round every entry runs ``repeats`` times, after a barrier.
+
+    Rounds begin with different entries, so that none always follows the same other one and its caches and threads.
+    """
     for call in calls.values():
         for _ in range(3):
             call()
     seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
+    turns = list(calls.items())
+    for number in range(rounds):
+        for name, call in turns[number % len(turns) :] + turns[: number % len(turns)]:
             dist.barrier()
             start = time.perf_counter()
             for _ in range(repeats):

@@ -27,6 +27,7 @@ from argosy.runtime.comm.bucket import Bucket
 if TYPE_CHECKING:
     from argosy.runtime.comm.backends.shm.backend import ShmBackend
 
+_LASTING = 2  # the round in which a bucket is worth huge pages: many are replaced after their first
 _SHARE_ALIGNMENT = 16  # elements; no two ranks write to one cache line
 
 
@@ -50,6 +51,9 @@ class ShmBucket(Bucket):
 
     def publish(self) -> None:
         self._round += 1
+        if self._round == _LASTING:
+            size = self._stride * self._rows.dtype.itemsize
+            self._segment.use_huge_pages(bucket_offset(self._owner.world_size) + self._owner.rank * size, size)
         self._is_share_done = False
         kernels.arrive(self._segment.address, self._owner.rank, 2 * self._round - 1)
 

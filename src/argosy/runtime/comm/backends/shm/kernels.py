@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numba
+from numba import carray  # type: ignore[attr-defined]
 
 from argosy.runtime.comm.backends.shm import layout
 from argosy.runtime.comm.backends.shm.sync import load, pointer_at, publish, store, wait_for
@@ -95,7 +96,7 @@ def first_disagreement(base: int, world_size: int, rank: int, number: int) -> in
 @numba.njit(nogil=True, cache=True)
 def elements_at(address: int, count: int, like: Any) -> Any:
     """The ``count`` elements at ``address``, of the type of those of ``like``."""
-    return numba.carray(pointer_at(address, like), count)
+    return carray(pointer_at(address, like), count)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -169,9 +170,7 @@ def sum_pieces(
 
 
 @numba.njit(nogil=True, cache=True)
-def sum_late_piece(
-    memory: Any, first: int, stride: int, world_size: int, rank: int, address: int, count: int
-) -> None:
+def sum_late_piece(memory: Any, first: int, stride: int, world_size: int, rank: int, address: int, count: int) -> None:
     """The end of a step of ``sum_pieces`` in which a rank was late."""
     add_others(memory, first, stride, world_size, rank, elements_at(address, count, memory))
 
