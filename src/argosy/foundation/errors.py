@@ -82,6 +82,18 @@ class PeerLost(CommError):
     """Another rank of the group exited."""
 
 
+class PsError(ArgosyError, RuntimeError):
+    """A parameter server cannot do what it was asked."""
+
+
+class ServerUnavailable(PsError):
+    """A server does not answer; to try again is safe."""
+
+
+class TableError(PsError):
+    """A table is not there, is of another kind, or has no room."""
+
+
 class CheckpointError(ArgosyError, ValueError):
     """Saved state is missing, torn or of another shape."""
 

@@ -1,0 +1,1 @@
+"""Parameter servers: tables of rows by id, on raw arrays."""

@@ -1,0 +1,281 @@
+"""A sparse table: rows of numbers by id, made on first use, changed by a rule, in memory that outlives the process.
+
+Rows lie in files (``memory.py``); the index from id to row is rebuilt when the table is opened. A push is all or nothing and happens once (``journal.py``).
+All methods may be called from any thread.
+
+Bytes per row: 4 for each value and each number of the rule's state, 8 for the id, 1 for "in use", 4 where ids are counted before they are admitted, 16 where shows and clicks are kept,
+and 7 to 13 for the index.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from argosy.foundation.errors import OutOfRange, TableError
+from argosy.foundation.faultpoint import reach
+from argosy.runtime.ps import rows as loops
+from argosy.runtime.ps.hashing import draws_below
+from argosy.runtime.ps.index import Index
+from argosy.runtime.ps.initial import fill_rows
+from argosy.runtime.ps.journal import MAX_WORKERS, Journal
+from argosy.runtime.ps.memory import Column
+from argosy.runtime.ps.snapshot import Snapshot, UnderWay
+from argosy.runtime.ps.spec import ShowClick, SparseSpec
+
+Ids = npt.NDArray[np.int64]
+Values = npt.NDArray[np.float32]
+_SHOWS, _CLICKS, _DELTA, _UNSEEN_DAYS = range(4)
+
+
+class SparseTable:
+    """``folder`` holds the table's files; an existing table is opened as it was left, even if its process was killed."""
+
+    def __init__(self, spec: SparseSpec, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        _agree(spec, folder / "spec.json")
+        self.spec = spec
+        most = spec.max_rows
+        self._memory = Column(folder / "rows", np.float32, most, spec.row_width)
+        self._ids = Column(folder / "ids", np.int64, most)
+        self._used = Column(folder / "used", np.uint8, most)
+        self._columns = [self._memory, self._ids, self._used]
+        self._seen = Column(folder / "seen", np.uint32, most) if spec.admission.kind == "count" else None
+        if self._seen is not None:
+            self._columns.append(self._seen)
+        self._end = Column(folder / "end", np.int64, 1)  # one more than the last row that may be in use
+        self._end.reserve(1)
+        self._journal = Journal(folder, self._memory, most)
+        self._under_way: UnderWay | None = None  # guarded by _lock
+        self._lock = threading.Lock()
+        self._index = Index(self._ids.array)  # guarded by _lock, as is everything in the columns
+        self.was_cut_off = self._open()
+
+    def _open(self) -> bool:
+        """Index what is there; whether a push had been cut off and was taken back."""
+        was_cut_off = self._journal.recover()
+        end = int(self._end.array[0])
+        for column in self._columns:
+            column.reserve(end)
+        self._index.rebuild(self._used.array, end)
+        return was_cut_off
+
+    # -- training -----------------------------------------------------------------------------------------------
+
+    def pull(self, ids: Ids, creates: bool = True) -> Values:
+        """The values of each id. An id without a row gets one first, or reads as zeros if ``creates`` is False or it is not admitted."""
+        out = np.empty((ids.shape[0], self.spec.dim), np.float32)
+        with self._lock:
+            rows = self._rows_of(ids, counts=creates) if creates else self._index.find(ids)
+            if not creates:
+                self._hide_unadmitted(rows)
+            loops.gather(self._memory.array, rows, out)
+        if self.spec.padding_id is not None:
+            out[ids == self.spec.padding_id] = 0.0
+        return out
+
+    def push(
+        self,
+        ids: Ids,
+        grads: Values,
+        *,
+        worker: int,
+        sequence: int,
+        learning_rate: float | None = None,
+        shows: Values | None = None,
+        clicks: Values | None = None,
+    ) -> bool:
+        """Apply gradients by the table's rule; those of one id are summed first. False if this push was applied before.
+
+        ``sequence`` counts the pushes of a worker to this table from 1 on.
+        """
+        self._check_push(ids, grads, worker)
+        ones = np.ones(ids.shape[0], np.float32)
+        with self._lock:
+            if sequence <= self._journal.applied(worker):
+                return False
+            rows = self._rows_of(ids, counts=False)
+            changed, total, shown, clicked = loops.merge(
+                rows, grads, ones if shows is None else shows, np.zeros_like(ones) if clicks is None else clicks
+            )
+            if self._under_way is not None:
+                self._under_way.keep(changed)
+            self._journal.begin(changed, worker, sequence)
+            self.spec.rule.update(self._memory.array, changed, total, shown, learning_rate)
+            self._count(changed, shown, clicked)
+            self._journal.commit(worker, sequence)
+        return True
+
+    def _check_push(self, ids: Ids, grads: Values, worker: int) -> None:
+        if grads.shape != (ids.shape[0], self.spec.dim):
+            raise TableError(
+                f"push to table {self.spec.name!r}: gradients have shape {grads.shape} for {ids.shape[0]} ids of dimension {self.spec.dim}"
+            )
+        if not 0 <= worker < MAX_WORKERS:
+            raise OutOfRange(f"push to table {self.spec.name!r}: worker {worker} is not in [0, {MAX_WORKERS})")
+
+    def _rows_of(self, ids: Ids, counts: bool) -> npt.NDArray[np.int32]:
+        """The row of each id, made where it is missing; -1 for padding and for ids that are not admitted."""
+        admission = self.spec.admission
+        wanted, at = ids, None
+        if self.spec.padding_id is not None or admission.kind == "probability":
+            allowed = np.ones(ids.shape[0], bool) if self.spec.padding_id is None else ids != self.spec.padding_id
+            if admission.kind == "probability":
+                allowed &= draws_below(ids, self.spec.initial.seed, admission.value)
+            at = np.flatnonzero(allowed)
+            wanted = ids[at]
+        rows = self._find_or_make(wanted)
+        if self._seen is not None:
+            if counts:
+                np.add.at(self._seen.array, rows, 1)
+            self._hide_unadmitted(rows)
+        if at is None:
+            return rows
+        spread = np.full(ids.shape[0], -1, np.int32)
+        spread[at] = rows
+        return spread
+
+    def _hide_unadmitted(self, rows: npt.NDArray[np.int32]) -> None:
+        if self._seen is not None:
+            rows[self._seen.array[rows] < self.spec.admission.value] = -1
+
+    def _find_or_make(self, ids: Ids) -> npt.NDArray[np.int32]:
+        room = self._index.end + ids.shape[0]
+        if room > self.spec.max_rows:
+            raise TableError(
+                f"table {self.spec.name!r} may have {self.spec.max_rows} rows, {len(self._index)} are in use and {ids.shape[0]} more were asked for; "
+                "give it a larger max_rows, or shrink it"
+            )
+        for column in self._columns:
+            column.reserve(room)
+        rows, fresh = self._index.find_or_add(ids)
+        if fresh.shape[0]:
+            if self._under_way is not None:
+                self._under_way.keep(fresh)
+            initial = self.spec.initial
+            fill_rows(
+                self._memory.array, fresh, self._ids.array, self.spec.dim, self.spec.trained_width, initial.code, initial.a, initial.b, initial.seed, initial.zero_first,
+                self.spec.rule.initial_state,
+            )  # fmt: skip
+            if self._seen is not None:
+                self._seen.array[fresh] = 0
+            self._end.array[0] = self._index.end
+            reach("ps.rows.made")
+            self._used.array[fresh] = 1  # last: a row that is in use is complete
+        return rows
+
+    def _count(self, rows: npt.NDArray[np.int32], shown: Values, clicked: Values) -> None:
+        rules = self.spec.show_click
+        if rules is not None:
+            counts = self._counts()
+            counts[rows, _SHOWS] += shown
+            counts[rows, _CLICKS] += clicked
+            counts[rows, _DELTA] += rules.score(shown, clicked)
+            counts[rows, _UNSEEN_DAYS] = 0.0
+
+    def _counts(self) -> Values:
+        """Shows, clicks, score since the last base and unseen days of every row."""
+        return self._memory.array[: self._index.end, self.spec.trained_width :]
+
+    # -- care ---------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes in use: columns up to the last row, and the index. The journal, as long as the largest push, is not counted."""
+        per_row = sum(c.array.itemsize * (c.array.shape[1] if c.array.ndim == 2 else 1) for c in self._columns)
+        return per_row * self._index.end + self._index.num_bytes
+
+    def applied(self, worker: int) -> int:
+        """The number of the last push of ``worker`` that was applied."""
+        return self._journal.applied(worker)
+
+    def snapshot(self) -> Iterator[Snapshot]:
+        """The table as it is when the first chunk is asked for, a chunk at a time; pulls and pushes go on meanwhile.
+
+        TableError if another snapshot is being taken. Close the iterator or read it to the end.
+        """
+        with self._lock:
+            if self._under_way is not None:
+                raise TableError(f"a snapshot of table {self.spec.name!r} is being taken already")
+            end = self._index.end
+            under_way = UnderWay(self._memory.array, self._ids.array[:end], self._used.array[:end])
+            self._under_way = under_way
+        try:
+            for start in under_way.starts():
+                with self._lock:
+                    chunk = under_way.chunk(start)
+                yield chunk
+        finally:
+            self._under_way = None
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Put rows in place of those with the same ids, or add them."""
+        with self._lock:
+            rows = self._find_or_make(snapshot.ids)
+            if self._under_way is not None:
+                self._under_way.keep(rows)
+            loops.copy_in(self._memory.array, rows, snapshot.rows)
+            if self._seen is not None:
+                self._seen.array[rows] = np.uint32(self.spec.admission.value)
+
+    def end_day(self) -> None:
+        """Another day has passed: every row was not seen for one day more, and shows and clicks fade."""
+        with self._lock:
+            rules = self._show_click("end a day of")
+            counts = self._counts()
+            counts[:, _UNSEEN_DAYS] += 1.0
+            counts[:, _SHOWS : _CLICKS + 1] *= rules.decay
+
+    def shrink(self) -> int:
+        """Drop rows that are worth too little or were not seen for too long; returns how many."""
+        with self._lock:
+            rules = self._show_click("shrink")
+            counts, end = self._counts(), self._index.end
+            worth = rules.score(counts[:, _SHOWS], counts[:, _CLICKS])
+            is_old = counts[:, _UNSEEN_DAYS] > rules.delete_after_unseen_days
+            used = self._used.array[:end].astype(bool)
+            dropped = np.flatnonzero(used & ((worth < rules.delete_below) | is_old))
+            self._used.array[dropped] = 0
+            self._index.rebuild(self._used.array, end)
+            return int(dropped.shape[0])
+
+    def _show_click(self, call: str) -> ShowClick:
+        if self.spec.show_click is None:
+            raise TableError(f"cannot {call} table {self.spec.name!r}: it keeps no shows and clicks")
+        return self.spec.show_click
+
+    def close(self) -> None:
+        """Let go of the files, which stay."""
+        with self._lock:
+            self._index = Index(np.empty(0, np.int64))
+            self._journal.close()
+            for column in (self._end, *self._columns):
+                column.close()
+
+    def __enter__(self) -> SparseTable:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def _agree(spec: SparseSpec, path: Path) -> None:
+    """Keep the description beside the rows; what lies there must be a table of the same description."""
+    text = spec.to_json()
+    if path.exists():
+        if path.read_text() != text:
+            raise TableError(
+                f"{path.parent} holds another table than {spec.name!r}: {path.read_text()} instead of {text}"
+            )
+        return
+    fresh = path.with_suffix(".new")
+    fresh.write_text(text)
+    os.replace(fresh, path)

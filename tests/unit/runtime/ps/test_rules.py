@@ -1,0 +1,88 @@
+"""Each compiled rule against a plain NumPy one in double precision."""
+
+import numpy as np
+import pytest
+
+from argosy.runtime.ps.rules import Rule
+
+
+def sgd(w, s, g, shows, lr, t):
+    return w - lr * g, s
+
+
+def momentum(w, s, g, shows, lr, t):
+    v = 0.9 * s + g
+    return w - lr * v, v
+
+
+def nesterov(w, s, g, shows, lr, t):
+    v = 0.9 * s + g
+    return w - lr * (g + 0.9 * v), v
+
+
+def adagrad(w, s, g, shows, lr, t):
+    total = s + g * g
+    return w - lr * g / (np.sqrt(total) + 1e-6), total
+
+
+def table_adagrad(w, s, g, shows, lr, t):
+    g = g / shows[:, None]
+    return w - lr * g * np.sqrt(3.0 / (3.0 + s)), s + (g * g).mean(1, keepdims=True)
+
+
+def table_std_adagrad(w, s, g, shows, lr, t):
+    g = g / shows[:, None]
+    return w - lr * g * np.sqrt(3.0 / (3.0 + s)), s + g * g
+
+
+def adam(w, s, g, shows, lr, t):
+    dim = w.shape[1]
+    m = 0.9 * s[:, :dim] + 0.1 * g
+    v = 0.999 * s[:, dim : 2 * dim] + 0.001 * g * g
+    rate = lr * np.sqrt(1 - 0.999**t) / (1 - 0.9**t)
+    state = np.concatenate([m, v, np.full((len(w), 1), t)], 1)
+    return w - rate * m / (np.sqrt(v) + 1e-8 * np.sqrt(1 - 0.999**t)), state
+
+
+def adamw(w, s, g, shows, lr, t):
+    return adam(w * (1 - lr * 0.02), s, g, shows, lr, t)
+
+
+CASES = [
+    (Rule("sgd"), sgd),
+    (Rule("momentum"), momentum),
+    (Rule("momentum", settings={"use_nesterov": 1.0}), nesterov),
+    (Rule("adagrad"), adagrad),
+    (Rule("table_adagrad"), table_adagrad),
+    (Rule("table_std_adagrad"), table_std_adagrad),
+    (Rule("adam"), adam),
+    (Rule("adam", settings={"decoupled_decay": 0.02}), adamw),
+]
+
+
+@pytest.mark.parametrize(("rule", "plain"), CASES, ids=[f"{i}-{r.name}" for i, (r, _) in enumerate(CASES)])
+def test_five_steps(rule, plain):
+    rng = np.random.default_rng(1)
+    dim, rows = 5, np.array([7, 2, 9], np.int32)
+    memory = np.zeros((10, rule.row_width(dim)), np.float32)
+    memory[:, :dim] = rng.normal(size=(10, dim))
+    before = memory.copy()
+    w, s = (memory[rows, :dim].astype(np.float64), memory[rows, dim:].astype(np.float64))
+    for t in range(1, 6):
+        g = rng.normal(size=(3, dim)).astype(np.float32)
+        shows = np.array([1, 2, 4], np.float32)
+        rule.update(memory, rows, g, shows, learning_rate=0.05)
+        w, s = plain(w, s, g.astype(np.float64), shows, 0.05, t)
+    np.testing.assert_allclose(memory[rows, :dim], w, rtol=2e-5, atol=1e-6)
+    np.testing.assert_allclose(memory[rows, dim:], s, rtol=2e-5, atol=1e-6)
+    others = np.setdiff1d(np.arange(10), rows)
+    assert (memory[others] == before[others]).all()
+
+
+def test_decay_and_bounds():
+    memory = np.array([[1.0, -1.0], [1.0, -1.0]], np.float32)
+    rule = Rule("sgd", weight_decay=0.5, bounds=(-0.9, 0.4))
+    rule.update(memory, np.array([1], np.int32), np.array([[0.5, 0.0]], np.float32), np.ones(1, np.float32), 1.0)
+    np.testing.assert_allclose(memory, [[1.0, -1.0], [0.0, -0.5]])
+    rule.update(memory, np.array([1], np.int32), np.array([[-9.0, 9.0]], np.float32), np.ones(1, np.float32), 1.0)
+    np.testing.assert_allclose(memory[1], [0.4, -0.9])
