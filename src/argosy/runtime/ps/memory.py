@@ -59,3 +59,15 @@ class Column:
         """Let go of the memory; the file stays."""
         self.array = self.array[:0]
         os.close(self._fd)
+
+
+def agree(name: str, description: str, path: Path) -> None:
+    """Keep the description of table ``name`` beside its memory; what lies there already must be a table of the same description."""
+    if not path.exists():
+        fresh = path.with_suffix(".new")
+        fresh.write_text(description)
+        os.replace(fresh, path)
+    elif path.read_text() != description:
+        raise TableError(
+            f"{path.parent} holds another table than {name!r}: {path.read_text()} instead of {description}"
+        )

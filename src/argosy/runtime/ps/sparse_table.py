@@ -9,7 +9,6 @@ and 7 to 13 for the index.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +23,7 @@ from argosy.runtime.ps.hashing import draws_below
 from argosy.runtime.ps.index import Index
 from argosy.runtime.ps.initial import fill_rows
 from argosy.runtime.ps.journal import MAX_WORKERS, Journal
-from argosy.runtime.ps.memory import Column
+from argosy.runtime.ps.memory import Column, agree
 from argosy.runtime.ps.snapshot import Snapshot, UnderWay
 from argosy.runtime.ps.spec import ShowClick, SparseSpec
 
@@ -38,7 +37,7 @@ class SparseTable:
 
     def __init__(self, spec: SparseSpec, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        _agree(spec, folder / "spec.json")
+        agree(spec.name, spec.to_json(), folder / "spec.json")
         self.spec = spec
         most = spec.max_rows
         self._memory = Column(folder / "rows", np.float32, most, spec.row_width)
@@ -265,17 +264,3 @@ class SparseTable:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-
-
-def _agree(spec: SparseSpec, path: Path) -> None:
-    """Keep the description beside the rows; what lies there must be a table of the same description."""
-    text = spec.to_json()
-    if path.exists():
-        if path.read_text() != text:
-            raise TableError(
-                f"{path.parent} holds another table than {spec.name!r}: {path.read_text()} instead of {text}"
-            )
-        return
-    fresh = path.with_suffix(".new")
-    fresh.write_text(text)
-    os.replace(fresh, path)

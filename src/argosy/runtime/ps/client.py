@@ -1,0 +1,308 @@
+"""The worker's side of the wire: one client for all servers of the job.
+
+Streams are kept open, one per server, operation and table; a request is written to all servers before the first answer is read. When a server breaks off, the client
+connects again until ``timeout_s`` is over and repeats what was not answered: pulls may be repeated, and pushes carry a number by which the server knows them.
+Not thread-safe: each thread that talks makes its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.flight as flight
+
+from argosy.foundation.deadline import Deadline
+from argosy.foundation.errors import ServerUnavailable
+from argosy.runtime.ps import hashing, wire
+from argosy.runtime.ps.dense_table import DenseSpec
+from argosy.runtime.ps.spec import SparseSpec
+
+_AGAIN_S = 0.05
+_BROKEN = (flight.FlightError, pa.ArrowException, OSError, StopIteration)
+_UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+
+
+class _Bearer(flight.ClientMiddlewareFactory):  # type: ignore[misc]
+    """Adds the token to every call."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def start_call(self, info: Any) -> Any:
+        return _BearerCall(self._token)
+
+
+class _BearerCall(flight.ClientMiddleware):  # type: ignore[misc]
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def sending_headers(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self._token}"}
+
+
+class _Server:
+    """The connection to one server: its client and its open streams."""
+
+    def __init__(self, endpoint: str, worker: int, token: str, tls_root: bytes | None) -> None:
+        self.endpoint = endpoint
+        self._worker = worker
+        self._scheme = "grpc" if tls_root is None else "grpc+tls"
+        self._options: dict[str, Any] = {"middleware": [_Bearer(token)], "generic_options": _UNLIMITED}
+        if tls_root is not None:
+            self._options["tls_root_certs"] = tls_root
+        self._client: Any = None
+        self._streams: dict[tuple[str, str], tuple[Any, Any]] = {}
+
+    def connection(self) -> Any:
+        if self._client is None:
+            self._client = flight.connect(f"{self._scheme}://{self.endpoint}", **self._options)
+        return self._client
+
+    def stream(self, op: str, table: str, schema: pa.Schema | None) -> tuple[Any, Any]:
+        found = self._streams.get((op, table))
+        if found is None:
+            command = wire.encode({"op": op, "table": table, "worker": self._worker})
+            writer, reader = self.connection().do_exchange(flight.FlightDescriptor.for_command(command))
+            if schema is not None:
+                writer.begin(schema)
+            found = self._streams[op, table] = (writer, reader)
+        return found
+
+    def send(self, op: str, table: str, batch: pa.RecordBatch | None, data: dict[str, Any]) -> None:
+        writer, _ = self.stream(op, table, None if batch is None else batch.schema)
+        if batch is None:
+            writer.write_metadata(wire.encode(data))
+        else:
+            writer.write_with_metadata(batch, wire.encode(data))
+
+    def receive(self, op: str, table: str) -> tuple[Any, dict[str, Any]]:
+        _, reader = self._streams[op, table]
+        chunk = reader.read_chunk()
+        return chunk.data, wire.decode(chunk.app_metadata or b"{}")
+
+    def act(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
+        [answer] = self.connection().do_action(flight.Action(name, wire.encode(body)))
+        return wire.check(wire.decode(answer.body.to_pybytes()), self.endpoint)
+
+    def drop(self) -> None:
+        """Forget a connection that broke."""
+        streams, self._streams = self._streams, {}
+        for writer, _ in streams.values():
+            try:
+                writer.close()
+            except _BROKEN:
+                continue  # it is broken: that is why it is dropped
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+
+class Client:
+    """Talks to the servers at ``endpoints`` as worker number ``worker``."""
+
+    def __init__(
+        self,
+        endpoints: Sequence[str],
+        worker: int,
+        token: str,
+        timeout_s: float = 60.0,
+        tls_root: bytes | None = None,
+    ) -> None:
+        self.worker = worker
+        self._timeout_s = timeout_s
+        self._servers = [_Server(endpoint, worker, token, tls_root) for endpoint in endpoints]
+        self._dim_by_table: dict[str, int] = {}
+        self._sequence_by_table: dict[str, int] = {}
+        self._counts: set[str] = set()  # tables that keep shows and clicks
+        self._dense_sizes: dict[str, list[int]] = {}
+
+    @property
+    def num_servers(self) -> int:
+        return len(self._servers)
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    def join(self) -> None:
+        """Wait for every server and tell it that this worker is there; it notices when the worker goes."""
+        for server in self._servers:
+            self._persist(server, lambda s: s.stream("present", "", wire.IDS))
+
+    def leave(self) -> None:
+        """Say goodbye: servers end when all workers have."""
+        for server in self._servers:
+            self._persist(server, lambda s: s.act("stop", {"worker": self.worker}))
+
+    def close(self) -> None:
+        for server in self._servers:
+            server.drop()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    # -- tables -------------------------------------------------------------------------------------------------
+
+    def create_sparse(self, spec: SparseSpec, mode: str) -> None:
+        """Make a sparse table on all servers, or find it there."""
+        for server in self._servers:
+            body = {"kind": "sparse", "spec": spec.to_json(), "mode": mode}
+            self._persist(server, lambda s, body=body: s.act("create", body))
+        self._dim_by_table[spec.name] = spec.dim
+        if spec.show_click is not None:
+            self._counts.add(spec.name)
+        self._resume(spec.name)
+
+    def create_dense(self, specs: Sequence[DenseSpec], mode: str) -> None:
+        """Make a dense table, of which each server holds the part that its spec describes."""
+        for server, spec in zip(self._servers, specs, strict=True):
+            body = {"kind": "dense", "spec": spec.to_json(), "mode": mode}
+            self._persist(server, lambda s, body=body: s.act("create", body))
+        self._dense_sizes[specs[0].name] = [sum(p.numel for p in spec.pieces) for spec in specs]
+        self._resume(specs[0].name)
+
+    def _resume(self, table: str) -> None:
+        """Go on counting pushes where the servers are; after a worker's restart that is not 0."""
+        body = {"table": table, "worker": self.worker}
+        answers = [self._persist(s, lambda s: s.act("applied", body)) for s in self._servers]
+        self._sequence_by_table[table] = max(a["applied"] for a in answers)
+
+    def sequence(self, table: str) -> int:
+        """How many pushes this worker has made to ``table``; steps in sync mode."""
+        return self._sequence_by_table[table]
+
+    # -- sparse -------------------------------------------------------------------------------------------------
+
+    def pull(self, table: str, ids: npt.NDArray[np.int64], creates: bool = True) -> npt.NDArray[np.float32]:
+        """The rows of ``ids``, best all different."""
+        order, starts = hashing.split_by_server(ids, self.num_servers)
+        parts = [ids[order[starts[s] : starts[s + 1]]] for s in range(self.num_servers)]
+        batches = [pa.record_batch([pa.array(part)], schema=wire.IDS) for part in parts]
+        answers = self._exchange("pull", table, batches, [{"creates": creates}] * self.num_servers)
+        if self.num_servers == 1:
+            return wire.rows_of(answers[0][0].column(0))
+        out = np.empty((ids.shape[0], self._dim_by_table[table]), np.float32)
+        for s, (batch, _) in enumerate(answers):
+            out[order[starts[s] : starts[s + 1]]] = wire.rows_of(batch.column(0))
+        return out
+
+    def push(
+        self,
+        table: str,
+        ids: npt.NDArray[np.int64],
+        grads: npt.NDArray[np.float32],
+        learning_rate: float | None = None,
+        shows: npt.NDArray[np.float32] | None = None,
+        clicks: npt.NDArray[np.float32] | None = None,
+    ) -> None:
+        """Push gradients to every server, to those that hold none of ``ids`` as well: in sync mode they wait for it."""
+        order, starts = hashing.split_by_server(ids, self.num_servers)
+        schema = wire.rows_schema(grads.shape[1], table in self._counts)
+        batches = []
+        for s in range(self.num_servers):
+            part = order[starts[s] : starts[s + 1]]
+            columns = [pa.array(ids[part]), wire.rows_array(grads[part])]
+            if table in self._counts:
+                ones, none = np.ones(len(part), np.float32), np.zeros(len(part), np.float32)
+                columns += [
+                    pa.array(ones if shows is None else shows[part]),
+                    pa.array(none if clicks is None else clicks[part]),
+                ]
+            batches.append(pa.record_batch(columns, schema=schema))
+        self._push("push", table, batches, learning_rate)
+
+    def pull_changed(self, table: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        """Rows that other workers changed since this one asked last (geo)."""
+        answers = self._exchange("pull_changed", table, [_no_rows()] * self.num_servers, [{}] * self.num_servers)
+        ids = [wire.numbers(batch.column(0)) for batch, _ in answers]
+        return np.concatenate(ids), np.concatenate([wire.rows_of(batch.column(1)) for batch, _ in answers])
+
+    # -- dense --------------------------------------------------------------------------------------------------
+
+    def fill_dense(self, table: str, values: npt.NDArray[np.float32]) -> None:
+        """Replace the values on the servers."""
+        batches = [pa.record_batch([pa.array(part)], schema=wire.FLAT) for part in self._split(table, values)]
+        self._exchange("fill_dense", table, batches, [{}] * self.num_servers)
+
+    def pull_dense(self, table: str) -> npt.NDArray[np.float32]:
+        batches = [pa.record_batch([pa.array(np.empty(0, np.float32))], schema=wire.FLAT)] * self.num_servers
+        answers = self._exchange("pull_dense", table, batches, [{}] * self.num_servers)
+        return np.concatenate([wire.numbers(batch.column(0)) for batch, _ in answers])
+
+    def push_dense(self, table: str, grads: npt.NDArray[np.float32], learning_rate: float | None = None) -> None:
+        batches = [pa.record_batch([pa.array(part)], schema=wire.FLAT) for part in self._split(table, grads)]
+        self._push("push_dense", table, batches, learning_rate)
+
+    def _split(self, table: str, values: npt.NDArray[np.float32]) -> list[npt.NDArray[np.float32]]:
+        return np.split(values, np.cumsum(self._dense_sizes[table])[:-1])
+
+    # -- all servers --------------------------------------------------------------------------------------------
+
+    def act(self, name: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+        """Have every server do an action; their answers in order."""
+        return [self._persist(server, lambda s: s.act(name, body)) for server in self._servers]
+
+    def _push(self, op: str, table: str, batches: list[pa.RecordBatch], learning_rate: float | None) -> None:
+        self._sequence_by_table[table] += 1
+        data = {"sequence": self._sequence_by_table[table], "learning_rate": learning_rate}
+        self._exchange(op, table, batches, [data] * self.num_servers)
+
+    def _exchange(
+        self, op: str, table: str, batches: Sequence[pa.RecordBatch], data: Sequence[dict[str, Any]]
+    ) -> list[tuple[Any, dict[str, Any]]]:
+        """Send each server its request, then collect the answers; a server that breaks off is asked again on its own."""
+        asked = []
+        for server, batch, header in zip(self._servers, batches, data, strict=True):
+            try:
+                server.send(op, table, batch, header)
+                asked.append(True)
+            except _BROKEN:
+                asked.append(False)
+        answers = []
+        for server, batch, header, is_asked in zip(self._servers, batches, data, asked, strict=True):
+            answers.append(self._answer(server, op, table, batch, header, is_asked))
+        for server, (_, answer) in zip(self._servers, answers, strict=True):
+            wire.check(answer, server.endpoint)
+        return answers
+
+    def _answer(
+        self, server: _Server, op: str, table: str, batch: pa.RecordBatch, header: dict[str, Any], is_asked: bool
+    ) -> tuple[Any, dict[str, Any]]:
+        if is_asked:
+            try:
+                return server.receive(op, table)
+            except _BROKEN:
+                server.drop()
+
+        def again(s: _Server) -> tuple[Any, dict[str, Any]]:
+            s.stream("present", "", wire.IDS)
+            s.send(op, table, batch, header)
+            return s.receive(op, table)
+
+        return self._persist(server, again)
+
+    def _persist(self, server: _Server, call: Any) -> Any:
+        """Repeat ``call`` until the server answers or the time is over."""
+        deadline = Deadline.after(self._timeout_s)
+        while True:
+            try:
+                return call(server)
+            except flight.FlightUnauthenticatedError as error:
+                raise ServerUnavailable(f"server {server.endpoint} refused this worker's token") from error
+            except _BROKEN as error:
+                server.drop()
+                if deadline.expired:
+                    raise ServerUnavailable(
+                        f"server {server.endpoint} did not answer for {self._timeout_s:g} s: {str(error).splitlines()[0]}"
+                    ) from error
+                time.sleep(_AGAIN_S)
+
+
+def _no_rows() -> pa.RecordBatch:
+    return pa.record_batch([pa.array(np.empty(0, np.int64))], schema=wire.IDS)

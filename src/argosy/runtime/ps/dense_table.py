@@ -1,0 +1,225 @@
+"""A dense table: a flat range of numbers that every worker reads and changes as a whole.
+
+What an optimizer does with gradients is the owner's business: ``make_update`` is given the values of each piece as torch tensors, and a function that makes tensors for its
+state; all of them lie in the table's file, so that a killed server finds parameters and optimizer state together. Pushes are all or nothing and happen once, as
+in a sparse table; here the journal keeps the whole range.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from argosy.foundation.errors import TableError
+from argosy.runtime.ps.journal import Journal
+from argosy.runtime.ps.memory import Column, agree
+
+_BLOCK = 1024  # numbers per row of the journal
+_PER_VALUE = 16  # room for optimizer state: numbers per value, and for small states of each piece
+_SPARE = 64
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Elements [start, stop) of the flattened parameter ``name``, which has ``shape``; the whole parameter if these are all."""
+
+    name: str
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+    @property
+    def numel(self) -> int:
+        return self.stop - self.start
+
+    @property
+    def is_whole(self) -> bool:
+        return self.start == 0 and self.stop == math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class DenseSpec:
+    """The pieces that one server holds, in order, and what the owner needs to make their optimizer again (``optimizer``, plain JSON data)."""
+
+    name: str
+    pieces: tuple[Piece, ...]
+    optimizer: str = "{}"
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> DenseSpec:
+        """Read what ``to_json`` wrote; TableError for anything else."""
+        try:
+            fields = json.loads(text)
+            pieces = tuple(Piece(**{**p, "shape": tuple(p["shape"])}) for p in fields.pop("pieces"))
+            return cls(pieces=pieces, **fields)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise TableError(f"this is no description of a dense table: {error}") from error
+
+
+# Makes a tensor of a shape, filled with a number, for the state of an optimizer; under the same name it is found again.
+MakeState = Callable[[str, Sequence[int], float], torch.Tensor]
+# Changes the values by the gradients of all pieces, at a learning rate (None: the optimizer's own).
+Update = Callable[[list[torch.Tensor], "float | None"], None]
+MakeUpdate = Callable[[DenseSpec, list[torch.Tensor], MakeState], Update]
+
+
+class DenseTable:
+    """``folder`` holds the table's files; ``make_update`` makes the optimizer of the pieces."""
+
+    def __init__(self, spec: DenseSpec, folder: Path, make_update: MakeUpdate) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        agree(spec.name, spec.to_json(), folder / "spec.json")
+        self.spec = spec
+        self.numel = sum(p.numel for p in spec.pieces)
+        blocks = -(-(self.numel * _PER_VALUE + _SPARE * (len(spec.pieces) + 1)) // _BLOCK)
+        self._memory = Column(folder / "values", np.float32, blocks, _BLOCK)
+        self._memory.reserve(blocks)
+        self._flat = torch.from_numpy(self._memory.array.reshape(-1))
+        self._places = Places(folder / "places.json", self.numel)
+        self._journal = Journal(folder, self._memory, blocks)
+        self.was_cut_off = self._journal.recover()
+        self._lock = threading.Lock()
+        self._update = make_update(spec, self._split(self._flat[: self.numel]), self._make_state)
+
+    def _split(self, flat: torch.Tensor) -> list[torch.Tensor]:
+        """The pieces of a flat tensor; whole parameters in their shape."""
+        parts = torch.split(flat, [p.numel for p in self.spec.pieces])
+        return [t.view(p.shape) if p.is_whole else t for t, p in zip(parts, self.spec.pieces, strict=True)]
+
+    def _make_state(self, name: str, shape: Sequence[int], fill: float) -> torch.Tensor:
+        count = math.prod(shape)
+        start, is_new = self._places.find(name, count)
+        if start + count > self._flat.numel():
+            raise TableError(
+                f"dense table {self.spec.name!r} has no room for optimizer state {name!r} of {count} numbers"
+            )
+        state = self._flat[start : start + count].view(*shape)
+        if is_new:
+            state.fill_(fill)
+        return state
+
+    @property
+    def _num_used_blocks(self) -> int:
+        return -(-self._places.end // _BLOCK)
+
+    def pull(self) -> npt.NDArray[np.float32]:
+        """A copy of the values."""
+        with self._lock:
+            return self._flat[: self.numel].numpy().copy()
+
+    def fill(self, values: npt.NDArray[np.float32]) -> None:
+        """Replace the values; optimizer state stays."""
+        self._check("fill", values)
+        with self._lock:
+            self._flat[: self.numel] = torch.from_numpy(values)
+
+    def push(
+        self, grads: npt.NDArray[np.float32], *, worker: int, sequence: int, learning_rate: float | None = None
+    ) -> bool:
+        """Apply gradients of the whole range; False if this push was applied before."""
+        self._check("push", grads)
+        with self._lock:
+            if sequence <= self._journal.applied(worker):
+                return False
+            self._journal.begin(np.arange(self._num_used_blocks, dtype=np.int32), worker, sequence)
+            self._update(self._split(torch.from_numpy(grads)), learning_rate)
+            self._journal.commit(worker, sequence)
+        return True
+
+    def add(self, deltas: npt.NDArray[np.float32], *, worker: int, sequence: int) -> bool:
+        """Add differences to the values, past the optimizer; False if that happened before."""
+        self._check("add", deltas)
+        with self._lock:
+            if sequence <= self._journal.applied(worker):
+                return False
+            self._journal.begin(np.arange(self._num_used_blocks, dtype=np.int32), worker, sequence)
+            self._flat[: self.numel] += torch.from_numpy(deltas)
+            self._journal.commit(worker, sequence)
+        return True
+
+    def _check(self, call: str, values: npt.NDArray[np.float32]) -> None:
+        if values.shape != (self.numel,) or values.dtype != np.float32:
+            raise TableError(
+                f"{call} on dense table {self.spec.name!r}: it holds {self.numel} float32 numbers, but received {values.dtype} of shape {values.shape}"
+            )
+
+    def applied(self, worker: int) -> int:
+        """The number of the last push of ``worker`` that was applied."""
+        return self._journal.applied(worker)
+
+    @property
+    def num_bytes(self) -> int:
+        return 4 * self._places.end
+
+    def snapshot(self) -> dict[str, npt.NDArray[np.float32]]:
+        """Copies of the values (under the empty name) and of every state."""
+        with self._lock:
+            flat = self._flat.numpy()
+            states = {name: flat[start : start + count].copy() for name, (start, count) in self._places.items()}
+            return {"": flat[: self.numel].copy(), **states}
+
+    def load(self, arrays: dict[str, npt.NDArray[np.float32]]) -> None:
+        """Put back what ``snapshot`` gave; states that the optimizer does not have are left out."""
+        self._check("load", arrays[""])
+        with self._lock:
+            flat = self._flat.numpy()
+            flat[: self.numel] = arrays[""]
+            for name, (start, count) in self._places.items():
+                if name in arrays and arrays[name].shape == (count,):
+                    flat[start : start + count] = arrays[name]
+
+    def close(self) -> None:
+        """Let go of the files, which stay."""
+        with self._lock:
+            self._update = _closed
+            self._flat = torch.empty(0)
+            self._journal.close()
+            self._memory.close()
+
+    def __enter__(self) -> DenseTable:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def _closed(grads: Any, learning_rate: Any) -> None:
+    raise TableError("the table is closed")
+
+
+class Places:
+    """Where in the flat memory each state lies, kept in a file beside it."""
+
+    def __init__(self, path: Path, start: int) -> None:
+        self._path = path
+        self.end = start
+        self._by_name: dict[str, tuple[int, int]] = {}
+        if path.exists():
+            self._by_name = {name: (at, count) for name, (at, count) in json.loads(path.read_text()).items()}
+            self.end = max([start, *(at + count for at, count in self._by_name.values())])
+
+    def find(self, name: str, count: int) -> tuple[int, bool]:
+        """The place of a state of ``count`` numbers, and whether it was made now."""
+        if name in self._by_name:
+            return self._by_name[name][0], False
+        start, self.end = self.end, self.end + count
+        self._by_name[name] = (start, count)
+        fresh = self._path.with_suffix(".new")
+        fresh.write_text(json.dumps(self._by_name))
+        fresh.replace(self._path)
+        return start, True
+
+    def items(self) -> list[tuple[str, tuple[int, int]]]:
+        return list(self._by_name.items())

@@ -1,0 +1,67 @@
+"""Synchronous pushes: the gradients of a step are gathered from all workers and applied once, as their mean, in the order of the workers.
+
+A push returns when its step is applied. After a server was restarted, workers send again what nobody confirmed; a step that was applied is confirmed at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from argosy.foundation.deadline import Deadline
+from argosy.foundation.errors import PsError, ServerUnavailable
+
+
+class Rounds:
+    """The steps of one table. ``apply(step, payloads)`` gets what the workers pushed, by worker; ``applied()`` is the last step that was applied."""
+
+    def __init__(
+        self, num_workers: int, apply: Callable[[int, list[Any]], None], applied: Callable[[], int], what: str
+    ) -> None:
+        self._num_workers = num_workers
+        self._apply = apply
+        self._applied = applied
+        self._what = what
+        self._changed = threading.Condition()
+        self._payloads: dict[int, dict[int, Any]] = {}  # by step and worker; guarded by _changed
+        self._error: PsError | None = None  # guarded by _changed
+
+    def push(self, worker: int, step: int, payload: Any, timeout_s: float) -> bool:
+        """Hand in a worker's part of a step and wait until the step is applied; False if it was applied before."""
+        with self._changed:
+            if step <= self._applied():
+                return False
+            parts = self._payloads.setdefault(step, {})
+            parts[worker] = payload
+            if len(parts) == self._num_workers:
+                self._apply(step, [parts[w] for w in sorted(parts)])
+                del self._payloads[step]
+                self._changed.notify_all()
+                return True
+            self._wait(worker, step, Deadline.after(timeout_s))
+            return True
+
+    def _wait(self, worker: int, step: int, deadline: Deadline) -> None:
+        while step > self._applied():
+            if self._error is not None:
+                raise self._error
+            if deadline.expired:
+                missing = sorted(set(range(self._num_workers)) - set(self._payloads.get(step, ())))
+                raise PsError(
+                    f"worker {worker} waited in step {step} of {self._what} for workers {missing}, which did not push"
+                )
+            self._changed.wait(min(1.0, deadline.remaining_s()))
+
+    def lose(self, worker: int) -> None:
+        """A worker has gone: whoever waits gets an error, and what it had handed in is forgotten."""
+        with self._changed:
+            self._error = ServerUnavailable(f"{self._what}: worker {worker} has gone, so its step cannot be completed")
+            for parts in self._payloads.values():
+                parts.pop(worker, None)
+            self._changed.notify_all()
+
+    def welcome(self, worker: int) -> None:
+        """A worker that had gone is back."""
+        with self._changed:
+            self._error = None

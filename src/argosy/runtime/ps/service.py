@@ -1,0 +1,202 @@
+"""The server's side of the wire: an Arrow Flight service over its tables."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.flight as flight
+
+from argosy.foundation.errors import UsageError, nearest
+from argosy.runtime.ps import wire
+from argosy.runtime.ps.tables import Entry, Tables
+
+log = logging.getLogger("argosy.ps")
+
+Action = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class _Gate(flight.ServerMiddlewareFactory):  # type: ignore[misc]
+    """Lets calls with the job's token in."""
+
+    def __init__(self, token: str) -> None:
+        self._expected = f"Bearer {token}"
+
+    def start_call(self, info: Any, headers: dict[str, list[str]]) -> None:
+        given = (headers.get("authorization") or [""])[0]
+        if not hmac.compare_digest(given.encode(), self._expected.encode()):
+            log.warning("refused a call of %s without the job's token", info.method)
+            raise flight.FlightUnauthenticatedError("this call does not carry the job's token")
+
+
+class Service(flight.FlightServerBase):  # type: ignore[misc]
+    """Serves ``tables`` at ``location`` (``grpc://127.0.0.1:0`` takes a free port, which ``port`` tells) to ``num_workers`` workers.
+
+    ``timeout_s`` is how long a push may wait for other workers. ``stopped`` is set when every worker has said goodbye.
+    """
+
+    def __init__(
+        self,
+        location: str,
+        tables: Tables,
+        token: str,
+        num_workers: int,
+        timeout_s: float = 1800.0,
+        tls_certificates: list[tuple[bytes, bytes]] | None = None,
+    ) -> None:
+        self.tables = tables
+        self.stopped = threading.Event()
+        self._num_workers = num_workers
+        self._timeout_s = timeout_s
+        self._lock = threading.Lock()
+        self._gone: set[int] = set()  # workers that said goodbye; guarded by _lock
+        self._actions: dict[str, Action] = {
+            "create": self._create,
+            "applied": self._applied,
+            "status": lambda _: {"tables": tables.status()},
+            "row": self._row,
+            "shrink": lambda body: {"dropped": tables[body["table"]].sparse.shrink()},
+            "end_day": self._end_day,
+            "stop": self._stop,
+        }
+        super().__init__(location, middleware={"gate": _Gate(token)}, tls_certificates=tls_certificates)
+
+    def add_action(self, name: str, action: Action) -> None:
+        """Answer another action."""
+        self._actions[name] = action
+
+    # -- streams ------------------------------------------------------------------------------------------------
+
+    def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
+        command = wire.decode(descriptor.command)
+        op, worker = command.get("op"), int(command.get("worker", 0))
+        if op == "present":
+            self._watch(worker, reader)
+            return
+        entry = self.tables[str(command.get("table"))]
+        answer, schema = self._handler(str(op), entry, worker)
+        writer.begin(schema)
+        while True:
+            try:
+                chunk = reader.read_chunk()
+            except StopIteration:
+                return
+            try:
+                batch, data = answer(chunk.data, wire.decode(chunk.app_metadata or b"{}"))
+            except Exception as error:
+                if not isinstance(error, (ValueError, TypeError, KeyError, RuntimeError)):
+                    raise
+                batch, data = None, wire.refusal(error)
+            if batch is None:
+                writer.write_metadata(wire.encode(data))
+            else:
+                writer.write_with_metadata(batch, wire.encode(data))
+
+    def _handler(self, op: str, entry: Entry, worker: int) -> tuple[Callable[..., Any], pa.Schema]:
+        """What answers a request of ``op``, and what its answers look like."""
+        if op in ("pull_dense", "push_dense", "fill_dense"):
+            return self._dense_handler(op, entry, worker), wire.FLAT
+        dim = entry.sparse.spec.dim
+        if op == "pull":
+            schema = wire.values_schema(dim)
+
+            def pull(batch: Any, data: dict[str, Any]) -> Any:
+                values = entry.pull(wire.numbers(batch.column(0)), bool(data.get("creates", True)))
+                return pa.record_batch([wire.rows_array(values)], schema=schema), {}
+
+            return pull, schema
+        schema = wire.rows_schema(dim)
+        if op == "push":
+            return lambda batch, data: (None, self._push(entry, worker, batch, data)), schema
+        if op == "pull_changed":
+
+            def changed(batch: Any, data: dict[str, Any]) -> Any:
+                ids = entry.changed_by_others(worker)
+                return pa.record_batch([pa.array(ids), wire.rows_array(entry.pull(ids, True))], schema=schema), {}
+
+            return changed, schema
+        raise UsageError(f"there is no operation {op!r}.{nearest(op, wire.OPERATIONS)}")
+
+    def _dense_handler(self, op: str, entry: Entry, worker: int) -> Callable[..., Any]:
+        table = entry.dense
+        if op == "pull_dense":
+            return lambda batch, data: (pa.record_batch([pa.array(table.pull())], schema=wire.FLAT), {})
+        if op == "push_dense":
+            return lambda batch, data: (None, self._push_dense(entry, worker, batch, data))
+
+        def fill(batch: Any, data: dict[str, Any]) -> Any:
+            table.fill(np.array(wire.numbers(batch.column(0)), np.float32))
+            return None, {}
+
+        return fill
+
+    def _push(self, entry: Entry, worker: int, batch: Any, data: dict[str, Any]) -> dict[str, Any]:
+        # the memory of a message is read-only and goes with it; a synchronous push outlives it
+        ids, grads = wire.numbers(batch.column(0)), wire.rows_of(batch.column(1))
+        counts = [wire.numbers(batch.column(i)) for i in (2, 3)] if batch.num_columns == 4 else [None, None]
+        done = entry.push(
+            worker, int(data["sequence"]), ids, grads, data.get("learning_rate"), counts[0], counts[1], self._timeout_s
+        )
+        return {"done": done}
+
+    def _push_dense(self, entry: Entry, worker: int, batch: Any, data: dict[str, Any]) -> dict[str, Any]:
+        grads = np.array(wire.numbers(batch.column(0)), np.float32)
+        done = entry.push_dense(worker, int(data["sequence"]), grads, data.get("learning_rate"), self._timeout_s)
+        return {"done": done}
+
+    def _watch(self, worker: int, reader: Any) -> None:
+        """Hold a worker's stream until it ends; without a goodbye the worker is lost."""
+        self.tables.welcome(worker)
+        with self._lock:
+            self._gone.discard(worker)
+        try:
+            while True:
+                reader.read_chunk()
+        except StopIteration:
+            pass
+        except flight.FlightError:
+            log.info("the connection of worker %d broke", worker)
+        with self._lock:
+            is_expected = worker in self._gone
+        if not is_expected:
+            log.warning("worker %d has gone without a goodbye", worker)
+            self.tables.lose(worker)
+
+    # -- actions ------------------------------------------------------------------------------------------------
+
+    def do_action(self, context: Any, action: Any) -> Iterator[bytes]:
+        try:
+            answer = self._actions.get(action.type)
+            if answer is None:
+                raise UsageError(f"there is no action {action.type!r}.{nearest(action.type, self._actions)}")
+            reply = answer(wire.decode(action.body.to_pybytes() or b"{}"))
+        except (ValueError, TypeError, KeyError, RuntimeError, OSError) as error:
+            reply = wire.refusal(error)
+        return iter([wire.encode(reply)])
+
+    def _create(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.tables.create(body["kind"], body["spec"], body["mode"])
+        return {}
+
+    def _applied(self, body: dict[str, Any]) -> dict[str, Any]:
+        return {"applied": self.tables[body["table"]].applied(int(body["worker"]))}
+
+    def _row(self, body: dict[str, Any]) -> dict[str, Any]:
+        values = self.tables[body["table"]].sparse.pull(np.array([body["id"]], np.int64), creates=False)
+        return {"row": values[0].tolist()}
+
+    def _end_day(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.tables[body["table"]].sparse.end_day()
+        return {}
+
+    def _stop(self, body: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            self._gone.add(int(body["worker"]))
+            if len(self._gone) >= self._num_workers:
+                self.stopped.set()
+        return {}

@@ -1,0 +1,92 @@
+"""What travels between workers and servers, so that any Arrow Flight client can take part.
+
+Every call carries the header ``authorization: Bearer <token>``. A stream (DoExchange) is opened with a command, a JSON object with ``op``, ``table`` and ``worker``; then
+requests and answers alternate, each a record batch and/or metadata (JSON):
+
+=============  ==============================================================  ====================================
+op             request                                                         answer
+=============  ==============================================================  ====================================
+pull           ``id`` int64; metadata ``{"creates": true}``                    ``value`` fixed_size_list<float>[dim]
+push           ``id``, ``value`` (gradients), ``show`` and ``click`` float or  metadata ``{"done": bool}``
+               none; metadata ``{"sequence": n, "learning_rate": x}``
+pull_changed   metadata ``{}``                                                 ``id``, ``value``
+pull_dense     metadata ``{}``                                                 ``value`` float
+push_dense     ``value`` float; metadata as for push                           metadata ``{"done": bool}``
+fill_dense     ``value`` float                                                 metadata ``{}``
+present        nothing: the stream stays open while the worker lives           nothing
+=============  ==============================================================  ====================================
+
+An answer whose metadata has ``error`` and ``message`` is a refusal; the stream goes on. Actions (DoAction) take and return JSON: ``create``, ``applied``,
+``status``, ``save``, ``load``, ``shrink``, ``end_day``, ``row``, ``stop``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from argosy.foundation import errors
+
+OPERATIONS = ("pull", "push", "pull_changed", "pull_dense", "push_dense", "fill_dense", "present")
+IDS = pa.schema([("id", pa.int64())])
+FLAT = pa.schema([("value", pa.float32())])
+
+
+def rows_schema(dim: int, has_shows: bool = False) -> pa.Schema:
+    """Ids with a row of ``dim`` numbers each."""
+    fields = [("id", pa.int64()), ("value", pa.list_(pa.float32(), dim))]
+    return pa.schema(fields + [("show", pa.float32()), ("click", pa.float32())] * has_shows)
+
+
+def values_schema(dim: int) -> pa.Schema:
+    return pa.schema([("value", pa.list_(pa.float32(), dim))])
+
+
+def rows_array(values: npt.NDArray[np.float32]) -> pa.Array:
+    """A column of rows over the memory of a two-dimensional array."""
+    flat = pa.array(np.ascontiguousarray(values).reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
+
+
+def numbers(column: pa.Array) -> npt.NDArray[Any]:
+    """The numbers of a column, without a copy where there are no nulls."""
+    return column.to_numpy(zero_copy_only=False)
+
+
+def rows_of(column: pa.Array) -> npt.NDArray[np.float32]:
+    """The rows of a column of fixed-size lists."""
+    dim = column.type.list_size
+    return numbers(column.flatten()).reshape(-1, dim)
+
+
+def encode(data: dict[str, Any]) -> bytes:
+    return json.dumps(data).encode()
+
+
+def decode(data: Any) -> dict[str, Any]:
+    """The JSON object in a message; UsageError for anything else."""
+    try:
+        found = json.loads(bytes(data))
+    except ValueError as error:
+        raise errors.UsageError(f"a message must be a JSON object, but is {bytes(data)[:80]!r}") from error
+    if not isinstance(found, dict):
+        raise errors.UsageError(f"a message must be a JSON object, but is {bytes(data)[:80]!r}")
+    return found
+
+
+def refusal(error: Exception) -> dict[str, str]:
+    """An error as an answer."""
+    return {"error": type(error).__name__, "message": str(error)}
+
+
+def check(answer: dict[str, Any], server: str) -> dict[str, Any]:
+    """Raise the error in an answer, of its own class if it is one of ours."""
+    if "error" in answer:
+        kind = getattr(errors, str(answer["error"]), errors.PsError)
+        is_ours = isinstance(kind, type) and issubclass(kind, errors.ArgosyError)
+        raise (kind if is_ours else errors.PsError)(f"server {server}: {answer.get('message', '')}")
+    return answer

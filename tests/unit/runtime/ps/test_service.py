@@ -1,0 +1,203 @@
+import contextlib
+import socket
+import threading
+
+import numpy as np
+import pyarrow.flight as flight
+import pytest
+
+from argosy.foundation.errors import PsError, ServerUnavailable, TableError
+from argosy.runtime.ps.client import Client
+from argosy.runtime.ps.dense_table import DenseSpec, Piece
+from argosy.runtime.ps.initial import Initial
+from argosy.runtime.ps.rules import Rule
+from argosy.runtime.ps.service import Service
+from argosy.runtime.ps.spec import ShowClick, SparseSpec
+from argosy.runtime.ps.tables import Tables
+
+TOKEN = "a token"
+SPEC = SparseSpec("emb", 3, Rule("sgd", 1.0), Initial("uniform", -1.0, 1.0), max_rows=1 << 14)
+
+
+def plain_sgd(spec, values, make_state):
+    def update(grads, learning_rate):
+        for value, grad in zip(values, grads, strict=True):
+            value.sub_(grad, alpha=learning_rate or 1.0)
+
+    return update
+
+
+@contextlib.contextmanager
+def job(folder, num_servers=1, num_workers=1, bound=None, timeout_s=20.0):
+    """Servers in this process, and a client for each worker."""
+    with contextlib.ExitStack() as stack:
+        services = []
+        for s in range(num_servers):
+            tables = Tables(folder / str(s), num_workers, plain_sgd, bound)
+            service = Service("grpc://127.0.0.1:0", tables, TOKEN, num_workers, timeout_s)
+            stack.callback(tables.close)
+            stack.callback(service.shutdown)
+            services.append(service)
+        endpoints = [f"127.0.0.1:{service.port}" for service in services]
+        clients = [stack.enter_context(Client(endpoints, w, TOKEN, timeout_s)) for w in range(num_workers)]
+        for client in clients:
+            client.join()
+        yield services, clients
+
+
+def in_threads(calls):
+    """Run calls side by side; their results, or the first error."""
+    results = [None] * len(calls)
+
+    def run(i):
+        try:
+            results[i] = calls[i]()
+        except Exception as error:
+            results[i] = error
+
+    threads = [threading.Thread(target=run, args=(i,), name=f"worker-{i}") for i in range(len(calls))]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    return results
+
+
+@pytest.mark.parametrize("num_servers", [1, 3])
+def test_rows_do_not_depend_on_the_number_of_servers(tmp_path, num_servers):
+    ids = np.arange(100) * 3
+    with job(tmp_path / "one") as (_, [alone]):
+        alone.create_sparse(SPEC, "async")
+        expected = alone.pull("emb", ids)
+    with job(tmp_path / "many", num_servers) as (services, [client]):
+        client.create_sparse(SPEC, "async")
+        assert (client.pull("emb", ids) == expected).all()
+        client.push("emb", ids[:10], np.ones((10, 3), np.float32), learning_rate=0.5)
+        np.testing.assert_allclose(client.pull("emb", ids)[:10], expected[:10] - 0.5, rtol=1e-6)
+        rows = [answer["tables"][0]["rows"] for answer in client.act("status", {})]
+        assert sum(rows) == 100
+        assert min(rows) > 0
+        client.leave()
+        assert all(service.stopped.is_set() for service in services)
+
+
+def test_dense_parts(tmp_path):
+    pieces = [(Piece("w", (2, 2), 0, 3),), (Piece("w", (2, 2), 3, 4), Piece("b", (1,), 0, 1))]
+    with job(tmp_path, 2) as (_, [client]):
+        client.create_dense([DenseSpec("dense", p) for p in pieces], "async")
+        client.fill_dense("dense", np.arange(5, dtype=np.float32))
+        client.push_dense("dense", np.ones(5, np.float32), 0.5)
+        assert client.pull_dense("dense").tolist() == [-0.5, 0.5, 1.5, 2.5, 3.5]
+
+
+def test_sync_applies_the_mean_once_in_the_order_of_workers(tmp_path):
+    with job(tmp_path, 2, num_workers=3) as (_, clients):
+        for client in clients:
+            client.create_sparse(SPEC, "sync")
+        before = clients[0].pull("emb", np.arange(6))
+        grads = [np.full((2, 3), w + 1.0, np.float32) for w in range(3)]
+
+        def step(w):
+            clients[w].push("emb", np.array([w, w + 1]), grads[w])
+            return clients[w].pull("emb", np.arange(6))
+
+        results = in_threads([lambda w=w: step(w) for w in range(3)])
+        change = np.array([1, 1 + 2, 2 + 3, 3, 0, 0], np.float32)[:, None] / 3
+        for values in results:
+            np.testing.assert_allclose(values, before - change, rtol=1e-6)
+
+
+def test_a_worker_that_is_ahead_waits(tmp_path):
+    with job(tmp_path, num_workers=2, bound=2) as (services, [fast, slow]):
+        for client in (fast, slow):
+            client.create_sparse(SPEC, "async")
+        one = np.ones((1, 3), np.float32)
+        reached = []
+
+        def run_ahead():
+            for i in range(4):
+                fast.push("emb", np.array([1]), one)
+                reached.append(i)
+
+        thread = threading.Thread(target=run_ahead, name="fast")
+        thread.start()
+        thread.join(1.0)
+        assert len(reached) == 2
+        for _ in range(2):
+            slow.push("emb", np.array([1]), one)
+        thread.join(20)
+        assert len(reached) == 4
+        assert services[0].tables["emb"].worst_staleness == 2
+
+
+def test_a_lost_worker_is_an_error_for_those_who_wait(tmp_path):
+    with job(tmp_path, num_workers=2) as (_, [one, other]):
+        for client in (one, other):
+            client.create_sparse(SPEC, "sync")
+        grads = np.ones((1, 3), np.float32)
+        results = []
+
+        def push():
+            with pytest.raises(PsError) as raised:
+                one.push("emb", np.array([1]), grads)
+            results.append(str(raised.value))
+
+        waiting = threading.Thread(target=push, name="one")
+        waiting.start()
+        waiting.join(0.3)
+        other.close()
+        waiting.join(10)
+        assert "worker 1 has gone" in results[0]
+
+
+def test_geo_remembers_what_others_changed(tmp_path):
+    with job(tmp_path, num_workers=2) as (_, [one, other]):
+        for client in (one, other):
+            client.create_sparse(SPEC, "geo")
+        one.push("emb", np.array([4, 5, 4]), np.ones((3, 3), np.float32))
+        ids, values = other.pull_changed("emb")
+        assert ids.tolist() == [4, 5]
+        assert (values == other.pull("emb", ids)).all()
+        assert other.pull_changed("emb")[0].tolist() == []
+        assert one.pull_changed("emb")[0].tolist() == []
+
+
+def test_shows_and_clicks_travel(tmp_path):
+    spec = SparseSpec("ctr", 1, show_click=ShowClick(nonclick_weight=1.0, delete_below=2.0), max_rows=256)
+    with job(tmp_path) as (_, [client]):
+        client.create_sparse(spec, "async")
+        shows = np.array([3.0, 1.0], np.float32)
+        client.push("ctr", np.array([1, 2]), np.zeros((2, 1), np.float32), shows=shows)
+        assert client.act("shrink", {"table": "ctr"}) == [{"dropped": 1}]
+        client.act("end_day", {"table": "ctr"})
+
+
+def test_errors_are_told_and_the_server_goes_on(tmp_path):
+    with job(tmp_path) as ([service], [client]):
+        client.create_sparse(SPEC, "async")
+        with pytest.raises(TableError, match="another description"):
+            client.create_sparse(SparseSpec("emb", 4), "async")
+        with pytest.raises(TableError, match=r"there is no table 'emp'.*'emb'"):
+            client.act("applied", {"table": "emp", "worker": 0})
+        with pytest.raises(TableError, match="of dimension 3"):
+            client.push("emb", np.array([1]), np.ones((1, 2), np.float32))
+        with pytest.raises(ServerUnavailable, match="refused this worker's token"):
+            Client([f"127.0.0.1:{service.port}"], 0, "wrong", 1.0).act("status", {})
+        with socket.create_connection(("127.0.0.1", service.port)) as noise:
+            noise.sendall(b"\x00garbage\r\n" * 100)
+        bare = flight.connect(f"grpc://127.0.0.1:{service.port}")
+        with pytest.raises(flight.FlightUnauthenticatedError):
+            list(bare.do_action(flight.Action("status", b"{}")))
+        bare.close()
+        assert client.pull("emb", np.array([1])).shape == (1, 3)
+
+
+def test_a_server_that_is_not_there(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
+        with (
+            Client([endpoint], 0, TOKEN, 0.3) as client,
+            pytest.raises(ServerUnavailable, match=r"did not answer for 0\.3 s"),
+        ):
+            client.join()
