@@ -21,7 +21,7 @@ from argosy.runtime.ps.service import Service
 from argosy.runtime.ps.tables import Tables
 
 def momentum(spec, values, make_state):
-    velocities = [make_state(p.name, v.shape, 0.0) for p, v in zip(spec.pieces, values, strict=True)]
+    velocities = [make_state(p, "velocity", v.shape, 0.0) for p, v in zip(spec.pieces, values, strict=True)]
 
     def update(grads, learning_rate):
         for value, velocity, grad in zip(values, velocities, grads, strict=True):

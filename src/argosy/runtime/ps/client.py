@@ -7,8 +7,11 @@ Not thread-safe: each thread that talks makes its own.
 
 from __future__ import annotations
 
+import shutil
 import time
+import uuid
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,7 @@ import pyarrow.flight as flight
 
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import ServerUnavailable
-from argosy.runtime.ps import hashing, wire
+from argosy.runtime.ps import checkpoint, hashing, wire
 from argosy.runtime.ps.dense_table import DenseSpec
 from argosy.runtime.ps.spec import SparseSpec
 
@@ -248,6 +251,29 @@ class Client:
         """Have every server do an action; their answers in order."""
         return [self._persist(server, lambda s: s.act(name, body)) for server in self._servers]
 
+    def save(self, folder: Path, mode: int = checkpoint.ALL) -> None:
+        """Write a checkpoint of all tables; the servers must see ``folder``. What was there stays valid until the new one is complete."""
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}.new")
+        fresh.mkdir()
+        try:
+            files: list[dict[str, Any]] = []
+            for number, server in enumerate(self._servers):
+                body = {"path": str(fresh), "server": number, "mode": mode}
+                files += self._persist(server, lambda s, body=body: s.act("save", body))["files"]
+            checkpoint.write_manifest(fresh, files, mode)
+            _replace(fresh, folder)
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+
+    def load(self, folder: Path) -> None:
+        """Take all tables from a checkpoint, whatever number of servers wrote it; it is checked before anything is replaced."""
+        checkpoint.verify(folder)
+        for number, server in enumerate(self._servers):
+            body = {"path": str(folder), "server": number, "num_servers": self.num_servers}
+            self._persist(server, lambda s, body=body: s.act("load", body))
+
     def _push(self, op: str, table: str, batches: list[pa.RecordBatch], learning_rate: float | None) -> None:
         self._sequence_by_table[table] += 1
         data = {"sequence": self._sequence_by_table[table], "learning_rate": learning_rate}
@@ -306,3 +332,14 @@ class Client:
 
 def _no_rows() -> pa.RecordBatch:
     return pa.record_batch([pa.array(np.empty(0, np.int64))], schema=wire.IDS)
+
+
+def _replace(fresh: Path, folder: Path) -> None:
+    """Put a complete folder in the place of another."""
+    if not folder.exists():
+        fresh.rename(folder)
+        return
+    old = fresh.with_suffix(".old")
+    folder.rename(old)
+    fresh.rename(folder)
+    shutil.rmtree(old)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -68,8 +68,8 @@ class DenseSpec:
             raise TableError(f"this is no description of a dense table: {error}") from error
 
 
-# Makes a tensor of a shape, filled with a number, for the state of an optimizer; under the same name it is found again.
-MakeState = Callable[[str, Sequence[int], float], torch.Tensor]
+# Makes a tensor for the state of a piece: (piece, name of the state, shape, number to fill it with). After a restart it is found again as it was.
+MakeState = Callable[[Piece, str, Sequence[int], float], torch.Tensor]
 # Changes the values by the gradients of all pieces, at a learning rate (None: the optimizer's own).
 Update = Callable[[list[torch.Tensor], "float | None"], None]
 MakeUpdate = Callable[[DenseSpec, list[torch.Tensor], MakeState], Update]
@@ -98,12 +98,12 @@ class DenseTable:
         parts = torch.split(flat, [p.numel for p in self.spec.pieces])
         return [t.view(p.shape) if p.is_whole else t for t, p in zip(parts, self.spec.pieces, strict=True)]
 
-    def _make_state(self, name: str, shape: Sequence[int], fill: float) -> torch.Tensor:
+    def _make_state(self, piece: Piece, name: str, shape: Sequence[int], fill: float) -> torch.Tensor:
         count = math.prod(shape)
-        start, is_new = self._places.find(name, count)
+        start, is_new = self._places.find(f"{piece.name}|{name}", count)
         if start + count > self._flat.numel():
             raise TableError(
-                f"dense table {self.spec.name!r} has no room for optimizer state {name!r} of {count} numbers"
+                f"dense table {self.spec.name!r} has no room for optimizer state {name!r} of parameter {piece.name!r}: {count} numbers"
             )
         state = self._flat[start : start + count].view(*shape)
         if is_new:
@@ -163,22 +163,38 @@ class DenseTable:
     def num_bytes(self) -> int:
         return 4 * self._places.end
 
-    def snapshot(self) -> dict[str, npt.NDArray[np.float32]]:
-        """Copies of the values (under the empty name) and of every state."""
+    def snapshot(self) -> list[tuple[Piece, str, npt.NDArray[np.float32]]]:
+        """Copies of the values of each piece (under the empty name) and of its states."""
         with self._lock:
-            flat = self._flat.numpy()
-            states = {name: flat[start : start + count].copy() for name, (start, count) in self._places.items()}
-            return {"": flat[: self.numel].copy(), **states}
+            return [(piece, name, part.copy()) for piece, name, part in self._parts()]
 
-    def load(self, arrays: dict[str, npt.NDArray[np.float32]]) -> None:
-        """Put back what ``snapshot`` gave; states that the optimizer does not have are left out."""
-        self._check("load", arrays[""])
+    def load(self, arrays: dict[tuple[str, str], npt.NDArray[np.float32]]) -> None:
+        """Take values and states from whole parameters: by name of the parameter and of the state ("" for values), flattened.
+
+        A state of one number is taken as it is, others are cut like the values. Values must all be there; states that are not keep what they hold.
+        """
+        for piece in self.spec.pieces:
+            given = arrays.get((piece.name, ""))
+            if given is None or given.size != math.prod(piece.shape):
+                raise TableError(
+                    f"load of dense table {self.spec.name!r}: parameter {piece.name!r} has {math.prod(piece.shape)} elements, but "
+                    + ("is not there" if given is None else f"{given.size} were given")
+                )
         with self._lock:
-            flat = self._flat.numpy()
-            flat[: self.numel] = arrays[""]
-            for name, (start, count) in self._places.items():
-                if name in arrays and arrays[name].shape == (count,):
-                    flat[start : start + count] = arrays[name]
+            for piece, name, part in self._parts():
+                given = arrays.get((piece.name, name))
+                if given is not None:
+                    part[:] = given if given.size == part.size else given[piece.start : piece.stop]
+
+    def _parts(self) -> Iterator[tuple[Piece, str, npt.NDArray[np.float32]]]:
+        flat, start = self._flat.numpy(), 0
+        piece_by_name = {p.name: p for p in self.spec.pieces}
+        for piece in self.spec.pieces:
+            yield piece, "", flat[start : start + piece.numel]
+            start += piece.numel
+        for key, (at, count) in self._places.items():
+            parameter, _, name = key.rpartition("|")
+            yield piece_by_name[parameter], name, flat[at : at + count]
 
     def close(self) -> None:
         """Let go of the files, which stay."""

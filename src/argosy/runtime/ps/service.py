@@ -6,6 +6,7 @@ import hmac
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from argosy.foundation.errors import UsageError, nearest
-from argosy.runtime.ps import wire
+from argosy.runtime.ps import checkpoint, wire
 from argosy.runtime.ps.tables import Entry, Tables
 
 log = logging.getLogger("argosy.ps")
@@ -62,6 +63,8 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             "row": self._row,
             "shrink": lambda body: {"dropped": tables[body["table"]].sparse.shrink()},
             "end_day": self._end_day,
+            "save": self._save,
+            "load": self._load,
             "stop": self._stop,
         }
         super().__init__(location, middleware={"gate": _Gate(token)}, tls_certificates=tls_certificates)
@@ -192,6 +195,14 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
 
     def _end_day(self, body: dict[str, Any]) -> dict[str, Any]:
         self.tables[body["table"]].sparse.end_day()
+        return {}
+
+    def _save(self, body: dict[str, Any]) -> dict[str, Any]:
+        path, mode = Path(body["path"]), int(body.get("mode", checkpoint.ALL))
+        return {"files": checkpoint.save_part(self.tables, path, int(body["server"]), mode)}
+
+    def _load(self, body: dict[str, Any]) -> dict[str, Any]:
+        checkpoint.load_part(self.tables, Path(body["path"]), int(body["server"]), int(body["num_servers"]))
         return {}
 
     def _stop(self, body: dict[str, Any]) -> dict[str, Any]:

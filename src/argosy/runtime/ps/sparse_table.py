@@ -196,10 +196,10 @@ class SparseTable:
         """The number of the last push of ``worker`` that was applied."""
         return self._journal.applied(worker)
 
-    def snapshot(self) -> Iterator[Snapshot]:
+    def snapshot(self, resets_delta: bool = False) -> Iterator[Snapshot]:
         """The table as it is when the first chunk is asked for, a chunk at a time; pulls and pushes go on meanwhile.
 
-        TableError if another snapshot is being taken. Close the iterator or read it to the end.
+        With ``resets_delta`` the scores since the last base begin anew with this one. TableError if another snapshot is being taken. Close the iterator or read it to the end.
         """
         with self._lock:
             if self._under_way is not None:
@@ -211,9 +211,17 @@ class SparseTable:
             for start in under_way.starts():
                 with self._lock:
                     chunk = under_way.chunk(start)
+                    if resets_delta and self.spec.show_click is not None:
+                        self._take_off_delta(chunk)
                 yield chunk
         finally:
             self._under_way = None
+
+    def _take_off_delta(self, chunk: Snapshot) -> None:
+        """Subtract what the chunk says: what came since the snapshot began stays."""
+        rows = self._index.find(chunk.ids)
+        is_here = rows >= 0
+        self._counts()[rows[is_here], _DELTA] -= chunk.rows[is_here, self.spec.trained_width + _DELTA]
 
     def load(self, snapshot: Snapshot) -> None:
         """Put rows in place of those with the same ids, or add them."""

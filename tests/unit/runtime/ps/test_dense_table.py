@@ -13,7 +13,7 @@ SPEC = DenseSpec("dense", (Piece("w", (2, 3), 0, 6), Piece("b", (5,), 1, 3)))
 
 def momentum(spec, values, make_state):
     """SGD with momentum 0.5 over the table's memory."""
-    velocities = [make_state(p.name, v.shape, 0.0) for p, v in zip(spec.pieces, values, strict=True)]
+    velocities = [make_state(p, "velocity", v.shape, 0.0) for p, v in zip(spec.pieces, values, strict=True)]
     assert [tuple(v.shape) for v in values] == [(2, 3), (2,)]
 
     def update(grads, learning_rate):
@@ -46,9 +46,12 @@ def test_push_pull_and_open_again(tmp_path):
 def test_snapshot_holds_values_and_state(tmp_path):
     with DenseTable(SPEC, tmp_path / "a", momentum) as one, DenseTable(SPEC, tmp_path / "b", momentum) as other:
         one.push(np.ones(8, np.float32), worker=0, sequence=1)
-        kept = one.snapshot()
-        assert sorted(kept) == ["", "b", "w"]
-        other.load(kept)
+        kept = {(piece.name, name): part for piece, name, part in one.snapshot()}
+        assert sorted(kept) == [("b", ""), ("b", "velocity"), ("w", ""), ("w", "velocity")]
+        whole = {
+            key: np.concatenate([[9], part, [9, 9]]).astype(np.float32) for key, part in kept.items() if key[0] == "b"
+        }
+        other.load(kept | whole)
         for table in (one, other):
             table.push(np.ones(8, np.float32), worker=0, sequence=2)
         assert (one.pull() == other.pull()).all()
@@ -58,8 +61,10 @@ def test_what_does_not_fit_is_refused(tmp_path):
     with DenseTable(SPEC, tmp_path, momentum) as table:
         with pytest.raises(TableError, match="holds 8 float32 numbers"):
             table.push(np.ones(7, np.float32), worker=0, sequence=1)
-        with pytest.raises(TableError, match="no room for optimizer state 'big'"):
-            table._make_state("big", (1 << 20,), 0.0)
+        with pytest.raises(TableError, match="no room for optimizer state 'big' of parameter 'w'"):
+            table._make_state(SPEC.pieces[0], "big", (1 << 20,), 0.0)
+        with pytest.raises(TableError, match="'b' has 5 elements, but is not there"):
+            table.load({("w", ""): np.zeros(6, np.float32)})
     with pytest.raises(TableError, match="holds another table"):
         DenseTable(DenseSpec("dense", SPEC.pieces[:1]), tmp_path, momentum)
     with pytest.raises(TableError, match="no description"):
