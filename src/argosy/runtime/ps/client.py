@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from argosy.foundation.deadline import Deadline
-from argosy.foundation.errors import ServerUnavailable
+from argosy.foundation.errors import PsError, ServerUnavailable
 from argosy.runtime.ps import checkpoint, hashing, wire
 from argosy.runtime.ps.dense_table import DenseSpec
 from argosy.runtime.ps.spec import SparseSpec
@@ -176,6 +176,14 @@ class Client:
         answers = [self._persist(s, lambda s: s.act("applied", body)) for s in self._servers]
         self._sequence_by_table[table] = max(a["applied"] for a in answers)
 
+    def knowing(self, other: Client) -> Client:
+        """Take over what another client knows of the tables. Only one of the two may push to a table."""
+        self._dim_by_table.update(other._dim_by_table)
+        self._sequence_by_table.update(other._sequence_by_table)
+        self._counts |= other._counts
+        self._dense_sizes.update(other._dense_sizes)
+        return self
+
     def sequence(self, table: str) -> int:
         """How many pushes this worker has made to ``table``; steps in sync mode."""
         return self._sequence_by_table[table]
@@ -232,6 +240,16 @@ class Client:
         """Replace the values on the servers."""
         batches = [pa.record_batch([pa.array(part)], schema=wire.FLAT) for part in self._split(table, values)]
         self._exchange("fill_dense", table, batches, [{}] * self.num_servers)
+
+    def wait_filled(self, table: str, timeout_s: float) -> None:
+        """Wait until some worker has given the values of a dense table."""
+        deadline = Deadline.after(timeout_s)
+        while not all(answer["is_filled"] for answer in self.act("is_filled", {"table": table})):
+            if deadline.expired:
+                raise PsError(
+                    f"nobody filled dense table {table!r} for {timeout_s:g} s; worker 0 does in init_worker()"
+                )
+            time.sleep(_AGAIN_S)
 
     def pull_dense(self, table: str) -> npt.NDArray[np.float32]:
         batches = [pa.record_batch([pa.array(np.empty(0, np.float32))], schema=wire.FLAT)] * self.num_servers

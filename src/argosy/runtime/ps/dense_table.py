@@ -90,6 +90,7 @@ class DenseTable:
         self._places = Places(folder / "places.json", self.numel)
         self._journal = Journal(folder, self._memory, blocks)
         self.was_cut_off = self._journal.recover()
+        self._filled = folder / "filled"
         self._lock = threading.Lock()
         self._update = make_update(spec, self._split(self._flat[: self.numel]), self._make_state)
 
@@ -124,6 +125,12 @@ class DenseTable:
         self._check("fill", values)
         with self._lock:
             self._flat[: self.numel] = torch.from_numpy(values)
+            self._filled.touch()
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether the values were given; before that they are zeros."""
+        return self._filled.exists()
 
     def push(
         self, grads: npt.NDArray[np.float32], *, worker: int, sequence: int, learning_rate: float | None = None
@@ -185,6 +192,7 @@ class DenseTable:
                 given = arrays.get((piece.name, name))
                 if given is not None:
                     part[:] = given if given.size == part.size else given[piece.start : piece.stop]
+            self._filled.touch()
 
     def _parts(self) -> Iterator[tuple[Piece, str, npt.NDArray[np.float32]]]:
         flat, start = self._flat.numpy(), 0

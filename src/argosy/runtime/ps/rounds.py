@@ -19,7 +19,7 @@ class Rounds:
     def __init__(
         self, num_workers: int, apply: Callable[[int, list[Any]], None], applied: Callable[[], int], what: str
     ) -> None:
-        self._num_workers = num_workers
+        self._expected = set(range(num_workers))  # guarded by _changed
         self._apply = apply
         self._applied = applied
         self._what = what
@@ -34,24 +34,36 @@ class Rounds:
                 return False
             parts = self._payloads.setdefault(step, {})
             parts[worker] = payload
-            if len(parts) == self._num_workers:
-                self._apply(step, [parts[w] for w in sorted(parts)])
-                del self._payloads[step]
-                self._changed.notify_all()
-                return True
+            self._expected.add(worker)
+            self._complete(step)
             self._wait(worker, step, Deadline.after(timeout_s))
             return True
+
+    def _complete(self, step: int) -> None:
+        """Apply a step if everybody has handed in a part of it."""
+        parts = self._payloads[step]
+        if parts.keys() >= self._expected:
+            self._apply(step, [parts[w] for w in sorted(parts)])
+            del self._payloads[step]
+            self._changed.notify_all()
 
     def _wait(self, worker: int, step: int, deadline: Deadline) -> None:
         while step > self._applied():
             if self._error is not None:
                 raise self._error
             if deadline.expired:
-                missing = sorted(set(range(self._num_workers)) - set(self._payloads.get(step, ())))
+                missing = sorted(self._expected - self._payloads.get(step, {}).keys())
                 raise PsError(
                     f"worker {worker} waited in step {step} of {self._what} for workers {missing}, which did not push"
                 )
             self._changed.wait(min(1.0, deadline.remaining_s()))
+
+    def retire(self, worker: int) -> None:
+        """A worker has finished: steps to come do without it, and are the mean of the others."""
+        with self._changed:
+            self._expected.discard(worker)
+            for step in sorted(self._payloads):
+                self._complete(step)
 
     def lose(self, worker: int) -> None:
         """A worker has gone: whoever waits gets an error, and what it had handed in is forgotten."""
@@ -65,3 +77,4 @@ class Rounds:
         """A worker that had gone is back."""
         with self._changed:
             self._error = None
+            self._expected.add(worker)

@@ -60,6 +60,7 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             "create": self._create,
             "applied": self._applied,
             "status": lambda _: {"tables": tables.status()},
+            "is_filled": lambda body: {"is_filled": tables[body["table"]].dense.is_filled},
             "row": self._row,
             "shrink": lambda body: {"dropped": tables[body["table"]].sparse.shrink()},
             "end_day": self._end_day,
@@ -206,8 +207,10 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         return {}
 
     def _stop(self, body: dict[str, Any]) -> dict[str, Any]:
+        worker = int(body["worker"])
+        self.tables.retire(worker)
         with self._lock:
-            self._gone.add(int(body["worker"]))
+            self._gone.add(worker)
             if len(self._gone) >= self._num_workers:
                 self.stopped.set()
         return {}

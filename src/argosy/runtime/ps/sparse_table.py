@@ -192,6 +192,11 @@ class SparseTable:
         per_row = sum(c.array.itemsize * (c.array.shape[1] if c.array.ndim == 2 else 1) for c in self._columns)
         return per_row * self._index.end + self._index.num_bytes
 
+    def has(self, ids: Ids) -> npt.NDArray[np.bool_]:
+        """Whether each id has a row."""
+        with self._lock:
+            return self._index.find(ids) >= 0
+
     def applied(self, worker: int) -> int:
         """The number of the last push of ``worker`` that was applied."""
         return self._journal.applied(worker)
@@ -232,6 +237,15 @@ class SparseTable:
             loops.copy_in(self._memory.array, rows, snapshot.rows)
             if self._seen is not None:
                 self._seen.array[rows] = np.uint32(self.spec.admission.value)
+
+    def set_values(self, ids: Ids, values: Values) -> None:
+        """Replace the values of rows that are there; the rule's state stays. ``ids`` must all be different."""
+        with self._lock:
+            rows = self._index.find(ids)
+            is_here = rows >= 0
+            if self._under_way is not None:
+                self._under_way.keep(rows[is_here])
+            self._memory.array[rows[is_here], : self.spec.dim] = values[is_here]
 
     def end_day(self) -> None:
         """Another day has passed: every row was not seen for one day more, and shows and clicks fade."""

@@ -94,7 +94,7 @@ class Entry:
     def _apply_sparse_step(self, step: int, parts: list[Any]) -> None:
         ids = np.concatenate([p[0] for p in parts])
         grads: npt.NDArray[np.float32] = np.concatenate([p[1] for p in parts])
-        grads *= np.float32(1.0 / self._num_workers)
+        grads *= np.float32(1.0 / len(parts))
         counts = [None if parts[0][i] is None else np.concatenate([p[i] for p in parts]) for i in (3, 4)]
         self.sparse.push(
             ids, grads, worker=_SYNC_WORKER, sequence=step, learning_rate=parts[0][2], shows=counts[0], clicks=counts[1]
@@ -131,7 +131,7 @@ class Entry:
         total = parts[0][0].copy()
         for grads, _ in parts[1:]:
             total += grads
-        total /= np.float32(self._num_workers)
+        total *= np.float32(1.0 / len(parts))
         self.dense.push(total, worker=_SYNC_WORKER, sequence=step, learning_rate=parts[0][1])
 
     # -- staleness ----------------------------------------------------------------------------------------------
@@ -164,6 +164,14 @@ class Entry:
         """A worker has gone: nobody waits for it any more, or gets an error where it cannot be done without."""
         if self.rounds is not None:
             self.rounds.lose(worker)
+        with self._advanced:
+            self._lost.add(worker)
+            self._advanced.notify_all()
+
+    def retire(self, worker: int) -> None:
+        """A worker has finished: nobody waits for it any more."""
+        if self.rounds is not None:
+            self.rounds.retire(worker)
         with self._advanced:
             self._lost.add(worker)
             self._advanced.notify_all()
@@ -232,6 +240,10 @@ class Tables:
     def lose(self, worker: int) -> None:
         for _, entry in self.items():
             entry.lose(worker)
+
+    def retire(self, worker: int) -> None:
+        for _, entry in self.items():
+            entry.retire(worker)
 
     def welcome(self, worker: int) -> None:
         for _, entry in self.items():

@@ -16,7 +16,7 @@ fill_dense     ``value`` float                                                 m
 present        nothing: the stream stays open while the worker lives           nothing
 =============  ==============================================================  ====================================
 
-An answer whose metadata has ``error`` and ``message`` is a refusal; the stream goes on. Actions (DoAction) take and return JSON: ``create``, ``applied``,
+An answer whose metadata has ``error`` and ``message`` is a refusal; the stream goes on. Actions (DoAction) take and return JSON: ``create``, ``applied``, ``is_filled``,
 ``status``, ``save``, ``load``, ``shrink``, ``end_day``, ``row``, ``stop``.
 """
 

@@ -28,7 +28,7 @@ def plain_sgd(spec, values, make_state):
 
 
 @contextlib.contextmanager
-def job(folder, num_servers=1, num_workers=1, bound=None, timeout_s=20.0):
+def job(folder, num_servers=1, num_workers=1, bound=None, timeout_s=20.0, joins=True):
     """Servers in this process, and a client for each worker."""
     with contextlib.ExitStack() as stack:
         services = []
@@ -40,7 +40,7 @@ def job(folder, num_servers=1, num_workers=1, bound=None, timeout_s=20.0):
             services.append(service)
         endpoints = [f"127.0.0.1:{service.port}" for service in services]
         clients = [stack.enter_context(Client(endpoints, w, TOKEN, timeout_s)) for w in range(num_workers)]
-        for client in clients:
+        for client in clients if joins else ():
             client.join()
         yield services, clients
 

@@ -1,0 +1,312 @@
+"""A worker's part in training with servers: pulls before the forward pass, pushes after the backward pass, in the job's mode.
+
+- ``sync``: a push returns when all workers' gradients of the step were applied; then the dense values are fetched. All workers train on the same values.
+- ``half_async``: a push returns when the servers have applied it; nobody waits for other workers.
+- ``async``: pushes go through a queue and a thread; dense values are refreshed behind the worker's back, rows of the next batch can be fetched ahead.
+- ``geo``: the worker trains on its own and exchanges differences every ``k_steps`` steps.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from argosy.foundation.errors import BadArgument, UsageError
+from argosy.runtime.ps.client import Client
+from argosy.runtime.ps.geo import GeoDense, GeoRows, on_server
+from argosy.runtime.ps.placement import place_dense
+from argosy.runtime.ps.spec import SparseSpec
+
+DENSE = "dense"
+_MODES = ("sync", "async", "half_async", "geo")
+
+
+@dataclass(frozen=True)
+class Mode:
+    """How workers and servers keep in step. ``queue_size`` and ``max_merge`` belong to ``async``: pushes that may wait, and how many of them are averaged into one."""
+
+    kind: str = "sync"
+    k_steps: int = 1
+    queue_size: int = 16
+    max_merge: int = 1
+
+    def __post_init__(self) -> None:
+        if self.kind not in _MODES:
+            raise BadArgument(f"Mode: kind must be one of {_MODES}, but received {self.kind!r}")
+        if self.k_steps < 1:
+            raise BadArgument(f"Mode: k_steps must be at least 1, but received {self.k_steps}")
+
+    @property
+    def on_servers(self) -> str:
+        """The mode of the tables."""
+        return {"half_async": "async"}.get(self.kind, self.kind)
+
+    @property
+    def trains_locally(self) -> bool:
+        """Whether the worker's own optimizer changes dense values."""
+        return self.kind == "geo"
+
+
+class Worker:
+    """One worker. ``connect`` makes a client; threads of the worker have clients of their own. ``folder`` is where ``geo`` keeps its rows."""
+
+    def __init__(self, connect: Callable[[], Client], num_workers: int, mode: Mode, folder: Path | None = None) -> None:
+        self.mode = mode
+        self._connect = connect
+        self._client = connect()
+        self._num_workers = num_workers
+        self._folder = folder
+        self._params: list[torch.Tensor] = []
+        self._geo_rows: dict[str, GeoRows] = {}
+        self._geo_dense: GeoDense | None = None
+        self._sender: _Sender | None = None
+        self._ahead: _Ahead | None = None
+        self._num_steps = 0
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    def start(
+        self,
+        sparse: Sequence[SparseSpec],
+        dense: Mapping[str, torch.Tensor],
+        optimizer: str = "{}",
+        keeps_whole: bool = False,
+        timeout_s: float = 600.0,
+    ) -> None:
+        """Join the servers, make the tables or find them, and take over the dense values: worker 0's, unless the servers have some.
+
+        ``dense`` are the parameters by name, ``optimizer`` what the servers need to make their optimizer (JSON).
+        """
+        self._client.join()
+        mode = self.mode.on_servers
+        for spec in sparse:
+            self._client.create_sparse(on_server(spec) if mode == "geo" else spec, mode)
+        self._params = list(dense.values())
+        if self._params:
+            shapes = {name: tuple(p.shape) for name, p in dense.items()}
+            specs = place_dense(DENSE, shapes, self._client.num_servers, optimizer, keeps_whole)
+            self._client.create_dense(specs, mode)
+            is_filled = all(a["is_filled"] for a in self._client.act("is_filled", {"table": DENSE}))
+            if self._client.worker == 0 and not is_filled:
+                self._client.fill_dense(DENSE, self._flat(self._params))
+            self._client.wait_filled(DENSE, timeout_s)
+            self._write(self._client.pull_dense(DENSE))
+        if mode == "geo":
+            self._start_geo(sparse)
+        elif self.mode.kind == "async":
+            self._sender = _Sender(self._connect_like, self.mode, bool(self._params))
+            self._ahead = _Ahead(self._connect_like)
+
+    def _start_geo(self, sparse: Sequence[SparseSpec]) -> None:
+        if self._folder is None:
+            raise UsageError("geo mode needs a folder for the worker's own rows")
+        for number, spec in enumerate(sparse):
+            folder = self._folder / str(number)
+            self._geo_rows[spec.name] = GeoRows(spec, folder, self._client, self._num_workers)
+        if self._params:
+            self._geo_dense = GeoDense(DENSE, self._client, self._num_workers)
+
+    def _connect_like(self) -> Client:
+        """Another client that knows the same tables."""
+        return self._connect().knowing(self._client)
+
+    def stop(self) -> None:
+        """Send what is under way and say goodbye."""
+        self.flush()
+        self._client.leave()
+        self.close()
+
+    def flush(self) -> None:
+        """Return when the servers have everything that this worker pushed."""
+        if self._sender is not None:
+            self._sender.flush()
+        if self.mode.kind == "geo":
+            self._exchange()
+
+    def close(self) -> None:
+        """Let go of connections and threads without a goodbye."""
+        if self._sender is not None:
+            self._sender.close()
+        if self._ahead is not None:
+            self._ahead.close()
+        for rows in self._geo_rows.values():
+            rows.close()
+        self._client.close()
+
+    @property
+    def client(self) -> Client:
+        """For checkpoints and other care of tables."""
+        return self._client
+
+    # -- a step -------------------------------------------------------------------------------------------------
+
+    def pull(self, table: str, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """The rows of ``ids``, which should all be different."""
+        if table in self._geo_rows:
+            return self._geo_rows[table].pull(ids)
+        if self._ahead is not None:
+            found = self._ahead.take(table, ids)
+            if found is not None:
+                return found
+        return self._client.pull(table, ids)
+
+    def prefetch(self, table: str, ids: npt.NDArray[np.int64]) -> None:
+        """Fetch rows of the next batch while this one is computed; a ``pull`` of the same ids takes them. Only in ``async``."""
+        if self._ahead is not None:
+            self._ahead.fetch(table, ids)
+
+    def push(
+        self, table: str, ids: npt.NDArray[np.int64], grads: npt.NDArray[np.float32], learning_rate: float | None = None
+    ) -> None:
+        """Push the gradients of rows; once per table and step, with no ids if there were none."""
+        if table in self._geo_rows:
+            self._geo_rows[table].push(ids, grads, learning_rate)
+        elif self._sender is not None:
+            self._sender.put(table, (ids, grads, learning_rate))
+        else:
+            self._client.push(table, ids, grads, learning_rate)
+
+    def end_step(self, grads: Sequence[torch.Tensor], learning_rate: float | None = None) -> None:
+        """Push the gradients of the dense parameters and bring their values up to date; in ``geo`` (no gradients) exchange if it is time."""
+        self._num_steps += 1
+        if self.mode.kind == "geo":
+            if self._num_steps % self.mode.k_steps == 0:
+                self._exchange()
+        elif self._params:
+            flat = self._flat(grads)
+            if self._sender is not None:
+                self._sender.put(DENSE, (flat, learning_rate))
+                fresh = self._sender.latest_dense()
+                if fresh is not None:
+                    self._write(fresh)
+            else:
+                self._client.push_dense(DENSE, flat, learning_rate)
+                self._write(self._client.pull_dense(DENSE))
+
+    def _exchange(self) -> None:
+        for rows in self._geo_rows.values():
+            rows.exchange()
+        if self._geo_dense is not None:
+            self._write(self._geo_dense.exchange(self._flat(self._params)))
+
+    def _flat(self, tensors: Sequence[torch.Tensor]) -> npt.NDArray[np.float32]:
+        return torch.cat([t.detach().reshape(-1).float() for t in tensors]).numpy()
+
+    def _write(self, flat: npt.NDArray[np.float32]) -> None:
+        values = torch.from_numpy(np.array(flat, np.float32))
+        with torch.no_grad():
+            for param, part in zip(self._params, torch.split(values, [p.numel() for p in self._params]), strict=True):
+                param.copy_(part.view(param.shape))
+
+
+class _Sender:
+    """The thread of ``async``: sends what was put into its queue, in order, and keeps the newest dense values.
+
+    An error ends it and is raised by the next call.
+    """
+
+    def __init__(self, connect: Callable[[], Client], mode: Mode, has_dense: bool) -> None:
+        self._mode = mode
+        self._has_dense = has_dense
+        self._queue: queue.Queue[Any] = queue.Queue(mode.queue_size)
+        self._lock = threading.Lock()
+        self._dense: npt.NDArray[np.float32] | None = None  # guarded by _lock
+        self._error: BaseException | None = None  # guarded by _lock
+        self._client = connect()
+        self._thread = threading.Thread(target=self._serve, name="argosy-ps-sender", daemon=True)
+        self._thread.start()
+
+    def put(self, table: str, item: Any) -> None:
+        self._check()
+        self._queue.put((table, item))
+
+    def latest_dense(self) -> npt.NDArray[np.float32] | None:
+        """The newest dense values that were not handed out yet."""
+        self._check()
+        with self._lock:
+            fresh, self._dense = self._dense, None
+        return fresh
+
+    def flush(self) -> None:
+        self._queue.join()
+        self._check()
+
+    def close(self) -> None:
+        self._queue.put(None)
+        self._thread.join()
+        self._client.close()
+
+    def _check(self) -> None:
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+
+    def _serve(self) -> None:
+        waiting: list[Any] = []
+        while True:
+            first = waiting.pop(0) if waiting else self._queue.get()
+            if first is None:
+                self._queue.task_done()
+                return
+            batch = [first]
+            while len(batch) < self._mode.max_merge and not self._queue.empty():
+                item = self._queue.get()
+                if item is not None and item[0] == first[0]:
+                    batch.append(item)
+                else:
+                    waiting.append(item)
+                    break
+            try:
+                if self._error is None:
+                    self._send(first[0], [item for _, item in batch])
+            except BaseException as error:  # it belongs to the thread that trains
+                with self._lock:
+                    self._error = error
+            finally:
+                for _ in batch:
+                    self._queue.task_done()
+
+    def _send(self, table: str, items: list[Any]) -> None:
+        scale = np.float32(1.0 / len(items))
+        if table == DENSE:
+            total = sum(flat for flat, _ in items) * scale
+            self._client.push_dense(DENSE, np.asarray(total, np.float32), items[-1][1])
+            fresh = self._client.pull_dense(DENSE)
+            with self._lock:
+                self._dense = fresh
+        else:
+            ids = np.concatenate([item[0] for item in items])
+            grads = np.concatenate([item[1] for item in items])
+            self._client.push(table, ids, grads * scale if len(items) > 1 else grads, items[-1][2])
+
+
+class _Ahead:
+    """Fetches rows before they are asked for."""
+
+    def __init__(self, connect: Callable[[], Client]) -> None:
+        self._client = connect()
+        self._thread = ThreadPoolExecutor(1, "argosy-ps-ahead")
+        self._under_way: dict[str, tuple[npt.NDArray[np.int64], Future[npt.NDArray[np.float32]]]] = {}
+
+    def fetch(self, table: str, ids: npt.NDArray[np.int64]) -> None:
+        self._under_way[table] = (ids, self._thread.submit(self._client.pull, table, ids))
+
+    def take(self, table: str, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32] | None:
+        """What was fetched for exactly these ids; None otherwise."""
+        known = self._under_way.pop(table, None)
+        if known is None or not np.array_equal(known[0], ids):
+            return None
+        return known[1].result()
+
+    def close(self) -> None:
+        self._thread.shutdown(cancel_futures=True)
+        self._client.close()
