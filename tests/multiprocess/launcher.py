@@ -104,7 +104,7 @@ def script(folder: Path, text: str, name: str = "train.py") -> str:
     """Write a training script; ``rank`` and ``note(name)`` (an empty file that the test can wait for) are there."""
     head = (
         "import os, sys, time, signal, subprocess\n"
-        "rank = int(os.environ['PADDLE_TRAINER_ID'])\n"
+        "rank = int(os.environ.get('PADDLE_TRAINER_ID', -1))\n"
         "def note(name):\n    open(f'{name}.{rank}', 'w').close()\n"
     )
     (folder / name).write_text(head + text)

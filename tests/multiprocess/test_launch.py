@@ -132,7 +132,7 @@ def test_a_script_without_py_is_executed(tmp_path, launch):
         (["--nproc_per_node", "2", "missing.py"], "ConfigError: launch: there is no script 'missing.py'"),
         (["--nproc_per_node", "2", "./missing"], "ConfigError: launch: cannot start './missing': No such file"),
         (["--gpu=0", "t.py"], "ConfigError: launch: there is no option '--gpu'. Did you mean '--gpus'"),
-        (["--server_num", "1", "t.py"], "NotSupported: launch: --server_num asks for a parameter server"),
+        (["--server_num", "1", "t.py"], "ConfigError: launch: a parameter-server job needs --worker_num or --workers"),
     ],
 )
 def test_wrong_calls_exit_with_2(launch, argv, message):
@@ -140,12 +140,6 @@ def test_wrong_calls_exit_with_2(launch, argv, message):
     assert launcher.wait() == 2
     assert message in launcher.stderr
     assert launcher.descendants() == []
-
-
-def test_launch_ps_is_refused(launch):
-    launcher = launch("--server_num", "1", "t.py", entry="argosy.distributed.launch_ps:launch")
-    assert launcher.wait() == 2
-    assert "NotSupported: launch_ps" in launcher.stderr
 
 
 def test_a_failed_job_is_started_again(tmp_path, launch):

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import sys
 
+from argosy.runtime.launch import cli
+
 __all__ = ["launch"]
+
+_DEFAULTS = {"--server_num": "2", "--worker_num": "2", "--log_dir": "logs"}
+_INSTEAD = {"--server_num": ("--endpoints", "--servers"), "--worker_num": ("--workers",)}
 
 
 def launch() -> None:
-    """Say that parameter-server jobs cannot be started, and exit with the code of a wrong call."""
-    print(
-        "NotSupported: launch_ps starts a parameter-server job; only collective jobs can be started, "
-        "with `python -m paddle.distributed.launch`",
-        file=sys.stderr,
-    )
-    sys.exit(2)
+    """Run the job of the command line: two servers and two workers on this host unless it says otherwise."""
+    given = {word.partition("=")[0] for word in sys.argv[1:]}
+    for flag, value in _DEFAULTS.items():
+        if not given.intersection((flag, *_INSTEAD.get(flag, ()))):
+            sys.argv[1:1] = [flag, value]
+    cli.run()
 
 
 if __name__ == "__main__":

@@ -44,6 +44,10 @@ def main(argv: Sequence[str] | None = None, is_fleet: bool = False) -> int:
                 f"launch: PyTorch sees no GPU here; the cards that were named become {wanted.nproc} CPU worker(s)",
                 file=out,
             )
+        if wanted.ps is not None:
+            from argosy.runtime.launch.ps_host import run_roles
+
+            return run_roles(wanted, wanted.ps, out)
         if wanted.meets_at_master:
             from argosy.runtime.launch.elastic import run_node
 

@@ -22,19 +22,21 @@ from argosy.runtime.launch.process import Worker
 
 _LOOK_S = 0.05
 _LEADER = """
-import os, signal
+import os, shutil, signal, sys
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_IGN)
 while os.read(0, 1):
     pass
+for folder in sys.argv[1:]:
+    shutil.rmtree(folder, ignore_errors=True)
 os.killpg(0, signal.SIGKILL)
 """
 
 
 class _ProcessGroup:
-    def __init__(self) -> None:
+    def __init__(self, folder: str | None) -> None:
         self._leader = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _LEADER],
+            [sys.executable, "-I", "-S", "-c", _LEADER, *([folder] if folder else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -54,10 +56,10 @@ class _ProcessGroup:
 
 
 class Crew:
-    """Starts workers, tells which one failed first, ends them all."""
+    """Starts workers, tells which one failed first, ends them all. ``folder`` is theirs: if this process is killed, it is removed with them."""
 
-    def __init__(self) -> None:
-        self._group = _ProcessGroup()
+    def __init__(self, folder: str | None = None) -> None:
+        self._group = _ProcessGroup(folder)
         self._epoll = select.epoll()
         self._running: dict[int, Worker] = {}  # by fd
         self.workers: list[Worker] = []
@@ -72,6 +74,11 @@ class Crew:
     @property
     def is_running(self) -> bool:
         return bool(self._running)
+
+    @property
+    def running(self) -> list[Worker]:
+        """Those that have not ended, as far as ``wait`` has seen."""
+        return list(self._running.values())
 
     def wait(self, timeout_s: float) -> Worker | None:
         """Wait for a worker to end; return the first that ended badly, None if the time is over or all is well so far."""

@@ -75,18 +75,18 @@ FLAGS = (
     *(Flag(name) for name in ("http_port", "auto_parallel_config", "auto_tuner_json", "elastic_server", "np", "scale")),
     Flag("gloo_port", variable="PADDLE_GLOO_PORT"),
     # the parameter server
-    Flag("server_num", variable="PADDLE_SERVER_NUM"),
+    Flag("server_num", variable="PADDLE_SERVER_NUM", help="parameter servers on this host"),
+    Flag("worker_num", help="workers that train with them (also: --trainer_num)"),
+    Flag("servers", variable="PADDLE_SERVERS_ENDPOINTS", help="ip:port of every parameter server, instead of --server_num"),
+    Flag("workers", help="ip:port of every worker, instead of --worker_num; ports may be left out"),
     Flag("trainer_num", variable="PADDLE_TRAINER_NUM"),
-    Flag("servers", variable="PADDLE_SERVERS_ENDPOINTS"),
     Flag("trainers", variable="PADDLE_TRAINERS_ENDPOINTS"),
-    *(Flag(name) for name in ("worker_num", "workers", "endpoints", "coordinator_num", "coordinators")),
+    *(Flag(name) for name in ("endpoints", "coordinator_num", "coordinators")),
     *(Flag(name) for name in ("heter_worker_num", "heter_workers", "heter_devices")),
 )  # fmt: skip
 
-SERVER_FLAGS = (
-    "server_num", "trainer_num", "servers", "trainers", "worker_num", "workers", "endpoints", "coordinator_num", "coordinators",
-    "heter_worker_num", "heter_workers", "heter_devices",
-)  # fmt: skip
+SERVER_FLAGS = ("server_num", "trainer_num", "servers", "trainers", "worker_num", "workers", "endpoints")
+HETER_FLAGS = ("coordinator_num", "coordinators", "heter_worker_num", "heter_workers", "heter_devices")
 
 _FLAG_BY_SPELLING = {spelling: flag for flag in FLAGS for spelling in flag.spellings}
 

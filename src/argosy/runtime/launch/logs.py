@@ -13,6 +13,19 @@ from argosy.runtime.launch.spec import Generation
 _TAIL_BYTES = 1 << 16
 
 
+def role_log(folder: str | Path, role: str, number: int) -> Path:
+    """``serverlog.N`` or ``workerlog.N`` of a parameter-server job."""
+    return Path(folder) / f"{role}log.{number}"
+
+
+def last_lines(path: Path, start: int = 0, count: int = 20) -> list[str]:
+    """The end of what was written to a log after byte ``start``."""
+    with open(path, "rb") as log:
+        size = log.seek(0, os.SEEK_END)
+        log.seek(max(start, size - _TAIL_BYTES))
+        return log.read().decode(errors="replace").splitlines()[-count:]
+
+
 class LogFolder:
     """``workerlog.N`` for each process of this host, appended to unless ``overwrite``, and what else a generation of Paddle puts beside them."""
 
@@ -37,10 +50,7 @@ class LogFolder:
 
     def last_lines(self, local_rank: int, count: int = 20) -> list[str]:
         """The end of what a worker has written in this run."""
-        with open(self.worker(local_rank), "rb") as log:
-            size = log.seek(0, os.SEEK_END)
-            log.seek(max(self._start_by_rank.get(local_rank, 0), size - _TAIL_BYTES))
-            return log.read().decode(errors="replace").splitlines()[-count:]
+        return last_lines(self.worker(local_rank), self._start_by_rank.get(local_rank, 0), count)
 
     def describe_job(self, job: Job, generation: Generation) -> None:
         """Write down who takes part."""

@@ -35,12 +35,18 @@ class Job:
         return len(self.endpoints)
 
 
-def worker_env(job: Job, local_rank: int, inherited: Mapping[str, str]) -> dict[str, str]:
-    """All variables of worker ``local_rank`` on this host: those inherited, and the job's."""
+def inherited_by_children(inherited: Mapping[str, str], num_threads: int, is_num_threads_asked: bool) -> dict[str, str]:
+    """What a child takes over from the launcher's environment, with its number of threads."""
     env = {name: value for name, value in inherited.items() if name not in _NOT_FOR_CHILDREN}
     for name in _THREADS:
-        if job.is_num_threads_asked or name not in env:
-            env[name] = str(job.num_threads)
+        if is_num_threads_asked or name not in env:
+            env[name] = str(num_threads)
+    return env
+
+
+def worker_env(job: Job, local_rank: int, inherited: Mapping[str, str]) -> dict[str, str]:
+    """All variables of worker ``local_rank`` on this host: those inherited, and the job's."""
+    env = inherited_by_children(inherited, job.num_threads, job.is_num_threads_asked)
     env.update(_place(job, local_rank))
     env.update(
         PADDLE_MASTER=job.master,

@@ -40,6 +40,16 @@ class Generation(enum.Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PsSpec:
+    """The roles of a parameter-server job: endpoints where they are listed, else only how many; those then run here."""
+
+    servers: tuple[str, ...] = ()
+    workers: tuple[str, ...] = ()  # a worker's port may be missing
+    num_servers: int = 0
+    num_workers: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class LaunchSpec:
     """One host's share of a job."""
 
@@ -66,6 +76,7 @@ class LaunchSpec:
     with_gloo: str = "0"
     generation: Generation = Generation.V2_4
     shows_table: bool = True
+    ps: PsSpec | None = None  # None: a collective job
 
     @property
     def meets_at_master(self) -> bool:
@@ -86,6 +97,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], device_count: int, is
     if values["use_paddlecloud"]:
         _read_cloud(values, environ)
     generation = _generation(line.spellings, is_fleet or values["legacy"])
+    ps = _ps(values)
     nproc, devices = _place(
         values["devices"], values["nproc_per_node"], device_count, environ.get("CUDA_VISIBLE_DEVICES", "")
     )
@@ -116,16 +128,17 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], device_count: int, is
         with_gloo=values["with_gloo"],
         generation=generation,
         shows_table=values["print_config"] and not _is_quiet(values["log_level"]),
+        ps=ps,
     )
 
 
 def _refuse_unsupported(values: Mapping[str, Any]) -> None:
-    asked = [f"--{name}" for name in flags.SERVER_FLAGS if values[name]]
-    if values["run_mode"] != "collective":
+    asked = [f"--{name}" for name in flags.HETER_FLAGS if values[name]]
+    if values["run_mode"] not in ("collective", "ps"):
         asked.append(f"--run_mode {values['run_mode']}")
     if asked:
         raise NotSupported(
-            f"launch: {', '.join(asked)} asks for a parameter server or rpc job; only collective jobs can be started"
+            f"launch: {', '.join(asked)} asks for a heterogeneous, federated or rpc job; collective and parameter-server jobs can be started"
         )
     etcd = [f"--{name}" for name in _ETCD_FLAGS if values[name]]
     if values["master"].startswith("etcd://"):
@@ -136,6 +149,31 @@ def _refuse_unsupported(values: Mapping[str, Any]) -> None:
         )
     if values["auto_tuner_json"]:
         raise NotSupported("launch: --auto_tuner_json: there is no automatic tuning of parallel strategies")
+
+
+def _ps(values: Mapping[str, Any]) -> PsSpec | None:
+    """The roles that flags of parameter servers ask for; None for a collective job."""
+    asked = [name for name in flags.SERVER_FLAGS if values[name]]
+    if not asked and values["run_mode"] != "ps":
+        return None
+    servers = _listed(values["servers"] or values["endpoints"] or "")
+    workers = _listed(values["workers"] or values["trainers"] or "")
+    num_servers = _count("--server_num", values["server_num"], servers, "--servers")
+    num_workers = _count("--worker_num", values["worker_num"] or values["trainer_num"], workers, "--workers")
+    return PsSpec(servers=servers, workers=workers, num_servers=num_servers, num_workers=num_workers)
+
+
+def _count(flag: str, text: str | None, listed: Sequence[str], list_flag: str) -> int:
+    """How many of a role there are: as many as are listed, else the number that was given."""
+    if text and not text.isdigit():
+        raise ConfigError(f"launch: {flag} must be an integer, but is {text!r}")
+    if text and listed and int(text) != len(listed):
+        raise ConfigError(f"launch: {flag} is {text}, but {list_flag} lists {len(listed)}")
+    if not text and not listed:
+        raise ConfigError(f"launch: a parameter-server job needs {flag} or {list_flag}")
+    count = len(listed) or int(text or 0)
+    _at_least_one(flag, count)
+    return count
 
 
 def _read_cloud(values: dict[str, Any], environ: Mapping[str, str]) -> None:

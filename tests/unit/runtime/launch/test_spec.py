@@ -173,9 +173,8 @@ def test_wrong_cards_and_variables():
 @pytest.mark.parametrize(
     "words",
     [
-        "--server_num 2 --worker_num 2 t.py",
-        "--servers a:1 --workers b:1 t.py",
-        "--run_mode ps t.py",
+        "--heter_worker_num 2 --server_num 1 --worker_num 1 t.py",
+        "--coordinator_num 1 t.py",
         "--run_mode rpc t.py",
         "--elastic_server e:1 t.py",
         "--master etcd://e:1 --nnodes 2 t.py",
@@ -192,3 +191,21 @@ def test_what_cannot_be_started_is_refused(words):
 def test_help_shows_the_flags_of_a_collective_job():
     text = flags.help_text()
     assert all(flag in text for flag in ("--nproc_per_node", "--gpus", "--master", "--max_restart", "--log_dir"))
+
+
+def test_parameter_server_jobs():
+    assert read("t.py").ps is None
+    two = read("--server_num 2 --worker_num=3 t.py").ps
+    assert (two.num_servers, two.num_workers, two.servers, two.workers) == (2, 3, (), ())
+    assert read("--server_num 1 --trainer_num 4 t.py").ps.num_workers == 4
+    listed = read("--run_mode ps --servers=a:1,b:2 --workers c,d t.py").ps
+    assert (listed.servers, listed.workers, listed.num_servers) == (("a:1", "b:2"), ("c", "d"), 2)
+    for words, message in (
+        ("--run_mode ps t.py", "needs --server_num or --servers"),
+        ("--server_num 2 t.py", "needs --worker_num or --workers"),
+        ("--server_num two --worker_num 1 t.py", "--server_num must be an integer, but is 'two'"),
+        ("--server_num 2 --servers a:1 --worker_num 1 t.py", "--server_num is 2, but --servers lists 1"),
+        ("--server_num 0 --worker_num 1 t.py", "--server_num must be at least 1"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            read(words)

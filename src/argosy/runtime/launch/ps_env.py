@@ -1,0 +1,57 @@
+"""The environment of each role of a parameter-server job. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from argosy.foundation.endpoints import parse
+from argosy.runtime.launch.rank_env import inherited_by_children
+
+SERVER, WORKER = "server", "worker"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PsJob:
+    """What all roles of a job share."""
+
+    servers: Sequence[str]  # ip:port of every server
+    workers: Sequence[str]  # ip:port of every worker
+    master: str  # where workers and servers meet for barriers and the like
+    token: str
+    folder: str  # where servers keep their tables
+    job_id: str = "default"
+    log_dir: str | None = None
+    num_threads: int = 1
+    is_num_threads_asked: bool = False
+    with_gloo: str = "1"
+
+
+def role_env(job: PsJob, role: str, number: int, inherited: Mapping[str, str]) -> dict[str, str]:
+    """All variables of server or worker ``number``: those inherited, and the job's."""
+    env = inherited_by_children(inherited, job.num_threads, job.is_num_threads_asked)
+    endpoint = parse((job.servers if role == SERVER else job.workers)[number])
+    word = "PSERVER" if role == SERVER else "TRAINER"
+    env.update(
+        TRAINING_ROLE=word,
+        PADDLE_ROLE=word,
+        PADDLE_PORT=str(endpoint.port),
+        POD_IP=endpoint.host,
+        PADDLE_CURRENT_ENDPOINT=str(endpoint),
+        PADDLE_PSERVERS_IP_PORT_LIST=",".join(job.servers),
+        PADDLE_TRAINER_ENDPOINTS=",".join(job.workers),
+        PADDLE_TRAINERS_NUM=str(len(job.workers)),
+        PADDLE_MASTER=job.master,
+        PADDLE_JOB_ID=job.job_id,
+        PADDLE_WITH_GLOO=job.with_gloo,
+        ARGOSY_TOKEN=job.token,
+        ARGOSY_STORE_SERVED="1",
+    )
+    env.pop("PADDLE_TRAINER_ID", None)
+    if role == WORKER:
+        env.update(PADDLE_TRAINER_ID=str(number), FLAGS_selected_gpus="0")
+    else:
+        env.update(ARGOSY_PS_FOLDER=f"{job.folder}/{number}", PADDLE_PSERVER_ID=str(number))
+    if job.log_dir is not None:
+        env["PADDLE_LOG_DIR"] = job.log_dir
+    return env

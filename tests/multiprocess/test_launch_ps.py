@@ -1,0 +1,133 @@
+"""Parameter-server jobs started by the launcher: roles, logs, restarts, the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+
+from multiprocess.launcher import Launcher, script, until
+
+LAUNCH_PS = "argosy.distributed.launch_ps:launch"
+DUMP = """
+import json
+role = os.environ["TRAINING_ROLE"]
+number = os.environ["PADDLE_TRAINER_ID"] if role == "TRAINER" else os.environ["PADDLE_PSERVER_ID"]
+json.dump(dict(os.environ), open(f"seen.{role}.{number}", "w"))
+print("output of", role, number)
+"""
+# a server that serves one table, a worker that pushes to it
+TRAIN = """
+import time
+from pathlib import Path
+import numpy as np
+role, token = os.environ["TRAINING_ROLE"], os.environ["ARGOSY_TOKEN"]
+workers = int(os.environ["PADDLE_TRAINERS_NUM"])
+if role == "PSERVER":
+    from argosy.runtime.ps.service import Service
+    from argosy.runtime.ps.tables import Tables
+    tables = Tables(Path(os.environ["ARGOSY_PS_FOLDER"]), workers, lambda *_: None)
+    service = Service(f"grpc://{os.environ['POD_IP']}:{os.environ['PADDLE_PORT']}", tables, token, workers)
+    print("serving", len(tables.items()), "tables", flush=True)
+    service.stopped.wait()
+    sys.exit(0)
+from argosy.runtime.ps.client import Client
+from argosy.runtime.ps.spec import SparseSpec
+from argosy.runtime.ps.rules import Rule
+number = int(os.environ["PADDLE_TRAINER_ID"])
+with Client(os.environ["PADDLE_PSERVERS_IP_PORT_LIST"].split(","), number, token, 30.0) as client:
+    client.join()
+    client.create_sparse(SparseSpec("t", 1, Rule("sgd", 1.0), max_rows=1024), "async")
+    for step in range(client.sequence("t"), 6):
+        client.push("t", np.arange(4), np.ones((4, 1), np.float32))
+        open(f"step.{number}.{step}", "w").close()
+        if step == 2 and len(sys.argv) > 1:
+            while not os.path.exists("go"):
+                time.sleep(0.01)
+    print("values", client.pull("t", np.arange(4)).ravel().tolist(), flush=True)
+    client.leave()
+"""
+
+
+@pytest.fixture
+def launch(tmp_path):
+    started = []
+
+    def start(*argv, **options):
+        started.append(Launcher(tmp_path, *argv, **options))
+        return started[-1]
+
+    yield start
+    for launcher in started:
+        launcher.close()
+
+
+def test_roles_know_their_place(tmp_path, launch):
+    launcher = launch("--server_num", "2", "--worker_num", "2", script(tmp_path, DUMP))
+    assert launcher.wait() == 0
+    seen = {p.name[5:]: json.loads(p.read_text()) for p in tmp_path.glob("seen.*")}
+    assert sorted(seen) == ["PSERVER.0", "PSERVER.1", "TRAINER.0", "TRAINER.1"]
+    servers = seen["TRAINER.0"]["PADDLE_PSERVERS_IP_PORT_LIST"].split(",")
+    assert len(set(servers)) == 2
+    for name, env in seen.items():
+        assert env["PADDLE_PSERVERS_IP_PORT_LIST"].split(",") == servers
+        assert env["PADDLE_TRAINERS_NUM"] == "2"
+        assert env["ARGOSY_TOKEN"] == seen["TRAINER.0"]["ARGOSY_TOKEN"]
+        if name.startswith("PSERVER"):
+            assert f"{env['POD_IP']}:{env['PADDLE_PORT']}" == servers[int(name[-1])]
+    for name in ("serverlog.0", "serverlog.1", "workerlog.0", "workerlog.1"):
+        role = "PSERVER" if name.startswith("server") else "TRAINER"
+        assert (tmp_path / "log" / name).read_text() == f"output of {role} {name[-1]}\n"
+    assert launcher.stdout == "output of TRAINER 0\n"
+    assert "2 servers, 2 workers" in launcher.stderr
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_killed_server_comes_back_with_its_tables(tmp_path, launch):
+    launcher = launch("--server_num", "1", "--worker_num", "2", script(tmp_path, TRAIN), "waits")
+    until(lambda: all((tmp_path / f"step.{w}.2").exists() for w in range(2)), "three pushes")
+    pid = int(next(line for line in launcher.stderr.splitlines() if "server 0" in line).split()[2])
+    os.kill(pid, signal.SIGKILL)
+    (tmp_path / "go").touch()
+    assert launcher.wait() == 0, launcher.stderr
+    assert "server 0 was killed by SIGKILL" in launcher.stderr
+    assert (tmp_path / "log" / "serverlog.0").read_text() == "serving 0 tables\nserving 1 tables\n"
+    values = [(tmp_path / "log" / f"workerlog.{w}").read_text() for w in range(2)]
+    assert f"values {[-12.0] * 4}\n" in values  # the last worker sees all twelve pushes, each applied once
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_worker_that_fails_ends_the_job(tmp_path, launch):
+    text = 'if os.environ["TRAINING_ROLE"] == "TRAINER" and rank == 1:\n    sys.exit("no data")\nimport time\ntime.sleep(60)\n'
+    launcher = launch("--server_num", "1", "--worker_num", "2", script(tmp_path, text))
+    assert launcher.wait() == 1
+    assert "worker 1 exited with code 1; the job was ended" in launcher.stderr
+    assert "| no data" in launcher.stderr
+    assert launcher.descendants() == []
+
+
+def test_a_worker_may_come_back(tmp_path, launch):
+    text = TRAIN.replace(
+        "for step in",
+        'if not os.path.exists(f"died.{number}"):\n        open(f"died.{number}", "w").close()\n        os.kill(os.getpid(), 9)\n    for step in',
+    )
+    launcher = launch("--server_num", "1", "--worker_num", "1", "--max_restart", "1", script(tmp_path, text))
+    assert launcher.wait() == 0, launcher.stderr
+    assert "worker 0 was killed by SIGKILL" in launcher.stderr
+    assert f"values {[-6.0] * 4}\n" in launcher.stdout
+
+
+def test_the_launcher_of_1_x(tmp_path, launch):
+    launcher = launch("--worker_num", "1", script(tmp_path, DUMP), entry=LAUNCH_PS)
+    assert launcher.wait() == 0
+    assert sorted(p.name for p in (tmp_path / "logs").iterdir()) == ["serverlog.0", "serverlog.1", "workerlog.0"]
+
+
+def test_killing_the_launcher_leaves_nothing(tmp_path, launch):
+    launcher = launch("--server_num", "1", "--worker_num", "1", script(tmp_path, TRAIN), "waits")
+    until(lambda: (tmp_path / "step.0.2").exists(), "three pushes")
+    launcher.process.kill()
+    until(lambda: launcher.descendants() == [], "the end of all processes")
+    until(lambda: list((tmp_path / "tmp").iterdir()) == [], "the removal of the tables")
