@@ -91,7 +91,7 @@ from argosy.utils.dlpack import from_dlpack, to_dlpack
 __version__ = version.full_version
 
 # Imported on first use: few scripts need them.
-_LAZY = ("dataset", "fluid", "incubate")
+_LAZY = ("base", "dataset", "fluid", "incubate")
 
 
 def __getattr__(name: str):  # type: ignore[no-untyped-def]

@@ -7,16 +7,17 @@ from typing import Any
 import torch
 
 from argosy.amp.amp_lists import types_of
+from argosy.ops.manipulation import cast
 from argosy.ops.table import Op
 from argosy.tensor._tensor import Mode, Tensor, _wrap, execute
 
-_CASTABLE = (torch.float32, torch.float16, torch.bfloat16)
+CASTABLE = (torch.float32, torch.float16, torch.bfloat16)
 
 # What casts or copies must see its input as it is.
-_UNTOUCHED = {"cast", "assign", "to_device", "pin_memory", "view_dtype", "setitem_"}
+UNTOUCHED = {"cast", "assign", "to_device", "pin_memory", "view_dtype", "setitem_"}
 
 # Statistics and affine parameters of these stay in float32 beside a low-precision input.
-_MIXED = {"batch_norm_", "batch_norm_from_moments_", "channel_moments", "layer_norm", "group_norm", "instance_norm"}
+MIXED = {"batch_norm_", "batch_norm_from_moments_", "channel_moments", "layer_norm", "group_norm", "instance_norm"}
 
 
 class AutoCast:
@@ -37,22 +38,35 @@ class AutoCast:
         choice = self._choices.get(op)
         if choice is None:
             choice = self._choices[op] = self._choose(op)
-        if choice != "keep" and not (op.name in _MIXED and choice != "high" and self._is_low(args)):
+        if choice != "keep" and not (op.name in MIXED and choice != "high" and self._is_low(args)):
             target = self.dtype if choice == "low" else torch.float32
             if choice != "promote" or _has_float32(args) or _has_float32(attrs.values()):
-                args = tuple([_cast(a, target) for a in args])
-                attrs = {k: _cast(v, target) for k, v in attrs.items()}
+                args = tuple([self._cast(a, target) for a in args])
+                attrs = {k: self._cast(v, target) for k, v in attrs.items()}
         return execute(op, args, attrs) if self.inner is None else self.inner(op, args, attrs)
 
     def _choose(self, op: Op) -> str:
         types = types_of(op)
-        if op.name in _UNTOUCHED:
+        if op.name in UNTOUCHED:
             return "keep"
         if types & self._white:
             return "low"
         if types & self._black or self.level == "OD":
             return "high"
         return "promote" if self._use_promote else "low"
+
+    def _cast(self, value: Any, target: torch.dtype) -> Any:
+        """Cast Tensors, inside lists and tuples too; gradients flow through the cast. A program records it."""
+        if isinstance(value, Tensor):
+            raw = value._t
+            if raw.dtype not in CASTABLE or raw.dtype is target:
+                return value
+            return _wrap(raw.to(target)) if self.inner is None else self.inner(cast, (value, target), {})
+        if type(value) is list:
+            return [self._cast(v, target) for v in value]
+        if type(value) is tuple:
+            return tuple([self._cast(v, target) for v in value])
+        return value
 
     def _is_low(self, args: tuple[Any, ...]) -> bool:
         return bool(args) and isinstance(args[0], Tensor) and args[0]._t.dtype is self.dtype
@@ -66,15 +80,3 @@ def _has_float32(values: Any) -> bool:
         elif type(value) in (list, tuple) and _has_float32(value):
             return True
     return False
-
-
-def _cast(value: Any, target: torch.dtype) -> Any:
-    """Cast Tensors, inside lists and tuples too; gradients flow through the cast."""
-    if isinstance(value, Tensor):
-        raw = value._t
-        return _wrap(raw.to(target)) if raw.dtype in _CASTABLE and raw.dtype is not target else value
-    if type(value) is list:
-        return [_cast(v, target) for v in value]
-    if type(value) is tuple:
-        return tuple([_cast(v, target) for v in value])
-    return value

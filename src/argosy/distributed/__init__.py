@@ -45,3 +45,13 @@ from argosy.distributed._objects import (
 from argosy.distributed._spawn import spawn
 from argosy.distributed.collective import is_available
 from argosy.distributed.launch.main import launch
+from argosy.static._entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
+
+
+def __getattr__(name: str) -> object:
+    """``fleet`` and ``sharding`` are imported when they are first used: most scripts do without them."""
+    if name in ("fleet", "sharding"):
+        import importlib
+
+        return importlib.import_module(f"argosy.distributed.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

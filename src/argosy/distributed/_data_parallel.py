@@ -18,8 +18,10 @@ from argosy.nn.layer.common import Embedding
 from argosy.runtime.parallel import agreement
 from argosy.runtime.parallel.anchor import map_tensors, tensors_in
 from argosy.runtime.parallel.broadcast import broadcast_values
+from argosy.runtime.parallel.compression import plain_bucket
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
+from argosy.runtime.parallel.sharded_reducer import ShardedReducer
 from argosy.tensor import concat
 from argosy.tensor._tensor import Parameter, Tensor, _wrap
 from argosy.utils import deprecated
@@ -99,6 +101,8 @@ class DataParallel(Layer):
     the same forward is averaged as well.
     """
 
+    _make_bucket = staticmethod(plain_bucket)  # how gradients travel; fp16_allreduce has another
+
     def __new__(cls, layers: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(layers, torch.nn.Module):
             return _wrap_torch(layers, *args, **kwargs)
@@ -122,7 +126,7 @@ class DataParallel(Layer):
         self.group = group
         self.var_dtype = Tensor
         self._strategy = strategy if strategy is not None else build_parallel_strategy()
-        self._reducer: Reducer | None = None
+        self._reducer: Reducer | ShardedReducer | None = None
         self._hooked: list[tuple[Parameter, torch.Tensor]] = []  # the engine tensors that the reducer knows
         if self._strategy.nranks < 2:
             _warn_single(stacklevel=3)
@@ -162,19 +166,20 @@ class DataParallel(Layer):
                 raise DtypeError(f"The data type of '{name}' must be Parameter, but is {type(param).__name__}")
         if not named:
             raise BadArgument("This model does not have any parameters to train, and does not need to use DataParallel")
-        assert self.group is not None
         self._hooked = [(p, p._t) for _, p in named]
-        self._reducer = Reducer(
-            [p._t for _, p in named],
-            [n for n, _ in named],
-            [id(p) in sparse_ids for _, p in named],
-            self.group._inner,
-            ReducerOptions(
-                bucket_bytes=self.comm_buffer_size,
-                last_bucket_bytes=self.last_comm_buffer_size,
-                find_unused_parameters=self.find_unused_parameters,
-            ),
+        self._reducer = self._make_reducer(
+            [p._t for _, p in named], [n for n, _ in named], [id(p) in sparse_ids for _, p in named]
         )
+
+    def _make_reducer(self, raws: list[torch.Tensor], names: list[str], sparse: list[bool]) -> Reducer | ShardedReducer:
+        assert self.group is not None
+        options = ReducerOptions(
+            bucket_bytes=self.comm_buffer_size,
+            last_bucket_bytes=self.last_comm_buffer_size,
+            find_unused_parameters=self.find_unused_parameters,
+            make_bucket=self._make_bucket,
+        )
+        return Reducer(raws, names, sparse, self.group._inner, options)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         outputs = self._layers(*inputs, **kwargs)

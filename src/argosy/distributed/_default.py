@@ -6,7 +6,7 @@ import atexit
 import warnings
 from typing import Any
 
-from argosy.distributed import _sync_batch_norm
+from argosy.distributed import _sync_batch_norm, _trainers
 from argosy.distributed._env import ParallelEnv
 from argosy.distributed._group import Group
 from argosy.foundation import env
@@ -37,6 +37,7 @@ class _State:
         self.groups.clear()
         self.parallel_env = None
         _sync_batch_norm.uninstall()
+        _trainers.uninstall()
         if session is not None:
             session.close()
 
@@ -94,6 +95,7 @@ def init_parallel_env(nccl_config: Any = None) -> Group | None:
         address=address,
     )
     _sync_batch_norm.install(state.session.world)
+    _trainers.install(state.session.world)
     group = state.groups[0] = Group(state.session.world, DEFAULT_GROUP_NAME)
     return group
 

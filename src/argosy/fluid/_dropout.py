@@ -6,7 +6,8 @@ from typing import Any
 
 from argosy.foundation.errors import BadArgument
 from argosy.nn import functional as F
-from argosy.tensor import uniform
+from argosy.ops.dropout import seeded_dropout
+from argosy.tensor._tensor import apply
 
 _MODES = {"downgrade_in_infer": "downscale_in_infer", "upscale_in_train": "upscale_in_train"}
 
@@ -17,8 +18,6 @@ def dropout(x: Any, p: float, is_training: bool, seed: int | None, implementatio
         raise BadArgument(
             f"dropout: dropout_implementation must be one of {list(_MODES)}, but received {implementation!r}"
         )
-    if not (seed and is_training):
+    if not seed:
         return F.dropout(x, p, training=is_training, mode=_MODES[implementation])
-    is_kept = uniform(x.shape, "float32", 0.0, 1.0, seed) >= p
-    kept = x * is_kept.astype(x.dtype)
-    return kept / (1.0 - p) if implementation == "upscale_in_train" and p < 1.0 else kept
+    return apply(seeded_dropout, x, p, not is_training, implementation == "upscale_in_train", int(seed))

@@ -1,4 +1,4 @@
-"""What ``paddle.fluid`` does not have yet: one place for the names of static graphs and the sentence about them."""
+"""What ``paddle.fluid`` does not have: one place for the names and the sentence about them."""
 
 from __future__ import annotations
 
@@ -6,37 +6,43 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from argosy.foundation.errors import nearest
+from argosy.static._missing import NotThere
 
-_STATIC = frozenset(
+_UNSUPPORTED = frozenset(
     """
-    BuildStrategy CompiledProgram DataFeedDesc DataFeeder DatasetFactory DistributeTranspiler DistributeTranspilerConfig
-    ExecutionStrategy Executor LoDTensor LoDTensorArray ParallelExecutor Program Scope WeightNormParamAttr append_backward
-    backward batch_norm bilinear_tensor_product compiler conv2d conv2d_transpose conv3d conv3d_transpose create_global_var
-    create_lod_tensor create_py_reader_by_data create_random_int_lodtensor create_tensor data data_feed_desc dataset
-    device_guard double_buffer dynamic_gru dynamic_lstm dynamic_lstmp embedding evaluator executor fc global_scope gradients
-    group_norm gru_unit hsigmoid incubate instance_norm is_parameter is_persistable layer_norm load load_inference_model
-    load_params load_persistables load_program_state load_vars lod_tensor lstm lstm_unit memory_optimize name_scope nce nets
-    parallel_executor prelu program_guard py_func py_reader read_file release_memory row_conv save save_inference_model
-    save_params save_persistables save_vars scope_guard sequence_conv sequence_expand sequence_pad sequence_pool
-    sequence_softmax sequence_unpad set_gradient_clip set_program_state spectral_norm transpiler
-    Switch While IfElse StaticRNN DynamicRNN Print Assert LayerHelper auc chunk_eval
+    AsyncExecutor ChunkEvaluator DataFeedDesc DatasetFactory DetectionMAP DistributeTranspiler DistributeTranspilerConfig
+    DynamicRNN EditDistance IfElse InMemoryDataset LayerHelper QueueDataset TrainerDesc
+    chunk_eval data_feed_desc dataset debugger device_worker evaluator graphviz incubate
+    layer_helper_base learning_rate_decay lstm net_drawer trainer_desc transpiler
+    DGCMomentumOptimizer DecayedAdagrad DecayedAdagradOptimizer Dpsgd DpsgdOptimizer Ftrl FtrlOptimizer LookaheadOptimizer
+    ModelAverage PipelineOptimizer
+    BasicDecoder BeamSearchDecoder Decoder GRUCell LSTMCell RNNCell add_position_encoding affine_channel affine_grid
+    anchor_generator beam_search beam_search_decode bipartite_match box_clip box_coder box_decoder_and_assign center_loss
+    collective collect_fpn_proposals continuous_value_model crf_decoding crop crop_tensor ctc_greedy_decoder deformable_conv
+    deformable_roi_pooling density_prior_box detection detection_output dice_loss distribute_fpn_proposals dynamic_decode
+    dynamic_lstmp edit_distance filter_by_instag fsp_matrix generate_mask_labels generate_proposal_labels
+    generate_proposals get_tensor_from_selected_rows grid_sampler hash im2sequence image_resize_short inplace_abn
+    iou_similarity linear_chain_crf locality_aware_nms matrix_nms mean_iou merge_selected_rows multi_box_head
+    multiclass_nms multiplex nce pad_constant_like polygon_box_transform prior_box prroi_pool psroi_pool random_crop
+    reorder_lod_tensor_by_rank resize_trilinear retinanet_detection_output retinanet_target_assign roi_align
+    roi_perspective_transform roi_pool rpn_target_assign sampled_softmax_with_cross_entropy sampling_id
+    sigmoid_focal_loss similarity_focus space_to_depth ssd_loss target_assign teacher_student_sigmoid_loss
+    tensor_array_to_tensor unique_with_counts warpctc yolo_box yolov3_loss
     """.split()  # noqa: SIM905
 )
 
 
 def refuse(name: str) -> NoReturn:
-    """Say that ``name`` belongs to static graphs."""
-    raise AttributeError(
-        f"{name}: static graphs are not available yet; paddle.fluid runs dygraph scripts, inside `with fluid.dygraph.guard():`."
-    )
+    """Say that ``name`` exists in Paddle 1.x only."""
+    raise NotThere(f"{name} is not supported")
 
 
 def missing_names(module: str, scope: dict[str, Any]) -> Callable[[str], NoReturn]:
-    """A module's ``__getattr__``: static names are refused with the reason, others with the nearest names that exist."""
+    """A module's ``__getattr__``: names of 1.x are refused as not supported, others with the nearest names that exist."""
     shown = module.replace("argosy", "paddle", 1)
 
     def __getattr__(name: str) -> NoReturn:
-        if name in _STATIC:
+        if name in _UNSUPPORTED:
             refuse(f"{shown}.{name}")
         known = [] if name.startswith("_") else [key for key in scope if not key.startswith("_")]
         raise AttributeError(f"module {shown!r} has no attribute {name!r}.{nearest(name, known)}")

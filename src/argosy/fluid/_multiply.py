@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from argosy.tensor import matmul, reshape
+from argosy.tensor import flatten, matmul, reshape
 
 
 def mul(x: Any, y: Any, x_num_col_dims: int = 1, y_num_col_dims: int = 1, name: str | None = None) -> Any:
     """Multiply as matrices: the first ``num_col_dims`` axes of each are its rows, the others its columns."""
-    if x.ndim == 2 and y.ndim == 2 and x_num_col_dims == y_num_col_dims == 1:
-        return matmul(x, y)
-    rows, columns = x.shape[:x_num_col_dims], y.shape[y_num_col_dims:]
-    left = reshape(x, [math.prod(rows), math.prod(x.shape[x_num_col_dims:])])
-    right = reshape(y, [math.prod(y.shape[:y_num_col_dims]), math.prod(columns)])
-    return reshape(matmul(left, right), [*rows, *columns])
+    left = x if x.ndim == x_num_col_dims + 1 else flatten(x, x_num_col_dims)
+    if y.ndim == 2 and y_num_col_dims == 1:
+        return matmul(left, y)
+    columns = list(y.shape[y_num_col_dims:])
+    right = y if y_num_col_dims == 1 else flatten(y, 0, y_num_col_dims - 1)
+    right = right if len(columns) == 1 else flatten(right, 1)
+    out = matmul(left, right)
+    return out if len(columns) == 1 else reshape(out, [*[0] * x_num_col_dims, *columns])

@@ -1,16 +1,26 @@
-"""What the optimizers of 1.x do in dygraph: follow the guard's parameters, ``minimize``, and take schedules as learning rates."""
+"""What the optimizers of 1.x have in common, in dygraph and in programs.
+
+In dygraph they follow the guard's parameters and take schedules as learning rates; in programs they take variables, and the limits that
+``set_gradient_clip`` put on parameters.
+"""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from argosy.fluid._mode import is_static
 from argosy.fluid._tracer import tracers
+from argosy.fluid.clip import clips_of_parameters
 from argosy.fluid.dygraph._epoch_schedule import EpochDecay
 from argosy.fluid.dygraph._schedule import LearningRateDecay
-from argosy.foundation.errors import BadArgument, DtypeError, MissingParameters
+from argosy.foundation.errors import BadArgument, DtypeError, MissingParameters, UsageError
 from argosy.optimizer import Optimizer as _Current
+from argosy.static._recorder import default_main_program, program_guard
+from argosy.static._variable import Variable
 from argosy.tensor._tensor import Tensor
 
 
@@ -18,6 +28,7 @@ class Optimizer(_Current):
     """What the optimizers of 1.x have in common; a subclass also derives from the update rule."""
 
     _parameters_argument = "parameters"  # what the update rule calls its list of parameters
+    _rate_shape = (1,)
     _follows_guard = False
     _last_rate: float | None = None
     _learning_rate: Any
@@ -32,18 +43,13 @@ class Optimizer(_Current):
         **rule: Any,
     ) -> None:
         """Initialise the update rule, then put a schedule in the place of its learning rate."""
-        if not isinstance(learning_rate, (float, LearningRateDecay)):
+        if not isinstance(learning_rate, (float, LearningRateDecay, Variable)):
             raise DtypeError(
-                f"{type(self).__name__}: learning rate should be float or LearningRateDecay, "
+                f"{type(self).__name__}: learning rate should be float, LearningRateDecay or a variable of a program, "
                 f"got {learning_rate!r} ({type(learning_rate).__name__}) here"
             )
         if parameter_list is None:
-            if not tracers.is_guarded:
-                raise MissingParameters(
-                    f"{type(self).__name__}: parameter_list should not be None outside of fluid.dygraph.guard(). "
-                    "Pass parameter_list=model.parameters()."
-                )
-            self._follows_guard = True
+            self._follows_guard = tracers.is_guarded
             parameter_list = ()
         start = learning_rate if isinstance(learning_rate, float) else 0.0
         rule[self._parameters_argument] = parameter_list
@@ -56,23 +62,40 @@ class Optimizer(_Current):
             self._parameter_list = self._param_groups = [p for p in tracers.current.all_parameters() if p.trainable]
         return super()._parameters()
 
+    def _require_parameters(self) -> None:
+        if not self._follows_guard and not self._parameter_list:
+            raise MissingParameters(
+                f"{type(self).__name__}: parameter_list should not be None outside of fluid.dygraph.guard(). "
+                "Pass parameter_list=model.parameters()."
+            )
+
     def get_lr(self) -> float:
         """The rate of the step that is beginning: a schedule goes on by one."""
         rate = self._learning_rate
+        if isinstance(rate, Variable):
+            raise UsageError(f"{type(self).__name__}: the rate is the variable {rate.name!r} of a program; fetch it")
         self._last_rate = rate = rate if isinstance(rate, float) else rate.next_rate()
         return rate
 
     def current_step_lr(self) -> float:
         """The rate of the last step; before the first, the one it will have."""
         rate = self._learning_rate
-        if isinstance(rate, float):
-            return rate
+        if isinstance(rate, (float, Variable)):
+            return self.get_lr()
         if self._last_rate is None or isinstance(rate, EpochDecay):
             return float(rate.peek())
         return self._last_rate
 
-    def _global_learning_rate(self) -> Tensor:
-        """``current_step_lr`` as a Tensor of shape [1]."""
+    def _global_learning_rate(self, program: Any = None) -> Any:
+        """The variable of ``program`` that holds the rate, None before ``minimize``; in dygraph the rate as a Tensor."""
+        if isinstance(self._learning_rate, Variable):
+            return self._learning_rate
+        program = program or default_main_program()
+        for source in program._rates:
+            if source.optimizer is self:
+                return program.global_block().var(source.name)
+        if is_static():
+            return None
         return Tensor(np.array([self.current_step_lr()], "float32"))
 
     def minimize(
@@ -83,20 +106,64 @@ class Optimizer(_Current):
         no_grad_set: Any = None,
         grad_clip: Any = None,
     ) -> Any:
-        """Update from the gradients that ``loss.backward()`` left; returns no ops and the (parameter, gradient) pairs.
+        """Record backward and update in the program of ``loss``, or in dygraph update from what ``loss.backward()`` left.
 
-        ``grad_clip``, which 1.6 and 1.7 pass here, replaces the optimizer's.
+        Returns the operators of the update and the (parameter, gradient) pairs. ``grad_clip``, which 1.6 and 1.7 pass here,
+        replaces the optimizer's.
         """
-        self._parameters()
+        if not isinstance(loss, Variable):
+            self._require_parameters()
+            self._parameters()
+        with self._clipping(grad_clip, loss):
+            return super().minimize(loss, startup_program, parameter_list, no_grad_set)
+
+    def backward(
+        self,
+        loss: Any,
+        startup_program: Any = None,
+        parameter_list: Any = None,
+        no_grad_set: Any = None,
+        callbacks: Any = None,
+    ) -> Any:
+        """Pair the parameters with their gradients, which are recorded in a program, and found after ``loss.backward()`` in dygraph."""
+        return super().backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
+
+    def apply_gradients(self, params_grads: Any) -> Any:
+        """Clip, regularise and apply the given (parameter, gradient) pairs."""
+        with self._clipping(None, params_grads[0][0] if params_grads else None):
+            return super().apply_gradients(params_grads)
+
+    def apply_optimize(self, loss: Any, startup_program: Any, params_grads: Any) -> Any:
+        """As ``apply_gradients``."""
+        if startup_program is None or not isinstance(loss, Variable):
+            return self.apply_gradients(params_grads)
+        with program_guard(loss.block.program, startup_program):
+            return self.apply_gradients(params_grads)
+
+    @contextlib.contextmanager
+    def _clipping(self, grad_clip: Any, variable: Any) -> Iterator[None]:
+        """Use ``grad_clip``, or the optimizer's, or the limits set on the parameters of the program of ``variable``."""
         own = self._grad_clip
         self._grad_clip = own if grad_clip is None else grad_clip
+        if self._grad_clip is None and isinstance(variable, Variable):
+            self._grad_clip = clips_of_parameters(variable.block.program)
         try:
-            return super().minimize(loss, startup_program, parameter_list, no_grad_set)
+            yield
         finally:
             self._grad_clip = own
 
+    def _run(
+        self, index: int, params: Any, raws: Any, grads: Any, sparse: Any, options: Any, clip: Any, lr: float
+    ) -> None:
+        wanted = getattr(clip, "_need_clip", None)
+        if wanted is not None:
+            grads = clip.apply_raw(grads, [getattr(p, "need_clip", True) and bool(wanted(p)) for p in params])
+            clip = None
+        super()._run(index, params, raws, grads, sparse, options, clip, lr)
+
     def step(self) -> None:
         """Update every parameter that has a gradient."""
+        self._require_parameters()
         self._parameters()
         super().step()
 

@@ -23,12 +23,10 @@ def pool2d(
     data_format: str = "NCHW",
 ) -> Any:
     """Maximum or average over windows of images; ``exclusive`` leaves padding out of averages. ``use_cudnn`` changes nothing."""
-    if pool_type not in ("max", "avg"):
-        raise UsageError(f"pool2d: pool_type can only be 'max' or 'avg', but received {pool_type!r}")
+    _require_type(pool_type, "pool2d")
     if global_pooling:
-        pool_size = input.shape[2:4] if data_format == "NCHW" else input.shape[1:3]
-        pool_stride, pool_padding = pool_size, 0
-    elif pool_size == -1:
+        return _over_all(input, pool_type, data_format)
+    if pool_size == -1:
         raise UsageError("pool2d: pool_size must be given when global_pooling is False")
     if pool_type == "max":
         return F.max_pool2d(input, pool_size, pool_stride, pool_padding, ceil_mode=ceil_mode, data_format=data_format)
@@ -38,10 +36,67 @@ def pool2d(
     return F.avg_pool2d(input, pool_size, pool_stride, pool_padding, ceil_mode, exclusive, data_format=data_format)
 
 
+def pool3d(
+    input: Any,
+    pool_size: Any = -1,
+    pool_type: str = "max",
+    pool_stride: Any = 1,
+    pool_padding: Any = 0,
+    global_pooling: bool = False,
+    use_cudnn: bool = True,
+    ceil_mode: bool = False,
+    name: str | None = None,
+    exclusive: bool = True,
+    data_format: str = "NCDHW",
+) -> Any:
+    """As ``pool2d``, over three axes."""
+    _require_type(pool_type, "pool3d")
+    if global_pooling:
+        return _over_all(input, pool_type, data_format)
+    if pool_size == -1:
+        raise UsageError("pool3d: pool_size must be given when global_pooling is False")
+    if pool_type == "max":
+        return F.max_pool3d(input, pool_size, pool_stride, pool_padding, ceil_mode=ceil_mode, data_format=data_format)
+    if ceil_mode and not exclusive:
+        raise NotSupported("pool3d: ceil_mode with exclusive=False")
+    return F.avg_pool3d(input, pool_size, pool_stride, pool_padding, ceil_mode, exclusive, data_format=data_format)
+
+
+def adaptive_pool2d(
+    input: Any, pool_size: Any, pool_type: str = "max", require_index: bool = False, name: str | None = None
+) -> Any:
+    """Maximum or average over a grid of ``pool_size`` windows that cover each image; the places of maxima on request."""
+    _require_type(pool_type, "adaptive_pool2d")
+    if pool_type == "max":
+        return F.adaptive_max_pool2d(input, pool_size, require_index)
+    if require_index:
+        raise UsageError("adaptive_pool2d: require_index needs pool_type='max'")
+    return F.adaptive_avg_pool2d(input, pool_size)
+
+
+def _require_type(pool_type: str, call: str) -> None:
+    if pool_type not in ("max", "avg"):
+        raise UsageError(f"{call}: pool_type can only be 'max' or 'avg', but received {pool_type!r}")
+
+
+def _over_all(x: Any, pool_type: str, data_format: str) -> Any:
+    """The maximum or mean of whole images, whose size need not be known."""
+    num_dims, is_last = len(data_format) - 2, data_format[-1] == "C"
+    if pool_type == "avg":
+        first = 1 if is_last else 2
+        return x.mean(list(range(first, first + num_dims)), keepdim=True)
+    images = x.moveaxis(-1, 1) if is_last else x
+    pool = F.adaptive_max_pool2d if num_dims == 2 else F.adaptive_max_pool3d
+    out = pool(images, 1)
+    return out.moveaxis(1, -1) if is_last else out
+
+
 def _filled(x: Any, pool_size: Any, pool_stride: Any, pool_padding: Any, data_format: str) -> Any:
     """``x`` with zeros around it, so many that windows from its start end exactly at its end."""
     if isinstance(pool_padding, str) or (isinstance(pool_padding, (list, tuple)) and len(pool_padding) != 2):
         raise NotSupported("pool2d: ceil_mode with exclusive=False needs pool_padding as an int or two of them")
+    if any(n < 0 for n in x.shape[1:]):
+        raise NotSupported("pool2d: ceil_mode with exclusive=False needs images of a known size")
     around = []
     extents = x.shape[2:4] if data_format == "NCHW" else x.shape[1:3]
     settings = [convert_to_list(value, 2, "window") for value in (pool_size, pool_stride, pool_padding)]

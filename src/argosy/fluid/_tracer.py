@@ -8,10 +8,11 @@ from argosy.tensor._tensor import Parameter
 
 
 class Tracer:
-    """The state of one guard. Parameters are held weakly, in the order of their creation."""
+    """The state of one guard. Parameters are held weakly, in the order of their creation, but those that no layer owns."""
 
     def __init__(self) -> None:
         self.is_training = True
+        self._held: list[Parameter] = []
         self._parameters: weakref.WeakValueDictionary[int, Parameter] = weakref.WeakValueDictionary()
         self._num_noted = 0
 
@@ -47,10 +48,12 @@ class Tracers:
     def pop(self) -> None:
         self._open.pop()
 
-    def note(self, parameter: Parameter | None) -> None:
-        """Remember a parameter with the innermost guard, if there is one."""
+    def note(self, parameter: Parameter | None, is_owned: bool = True) -> None:
+        """Remember a parameter with the innermost guard, if there is one, which keeps it alive if no layer owns it."""
         if parameter is not None and self._open:
             self._open[-1].note(parameter)
+            if not is_owned:
+                self._open[-1]._held.append(parameter)
 
 
 tracers = Tracers()

@@ -1,6 +1,8 @@
-"""``fluid.core``: what dygraph scripts take from Paddle's C++ module."""
+"""``fluid.core``: what scripts take from Paddle's C++ module."""
 
 from __future__ import annotations
+
+import enum
 
 from argosy.device import device_count, is_compiled_with_cuda
 from argosy.distributed._data_parallel import ParallelStrategy
@@ -8,6 +10,11 @@ from argosy.fluid._missing import missing_names
 from argosy.foundation import dtypes
 from argosy.foundation.errors import ArgosyError
 from argosy.foundation.places import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
+from argosy.static import Scope
+from argosy.static._lod import LoDTensor, LoDTensorArray
+from argosy.static._program import ProgramDesc
+from argosy.static._readers import EOFException
+from argosy.static._variable import Variable
 from argosy.tensor._tensor import Tensor
 
 __all__ = [
@@ -16,24 +23,25 @@ __all__ = [
     "CUDAPlace",
     "EOFException",
     "EnforceNotMet",
+    "LoDTensor",
+    "LoDTensorArray",
     "ParallelStrategy",
     "Place",
+    "ProgramDesc",
+    "Scope",
     "VarBase",
     "VarDesc",
     "get_cuda_device_count",
     "is_compiled_with_cuda",
+    "op_proto_and_checker_maker",
 ]
 
 VarBase = Tensor
 EnforceNotMet = ArgosyError
 
 
-class EOFException(Exception):
-    """A reader of a static program has no more data."""
-
-
 class VarDesc:
-    """Holds ``VarType``, the dtypes under the names of 1.x."""
+    """Holds ``VarType``: dtypes, and the kinds of variables that ``Variable.type`` tells, under the names of 1.x."""
 
     class VarType:
         BOOL = dtypes.bool_
@@ -45,6 +53,45 @@ class VarDesc:
         FP16 = dtypes.float16
         FP32 = dtypes.float32
         FP64 = dtypes.float64
+
+        LOD_TENSOR = Variable.type
+        # Kinds of which a program here has no variables.
+        FEED_MINIBATCH = "feed_minibatch"
+        FETCH_LIST = "fetch_list"
+        LOD_TENSOR_ARRAY = "lod_tensor_array"
+        RAW = "raw"
+        READER = "reader"
+        SELECTED_ROWS = "selected_rows"
+        STEP_SCOPES = "step_scopes"
+
+
+class op_proto_and_checker_maker:
+    """What the attributes ``op_role`` and the like of an operator mean."""
+
+    class OpRole(enum.IntFlag):
+        Forward = 0
+        Backward = 1
+        Optimize = 2
+        RPC = 4
+        Dist = 8
+        LRSched = 16
+        Loss = 256
+
+    @staticmethod
+    def kOpRoleAttrName() -> str:
+        return "op_role"
+
+    @staticmethod
+    def kOpRoleVarAttrName() -> str:
+        return "op_role_var"
+
+    @staticmethod
+    def kOpNameScopeAttrName() -> str:
+        return "op_namescope"
+
+    @staticmethod
+    def kOpDeviceAttrName() -> str:
+        return "op_device"
 
 
 def get_cuda_device_count() -> int:

@@ -1,8 +1,14 @@
-"""``fluid.io``: the loader and the reader decorators; saving and loading programs belongs to static graphs."""
+"""``fluid.io``: loaders, reader decorators, and files of programs and of their variables."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
 
 from argosy.batch import batch
 from argosy.fluid._missing import missing_names
-from argosy.io import DataLoader
+from argosy.fluid.reader import DataLoader, PyReader
+from argosy.foundation.errors import BadArgument, NotSupported, UsageError
 from argosy.reader import (
     ComposeNotAligned,
     buffered,
@@ -15,20 +21,158 @@ from argosy.reader import (
     shuffle,
     xmap_readers,
 )
+from argosy.static import Program, Variable, load, load_program_state, set_program_state
+from argosy.static import save as _save
+from argosy.static._inference import read_folder, read_model, variables, write_model
+from argosy.static._vars_io import is_parameter, is_persistable, load_vars, save_vars, valid_program
 
 __all__ = [
     "ComposeNotAligned",
     "DataLoader",
+    "PyReader",
     "batch",
     "buffered",
     "cache",
     "chain",
     "compose",
     "firstn",
+    "get_program_parameter",
+    "get_program_persistable_vars",
+    "load",
+    "load_inference_model",
+    "load_params",
+    "load_persistables",
+    "load_program_state",
+    "load_vars",
     "map_readers",
     "multiprocess_reader",
+    "save",
+    "save_inference_model",
+    "save_params",
+    "save_persistables",
+    "save_vars",
+    "set_program_state",
     "shuffle",
     "xmap_readers",
 ]
+
+
+def save_params(
+    executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | None = None
+) -> bytes | None:
+    """Write the parameters of a program: each to a file of its name in ``dirname``, or all to ``filename`` there."""
+    return save_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
+
+
+def save_persistables(
+    executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | None = None
+) -> bytes | None:
+    """Write all that a program keeps from run to run, so that training can go on; files as of ``save_params``.
+
+    Example:
+        >>> import os, tempfile
+        >>> import paddle.fluid as fluid
+        >>> main, startup = fluid.Program(), fluid.Program()
+        >>> with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        ...     w = fluid.layers.create_parameter([2, 3], "float32", name="w")
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> _ = exe.run(startup)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     fluid.io.save_persistables(exe, folder, main)
+        ...     fluid.io.load_persistables(exe, folder, main)
+        ...     os.listdir(folder)
+        ['w']
+        >>> paddle.disable_static()
+    """
+    return save_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
+
+
+def load_params(
+    executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | bytes | None = None
+) -> None:
+    """Fill the parameters of a program from files of ``save_params``, or of Paddle's."""
+    load_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
+
+
+def load_persistables(
+    executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | bytes | None = None
+) -> None:
+    """Fill all that a program keeps from files of ``save_persistables``, or of Paddle's."""
+    load_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
+
+
+def save(program: Program, model_path: str) -> None:
+    """Write a program and its values to ``model_path`` .pdmodel, .pdparams and .pdopt."""
+    if not os.path.basename(model_path):
+        raise BadArgument(f"fluid.save: model_path must be dirname/filename, but received {model_path!r}")
+    _save(program, model_path, protocol=2)
+
+
+def save_inference_model(
+    dirname: str,
+    feeded_var_names: Any,
+    target_vars: Any,
+    executor: Any,
+    main_program: Program | None = None,
+    model_filename: str | None = None,
+    params_filename: str | None = None,
+    export_for_deployment: bool = True,
+    program_only: bool = False,
+) -> list[str]:
+    """Write what ``target_vars`` need to a folder: the program to ``__model__``, its variables to a file each or to ``params_filename``.
+
+    Returns the names of the targets. Differs from Paddle: ``__model__`` is in argosy's own format, which only it reads.
+    """
+    if not export_for_deployment:
+        raise NotSupported(
+            "fluid.io.save_inference_model: export_for_deployment=False is not supported; use fluid.save"
+        )
+    program = valid_program("save_inference_model", main_program)
+    names = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names or ())
+    if not all(isinstance(name, str) for name in names):
+        raise UsageError(f"save_inference_model: feeded_var_names must be a list of names, but received {names!r}")
+    block = program.global_block()
+    feeds = [block.var(name) for name in names]
+    targets = variables("target_vars", target_vars)
+    model = os.path.basename(model_filename) if model_filename else "__model__"
+    params = os.path.basename(params_filename) if params_filename else None
+    write_model(dirname, model, params, feeds, targets, executor, program, program_only)
+    return [v.name for v in targets]
+
+
+def load_inference_model(
+    dirname: str | None,
+    executor: Any,
+    model_filename: str | bytes | None = None,
+    params_filename: str | bytes | None = None,
+    pserver_endpoints: Any = None,
+) -> list[Any]:
+    """Read an inference model into the current scope; returns the program, the names to feed and the variables to fetch.
+
+    With ``dirname=None``, ``model_filename`` and ``params_filename`` are the bytes of the two files.
+    """
+    if pserver_endpoints:
+        raise NotSupported("fluid.io.load_inference_model: pserver_endpoints is not supported")
+    if dirname is None:
+        if not isinstance(model_filename, bytes) or params_filename is None:
+            raise UsageError(
+                "load_inference_model: with dirname=None, model_filename and params_filename must be bytes"
+            )
+        return read_model(model_filename, "the model", None, params_filename, executor)
+    if not os.path.isdir(dirname):
+        raise UsageError(f"load_inference_model: there is no directory named {dirname!r}")
+    names = [os.path.basename(str(name)) if name else None for name in (model_filename, params_filename)]
+    return read_folder(dirname, names[0], names[1], executor)
+
+
+def get_program_parameter(program: Program) -> list[Variable]:
+    """The parameters of a program."""
+    return [v for v in program.list_vars() if is_parameter(v)]
+
+
+def get_program_persistable_vars(program: Program) -> list[Variable]:
+    """What a program keeps from run to run."""
+    return [v for v in program.list_vars() if is_persistable(v)]
+
 
 __getattr__ = missing_names(__name__, globals())

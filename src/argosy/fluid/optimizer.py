@@ -6,7 +6,6 @@ Without ``parameter_list`` an optimizer updates the parameters that were made in
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,9 +14,10 @@ import torch
 from argosy import optimizer as _current
 from argosy.fluid._missing import missing_names
 from argosy.fluid._optimizer import Optimizer
-from argosy.optimizer._plan import Bucket, Options
-from argosy.optimizer._state import Clock
+from argosy.incubate.optimizer.recompute import RecomputeOptimizer
+from argosy.optimizer._plan import Bucket
 from argosy.optimizer.lars import LarsMomentumOptimizer as _Lars
+from argosy.static import ExponentialMovingAverage
 from argosy.tensor._tensor import Tensor
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "AdamOptimizer",
     "Adamax",
     "AdamaxOptimizer",
+    "ExponentialMovingAverage",
     "Lamb",
     "LambOptimizer",
     "LarsMomentum",
@@ -38,12 +39,10 @@ __all__ = [
     "Optimizer",
     "RMSProp",
     "RMSPropOptimizer",
+    "RecomputeOptimizer",
     "SGD",
     "SGDOptimizer",
 ]
-
-
-_LONG_AGO = 1e7  # steps after which the start from zero no longer shows
 
 
 class SGDOptimizer(Optimizer, _current.SGD):
@@ -148,6 +147,8 @@ class AdamOptimizer(Optimizer, _current.Adam):
     1.x adds ``epsilon`` to the root of the second moment as it is, later versions to the root corrected for its start from zero.
     """
 
+    _plain_epsilon = True
+
     def __init__(
         self,
         learning_rate: Any = 0.001,
@@ -171,15 +172,6 @@ class AdamOptimizer(Optimizer, _current.Adam):
             epsilon=epsilon,
             lazy_mode=lazy_mode,
         )
-
-    def _update_bucket(self, bucket: Bucket, grads: list[torch.Tensor], lr: float) -> None:
-        beta1, beta2, _ = super()._hyper({})
-        num_steps = bucket.clock.count + 1.0 + (self._row_lead if bucket.is_sparse else 0.0)
-        self._corrected = beta1, beta2, self._epsilon / math.sqrt(1.0 - beta2**num_steps)
-        super()._update_bucket(bucket, grads, lr)
-
-    def _hyper(self, options: Options) -> tuple[float, float, float]:
-        return self._corrected
 
 
 class AdamaxOptimizer(Optimizer, _current.Adamax):
@@ -259,6 +251,8 @@ class LambOptimizer(Optimizer, _current.Lamb):
     1.x does not correct the moments for their start from zero, nor does it count steps.
     """
 
+    _corrects = False
+
     def __init__(
         self,
         learning_rate: Any = 0.001,
@@ -285,15 +279,6 @@ class LambOptimizer(Optimizer, _current.Lamb):
             exclude_from_weight_decay_fn=exclude_from_weight_decay_fn,
             always_adapt=True,
         )
-
-    def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
-    ) -> None:
-        own, bucket.clock = bucket.clock, Clock(_LONG_AGO, params[0].device)
-        try:
-            super()._update(bucket, params, grads, lr, decay)
-        finally:
-            bucket.clock = own
 
 
 SGD = SGDOptimizer

@@ -65,3 +65,8 @@ def replace(variables: Mapping[str, str]) -> None:
 def update(variables: Mapping[str, str]) -> None:
     """Set variables of this process, for libraries that read their settings there."""
     os.environ.update(variables)
+
+
+def select(names: tuple[str, ...]) -> dict[str, str]:
+    """Those of ``names`` that are set to something, with their text."""
+    return {name: os.environ[name] for name in names if os.environ.get(name)}

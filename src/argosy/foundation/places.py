@@ -27,6 +27,10 @@ class Place:
         else:
             self.kind, self.index = _parse(str(device))
 
+    def set_place(self, place: Place) -> None:
+        """Become ``place``."""
+        self.kind, self.index = place.kind, place.index
+
     def is_cpu_place(self) -> bool:
         return self.kind == "cpu"
 

@@ -59,8 +59,30 @@ class ParamAttr:
 
 
 class WeightNormParamAttr(ParamAttr):
-    """A ParamAttr that asks for weight normalisation along ``dim`` (static programs)."""
+    """A ParamAttr for programs: the weight is a direction ``<name>_v``, normalised along ``dim`` (None: all), times a magnitude ``<name>_g``."""
 
-    def __init__(self, dim: int | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        dim: int | None = None,
+        name: str | None = None,
+        initializer: Any = None,
+        learning_rate: float = 1.0,
+        regularizer: Any = None,
+        trainable: bool = True,
+        do_model_average: bool = False,
+        need_clip: bool = True,
+    ) -> None:
+        super().__init__(name, initializer, learning_rate, regularizer, trainable, do_model_average, need_clip)
         self.dim = dim
+
+    def _part(self, name: str, initializer: Any) -> ParamAttr:
+        """The attribute of one of the two parameters."""
+        return ParamAttr(
+            name,
+            initializer,
+            self.learning_rate,
+            self.regularizer,
+            self.trainable,
+            self.do_model_average,
+            self.need_clip,
+        )

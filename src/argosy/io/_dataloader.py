@@ -118,14 +118,19 @@ class DataLoader:
         return_list: bool = False,
         use_multiprocess: bool = False,
         drop_last: bool = True,
-    ) -> GeneratorLoader:
-        """A loader whose data come from a Python generator, named by one of its ``set_*_generator`` methods."""
+    ) -> Any:
+        """A loader whose data come from a Python generator, named by one of its ``set_*_generator`` methods.
+
+        Where ``feed_list`` holds variables of a static program it feeds these; the other options matter only there.
+        """
+        if feed_list and hasattr(feed_list[0], "_new_loader"):
+            return feed_list[0]._new_loader(feed_list, capacity, use_double_buffer, iterable, return_list, drop_last)
         return GeneratorLoader(feed_list, capacity, use_double_buffer, iterable, return_list)
 
     @staticmethod
     def from_dataset(dataset: Any, places: Any, drop_last: bool = True) -> Any:
         raise NotSupported(
-            "DataLoader.from_dataset: datasets of static programs arrive with the static layer; use a paddle.io.Dataset"
+            "DataLoader.from_dataset: the datasets of fluid.DatasetFactory are not supported; use a paddle.io.Dataset"
         )
 
     @property

@@ -32,7 +32,9 @@ class GeneratorLoader:
         if not capacity:
             raise UsageError("DataLoader.from_generator: give a value to capacity, the number of batches to read ahead")
         if not in_dynamic_mode():
-            raise NotSupported("DataLoader.from_generator: feeding static programs arrives with the static layer")
+            raise UsageError(
+                "DataLoader.from_generator: feed_list, the variables to feed, must be given in static mode"
+            )
         if not iterable:
             warnings.warn("DataLoader.from_generator: in dynamic mode the loader is always iterable", stacklevel=3)
         if not return_list:

@@ -10,11 +10,12 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError
 from argosy.framework._mode import switch
-from argosy.framework._param_attr import ParamAttr
+from argosy.framework._param_attr import ParamAttr, WeightNormParamAttr
 from argosy.nn.initializer._default import default_initializer_for
+from argosy.ops import reparameterization as ops
 from argosy.tensor._defaults import defaults
 from argosy.tensor._naming import unique_name
-from argosy.tensor._tensor import Parameter
+from argosy.tensor._tensor import Parameter, apply
 
 
 def create_parameter(
@@ -44,6 +45,9 @@ def create_parameter(
         or name
         or unique_name.generate(f"{unique_name.generate('create_parameter')}.{'b' if is_bias else 'w'}")
     )
+    if isinstance(parsed, WeightNormParamAttr):
+        computed: Parameter = _normalised(extents, engine, chosen, parsed, is_bias, default_initializer)
+        return computed
     parameter: Parameter
     if switch.is_static:
         parameter = switch.new_parameter(extents, engine, chosen)
@@ -59,3 +63,22 @@ def create_parameter(
     initializer(parameter)
     parameter.stop_gradient = not (parsed.trainable and (engine.is_floating_point or engine.is_complex))
     return parameter
+
+
+def _normalised(
+    shape: list[int], dtype: torch.dtype, name: str, attr: WeightNormParamAttr, is_bias: bool, default_initializer: Any
+) -> Any:
+    """The variable of a program that puts direction and magnitude together; the magnitude starts as the norm of the direction."""
+    if not switch.is_static:
+        raise UsageError("WeightNormParamAttr is for static programs; in dynamic mode use paddle.nn.utils.weight_norm")
+    axis = -1 if attr.dim is None else attr.dim % len(shape)
+    direction = create_parameter(
+        shape, dtype, None, attr._part(f"{name}_v", attr.initializer), is_bias, default_initializer
+    )
+
+    def as_norm(parameter: Any) -> None:
+        parameter._record_from(ops.weight_norm_extents, direction, axis)
+
+    extents = [n if d == axis else 1 for d, n in enumerate(shape)]
+    magnitude = create_parameter(extents, dtype, None, attr._part(f"{name}_g", as_norm))
+    return apply(ops.weight_norm, direction, magnitude, axis)

@@ -52,7 +52,7 @@ _LATE = torch.full((), 1e9)  # a step count that leaves torch's fused Adam nothi
 
 
 def _corrected(
-    step: Tensor, dtype: torch.dtype, lr: float, beta1: float, beta2: float, epsilon: float
+    step: Tensor, dtype: torch.dtype, lr: float, beta1: float, beta2: float, epsilon: float, plain_epsilon: bool = False
 ) -> tuple[Tensor, float, float]:
     """The step count, rate and epsilon for torch's fused Adam such that it computes what Paddle does.
 
@@ -61,11 +61,11 @@ def _corrected(
     """
     if not step.is_cpu:
         step.add_(1.0)
-        return step, lr, epsilon
+        return step, lr, epsilon / math.sqrt(1.0 - power(beta2, step.item(), dtype)) if plain_epsilon else epsilon
     count = step.item() + 1.0
     step.fill_(count)  # a third of the cost of add_
     root = math.sqrt(1.0 - power(beta2, count, dtype))
-    return _LATE, lr * root / (1.0 - power(beta1, count, dtype)), epsilon * root
+    return _LATE, lr * root / (1.0 - power(beta1, count, dtype)), epsilon if plain_epsilon else epsilon * root
 
 
 @op("adam_", aliases=("adam", "merged_adam"))
@@ -82,11 +82,15 @@ def adam_(
     epsilon: float,
     weight_decay: float = 0.0,
     amsgrad: bool = False,
+    plain_epsilon: bool = False,
 ) -> Tensors:
-    """``weight_decay`` is coupled (added to the gradient); ``moment2_maxs`` is empty unless ``amsgrad``."""
+    """``weight_decay`` is coupled (added to the gradient); ``moment2_maxs`` is empty unless ``amsgrad``.
+
+    ``plain_epsilon`` is added to the root of the second moment as it is, else to the root corrected for its start from zero.
+    """
     dtype = params[0].dtype
     beta1, beta2 = rounded(beta1, dtype), rounded(beta2, dtype)
-    late, lr, epsilon = _corrected(step, dtype, lr, beta1, beta2, epsilon)
+    late, lr, epsilon = _corrected(step, dtype, lr, beta1, beta2, epsilon, plain_epsilon)
 
     def fused(params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors) -> None:
         torch._fused_adam_(
@@ -191,17 +195,22 @@ def lamb_(
     epsilon: float,
     weight_decay: float = 0.0,
     always_adapt: bool = False,
+    corrects: bool = True,
 ) -> Tensors:
-    """Adam's direction plus decay, its rate scaled per tensor by ‖param‖ / ‖direction‖ (where there is decay)."""
+    """Adam's direction plus decay, its rate scaled per tensor by ‖param‖ / ‖direction‖ (where there is decay).
+
+    Unless ``corrects``, the moments are taken as they are, without correction for their start from zero, and ``step`` stays.
+    """
     beta1, beta2 = single(beta1), single(beta2)
-    step.add_(1.0)
+    if corrects:
+        step.add_(1.0)
     count, dtype = step.item(), params[0].dtype
     decay_average_(moment1s, grads, beta1)
     decay_average_square_(moment2s, grads, beta2)
-    scale = torch._foreach_div(moment2s, 1.0 - power(beta2, count, dtype))
+    scale = torch._foreach_div(moment2s, 1.0 - power(beta2, count, dtype) if corrects else 1.0)
     torch._foreach_sqrt_(scale)
     torch._foreach_add_(scale, epsilon)
-    directions = torch._foreach_div(moment1s, 1.0 - power(beta1, count, dtype))
+    directions = torch._foreach_div(moment1s, 1.0 - power(beta1, count, dtype) if corrects else 1.0)
     torch._foreach_div_(directions, scale)
     torch._foreach_add_(directions, params, alpha=weight_decay)
     if weight_decay > 0.0 or always_adapt:

@@ -1,7 +1,8 @@
-"""Running sums of parameters over a window of updates, for averaged models."""
+"""Averages of parameters over past updates, and slow weights that follow fast ones."""
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from argosy.ops.table import op
@@ -46,3 +47,40 @@ def average_accumulates_(
             old_count.fill_(length)
             count.zero_()
     return sum_1s
+
+
+@op("window_average")
+def window_average(
+    sum_1: Tensor, sum_2: Tensor, sum_3: Tensor, num_accumulates: Tensor, old_num_accumulates: Tensor
+) -> Tensor:
+    """The average that the sums of ``average_accumulates_`` stand for."""
+    return (sum_1 + sum_2 + sum_3).float() / (num_accumulates + old_num_accumulates).float()
+
+
+@op("lookahead_", aliases=("lookahead",))
+def lookahead_(fast: Tensors, slow: Tensors, step: Tensor, alpha: float, k: int) -> Tensors:
+    """Count a step in ``step``; at the first, slow weights become the fast ones; every ``k``-th, both move in between."""
+    count = int(step.add_(1.0))
+    if count == 1:
+        torch._foreach_copy_(slow, fast)
+    if count % k == 0:
+        torch._foreach_mul_(slow, 1.0 - alpha)
+        torch._foreach_add_(slow, fast, alpha=alpha)
+        torch._foreach_copy_(fast, slow)
+    return fast
+
+
+@op("moving_average_")
+def moving_average_(averages: Tensors, values: Tensors, decay: Tensor, step: Tensor) -> Tensors:
+    """averages = decay * averages + (1 - decay) * values; counts the step."""
+    step.add_(1)
+    for average, value in zip(averages, values, strict=True):
+        average.copy_(average * decay + value * (1 - decay))
+    return averages
+
+
+@op("unbiased_average")
+def unbiased_average(average: Tensor, decay: Tensor, step: Tensor) -> Tensor:
+    """A moving average that started at zero, corrected for that; as it is before the first step."""
+    rest = 1.0 - decay.pow(step.to(decay.dtype))
+    return average / torch.where(step > 0, rest, torch.ones_like(rest))

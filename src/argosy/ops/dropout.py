@@ -32,6 +32,18 @@ def dropout(x: Tensor, p: float, is_test: bool, upscale: bool, axes: Sequence[in
     return x * keep
 
 
+@op("seeded_dropout")
+def seeded_dropout(x: Tensor, p: float, is_test: bool, upscale: bool, seed: int) -> Tensor:
+    """``dropout`` whose choice ``seed`` fixes: the same elements in each call."""
+    if is_test:
+        return dropout(x, p, True, upscale, None)
+    if x.is_meta:
+        return torch.empty_like(x)
+    generator = torch.Generator(x.device).manual_seed(seed)
+    keep = torch.empty_like(x).bernoulli_(1.0 - p, generator=generator)
+    return x * (keep / (1.0 - p) if upscale and p < 1.0 else keep)
+
+
 # What SELU gives for minus infinity: the value that keeps its output's mean and variance.
 _ALPHA = -1.6732632423543772 * 1.0507009873554805
 

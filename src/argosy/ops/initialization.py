@@ -34,8 +34,8 @@ def fill_constant(shape: Sequence[int], value: float, dtype: torch.dtype) -> Ten
 
 @op("assign_value")
 def assign_value(values: Any, dtype: torch.dtype) -> Tensor:
-    """A tensor of given values: a NumPy array or nested lists of numbers."""
-    return torch.as_tensor(values).to(dtype)
+    """A new tensor of given values: a NumPy array or nested lists of numbers."""
+    return torch.as_tensor(values).to(dtype, copy=True)  # what comes of it is trained in place
 
 
 @op("uniform_random", is_random=True)

@@ -22,6 +22,13 @@ def weight_norm_magnitude(weight: Tensor, axis: int) -> Tensor:
     return torch.sqrt((squares.sum(axes) if axes else squares) + 1e-12)
 
 
+@op("weight_norm_extents")
+def weight_norm_extents(weight: Tensor, axis: int) -> Tensor:
+    """The 2-norm of each slice along ``axis``, or of the whole tensor for -1, with all dimensions kept."""
+    axes = _other_axes(weight, axis)
+    return torch.linalg.vector_norm(weight, dim=axes, keepdim=True) if axes else weight.abs()
+
+
 @op("weight_norm")
 def weight_norm(direction: Tensor, magnitude: Tensor, axis: int) -> Tensor:
     """``direction`` with each slice along ``axis`` scaled to the 2-norm ``magnitude``."""

@@ -92,6 +92,44 @@ def l1_decay(grads: Tensors, params: Tensors, coeff: float) -> Tensors:
     return list(torch._foreach_add(grads, torch._foreach_sign(params), alpha=coeff))
 
 
+@op("overwrite_")
+def overwrite_(targets: Tensors, values: Tensors) -> Tensors:
+    """Give ``targets`` the values of others, in their own dtype."""
+    torch._foreach_copy_(targets, values)
+    return targets
+
+
+@op("accumulate_")
+def accumulate_(sums: Tensors, values: Tensors) -> Tensors:
+    torch._foreach_add_(sums, [v.to(s.dtype) for s, v in zip(sums, values, strict=True)])
+    return sums
+
+
+@op("clear_")
+def clear_(tensors: Tensors) -> Tensors:
+    torch._foreach_zero_(tensors)
+    return tensors
+
+
+@op("scale_all_")
+def scale_all_(tensors: Tensors, factor: float) -> Tensors:
+    torch._foreach_mul_(tensors, factor)
+    return tensors
+
+
+@op("count_to_")
+def count_to_(step: Tensor, limit: int) -> Tensor:
+    """Count in place, from ``limit`` back to zero; return whether that happened, a bool tensor of shape [1]."""
+    step.add_(1).remainder_(limit)
+    return (step == 0).reshape(1)
+
+
+@op("shift_step_")
+def shift_step_(step: Tensor, by: float) -> Tensor:
+    """Move a step count without a step."""
+    return step.add_(by)
+
+
 @op("sgd_", aliases=("sgd",))
 def sgd_(params: Tensors, grads: Tensors, lr: float, weight_decay: float = 0.0) -> Tensors:
     def fused(params: Tensors, grads: Tensors) -> None:

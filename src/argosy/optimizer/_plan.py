@@ -55,6 +55,15 @@ class Bucket:
         """Call an update op; the bucket of a recorded program stores the call instead."""
         op.fn(*args)
 
+    def dense(self, grads: list[torch.Tensor]) -> list[torch.Tensor]:
+        """The gradients with every row."""
+        return [g.to_dense() for g in grads]
+
+    def shift_clock(self, steps: float) -> None:
+        """Move the step count without a step."""
+        if steps:
+            self.clock.tensor.add_(steps)
+
     def lr(self, base: float) -> float:
         return float(self.rate) if isinstance(self.rate, Tensor) else base * self.rate
 

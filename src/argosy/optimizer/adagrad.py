@@ -51,6 +51,4 @@ class Adagrad(Optimizer):
 
     def _update_rows(self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float) -> None:
         epsilon = bucket.options.get("epsilon", self._epsilon)
-        for param, grad, moment in zip(params, grads, bucket.slots["moment"], strict=True):
-            rows, values = row_updates.split_rows(grad)
-            row_updates.adagrad_rows_.fn(param, rows, values, moment, lr, epsilon)
+        bucket.run(row_updates.adagrad_sparse_, params, grads, bucket.slots["moment"], lr, epsilon)

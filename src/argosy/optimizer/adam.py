@@ -24,6 +24,7 @@ class AdamBase(Optimizer):
     """What Adam and AdamW have in common: their state, and the lazy update of row-sparse gradients."""
 
     _row_lead = 0.0  # how many steps ahead the bias correction of row-sparse updates is
+    _plain_epsilon = False  # epsilon is added to the root of the second moment before its bias is corrected
 
     def __init__(
         self,
@@ -81,18 +82,17 @@ class AdamBase(Optimizer):
 
     def _update_rows(self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float) -> None:
         if not bucket.options.get("lazy_mode", self._lazy_mode):
-            bucket.clock.tensor.add_(self._row_lead)
-            self._update(bucket, params, [g.to_dense() for g in grads], lr, 0.0)
-            bucket.clock.tensor.sub_(self._row_lead)
+            bucket.shift_clock(self._row_lead)
+            self._update(bucket, params, bucket.dense(grads), lr, 0.0)
+            bucket.shift_clock(-self._row_lead)
             return
         lr, decay = self._row_rates(bucket, lr)
-        beta1, beta2, epsilon = self._hyper(bucket.options)
-        step = bucket.clock.tensor.add_(1.0) + self._row_lead
         slots = bucket.slots
-        maxima: list[Any] = slots.get("moment2_max") or [None] * len(params)
-        for param, grad, m, v, v_max in zip(params, grads, slots["moment1"], slots["moment2"], maxima, strict=True):
-            rows, values = row_updates.split_rows(grad)
-            row_updates.adam_rows_.fn(param, rows, values, m, v, v_max, step, lr, beta1, beta2, epsilon, decay)
+        bucket.run(
+            row_updates.adam_sparse_,
+            params, grads, slots["moment1"], slots["moment2"], slots.get("moment2_max", []), bucket.clock.tensor, lr,
+            *self._hyper(bucket.options), decay, self._row_lead, self._plain_epsilon,
+        )  # fmt: skip
 
     def _row_rates(self, bucket: Bucket, lr: float) -> tuple[float, float]:
         """Learning rate and decoupled decay of a row-sparse update."""
@@ -148,5 +148,5 @@ class Adam(AdamBase):
         bucket.run(
             adam_updates.adam_,
             params, grads, slots["moment1"], slots["moment2"], slots["moment2_max"] if self._amsgrad else [],
-            bucket.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad,
+            bucket.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad, self._plain_epsilon,
         )  # fmt: skip

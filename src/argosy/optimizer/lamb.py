@@ -24,6 +24,7 @@ class Lamb(Optimizer):
     """
 
     type = "lamb"
+    _corrects = True  # moments are corrected for their start from zero
 
     def __init__(
         self,
@@ -80,4 +81,5 @@ class Lamb(Optimizer):
             number(own.get("epsilon", self._epsilon)),
             bucket.setting,
             self.always_adapt,
+            self._corrects,
         )

@@ -44,6 +44,7 @@ class Optimizer:
     type = "optimizer"
     _couples_decay = False  # the update op adds L2 decay to the gradient by itself
     _multi_precision = False
+    _rate_shape: Sequence[int] = ()  # of the variable that holds the learning rate in a program
 
     def __init__(
         self,

@@ -52,5 +52,4 @@ class SGD(Optimizer):
         return True
 
     def _update_rows(self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float) -> None:
-        for param, grad in zip(params, grads, strict=True):
-            row_updates.sgd_rows_.fn(param, grad._indices()[0], grad._values(), lr)
+        bucket.run(row_updates.sgd_sparse_, params, grads, lr)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from argosy.foundation.errors import NotSupported, ProgramError, UsageError
+from argosy.static._lower_segments import recompute_program
 from argosy.static._operator import BACKWARD
 from argosy.static._program import Block
 from argosy.static._recorder import recorder
@@ -28,7 +29,8 @@ def append_backward(
 ) -> ParamsGrads:
     """Take the gradients of ``loss``; returns the trainable parameters it depends on with their gradient variables.
 
-    Every variable on the way gets one too: ``x@GRAD`` can be fetched. ``checkpoints``, which trade time for memory, change nothing.
+    Every variable on the way gets one too: ``x@GRAD`` can be fetched. What lies between ``checkpoints``, a list of variables, is not
+    kept for the backward pass but computed again.
     """
     if not isinstance(loss, Variable):
         raise UsageError(f"append_backward: loss must be a Variable, but received {type(loss).__name__}")
@@ -51,7 +53,9 @@ def append_backward(
             f"append_backward: loss {loss.name!r} depends on no trainable parameter"
             + (f" of {[p.name for p in given]}" if parameter_list is not None else "")
         )
-    grads = _record(block, [loss], [block.vars[name] for name in reached], None, excluded)
+    grads = _record(block, [loss], [_variable(block, name) for name in reached], None, excluded, is_loss=True)
+    if checkpoints:
+        recompute_program(block.program, checkpoints)
     return [(p, grads[p.name]) for p in params]  # type: ignore[misc]
 
 
@@ -82,16 +86,28 @@ def gradients(
 
 
 def _record(
-    block: Block, targets: list[Variable], inputs: list[Variable], seeds: Any, excluded: set[str]
+    block: Block, targets: list[Variable], inputs: list[Variable], seeds: Any, excluded: set[str], is_loss: bool = False
 ) -> dict[str, Variable]:
-    """Append the operator; returns gradient variables by the name of what they belong to."""
+    """Append the operator; returns gradient variables by the name of what they belong to.
+
+    ``is_loss`` marks the gradients that training takes: those which several places combine.
+    """
     grads = {}
     for variable in {v.name: v for v in inputs}.values():
         grads[variable.name] = block._add(
-            Variable(block, _free_name(block, variable.grad_name), variable._t, variable._alt, stop_gradient=False)
+            Variable(
+                block,
+                _free_name(block, variable.grad_name),
+                variable._t,
+                variable._alt,
+                stop_gradient=False,
+                lod=variable._lod,
+            )
         )
-    kwargs = {"no_grad": sorted(excluded)} if excluded else {}
-    args = (targets, [block.vars[name] for name in grads], seeds)
+    kwargs: dict[str, Any] = {"no_grad": sorted(excluded)} if excluded else {}
+    if is_loss:
+        kwargs["is_loss"] = True
+    args = (targets, [_variable(block, name) for name in grads], seeds)
     with recorder.in_role(BACKWARD):
         recorder.append(block, "backward", None, args, kwargs, list(grads.values()))
     return grads
@@ -109,16 +125,25 @@ def _reached(block: Block, targets: list[Variable], excluded: set[str]) -> dict[
     """Names of the variables that a gradient from ``targets`` flows to, nearest first."""
 
     def flows(name: str) -> bool:
-        variable = block.vars[name]
+        variable = _variable(block, name)
         dtype = variable._t.dtype
         is_number = dtype.is_floating_point or dtype.is_complex
         return is_number and not variable.stop_gradient and name not in excluded
 
     reached = {v.name: None for v in targets if flows(v.name)}
-    for operator in reversed(block.ops):
-        if any(name in reached for name in operator.output_arg_names):
-            reached.update((name, None) for name in operator.input_arg_names if flows(name))
+    around: Block | None = block
+    while around is not None:  # all that the enclosing blocks hold so far runs before this one
+        for operator in reversed(around.ops):
+            if any(name in reached for name in operator.output_arg_names):
+                reached.update((name, None) for name in operator.input_arg_names if flows(name))
+        around = around.parent
     return reached
+
+
+def _variable(block: Block, name: str) -> Variable:
+    found = block._find_var_recursive(name)
+    assert found is not None  # an operator of the block names it
+    return found
 
 
 def _names(items: Iterable[Any] | None) -> set[str]:

@@ -14,16 +14,25 @@ from argosy.tensor._naming import unique_name
 
 
 def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Variable:
-    """Declare a variable that runs are fed with; None or -1 is a dimension that each run may choose."""
+    """Declare a variable that runs are fed with; None or -1 is a dimension that each run may choose.
+
+    With ``lod_level`` its rows belong to sequences that nest so deep, and runs are fed with a LoDTensor. Their offsets are
+    variables of the program too, beside it: ``name@LOD``, or ``name@LOD0``, ``name@LOD1`` for two levels.
+    """
     if not isinstance(name, str) or not name:
         raise UsageError(f"static.data: name must be a string that is not empty, but received {name!r}")
     if not isinstance(shape, (list, tuple)):
         raise UsageError(f"static.data: shape must be a list or tuple, but received {type(shape).__name__}")
-    if lod_level:
-        raise NotSupported(f"static.data({name!r}): lod_level={lod_level}; sequences with LoD are not supported yet")
+    if not isinstance(lod_level, int) or lod_level < 0:
+        raise UsageError(f"static.data({name!r}): lod_level must be 0 or more, but received {lod_level!r}")
     block = recorder.main.global_block()
     return block.create_var(
-        name, shape, get_default_dtype() if dtype is None else dtype, stop_gradient=True, is_data=True
+        name,
+        shape,
+        get_default_dtype() if dtype is None else dtype,
+        stop_gradient=True,
+        is_data=True,
+        lod_level=lod_level,
     )
 
 

@@ -1,26 +1,30 @@
-"""Saving and loading programs and what a scope holds for them.
+"""Saving and loading what a scope holds for a program.
 
 ``save(program, prefix)`` writes ``.pdparams`` (parameters) and ``.pdopt`` (accumulators and other persistable variables), both as Paddle
-does, a pickle of arrays by name, and ``.pdmodel`` (the program, see ``_serialize``). An inference model is a pruned ``.pdmodel`` and
-``.pdiparams``: its variables in the order of their names, each as a tensor in Paddle's binary format.
+does, a pickle of arrays by name, and ``.pdmodel`` (the program, see ``_serialize``). ``load`` also reads the files of ``_vars_io``.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from argosy.foundation.errors import CheckpointError, NotSupported, ProgramError, UsageError, nearest
+from argosy.foundation.errors import CheckpointError, UsageError, nearest
 from argosy.framework import _io, _pickle, _tensor_file
 from argosy.static import _serialize
-from argosy.static._lower import pruned
+from argosy.static._inference import persistables, save_to_file
 from argosy.static._program import Program
-from argosy.static._recorder import default_main_program
 from argosy.static._scope import global_scope
+from argosy.static._step_counts import step_powers, with_counts, written_powers
 from argosy.static._variable import Parameter, Variable
+from argosy.static._vars_io import load_vars
+from argosy.tensor._tensor import _wrap
+
+_SUFFIXES = (".pdparams", ".pdopt", ".pdmodel")
 
 
 def save(program: Program, model_path: str, protocol: int = 4, **configs: Any) -> None:
@@ -29,26 +33,34 @@ def save(program: Program, model_path: str, protocol: int = 4, **configs: Any) -
         raise UsageError(f"static.save: unknown options {sorted(configs)}")
     if protocol not in (2, 3, 4):
         raise UsageError(f"static.save: the pickle protocol must be 2, 3 or 4, but received {protocol!r}")
-    prefix = _prefix("save", model_path)
+    if not os.path.basename(model_path):
+        raise UsageError(f"static.save: the path must be folder/prefix, but received {model_path!r}")
     parameters: dict[str, np.ndarray] = {}
     others: dict[str, np.ndarray] = {}
-    for variable in _persistables(program):
+    for variable in persistables(program):
         array = np.array(global_scope()._holding(variable.name).get_tensor())
         (parameters if isinstance(variable, Parameter) else others)[variable.name] = array
+    others.update(written_powers(program, global_scope()))
     for suffix, arrays in ((".pdparams", parameters), (".pdopt", others)):
-        with _io._writing(os.path.realpath(prefix + suffix)) as file:
+        with _io._writing(os.path.realpath(model_path + suffix)) as file:
             _pickle.dump(_io._slice_big(arrays, _io._SLICE_BYTES) if protocol < 4 else arrays, file, protocol)
-    _write(prefix + ".pdmodel", _serialize.dumps(program))
+    save_to_file(model_path + ".pdmodel", _serialize.dumps(program))
 
 
 def load(program: Program, model_path: str, executor: Any = None, var_list: Any = None) -> None:
-    """Fill the persistable variables of ``program`` in the current scope from the files of ``save``, or of Paddle's."""
-    state = load_program_state(model_path)
-    wanted = _persistables(program) if var_list is None else list(var_list)
+    """Fill the persistable variables of ``program`` in the current scope from the files of ``save``, or of Paddle's.
+
+    ``model_path`` may also be a folder that ``save_vars`` wrote, or its one file of the variables ``var_list``.
+    """
+    prefix = _prefix(model_path)
+    if not os.path.isfile(prefix + ".pdparams") and os.path.exists(model_path):
+        _load_variables(program, model_path, executor, var_list)
+        return
+    state = with_counts(program, load_program_state(model_path), "static.load")
+    wanted = persistables(program) if var_list is None else list(var_list)
     for variable in wanted:
-        is_parameter = isinstance(variable, Parameter)
         if variable.name not in state:
-            if not is_parameter and not os.path.exists(f"{model_path}.pdopt"):
+            if not isinstance(variable, Parameter) and not os.path.exists(f"{prefix}.pdopt"):
                 continue  # parameters only, as for a program that does not train
             raise CheckpointError(
                 f"static.load: {model_path!r} has no value for {variable.name!r}.{nearest(variable.name, state)}"
@@ -56,18 +68,38 @@ def load(program: Program, model_path: str, executor: Any = None, var_list: Any 
         _fill(variable, state[variable.name], "static.load")
 
 
-def load_program_state(model_path: str, var_list: Iterable[Any] | None = None) -> dict[str, np.ndarray]:
-    """The values in the files of ``save``, by name."""
-    prefix = model_path.removesuffix(".pdparams")
-    if not os.path.isfile(prefix + ".pdparams"):
-        raise CheckpointError(f"static.load: there is no file {prefix + '.pdparams'!r}")
-    state: dict[str, np.ndarray] = dict(_io.load(prefix + ".pdparams", return_numpy=True))
-    if os.path.isfile(prefix + ".pdopt"):
-        state.update(_io.load(prefix + ".pdopt", return_numpy=True))
-    state.pop(_io.NAME_TABLE, None)
+def _load_variables(program: Program, path: str, executor: Any, var_list: Any) -> None:
+    if os.path.isdir(path):
+        there = set(_files_below(path))
+        counts = step_powers(program)
+        chosen = [v for v in persistables(program) if v.name in there or there.issuperset(counts.get(v.name, [""]))]
+        unused = sorted(there - {v.name for v in chosen} - {name for powers in counts.values() for name in powers})
+        if unused:
+            warnings.warn(f"static.load: the program has no variables for the files {unused} of {path!r}", stacklevel=3)
+        load_vars(executor, path, program, chosen)
+        return
     if var_list is None:
+        raise UsageError(f"static.load: {path!r} holds variables without their names; name them with var_list")
+    folder, name = os.path.split(path)
+    load_vars(executor, folder, program, var_list, filename=name)
+
+
+def load_program_state(model_path: str, var_list: Iterable[Any] | None = None) -> dict[str, np.ndarray]:
+    """The values in the files of ``save``, or in the folder or file of ``save_vars``, by name."""
+    prefix = _prefix(model_path)
+    names = None if var_list is None else [getattr(v, "name", v) for v in var_list]
+    if os.path.isfile(prefix + ".pdparams"):
+        state = _pickled_state(prefix)
+    elif os.path.isdir(model_path):
+        state = {name: _array(os.path.join(model_path, name)) for name in names or _files_below(model_path)}
+    elif os.path.isfile(model_path):
+        if names is None:
+            raise UsageError(f"static.load_program_state: {model_path!r} holds no names; give them with var_list")
+        state = _combined_state(model_path, sorted(names))
+    else:
+        raise CheckpointError(f"static.load: there is no file {prefix + '.pdparams'!r}")
+    if names is None:
         return state
-    names = [getattr(v, "name", v) for v in var_list]
     missing = [name for name in names if name not in state]
     if missing:
         raise CheckpointError(f"static.load_program_state: {model_path!r} has no values for {missing}")
@@ -75,95 +107,62 @@ def load_program_state(model_path: str, var_list: Iterable[Any] | None = None) -
 
 
 def set_program_state(program: Program, state_dict: dict[str, np.ndarray]) -> None:
-    """Fill the persistable variables of ``program`` that ``state_dict`` names in the current scope."""
-    for variable in _persistables(program):
-        if variable.name in state_dict:
-            _fill(variable, np.asarray(state_dict[variable.name]), "static.set_program_state")
+    """Fill the persistable variables of ``program`` that ``state_dict`` names in the current scope; warn of other names."""
+    unused = set(state_dict).difference(*step_powers(program).values())
+    state = with_counts(program, state_dict, "static.set_program_state")
+    for variable in persistables(program):
+        if variable.name in state:
+            _fill(variable, np.asarray(state[variable.name]), "static.set_program_state")
+            unused.discard(variable.name)
+    if unused:
+        warnings.warn(
+            f"static.set_program_state: the program has no variables for {sorted(unused)}, which are not set",
+            stacklevel=2,
+        )
 
 
-def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> Program:
-    """A copy for inference: test mode, and only what ``fetch_vars`` depend on."""
-    feeds, fetches = _variables("feed_vars", feed_vars), _variables("fetch_vars", fetch_vars)
-    out = program.clone(for_test=True)
-    block = out.global_block()
-    targets = [v.name for v in fetches]
-    block.ops = pruned(block.ops, targets)
-    used = {n for o in block.ops for n in (*o.input_arg_names, *o.output_arg_names)} | set(targets)
-    used |= {v.name for v in feeds}
-    block.vars = {name: v for name, v in block.vars.items() if name in used}
-    unfed = [v.name for v in block.vars.values() if v.is_data and v.name not in {f.name for f in feeds}]
-    if unfed:
-        raise ProgramError(f"normalize_program: {targets} depend on {unfed}, which are not among feed_vars")
-    out._changed()
-    return out
+def _pickled_state(prefix: str) -> dict[str, np.ndarray]:
+    state: dict[str, np.ndarray] = dict(_io.load(prefix + ".pdparams", return_numpy=True))
+    if os.path.isfile(prefix + ".pdopt"):
+        state.update(_io.load(prefix + ".pdopt", return_numpy=True))
+    state.pop(_io.NAME_TABLE, None)
+    return state
 
 
-def save_inference_model(path_prefix: str, feed_vars: Any, fetch_vars: Any, executor: Any, **kwargs: Any) -> None:
-    """Write what ``fetch_vars`` need, with the values of the current scope, to ``path_prefix`` .pdmodel and .pdiparams."""
-    program = kwargs.pop("program", None) or default_main_program()
-    if set(kwargs) - {"clip_extra", "legacy_format"}:
-        raise NotSupported(f"static.save_inference_model: options {sorted(kwargs)} are not supported")
-    prefix = _prefix("save_inference_model", path_prefix)
-    pruned_program = normalize_program(program, feed_vars, fetch_vars)
-    names = sorted(v.name for v in _persistables(pruned_program))
-    extra = {
-        "feeds": [v.name for v in _variables("feed_vars", feed_vars)],
-        "fetches": [v.name for v in _variables("fetch_vars", fetch_vars)],
-        "variables": names,
-    }
-    with _io._writing(os.path.realpath(prefix + ".pdiparams")) as file:
-        for name in names:
-            _tensor_file.write(global_scope()._holding(name).get_tensor()._raw(), file)
-    _write(prefix + ".pdmodel", _serialize.dumps(pruned_program, extra))
+def _array(path: str) -> np.ndarray:
+    try:
+        with open(path, "rb") as file:
+            return _wrap(_tensor_file.read(file, repr(path))).numpy()
+    except FileNotFoundError:
+        raise CheckpointError(f"static.load_program_state: there is no file {path!r}") from None
 
 
-def load_inference_model(path_prefix: str, executor: Any, **kwargs: Any) -> list[Any]:
-    """Read an inference model into the current scope; returns the program, the names to feed and the variables to fetch."""
-    if kwargs:
-        raise NotSupported(f"static.load_inference_model: options {sorted(kwargs)} are not supported")
-    path = f"{path_prefix}.pdmodel"
-    if not os.path.isfile(path):
-        raise CheckpointError(f"static.load_inference_model: there is no file {path!r}")
+def _combined_state(path: str, names: list[str]) -> dict[str, np.ndarray]:
     with open(path, "rb") as file:
-        program, extra = _serialize.loads(file.read(), repr(path))
-    if "fetches" not in extra:
-        raise CheckpointError(
-            f"static.load_inference_model: {path!r} was written by static.save; read it with static.load"
-        )
-    source = f"{path_prefix}.pdiparams"
-    with open(source, "rb") as values:
-        for name in extra["variables"]:
-            global_scope().var(name).store(_tensor_file.read(values, repr(source)), copies=False)
-    block = program.global_block()
-    return [program, extra["feeds"], [block.var(name) for name in extra["fetches"]]]
+        state = {name: _wrap(_tensor_file.read(file, repr(path))).numpy() for name in names}
+        if file.read(1):
+            raise CheckpointError(
+                f"static.load_program_state: {path!r} holds more than the {len(names)} variables asked for"
+            )
+    return state
 
 
-def _persistables(program: Program) -> list[Variable]:
-    return [v for v in program.list_vars() if v.persistable]
+def _files_below(folder: str) -> list[str]:
+    """Paths of files, relative to ``folder``: names of variables may contain a slash."""
+    found = [os.path.join(root, name) for root, _, names in os.walk(folder) for name in names]
+    return sorted(os.path.relpath(path, folder).replace(os.sep, "/") for path in found)
 
 
-def _fill(variable: Variable, array: np.ndarray, call: str) -> None:
-    if list(array.shape) != list(variable.shape):
-        raise CheckpointError(
-            f"{call}: {variable.name!r} has shape {list(array.shape)} in the file, {list(variable.shape)} in the program"
-        )
-    global_scope().var(variable.name).get_tensor().set(array)
-
-
-def _variables(argument: str, value: Any) -> Sequence[Variable]:
-    items = list(value) if isinstance(value, (list, tuple)) else [value]
-    for item in items:
-        if not isinstance(item, Variable):
-            raise UsageError(f"{argument} must be a Variable or a list of them, but received {type(item).__name__}")
-    return items
-
-
-def _prefix(call: str, path: str) -> str:
-    if not os.path.basename(path):
-        raise UsageError(f"static.{call}: the path must be folder/prefix, but received {path!r}")
+def _prefix(path: str) -> str:
+    for suffix in _SUFFIXES:
+        if path.endswith(suffix):
+            return path.removesuffix(suffix)
     return path
 
 
-def _write(path: str, data: bytes) -> None:
-    with _io._writing(os.path.realpath(path)) as file:
-        file.write(data)
+def _fill(variable: Variable, array: np.ndarray, call: str) -> None:
+    if list(array.shape) != list(variable.shape) and not (array.size == 1 and variable.shape in ([], [1])):
+        raise CheckpointError(
+            f"{call}: {variable.name!r} has shape {list(array.shape)} in the file, {list(variable.shape)} in the program"
+        )
+    global_scope().var(variable.name).get_tensor().set(array.reshape(variable.shape))

@@ -18,13 +18,23 @@ if TYPE_CHECKING:
 
 # What an operator is there for; a test program keeps the forward part only.
 FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
+_ROLE_NUMBERS = {FORWARD: 0, BACKWARD: 1, OPTIMIZE: 2}  # what scripts find as the attribute op_role
+
+# The argument, beside those of the op, that lists variables without whose truth an operator does not run.
+ONLY_IF = "only_if"
 
 # Attributes that say whether an op trains, and their value in a test program.
 TEST_VALUES = {"is_test": True, "training": False, "is_training": False}
 
 
 # Names of the arguments of operators that are not calls of the table.
-_SPECIAL_PARAMS: dict[str, tuple[str, ...]] = {"backward": ("targets", "inputs", "target_gradients")}
+_SPECIAL_PARAMS: dict[str, tuple[str, ...]] = {
+    "backward": ("targets", "inputs", "target_gradients"),
+    "cond": ("conditions", "captured"),
+    "while": ("condition", "captured"),
+    "py_func": ("x",),
+    "print": ("input",),
+}
 
 # Ops whose name, not their first alias, is the type that Paddle's programs show.
 _TYPED_BY_NAME = {"channel_shuffle", "conv2d", "conv2d_transpose", "fold", "softmax_with_cross_entropy", "unfold"}
@@ -51,6 +61,14 @@ class Number:
 
     def __mul__(self, factor: float) -> Number:
         return Number(self.name, self.scale * factor)
+
+
+@dataclass(frozen=True, slots=True)
+class SubBlock:
+    """A block that an operator runs, and the variables in it or around it that are its results."""
+
+    index: int
+    results: tuple[str, ...] = ()
 
 
 def mapped(tree: Any, leaf: Callable[[Any], Any]) -> Any:
@@ -96,6 +114,7 @@ class Operator:
         role: str = FORWARD,
         name_scope: str = "",
         where: str = "",
+        device: str = "",
     ) -> None:
         self.block = block
         self.type = type
@@ -106,6 +125,7 @@ class Operator:
         self.role = role
         self.name_scope = name_scope
         self.where = where
+        self.device = device
 
     # -- what scripts read --------------------------------------------------------------------------------------
 
@@ -152,6 +172,38 @@ class Operator:
         return list(self.attrs)
 
     @property
+    def sub_blocks(self) -> list[Block]:
+        """The blocks that it runs."""
+        blocks = self.block.program.blocks
+        return [blocks[leaf.index] for leaf in leaves(self.kwargs) if isinstance(leaf, SubBlock)]
+
+    def mutates(self, name: str) -> bool:
+        """Whether it writes to a variable through the tensor that it is given."""
+        inner = self._writers(name)
+        if inner:
+            return any(operator.mutates(name) for operator in inner)
+        in_place = self.op is not None and self.op.name.endswith("_") and name in self.input_arg_names
+        return in_place and not self.copies_first
+
+    @property
+    def copies_first(self) -> bool:
+        """Whether it works on a copy of what it changes: ``x[0] = y`` must not reach other values that share the memory of ``x``."""
+        if self.op is None or self.op.name != "setitem_":
+            return False
+        variable = self.block._find_var_recursive(self.output_arg_names[0])
+        return variable is not None and not variable.persistable
+
+    def rebinds(self, name: str) -> bool:
+        """Whether it gives a variable another tensor."""
+        inner = self._writers(name)
+        if inner:
+            return any(operator.rebinds(name) for operator in inner)
+        return name in self.output_arg_names and not self.mutates(name)
+
+    def _writers(self, name: str) -> list[Operator]:
+        return [o for block in self.sub_blocks for o in block.ops if name in o.output_arg_names]
+
+    @property
     def idx(self) -> int:
         """Position in the block."""
         return next(i for i, operator in enumerate(self.block.ops) if operator is self)
@@ -168,16 +220,21 @@ class Operator:
         return slots[name]
 
     def has_attr(self, name: str) -> bool:
-        return name in self.attrs
+        return name in self.all_attrs()
 
     def attr(self, name: str) -> Any:
-        attrs = self.attrs
+        attrs = self.all_attrs()
         if name not in attrs:
             raise UsageError(f"operator {self.type}: no attribute {name!r}; it has {sorted(attrs)}")
         return attrs[name]
 
     def all_attrs(self) -> dict[str, Any]:
-        return {**self.attrs, "op_role": self.role, "op_namescope": self.name_scope}
+        return {
+            **self.attrs,
+            "op_role": _ROLE_NUMBERS[self.role],
+            "op_namescope": self.name_scope,
+            "op_device": self.device,
+        }
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{key}={_shown(value)}" for key, value in self._named.items() if value is not None)
@@ -200,12 +257,16 @@ class Operator:
                 TEST_VALUES.get(params[i], a) if i < len(params) and not names_in(a) else a for i, a in enumerate(args)
             )
             kwargs = {key: TEST_VALUES.get(key, value) for key, value in kwargs.items()}
-        return Operator(block, self.type, self.op, args, kwargs, self.out, self.role, self.name_scope, self.where)
+        return Operator(
+            block, self.type, self.op, args, kwargs, self.out, self.role, self.name_scope, self.where, self.device
+        )
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, Ref):
         return value.name
+    if isinstance(value, SubBlock):
+        return f"block {value.index}" + (f" -> [{', '.join(value.results)}]" if value.results else "")
     if isinstance(value, Number):
         return f"float({value.name})" if value.scale == 1.0 else f"{value.scale} * float({value.name})"
     if isinstance(value, (list, tuple)):

@@ -14,13 +14,14 @@ from typing import Any
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import NotSupported, UsageError
+from argosy.foundation.errors import UsageError
 from argosy.framework._mode import switch
 from argosy.ops import creation as creation_ops
 from argosy.ops import initialization as initialization_ops
 from argosy.ops.table import Op
+from argosy.static._carry import carry
 from argosy.static._infer import Meta, infer, is_eager
-from argosy.static._operator import FORWARD, Operator, Ref, leaves, mapped, type_of
+from argosy.static._operator import FORWARD, ONLY_IF, Operator, Ref, leaves, mapped, type_of
 from argosy.static._program import Block, Program
 from argosy.static._variable import Parameter, Variable, samples
 from argosy.tensor._naming import unique_name
@@ -37,6 +38,8 @@ class Recorder:
         self.startup = Program()
         self.role = FORWARD
         self.name_scope = ""
+        self.device = ""  # of device_guard
+        self.conditions: tuple[Variable, ...] = ()  # without any of which the operators recorded now do not run
         self.layer_name = ""  # of the function of static.nn that is recorded now: its outputs are named after it
 
     def reset(self) -> None:
@@ -60,7 +63,11 @@ class Recorder:
             if not isinstance(value, Meta):
                 return value
             if works_in_place and id(value.first) in given:
-                return given[id(value.first)]
+                changed = given[id(value.first)]
+                if changed._stop_gradient and not stops and not changed.persistable:
+                    block._note_write(changed)
+                    changed._stop_gradient = False
+                return changed
             base = base or unique_name.generate(kind)
             is_number = value.first.is_floating_point() or value.first.is_complex()
             return block._add(
@@ -74,6 +81,7 @@ class Recorder:
             )
 
         out = mapped(result, output)
+        carry(op, given.values(), out)
         self.append(block, kind, op, args, attrs, out)
         return out
 
@@ -81,6 +89,8 @@ class Recorder:
         self, block: Block, kind: str, op: Op | None, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
     ) -> Operator:
         """Add an operator; Variables among its arguments become references."""
+        if self.conditions and block is self.conditions[0].block:  # initialisers always run
+            kwargs = {**kwargs, ONLY_IF: list(self.conditions)}
         return block._append(
             Operator(
                 block,
@@ -92,6 +102,7 @@ class Recorder:
                 self.role,
                 self.name_scope,
                 _caller(),
+                self.device,
             )
         )
 
@@ -106,15 +117,22 @@ class Recorder:
                         "build both under one paddle.static.program_guard"
                     )
                 return own
+            if not value.block._encloses(self.main.current_block()):
+                raise UsageError(
+                    f"Variable {value.name!r} was made inside block {value.block.idx}, a branch or a loop, and has no value outside "
+                    "of it; return it from the function of the branch or the body of the loop"
+                )
             return value
         if not is_eager(value):
             return value
-        if value._t.device.type == "meta":
-            raise NotSupported("paddle.amp.auto_cast inside a static program is not supported")
         known = self.main._constants.get(id(value))
         if known is not None:
             return known[1]
-        variable = self(initialization_ops.assign_value, (value.numpy(), value._t.dtype), {})
+        current, self.main._current = self.main._current, 0  # for all blocks
+        try:
+            variable = self(initialization_ops.assign_value, (value.numpy(), value._t.dtype), {})
+        finally:
+            self.main._current = current
         self.main._constants[id(value)] = (value, variable)
         return variable
 
@@ -123,10 +141,16 @@ class Recorder:
         value = self._admit(value)
         if value is variable:
             return
-        self.append(variable.block, "assign", creation_ops.assign, (value,), {}, variable)
+        block = variable.block
+        if block.program is self.main:
+            block = self.main.current_block()
+            block._note_write(self._admit(variable))
+        self.append(block, "assign", creation_ops.assign, (value,), {}, variable)
         variable._t, variable._alt = value._t, value._alt
         if not variable.persistable:
             variable._stop_gradient = value._stop_gradient
+        if variable.block is value.block:
+            variable._lod = value._lod
 
     # -- parameters ---------------------------------------------------------------------------------------------
 
@@ -147,6 +171,14 @@ class Recorder:
         """Add the operator that fills ``parameter`` to the startup program, once."""
         op, attrs = initializer.plan(list(parameter.shape), parameter._t.dtype)
         self._fill(parameter, op, attrs)
+
+    def initialize_from(self, variable: Variable, op: Op, source: Variable, attrs: tuple[Any, ...]) -> None:
+        """Add the operator that makes the first values of ``variable`` of those of ``source`` to the startup program, once."""
+        block = self.startup.global_block()
+        if variable.name not in block.vars:
+            copy = block._add(variable.copy_to(block))
+            origin = block.vars[source.name] if source.name in block.vars else block._add(source.copy_to(block))
+            self.append(block, op.name, op, (origin, *attrs), {}, copy)
 
     def _fill(self, variable: Variable, op: Op, attrs: dict[str, Any]) -> None:
         block = self.startup.global_block()
@@ -184,6 +216,20 @@ class Recorder:
             yield
         finally:
             self.role = old
+
+    @contextlib.contextmanager
+    def only_if(self, condition: Variable | None) -> Iterator[None]:
+        """Let the operators that are recorded inside run only when ``condition``, of one element, is true.
+
+        They may write in place, and to variables that only such operators read.
+        """
+        old = self.conditions
+        if condition is not None:
+            self.conditions = (*old, condition)
+        try:
+            yield
+        finally:
+            self.conditions = old
 
     @contextlib.contextmanager
     def in_layer(self, name: str) -> Iterator[None]:
@@ -257,3 +303,30 @@ def name_scope(prefix: str | None = None) -> Iterator[None]:
         yield
     finally:
         recorder.name_scope = old
+
+
+# What an operator may be put on; an index selects one of several.
+_DEVICES = ("cpu", "gpu", "xpu", "npu", "mlu")
+
+
+@contextlib.contextmanager
+def device_guard(device: str | None = None) -> Iterator[None]:
+    """Note on the operators recorded inside where they are to run: ``cpu``, ``gpu``, ``gpu:1``, ``gpu:all``; None leaves it to the run.
+
+    Pipelines read it to divide a program; on the place of an Executor, where all of a program runs, it changes nothing.
+    """
+    if device is not None and not isinstance(device, str):
+        raise UsageError(f"device_guard: device must be a string or None, but received {type(device).__name__}")
+    kind, _, index = (device or "").partition(":")
+    if device and (kind not in _DEVICES or (index and not index.isdigit() and index != "all")):
+        raise UsageError(
+            f"device_guard: The Attr(device) should be one of {', '.join(_DEVICES)}, with or without an index, or None, "
+            f"but received {device!r}"
+        )
+    if kind == "cpu" and index:
+        raise UsageError("device_guard: Should not set device id for cpu.")
+    old, recorder.device = recorder.device, device or ""
+    try:
+        yield
+    finally:
+        recorder.device = old

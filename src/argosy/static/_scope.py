@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import torch
 
 from argosy.foundation.errors import ProgramError, UsageError, nearest
 from argosy.foundation.places import to_place
+from argosy.static._lod import Lod, LoDTensor
 from argosy.tensor._convert import to_raw
 from argosy.tensor._tensor import Tensor, _wrap
 
@@ -18,12 +18,13 @@ from argosy.tensor._tensor import Tensor, _wrap
 class ScopeVariable:
     """A name in a scope, with or without a value."""
 
-    __slots__ = ("_scope", "name", "tensor")
+    __slots__ = ("_scope", "lod", "name", "tensor")
 
     def __init__(self, scope: Scope, name: str) -> None:
         self._scope = scope
         self.name = name
         self.tensor: torch.Tensor | None = None
+        self.lod: Lod = []
 
     def get_tensor(self) -> DenseTensor:
         """The value, as an object through which it can be read and set."""
@@ -45,18 +46,24 @@ class ScopeVariable:
         self._scope.version += 1
 
 
-class DenseTensor:
+class DenseTensor(LoDTensor):
     """The value of a variable in a scope; a NumPy array can be made of it."""
-
-    __slots__ = ("_variable",)
 
     def __init__(self, variable: ScopeVariable) -> None:
         self._variable = variable
 
+    @property
+    def _offsets(self) -> Lod:
+        return self._variable.lod
+
+    @_offsets.setter
+    def _offsets(self, lod: Lod) -> None:
+        self._variable.lod = lod
+
     def set(self, value: Any, place: Any = None) -> None:
         """Overwrite the value; another shape or dtype than before is taken over too."""
         old = self._variable.tensor
-        raw = to_raw(value)
+        raw = value._raw().clone() if isinstance(value, LoDTensor) else to_raw(value)
         if place is not None:
             raw = raw.to(to_place(place).device)
         elif old is not None:
@@ -70,18 +77,8 @@ class DenseTensor:
             )
         return self._variable.tensor
 
-    def shape(self) -> list[int]:
-        return list(self._raw().shape)
-
     def _is_initialized(self) -> bool:
         return self._variable.tensor is not None
-
-    def numpy(self) -> np.ndarray:
-        return _wrap(self._raw()).numpy()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        array = self.numpy()
-        return array if dtype is None else array.astype(dtype, copy=False)
 
     def __repr__(self) -> str:
         return repr(_wrap(self._raw().detach()))
@@ -156,6 +153,6 @@ def raw_of(value: Any) -> torch.Tensor | None:
     """The torch tensor inside a Tensor, a value of a scope or a torch tensor; None for anything else."""
     if isinstance(value, Tensor):
         return value._t
-    if isinstance(value, DenseTensor):
+    if isinstance(value, LoDTensor):
         return value._raw()
     return value if isinstance(value, torch.Tensor) else None

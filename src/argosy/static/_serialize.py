@@ -5,7 +5,7 @@
     JSON                        {"seed", "blocks": [{"parent", "vars": [...], "ops": [...]}], "extra": {...}}
 
 In JSON, a value without a form of its own is a list whose first item names its kind: ``["ref", "x"]``, ``["dtype", "float32"]``,
-``["list", ...]``, ``["tuple", ...]``, ``["slice", start, stop, step]``, ``["array", dtype, shape, base64]``. Ops are named as in the op table.
+``["list", ...]``, ``["tuple", ...]``, ``["slice", start, stop, step]``, ``["block", index, results]``, ``["array", dtype, shape, base64]``. Ops are named as in the op table.
 """
 
 from __future__ import annotations
@@ -21,11 +21,16 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import CheckpointError, NotSupported
 from argosy.ops import table
-from argosy.static._operator import Number, Operator, Ref
+from argosy.static._operator import Number, Operator, Ref, SubBlock
 from argosy.static._program import Block, Program
-from argosy.static._variable import Parameter, Variable, samples
+from argosy.static._variable import Parameter, Variable, offset_samples, samples
 
 _MAGIC = b"argosy-program 1\n"
+_PROTOBUF = b"\x0a"  # the first field of Paddle's ProgramDesc, its blocks
+
+
+class ForeignProgram(NotSupported, CheckpointError):
+    """A program that real Paddle wrote."""
 
 
 def dumps(program: Program, extra: dict[str, Any] | None = None) -> bytes:
@@ -45,9 +50,12 @@ def dumps(program: Program, extra: dict[str, Any] | None = None) -> bytes:
 def loads(data: bytes, source: str) -> tuple[Program, dict[str, Any]]:
     """Read what ``dumps`` wrote; ``source`` names it in messages."""
     if not data.startswith(_MAGIC):
-        raise CheckpointError(
-            f"{source} is not a program that argosy saved; of Paddle's own files those with parameters can be read, not .pdmodel"
-        )
+        if data.startswith(_PROTOBUF):
+            raise ForeignProgram(
+                f"{source} is a program of real Paddle (protobuf), which argosy does not read; "
+                "of Paddle's own files those with parameters can be read: build the program and load its variables"
+            )
+        raise CheckpointError(f"{source} is not a program that argosy saved")
     digest, _, body = data[len(_MAGIC) :].partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != digest:
         raise CheckpointError(f"{source} is damaged or cut short: its checksum does not fit its contents")
@@ -58,6 +66,8 @@ def loads(data: bytes, source: str) -> tuple[Program, dict[str, Any]]:
     for block, packed in zip(program.blocks, stored["blocks"], strict=True):
         for variable in packed["vars"]:
             _unpack_variable(block, variable)
+        for name in {name for v in block.vars.values() for name in v._lod if name in block.vars}:
+            block.vars[name]._t, block.vars[name]._alt = offset_samples()
         block.ops = [_unpacked_operator(block, operator, source) for operator in packed["ops"]]
     return program, stored["extra"]
 
@@ -70,7 +80,7 @@ def _packed_variable(variable: Variable) -> dict[str, Any]:
         "persistable": variable.persistable,
         "stop_gradient": variable.stop_gradient,
         "is_data": variable.is_data,
-        "lod_level": variable.lod_level,
+        "lod": list(variable._lod),
     }
     if isinstance(variable, Parameter):
         packed["parameter"] = {"rate": float(variable.optimize_attr["learning_rate"]), "need_clip": variable.need_clip}
@@ -80,7 +90,9 @@ def _packed_variable(variable: Variable) -> dict[str, Any]:
 def _unpack_variable(block: Block, packed: dict[str, Any]) -> None:
     own = packed.pop("parameter", None)
     if own is None:
-        block.create_var(**packed)
+        lod = tuple(packed.pop("lod", ()))
+        packed.pop("lod_level", None)  # of files from before sequences
+        block.create_var(**packed)._lod = lod
         return
     first, _ = samples(packed["shape"], dtypes.to_torch(packed["dtype"]))
     parameter = block._add(Parameter(block, packed["name"], first, not packed["stop_gradient"]))
@@ -102,6 +114,7 @@ def _packed_operator(operator: Operator) -> dict[str, Any]:
         "role": operator.role,
         "name_scope": operator.name_scope,
         "where": operator.where,
+        "device": operator.device,
     }
 
 
@@ -119,6 +132,7 @@ def _unpacked_operator(block: Block, packed: dict[str, Any], source: str) -> Ope
         packed["role"],
         packed["name_scope"],
         packed["where"],
+        packed.get("device", ""),
     )
 
 
@@ -129,6 +143,8 @@ def _packed(value: Any) -> Any:
         return ["ref", value.name]
     if isinstance(value, Number):
         return ["number", value.name, value.scale]
+    if isinstance(value, SubBlock):
+        return ["block", value.index, list(value.results)]
     if isinstance(value, (list, tuple)):
         return ["list" if isinstance(value, list) else "tuple", *[_packed(v) for v in value]]
     if isinstance(value, torch.dtype):
@@ -167,6 +183,7 @@ _READERS: dict[str, Any] = {
     "dtype": dtypes.to_torch,
     "device": lambda: torch.device("cpu"),  # any: a run puts its own in place
     "slice": slice,
+    "block": lambda index, results: SubBlock(index, tuple(results)),
     "ellipsis": lambda: Ellipsis,
     "complex": complex,
 }

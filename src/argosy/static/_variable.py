@@ -39,6 +39,12 @@ def samples(shape: Sequence[int], dtype: torch.dtype) -> tuple[torch.Tensor, tor
     return first, torch.empty([OTHER_STAND_IN if n < 0 else n for n in shape], dtype=dtype, device="meta")
 
 
+def offset_samples() -> tuple[torch.Tensor, torch.Tensor]:
+    """The pair for the offsets of sequences: one more than there are sequences, whose number is unknown."""
+    first, second = (torch.empty(n + 1, dtype=torch.int64, device="meta") for n in (STAND_IN, OTHER_STAND_IN))
+    return first, second
+
+
 def _recorder() -> Any:
     from argosy.static._recorder import recorder  # which stands on this module
 
@@ -60,7 +66,7 @@ class Variable(Tensor):
     _alt: torch.Tensor | None
     _stop_gradient: bool
     is_data = False
-    lod_level = 0
+    _lod: tuple[str, ...] = ()  # variables with the offsets of its sequences, a level each, outermost first
     type = "dense_tensor"
 
     def __init__(
@@ -73,7 +79,7 @@ class Variable(Tensor):
         persistable: bool = False,
         stop_gradient: bool = True,
         is_data: bool = False,
-        lod_level: int = 0,
+        lod: tuple[str, ...] = (),
     ) -> None:
         self._t = first
         self._alt = second
@@ -82,7 +88,7 @@ class Variable(Tensor):
         self.persistable = persistable
         self._stop_gradient = stop_gradient
         self.is_data = is_data
-        self.lod_level = lod_level
+        self._lod = lod
 
     # -- what it is ---------------------------------------------------------------------------------------------
 
@@ -103,6 +109,11 @@ class Variable(Tensor):
     @name.setter
     def name(self, value: str) -> None:
         self.block._rename_var(self.name, value)
+
+    @property
+    def lod_level(self) -> int:
+        """How deep the sequences nest that its rows belong to; 0 if they belong to none."""
+        return len(self._lod)
 
     @property
     def grad_name(self) -> str:
@@ -158,6 +169,12 @@ class Variable(Tensor):
         from argosy.static._optimize import RecordedOptimizer
 
         return RecordedOptimizer(optimizer)
+
+    def _new_loader(self, feed_list: Any, *options: Any) -> Any:
+        """What ``DataLoader.from_generator`` makes of variables of a program."""
+        from argosy.static._readers import ProgramLoader
+
+        return ProgramLoader(feed_list, *options)
 
     def detach(self) -> Any:
         """A copy through which no gradient flows."""
@@ -283,6 +300,10 @@ class Parameter(Variable, EagerParameter):
     def _record_init(self, initializer: Any) -> None:
         """Let the startup program fill this parameter: what an initialiser does when it is called on one of a program."""
         _recorder().initialize(self, initializer)
+
+    def _record_from(self, op: Any, source: Parameter, *attrs: Any) -> None:
+        """Let the startup program fill this parameter with what ``op`` makes of the first values of another."""
+        _recorder().initialize_from(self, op, source, attrs)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         out = _recorder().duplicate(self, unique_name.generate(self.name))

@@ -21,26 +21,10 @@ def test_costs_nothing_until_it_is_used():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "Executor",
-        "Program",
-        "data",
-        "ParallelExecutor",
-        "layers.fc",
-        "layers.data",
-        "layers.batch_norm",
-        "layers.control_flow.Switch",
-        "io.save_persistables",
-        "clip.set_gradient_clip",
-        "framework.Program",
-        "framework.program_guard",
-    ],
-)
-def test_static_names_say_why_they_are_missing(path):
+@pytest.mark.parametrize("path", ["layers.DynamicRNN", "data_feed_desc"])
+def test_names_of_1_x_that_are_missing_are_refused(path):
     owner, _, name = f"fluid.{path}".rpartition(".")
-    with pytest.raises(AttributeError, match=rf"paddle\.{owner}\.{name}: static graphs are not available yet"):
+    with pytest.raises(AttributeError, match=rf"paddle\.{owner}\.{name} is not supported"):
         eval(path, {}, _Names())
 
 
@@ -78,6 +62,22 @@ def test_unknown_names_suggest_known_ones():
     fluid.layers.ops.cos fluid.layers.ops.floor fluid.layers.tensor.assign fluid.layers.tensor.cast
     fluid.layers.control_flow.less_than fluid.layers.learning_rate_scheduler.noam_decay
     fluid.wrapped_decorator.signature_safe_contextmanager
+    fluid.Executor fluid.Program fluid.program_guard fluid.data fluid.default_main_program fluid.default_startup_program
+    fluid.name_scope fluid.global_scope fluid.scope_guard fluid.Scope fluid.CompiledProgram fluid.BuildStrategy
+    fluid.ExecutionStrategy fluid.ParallelExecutor fluid.append_backward fluid.gradients fluid.DataFeeder fluid.LoDTensor
+    fluid.Tensor fluid.create_lod_tensor fluid.device_guard fluid.memory_optimize fluid.release_memory fluid.save fluid.load
+    fluid.load_program_state fluid.set_program_state fluid.cuda_pinned_places fluid.WeightNormParamAttr fluid.embedding
+    fluid.framework.Program fluid.framework.program_guard fluid.framework.name_scope fluid.framework.grad_var_name
+    fluid.framework.default_main_program fluid.framework.in_dygraph_mode fluid.executor.Executor fluid.executor.global_scope
+    fluid.compiler.CompiledProgram fluid.compiler.BuildStrategy fluid.parallel_executor.ParallelExecutor
+    fluid.backward.append_backward fluid.backward.gradients fluid.core.Scope fluid.core.LoDTensor fluid.core.Place
+    fluid.core.op_proto_and_checker_maker.kOpRoleAttrName fluid.io.save_vars fluid.io.save_params fluid.io.save_persistables
+    fluid.io.load_vars fluid.io.load_params fluid.io.load_persistables fluid.io.save_inference_model
+    fluid.io.load_inference_model fluid.io.is_parameter fluid.io.is_persistable fluid.io.PyReader fluid.io.DataLoader
+    fluid.layers.py_reader fluid.layers.read_file fluid.layers.double_buffer fluid.layers.create_py_reader_by_data
+    fluid.profiler.profiler fluid.profiler.start_profiler fluid.profiler.stop_profiler fluid.profiler.reset_profiler
+    fluid.profiler.cuda_profiler fluid.contrib.memory_usage fluid.average.WeightedAverage fluid.install_check.run_check
+    fluid.unique_name.generate fluid.clip.set_gradient_clip fluid.contrib.mixed_precision.decorator.decorate
     """.split(),  # noqa: SIM905
 )
 def test_what_scripts_use_is_there(path):
@@ -94,3 +94,43 @@ def test_dtypes_and_errors_have_their_old_names():
     )
     assert fluid.data_feeder.convert_dtype(kinds.FP64) == "float64"
     assert issubclass(argosy.foundation.errors.UsageError, fluid.core.EnforceNotMet)
+
+
+def test_roles_of_operators_are_those_of_1_x():
+    maker = fluid.core.op_proto_and_checker_maker
+    main = fluid.Program()
+    try:
+        with fluid.program_guard(main, fluid.Program()):
+            loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 2]), 1))
+            fluid.optimizer.SGD(0.1).minimize(loss)
+    finally:
+        paddle.disable_static()
+    roles = {operator.type: operator.attr(maker.kOpRoleAttrName()) for operator in main.global_block().ops}
+    assert roles["backward"] == maker.OpRole.Backward
+    assert roles["sgd"] == maker.OpRole.Optimize
+    assert {roles[kind] for kind in roles if kind not in ("backward", "sgd")} == {maker.OpRole.Forward}
+
+
+def test_kinds_of_variables_have_their_old_names():
+    kinds = fluid.core.VarDesc.VarType
+    variable = fluid.Program().global_block().create_var("x", [2])
+    assert variable.type == kinds.LOD_TENSOR
+    assert variable.type not in (kinds.RAW, kinds.READER, kinds.FEED_MINIBATCH, kinds.FETCH_LIST)
+
+
+def test_base_has_the_names_of_paddle_2_5():
+    base = paddle.base
+    assert base.core is sys.modules["argosy.fluid.core"] is fluid.core
+    assert base.Executor is fluid.Executor
+    assert base.ParamAttr is fluid.ParamAttr
+    assert base.dygraph.guard is fluid.dygraph.guard
+    from paddle.base.dygraph.base import to_variable
+    from paddle.base.framework import program_guard
+
+    assert to_variable is fluid.dygraph.to_variable
+    assert program_guard is base.program_guard is paddle.static.program_guard
+
+
+def test_guard_of_base_leaves_the_mode_alone():
+    with paddle.base.program_guard(paddle.base.Program()):
+        assert paddle.in_dynamic_mode()

@@ -63,8 +63,13 @@ class TestWithoutParameterList:
     def test_needs_a_guard(self):
         fluid.dygraph.base.tracers.pop()
         try:
+            adam = fluid.optimizer.Adam()  # may be for a program
+            layer = linear()
+            loss = backward(layer)
             with pytest.raises(AttributeError, match="parameter_list"):
-                fluid.optimizer.Adam()
+                adam.minimize(loss)
+            with pytest.raises(AttributeError, match="parameter_list"):
+                adam.step()
         finally:
             fluid.dygraph.base.tracers.push(fluid.dygraph.base.Tracer())
 

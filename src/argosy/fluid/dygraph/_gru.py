@@ -35,7 +35,7 @@ class GRUUnit(Layer):
         for name in (activation, gate_activation):
             if name not in _ACTIVATIONS:
                 raise UsageError(f"GRUUnit: activations can be {', '.join(_ACTIVATIONS)}, but received {name!r}")
-        self._activation, self._gate_activation = _ACTIVATIONS[activation], _ACTIVATIONS[gate_activation]
+        self._activation, self._gate_activation = activation, gate_activation
         self._origin_mode = origin_mode
         self._num_units = size // 3
         self.weight = self.create_parameter([self._num_units, 3 * self._num_units], param_attr, dtype)
@@ -43,16 +43,30 @@ class GRUUnit(Layer):
 
     def forward(self, input: Any, hidden: Any) -> tuple[Any, Any, Any]:
         """Return the new hidden state, the old one after the reset gate, and gates with candidate: [N, D], [N, D], [N, 3D]."""
-        n = self._num_units
-        if self.bias is not None:
-            input = input + self.bias
-        gate_weight, candidate_weight = split(reshape(self.weight, [-1]), [2 * n * n, n * n])
-        projected_gates, projected_candidate = split(input, [2 * n, n], axis=1)
-        gates = activate(projected_gates + matmul(hidden, reshape(gate_weight, [n, 2 * n])), self._gate_activation)
-        update, reset = split(gates, 2, axis=1)
-        reset_hidden = reset * hidden
-        candidate = activate(
-            projected_candidate + matmul(reset_hidden, reshape(candidate_weight, [n, n])), self._activation
+        return gru_step(
+            input, hidden, self.weight, self.bias, self._activation, self._gate_activation, self._origin_mode
         )
-        kept, taken = (hidden, candidate) if not self._origin_mode else (candidate, hidden)
-        return kept + update * (taken - kept), reset_hidden, concat([update, reset, candidate], axis=1)
+
+
+def gru_step(
+    input: Any,
+    hidden: Any,
+    weight: Any,
+    bias: Any,
+    activation: str,
+    gate_activation: str,
+    origin_mode: bool,
+) -> tuple[Any, Any, Any]:
+    """What ``GRUUnit`` returns, from its weight and bias."""
+    n = weight.shape[0]
+    if bias is not None:
+        input = input + bias
+    gate_weight, candidate_weight = split(reshape(weight, [-1]), [2 * n * n, n * n])
+    projected_gates, projected_candidate = split(input, [2 * n, n], axis=1)
+    gates = projected_gates + matmul(hidden, reshape(gate_weight, [n, 2 * n]))
+    update, reset = split(activate(gates, _ACTIVATIONS[gate_activation]), 2, axis=1)
+    reset_hidden = reset * hidden
+    candidate = projected_candidate + matmul(reset_hidden, reshape(candidate_weight, [n, n]))
+    candidate = activate(candidate, _ACTIVATIONS[activation])
+    kept, taken = (hidden, candidate) if not origin_mode else (candidate, hidden)
+    return kept + update * (taken - kept), reset_hidden, concat([update, reset, candidate], axis=1)

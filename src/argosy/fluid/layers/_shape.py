@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import UsageError
-from argosy.tensor import reshape
+from argosy.tensor import reshape, unsqueeze
 
 
 def at_least_1d(x: Any) -> Any:
@@ -22,4 +22,4 @@ def align(x: Any, y: Any, axis: int) -> Any:
         raise UsageError(
             f"elementwise operation: y of shape {y.shape} does not fit into x of shape {x.shape} from axis {axis} on"
         )
-    return reshape(y, [*y.shape, *[1] * num_trailing])
+    return unsqueeze(y, list(range(y.ndim, y.ndim + num_trailing))) if num_trailing else y

@@ -1,11 +1,25 @@
-"""The schedules as functions: in dygraph each returns the schedule of ``fluid.dygraph``."""
+"""The schedules as functions: a variable that each run of a program computes from ``@LR_DECAY_COUNTER@``, or in dygraph a schedule.
+
+The operators of a rate are left out of test programs, like those of optimizers.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import math
 from typing import Any
 
+import torch
+
+from argosy import tensor as T
 from argosy.fluid._missing import missing_names
+from argosy.fluid._mode import records
 from argosy.fluid.dygraph import learning_rate_scheduler as _schedules
+from argosy.fluid.layers._counter import autoincreased_step_counter
+from argosy.foundation.errors import DtypeError, UsageError
+from argosy.static._operator import OPTIMIZE
+from argosy.static._recorder import recorder
+from argosy.tensor._tensor import Tensor
 
 __all__ = [
     "cosine_decay",
@@ -19,54 +33,132 @@ __all__ = [
 ]
 
 
-def noam_decay(d_model: int, warmup_steps: int, learning_rate: float = 1.0) -> _schedules.NoamDecay:
-    """As ``fluid.dygraph.NoamDecay``."""
-    return _schedules.NoamDecay(d_model, warmup_steps, learning_rate=learning_rate)
+def _recording() -> contextlib.AbstractContextManager[None]:
+    return recorder.in_role(OPTIMIZE)
 
 
-def exponential_decay(
-    learning_rate: float, decay_steps: int, decay_rate: float, staircase: bool = False
-) -> _schedules.ExponentialDecay:
-    """As ``fluid.dygraph.ExponentialDecay``."""
-    return _schedules.ExponentialDecay(learning_rate, decay_steps, decay_rate, staircase)
+def _decay_step_counter(begin: int = 0) -> Any:
+    """How many runs there were before this one, plus ``begin``, as float32."""
+    return T.cast(autoincreased_step_counter("@LR_DECAY_COUNTER@", begin, 1), "float32")
 
 
-def natural_exp_decay(
-    learning_rate: float, decay_steps: int, decay_rate: float, staircase: bool = False
-) -> _schedules.NaturalExpDecay:
-    """As ``fluid.dygraph.NaturalExpDecay``."""
-    return _schedules.NaturalExpDecay(learning_rate, decay_steps, decay_rate, staircase)
+def _kept(name: str, value: Any) -> Any:
+    """A variable of this name that takes over ``value`` in each run and keeps it."""
+    variable = recorder.new_state(name, [1], value._t.dtype, 0.0)
+    recorder.write(variable, value)
+    return variable
 
 
-def inverse_time_decay(
-    learning_rate: float, decay_steps: int, decay_rate: float, staircase: bool = False
-) -> _schedules.InverseTimeDecay:
-    """As ``fluid.dygraph.InverseTimeDecay``."""
-    return _schedules.InverseTimeDecay(learning_rate, decay_steps, decay_rate, staircase)
+def _number(value: float) -> Any:
+    return T.full([1], float(value), "float32")
+
+
+def noam_decay(d_model: int, warmup_steps: int, learning_rate: Any = 1.0) -> Any:
+    """``learning_rate / sqrt(d_model)`` times the smaller of ``step ** -0.5`` and ``step * warmup_steps ** -1.5``, from step 1."""
+    if not records():
+        return _schedules.NoamDecay(d_model, warmup_steps, learning_rate=learning_rate)
+    with _recording():
+        step = _decay_step_counter(1)
+        return learning_rate * d_model**-0.5 * T.minimum(step**-0.5, warmup_steps**-1.5 * step)
+
+
+def _periods(decay_steps: int, staircase: bool) -> Any:
+    done = _decay_step_counter() / decay_steps
+    return T.floor(done) if staircase else done
+
+
+def exponential_decay(learning_rate: Any, decay_steps: int, decay_rate: float, staircase: bool = False) -> Any:
+    """``learning_rate * decay_rate ** (step / decay_steps)``; ``staircase`` rounds the exponent down.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> main, startup = fluid.Program(), fluid.Program()
+        >>> with fluid.program_guard(main, startup):
+        ...     rate = fluid.layers.exponential_decay(1.0, decay_steps=1, decay_rate=0.5)
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> _ = exe.run(startup)
+        >>> [exe.run(main, fetch_list=[rate])[0].item() for _ in range(3)]
+        [1.0, 0.5, 0.25]
+        >>> paddle.disable_static()
+    """
+    if not records():
+        return _schedules.ExponentialDecay(learning_rate, decay_steps, decay_rate, staircase)
+    with _recording():
+        return learning_rate * decay_rate ** _periods(decay_steps, staircase)
+
+
+def natural_exp_decay(learning_rate: Any, decay_steps: int, decay_rate: float, staircase: bool = False) -> Any:
+    """``learning_rate * exp(-decay_rate * step / decay_steps)``; ``staircase`` rounds the quotient down."""
+    if not records():
+        return _schedules.NaturalExpDecay(learning_rate, decay_steps, decay_rate, staircase)
+    with _recording():
+        return learning_rate * T.exp(-decay_rate * _periods(decay_steps, staircase))
+
+
+def inverse_time_decay(learning_rate: Any, decay_steps: int, decay_rate: float, staircase: bool = False) -> Any:
+    """``learning_rate / (1 + decay_rate * step / decay_steps)``; ``staircase`` rounds the quotient down."""
+    if not records():
+        return _schedules.InverseTimeDecay(learning_rate, decay_steps, decay_rate, staircase)
+    with _recording():
+        return learning_rate / (1 + decay_rate * _periods(decay_steps, staircase))
 
 
 def polynomial_decay(
-    learning_rate: float, decay_steps: int, end_learning_rate: float = 0.0001, power: float = 1.0, cycle: bool = False
-) -> _schedules.PolynomialDecay:
-    """As ``fluid.dygraph.PolynomialDecay``."""
-    return _schedules.PolynomialDecay(learning_rate, decay_steps, end_learning_rate, power, cycle)
+    learning_rate: Any, decay_steps: int, end_learning_rate: float = 0.0001, power: float = 1.0, cycle: bool = False
+) -> Any:
+    """From ``learning_rate`` down to ``end_learning_rate`` as ``(1 - step / decay_steps) ** power``, in cycles if asked to."""
+    if not records():
+        return _schedules.PolynomialDecay(learning_rate, decay_steps, end_learning_rate, power, cycle)
+    with _recording():
+        step = _decay_step_counter()
+        if cycle:
+            length = decay_steps * T.maximum(T.ceil(step / decay_steps), _number(1.0))
+        else:
+            length = decay_steps
+            step = T.minimum(step, _number(decay_steps))
+        return (learning_rate - end_learning_rate) * (1 - step / length) ** power + end_learning_rate
 
 
-def piecewise_decay(boundaries: Any, values: Any) -> _schedules.PiecewiseDecay:
-    """As ``fluid.dygraph.PiecewiseDecay`` from step 0."""
-    return _schedules.PiecewiseDecay(boundaries, values, 0)
+def piecewise_decay(boundaries: Any, values: Any) -> Any:
+    """``values[i]`` before step ``boundaries[i]``, the last value after all; kept in the variable ``learning_rate``."""
+    if len(values) - len(boundaries) != 1:
+        raise UsageError(
+            "fluid.layers.piecewise_decay: len(values) - len(boundaries) should be 1, "
+            f"but received {len(values)} values and {len(boundaries)} boundaries"
+        )
+    if not records():
+        return _schedules.PiecewiseDecay(boundaries, values, 0)
+    with _recording():
+        step = _decay_step_counter()
+        rate = _number(values[-1])
+        for boundary, value in reversed(list(zip(boundaries, values[:-1], strict=True))):
+            rate = T.where(step < float(boundary), _number(value), rate)
+        return _kept("learning_rate", rate)
 
 
-def cosine_decay(learning_rate: float, step_each_epoch: int, epochs: int) -> _schedules.CosineDecay:
-    """As ``fluid.dygraph.CosineDecay``."""
-    return _schedules.CosineDecay(learning_rate, step_each_epoch, epochs)
+def cosine_decay(learning_rate: Any, step_each_epoch: int, epochs: int) -> Any:
+    """Half a cosine from ``learning_rate`` to zero, one value per epoch."""
+    if not isinstance(learning_rate, (float, Tensor)):
+        raise DtypeError(
+            f"fluid.layers.cosine_decay: learning_rate must be a float or a variable, but received {learning_rate!r}"
+        )
+    if not records():
+        start: Any = learning_rate
+        return _schedules.CosineDecay(start, step_each_epoch, epochs)
+    with _recording():
+        epoch = T.floor(_decay_step_counter() / step_each_epoch)
+        return learning_rate * 0.5 * (T.cos(epoch * math.pi / epochs) + 1)
 
 
-def linear_lr_warmup(
-    learning_rate: Any, warmup_steps: int, start_lr: float, end_lr: float
-) -> _schedules.LinearLrWarmup:
-    """As ``fluid.dygraph.LinearLrWarmup``."""
-    return _schedules.LinearLrWarmup(learning_rate, warmup_steps, start_lr, end_lr)
+def linear_lr_warmup(learning_rate: Any, warmup_steps: int, start_lr: float, end_lr: float) -> Any:
+    """From ``start_lr`` towards ``end_lr`` in ``warmup_steps`` steps, then ``learning_rate``, a number or a variable."""
+    if not records():
+        return _schedules.LinearLrWarmup(learning_rate, warmup_steps, start_lr, end_lr)
+    with _recording(), torch.no_grad():
+        step = _decay_step_counter()
+        rising = float(start_lr) + (float(end_lr) - float(start_lr)) * (step / float(warmup_steps))
+        after = learning_rate if isinstance(learning_rate, Tensor) else _number(learning_rate)
+        return _kept("learning_rate_warmup", T.where(step < float(warmup_steps), rising, after))
 
 
 __getattr__ = missing_names(__name__, globals())

@@ -1,4 +1,4 @@
-"""Accuracy of a batch."""
+"""Accuracy of a batch, and the area under the ROC curve of all batches."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from typing import Any
 
 from argosy import tensor as T
 from argosy.fluid._missing import missing_names
+from argosy.fluid._mode import is_static
 from argosy.fluid.layers._shape import at_least_1d
 from argosy.fluid.layers.tensor import assign
-from argosy.metric import accuracy as _accuracy
+from argosy.foundation.errors import UsageError
+from argosy.ops import metric as ops
+from argosy.static import auc as _auc
+from argosy.tensor._tensor import apply
 
-__all__ = ["accuracy"]
+__all__ = ["accuracy", "auc"]
 
 
 def accuracy(input: Any, label: Any, k: int = 1, correct: Any = None, total: Any = None) -> Any:
@@ -18,13 +22,25 @@ def accuracy(input: Any, label: Any, k: int = 1, correct: Any = None, total: Any
 
     ``correct`` and ``total`` are filled with the two counts if given.
     """
-    share = at_least_1d(_accuracy(input, label, k))
-    count = input.shape[0]
-    if correct is not None:
-        assign(T.cast(T.round(share * count), correct.dtype), correct)
-    if total is not None:
-        assign(T.full([1], count, total.dtype), total)
-    return share
+    share, num_correct, num_total = apply(ops.accuracy, input, label, k)
+    for given, count in ((correct, num_correct), (total, num_total)):
+        if given is not None:
+            assign(T.cast(at_least_1d(count), given.dtype), given)
+    return at_least_1d(share)
+
+
+def auc(
+    input: Any, label: Any, curve: str = "ROC", num_thresholds: int = 2**12 - 1, topk: int = 1, slide_steps: int = 1
+) -> tuple[Any, Any, list[Any]]:
+    """Area under the ROC curve of every run so far, of the last ``slide_steps`` runs, both of shape [1], and the counts behind them.
+
+    ``input`` is [N, 2], of which column 1 is the probability of label 1. The counts persist in the scope; setting them to zero
+    starts anew. Differs from Paddle: the counts of the last runs are laid out [slide_steps, num_thresholds + 1].
+    """
+    if not is_static():
+        raise UsageError("fluid.layers.auc: counts over the runs of a static program; in dygraph use fluid.metrics.Auc")
+    total, recent, counts = _auc(input, label, curve, num_thresholds, topk, slide_steps)
+    return at_least_1d(total), at_least_1d(recent), counts
 
 
 __getattr__ = missing_names(__name__, globals())

@@ -11,34 +11,56 @@ from argosy.fluid._activation import activate
 from argosy.fluid._dropout import dropout as _dropout
 from argosy.fluid._missing import missing_names
 from argosy.fluid._multiply import mul
-from argosy.fluid._pooling import pool2d
+from argosy.fluid._pooling import adaptive_pool2d, pool2d, pool3d
 from argosy.fluid._tracer import tracers
+from argosy.fluid.input import one_hot as _one_hot
+from argosy.fluid.layers._call import layer_call
+from argosy.fluid.layers._counter import autoincreased_step_counter
+from argosy.fluid.layers._shape import at_least_1d
+from argosy.foundation.errors import BadArgument, UsageError
 from argosy.nn import functional as F
 from argosy.nn.clip import clip_by_norm as _clip_by_norm
+from argosy.nn.initializer import Constant
+from argosy.static.nn import data_norm, py_func, row_conv
 
 __all__ = [
+    "adaptive_pool2d",
+    "autoincreased_step_counter",
     "clip",
     "clip_by_norm",
     "cos_sim",
+    "data_norm",
     "dropout",
     "expand",
     "expand_as",
     "flatten",
     "gather",
     "gather_nd",
+    "gather_tree",
     "l2_normalize",
     "matmul",
     "mul",
     "one_hot",
+    "pad",
+    "pad2d",
+    "pixel_shuffle",
     "pool2d",
+    "pool3d",
+    "prelu",
+    "py_func",
     "reshape",
+    "row_conv",
     "scatter",
+    "scatter_nd",
+    "scatter_nd_add",
     "sequence_mask",
     "shape",
+    "size",
     "slice",
     "split",
     "squeeze",
     "stack",
+    "strided_slice",
     "sum",
     "topk",
     "transpose",
@@ -72,10 +94,10 @@ def unsqueeze(input: Any, axes: Any, name: str | None = None) -> Any:
 
 def flatten(x: Any, axis: int = 1, name: str | None = None) -> Any:
     """A matrix: the axes before ``axis`` are its rows."""
-    rows = 1
-    for extent in x.shape[:axis]:
-        rows *= extent
-    return T.reshape(x, [rows, x.size // rows if rows else -1])
+    if axis in (0, x.ndim):
+        return T.reshape(x, [1, -1] if axis == 0 else [-1, 1])
+    columns = T.flatten(x, axis) if x.ndim > axis + 1 else x
+    return T.flatten(columns, 0, axis - 1) if axis > 1 else columns
 
 
 def split(input: Any, num_or_sections: Any, dim: Any = -1, name: str | None = None) -> Any:
@@ -100,7 +122,10 @@ def expand(x: Any, expand_times: Any, name: str | None = None) -> Any:
 
 def expand_as(x: Any, target_tensor: Any, name: str | None = None) -> Any:
     """Repeat along each axis until the shape is that of ``target_tensor``."""
-    return T.tile(x, [to // have for to, have in zip(target_tensor.shape, x.shape, strict=True)])
+    pairs = list(zip(target_tensor.shape, x.shape, strict=True))
+    if all(have in (1, to) for to, have in pairs):
+        return T.expand_as(x, target_tensor)
+    return T.tile(x, [to // have for to, have in pairs])
 
 
 def slice(input: Any, axes: Any, starts: Any, ends: Any) -> Any:
@@ -128,6 +153,31 @@ def scatter(input: Any, index: Any, updates: Any, name: str | None = None, overw
     return T.scatter(input, index, updates, overwrite)
 
 
+def scatter_nd(index: Any, updates: Any, shape: Any, name: str | None = None) -> Any:
+    """Zeros of the given shape, to which ``updates`` are added at the positions in the last axis of ``index``."""
+    return T.scatter_nd(index, updates, shape)
+
+
+def scatter_nd_add(ref: Any, index: Any, updates: Any, name: str | None = None) -> Any:
+    """``ref``, to which ``updates`` are added at the positions in the last axis of ``index``."""
+    return T.scatter_nd_add(ref, index, updates)
+
+
+def strided_slice(input: Any, axes: Any, starts: Any, ends: Any, strides: Any) -> Any:
+    """Every ``strides``-th element from ``starts`` to before ``ends`` along each of ``axes``."""
+    return T.strided_slice(input, axes, starts, ends, strides)
+
+
+def size(input: Any) -> Any:
+    """The number of elements, as an int64 of shape [1]."""
+    return at_least_1d(T.numel(input))
+
+
+def pixel_shuffle(x: Any, upscale_factor: int) -> Any:
+    """Images ``upscale_factor`` times as large, from so many squared channels each."""
+    return F.pixel_shuffle(x, upscale_factor)
+
+
 def where(condition: Any) -> Any:
     """The positions of the elements that are true, one per row."""
     return T.nonzero(condition)
@@ -141,9 +191,7 @@ def topk(input: Any, k: Any, name: str | None = None) -> Any:
 def one_hot(input: Any, depth: int, allow_out_of_range: bool = False) -> Any:
     """Ones at the given columns: the last axis of ``input``, of length 1, becomes one of length ``depth``."""
     ids = T.squeeze(input, [-1]) if input.ndim > 1 and input.shape[-1] == 1 else input
-    if not allow_out_of_range:
-        return F.one_hot(ids, depth)
-    return T.cast(T.equal(T.unsqueeze(ids, [-1]), T.arange(0, depth, 1, ids.dtype)), "float32")
+    return _one_hot(ids, depth, allow_out_of_range)
 
 
 def matmul(
@@ -184,6 +232,46 @@ def cos_sim(X: Any, Y: Any) -> Any:
         return T.sqrt(T.sum(T.square(x), 1, keepdim=True))
 
     return T.sum(X * Y, 1, keepdim=True) / (norm(X) * norm(Y))
+
+
+def pad(x: Any, paddings: Any, pad_value: float = 0.0, name: str | None = None) -> Any:
+    """``pad_value`` around ``x``: two numbers for each axis, how much before and after."""
+    return F.pad(x, list(paddings), "constant", pad_value, pad_from_left_axis=True)
+
+
+def pad2d(
+    input: Any,
+    paddings: Any = (0, 0, 0, 0),
+    mode: str = "constant",
+    pad_value: float = 0.0,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Any:
+    """Pad images above, below, left and right, with a number ("constant"), their mirror ("reflect") or their edge ("edge")."""
+    if mode not in _PAD_MODES:
+        raise BadArgument(f"fluid.layers.pad2d: mode should be one of {list(_PAD_MODES)}, but received {mode!r}")
+    top, bottom, left, right = paddings
+    return F.pad(input, [left, right, top, bottom], _PAD_MODES[mode], pad_value, data_format)
+
+
+_PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}
+
+
+def prelu(x: Any, mode: str, param_attr: Any = None, name: str | None = None) -> Any:
+    """``x``, times a new parameter where it is negative: one for "all", for each "channel" or for each "element"."""
+    sizes = {"all": [1], "channel": [1, *x.shape[1:2], 1, 1], "element": [1, *x.shape[1:]]}
+    if mode not in sizes:
+        raise UsageError(f"fluid.layers.prelu: mode should be one of {list(sizes)}, but received {mode!r}")
+    with layer_call("prelu", name) as helper:
+        alpha = helper.create_parameter(param_attr, sizes[mode], "float32", default_initializer=Constant(0.25))
+        if mode == "channel":
+            return F.prelu(x, T.flatten(alpha))
+        return F.prelu(x, alpha) if mode == "all" else T.maximum(x, x * 0.0) + alpha * T.minimum(x, x * 0.0)
+
+
+def gather_tree(ids: Any, parents: Any) -> Any:
+    """Whole beams from the ids of each step and the beams that they continue."""
+    return F.gather_tree(ids, parents)
 
 
 def sequence_mask(x: Any, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import BadArgument
-from argosy.optimizer._plan import Options
+from argosy.ops.averaging import lookahead_
+from argosy.optimizer._plan import Bucket, Options
 from argosy.optimizer._state import Power, Slot
 from argosy.optimizer.optimizer import Optimizer
 from argosy.tensor._tensor import Tensor
@@ -43,7 +44,7 @@ class LookAhead(Optimizer):
         self.inner_optimizer = inner_optimizer
         self.alpha = alpha
         self.k = k
-        self._count = 0
+        self._count = torch.zeros(())
 
     def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
         return (Slot("slow"),)
@@ -56,23 +57,28 @@ class LookAhead(Optimizer):
     def minimize(
         self, loss: Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
     ) -> tuple[list[Any], list[tuple[Tensor, Tensor]]]:
-        ops, pairs = self.inner_optimizer.minimize(loss, startup_program, parameters, no_grad_set)
-        self._follow([param for param, _ in pairs])
-        return ops, pairs
+        operators, pairs = self.inner_optimizer.minimize(loss, startup_program, parameters, no_grad_set)
+        record = getattr(loss, "_record_optimizer", None)
+        if record is not None:
+            record(self).apply_gradients(pairs, startup_program=startup_program)
+        else:
+            self._follow([param for param, _ in pairs])
+        return operators, pairs
+
+    def _update(
+        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+    ) -> None:
+        """What a program records after the update of the inner optimizer."""
+        bucket.run(lookahead_, params, bucket.slots["slow"], bucket.clock.tensor, self.alpha, self.k)
 
     def _has_grad(self, param: Tensor) -> bool:
         return not param.stop_gradient and (param._t.grad is not None or param._is_grad_cleared)
 
     def _follow(self, params: list[Tensor]) -> None:
-        self._count += 1
         if not params:
+            self._count += 1
             return
         fast = [p._t for p in params]
         slow = [self._store.get(p, self._slots(p, {}), False).tensors["slow"]._t for p in params]
         with torch.no_grad():
-            if self._count == 1:
-                torch._foreach_copy_(slow, fast)
-            if self._count % self.k == 0:
-                torch._foreach_mul_(slow, 1.0 - self.alpha)
-                torch._foreach_add_(slow, fast, alpha=self.alpha)
-                torch._foreach_copy_(fast, slow)
+            lookahead_.fn(fast, slow, self._count, self.alpha, self.k)

@@ -8,14 +8,15 @@ from typing import Any
 
 import torch
 
-from argosy.foundation.errors import NotSupported, UsageError
+from argosy.foundation.errors import UsageError
 from argosy.framework._mode import switch
-from argosy.ops.averaging import average_accumulates_
+from argosy.ops.averaging import average_accumulates_, window_average
 from argosy.optimizer._plan import Options
 from argosy.optimizer._state import Power, Slot
 from argosy.optimizer.optimizer import Optimizer, Params
 from argosy.tensor._tensor import Tensor
 
+_SUMS = ("sum_1", "sum_2", "sum_3")
 _COUNTS = ("num_accumulates", "old_num_accumulates", "num_updates")
 
 
@@ -62,9 +63,14 @@ class ModelAverage(Optimizer):
         self.average_window = average_window_rate
         self.min_average_window = min_average_window
         self.max_average_window = max_average_window
+        self._recorded: Any = None
+        if switch.is_static:
+            from argosy.static._average import RecordedModelAverage  # not needed, nor loaded, in dynamic mode
+
+            self._recorded = RecordedModelAverage(self, self._parameters())
 
     def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
-        sums = [Slot(name) for name in ("sum_1", "sum_2", "sum_3", "restore")]
+        sums = [Slot(name) for name in (*_SUMS, "restore")]
         return [*sums, *(Slot(name, shape=(1,), dtype=torch.int64) for name in _COUNTS)]
 
     def _tensors(self, params: list[Tensor], name: str) -> list[torch.Tensor]:
@@ -76,7 +82,7 @@ class ModelAverage(Optimizer):
         for param in params:
             self._store.get(param, self._slots(param, {}), False)
         chosen = [p for p in params if not p.stop_gradient and (p._t.grad is not None or p._is_grad_cleared)]
-        names = ("sum_1", "sum_2", "sum_3", *_COUNTS)
+        names = (*_SUMS, *_COUNTS)
         with torch.no_grad():
             average_accumulates_.fn(
                 [p._t for p in chosen],
@@ -89,13 +95,21 @@ class ModelAverage(Optimizer):
     def minimize(
         self, loss: Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
     ) -> Any:
-        if switch.is_static:
-            raise NotSupported("ModelAverage.minimize: averages are not supported in static programs")
-        self.step()
+        """Step; in a program the constructor has recorded everything."""
+        if self._recorded is None:
+            self.step()
+
+    def apply(self, executor: Any = None, need_restore: bool = True) -> Any:
+        """A context in which the parameters are their averages; at its end they are put back unless told not to.
+
+        ``executor`` runs the replacement in static mode.
+        """
+        if self._recorded is not None:
+            return self._recorded.swap.applied(executor, need_restore, "ModelAverage.apply")
+        return self._applied(need_restore)
 
     @contextlib.contextmanager
-    def apply(self, executor: Any = None, need_restore: bool = True) -> Iterator[None]:
-        """Replace the parameters by their averages, and put them back at the end unless told not to."""
+    def _applied(self, need_restore: bool) -> Iterator[None]:
         with torch.no_grad():
             for param in self._parameters():
                 state = self._store.by_param.get(param.name)
@@ -103,8 +117,9 @@ class ModelAverage(Optimizer):
                     raise UsageError("ModelAverage.apply: there is nothing to average before the first step()")
                 held = {name: tensor._t for name, tensor in state.tensors.items()}
                 held["restore"].copy_(param._t)
-                total = (held["sum_1"] + held["sum_2"] + held["sum_3"]).float()
-                param._t.copy_(total / (held["num_accumulates"] + held["old_num_accumulates"]).float())
+                param._t.copy_(
+                    window_average.fn(*(held[name] for name in _SUMS), *(held[name] for name in _COUNTS[:2]))
+                )
         try:
             yield
         finally:
@@ -113,6 +128,9 @@ class ModelAverage(Optimizer):
 
     def restore(self, executor: Any = None) -> None:
         """Put back the parameters that ``apply`` replaced."""
+        if self._recorded is not None:
+            self._recorded.swap.restore(executor, "ModelAverage.restore")
+            return
         with torch.no_grad():
             for param in self._parameters():
                 param._t.copy_(self._store.by_param[param.name].tensors["restore"]._t)

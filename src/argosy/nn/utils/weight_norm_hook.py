@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.foundation.errors import BadArgument, UsageError
+from argosy.foundation.errors import BadArgument, NotSupported, UsageError
+from argosy.framework._mode import switch
+from argosy.framework._param_attr import ParamAttr
 from argosy.nn.layer.layers import Layer
 from argosy.nn.utils._computed import read_computed
 from argosy.ops import reparameterization as ops
+from argosy.ops.creation import assign
+from argosy.ops.table import Op
 from argosy.tensor._tensor import apply
 
 
@@ -43,19 +47,21 @@ class WeightNorm:
         hook = WeightNorm(name, axis if axis == -1 else axis % rank)
         del layer._parameters[name]
         read_computed(layer)
-        _add_copy(layer, f"{name}_v", weight)
-        _add_copy(layer, f"{name}_g", apply(ops.weight_norm_magnitude, weight, hook.dim))
+        _add_made(layer, f"{name}_v", assign, weight)
+        _add_made(layer, f"{name}_g", ops.weight_norm_magnitude, weight, hook.dim)
         hook(layer, ())
         layer.register_forward_pre_hook(hook)
         return hook
 
     def remove(self, layer: Layer) -> None:
         """Put the parameter back as the hook last made it."""
+        if switch.is_static:
+            raise NotSupported("remove_weight_norm: while a program is recorded, weights have no values to put back")
         weight = self.compute_weight(layer)
         delattr(layer, self.name)
         del layer._parameters[f"{self.name}_g"]
         del layer._parameters[f"{self.name}_v"]
-        _add_copy(layer, self.name, weight)
+        _add_made(layer, self.name, assign, weight)
 
 
 def check_once(layer: Layer, kind: type, name: str, call: str) -> None:
@@ -65,9 +71,15 @@ def check_once(layer: Layer, kind: type, name: str, call: str) -> None:
             raise HookTwice(f"{call}: cannot register two {call} hooks on the same parameter {name!r}")
 
 
-def _add_copy(layer: Layer, name: str, value: Any) -> None:
-    parameter = layer.create_parameter(value.shape, dtype=value.dtype)
-    parameter.set_value(value)  # type: ignore[union-attr]
+def _add_made(layer: Layer, name: str, op: Op, source: Any, *attrs: Any) -> None:
+    """Add a parameter whose first values ``op`` makes of those of another; in a program the startup program does."""
+    attr = None
+    if switch.is_static:
+        attr = ParamAttr(initializer=lambda parameter: parameter._record_from(op, source, *attrs))
+    value = apply(op, source, *attrs)
+    parameter = layer.create_parameter(value.shape, attr, dtype=value.dtype)
+    if not switch.is_static:
+        parameter.set_value(value)  # type: ignore[union-attr]
     layer.add_parameter(name, parameter)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -58,10 +58,11 @@ class Session:
         self.rank = rank
         self.world_size = world_size
         self.timeout_s = timeout_s
-        self._store = store
+        self.store = store
         self._address = address
         self._kind = backend
         self._groups: dict[int, Group] = {}
+        self._closers: list[Callable[[], None]] = []
         store.set(f"argosy/host/{rank}", hosts.host_identity())
         self._hosts = [store.get(f"argosy/host/{r}").decode() for r in range(world_size)]
         self._next_id = 0
@@ -92,7 +93,7 @@ class Session:
                 f"{label}-{id}" if name is None else label,
                 members.index(self.rank),
                 [self._hosts[r] for r in members],
-                self._store,
+                self.store,
                 self.timeout_s if timeout_s is None else timeout_s,
                 self._address,
             )
@@ -108,11 +109,17 @@ class Session:
         self._groups.pop(group.id, None)
         group.close()
 
+    def on_close(self, call: Callable[[], None]) -> None:
+        """Call ``call`` when the session closes, before its groups do."""
+        self._closers.append(call)
+
     def close(self) -> None:
-        """Close every group, youngest first, then the store."""
+        """Close what was registered and every group, youngest first, then the store."""
+        while self._closers:
+            self._closers.pop()()
         for id in sorted(self._groups, reverse=True):
             self._groups.pop(id).close()
-        close_store = getattr(self._store, "close", None)
+        close_store = getattr(self.store, "close", None)
         if close_store is not None:
             close_store()
 

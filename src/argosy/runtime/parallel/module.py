@@ -13,6 +13,7 @@ from argosy.runtime.parallel import agreement
 from argosy.runtime.parallel.anchor import map_tensors, tensors_in
 from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
+from argosy.runtime.parallel.sharded_reducer import ShardedReducer
 
 
 class DataParallelModule(torch.nn.Module):
@@ -27,7 +28,7 @@ class DataParallelModule(torch.nn.Module):
         self.grad_need_sync = True
         self._options = options
         self._group = group
-        self._reducer: Reducer | None = None
+        self._reducer: Reducer | ShardedReducer | None = None
         if group is not None:
             everything = [*module.named_parameters(), *module.named_buffers()]
             group.run(agreement.check_same, [agreement.describe(n, t) for n, t in everything], group.backend)
@@ -50,13 +51,14 @@ class DataParallelModule(torch.nn.Module):
             for name, p in self.module.named_parameters()
             if p.requires_grad and not getattr(p, "no_sync", False)
         ]
-        self._reducer = Reducer(
-            [p for _, p in named],
-            [n for n, _ in named],
-            [id(p) in sparse_ids for _, p in named],
-            self._group,
-            self._options,
+        self._reducer = self._make_reducer(
+            [p for _, p in named], [n for n, _ in named], [id(p) in sparse_ids for _, p in named], self._group
         )
+
+    def _make_reducer(
+        self, params: list[torch.Tensor], names: list[str], sparse: list[bool], group: Group
+    ) -> Reducer | ShardedReducer:
+        return Reducer(params, names, sparse, group, self._options)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         outputs = self.module(*inputs, **kwargs)

@@ -23,12 +23,12 @@ import torch
 
 from argosy.foundation import gradients
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.runtime.comm.backend import PlainBucket
 from argosy.runtime.comm.bucket import Bucket
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import agreement
 from argosy.runtime.parallel.anchor import Anchor
 from argosy.runtime.parallel.averages import average_rows
+from argosy.runtime.parallel.compression import BucketMaker, plain_bucket
 from argosy.runtime.parallel.lifetime import Held, make_hook, weakly
 from argosy.runtime.parallel.places import Place, Places
 
@@ -38,6 +38,8 @@ class ReducerOptions:
     bucket_bytes: int = 25 << 20
     last_bucket_bytes: int = 1 << 20
     find_unused_parameters: bool = False
+    # makes buckets that travel in another form (``compression.py``); all ranks have the same
+    make_bucket: BucketMaker = plain_bucket
 
 
 class Reducer:
@@ -99,10 +101,7 @@ class Reducer:
         self._reset_round()
 
     def _make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
-        backend, device = self._group.backend, self._params[0].device
-        if device.type != "cpu":
-            return PlainBucket(backend, torch.zeros(numel, dtype=dtype, device=device))
-        return self._group.run(backend.make_bucket, numel, dtype)
+        return self._group.run(self._options.make_bucket, self._group.backend, numel, dtype, self._params[0].device)
 
     def _reset_round(self) -> None:
         self._in_round = self._is_armed = False

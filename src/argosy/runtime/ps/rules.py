@@ -141,7 +141,7 @@ _UNBOUNDED = (-math.inf, math.inf)
 
 @dataclass(frozen=True)
 class Rule:
-    """An optimizer of a sparse table: its name, rate, hyper-parameters, L2 decay, bounds of values, and what its state begins with."""
+    """An optimizer of a sparse table: its name, rate, hyper-parameters, L2 decay, bounds of values, what its state begins with, and bounds of gradients."""
 
     name: str = "sgd"
     learning_rate: float = 0.01
@@ -149,6 +149,7 @@ class Rule:
     weight_decay: float = 0.0
     bounds: tuple[float, float] = _UNBOUNDED
     initial_state: float = 0.0
+    clip: tuple[float, float] = _UNBOUNDED
 
     def __post_init__(self) -> None:
         if self.name not in _KINDS:
@@ -178,6 +179,8 @@ class Rule:
         kind = _KINDS[self.name]
         hyper = np.array([self.settings.get(key, default) for key, default in kind.defaults.items()], np.float32)
         rate = np.float32(self.learning_rate if learning_rate is None else learning_rate)
+        if self.clip != _UNBOUNDED:
+            grads = np.clip(grads, *map(np.float32, self.clip))
         kind.loop(memory, rows, grads, shows, rate, hyper, np.float32(self.weight_decay))
         if self.bounds != _UNBOUNDED:
             _hold(memory, rows, grads.shape[1], np.float32(self.bounds[0]), np.float32(self.bounds[1]))

@@ -84,7 +84,7 @@ class SparseSpec:
         try:
             fields = json.loads(text)
             rule = fields["rule"]
-            rule["bounds"] = tuple(rule["bounds"])
+            rule["bounds"], rule["clip"] = tuple(rule["bounds"]), tuple(rule["clip"])
             show_click = fields["show_click"]
             return cls(
                 **{

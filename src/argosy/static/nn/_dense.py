@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from argosy.foundation.errors import NotSupported, UsageError
+import torch
+
+from argosy.foundation import dtypes
+from argosy.foundation.errors import DtypeError, NotSupported, UsageError
 from argosy.nn import functional as F
-from argosy.nn.initializer import XavierUniform
+from argosy.nn.initializer import Constant, XavierUniform
+from argosy.static._entries import TABLE_CLASSES, EntryAttr, SparseTable
 from argosy.static.nn._layer import activated, layer_call
 
 
@@ -78,3 +82,84 @@ def embedding(
     with layer_call("embedding", None, input) as helper:
         weight = helper.create_parameter(param_attr, size, dtype, default_initializer=XavierUniform())
         return F.embedding(input, weight, padding_idx=padding_idx, sparse=is_sparse)
+
+
+def sparse_embedding(
+    input: Any,
+    size: Any,
+    padding_idx: int | None = None,
+    is_test: bool = False,
+    entry: Any = None,
+    table_class: str = "MemorySparseTable",
+    param_attr: Any = None,
+    dtype: Any = "float32",
+    slot: int | None = None,
+) -> Any:
+    """Rows of a table with row-sparse gradients, which lives on parameter servers where there are any, else in this process.
+
+    ``entry`` says which ids a server admits, ``table_class`` and ``slot`` what kind of table it keeps; they are noted on the parameter. In
+    this process every id below ``size[0]`` has a row from the start. The last dimension of ``input``, if it is 1, is dropped.
+    """
+    with layer_call("sparse_embedding", None, input) as helper:
+        if input._t.dtype is not torch.int64:
+            raise DtypeError(f"static.nn.sparse_embedding: input must be int64, but is {input.dtype.name}")
+        if dtypes.to_torch(dtype) not in (torch.float32, torch.float64):
+            raise DtypeError(f"static.nn.sparse_embedding: dtype must be float32 or float64, but received {dtype}")
+        if table_class not in TABLE_CLASSES:
+            raise UsageError(
+                f"static.nn.sparse_embedding: table_class must be in {list(TABLE_CLASSES)}, but received {table_class!r}"
+            )
+        if entry is not None and not isinstance(entry, EntryAttr):
+            raise UsageError(
+                "static.nn.sparse_embedding: entry must be a ProbabilityEntry, CountFilterEntry or ShowClickEntry of "
+                f"paddle.distributed, but received {type(entry).__name__}"
+            )
+        weight: Any = helper.create_parameter(param_attr, size, dtype, default_initializer=XavierUniform())
+        weight.sparse_table = SparseTable(entry, table_class, slot or 0, is_test)
+        flat = input.squeeze(-1) if len(input.shape) > 1 and input.shape[-1] == 1 else input
+        return F.embedding(flat, weight, padding_idx=padding_idx, sparse=not is_test)
+
+
+def prelu(x: Any, mode: str, param_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> Any:
+    """``max(0, x) + slope * min(0, x)`` with one new slope for ``"all"``, one per ``"channel"`` or one per ``"element"`` of a sample."""
+    with layer_call("prelu", name, x) as helper:
+        if mode not in ("all", "channel", "element"):
+            raise UsageError(f"static.nn.prelu: mode should be one of all, channel, element, but received {mode!r}")
+        shape, rank = list(x.shape), len(x.shape)
+        slopes = [1]
+        channel = -1 if data_format.endswith("C") and data_format != "NC" else 1
+        if mode == "channel":
+            if data_format not in ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):
+                raise UsageError(f"static.nn.prelu: unknown data_format {data_format!r}")
+            if rank < 2:
+                raise UsageError(f"static.nn.prelu: mode='channel' needs 2 dimensions, but the shape of x is {shape}")
+            slopes = [1, 1, 1, shape[-1]] if channel == -1 else [1, shape[1], 1, 1]
+        elif mode == "element":
+            slopes = [1, *shape[1:]]
+        if any(n < 0 for n in slopes):
+            raise UsageError(f"static.nn.prelu: the slopes cannot be sized, because the shape of x is {shape}")
+        slope: Any = helper.create_parameter(param_attr, slopes, x.dtype, default_initializer=Constant(0.25))
+        if mode == "channel":
+            slope = slope.reshape([slopes[-1]] if channel == -1 else [shape[1], *[1] * (rank - 2)])
+        return x.clip(min=0.0) + slope * x.clip(max=0.0)
+
+
+def bilinear_tensor_product(
+    x: Any,
+    y: Any,
+    size: int,
+    act: str | None = None,
+    name: str | None = None,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+) -> Any:
+    """``x @ w[i] @ y`` for each of ``size`` new matrices, for rows of ``x`` and ``y``."""
+    with layer_call("bilinear_tensor_product", name, x) as helper:
+        if len(x.shape) != 2 or len(y.shape) != 2:
+            raise UsageError(
+                "static.nn.bilinear_tensor_product: x and y must have 2 dimensions, but their shapes are "
+                f"{list(x.shape)} and {list(y.shape)}"
+            )
+        weight = helper.create_parameter(param_attr, [size, x.shape[1], y.shape[1]], x.dtype)
+        bias = helper.create_parameter(bias_attr, [1, size], x.dtype, is_bias=True)
+        return activated(F.bilinear(x, y, weight, bias), act, "bilinear_tensor_product")

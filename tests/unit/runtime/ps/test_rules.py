@@ -86,3 +86,6 @@ def test_decay_and_bounds():
     np.testing.assert_allclose(memory, [[1.0, -1.0], [0.0, -0.5]])
     rule.update(memory, np.array([1], np.int32), np.array([[-9.0, 9.0]], np.float32), np.ones(1, np.float32), 1.0)
     np.testing.assert_allclose(memory[1], [0.4, -0.9])
+    clipped = Rule("sgd", clip=(-0.1, 0.2))
+    clipped.update(memory, np.array([0], np.int32), np.array([[-9.0, 9.0]], np.float32), np.ones(1, np.float32), 1.0)
+    np.testing.assert_allclose(memory[0], [1.1, -1.2])

@@ -1,0 +1,35 @@
+"""Loss scaling on several ranks: an overflow on one of them is one for all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from argosy.amp.grad_scaler import AmpScaler
+from argosy.distributed._group import Group
+from argosy.foundation.errors import BadArgument
+from argosy.runtime.parallel import overflow
+
+
+def agree_on_overflow(scaler: Any, group: Group) -> Any:
+    """Make ``scaler`` (of paddle.amp or torch.amp) ask all ranks of ``group`` whenever it unscales; returns it.
+
+    A step is then left out by all ranks or by none, and their scales stay equal. Every rank unscales equally often.
+    """
+    if isinstance(scaler, torch.amp.GradScaler):
+        return overflow.agree_on_overflow(scaler, group._inner)
+    if not isinstance(scaler, AmpScaler):
+        raise BadArgument(f"a scaler must be a GradScaler of paddle.amp or torch.amp, but is a {type(scaler).__name__}")
+    unscale = scaler._unscale
+    if getattr(unscale, "is_agreed", False):
+        return scaler
+
+    def unscale_together(optimizer: Any) -> None:
+        unscale(optimizer)
+        if scaler._enable:
+            scaler._found_inf = overflow.found_anywhere(bool(scaler._found_inf), group._inner)
+
+    unscale_together.is_agreed = True
+    scaler._unscale = unscale_together  # type: ignore[method-assign]
+    return scaler

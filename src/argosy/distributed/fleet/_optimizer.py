@@ -1,0 +1,157 @@
+"""What ``fleet.distributed_optimizer`` returns in dygraph: the script's optimizer with the stages of the plan around its steps.
+
+``_stages.py`` has the stages. Those that work inside the model (data parallelism, its 16-bit form, synchronised batch norm) are made by ``_model.py``,
+those that replace the update rule by ``_rules.py``; they need nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from argosy.distributed._group import Group
+from argosy.distributed.fleet._plan import Plan
+from argosy.distributed.fleet._rules import RULES
+from argosy.distributed.fleet._stages import STAGES, OptimizerStage
+from argosy.foundation.errors import NotSupported, UsageError
+from argosy.optimizer import Optimizer
+
+__all__ = ["DistributedOptimizer", "make_stages", "optimizer_kinds"]
+
+_IN_MODEL = ("data_parallel", "sync_batch_norm", "fp16_allreduce")
+
+
+def make_stages(given: Optimizer, optimizer: Optimizer, plan: Plan, group: Group | None) -> list[OptimizerStage]:
+    """The stages of ``plan`` that take part in the steps of ``optimizer``, which stands for ``given``; NotSupported for one that nobody makes."""
+    made = []
+    for stage in plan:
+        if stage.name in _IN_MODEL or stage.name in RULES:
+            continue
+        if stage.name not in STAGES:
+            raise NotSupported(f"DistributedStrategy.{stage.name} is not supported in {plan.facts.mode} mode")
+        made.append(STAGES[stage.name](optimizer, stage.settings, group, given))
+    return made
+
+
+def optimizer_kinds(optimizer: Any) -> tuple[str, ...]:
+    """The names, as Paddle calls them, of the optimizer's class and its bases."""
+    if isinstance(optimizer, torch.optim.SGD):
+        return ("Momentum" if any(g["momentum"] for g in optimizer.param_groups) else "SGD",)
+    if isinstance(optimizer, torch.optim.AdamW):
+        return ("AdamW",)  # torch derives it from Adam, Paddle does not
+    if isinstance(optimizer, torch.optim.Optimizer):
+        base = torch.optim.Optimizer
+        return tuple(c.__name__ for c in type(optimizer).__mro__ if issubclass(c, base) and c is not base)
+    return tuple(c.__name__ for c in type(optimizer).__mro__ if issubclass(c, Optimizer) and c is not Optimizer)
+
+
+class DistributedOptimizer:
+    """Steps the script's optimizer through the stages of ``plan``; everything else is the optimizer's own.
+
+    ``record`` does what ``minimize`` means while a program is being recorded.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        plan: Plan,
+        stages: Sequence[OptimizerStage] = (),
+        record: Callable[..., Any] | None = None,
+    ) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise UsageError(
+                "distributed_optimizer: optimizer must be a paddle.optimizer.Optimizer or a torch.optim.Optimizer, "
+                f"but is a {type(optimizer).__name__}"
+            )
+        own = self.__dict__
+        own["_inner_opt"] = optimizer
+        own["plan"] = plan
+        own["_stages"] = list(stages)
+        own["_record"] = record
+        if not stages:
+            own["step"], own["clear_grad"] = (
+                optimizer.step,
+                optimizer.clear_grad,
+            )  # nothing around them, so nothing is paid for
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_inner_opt":
+            raise AttributeError(name)
+        return getattr(self._inner_opt, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__:
+            self.__dict__[name] = value
+        else:
+            setattr(self._inner_opt, name, value)
+
+    def attach(self, model: Any) -> None:
+        """Show a model that this optimizer may train to the stages."""
+        for stage in self._stages:
+            stage.attach(model)
+
+    def step(self) -> None:
+        """Update the parameters from their gradients, if the stages agree that it is time."""
+        for stage in self._stages:
+            if not stage.before_step():
+                return
+        self._inner_opt.step()
+        for stage in self._stages:
+            stage.after_step()
+
+    def minimize(
+        self,
+        loss: Any,
+        startup_program: Any = None,
+        parameter_list: Any = None,
+        no_grad_set: Any = None,
+        parameters: Any = None,
+    ) -> Any:
+        """In dygraph: update from the gradients that ``loss.backward()`` left. While recording: add backward and update to the loss's program."""
+        chosen = parameters if parameters is not None else parameter_list
+        if getattr(loss, "_record_optimizer", None) is not None:
+            if self._record is None:
+                raise UsageError(
+                    "minimize: this distributed optimizer was made in dygraph mode, but the loss belongs to a program"
+                )
+            return self._record(self._inner_opt, loss, startup_program, chosen, no_grad_set)
+        if not self._stages:
+            return self._inner_opt.minimize(loss, startup_program, chosen, no_grad_set)
+        if chosen or no_grad_set:
+            raise NotSupported(
+                "minimize: parameter_list and no_grad_set cannot be combined with the strategy's stages; "
+                "give the optimizer the parameters it is to update"
+            )
+        pairs = self._inner_opt.backward(loss, startup_program)
+        self.step()
+        return [], pairs
+
+    def clear_grad(self, set_to_zero: bool = True) -> None:
+        """Forget the gradients, unless a stage is still adding them up."""
+        if not any(stage.keeps_gradients() for stage in self._stages):
+            self._inner_opt.clear_grad(set_to_zero)
+
+    clear_gradients = clear_grad
+
+    def state_dict(self) -> dict[str, Any]:
+        """The optimizer's state, and that of stages which have some under ``fleet_stages``."""
+        state = self._inner_opt.state_dict()
+        own = {type(stage).__name__: stage.state_dict() for stage in self._stages}
+        own = {name: values for name, values in own.items() if values}
+        return {**state, "fleet_stages": own} if own else state
+
+    def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take back what ``state_dict``, this one's or the plain optimizer's, gave."""
+        values = dict(state_dict)
+        own = values.pop("fleet_stages", {})
+        self._inner_opt.set_state_dict(values)
+        for stage in self._stages:
+            if type(stage).__name__ in own:
+                stage.set_state_dict(own[type(stage).__name__])
+
+    set_dict = load_state_dict = set_state_dict
+
+    def __repr__(self) -> str:
+        return f"DistributedOptimizer({type(self._inner_opt).__name__}, stages: {[s.name for s in self.plan]})"

@@ -1,0 +1,77 @@
+"""Switches that replace the update rule: ``lars`` and ``dgc`` that of Momentum, ``lamb`` that of Adam."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy.distributed.fleet._plan import Plan
+from argosy.foundation.errors import NotSupported
+from argosy.optimizer import SGD, Lamb, Momentum, Optimizer
+from argosy.optimizer.lars import LarsMomentumOptimizer
+from argosy.tensor._tensor import Tensor
+
+__all__ = ["RULES", "adapted"]
+
+RULES = ("lars", "lamb")
+
+
+def adapted(optimizer: Any, plan: Plan) -> Any:
+    """The optimizer that does what ``plan`` says with the parameters, rate and clipping of ``optimizer``."""
+    if "lars" in plan:
+        return _lars(optimizer, plan)
+    if "lamb" in plan:
+        return _lamb(optimizer, plan)
+    if "dgc" in plan:
+        return _without_momentum(optimizer)
+    return optimizer
+
+
+def _shared(optimizer: Optimizer) -> dict[str, Any]:
+    return {
+        "learning_rate": optimizer._learning_rate,
+        "grad_clip": optimizer._grad_clip,
+        "name": optimizer._name,
+    }
+
+
+def _lars(optimizer: Momentum, plan: Plan) -> LarsMomentumOptimizer:
+    if optimizer._use_nesterov:
+        raise NotSupported("DistributedStrategy.lars: LARS has no form with Nesterov momentum (use_nesterov=True)")
+    settings = plan.settings("lars")
+    return LarsMomentumOptimizer(
+        momentum=optimizer._momentum,
+        parameter_list=optimizer._parameter_list or None,
+        regularization=optimizer.regularization,
+        multi_precision=optimizer._multi_precision,
+        lars_coeff=settings["lars_coeff"],
+        lars_weight_decay=settings["lars_weight_decay"],
+        epsilon=settings["epsilon"],
+        exclude_from_weight_decay=settings["exclude_from_weight_decay"],
+        **_shared(optimizer),
+    )
+
+
+def _lamb(optimizer: Any, plan: Plan) -> Lamb:
+    settings = plan.settings("lamb")
+    excluded = settings["exclude_from_weight_decay"]
+
+    def is_excluded(param: Tensor) -> bool:
+        return any(part in param.name for part in excluded)
+
+    return Lamb(
+        lamb_weight_decay=settings["lamb_weight_decay"],
+        beta1=optimizer._beta1,
+        beta2=optimizer._beta2,
+        epsilon=optimizer._epsilon,
+        parameters=optimizer._parameter_list or None,
+        exclude_from_weight_decay_fn=is_excluded if excluded else None,
+        multi_precision=optimizer._multi_precision,
+        **_shared(optimizer),
+    )
+
+
+def _without_momentum(optimizer: Momentum) -> SGD:
+    """DGC keeps momentum, decay and clipping to itself; what is left is a step along the direction it gives."""
+    if optimizer._has_groups:
+        raise NotSupported("DistributedStrategy.dgc: parameter groups are not supported")
+    return SGD(optimizer._learning_rate, parameters=optimizer._parameter_list, name=optimizer._name)

@@ -1,0 +1,282 @@
+"""Role makers: they find out who a process is, and let the processes of a role talk to each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from argosy.distributed import _default
+from argosy.distributed._group import Group
+from argosy.distributed._objects import all_gather_object
+from argosy.distributed.fleet import _servers
+from argosy.distributed.fleet.base._role_facts import VARIABLES, Role, RoleFacts, from_arguments, from_variables
+from argosy.foundation import env
+from argosy.foundation.errors import NotSupported, UsageError
+from argosy.runtime.comm.backend import ReduceOp
+
+__all__ = ["PaddleCloudRoleMaker", "Role", "RoleMakerBase", "UserDefinedRoleMaker"]
+
+_WORLDS = ("worker", "server", "all")
+_MODES = {"sum": ReduceOp.SUM, "max": ReduceOp.MAX, "min": ReduceOp.MIN}
+
+
+class RoleMakerBase:
+    """What every role maker answers. The role is found out at the first question, and stays.
+
+    Paddle 2 spells the questions with an underscore, Paddle 1 without; both work.
+    """
+
+    _is_collective = False
+
+    def __init__(self) -> None:
+        self._known: RoleFacts | None = None
+
+    def _find_out(self) -> RoleFacts:
+        raise NotSupported(f"{type(self).__name__} does not say which role a process has")
+
+    @property
+    def _facts(self) -> RoleFacts:
+        if self._known is None:
+            self._known = self._find_out()
+        return self._known
+
+    def _generate_role(self) -> None:
+        """Find out the role now, so that what is wrong is said now."""
+        self._facts  # noqa: B018
+
+    def _is_worker(self) -> bool:
+        return self._facts.role == Role.WORKER
+
+    def _is_server(self) -> bool:
+        return self._facts.role == Role.SERVER
+
+    def _is_heter_worker(self) -> bool:
+        return self._facts.role == Role.HETER_WORKER
+
+    def _is_coordinator(self) -> bool:
+        return self._facts.role == Role.COORDINATOR
+
+    def _is_first_worker(self) -> bool:
+        return self._is_worker() and self._facts.index == 0
+
+    def _is_non_distributed(self) -> bool:
+        """Whether nobody described a job, so that this process is alone."""
+        return self._facts.is_alone
+
+    def _worker_index(self) -> int:
+        return self._facts.index
+
+    def _server_index(self) -> int:
+        return self._facts.index
+
+    def _role_id(self) -> int:
+        return self._facts.index
+
+    def _worker_num(self) -> int:
+        return self._facts.num_workers
+
+    def _server_num(self) -> int:
+        return len(self._facts.server_endpoints)
+
+    def _heter_worker_num(self) -> int:
+        return 0
+
+    def _node_num(self) -> int:
+        return self._facts.num_nodes
+
+    _get_node_num = _node_num
+
+    def _get_local_rank(self) -> str | None:
+        return self._facts.local_rank
+
+    def _get_local_device_ids(self) -> str | None:
+        return self._facts.local_device_ids
+
+    def _get_world_device_ids(self) -> str | None:
+        return self._facts.world_device_ids
+
+    def _get_trainer_endpoints(self) -> list[str]:
+        return list(self._facts.worker_endpoints)
+
+    def _get_pserver_endpoints(self) -> list[str]:
+        return list(self._facts.server_endpoints)
+
+    def _get_trainer_endpoint(self) -> str:
+        return self._facts.endpoint
+
+    @property
+    def _role_is_generated(self) -> bool:
+        return self._known is not None
+
+    @property
+    def _role(self) -> int:
+        return self._facts.role
+
+    @property
+    def _current_id(self) -> int:
+        return self._facts.index
+
+    @property
+    def _cur_endpoint(self) -> str:
+        return self._facts.endpoint
+
+    @property
+    def _worker_endpoints(self) -> list[str]:
+        return self._get_trainer_endpoints()
+
+    @property
+    def _server_endpoints(self) -> list[str]:
+        return self._get_pserver_endpoints()
+
+    def to_string(self) -> str:
+        """One line that says who this process is."""
+        facts = self._facts
+        return (
+            f"role: {facts.role}, current_id: {facts.index}, worker_endpoints: {list(facts.worker_endpoints)}, "
+            f"server_endpoints: {list(facts.server_endpoints)}"
+        )
+
+    # -- talking within a role --------------------------------------------------------------------------------------
+
+    def _barrier(self, comm_world: str) -> None:
+        """Wait until every process of ``comm_world`` ('worker', 'server' or 'all') is here."""
+        group = self._world(comm_world, "barrier")
+        if group is not None:
+            group._inner.run(group._inner.backend.barrier)
+
+    def _all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> np.ndarray:
+        """The element-wise sum, maximum or minimum over the processes, of the shape of ``input``."""
+        if mode not in _MODES:
+            raise UsageError(f"all_reduce: mode must be 'sum', 'max' or 'min', but is {mode!r}")
+        group = self._world(comm_world, "all_reduce")
+        mine = np.array(input)
+        if group is None:
+            return mine
+        wide = np.float64 if mine.dtype.kind == "f" else np.int64
+        total = torch.from_numpy(mine.astype(wide).reshape(-1))
+        group._inner.run(group._inner.backend.all_reduce, total, _MODES[mode])
+        return total.numpy().reshape(mine.shape)
+
+    def _all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
+        """The values of all processes, in rank order."""
+        group = self._world(comm_world, "all_gather")
+        if group is None:
+            return [input]
+        found: list[Any] = []
+        all_gather_object(found, input, group)
+        return found
+
+    def _world(self, comm_world: str, call: str) -> Group | None:
+        """The group to talk over; None if this process is the only one."""
+        if comm_world not in _WORLDS:
+            raise UsageError(f"{call}: comm_world must be 'worker', 'server' or 'all', but is {comm_world!r}")
+        if self._facts.server_endpoints:
+            raise _servers.not_there(f"{call} between the processes of a parameter-server job")
+        if comm_world == "server":
+            raise UsageError(f"{call}: comm_world is 'server', but this job has no servers")
+        if self._facts.num_workers < 2:
+            return None
+        self._join()
+        return _default.default_group(call)
+
+    def _join(self) -> None:
+        """Join the job's process group, if this has not happened; every worker must come here."""
+        if not _default.is_initialized():
+            _default.init_parallel_env()
+
+    # -- the spellings of Paddle 1 ------------------------------------------------------------------------------------
+
+    def is_worker(self) -> bool:
+        return self._is_worker()
+
+    def is_server(self) -> bool:
+        return self._is_server()
+
+    def is_first_worker(self) -> bool:
+        return self._is_first_worker()
+
+    def worker_index(self) -> int:
+        return self._worker_index()
+
+    def server_index(self) -> int:
+        return self._server_index()
+
+    def role_id(self) -> int:
+        return self._role_id()
+
+    def worker_num(self) -> int:
+        return self._worker_num()
+
+    def server_num(self) -> int:
+        return self._server_num()
+
+    def get_trainer_endpoints(self) -> list[str]:
+        return self._get_trainer_endpoints()
+
+    def get_pserver_endpoints(self) -> list[str]:
+        return self._get_pserver_endpoints()
+
+    def generate_role(self) -> None:
+        self._generate_role()
+
+    def all_gather(self, input: Any) -> list[Any]:
+        return self._all_gather(input, "worker")
+
+    def all_reduce_worker(self, input: Any, output: np.ndarray, mode: str = "sum") -> None:
+        """Write the sum (maximum, minimum) of ``input`` over the workers into ``output``."""
+        output[...] = self._all_reduce(input, mode, "worker")
+
+    def barrier_worker(self) -> None:
+        self._barrier("worker")
+
+    def barrier_all(self) -> None:
+        self._barrier("all")
+
+
+class PaddleCloudRoleMaker(RoleMakerBase):
+    """Takes the role from the environment that launchers set.
+
+    Variables that are missing or contradict each other are a ValueError that names them; without any, the process is the only worker. Options other than
+    ``is_collective`` chose how Paddle's processes find each other; here they meet through the launcher's store.
+    """
+
+    def __init__(self, is_collective: bool = False, **kwargs: Any) -> None:
+        super().__init__()
+        self._is_collective = is_collective
+        self._kwargs = kwargs
+
+    def _find_out(self) -> RoleFacts:
+        return from_variables(env.select(VARIABLES), self._is_collective)
+
+
+class UserDefinedRoleMaker(PaddleCloudRoleMaker):
+    """Takes the role from arguments: ``current_id``, ``role``, ``worker_num``, ``worker_endpoints``, ``server_endpoints``.
+
+    Example:
+        >>> import paddle.distributed.fleet as fleet
+        >>> role = fleet.UserDefinedRoleMaker(current_id=0, role=fleet.Role.WORKER, worker_num=2, server_endpoints=["127.0.0.1:36011"])
+        >>> role._worker_num(), role._server_num()
+        (2, 1)
+    """
+
+    def __init__(self, is_collective: bool = False, init_gloo: bool = False, **kwargs: Any) -> None:
+        super().__init__(is_collective, init_gloo=init_gloo, **kwargs)
+
+    def _find_out(self) -> RoleFacts:
+        return from_arguments(self._kwargs, self._is_collective)
+
+    def _join(self) -> None:
+        """A job that the script described joins as one that a launcher described: through the environment."""
+        facts = self._facts
+        if self._is_collective and not _default.is_initialized() and not env.get("PADDLE_TRAINERS_NUM"):
+            env.update(
+                {
+                    "PADDLE_TRAINER_ID": str(facts.index),
+                    "PADDLE_TRAINERS_NUM": str(facts.num_workers),
+                    "PADDLE_TRAINER_ENDPOINTS": ",".join(facts.worker_endpoints),
+                    "PADDLE_CURRENT_ENDPOINT": facts.endpoint,
+                }
+            )
+        super()._join()

@@ -1,0 +1,394 @@
+"""``Fleet``: one object through which a script joins a job, learns its role and makes its model and optimizer distributed."""
+
+from __future__ import annotations
+
+import copy
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from argosy.distributed._default import default_group, state
+from argosy.distributed._group import Group
+from argosy.distributed._scaler import agree_on_overflow
+from argosy.distributed.fleet import _model, _saving, _servers, _static_optimizer
+from argosy.distributed.fleet._optimizer import DistributedOptimizer, make_stages, optimizer_kinds
+from argosy.distributed.fleet._plan import DYGRAPH, STATIC, TORCH, Facts, Plan, make_plan
+from argosy.distributed.fleet._rules import adapted
+from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
+from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
+from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup, layout
+from argosy.distributed.fleet.base.util_factory import UtilBase
+from argosy.distributed.fleet.utils import log_util
+from argosy.foundation import env
+from argosy.foundation.errors import BadArgument, ConfigError, NotSupported, UsageError
+from argosy.framework import in_dynamic_mode
+
+__all__ = ["Fleet"]
+
+
+class Fleet:
+    """The interface to distributed training. ``paddle.distributed.fleet`` has one, whose methods are the module's functions.
+
+    Example:
+        >>> import paddle.distributed.fleet as fleet
+        >>> _ = fleet.init(is_collective=True)
+        >>> fleet.worker_num(), fleet.worker_index(), fleet.is_first_worker()
+        (1, 0, True)
+    """
+
+    def __init__(self) -> None:
+        self._known_role: RoleMakerBase | None = None
+        self._is_collective = False
+        self._user_defined_strategy = DistributedStrategy()
+        self._topology: CommunicateTopology | None = None
+        self._hcg: HybridCommunicateGroup | None = None
+        self._laid_out: tuple[Any, list[str], list[int]] | None = None
+        self._plan: Plan | None = None
+        self._optimizer: Any = None
+        self._models: list[weakref.ref[Any]] = []  # what distributed_model has returned since init
+        self.user_defined_optimizer: Any = None
+        self._util = UtilBase()
+
+    # -- joining --------------------------------------------------------------------------------------------------
+
+    def init(
+        self,
+        role_maker: RoleMakerBase | None = None,
+        is_collective: bool = False,
+        strategy: DistributedStrategy | None = None,
+        log_level: int | str = "INFO",
+    ) -> Fleet:
+        """Learn this process's role and join the job; every process of the job calls it. Returns the Fleet.
+
+        Without a role maker the role comes from the environment: that of a collective job if ``is_collective``, else that of a parameter-server job;
+        a process that nobody described is alone. Differs from Paddle: workers that were started as a collective job, without servers, form one even if
+        ``is_collective`` is False; Paddle lets each train by itself.
+        """
+        log_util.set_log_level(log_level)
+        if strategy is not None and not isinstance(strategy, DistributedStrategy):
+            raise UsageError(f"fleet.init: strategy must be a DistributedStrategy, but is a {type(strategy).__name__}")
+        if not isinstance(is_collective, bool):
+            raise UsageError(f"fleet.init: is_collective must be a bool, but is {is_collective!r}")
+        if role_maker is None:
+            role_maker = PaddleCloudRoleMaker(is_collective=is_collective)
+        elif not isinstance(role_maker, RoleMakerBase):
+            raise UsageError(f"fleet.init: role_maker must be a RoleMakerBase, but is a {type(role_maker).__name__}")
+        role_maker._generate_role()
+        if role_maker._is_non_distributed() and not role_maker._is_collective and env.world_size() > 1:
+            role_maker = PaddleCloudRoleMaker(is_collective=True)
+        self._user_defined_strategy = copy.deepcopy(strategy) if strategy is not None else DistributedStrategy()
+        self._known_role, self._is_collective = role_maker, role_maker._is_collective
+        self._util._set_role_maker(role_maker)
+        self._plan = self._optimizer = None
+        self._models = []
+        if not role_maker._server_num():
+            if role_maker._worker_num() > 1:
+                role_maker._join()
+            self._lay_out()
+        return self
+
+    def _lay_out(self) -> None:
+        strategy = self._user_defined_strategy
+        names, sizes = layout(strategy.hybrid_configs, strategy.hybrid_parallel_order, self.worker_num())
+        wanted = (state.session, names, sizes)
+        if wanted != self._laid_out:  # making groups is a meeting of all ranks, so it is not repeated
+            self._topology = CommunicateTopology(names, sizes)
+            self._hcg = HybridCommunicateGroup(self._topology)
+            self._laid_out = wanted
+
+    @property
+    def _role_maker(self) -> RoleMakerBase:
+        if self._known_role is None:
+            raise ConfigError("call fleet.init() first: it finds out which role this process has")
+        return self._known_role
+
+    def _group(self) -> Group | None:
+        """The workers; None if there is one."""
+        return default_group("fleet") if self.worker_num() > 1 else None
+
+    # -- roles ----------------------------------------------------------------------------------------------------
+
+    def is_first_worker(self) -> bool:
+        """Whether this is worker 0."""
+        return self._role_maker._is_first_worker()
+
+    def worker_index(self) -> int:
+        """This worker's number, from 0."""
+        return self._role_maker._worker_index()
+
+    def worker_num(self) -> int:
+        """How many workers there are."""
+        return self._role_maker._worker_num()
+
+    def node_num(self) -> int:
+        """How many hosts the workers run on."""
+        return self._role_maker._node_num()
+
+    def local_rank(self) -> str:
+        """This worker's number among those of its host, as the launcher's text; '0' without one."""
+        return self._role_maker._get_local_rank() or "0"
+
+    def local_device_ids(self) -> str | None:
+        """The cards of this process, as the launcher's text."""
+        return self._role_maker._get_local_device_ids()
+
+    def world_device_ids(self) -> str | None:
+        """The cards of all processes, as the launcher's text."""
+        return self._role_maker._get_world_device_ids()
+
+    def is_worker(self) -> bool:
+        """Whether this process trains."""
+        return self._role_maker._is_worker()
+
+    def is_coordinator(self) -> bool:
+        """Whether this process coordinates a federated job: never."""
+        return self._role_maker._is_coordinator()
+
+    def worker_endpoints(self, to_string: bool = False) -> list[str] | str:
+        """The addresses of the workers, in order; joined by commas with ``to_string``."""
+        return _listed(self._role_maker._get_trainer_endpoints(), to_string)
+
+    def server_num(self) -> int:
+        """How many parameter servers there are."""
+        return self._role_maker._server_num()
+
+    def server_index(self) -> int:
+        """This server's number, from 0."""
+        return self._role_maker._server_index()
+
+    def server_endpoints(self, to_string: bool = False) -> list[str] | str:
+        """The addresses of the servers; joined by commas with ``to_string``."""
+        return _listed(self._role_maker._get_pserver_endpoints(), to_string)
+
+    def is_server(self) -> bool:
+        """Whether this process is a parameter server."""
+        return self._role_maker._is_server()
+
+    @property
+    def util(self) -> UtilBase:
+        """Tools for the processes of the job; may be replaced."""
+        return self._util
+
+    @util.setter
+    def util(self, util: UtilBase) -> None:
+        self._util = util
+
+    def barrier_worker(self) -> None:
+        """Wait until every worker is here."""
+        self._role_maker._barrier("worker")
+
+    def all_reduce(self, input: Any, mode: str = "sum") -> Any:
+        """The element-wise sum, max or min of ``input`` over the workers."""
+        return self._role_maker._all_reduce(input, mode, "worker")
+
+    # -- the life of workers and servers ------------------------------------------------------------------------------
+
+    def init_worker(self, scopes: Any = None) -> None:
+        """Make a worker ready to train. Without servers there is nothing to do."""
+        if self.server_num():
+            _servers.call("init_worker", scopes)
+
+    def stop_worker(self) -> None:
+        """End a worker's part. Without servers there is nothing to do."""
+        if self.server_num():
+            _servers.call("stop_worker")
+
+    def init_server(self, *args: Any, **kwargs: Any) -> None:
+        """Make a server ready. In a job without servers it says so and does nothing."""
+        self._serve("init_server", *args, **kwargs)
+
+    def run_server(self) -> None:
+        """Serve until the job ends. In a job without servers it says so and does nothing."""
+        self._serve("run_server")
+
+    def _serve(self, call: str, *args: Any, **kwargs: Any) -> None:
+        if self.server_num():
+            _servers.call(call, *args, **kwargs)
+        log_util.logger.warning("fleet.%s does nothing: this job has no parameter servers", call)
+
+    # -- training -------------------------------------------------------------------------------------------------
+
+    def distributed_optimizer(self, optimizer: Any, strategy: DistributedStrategy | None = None) -> Any:
+        """``optimizer`` with what the strategy asks for around its steps; a ``torch.optim.Optimizer`` gives a torch one.
+
+        ``strategy`` replaces that of ``init``.
+        """
+        if self.server_num():
+            raise _servers.not_there("fleet.distributed_optimizer in a parameter-server job")
+        if strategy is not None:
+            if not isinstance(strategy, DistributedStrategy):
+                raise UsageError(
+                    f"distributed_optimizer: strategy must be a DistributedStrategy, but is a {type(strategy).__name__}"
+                )
+            self._user_defined_strategy = copy.deepcopy(strategy)
+            self._lay_out()
+        self.user_defined_optimizer = optimizer
+        is_torch = isinstance(optimizer, torch.optim.Optimizer)
+        mode = TORCH if is_torch else DYGRAPH if in_dynamic_mode() else STATIC
+        plan = self._plan = self._planned(mode, optimizer_kinds(optimizer))
+        log_util.logger.debug(plan.describe())
+        given, optimizer = optimizer, optimizer if is_torch else adapted(optimizer, plan)
+        if is_torch:
+            self._optimizer = _torch(optimizer, plan)
+        elif mode == STATIC:
+            self._optimizer = DistributedOptimizer(optimizer, plan, record=_static_optimizer.recorder(plan, self))
+        else:
+            self._optimizer = DistributedOptimizer(optimizer, plan, make_stages(given, optimizer, plan, self._group()))
+        for reference in self._models:
+            model = reference()
+            if model is not None:
+                _attach(self._optimizer, model)
+        return self._optimizer
+
+    def distributed_model(self, model: Any) -> Any:
+        """``model`` with gradients that are averaged over the workers during backward; a ``torch.nn.Module`` gives a torch one."""
+        if model is None:
+            raise BadArgument("distributed_model: model should not be None")
+        if self.server_num():
+            raise _servers.not_there("fleet.distributed_model in a parameter-server job")
+        mode = TORCH if isinstance(model, torch.nn.Module) else DYGRAPH
+        kinds = optimizer_kinds(self.user_defined_optimizer) if self._plan is not None else ()
+        wrapped = _model.wrap(model, self._planned(mode, kinds), self._group())
+        self._models.append(weakref.ref(wrapped))
+        if self._optimizer is not None:
+            _attach(self._optimizer, wrapped)
+        return wrapped
+
+    def distributed_scaler(self, scaler: Any) -> Any:
+        """``scaler`` (of paddle.amp or torch.amp), which from now on leaves a step out on all workers or on none."""
+        group = self._group()
+        return scaler if group is None else agree_on_overflow(scaler, group)
+
+    def minimize(
+        self, loss: Any, startup_program: Any = None, parameter_list: Any = None, no_grad_set: Any = None
+    ) -> Any:
+        """As the method of the distributed optimizer."""
+        return self._made_optimizer("minimize").minimize(loss, startup_program, parameter_list, no_grad_set)
+
+    def step(self) -> None:
+        """As the method of the distributed optimizer."""
+        self._made_optimizer("step").step()
+
+    def clear_grad(self) -> None:
+        """As the method of the distributed optimizer."""
+        self._made_optimizer("clear_grad").clear_grad()
+
+    def set_lr(self, value: float) -> None:
+        """As the method of the distributed optimizer."""
+        self._made_optimizer("set_lr").set_lr(value)
+
+    def get_lr(self) -> float:
+        """As the method of the distributed optimizer."""
+        return float(self._made_optimizer("get_lr").get_lr())
+
+    def state_dict(self) -> dict[str, Any]:
+        """As the method of the distributed optimizer."""
+        state: dict[str, Any] = self._made_optimizer("state_dict").state_dict()
+        return state
+
+    def set_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """As the method of the distributed optimizer."""
+        self._made_optimizer("set_state_dict").set_state_dict(state_dict)
+
+    def _made_optimizer(self, call: str) -> Any:
+        if self._optimizer is None:
+            raise ConfigError(f"fleet.{call}: call fleet.distributed_optimizer() first")
+        return self._optimizer
+
+    # -- plans ----------------------------------------------------------------------------------------------------
+
+    def _planned(self, mode: str, optimizer: tuple[str, ...]) -> Plan:
+        facts = Facts(num_workers=self.worker_num(), mode=mode, optimizer=optimizer, is_collective=self._is_collective)
+        return make_plan(self._user_defined_strategy, facts)
+
+    def plan(self) -> Plan | None:
+        """What the strategy came to when ``distributed_optimizer`` was last called; None before."""
+        return self._plan
+
+    def print_plan(self) -> None:
+        """Print the stages that training goes through, and what of the strategy was refused or ignored and why."""
+        print(
+            self._plan.describe()
+            if self._plan is not None
+            else "There is no plan before fleet.distributed_optimizer()."
+        )
+
+    def _final_strategy(self) -> DistributedStrategy:
+        """The strategy without the switches that the plan left out."""
+        final = copy.deepcopy(self._user_defined_strategy)
+        for switch in self._plan.left_out() if self._plan is not None else ():
+            setattr(final.strategy, switch, False)
+        return final
+
+    def _get_applied_meta_list(self) -> list[str]:
+        return self._plan.meta_optimizers() if self._plan is not None else []
+
+    def _get_applied_graph_list(self) -> list[str]:
+        return []
+
+    def get_hybrid_communicate_group(self) -> HybridCommunicateGroup:
+        """The topology of the job and this process's groups in it."""
+        if self._hcg is None:
+            raise BadArgument("get_hybrid_communicate_group: call fleet.init() first")
+        return self._hcg
+
+    def get_hybrid_parallel_topology(self) -> CommunicateTopology:
+        if self._topology is None:
+            raise BadArgument("get_hybrid_parallel_topology: call fleet.init() first")
+        return self._topology
+
+    # -- files ----------------------------------------------------------------------------------------------------
+
+    def save_inference_model(
+        self,
+        executor: Any,
+        dirname: str,
+        feeded_var_names: Sequence[str],
+        target_vars: Sequence[Any],
+        main_program: Any = None,
+        export_for_deployment: bool = True,
+        mode: int = 0,
+    ) -> None:
+        """Write the part of the program that ``target_vars`` need, and its parameters, into ``dirname``; worker 0 does, the others return at once."""
+        if self.server_num():
+            _servers.call("save_inference_model")
+        if not export_for_deployment:
+            raise NotSupported("fleet.save_inference_model: export_for_deployment=False is not supported")
+        if self.is_first_worker():
+            _saving.save_inference_model(executor, dirname, feeded_var_names, target_vars, main_program)
+
+    def save_persistables(self, executor: Any, dirname: str, main_program: Any = None, mode: int = 0) -> None:
+        """Write what the program keeps between runs into ``dirname``, a file per variable; worker 0 does, the others return at once."""
+        if self.server_num():
+            _servers.call("save_persistables")
+        if self.is_first_worker():
+            _saving.save_persistables(executor, dirname, main_program)
+
+    def save(self, dirname: str, feed: Sequence[Any] = (), fetch: Sequence[Any] = (), **configs: Any) -> None:
+        """``save_inference_model`` of the default program if ``feed`` and ``fetch`` name something, else ``save_persistables``."""
+        if configs:
+            raise NotSupported(f"fleet.save: the options {sorted(configs)} are not supported")
+        if not feed:
+            self.save_persistables(None, dirname)
+            return
+        names = [item if isinstance(item, str) else item.name for item in feed]
+        self.save_inference_model(None, dirname, names, _saving.variables(fetch))
+
+
+def _attach(optimizer: Any, model: Any) -> None:
+    if isinstance(optimizer, DistributedOptimizer):
+        optimizer.attach(model)
+
+
+def _listed(endpoints: list[str], to_string: bool) -> list[str] | str:
+    return ",".join(endpoints) if to_string else endpoints
+
+
+def _torch(optimizer: torch.optim.Optimizer, plan: Plan) -> torch.optim.Optimizer:
+    """Data parallelism works inside the module, so that the optimizer is left as it is."""
+    for stage in plan:
+        if stage.name not in ("data_parallel", "fp16_allreduce"):
+            raise NotSupported(f"DistributedStrategy.{stage.name} is not supported for torch optimizers")
+    return optimizer

@@ -1,0 +1,156 @@
+"""``group_sharded_parallel``: sharding of a model and its optimizer with one call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from argosy.distributed._default import default_group, is_initialized, parallel_env, state
+from argosy.distributed._group import Group
+from argosy.distributed._scaler import agree_on_overflow
+from argosy.distributed.sharding._model import ShardedGradientsLayer, ShardedLayer
+from argosy.distributed.sharding._optimizer import ShardedOptimizer
+from argosy.foundation.errors import BadArgument, NotSupported, UsageError
+from argosy.framework import save
+from argosy.nn import Layer
+from argosy.optimizer import LBFGS, Optimizer
+from argosy.runtime.comm.backends.loopback import LoopbackBackend
+from argosy.runtime.comm.group import Group as RuntimeGroup
+from argosy.runtime.parallel import sharded_optimizer as runtime
+from argosy.runtime.parallel.broadcast import broadcast_values
+from argosy.runtime.parallel.full_sharding import shard_fully, torch_group
+from argosy.runtime.parallel.module import DataParallelModule
+from argosy.runtime.parallel.reducer import ReducerOptions
+
+__all__ = ["group_sharded_parallel", "save_group_sharded_model"]
+
+_LEVELS = ("os", "os_g", "p_g_os")
+_BYTES_PER_ELEMENT = 4  # buffer_max_size counts elements
+
+
+def group_sharded_parallel(
+    model: Any,
+    optimizer: Any,
+    level: str,
+    scaler: Any = None,
+    group: Group | None = None,
+    offload: bool = False,
+    sync_buffers: bool = False,
+    buffer_max_size: int = 2**23,
+    segment_size: int = 2**20,
+    sync_comm: bool = False,
+    dp_group: Group | None = None,
+    exclude_layer: Sequence[str | int] | None = None,
+) -> tuple[Any, Any, Any]:
+    """Split the optimizer's state (``os``), or that and the gradients (``os_g``), over the ranks of ``group``; returns the three, wrapped.
+
+    Use the returned model, optimizer and scaler as before; load states before the call, or into what it returns. ``sync_buffers`` gives all ranks the
+    buffers of the first before each forward in training. ``dp_group``: the ranks, one of each sharding group, that own the same parameters; gradients are averaged
+    over them too. ``buffer_max_size`` (elements that travel together) only tunes.
+
+    ``model`` and ``optimizer`` may be PyTorch's. Then ``p_g_os`` splits parameters too, by ``fully_shard``: parts of at least ``segment_size`` elements are
+    gathered one at a time.
+
+    Differs from Paddle: it works on CPU; without ``dp_group``, ``os`` averages gradients on every rank instead of doing what ``os_g`` does; ``p_g_os`` of a Layer
+    and ``offload`` of a GPU's state are not supported.
+    """
+    if level not in _LEVELS:
+        raise BadArgument(f"The level must be os, os_g or p_g_os, but is {level!r}.")
+    if isinstance(model, torch.nn.Module):
+        return _shard_torch(model, optimizer, level, scaler, group, offload, buffer_max_size, segment_size, dp_group)
+    if not isinstance(model, Layer):
+        raise BadArgument(f"The model must be the instance of paddle.nn.Layer, but is a {type(model).__name__}.")
+    if not isinstance(optimizer, Optimizer):
+        raise BadArgument(
+            f"The optimizer must be the instance of paddle.optimizer.Optimizer, but is a {type(optimizer).__name__}."
+        )
+    _refuse(model, optimizer, level, offload)
+    chosen = group if group is not None else _default_group()
+    sharded = ShardedOptimizer(optimizer, chosen)
+    replicas = dp_group if dp_group is not None and dp_group.nranks > 1 else None
+    kind = ShardedLayer if level == "os" and replicas is None else ShardedGradientsLayer
+    wrapped = kind(model, sharded, chosen, sync_buffers, buffer_max_size * _BYTES_PER_ELEMENT, replicas)
+    return wrapped, sharded, scaler if scaler is None else agree_on_overflow(scaler, chosen)
+
+
+def _default_group() -> Group:
+    """All ranks; a process that is alone is a group of its own, so that a script also runs without a launcher."""
+    if not is_initialized() and parallel_env().world_size < 2:
+        return Group(RuntimeGroup(id=0, name="alone", ranks=[0], global_rank=0, backend=LoopbackBackend()))
+    return default_group("group_sharded_parallel")
+
+
+def _refuse(model: Layer, optimizer: Optimizer, level: str, offload: bool) -> None:
+    if level == "p_g_os":
+        raise NotSupported(
+            "group_sharded_parallel: level 'p_g_os' (stage 3, parameters split too) of a paddle.nn.Layer: it rests on torch's fully_shard, which swaps "
+            "the parameters of a torch.nn.Module around its forward. Use 'os_g', or pass a torch.nn.Module."
+        )
+    if offload and any(p._t.device.type != "cpu" for p in model.parameters()):
+        raise NotSupported("group_sharded_parallel: offload=True (optimizer state in the memory of the host)")
+    if isinstance(optimizer, ShardedOptimizer):
+        raise UsageError("group_sharded_parallel: this optimizer is sharded already")
+    if isinstance(optimizer, LBFGS):
+        raise NotSupported("group_sharded_parallel: LBFGS, whose update mixes all parameters")
+    if optimizer._master_grad:
+        raise NotSupported("group_sharded_parallel: an optimizer of amp.decorate(master_grad=True)")
+
+
+def _shard_torch(
+    module: torch.nn.Module,
+    optimizer: Any,
+    level: str,
+    scaler: Any,
+    group: Group | None,
+    offload: bool,
+    buffer_max_size: int,
+    segment_size: int,
+    dp_group: Group | None,
+) -> tuple[Any, Any, Any]:
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise BadArgument(
+            f"group_sharded_parallel: the optimizer of a torch module must be a torch.optim.Optimizer, but is a {type(optimizer).__name__}"
+        )
+    if offload or dp_group is not None:
+        raise NotSupported("group_sharded_parallel: offload and dp_group for a torch module")
+    chosen = group if group is not None else _default_group()
+    if level == "p_g_os":
+        if state.session is None:
+            raise UsageError("group_sharded_parallel: level 'p_g_os' needs several processes")
+        device_type = next(module.parameters()).device.type
+        inner = chosen._inner
+        inner.run(broadcast_values, [*module.parameters(), *module.buffers()], inner.backend, 0)
+        shard_fully(module, optimizer, torch_group(state.session, inner, device_type), segment_size)
+        return module, optimizer, scaler
+    sharded = runtime.ShardedOptimizer(optimizer, chosen._inner)
+    options = ReducerOptions(bucket_bytes=buffer_max_size * _BYTES_PER_ELEMENT)
+    wrapped = (
+        DataParallelModule(module, chosen._inner, options)
+        if level == "os"
+        else runtime.ShardedModule(module, chosen._inner, options, sharded.shards)
+    )
+    return wrapped, sharded, scaler if scaler is None else agree_on_overflow(scaler, chosen)
+
+
+def save_group_sharded_model(model: Layer, output: str, optimizer: Any = None) -> None:
+    """Write ``model.pdmodel`` and, with ``optimizer``, ``model.pdopt`` into directory ``output``. Every rank calls it; the group's first one writes.
+
+    ``model.pdopt`` holds the state of all parameters, for any number of ranks. Differs from Paddle, where each rank writes its part over the others'.
+    """
+    if os.path.isfile(output):
+        raise BadArgument(f"Saving directory ({output}) should be a directory, not a file")
+    if not isinstance(model, ShardedLayer):
+        raise UsageError("Please use the layer which is wrapped with group_sharded_parallel.")
+    if optimizer is not None and not isinstance(optimizer, ShardedOptimizer):
+        raise BadArgument("Please use the optimizer which is wrapped with group_sharded_parallel.")
+    assert model.group is not None
+    whole = None if optimizer is None else optimizer.full_state_dict(dst=0)
+    if model.group.rank == 0:
+        os.makedirs(output, exist_ok=True)
+        save(model.state_dict(), os.path.join(output, "model.pdmodel"))
+        if whole is not None:
+            save(whole, os.path.join(output, "model.pdopt"))
+    model.group._inner.run(model.group._inner.backend.barrier)  # nobody reads before it is written

@@ -1,0 +1,8 @@
+"""``fluid.executor``: running programs, and the scope of their values."""
+
+from argosy.fluid._missing import missing_names
+from argosy.static import Executor, Scope, global_scope, scope_guard
+
+__all__ = ["Executor", "Scope", "global_scope", "scope_guard"]
+
+__getattr__ = missing_names(__name__, globals())

@@ -1,0 +1,124 @@
+"""Recurrent layers over sequences, and single steps of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy import tensor as T
+from argosy.fluid._missing import missing_names
+from argosy.fluid.dygraph._gru import gru_step
+from argosy.fluid.layers._call import layer_call, require_bias
+from argosy.fluid.layers._dense import fc
+from argosy.foundation.errors import UsageError
+from argosy.nn import functional as F
+from argosy.ops import sequence_rnn as ops
+from argosy.static.nn._sequence import with_sequences
+
+__all__ = ["dynamic_gru", "dynamic_lstm", "gru_unit", "lstm_unit"]
+
+
+def _require_activations(call: str, *names: str) -> None:
+    for name in names:
+        if name not in ops.ACTIVATIONS:
+            raise UsageError(f"fluid.layers.{call}: activations can be {ops.ACTIVATIONS}, but received {name!r}")
+
+
+def dynamic_lstm(
+    input: Any,
+    size: int,
+    h_0: Any = None,
+    c_0: Any = None,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    use_peepholes: bool = True,
+    is_reverse: bool = False,
+    gate_activation: str = "sigmoid",
+    cell_activation: str = "tanh",
+    candidate_activation: str = "tanh",
+    dtype: Any = "float32",
+    name: str | None = None,
+) -> tuple[Any, Any]:
+    """An LSTM over sequences of inputs that ``fc`` projected to ``size``, four times its width; returns hidden and cell states.
+
+    ``h_0`` and ``c_0`` have a row for each sequence.
+    """
+    require_bias(bias_attr, "dynamic_lstm")
+    _require_activations("dynamic_lstm", gate_activation, cell_activation, candidate_activation)
+    width = size // 4
+    with layer_call("lstm", name) as helper:
+        weight = helper.create_parameter(param_attr, [width, 4 * width], dtype)
+        bias = helper.create_parameter(bias_attr, [1, (7 if use_peepholes else 4) * width], dtype, is_bias=True)
+        hidden, cell = with_sequences(
+            "dynamic_lstm", ops.dynamic_lstm, input, weight, bias, h_0, c_0, use_peepholes, is_reverse,
+            gate_activation, cell_activation, candidate_activation,
+        )  # fmt: skip
+        return hidden, cell
+
+
+def dynamic_gru(
+    input: Any,
+    size: int,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    is_reverse: bool = False,
+    gate_activation: str = "sigmoid",
+    candidate_activation: str = "tanh",
+    h_0: Any = None,
+    origin_mode: bool = False,
+) -> Any:
+    """A GRU of width ``size`` over sequences of inputs that ``fc`` projected to three times that; returns hidden states.
+
+    ``h_0`` has a row for each sequence.
+    """
+    _require_activations("dynamic_gru", gate_activation, candidate_activation)
+    with layer_call("gru") as helper:
+        weight = helper.create_parameter(param_attr, [size, 3 * size], input.dtype)
+        bias = helper.create_parameter(bias_attr, [1, 3 * size], input.dtype, is_bias=True)
+        return with_sequences(
+            "dynamic_gru", ops.dynamic_gru, input, weight, bias, h_0, is_reverse, gate_activation,
+            candidate_activation, origin_mode,
+        )  # fmt: skip
+
+
+def gru_unit(
+    input: Any,
+    hidden: Any,
+    size: int,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    activation: str = "tanh",
+    gate_activation: str = "sigmoid",
+    origin_mode: bool = False,
+) -> tuple[Any, Any, Any]:
+    """One step of a GRU of width ``size / 3``: the new hidden state, the old one after the reset gate, and gates with candidate."""
+    _require_activations("gru_unit", activation, gate_activation)
+    width = size // 3
+    with layer_call("gru_unit") as helper:
+        weight = helper.create_parameter(param_attr, [width, 3 * width], input.dtype)
+        bias = helper.create_parameter(bias_attr, [1, 3 * width], input.dtype, is_bias=True)
+        return gru_step(input, hidden, weight, bias, activation, gate_activation, origin_mode)
+
+
+def lstm_unit(
+    x_t: Any,
+    hidden_t_prev: Any,
+    cell_t_prev: Any,
+    forget_bias: float = 0.0,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    name: str | None = None,
+) -> tuple[Any, Any]:
+    """One step of an LSTM whose gates come from one ``fc`` of the input and the hidden state; returns hidden state and cell."""
+    shapes = [list(x.shape) for x in (x_t, hidden_t_prev, cell_t_prev)]
+    if any(len(shape) != 2 for shape in shapes) or shapes[1][1] != shapes[2][1]:
+        raise UsageError(
+            "fluid.layers.lstm_unit: x_t, hidden_t_prev and cell_t_prev must be matrices, the last two of one width, "
+            f"but their shapes are {shapes}"
+        )
+    gates = fc(T.concat([x_t, hidden_t_prev], 1), 4 * shapes[2][1], param_attr=param_attr, bias_attr=bias_attr)
+    into, keep, out, candidate = T.split(gates, 4, 1)
+    cell = F.sigmoid(keep + forget_bias) * cell_t_prev + F.sigmoid(into) * F.tanh(candidate)
+    return F.sigmoid(out) * F.tanh(cell), cell
+
+
+__getattr__ = missing_names(__name__, globals())

@@ -1,0 +1,127 @@
+"""How many bytes a group hands to its backend, for benchmarks and tests.
+
+Counting stands between the group and its backend only while it is wanted: without it nothing is slower. A collective counts the bytes of the tensors
+that this rank passes in, once, whatever the backend makes of them; a broadcast or reduction to one rank counts on every rank, the lists of
+``scatter`` and ``all_to_all`` with all their parts. Buckets count when they are published, in the dtype in which they travel.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import torch
+
+from argosy.runtime.comm.backend import Backend, ReduceOp
+from argosy.runtime.comm.bucket import Bucket
+from argosy.runtime.comm.group import Group
+
+
+class Traffic:
+    """Bytes and calls by kind of collective; ``"bucket"`` stands for the averages of gradients in backward."""
+
+    def __init__(self) -> None:
+        self.bytes_by_kind: Counter[str] = Counter()
+        self.calls_by_kind: Counter[str] = Counter()
+
+    def add(self, kind: str, *tensors: torch.Tensor) -> None:
+        self.calls_by_kind[kind] += 1
+        self.bytes_by_kind[kind] += sum(t.numel() * t.element_size() for t in tensors)
+
+    @property
+    def total_bytes(self) -> int:
+        return self.bytes_by_kind.total()
+
+    def reset(self) -> None:
+        self.bytes_by_kind.clear()
+        self.calls_by_kind.clear()
+
+
+def count_traffic(group: Group) -> Traffic:
+    """Count what ``group`` exchanges from now on; buckets that exist already are not counted, so call it before wrapping a model."""
+    backend = group.backend
+    if not isinstance(backend, CountingBackend):
+        backend = CountingBackend(backend)
+        group.replace_backend(backend)
+    return backend.traffic
+
+
+class CountingBackend(Backend):
+    """``inner``, with a count of what goes through it."""
+
+    def __init__(self, inner: Backend) -> None:
+        self.inner = inner
+        self.kind = inner.kind
+        self.rank = inner.rank
+        self.world_size = inner.world_size
+        self.traffic = Traffic()
+
+    def all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> None:
+        self.traffic.add("all_reduce", tensor)
+        self.inner.all_reduce(tensor, op)
+
+    def broadcast(self, tensor: torch.Tensor, src: int) -> None:
+        self.traffic.add("broadcast", tensor)
+        self.inner.broadcast(tensor, src)
+
+    def reduce(self, tensor: torch.Tensor, dst: int, op: ReduceOp) -> None:
+        self.traffic.add("reduce", tensor)
+        self.inner.reduce(tensor, dst, op)
+
+    def all_gather(self, outputs: Sequence[torch.Tensor], tensor: torch.Tensor) -> None:
+        self.traffic.add("all_gather", tensor)
+        self.inner.all_gather(outputs, tensor)
+
+    def gather(self, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, dst: int) -> None:
+        self.traffic.add("gather", tensor)
+        self.inner.gather(outputs, tensor, dst)
+
+    def scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor] | None, src: int) -> None:
+        self.traffic.add("scatter", *(inputs or ()))
+        self.inner.scatter(tensor, inputs, src)
+
+    def reduce_scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor], op: ReduceOp) -> None:
+        self.traffic.add("reduce_scatter", *inputs)
+        self.inner.reduce_scatter(tensor, inputs, op)
+
+    def all_to_all(self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> None:
+        self.traffic.add("all_to_all", *inputs)
+        self.inner.all_to_all(outputs, inputs)
+
+    def send(self, tensor: torch.Tensor, dst: int) -> None:
+        self.traffic.add("send", tensor)
+        self.inner.send(tensor, dst)
+
+    def recv(self, tensor: torch.Tensor, src: int) -> None:
+        self.inner.recv(tensor, src)
+
+    def barrier(self) -> None:
+        self.traffic.add("barrier")
+        self.inner.barrier()
+
+    def make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
+        return _CountingBucket(self.inner.make_bucket(numel, dtype), self.traffic)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+class _CountingBucket(Bucket):
+    def __init__(self, inner: Bucket, traffic: Traffic) -> None:
+        self._inner = inner
+        self._traffic = traffic
+        self.tensor = inner.tensor
+
+    def publish(self) -> None:
+        self._traffic.add("bucket", self.tensor)
+        self._inner.publish()
+
+    def progress(self) -> bool:
+        return self._inner.progress()
+
+    def finish(self) -> None:
+        self._inner.finish()
+
+    def close(self) -> None:
+        self.tensor = torch.empty(0)
+        self._inner.close()

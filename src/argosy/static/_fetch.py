@@ -1,0 +1,60 @@
+"""What is fetched: values, and the offsets of the sequences that they consist of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from argosy.foundation.errors import UsageError
+from argosy.static._lod import LoDTensor
+from argosy.static._operator import Operator
+from argosy.static._program import Block
+from argosy.tensor._tensor import _wrap
+
+
+class HoldsSequences(UsageError, RuntimeError):
+    """An array was asked for, but the value has a lod."""
+
+
+# For each fetch, where its offsets are among the values that a run returns, a level each.
+Places = list[tuple[int, ...]]
+
+
+def with_offsets(
+    block: Block, fetches: Sequence[str], feeds: Sequence[str], operators: Sequence[Operator]
+) -> tuple[list[str], Places]:
+    """The names to fetch, with those of the offsets that a run knows behind them, and where these are."""
+    known = set(feeds).union(*(o.output_arg_names for o in operators))
+    names, places = list(fetches), Places()
+    for name in fetches:
+        variable = block.vars.get(name)
+        lod = () if variable is None or not known.issuperset(variable._lod) else variable._lod
+        names += [n for n in lod if n not in names]
+        places.append(tuple(names.index(n) for n in lod))
+    return names, places if any(places) else []
+
+
+def joined(fetched: Sequence[Any], places: Places) -> list[torch.Tensor | LoDTensor]:
+    """What was fetched, with LoDTensors for those values that have offsets."""
+    if not places:
+        return list(fetched)
+    return [_joined(value, [fetched[i] for i in levels]) for value, levels in zip(fetched, places, strict=False)]
+
+
+def _joined(value: torch.Tensor, lod: list[torch.Tensor | None]) -> torch.Tensor | LoDTensor:
+    levels = [level.tolist() for level in lod if level is not None]  # None: fed without lod
+    return LoDTensor(value, levels) if levels and len(levels) == len(lod) else value
+
+
+def given_out(value: torch.Tensor | LoDTensor, as_array: bool) -> Any:
+    """A copy for the script: what is fetched may share memory with the scope or with what was fed."""
+    if not isinstance(value, LoDTensor):
+        return _wrap(value).numpy() if as_array else _wrap(value.detach().clone())
+    if as_array:
+        raise HoldsSequences(
+            "Executor.run: Some of your fetched tensors hold LoD information: they are sequences with the lod "
+            f"{value.lod()}, which an array cannot hold. Set return_numpy=False to get a LoDTensor"
+        )
+    return LoDTensor(value._raw().detach().clone(), value.lod())

@@ -1,0 +1,2 @@
+import paddle.distributed.fleet as fleet
+fleet.init(is_collective=True)

@@ -1,0 +1,3 @@
+import paddle.distributed.fleet as fleet
+role = fleet.PaddleCloudRoleMaker()
+fleet.init(role)

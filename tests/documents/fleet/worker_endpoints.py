@@ -1,0 +1,3 @@
+import paddle.distributed.fleet as fleet
+fleet.init()
+fleet.worker_endpoints()

@@ -1,0 +1,21 @@
+"""Every test of fleet starts as a process that no launcher has started, and leaves no job behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from argosy.distributed import _default
+from argosy.distributed.fleet.base._role_facts import VARIABLES
+
+
+@pytest.fixture(autouse=True)
+def variables(monkeypatch):
+    for name in (*VARIABLES, "MASTER_PORT", "PADDLE_DISTRI_BACKEND"):
+        monkeypatch.delenv(name, raising=False)
+
+    def set_all(**values):
+        for name, value in values.items():
+            monkeypatch.setenv(name, str(value))
+
+    yield set_all
+    _default.state.close()

@@ -1,0 +1,408 @@
+"""Fleet in one process: its answers, its optimizer and model, its errors."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import paddle.distributed.fleet as fleet
+import paddle.nn as nn
+import pytest
+import torch
+
+import paddle
+from argosy.distributed.fleet import _optimizer
+from argosy.distributed.fleet._stages import OptimizerStage
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    """The module's Fleet as it is before init."""
+    started = fleet.Fleet()
+    monkeypatch.setattr(fleet.fleet, "__dict__", started.__dict__)
+
+
+def train(model, optimizer, steps=3):
+    losses = []
+    for step in range(steps):
+        x = paddle.to_tensor(np.random.RandomState(step).rand(4, 3).astype("float32"))
+        loss = (model(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        losses.append(float(loss))
+    return losses
+
+
+def made(seed=1):
+    paddle.seed(seed)
+    return nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
+
+
+def test_questions_before_init():
+    with pytest.raises(ValueError, match=r"call fleet.init\(\) first"):
+        fleet.worker_num()
+    with pytest.raises(AssertionError, match=r"call fleet.init"):
+        fleet.get_hybrid_communicate_group()
+    fleet.init()
+    with pytest.raises(ValueError, match=r"fleet.step: call fleet.distributed_optimizer\(\) first"):
+        fleet.step()
+
+
+def test_alone():
+    assert fleet.init() is fleet.fleet
+    assert (fleet.is_first_worker(), fleet.worker_index(), fleet.worker_num(), fleet.is_worker()) == (True, 0, 1, True)
+    assert (fleet.rank(), fleet.nranks(), fleet.world_size(), fleet.node_num(), fleet.local_rank()) == (0, 1, 1, 1, "0")
+    assert (fleet.server_num(), fleet.server_index(), fleet.is_server(), fleet.is_coordinator()) == (0, 0, False, False)
+    assert (fleet.server_endpoints(), fleet.server_endpoints(to_string=True)) == ([], "")
+    fleet.barrier_worker()
+    fleet.init_worker()
+    fleet.stop_worker()
+    fleet.init(is_collective=True)
+    assert fleet.worker_endpoints(to_string=True) == "127.0.0.1:6170"
+    assert fleet.all_reduce([1.5]).tolist() == [1.5]
+
+
+def test_serving_in_a_job_without_servers(caplog):
+    fleet.init()
+    fleet.init_server()
+    fleet.run_server()
+    assert [record.message for record in caplog.records] == [
+        f"fleet.{name} does nothing: this job has no parameter servers" for name in ("init_server", "run_server")
+    ]
+
+
+def test_parameter_server_job(variables):
+    """Roles are known; what a server would do is refused, in the words of one place."""
+    variables(
+        PADDLE_PSERVERS_IP_PORT_LIST="127.0.0.1:1", PADDLE_TRAINERS_NUM=2, TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID=1
+    )
+    fleet.init()
+    assert (fleet.worker_index(), fleet.worker_num(), fleet.server_num()) == (1, 2, 1)
+    optimizer = paddle.optimizer.SGD(0.1, parameters=made().parameters())
+    for call in (
+        fleet.init_worker,
+        fleet.stop_worker,
+        fleet.run_server,
+        fleet.barrier_worker,
+        lambda: fleet.shrink(1),
+        lambda: fleet.save_persistables(None, "folder"),
+        lambda: fleet.distributed_optimizer(optimizer),
+        lambda: fleet.distributed_model(made()),
+    ):
+        with pytest.raises(NotImplementedError, match="parameter servers are not there yet"):
+            call()
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match="is_collective must be a bool"):
+        fleet.init(is_collective=1)
+    with pytest.raises(ValueError, match="role_maker must be a RoleMakerBase, but is a str"):
+        fleet.init("worker")
+    with pytest.raises(ValueError, match="strategy must be a DistributedStrategy"):
+        fleet.init(strategy={"amp": True})
+    with pytest.raises(ValueError, match="there is no level 'LOUD'"):
+        fleet.init(log_level="LOUD")
+    fleet.init()
+    with pytest.raises(ValueError, match=r"optimizer must be a paddle.optimizer.Optimizer or a torch"):
+        fleet.distributed_optimizer(object())
+    with pytest.raises(AssertionError, match="model should not be None"):
+        fleet.distributed_model(None)
+    with pytest.raises(AssertionError, match=r"must be a paddle.nn.Layer or a torch.nn.Module"):
+        fleet.distributed_model(3)
+
+
+def test_training_is_that_of_the_plain_optimizer():
+    model = made()
+    plain = train(model, paddle.optimizer.Adam(0.1, parameters=model.parameters()))
+    fleet.init(is_collective=True)
+    model = made()
+    optimizer = fleet.distributed_optimizer(paddle.optimizer.Adam(0.1, parameters=model.parameters()))
+    wrapped = fleet.distributed_model(model)
+    assert train(wrapped, optimizer) == plain
+    assert list(wrapped.state_dict()) == list(model.state_dict())
+
+
+def test_optimizer_is_the_script_s_own():
+    fleet.init(is_collective=True)
+    model = made()
+    inner = paddle.optimizer.Adam(0.01, parameters=model.parameters())
+    optimizer = fleet.distributed_optimizer(inner)
+    for rate in (0.2, 0.3):
+        optimizer.set_lr(rate)
+        assert (optimizer.get_lr(), fleet.get_lr(), inner.get_lr()) == (rate,) * 3
+    fleet.set_lr(0.5)
+    assert optimizer.get_lr() == 0.5
+    assert optimizer._parameter_list is inner._parameter_list
+    optimizer.regularization = None
+    assert "regularization" not in optimizer.__dict__
+    loss = model(paddle.ones([1, 3])).mean()
+    loss.backward()
+    _, pairs = fleet.minimize(loss)
+    assert len(pairs) == 4
+    state = fleet.state_dict()
+    assert state.keys() == inner.state_dict().keys()
+    fleet.clear_grad()
+    optimizer.set_state_dict(state)
+    assert "Adam" in repr(optimizer)
+
+
+class Every(OptimizerStage):
+    """Updates at every n-th step, which gradients are added up for."""
+
+    seen: list = []
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.count = 0
+        self.models = []
+
+    def attach(self, model):
+        self.models.append(model)
+
+    def before_step(self):
+        self.count += 1
+        return self.count % self.settings["k_steps"] == 0
+
+    def after_step(self):
+        self.seen.append(self.count)
+
+    def keeps_gradients(self):
+        return self.count % self.settings["k_steps"] != 0
+
+    def state_dict(self):
+        return {"count": self.count}
+
+    def set_state_dict(self, state):
+        self.count = state["count"]
+
+
+def test_stages_stand_around_the_step(monkeypatch):
+    monkeypatch.setitem(_optimizer.STAGES, "gradient_merge", Every)
+    monkeypatch.setattr(Every, "seen", [])
+    fleet.init(is_collective=True)
+    strategy = fleet.DistributedStrategy()
+    strategy.gradient_merge = True
+    strategy.gradient_merge_configs = {"k_steps": 2}
+    model = made()
+    optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=model.parameters()), strategy)
+    wrapped = fleet.distributed_model(model)
+    assert optimizer._stages[0].models == [wrapped]
+    weight = model[0].weight
+    before = weight.numpy()
+    loss = model(paddle.ones([1, 3])).mean()
+    loss.backward()
+    optimizer.minimize(loss)
+    optimizer.clear_grad()
+    once = weight.grad.numpy()
+    assert (weight.numpy() == before).all()
+    model(paddle.ones([1, 3])).mean().backward()
+    optimizer.step()
+    assert np.allclose(before - weight.numpy(), 0.2 * once)
+    optimizer.clear_grad()
+    assert not weight.grad.numpy().any()
+    assert Every.seen == [2]
+    state = optimizer.state_dict()
+    assert state["fleet_stages"] == {"Every": {"count": 2}}
+    optimizer.step()
+    optimizer.set_state_dict(state)
+    assert optimizer._stages[0].count == 2
+    with pytest.raises(NotImplementedError, match="no_grad_set"):
+        optimizer.minimize(loss, no_grad_set={weight.name})
+
+
+def test_stages_see_models_that_were_made_before(monkeypatch):
+    monkeypatch.setitem(_optimizer.STAGES, "gradient_merge", Every)
+    strategy = fleet.DistributedStrategy()
+    strategy.gradient_merge = True
+    strategy.gradient_merge_configs = {"k_steps": 2}
+    fleet.init(is_collective=True, strategy=strategy)
+    model = fleet.distributed_model(made())
+    optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=model.parameters()))
+    assert optimizer._stages[0].models == [model]
+
+
+def test_a_stage_that_nobody_makes_is_refused(monkeypatch):
+    monkeypatch.setattr(_optimizer, "STAGES", {})
+    fleet.init(is_collective=True)
+    strategy = fleet.DistributedStrategy()
+    strategy.gradient_merge = True
+    strategy.gradient_merge_configs = {"k_steps": 2}
+    momentum = paddle.optimizer.Momentum(0.1, parameters=made().parameters())
+    with pytest.raises(
+        NotImplementedError, match=r"DistributedStrategy\.gradient_merge is not supported in dygraph mode"
+    ):
+        fleet.distributed_optimizer(momentum, strategy)
+
+
+def test_plan_is_shown(capsys):
+    fleet.init(is_collective=True)
+    fleet.print_plan()
+    strategy = fleet.DistributedStrategy()
+    strategy.dgc = True
+    fleet.distributed_optimizer(paddle.optimizer.Adam(0.1, parameters=made().parameters()), strategy)
+    fleet.print_plan()
+    out = capsys.readouterr().out
+    assert "no plan before" in out
+    assert "refused: dgc: it needs Momentum, but the optimizer is Adam" in out
+    assert fleet.plan().notes[0].switch == "dgc"
+    assert fleet._final_strategy().dgc is False
+    assert fleet._get_applied_meta_list() == []
+    assert fleet._get_applied_graph_list() == []
+
+
+def test_torch():
+    fleet.init(is_collective=True)
+    module = torch.nn.Linear(2, 1)
+    inner = torch.optim.SGD(module.parameters(), 0.1)
+    optimizer = fleet.distributed_optimizer(inner)
+    wrapped = fleet.distributed_model(module)
+    assert isinstance(wrapped, torch.nn.Module)
+    assert isinstance(optimizer, torch.optim.Optimizer)
+    before = module.weight.detach().clone()
+    wrapped(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    assert torch.allclose(module.weight, before - 0.1)
+
+
+def test_scaler_of_one_process_is_left_alone():
+    fleet.init(is_collective=True)
+    scaler = paddle.amp.GradScaler()
+    assert fleet.distributed_scaler(scaler) is scaler
+
+
+def test_module_paths():
+    import paddle.distributed.fleet.base.fleet_base as fleet_base
+    import paddle.distributed.fleet.base.util_factory
+    import paddle.distributed.fleet.meta_optimizers as meta
+    from paddle.distributed.fleet.fleet import Fleet
+    from paddle.distributed.fleet.utils import recompute
+    from paddle.distributed.fleet.utils.hybrid_parallel_util import fused_allreduce_gradients
+
+    assert fleet_base.Fleet is Fleet is type(fleet.fleet)  # importing the module fleet.fleet does not hide the object
+    assert paddle.distributed.fleet is fleet
+    assert callable(recompute)
+    assert callable(fused_allreduce_gradients)
+    with pytest.raises(NotImplementedError, match=r"set DistributedStrategy.lamb"):
+        meta.LambOptimizer  # noqa: B018
+    with pytest.raises(AttributeError, match="LambOptimizer"):
+        meta.LambOptimiser  # noqa: B018
+
+
+def test_static_files(tmp_path):
+    fleet.init(is_collective=True)
+    paddle.enable_static()
+    try:
+        main, startup = paddle.static.Program(), paddle.static.Program()
+        with paddle.static.program_guard(main, startup):
+            x = paddle.static.data("x", [None, 3])
+            y = nn.Linear(3, 2)(x)
+            loss = y.mean()
+            fleet.distributed_optimizer(paddle.optimizer.SGD(0.1)).minimize(loss)
+            exe = paddle.static.Executor(paddle.CPUPlace())
+            scope = paddle.static.Scope()
+            with paddle.static.scope_guard(scope):
+                exe.run(startup)
+                feed = {"x": np.ones((2, 3), "float32")}
+                [first] = exe.run(main, feed=feed, fetch_list=[loss])
+                fleet.save_persistables(exe, str(tmp_path / "all"), main)
+                fleet.save_inference_model(exe, str(tmp_path / "model"), ["x"], [y], main)
+                fleet.save(str(tmp_path / "again"), feed=["x"], fetch=[y])
+                [second] = exe.run(main, feed=feed, fetch_list=[loss])
+        assert second < first
+        assert "linear" in "".join(os.listdir(tmp_path / "all"))
+        assert "__model__" in os.listdir(tmp_path / "model")
+        assert sorted(os.listdir(tmp_path / "again")) == sorted(os.listdir(tmp_path / "model"))
+    finally:
+        paddle.disable_static()
+
+
+# -- switches ---------------------------------------------------------------------------------------------------
+
+
+def strategy_with(**switches):
+    strategy = fleet.DistributedStrategy()
+    for name, value in switches.items():
+        setattr(strategy, name, value)
+    return strategy
+
+
+def test_lars_is_paddle_s_lars():
+    from argosy.optimizer.lars import LarsMomentumOptimizer
+
+    model = made()
+    options = {"lars_coeff": 0.5, "lars_weight_decay": 0.1, "epsilon": 1e-6, "exclude_from_weight_decay": ["b_0"]}
+    expected = train(model, LarsMomentumOptimizer(0.1, 0.9, parameter_list=model.parameters(), **options))
+    fleet.init(is_collective=True)
+    model = made()
+    momentum = paddle.optimizer.Momentum(0.1, 0.9, parameters=model.parameters())
+    assert (
+        train(model, fleet.distributed_optimizer(momentum, strategy_with(lars=True, lars_configs=options))) == expected
+    )
+    nesterov = paddle.optimizer.Momentum(0.1, 0.9, parameters=model.parameters(), use_nesterov=True)
+    with pytest.raises(NotImplementedError, match="use_nesterov"):
+        fleet.distributed_optimizer(nesterov, strategy_with(lars=True))
+
+
+def test_lamb_is_paddle_s_lamb():
+    model = made()
+    skipped = {"exclude_from_weight_decay_fn": lambda param: "b_0" in param.name}
+    lamb = paddle.optimizer.Lamb(0.1, 0.2, 0.8, 0.99, 1e-5, parameters=model.parameters(), **skipped)
+    expected = train(model, lamb)
+    fleet.init(is_collective=True)
+    model = made()
+    adam = paddle.optimizer.Adam(0.1, 0.8, 0.99, 1e-5, parameters=model.parameters())
+    configs = {"lamb_weight_decay": 0.2, "exclude_from_weight_decay": ["b_0"]}
+    assert train(model, fleet.distributed_optimizer(adam, strategy_with(lamb=True, lamb_configs=configs))) == expected
+
+
+@pytest.mark.parametrize("avg", [True, False])
+def test_gradient_merge(avg):
+    model = made()
+    plain = paddle.optimizer.SGD(0.1, parameters=model.parameters())
+    xs = [paddle.to_tensor(np.random.RandomState(i).rand(2, 3).astype("float32")) for i in range(4)]
+    for pair in (xs[:2], xs[2:]):
+        (sum((model(x) ** 2).mean() for x in pair) / (2 if avg else 1)).backward()
+        plain.step()
+        plain.clear_grad()
+    expected = [p.numpy() for p in model.parameters()]
+    fleet.init(is_collective=True)
+    model = made()
+    strategy = strategy_with(gradient_merge=True, gradient_merge_configs={"k_steps": 2, "avg": avg})
+    optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=model.parameters()), strategy)
+    for x in xs:
+        (model(x) ** 2).mean().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+    for param, value in zip(model.parameters(), expected, strict=True):
+        np.testing.assert_allclose(param.numpy(), value, rtol=1e-6)
+
+
+def test_lars_in_a_program_is_that_of_dygraph():
+    xs = [np.random.RandomState(i).rand(2, 3).astype("float32") for i in range(3)]
+    strategy = strategy_with(lars=True, lars_configs={"lars_coeff": 0.5})
+    attr = paddle.ParamAttr(initializer=nn.initializer.Constant(0.3))
+    fleet.init(is_collective=True)
+    layer = nn.Linear(3, 2, weight_attr=attr)
+    momentum = paddle.optimizer.Momentum(0.1, parameters=layer.parameters())
+    optimizer, expected = fleet.distributed_optimizer(momentum, strategy), []
+    for x in xs:
+        loss = (layer(paddle.to_tensor(x)) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        expected.append(float(loss))
+    paddle.enable_static()
+    try:
+        main, startup = paddle.static.Program(), paddle.static.Program()
+        with paddle.static.program_guard(main, startup), paddle.static.scope_guard(paddle.static.Scope()):
+            loss = (nn.Linear(3, 2, weight_attr=attr)(paddle.static.data("x", [None, 3])) ** 2).mean()
+            fleet.distributed_optimizer(paddle.optimizer.Momentum(0.1), strategy)
+            fleet.minimize(loss)
+            exe = paddle.static.Executor(paddle.CPUPlace())
+            exe.run(startup)
+            found = [float(exe.run(main, feed={"x": x}, fetch_list=[loss])[0]) for x in xs]
+    finally:
+        paddle.disable_static()
+    assert found == pytest.approx(expected, rel=1e-6)
+    assert expected[-1] < expected[0]

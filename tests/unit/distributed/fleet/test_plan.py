@@ -1,0 +1,189 @@
+"""The plan: which stages a strategy comes to, and what is left out and why."""
+
+from __future__ import annotations
+
+import paddle.distributed.fleet as fleet
+import pytest
+
+import paddle
+from argosy.distributed.fleet._optimizer import optimizer_kinds
+from argosy.distributed.fleet._plan import Facts, make_plan
+
+MOMENTUM, ADAM, SGD = ("Momentum",), ("Adam",), ("SGD",)
+
+
+def plan_of(optimizer=MOMENTUM, workers=2, mode="dygraph", **switches):
+    strategy = fleet.DistributedStrategy()
+    for name, value in switches.items():
+        setattr(strategy, name, value)
+    return make_plan(strategy, Facts(num_workers=workers, mode=mode, optimizer=optimizer))
+
+
+def names(plan):
+    return [stage.name for stage in plan]
+
+
+def reasons(plan):
+    return {note.switch: note.reason for note in plan.notes}
+
+
+def test_nothing_asked_for():
+    assert names(plan_of(workers=1)) == []
+    plan = plan_of()
+    assert names(plan) == ["data_parallel"]
+    assert plan.settings("data_parallel") == {
+        "bucket_MB": 32, "last_bucket_MB": 1.0, "find_unused_parameters": False, "averages_gradients": True
+    }  # fmt: skip
+    assert plan.notes == ()
+    with pytest.raises(KeyError):
+        plan.settings("amp")
+
+
+def test_order_of_stages():
+    plan = plan_of(
+        ADAM, amp=True, recompute=True, recompute_configs={"checkpoints": ["a"]}, gradient_merge=True,
+        gradient_merge_configs={"k_steps": 2}, lamb=True, sharding=True, fp16_allreduce=True, sync_batch_norm=True,
+        gradient_scale_configs={"scale_strategy": "sum"},
+    )  # fmt: skip
+    assert names(plan) == [
+        "sync_batch_norm", "amp", "recompute", "data_parallel", "fp16_allreduce", "gradient_merge", "gradient_scale", "lamb", "sharding",
+    ]  # fmt: skip
+    assert plan.settings("gradient_merge") == {"k_steps": 2, "avg": True}
+    assert plan.settings("amp")["level"] == "O1"
+    assert plan.settings("sharding") == {"stage": 1, "degree": 2, "replicas": 1}
+    assert plan.meta_optimizers()[0] == "ShardingOptimizer"
+    assert "AMPOptimizer" in plan.meta_optimizers()
+
+
+@pytest.mark.parametrize(
+    ("switch", "optimizer", "needs"),
+    [
+        ("lars", ADAM, "Momentum"),
+        ("dgc", SGD, "Momentum"),
+        ("lamb", MOMENTUM, "Adam"),
+        ("localsgd", ADAM, "SGD or Momentum"),
+        ("adaptive_localsgd", ADAM, "SGD or Momentum"),
+    ],
+)
+def test_optimizers_that_do_not_fit(switch, optimizer, needs):
+    plan = plan_of(optimizer, **{switch: True})
+    assert switch not in plan
+    assert reasons(plan)[switch] == f"it needs {needs}, but the optimizer is {optimizer[0]}"
+    assert plan.notes[0].is_refused
+
+
+@pytest.mark.parametrize(
+    "switch", ["localsgd", "adaptive_localsgd", "dgc", "fp16_allreduce", "sharding", "sync_batch_norm"]
+)
+def test_one_worker(switch):
+    plan = plan_of(workers=1, **{switch: True})
+    assert names(plan) == []
+    assert reasons(plan) == {switch: "there is one worker"}
+    assert not plan.notes[0].is_refused
+
+
+@pytest.mark.parametrize(
+    ("stays", "goes"),
+    [
+        ("amp", "dgc"),
+        ("dgc", "fp16_allreduce"),
+        ("dgc", "lars"),
+        ("dgc", "localsgd"),
+        ("dgc", "gradient_merge"),
+        ("dgc", "sharding"),
+        ("localsgd", "adaptive_localsgd"),
+        ("localsgd", "sharding"),
+    ],
+)
+def test_exclusions(stays, goes):
+    """Each as Paddle 2.6.2 decides, which its strategy compiler was asked."""
+    plan = plan_of(gradient_merge_configs={"k_steps": 2}, **{stays: True, goes: True})
+    assert stays in plan
+    assert goes not in plan
+    assert reasons(plan)[goes].startswith(f"{stays} is on")
+
+
+def test_settings_that_leave_nothing_to_do():
+    assert reasons(plan_of(gradient_merge=True)) == {"gradient_merge": "gradient_merge_configs['k_steps'] is 1"}
+    assert "names no tensors" in reasons(plan_of(mode="static", recompute=True))["recompute"]
+    assert "names no sublayers" in reasons(plan_of(recompute=True))["recompute"]
+
+
+def test_hints_are_told():
+    plan = plan_of(nccl_comm_num=2, use_hierarchical_allreduce=True)
+    assert set(reasons(plan)) == {"nccl_comm_num", "use_hierarchical_allreduce"}
+    assert plan.left_out() == []
+    assert plan_of(ADAM, lars=True, nccl_comm_num=2).left_out() == ["lars"]
+    assert "ignored: nccl_comm_num: a group has one channel" in plan.describe()
+
+
+def test_auto():
+    assert names(plan_of(MOMENTUM, auto=True)) == ["amp", "data_parallel", "lars", "sharding"]
+    assert names(plan_of(ADAM, workers=1, auto=True)) == ["amp", "lamb"]
+    assert names(plan_of(SGD, workers=1, auto=True)) == ["amp"]
+    plan = plan_of(ADAM, auto=True, gradient_merge=True, gradient_merge_configs={"k_steps": 2})
+    assert names(plan) == ["data_parallel", "gradient_merge"]
+    assert reasons(plan) == {"auto": "other switches were set, so they decide"}
+
+
+@pytest.mark.parametrize("switch", ["pipeline", "tensor_parallel", "asp", "qat", "semi_auto", "heter_ccl_mode"])
+def test_not_built(switch):
+    with pytest.raises(NotImplementedError, match=f"DistributedStrategy.{switch}"):
+        plan_of(**{switch: True})
+
+
+def test_sharding_degrees():
+    assert plan_of(workers=4, sharding=True).settings("sharding")["degree"] == 4
+    settings = plan_of(workers=4, sharding=True, sharding_configs={"sharding_degree": 2, "stage": 2}).settings(
+        "sharding"
+    )
+    assert settings == {"stage": 2, "degree": 2, "replicas": 2}
+    assert plan_of(workers=4, hybrid_configs={"sharding_degree": 2}).settings("sharding")["degree"] == 2
+    with pytest.raises(ValueError, match="sharding_degree 3 does not divide"):
+        plan_of(workers=4, sharding=True, sharding_configs={"sharding_degree": 3})
+    with pytest.raises(ValueError, match="stage must be 1, 2 or 3, but is 4"):
+        plan_of(sharding=True, sharding_configs={"stage": 4})
+    with pytest.raises(NotImplementedError, match="mp_degree=2"):
+        plan_of(sharding=True, sharding_configs={"mp_degree": 2})
+
+
+def test_gradient_scale():
+    assert plan_of(gradient_scale_configs={"scale_strategy": "sum"}).settings("gradient_scale") == {
+        "scale_strategy": "sum"
+    }
+    plan = plan_of(localsgd=True, gradient_scale_configs={"scale_strategy": "sum"})
+    assert reasons(plan) == {"gradient_scale_configs": "parameters are averaged instead of gradients"}
+    with pytest.raises(ValueError, match="scale_strategy must be one of avg, sum, customized, but is 'max'"):
+        plan_of(gradient_scale_configs={"scale_strategy": "max"})
+
+
+def test_without_fused_reduction_each_gradient_travels_alone():
+    settings = plan_of(fuse_all_reduce_ops=False, find_unused_parameters=True).settings("data_parallel")
+    assert (settings["bucket_MB"], settings["last_bucket_MB"], settings["find_unused_parameters"]) == (0, 0, True)
+
+
+@pytest.mark.parametrize("switch", ["localsgd", "adaptive_localsgd", "dgc"])
+def test_stages_that_exchange_something_else(switch):
+    assert plan_of(**{switch: True}).settings("data_parallel")["averages_gradients"] is False
+
+
+def test_text():
+    text = plan_of(ADAM, amp=True, lars=True).describe()
+    assert text.splitlines()[0] == "Plan for 2 workers, dygraph, Adam:"
+    assert "  1. amp (level='O1'" in text
+    assert "  2. data_parallel (bucket_MB=32" in text
+    assert text.splitlines()[-1] == "  refused: lars: it needs Momentum, but the optimizer is Adam"
+
+
+def test_kinds_of_optimizers():
+    import torch
+
+    parameters = paddle.nn.Linear(1, 1).parameters()
+    assert optimizer_kinds(paddle.optimizer.Momentum(0.1, parameters=parameters))[0] == "Momentum"
+    assert optimizer_kinds(paddle.optimizer.Adam(0.1, parameters=parameters))[0] == "Adam"
+    assert "Adam" not in optimizer_kinds(paddle.optimizer.AdamW(0.1, parameters=parameters))
+    raw = [torch.nn.Parameter(torch.zeros(1))]
+    assert optimizer_kinds(torch.optim.SGD(raw, 0.1)) == ("SGD",)
+    assert optimizer_kinds(torch.optim.SGD(raw, 0.1, momentum=0.9)) == ("Momentum",)
+    assert optimizer_kinds(torch.optim.AdamW(raw, 0.1)) == ("AdamW",)
+    assert optimizer_kinds(torch.optim.Adam(raw, 0.1)) == ("Adam",)
