@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from argosy.static._crew import Meeting
+from argosy.static._exchange import Exchange
 from argosy.static._rewrite import owners
 from argosy.static._trainers import SharedBuffer, Trainers
 
@@ -33,11 +34,13 @@ class Totals:
     Each place adds up its share of them. With ``is_sum`` trainers add, else they average (the places always add).
     """
 
-    def __init__(self, meeting: Meeting, num_places: int, trainers: Trainers | None, is_sum: bool) -> None:
+    def __init__(self, meeting: Meeting, num_places: int, trainers: Trainers | None, is_sum: bool, exchange: Exchange
+    ) -> None:
         self._meeting = meeting
         self._num_places = num_places
         self._trainers = trainers
         self._is_sum = is_sum
+        self._exchange = exchange
         self._buffers: list[SharedBuffer] = []
         self._views: list[torch.Tensor | None] = []  # None: row-sparse, without memory of its own
         self._owners: list[int] = []
@@ -49,13 +52,11 @@ class Totals:
         device = grads[0].device
         if place == 0 and not self._fits(grads):
             self._lay_out(grads)
-        own = [g.detach() for g in grads]
-        parts = self._meeting.exchange(place, own)
+        parts = self._meeting.exchange(place, [g.detach() for g in grads])
         for index, owner in enumerate(self._owners):
             if owner == place:
                 self._results[index] = self._sum(index, [part[index] for part in parts])
         self._meeting.exchange(place)
-        own.clear()  # nobody needs them any more; the updates that follow need the memory
         if self._trainers is not None:
             if place == 0:
                 self._across_trainers(self._trainers)
@@ -95,8 +96,12 @@ class Totals:
             for i in members:
                 starts.append(numel)
                 numel += -(-grads[i].numel() // _ALIGNMENT) * _ALIGNMENT
-            make = _PlainBuffer if self._trainers is None else self._trainers.buffer
-            buffer = make(numel, dtype, grads[0].device)
+            device, trainers = grads[0].device, self._trainers
+            buffer = (
+                _PlainBuffer(numel, dtype, device)
+                if trainers is None
+                else self._exchange.buffer(trainers, numel, dtype, device)
+            )
             self._buffers.append(buffer)
             for i, start in zip(members, starts, strict=True):
                 self._views[i] = buffer.tensor[start : start + grads[i].numel()].view(grads[i].shape)

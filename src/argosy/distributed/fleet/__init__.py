@@ -58,7 +58,7 @@ _final_strategy = _fleet._final_strategy
 _get_applied_meta_list = _fleet._get_applied_meta_list
 _get_applied_graph_list = _fleet._get_applied_graph_list
 
-globals().update(server_calls())
+globals().update(server_calls(lambda: _fleet._servers))
 
 
 class _FleetModule(ModuleType):

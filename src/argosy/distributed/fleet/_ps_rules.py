@@ -54,7 +54,11 @@ def _face_rule(optimizer: Any) -> tuple[str, dict[str, float], float]:
     if issubclass(kind, Adagrad):
         return "adagrad", {"epsilon": optimizer._epsilon}, float(optimizer.initial_accumulator_value)
     if issubclass(kind, (Adam, AdamW)) and not optimizer._amsgrad:
-        settings = {"beta1": float(optimizer._beta1), "beta2": float(optimizer._beta2), "epsilon": float(optimizer._epsilon)}
+        settings = {
+            "beta1": float(optimizer._beta1),
+            "beta2": float(optimizer._beta2),
+            "epsilon": float(optimizer._epsilon),
+        }
         if issubclass(kind, AdamW):
             settings["decoupled_decay"] = optimizer._weight_decay
         return "adam", settings, 0.0
@@ -63,7 +67,9 @@ def _face_rule(optimizer: Any) -> tuple[str, dict[str, float], float]:
 
 def _torch_rule(optimizer: torch.optim.Optimizer) -> Rule:
     if len({_key(group) for group in optimizer.param_groups}) > 1:
-        raise NotSupported(f"{type(optimizer).__name__}: parameter groups with different settings cannot be trained on servers")
+        raise NotSupported(
+            f"{type(optimizer).__name__}: parameter groups with different settings cannot be trained on servers"
+        )
     options = optimizer.param_groups[0]
     kind, rate = type(optimizer), float(options["lr"])
     decay = float(options.get("weight_decay", 0.0))
@@ -73,7 +79,9 @@ def _torch_rule(optimizer: torch.optim.Optimizer) -> Rule:
         settings = {"momentum": options["momentum"], "use_nesterov": float(options["nesterov"])}
         return Rule("momentum", rate, settings, decay)
     if kind is torch.optim.Adagrad and not options["lr_decay"]:
-        return Rule("adagrad", rate, {"epsilon": options["eps"]}, decay, initial_state=options["initial_accumulator_value"])
+        return Rule(
+            "adagrad", rate, {"epsilon": options["eps"]}, decay, initial_state=options["initial_accumulator_value"]
+        )
     if kind in (torch.optim.Adam, torch.optim.AdamW, torch.optim.SparseAdam) and not options.get("amsgrad"):
         betas = options["betas"]
         settings = {"beta1": float(betas[0]), "beta2": float(betas[1]), "epsilon": options["eps"]}
@@ -126,7 +134,9 @@ def _face_update(
     optimizer: Any, given: dict[str, Any], spec: DenseSpec, values: list[torch.Tensor], make_state: MakeState
 ) -> Update:
     own = copy.copy(optimizer)
-    params = [_parameter(value, given.get(piece.name), piece.name) for piece, value in zip(spec.pieces, values, strict=True)]
+    params = [
+        _parameter(value, given.get(piece.name), piece.name) for piece, value in zip(spec.pieces, values, strict=True)
+    ]
     own._parameter_list = own._param_groups = params
     own._store, own._plans = StateStore(None), {}
     clocks: list[tuple[Any, torch.Tensor]] = []
@@ -181,7 +191,9 @@ def _torch_update(
     kind, options = type(optimizer), dict(optimizer.param_groups[0])
     if kind not in _TORCH_STATES or options.get("amsgrad") or options.get("dampening"):
         known = ", ".join(k.__name__ for k in _TORCH_STATES)
-        raise NotSupported(f"{kind.__name__}: dense parameters on servers are trained by torch's {known} (no amsgrad, no dampening)")
+        raise NotSupported(
+            f"{kind.__name__}: dense parameters on servers are trained by torch's {known} (no amsgrad, no dampening)"
+        )
     if len({_key(group) for group in optimizer.param_groups}) > 1:
         raise NotSupported(f"{kind.__name__}: parameter groups with different settings cannot be trained on servers")
     options.pop("params")

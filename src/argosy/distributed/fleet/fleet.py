@@ -12,10 +12,11 @@ import torch
 from argosy.distributed._default import default_group, state
 from argosy.distributed._group import Group
 from argosy.distributed._scaler import agree_on_overflow
-from argosy.distributed.fleet import _model, _saving, _servers, _static_optimizer
+from argosy.distributed.fleet import _model, _saving, _static_optimizer
 from argosy.distributed.fleet._optimizer import DistributedOptimizer, make_stages, optimizer_kinds
 from argosy.distributed.fleet._plan import DYGRAPH, STATIC, TORCH, Facts, Plan, make_plan
 from argosy.distributed.fleet._rules import adapted
+from argosy.distributed.fleet._servers import Servers
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
 from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup, layout
@@ -45,6 +46,7 @@ class Fleet:
         self._topology: CommunicateTopology | None = None
         self._hcg: HybridCommunicateGroup | None = None
         self._laid_out: tuple[Any, list[str], list[int]] | None = None
+        self._servers: Servers | None = None  # of a parameter-server job
         self._plan: Plan | None = None
         self._optimizer: Any = None
         self._models: list[weakref.ref[Any]] = []  # what distributed_model has returned since init
@@ -83,7 +85,10 @@ class Fleet:
         self._util._set_role_maker(role_maker)
         self._plan = self._optimizer = None
         self._models = []
-        if not role_maker._server_num():
+        if self._servers is not None:
+            self._servers.runtime.close()
+        self._servers = Servers(role_maker, self._user_defined_strategy) if role_maker._server_num() else None
+        if self._servers is None:
             if role_maker._worker_num() > 1:
                 role_maker._join()
             self._lay_out()
@@ -187,25 +192,29 @@ class Fleet:
 
     def init_worker(self, scopes: Any = None) -> None:
         """Make a worker ready to train. Without servers there is nothing to do."""
-        if self.server_num():
-            _servers.call("init_worker", scopes)
+        if self._servers is not None:
+            self._servers.runtime.init_worker()
 
     def stop_worker(self) -> None:
         """End a worker's part. Without servers there is nothing to do."""
-        if self.server_num():
-            _servers.call("stop_worker")
+        if self._servers is not None:
+            self._servers.runtime.stop_worker()
 
     def init_server(self, *args: Any, **kwargs: Any) -> None:
-        """Make a server ready. In a job without servers it says so and does nothing."""
-        self._serve("init_server", *args, **kwargs)
+        """Make a server ready; with a folder, from what ``save_persistables`` wrote there. In a job without servers it says so and does nothing."""
+        if self._servers is not None:
+            self._servers.runtime.init_server(*args, **kwargs)
+        else:
+            self._say_no_servers("init_server")
 
     def run_server(self) -> None:
-        """Serve until the job ends. In a job without servers it says so and does nothing."""
-        self._serve("run_server")
+        """Serve until the workers have finished. In a job without servers it says so and does nothing."""
+        if self._servers is not None:
+            self._servers.runtime.run_server()
+        else:
+            self._say_no_servers("run_server")
 
-    def _serve(self, call: str, *args: Any, **kwargs: Any) -> None:
-        if self.server_num():
-            _servers.call(call, *args, **kwargs)
+    def _say_no_servers(self, call: str) -> None:
         log_util.logger.warning("fleet.%s does nothing: this job has no parameter servers", call)
 
     # -- training -------------------------------------------------------------------------------------------------
@@ -215,16 +224,19 @@ class Fleet:
 
         ``strategy`` replaces that of ``init``.
         """
-        if self.server_num():
-            raise _servers.not_there("fleet.distributed_optimizer in a parameter-server job")
         if strategy is not None:
             if not isinstance(strategy, DistributedStrategy):
                 raise UsageError(
                     f"distributed_optimizer: strategy must be a DistributedStrategy, but is a {type(strategy).__name__}"
                 )
             self._user_defined_strategy = copy.deepcopy(strategy)
-            self._lay_out()
         self.user_defined_optimizer = optimizer
+        if self._servers is not None:
+            self._servers.use_strategy(self._user_defined_strategy)
+            self._optimizer = self._servers.distributed_optimizer(optimizer, self._user_defined_strategy)
+            return self._optimizer
+        if strategy is not None:
+            self._lay_out()
         is_torch = isinstance(optimizer, torch.optim.Optimizer)
         mode = TORCH if is_torch else DYGRAPH if in_dynamic_mode() else STATIC
         plan = self._plan = self._planned(mode, optimizer_kinds(optimizer))
@@ -246,8 +258,8 @@ class Fleet:
         """``model`` with gradients that are averaged over the workers during backward; a ``torch.nn.Module`` gives a torch one."""
         if model is None:
             raise BadArgument("distributed_model: model should not be None")
-        if self.server_num():
-            raise _servers.not_there("fleet.distributed_model in a parameter-server job")
+        if self._servers is not None:
+            return self._servers.distributed_model(model)
         mode = TORCH if isinstance(model, torch.nn.Module) else DYGRAPH
         kinds = optimizer_kinds(self.user_defined_optimizer) if self._plan is not None else ()
         wrapped = _model.wrap(model, self._planned(mode, kinds), self._group())
@@ -352,8 +364,10 @@ class Fleet:
         mode: int = 0,
     ) -> None:
         """Write the part of the program that ``target_vars`` need, and its parameters, into ``dirname``; worker 0 does, the others return at once."""
-        if self.server_num():
-            _servers.call("save_inference_model")
+        if self._servers is not None:
+            raise NotSupported(
+                "fleet.save_inference_model in a parameter-server job: save_persistables writes the tables"
+            )
         if not export_for_deployment:
             raise NotSupported("fleet.save_inference_model: export_for_deployment=False is not supported")
         if self.is_first_worker():
@@ -361,8 +375,9 @@ class Fleet:
 
     def save_persistables(self, executor: Any, dirname: str, main_program: Any = None, mode: int = 0) -> None:
         """Write what the program keeps between runs into ``dirname``, a file per variable; worker 0 does, the others return at once."""
-        if self.server_num():
-            _servers.call("save_persistables")
+        if self._servers is not None:
+            self._servers.save_persistables(dirname, mode)
+            return
         if self.is_first_worker():
             _saving.save_persistables(executor, dirname, main_program)
 

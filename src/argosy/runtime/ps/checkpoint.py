@@ -110,6 +110,7 @@ def load_part(tables: Tables, folder: Path, server: int, num_servers: int) -> No
     dense: dict[str, list[Path]] = {}
     for table, path, _ in chosen:
         if isinstance(table, SparseTable):
+            table.mark_filled()
             for part in _read_sparse(path, table.spec):
                 mine = hashing.server_of(hashing.shards_of(part.ids), num_servers) == server
                 table.load(Snapshot(part.ids[mine], part.rows[mine]))

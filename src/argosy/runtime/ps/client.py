@@ -26,6 +26,7 @@ from argosy.runtime.ps.dense_table import DenseSpec
 from argosy.runtime.ps.spec import SparseSpec
 
 _AGAIN_S = 0.05
+_FILL_ROWS = 1 << 16
 _BROKEN = (flight.FlightError, pa.ArrowException, OSError, StopIteration)
 _UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 
@@ -228,6 +229,23 @@ class Client:
             batches.append(pa.record_batch(columns, schema=schema))
         self._push("push", table, batches, learning_rate)
 
+    def fill_rows(self, table: str, ids: npt.NDArray[np.int64], values: npt.NDArray[np.float32]) -> None:
+        """Replace the values of rows, made if they are missing, in parts; then mark the table as filled. Nothing happens if it is filled already."""
+        if all(a["is_filled"] for a in self.act("rows_filled", {"table": table})):
+            return
+        order, starts = hashing.split_by_server(ids, self.num_servers)
+        schema = wire.rows_schema(values.shape[1])
+        parts = [order[starts[s] : starts[s + 1]] for s in range(self.num_servers)]
+        for low in range(0, max(map(len, parts)), _FILL_ROWS):
+            chosen = [part[low : low + _FILL_ROWS] for part in parts]
+            batches = [pa.record_batch([pa.array(ids[c]), wire.rows_array(values[c])], schema=schema) for c in chosen]
+            self._exchange("fill", table, batches, [{}] * self.num_servers)
+        self.act("rows_filled", {"table": table, "is_filled": True})
+
+    def wait_rows(self, table: str, timeout_s: float = 600.0) -> None:
+        """Wait until some worker has filled a sparse table."""
+        self._wait_filled("rows_filled", table, timeout_s)
+
     def pull_changed(self, table: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """Rows that other workers changed since this one asked last (geo)."""
         answers = self._exchange("pull_changed", table, [_no_rows()] * self.num_servers, [{}] * self.num_servers)
@@ -243,12 +261,13 @@ class Client:
 
     def wait_filled(self, table: str, timeout_s: float) -> None:
         """Wait until some worker has given the values of a dense table."""
+        self._wait_filled("is_filled", table, timeout_s)
+
+    def _wait_filled(self, action: str, table: str, timeout_s: float) -> None:
         deadline = Deadline.after(timeout_s)
-        while not all(answer["is_filled"] for answer in self.act("is_filled", {"table": table})):
+        while not all(answer["is_filled"] for answer in self.act(action, {"table": table})):
             if deadline.expired:
-                raise PsError(
-                    f"nobody filled dense table {table!r} for {timeout_s:g} s; worker 0 does in init_worker()"
-                )
+                raise PsError(f"nobody filled table {table!r} for {timeout_s:g} s; worker 0 does in init_worker()")
             time.sleep(_AGAIN_S)
 
     def pull_dense(self, table: str) -> npt.NDArray[np.float32]:

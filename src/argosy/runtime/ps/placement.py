@@ -10,15 +10,23 @@ from argosy.runtime.ps.dense_table import DenseSpec, Piece
 
 
 def place_dense(
-    name: str, shapes: Mapping[str, tuple[int, ...]], num_servers: int, optimizer: str = "{}", keeps_whole: bool = False
+    name: str,
+    shapes: Mapping[str, tuple[int, ...]],
+    num_servers: int,
+    optimizer: str = "{}",
+    keeps_whole: bool = False,
+    is_together: bool = False,
 ) -> list[DenseSpec]:
     """Lay all parameters end to end and cut them into equal parts, one per server.
 
-    With ``keeps_whole``, for optimizers that look at a parameter as a whole, cuts are moved to the next border between parameters.
+    With ``keeps_whole``, for optimizers that look at a parameter as a whole, cuts are moved to the next border between parameters. With ``is_together``, for
+    those that look at all of them, the first server gets everything.
     """
     total = sum(math.prod(shape) for shape in shapes.values())
     cuts = [total * s // num_servers for s in range(num_servers + 1)]
-    if keeps_whole:
+    if is_together:
+        cuts = [0] + [total] * num_servers
+    elif keeps_whole:
         borders = [0]
         for shape in shapes.values():
             borders.append(borders[-1] + math.prod(shape))

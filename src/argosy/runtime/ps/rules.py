@@ -180,7 +180,7 @@ class Rule:
         hyper = np.array([self.settings.get(key, default) for key, default in kind.defaults.items()], np.float32)
         rate = np.float32(self.learning_rate if learning_rate is None else learning_rate)
         if self.clip != _UNBOUNDED:
-            grads = np.clip(grads, *map(np.float32, self.clip))
+            grads = np.clip(grads, np.float32(self.clip[0]), np.float32(self.clip[1]))
         kind.loop(memory, rows, grads, shows, rate, hyper, np.float32(self.weight_decay))
         if self.bounds != _UNBOUNDED:
             _hold(memory, rows, grads.shape[1], np.float32(self.bounds[0]), np.float32(self.bounds[1]))

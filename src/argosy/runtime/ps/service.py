@@ -61,6 +61,7 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             "applied": self._applied,
             "status": lambda _: {"tables": tables.status()},
             "is_filled": lambda body: {"is_filled": tables[body["table"]].dense.is_filled},
+            "rows_filled": self._rows_filled,
             "row": self._row,
             "shrink": lambda body: {"dropped": tables[body["table"]].sparse.shrink()},
             "end_day": self._end_day,
@@ -117,6 +118,15 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         schema = wire.rows_schema(dim)
         if op == "push":
             return lambda batch, data: (None, self._push(entry, worker, batch, data)), schema
+        if op == "fill":
+
+            def fill(batch: Any, data: dict[str, Any]) -> Any:
+                ids = wire.numbers(batch.column(0))
+                entry.sparse.pull(ids)
+                entry.sparse.set_values(ids, wire.rows_of(batch.column(1)))
+                return None, {}
+
+            return fill, schema
         if op == "pull_changed":
 
             def changed(batch: Any, data: dict[str, Any]) -> Any:
@@ -190,9 +200,15 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
     def _applied(self, body: dict[str, Any]) -> dict[str, Any]:
         return {"applied": self.tables[body["table"]].applied(int(body["worker"]))}
 
+    def _rows_filled(self, body: dict[str, Any]) -> dict[str, Any]:
+        table = self.tables[body["table"]].sparse
+        if body.get("is_filled"):
+            table.mark_filled()
+        return {"is_filled": table.is_filled}
+
     def _row(self, body: dict[str, Any]) -> dict[str, Any]:
-        values = self.tables[body["table"]].sparse.pull(np.array([body["id"]], np.int64), creates=False)
-        return {"row": values[0].tolist()}
+        table, ids = self.tables[body["table"]].sparse, np.array([body["id"]], np.int64)
+        return {"row": table.pull(ids, creates=False)[0].tolist() if table.has(ids)[0] else None}
 
     def _end_day(self, body: dict[str, Any]) -> dict[str, Any]:
         self.tables[body["table"]].sparse.end_day()

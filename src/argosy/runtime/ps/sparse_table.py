@@ -50,6 +50,7 @@ class SparseTable:
         self._end = Column(folder / "end", np.int64, 1)  # one more than the last row that may be in use
         self._end.reserve(1)
         self._journal = Journal(folder, self._memory, most)
+        self._filled = folder / "filled"
         self._under_way: UnderWay | None = None  # guarded by _lock
         self._lock = threading.Lock()
         self._index = Index(self._ids.array)  # guarded by _lock, as is everything in the columns
@@ -246,6 +247,14 @@ class SparseTable:
             if self._under_way is not None:
                 self._under_way.keep(rows[is_here])
             self._memory.array[rows[is_here], : self.spec.dim] = values[is_here]
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether somebody gave the table its first rows."""
+        return self._filled.exists()
+
+    def mark_filled(self) -> None:
+        self._filled.touch()
 
     def end_day(self) -> None:
         """Another day has passed: every row was not seen for one day more, and shows and clicks fade."""

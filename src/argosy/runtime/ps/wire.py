@@ -9,6 +9,7 @@ op             request                                                         a
 pull           ``id`` int64; metadata ``{"creates": true}``                    ``value`` fixed_size_list<float>[dim]
 push           ``id``, ``value`` (gradients), ``show`` and ``click`` float or  metadata ``{"done": bool}``
                none; metadata ``{"sequence": n, "learning_rate": x}``
+fill           ``id``, ``value``: rows are set as they are                    metadata ``{}``
 pull_changed   metadata ``{}``                                                 ``id``, ``value``
 pull_dense     metadata ``{}``                                                 ``value`` float
 push_dense     ``value`` float; metadata as for push                           metadata ``{"done": bool}``
@@ -16,7 +17,7 @@ fill_dense     ``value`` float                                                 m
 present        nothing: the stream stays open while the worker lives           nothing
 =============  ==============================================================  ====================================
 
-An answer whose metadata has ``error`` and ``message`` is a refusal; the stream goes on. Actions (DoAction) take and return JSON: ``create``, ``applied``, ``is_filled``,
+An answer whose metadata has ``error`` and ``message`` is a refusal; the stream goes on. Actions (DoAction) take and return JSON: ``create``, ``applied``, ``is_filled``, ``rows_filled``,
 ``status``, ``save``, ``load``, ``shrink``, ``end_day``, ``row``, ``stop``.
 """
 
@@ -31,7 +32,7 @@ import pyarrow as pa
 
 from argosy.foundation import errors
 
-OPERATIONS = ("pull", "push", "pull_changed", "pull_dense", "push_dense", "fill_dense", "present")
+OPERATIONS = ("pull", "push", "fill", "pull_changed", "pull_dense", "push_dense", "fill_dense", "present")
 IDS = pa.schema([("id", pa.int64())])
 FLAT = pa.schema([("value", pa.float32())])
 

@@ -80,6 +80,7 @@ class Worker:
         dense: Mapping[str, torch.Tensor],
         optimizer: str = "{}",
         keeps_whole: bool = False,
+        is_together: bool = False,
         timeout_s: float = 600.0,
     ) -> None:
         """Join the servers, make the tables or find them, and take over the dense values: worker 0's, unless the servers have some.
@@ -93,7 +94,7 @@ class Worker:
         self._params = list(dense.values())
         if self._params:
             shapes = {name: tuple(p.shape) for name, p in dense.items()}
-            specs = place_dense(DENSE, shapes, self._client.num_servers, optimizer, keeps_whole)
+            specs = place_dense(DENSE, shapes, self._client.num_servers, optimizer, keeps_whole, is_together)
             self._client.create_dense(specs, mode)
             is_filled = all(a["is_filled"] for a in self._client.act("is_filled", {"table": DENSE}))
             if self._client.worker == 0 and not is_filled:
@@ -159,6 +160,12 @@ class Worker:
                 return found
         return self._client.pull(table, ids)
 
+    def peek(self, table: str, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """The rows of ``ids`` without making any: those that are missing read as zeros."""
+        if table in self._geo_rows:
+            return self._geo_rows[table].pull(ids)
+        return self._client.pull(table, ids, creates=False)
+
     def prefetch(self, table: str, ids: npt.NDArray[np.int64]) -> None:
         """Fetch rows of the next batch while this one is computed; a ``pull`` of the same ids takes them. Only in ``async``."""
         if self._ahead is not None:
@@ -191,6 +198,11 @@ class Worker:
             else:
                 self._client.push_dense(DENSE, flat, learning_rate)
                 self._write(self._client.pull_dense(DENSE))
+
+    def refresh(self) -> None:
+        """Take over the dense values that the servers have now."""
+        if self._params:
+            self._write(self._client.pull_dense(DENSE))
 
     def _exchange(self) -> None:
         for rows in self._geo_rows.values():

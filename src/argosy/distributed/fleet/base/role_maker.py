@@ -10,7 +10,6 @@ import torch
 from argosy.distributed import _default
 from argosy.distributed._group import Group
 from argosy.distributed._objects import all_gather_object
-from argosy.distributed.fleet import _servers
 from argosy.distributed.fleet.base._role_facts import VARIABLES, Role, RoleFacts, from_arguments, from_variables
 from argosy.foundation import env
 from argosy.foundation.errors import NotSupported, UsageError
@@ -172,8 +171,10 @@ class RoleMakerBase:
         """The group to talk over; None if this process is the only one."""
         if comm_world not in _WORLDS:
             raise UsageError(f"{call}: comm_world must be 'worker', 'server' or 'all', but is {comm_world!r}")
-        if self._facts.server_endpoints:
-            raise _servers.not_there(f"{call} between the processes of a parameter-server job")
+        if self._facts.server_endpoints and (comm_world != "worker" or self._is_server()):
+            raise NotSupported(
+                f"{call}: in a parameter-server job only the workers talk to each other (comm_world='worker')"
+            )
         if comm_world == "server":
             raise UsageError(f"{call}: comm_world is 'server', but this job has no servers")
         if self._facts.num_workers < 2:

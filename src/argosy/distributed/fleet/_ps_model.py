@@ -1,0 +1,241 @@
+"""Models in a parameter-server job, of ``paddle.nn`` and of plain PyTorch: sparse embeddings become tables on the servers, the rest is trained there as a whole.
+
+A table begins with the weights that the model was made with, so that training equals that of one process; the worker keeps no copy of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from argosy.distributed.fleet._ps_lookup import Lookups, RowSource
+from argosy.distributed.fleet._ps_rules import sparse_rule
+from argosy.distributed.fleet._ps_runtime import Model, PsRuntime
+from argosy.foundation.errors import NotSupported
+from argosy.nn import Embedding, Layer
+from argosy.nn import functional as F
+from argosy.runtime.ps.spec import SparseSpec
+from argosy.tensor._tensor import Tensor, _wrap
+
+__all__ = [
+    "PsOptimizer",
+    "ServerEmbedding",
+    "TorchServerEmbedding",
+    "TorchServerEmbeddingBag",
+    "convert",
+    "torch_optimizer",
+]
+
+
+class ServerEmbedding(Layer):
+    """``nn.Embedding`` whose rows live on the servers."""
+
+    def __init__(self, source: RowSource) -> None:
+        super().__init__()
+        self._source = source
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows, places = self._source.fetch(x._t, self.training and torch.is_grad_enabled())
+        found: Tensor = F.embedding(_wrap(places), _wrap(rows))
+        return found
+
+    def extra_repr(self) -> str:
+        return f"table={self._source.spec.name}, dim={self._source.spec.dim}"
+
+
+class TorchServerEmbedding(torch.nn.Module):
+    """``torch.nn.Embedding`` whose rows live on the servers."""
+
+    def __init__(self, source: RowSource) -> None:
+        super().__init__()
+        self._source = source
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        rows, places = self._source.fetch(input, self.training and torch.is_grad_enabled())
+        return torch.nn.functional.embedding(places, rows)
+
+
+class TorchServerEmbeddingBag(torch.nn.Module):
+    """``torch.nn.EmbeddingBag`` whose rows live on the servers."""
+
+    def __init__(self, source: RowSource, original: torch.nn.EmbeddingBag) -> None:
+        super().__init__()
+        self._source = source
+        self._mode = original.mode
+        self._include_last_offset = original.include_last_offset
+        self._padding = original.padding_idx
+
+    def forward(
+        self,
+        input: torch.Tensor,
+        offsets: torch.Tensor | None = None,
+        per_sample_weights: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        rows, places = self._source.fetch(input, self.training and torch.is_grad_enabled())
+        padding = None
+        if self._padding is not None:
+            # padding is left out of means and maxima, so the bag must know which of the fetched rows it is
+            found = places[input == self._padding]
+            padding = int(found[0]) if found.numel() else None
+        return torch.nn.functional.embedding_bag(
+            places,
+            rows,
+            offsets,
+            mode=self._mode,
+            per_sample_weights=per_sample_weights,
+            include_last_offset=self._include_last_offset,
+            padding_idx=padding,
+        )
+
+
+def convert(model: Any, optimizer: Any, runtime: PsRuntime) -> tuple[Any, Lookups]:
+    """Replace the sparse embeddings of ``model``, a Layer or a torch module, in place and tell ``runtime`` what there is to train.
+
+    Embeddings that share a weight share a table.
+    """
+    is_torch = isinstance(model, torch.nn.Module)
+    found = list(_sparse_embeddings(model, is_torch))
+    rule = sparse_rule(optimizer) if found else None
+    specs: dict[int, SparseSpec] = {}
+    rows: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for _, _, path, layer in found:
+        weight = layer.weight
+        if id(weight) in specs:
+            continue
+        raw = weight.detach() if is_torch else weight._t.detach()
+        _refuse(layer, path)
+        padding = layer.padding_idx if is_torch else layer._padding_idx
+        name = f"{path}.weight" if is_torch else weight.name
+        assert rule is not None
+        specs[id(weight)] = SparseSpec(
+            name, raw.shape[1], rule, padding_id=None if padding is None or padding < 0 else int(padding)
+        )
+        rows[name] = np.arange(raw.shape[0]), raw.float().numpy()
+    lookups = Lookups({spec.name: spec.dim for spec in specs.values()})
+    sources = {key: RowSource(runtime, spec, lookups) for key, spec in specs.items()}
+    for parent, name, _, layer in found:
+        setattr(parent, name, _replacement(layer, sources[id(layer.weight)]))
+    dense = {n: p for n, p in model.named_parameters() if (p.requires_grad if is_torch else not p.stop_gradient)}
+    runtime.model = Model(
+        sparse=tuple(specs.values()),
+        dense={n if is_torch else p.name: p.detach() if is_torch else p._t.detach() for n, p in dense.items()},
+        params=list(dense.values()),
+        optimizer=optimizer,
+        rows=rows,
+    )
+    return model, lookups
+
+
+def _sparse_embeddings(model: Any, is_torch: bool) -> Iterator[tuple[Any, str, str, Any]]:
+    """Every embedding that belongs on servers: its parent, its name there, its path and itself."""
+    walk = model.named_modules() if is_torch else model.named_sublayers(include_self=True)
+    for path, parent in list(walk):
+        children = parent.named_children()
+        for name, child in list(children):
+            if is_torch:
+                is_sparse = isinstance(child, torch.nn.EmbeddingBag) or (
+                    isinstance(child, torch.nn.Embedding) and child.sparse
+                )
+            else:
+                is_sparse = isinstance(child, Embedding) and child._sparse
+            if is_sparse:
+                yield parent, name, f"{path}.{name}" if path else name, child
+
+
+def _refuse(layer: Any, path: str) -> None:
+    if getattr(layer, "max_norm", None) is not None:
+        raise NotSupported(f"{path}: max_norm is not supported for rows on servers")
+    if getattr(layer, "scale_grad_by_freq", False):
+        raise NotSupported(f"{path}: scale_grad_by_freq is not supported for rows on servers")
+
+
+def _replacement(layer: Any, source: RowSource) -> Any:
+    if isinstance(layer, torch.nn.EmbeddingBag):
+        return TorchServerEmbeddingBag(source, layer)
+    return TorchServerEmbedding(source) if isinstance(layer, torch.nn.Module) else ServerEmbedding(source)
+
+
+class PsOptimizer:
+    """Steps through the servers: gradients are pushed, and the parameters become what the servers made of them. Everything else is the optimizer's own."""
+
+    def __init__(self, optimizer: Any, runtime: PsRuntime) -> None:
+        self._inner_opt = optimizer
+        self._runtime = runtime
+        self._lookups: Lookups | None = None
+
+    def attach(self, lookups: Lookups) -> None:
+        self._lookups = lookups
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("_inner_opt", "_runtime"):
+            raise AttributeError(name)
+        return getattr(self._inner_opt, name)
+
+    def step(self) -> None:
+        """Push the gradients of rows and of dense parameters; in ``geo`` the optimizer itself updates the dense ones."""
+        _step(self._runtime, self._lookups, self._inner_opt)
+
+    def minimize(self, loss: Any, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None) -> Any:
+        """Update from the gradients that ``loss.backward()`` left."""
+        pairs = self._inner_opt.backward(loss, startup_program, parameters, no_grad_set)
+        self.step()
+        return [], pairs
+
+    def clear_grad(self, set_to_zero: bool = True) -> None:
+        self._inner_opt.clear_grad(set_to_zero)
+        if self._lookups is not None:
+            self._lookups.clear()
+
+    clear_gradients = clear_grad
+
+
+def _step(runtime: PsRuntime, lookups: Lookups | None, optimizer: Any) -> None:
+    if lookups is not None:
+        lookups.push(runtime)
+    model = runtime.known_model("step")
+    if runtime.mode.trains_locally:
+        optimizer.step()
+        runtime.worker.end_step([])
+        return
+    grads = []
+    for param in model.params:
+        grad = param.grad if isinstance(param, torch.Tensor) else param._t.grad
+        raw = param.detach() if isinstance(param, torch.Tensor) else param._t.detach()
+        grads.append(torch.zeros_like(raw) if grad is None else grad.to_dense() if grad.is_sparse else grad)
+    runtime.worker.end_step(grads, runtime.rate())
+
+
+def torch_optimizer(optimizer: torch.optim.Optimizer, runtime: PsRuntime) -> torch.optim.Optimizer:
+    """``optimizer`` with a ``step`` that goes through the servers; it stays a torch optimizer, for schedulers and scalers."""
+    own = optimizer.step
+
+    def step(closure: Any = None) -> Any:
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        local = _Local(own)
+        _step(runtime, optimizer.__dict__.get("_lookups"), local)
+        return loss
+
+    zero_grad = optimizer.zero_grad
+
+    def clear(set_to_none: bool = True) -> None:
+        zero_grad(set_to_none)
+        lookups = optimizer.__dict__.get("_lookups")
+        if lookups is not None:
+            lookups.clear()
+
+    optimizer.step = step  # type: ignore[method-assign]
+    optimizer.zero_grad = clear  # type: ignore[method-assign]
+    return optimizer
+
+
+class _Local:
+    """The optimizer's own step, for ``geo``."""
+
+    def __init__(self, step: Any) -> None:
+        self.step = step

@@ -1,0 +1,241 @@
+"""A process's part in a parameter-server job: what it serves or trains with, and its life from ``init_server``/``init_worker`` to the end.
+
+Every role runs the same script, so servers know the model and the optimizer too: they make the tables themselves, and find them again after a restart.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from argosy.distributed.fleet._ps_rules import dense_update, needs_all_in_one_place, needs_whole, rate_of
+from argosy.foundation import env
+from argosy.foundation.endpoints import parse
+from argosy.foundation.errors import ConfigError, UsageError
+from argosy.runtime.comm.rendezvous import token_for
+from argosy.runtime.ps import checkpoint, tls
+from argosy.runtime.ps.client import Client
+from argosy.runtime.ps.placement import place_dense
+from argosy.runtime.ps.service import Service
+from argosy.runtime.ps.spec import SparseSpec
+from argosy.runtime.ps.tables import Tables
+from argosy.runtime.ps.worker import DENSE, Mode, Worker
+
+if TYPE_CHECKING:
+    from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
+    from argosy.distributed.fleet.base.role_maker import RoleMakerBase
+
+__all__ = ["Model", "PsRuntime", "mode_of"]
+
+
+def mode_of(strategy: DistributedStrategy) -> Mode:
+    """How ``a_sync`` and ``a_sync_configs`` want workers and servers to keep in step.
+
+    A strategy that nobody touched (``k_steps`` -1) trains asynchronously: Paddle 2.x would not train at all.
+    """
+    configs = strategy.a_sync_configs
+    if not strategy.a_sync:
+        return Mode("sync")
+    if configs["k_steps"] > 0:
+        return Mode("geo", k_steps=configs["k_steps"])
+    return Mode("async", queue_size=configs["send_queue_size"], max_merge=configs["max_merge_var_num"])
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a job trains. ``rows`` gives tables their first rows, by name: pairs of ids and values, for tables that do not begin by their rule."""
+
+    sparse: tuple[SparseSpec, ...]
+    dense: Mapping[str, torch.Tensor]
+    params: Sequence[Any]  # the script's dense parameters, in the order of ``dense``
+    optimizer: Any
+    rows: Mapping[str, tuple[np.ndarray, np.ndarray]]
+
+
+class PsRuntime:
+    """The servers' side and the workers' side of one process; ``model`` must be known before either begins."""
+
+    def __init__(self, role: RoleMakerBase, strategy: DistributedStrategy) -> None:
+        self._role = role
+        self.mode = mode_of(strategy)
+        self.model: Model | None = None
+        self._tables: Tables | None = None
+        self._worker: Worker | None = None
+        self._folder: str | None = None
+        self._on_start: list[Any] = []  # called when the worker is connected
+        atexit.register(self.close)
+
+    # -- both -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _token(self) -> str:
+        return env.get("ARGOSY_TOKEN") or token_for(parse(self._role._get_pserver_endpoints()[0]))
+
+    def _own_folder(self) -> Path:
+        """Where tables lie: the launcher's choice, else a temporary folder that goes with this process."""
+        given = env.get("ARGOSY_PS_FOLDER")
+        if given:
+            return Path(given)
+        if self._folder is None:
+            self._folder = tempfile.mkdtemp(prefix="argosy-ps-")
+        return Path(self._folder)
+
+    def known_model(self, call: str) -> Model:
+        if self.model is None:
+            raise ConfigError(
+                f"fleet.{call}: the model is not known yet; call fleet.distributed_optimizer(...).minimize(loss), or fleet.distributed_model and "
+                "fleet.distributed_optimizer, before it, in servers too"
+            )
+        return self.model
+
+    def close(self) -> None:
+        """Let go of everything without a goodbye; a second call does nothing."""
+        atexit.unregister(self.close)
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+        if self._tables is not None:
+            self._tables.close()
+            self._tables = None
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    # -- servers ----------------------------------------------------------------------------------------------------
+
+    def init_server(self, dirname: str | None = None, var_names: Any = None) -> None:
+        """Make the tables, or find them after a restart, and load what ``fleet.save_persistables`` wrote to ``dirname``."""
+        if self._role._is_worker():
+            raise UsageError("fleet.init_server: this process is a worker; servers call it")
+        if var_names is not None:
+            raise UsageError("fleet.init_server: var_names is not needed: a checkpoint has all tables")
+        model = self.known_model("init_server")
+        number, count = self._role._server_index(), self._role._server_num()
+        bound = env.get("ARGOSY_PS_STALENESS")
+        self._tables = Tables(
+            self._own_folder(),
+            self._role._worker_num(),
+            dense_update(model.optimizer, model.params),
+            int(bound) if bound else None,
+        )
+        is_new = not self._tables.items()
+        for spec in table_specs(model, self.mode):
+            self._tables.create("sparse", spec.to_json(), self.mode.on_servers)
+        if model.dense:
+            self._tables.create("dense", dense_specs(model, count)[number].to_json(), self.mode.on_servers)
+        if dirname is not None and is_new:
+            checkpoint.load_part(self._tables, Path(dirname), number, count)
+
+    def run_server(self) -> None:
+        """Serve until every worker has called ``stop_worker``."""
+        if self._tables is None:
+            self.init_server()
+        assert self._tables is not None
+        endpoint = self._role._get_pserver_endpoints()[self._role._server_index()]
+        service = Service(
+            f"{tls.scheme()}://{endpoint}",
+            self._tables,
+            self._token,
+            self._role._worker_num(),
+            tls_certificates=tls.server_certificates(),
+        )
+        with contextlib.suppress(KeyboardInterrupt):
+            service.stopped.wait()
+        self.close()
+
+    # -- workers ----------------------------------------------------------------------------------------------------
+
+    def init_worker(self) -> None:
+        """Connect to the servers and take over the parameters they have; worker 0's if they have none. A second call does nothing."""
+        if self._worker is not None:
+            return
+        model = self.known_model("init_worker")
+        number = self._role._worker_index()
+        endpoints, token, root = self._role._get_pserver_endpoints(), self._token, tls.root_certificates()
+
+        def connect() -> Client:
+            return Client(endpoints, number, token, tls_root=root)
+
+        folder = self._own_folder() / f"worker-{number}" if self.mode.kind == "geo" else None
+        worker = Worker(connect, self._role._worker_num(), self.mode, folder)
+        worker.start(
+            model.sparse,
+            model.dense,
+            keeps_whole=needs_whole(model.optimizer),
+            is_together=needs_all_in_one_place(model.optimizer),
+        )
+        if number == 0:
+            for name, (ids, values) in model.rows.items():
+                worker.client.fill_rows(name, ids, values)
+        for name in model.rows:
+            worker.client.wait_rows(name)
+        self._worker = worker
+
+    @property
+    def worker(self) -> Worker:
+        """This process's worker; connected at the first use."""
+        if self._worker is None:
+            self.init_worker()
+        assert self._worker is not None
+        return self._worker
+
+    def stop_worker(self) -> None:
+        """Send what is under way, say goodbye to the servers and forget them."""
+        if self._worker is not None:
+            worker, self._worker = self._worker, None
+            worker.stop()
+        self.close()
+
+    def rate(self) -> float:
+        """The learning rate of this step."""
+        return rate_of(self.known_model("step").optimizer)
+
+    # -- care of tables -----------------------------------------------------------------------------------------------
+
+    def save(self, dirname: str, mode: int = 0) -> None:
+        """Write all tables as a checkpoint."""
+        self.worker.flush()
+        self.worker.client.save(Path(dirname), mode)
+
+    def load(self, dirname: str) -> None:
+        """Take all tables from a checkpoint."""
+        self.worker.client.load(Path(dirname))
+        self.worker.refresh()
+
+    def shrink(self) -> int:
+        """Drop rows that are worth too little, in every table that counts shows; how many."""
+        kept = [spec.name for spec in self.known_model("shrink").sparse if spec.show_click is not None]
+        if not kept:
+            raise UsageError("fleet.shrink: no table counts shows and clicks, so none can tell which rows to drop")
+        return sum(a["dropped"] for name in kept for a in self.worker.client.act("shrink", {"table": name}))
+
+    def end_day(self, table: str) -> None:
+        """Another day has passed for ``table``."""
+        self.worker.client.act("end_day", {"table": table})
+
+    def status(self) -> list[dict[str, Any]]:
+        """What the servers say of their tables."""
+        return [row for answer in self.worker.client.act("status", {}) for row in answer["tables"]]
+
+
+def table_specs(model: Model, mode: Mode) -> list[SparseSpec]:
+    """The sparse tables as servers keep them."""
+    from argosy.runtime.ps.geo import on_server
+
+    return [on_server(spec) if mode.kind == "geo" else spec for spec in model.sparse]
+
+
+def dense_specs(model: Model, num_servers: int) -> list[Any]:
+    """The part of the dense parameters that each server keeps."""
+    shapes = {name: tuple(t.shape) for name, t in model.dense.items()}
+    together = needs_all_in_one_place(model.optimizer)
+    return place_dense(DENSE, shapes, num_servers, keeps_whole=needs_whole(model.optimizer), is_together=together)
