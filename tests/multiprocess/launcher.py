@@ -58,9 +58,9 @@ class Launcher:
         self.process = _context.Process(target=_run, args=(argv, entry, str(folder), variables))
         self.process.start()
 
-    def wait(self) -> int:
+    def wait(self, timeout_s: float = DEADLINE_S) -> int:
         """The exit code."""
-        self.process.join(DEADLINE_S)
+        self.process.join(timeout_s)
         code = self.process.exitcode
         assert code is not None, f"the launcher still runs:\n{self.stderr}"
         return code

@@ -156,7 +156,7 @@ def run(tmp_path, launch, model, optimizer, mode, num_servers=2, num_workers=2, 
     head = f"OPTIMIZER, MODE, SAVES = {optimizer!r}, {mode!r}, {saves!r}\n"
     name = script(tmp_path, head + model + JOB)
     launcher = launch("--server_num", str(num_servers), "--worker_num", str(num_workers), name)
-    assert launcher.wait() == 0, launcher.stderr + launcher.stdout
+    assert launcher.wait(100) == 0, launcher.stderr + launcher.stdout
     return [json.loads((tmp_path / f"result.{w}").read_text()) for w in range(num_workers)]
 
 
@@ -164,7 +164,7 @@ def alone(tmp_path, launch, model, optimizer):
     import json
 
     name = script(tmp_path, f"OPTIMIZER = {optimizer!r}\n" + model + ALONE, "alone.py")
-    assert launch(name).wait() == 0
+    assert launch(name).wait(100) == 0
     return json.loads((tmp_path / "alone").read_text())
 
 

@@ -66,7 +66,7 @@ def launch(tmp_path):
 
 def test_roles_know_their_place(tmp_path, launch):
     launcher = launch("--server_num", "2", "--worker_num", "2", script(tmp_path, DUMP))
-    assert launcher.wait() == 0
+    assert launcher.wait(100) == 0
     seen = {p.name[5:]: json.loads(p.read_text()) for p in tmp_path.glob("seen.*")}
     assert sorted(seen) == ["PSERVER.0", "PSERVER.1", "TRAINER.0", "TRAINER.1"]
     servers = seen["TRAINER.0"]["PADDLE_PSERVERS_IP_PORT_LIST"].split(",")
@@ -91,7 +91,7 @@ def test_a_killed_server_comes_back_with_its_tables(tmp_path, launch):
     pid = int(next(line for line in launcher.stderr.splitlines() if "server 0" in line).split()[2])
     os.kill(pid, signal.SIGKILL)
     (tmp_path / "go").touch()
-    assert launcher.wait() == 0, launcher.stderr
+    assert launcher.wait(100) == 0, launcher.stderr
     assert "server 0 was killed by SIGKILL" in launcher.stderr
     assert (tmp_path / "log" / "serverlog.0").read_text() == "serving 0 tables\nserving 1 tables\n"
     values = [(tmp_path / "log" / f"workerlog.{w}").read_text() for w in range(2)]
@@ -102,7 +102,7 @@ def test_a_killed_server_comes_back_with_its_tables(tmp_path, launch):
 def test_a_worker_that_fails_ends_the_job(tmp_path, launch):
     text = 'if os.environ["TRAINING_ROLE"] == "TRAINER" and rank == 1:\n    sys.exit("no data")\nimport time\ntime.sleep(60)\n'
     launcher = launch("--server_num", "1", "--worker_num", "2", script(tmp_path, text))
-    assert launcher.wait() == 1
+    assert launcher.wait(100) == 1
     assert "worker 1 exited with code 1; the job was ended" in launcher.stderr
     assert "| no data" in launcher.stderr
     assert launcher.descendants() == []
@@ -114,14 +114,14 @@ def test_a_worker_may_come_back(tmp_path, launch):
         'if not os.path.exists(f"died.{number}"):\n        open(f"died.{number}", "w").close()\n        os.kill(os.getpid(), 9)\n    for step in',
     )
     launcher = launch("--server_num", "1", "--worker_num", "1", "--max_restart", "1", script(tmp_path, text))
-    assert launcher.wait() == 0, launcher.stderr
+    assert launcher.wait(100) == 0, launcher.stderr
     assert "worker 0 was killed by SIGKILL" in launcher.stderr
     assert f"values {[-6.0] * 4}\n" in launcher.stdout
 
 
 def test_the_launcher_of_1_x(tmp_path, launch):
     launcher = launch("--worker_num", "1", script(tmp_path, DUMP), entry=LAUNCH_PS)
-    assert launcher.wait() == 0
+    assert launcher.wait(100) == 0
     assert sorted(p.name for p in (tmp_path / "logs").iterdir()) == ["serverlog.0", "serverlog.1", "workerlog.0"]
 
 

@@ -25,7 +25,7 @@ from argosy.fluid import (
     unique_name,
     wrapped_decorator,
 )
-from argosy.fluid._missing import missing_names
+from argosy.fluid._missing import lazy_names
 from argosy.fluid.backward import append_backward, gradients
 from argosy.fluid.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from argosy.fluid.core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope
@@ -49,4 +49,4 @@ def _share_modules() -> None:
 
 _share_modules()
 
-__getattr__ = missing_names(__name__, globals())
+__getattr__ = lazy_names(globals())

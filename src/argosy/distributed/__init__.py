@@ -49,9 +49,13 @@ from argosy.static._entries import CountFilterEntry, ProbabilityEntry, ShowClick
 
 
 def __getattr__(name: str) -> object:
-    """``fleet`` and ``sharding`` are imported when they are first used: most scripts do without them."""
+    """``fleet``, ``sharding`` and the datasets are imported when they are first used: most scripts do without them."""
     if name in ("fleet", "sharding"):
         import importlib
 
         return importlib.import_module(f"argosy.distributed.{name}")
+    if name in ("InMemoryDataset", "QueueDataset"):
+        from argosy.distributed.fleet import dataset
+
+        return getattr(dataset, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

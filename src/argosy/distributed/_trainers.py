@@ -12,10 +12,10 @@ from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.runtime.parallel.compression import plain_bucket
 from argosy.static import _trainers
 
-__all__ = ["install", "uninstall"]
+__all__ = ["AveragedBucket", "install", "uninstall"]
 
 
-class _Averaged:
+class AveragedBucket:
     """A bucket as the buffer of a program's gradients."""
 
     def __init__(self, bucket: Bucket, group: Group) -> None:
@@ -39,8 +39,8 @@ class _GroupTrainers:
         self.rank = group.rank
         self.world_size = group.world_size
 
-    def buffer(self, numel: int, dtype: torch.dtype, device: torch.device) -> _Averaged:
-        return _Averaged(self._group.run(plain_bucket, self._group.backend, numel, dtype, device), self._group)
+    def buffer(self, numel: int, dtype: torch.dtype, device: torch.device) -> AveragedBucket:
+        return AveragedBucket(self._group.run(plain_bucket, self._group.backend, numel, dtype, device), self._group)
 
     def total(self, tensor: torch.Tensor) -> None:
         self._group.run(self._group.backend.all_reduce, tensor, ReduceOp.SUM)

@@ -30,7 +30,7 @@ from argosy.fluid import (
     wrapped_decorator,
 )
 from argosy.fluid._memory import memory_optimize, release_memory
-from argosy.fluid._missing import missing_names
+from argosy.fluid._missing import lazy_names
 from argosy.fluid.backward import append_backward, gradients
 from argosy.fluid.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from argosy.fluid.core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope, VarBase
@@ -50,4 +50,4 @@ from argosy.fluid.param_attr import ParamAttr, WeightNormParamAttr
 
 Tensor = LoDTensor
 
-__getattr__ = missing_names(__name__, globals())
+__getattr__ = lazy_names(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -10,9 +11,9 @@ from argosy.static._missing import NotThere
 
 _UNSUPPORTED = frozenset(
     """
-    AsyncExecutor ChunkEvaluator DataFeedDesc DatasetFactory DetectionMAP DistributeTranspiler DistributeTranspilerConfig
-    DynamicRNN EditDistance IfElse InMemoryDataset LayerHelper QueueDataset TrainerDesc
-    chunk_eval data_feed_desc dataset debugger device_worker evaluator graphviz incubate
+    AsyncExecutor ChunkEvaluator DataFeedDesc DetectionMAP DistributeTranspiler DistributeTranspilerConfig
+    DynamicRNN EditDistance IfElse LayerHelper TrainerDesc
+    chunk_eval data_feed_desc debugger device_worker evaluator graphviz
     layer_helper_base learning_rate_decay lstm net_drawer trainer_desc transpiler
     DGCMomentumOptimizer DecayedAdagrad DecayedAdagradOptimizer Dpsgd DpsgdOptimizer Ftrl FtrlOptimizer LookaheadOptimizer
     ModelAverage PipelineOptimizer
@@ -35,6 +36,29 @@ _UNSUPPORTED = frozenset(
 def refuse(name: str) -> NoReturn:
     """Say that ``name`` exists in Paddle 1.x only."""
     raise NotThere(f"{name} is not supported")
+
+
+# Modules that few scripts need and names of theirs: imported on first use.
+_LAZY = {
+    "dataset": "",
+    "incubate": "",
+    "DatasetFactory": "dataset",
+    "InMemoryDataset": "dataset",
+    "QueueDataset": "dataset",
+}
+
+
+def lazy_names(scope: dict[str, Any]) -> Callable[[str], Any]:
+    """The ``__getattr__`` of ``fluid`` and ``base`` themselves: names that are imported on first use, then as ``missing_names``."""
+    missing = missing_names(scope["__name__"], scope)
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LAZY:
+            missing(name)
+        module = importlib.import_module(f"argosy.fluid.{_LAZY[name] or name}")
+        return getattr(module, name) if _LAZY[name] else module
+
+    return __getattr__
 
 
 def missing_names(module: str, scope: dict[str, Any]) -> Callable[[str], NoReturn]:

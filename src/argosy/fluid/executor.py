@@ -2,7 +2,8 @@
 
 from argosy.fluid._missing import missing_names
 from argosy.static import Executor, Scope, global_scope, scope_guard
+from argosy.static._fetch_handler import FetchHandler
 
-__all__ = ["Executor", "Scope", "global_scope", "scope_guard"]
+__all__ = ["Executor", "FetchHandler", "Scope", "global_scope", "scope_guard"]
 
 __getattr__ = missing_names(__name__, globals())

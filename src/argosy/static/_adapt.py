@@ -17,6 +17,7 @@ from argosy.ops import norm as norm_ops
 from argosy.ops.table import Op
 from argosy.static import _rewrite
 from argosy.static._crew import Meeting
+from argosy.static._exchange import Exchange
 from argosy.static._fusion import unfused
 from argosy.static._lower_control import require_outer_backward
 from argosy.static._operator import Operator
@@ -36,6 +37,7 @@ class Shared:
     trainers: Trainers | None
     meeting: Meeting
     fuses: bool
+    exchange: Exchange = field(default_factory=Exchange)
     totals: dict[tuple[str, ...], Totals] = field(default_factory=dict)
 
     @property
@@ -46,7 +48,7 @@ class Shared:
         if names not in self.totals:
             # Averaging is the scale 1 / num_trainers of the loss's gradient.
             is_sum = not self.spec.scales_loss
-            self.totals[names] = Totals(self.meeting, self.num_places, self.trainers, is_sum)
+            self.totals[names] = Totals(self.meeting, self.num_places, self.trainers, is_sum, self.exchange)
         return self.totals[names]
 
 
@@ -70,7 +72,10 @@ class PlaceAdaptation:
             operators = _rewrite.with_loss_gradient(operators, _filler(1.0 / shared.num_places))
         if not shared.is_alone:
             require_outer_backward(operators)
-            operators = _rewrite.with_combined_gradients(operators, fetches, self._combiner)
+            if shared.exchange.combines_gradients:
+                operators = _rewrite.with_combined_gradients(operators, fetches, self._combiner)
+        if shared.trainers is not None:
+            operators = shared.exchange.operators(operators, fetches, self._combiner)
         if spec.updates_once and shared.num_places > 1:
             operators = _rewrite.with_split_updates(operators, self.place, shared.num_places, self._exchanger)
         return operators
@@ -105,6 +110,8 @@ class PlaceAdaptation:
     def _function(self, op: Op) -> Callable[..., Any]:
         if op is norm_ops.batch_norm_ and self._shared.spec.syncs_batch_norm and not self._shared.is_alone:
             return self._synced_batch_norm
+        if self._shared.trainers is not None and (own := self._shared.exchange.function(op)) is not None:
+            return own
         self.draws |= op.is_random
         if op.is_random and self._shared.num_places > 1 and self._device.type == "cpu":
             return self._drawn(op.fn)

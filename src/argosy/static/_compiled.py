@@ -7,6 +7,7 @@ from typing import Any
 from argosy.foundation.errors import BadArgument, DtypeError, ProgramError, UsageError, nearest
 from argosy.foundation.places import Place
 from argosy.static._data_parallel import DataParallelRun
+from argosy.static._exchange import Exchange
 from argosy.static._fetch import given_out
 from argosy.static._launch import fetch_names
 from argosy.static._places import default_places, given_places
@@ -51,6 +52,7 @@ class CompiledProgram:
         self._share_vars_from: CompiledProgram | None = None
         self._places: list[Place] | None = None
         self._is_data_parallel = False
+        self._exchange = Exchange()
         self._call = "Executor.run"  # in messages
         self._runner: DataParallelRun | None = None
         self._checked_version = -1  # of the program, whose loss was looked for
@@ -135,6 +137,10 @@ class CompiledProgram:
         if runner is None:
             runner = self._runner = self._compile(place, scope)
         elif runner.replicas.scopes[0] is not scope:
+            if not self._is_data_parallel:  # one place, whose variables are the scope's own
+                runner.close()
+                self._runner = self._compile(place, scope)
+                return self._runner
             raise UsageError(
                 f"{self._call}: this CompiledProgram belongs to the scope of its first run; make another for this scope"
             )
@@ -146,7 +152,7 @@ class CompiledProgram:
         spec = RunSpec.of(build, execution)
         self._check_loss()
         places = self._choose_places(place) if self._is_data_parallel else [place]
-        return DataParallelRun(self._program, places, self._replicas(places, scope), spec)
+        return DataParallelRun(self._program, places, self._replicas(places, scope), spec, self._exchange)
 
     def _choose_places(self, place: Place) -> list[Place]:
         if self._places is None:

@@ -13,6 +13,7 @@ from argosy.foundation.places import Place
 from argosy.static import _fusion, _trainers
 from argosy.static._adapt import PlaceAdaptation, Shared
 from argosy.static._crew import Abandoned, Crew
+from argosy.static._exchange import Exchange
 from argosy.static._fetch import joined
 from argosy.static._launch import check_feed_names, launch, seeded, write_rates
 from argosy.static._lod import LoDTensor
@@ -30,7 +31,9 @@ Fetched = list[torch.Tensor | LoDTensor]
 class DataParallelRun:
     """A program on its places. ``replicas`` keeps its variables there; ``close()`` ends the threads."""
 
-    def __init__(self, program: Program, places: Sequence[Place], replicas: Replicas, spec: RunSpec) -> None:
+    def __init__(
+        self, program: Program, places: Sequence[Place], replicas: Replicas, spec: RunSpec, exchange: Exchange
+    ) -> None:
         self.program = program
         self.places = list(places)
         self.replicas = replicas
@@ -40,7 +43,7 @@ class DataParallelRun:
         self._lowered: dict[Any, list[tuple[PlaceAdaptation, Lowered]]] = {}
         self._version = -1
         fuses = spec.compiles and _fusion.has_compiler()
-        self._shared = Shared(len(self.places), spec, self.trainers, self._crew.meeting, fuses)
+        self._shared = Shared(len(self.places), spec, self.trainers, self._crew.meeting, fuses, exchange)
         self._runs = 0
 
     def run(self, feeds: list[Feed], fetches: tuple[str, ...], prunes: bool) -> list[Fetched]:
@@ -81,7 +84,7 @@ class DataParallelRun:
     ) -> list[Fetched]:
         reads = lowered[0][1].reads
         if self.trainers is not None and has_training(self.program.global_block().ops):
-            self.replicas.agree(reads, self.trainers)
+            self.replicas.agree(reads, self.trainers, self._shared.exchange)
         self.replicas.refresh(reads)
         with self._random():
             self._seed([adaptation for adaptation, _ in lowered])

@@ -8,6 +8,7 @@ from typing import Any
 from argosy.foundation.errors import UsageError
 from argosy.foundation.places import to_place
 from argosy.static._compiled import CompiledProgram
+from argosy.static._dataset_runs import run_from_dataset
 from argosy.static._fetch import given_out, joined
 from argosy.static._launch import check_feed_names, fetch_names, launch, seeded, write_rates
 from argosy.static._lower import lower
@@ -108,6 +109,64 @@ class Executor:
         else:
             fetched = launch(lowered, feeds, scope, self._device)
         return [given_out(value, return_numpy) for value in joined(fetched, lowered.lods)]
+
+    def train_from_dataset(
+        self,
+        program: Any = None,
+        dataset: Any = None,
+        scope: Scope | None = None,
+        thread: int = 0,
+        debug: bool = False,
+        fetch_list: Any = None,
+        fetch_info: Any = None,
+        print_period: int = 100,
+        fetch_handler: Any = None,
+    ) -> None:
+        """Run ``program`` on every batch of ``dataset``, in order, and print ``fetch_list`` every ``print_period`` batches.
+
+        ``thread`` is how many files are read at a time, 0 the dataset's own number. ``fetch_info`` names what is printed; ``fetch_handler`` is a
+        FetchHandler; ``debug`` prints how long it took.
+        """
+        run_from_dataset(
+            self,
+            program,
+            dataset,
+            scope,
+            thread,
+            debug,
+            fetch_list,
+            fetch_info,
+            print_period,
+            fetch_handler,
+            updates=True,
+        )
+
+    def infer_from_dataset(
+        self,
+        program: Any = None,
+        dataset: Any = None,
+        scope: Scope | None = None,
+        thread: int = 0,
+        debug: bool = False,
+        fetch_list: Any = None,
+        fetch_info: Any = None,
+        print_period: int = 100,
+        fetch_handler: Any = None,
+    ) -> None:
+        """As ``train_from_dataset``, but without backward and optimizer operators: parameters stay as they are."""
+        run_from_dataset(
+            self,
+            program,
+            dataset,
+            scope,
+            thread,
+            debug,
+            fetch_list,
+            fetch_info,
+            print_period,
+            fetch_handler,
+            updates=False,
+        )
 
 
 def _merged(feed: Any) -> dict[str, Any]:

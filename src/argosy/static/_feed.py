@@ -11,6 +11,7 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
+from argosy.static._dataset_feed import SlotTensor
 from argosy.static._lod import LoDTensor, has_lengths, lod_problem, offsets_of
 from argosy.static._operator import Operator
 from argosy.static._program import Block
@@ -95,6 +96,8 @@ class LodSpec:
 
     def to_tensor(self, value: Any, device: torch.device) -> torch.Tensor | None:
         """The offsets of the sequences in what is fed; None if it has none and nothing needs them."""
+        if isinstance(value, SlotTensor) and self.lod_level == 1:
+            return value._offset_tensors[0].to(device)
         lod, rows = _lod_of(value)
         if not lod and not self.reader:
             return None

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from argosy.foundation import env
+from argosy.ops import table
 from argosy.ops.table import Op
 from argosy.static._lowered import Lowered
 
@@ -38,7 +39,7 @@ def fuse(lowered: Lowered) -> None:
 
 def unfused(op: Op, function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, kept out of what is compiled if the op is none of those that can be."""
-    is_plain = function is op.fn and not op.is_random and not op.name.endswith("_") and op.name != "combine_gradients"
+    is_plain = op.name in table.names() and function is op.fn and not op.is_random and not op.name.endswith("_")
     return function if is_plain and not _reads_values(function) else _kept_out(function)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
+from argosy.static._exchange import Exchange
 from argosy.static._scope import Scope
 from argosy.static._trainers import Trainers
 
@@ -53,10 +54,10 @@ class Replicas:
         """After a run that failed midway, in which places may have come apart: copy everything before the next."""
         self._seen.clear()
 
-    def agree(self, names: Iterable[str], trainers: Trainers) -> None:
-        """Take the values of trainer 0, once."""
+    def agree(self, names: Iterable[str], trainers: Trainers, exchange: Exchange) -> None:
+        """Start from the values of trainer 0, once."""
         if not self._is_agreed:
             self._is_agreed = True
-            tensors = [self.scopes[0]._holding(name).tensor for name in names]
+            held = {name: self.scopes[0]._holding(name).tensor for name in names}
             with torch.no_grad():
-                trainers.broadcast([t for t in tensors if t is not None])
+                exchange.agree({name: t for name, t in held.items() if t is not None}, trainers)

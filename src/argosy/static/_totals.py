@@ -34,7 +34,8 @@ class Totals:
     Each place adds up its share of them. With ``is_sum`` trainers add, else they average (the places always add).
     """
 
-    def __init__(self, meeting: Meeting, num_places: int, trainers: Trainers | None, is_sum: bool, exchange: Exchange
+    def __init__(
+        self, meeting: Meeting, num_places: int, trainers: Trainers | None, is_sum: bool, exchange: Exchange
     ) -> None:
         self._meeting = meeting
         self._num_places = num_places

@@ -6,13 +6,15 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from argosy.distributed.fleet import base, metrics, utils
+from argosy.distributed.fleet import base, data_generator, dataset, metrics, utils
 from argosy.distributed.fleet._servers import server_calls
 from argosy.distributed.fleet.base import role_maker
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, Role, UserDefinedRoleMaker
 from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
 from argosy.distributed.fleet.base.util_factory import UtilBase
+from argosy.distributed.fleet.data_generator import MultiSlotDataGenerator, MultiSlotStringDataGenerator
+from argosy.distributed.fleet.dataset import InMemoryDataset, QueueDataset
 from argosy.distributed.fleet.fleet import Fleet
 from argosy.distributed.fleet.utils.log_util import get_log_level_code, get_log_level_name, set_log_level
 
@@ -41,6 +43,8 @@ stop_worker = _fleet.stop_worker
 distributed_optimizer = _fleet.distributed_optimizer
 distributed_model = _fleet.distributed_model
 distributed_scaler = _fleet.distributed_scaler
+amp_init = _fleet.amp_init
+get_loss_scaling = _fleet.get_loss_scaling
 minimize = _fleet.minimize
 step = _fleet.step
 clear_grad = _fleet.clear_grad
@@ -51,6 +55,7 @@ set_state_dict = _fleet.set_state_dict
 save_inference_model = _fleet.save_inference_model
 save_persistables = _fleet.save_persistables
 save = _fleet.save
+auto_checkpoint = _fleet.auto_checkpoint
 get_hybrid_communicate_group = _fleet.get_hybrid_communicate_group
 plan = _fleet.plan
 print_plan = _fleet.print_plan

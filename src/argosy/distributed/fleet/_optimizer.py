@@ -1,38 +1,56 @@
 """What ``fleet.distributed_optimizer`` returns in dygraph: the script's optimizer with the stages of the plan around its steps.
 
-``_stages.py`` has the stages. Those that work inside the model (data parallelism, its 16-bit form, synchronised batch norm) are made by ``_model.py``,
-those that replace the update rule by ``_rules.py``; they need nothing here.
+``_stages.py`` has the stages. Those that work inside the model (data parallelism, its 16-bit form, synchronised batch norm, recomputation) are made by
+``_model.py``, those that replace the update rule by ``_rules.py``; they need nothing here. ``_torch_optimizer.py`` is the counterpart for torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
 from argosy.distributed._group import Group
 from argosy.distributed.fleet._plan import Plan
-from argosy.distributed.fleet._rules import RULES
-from argosy.distributed.fleet._stages import STAGES, OptimizerStage
+from argosy.distributed.fleet._rules import RULES, adapted, momentum_of
+from argosy.distributed.fleet._stages import STAGES, OptimizerStage, Subject
+from argosy.distributed.sharding._optimizer import ShardedOptimizer
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.optimizer import Optimizer
+from argosy.optimizer import LBFGS, Optimizer
 
-__all__ = ["DistributedOptimizer", "make_stages", "optimizer_kinds"]
+__all__ = ["DistributedOptimizer", "make_stages", "optimizer_kinds", "wrapped"]
 
-_IN_MODEL = ("data_parallel", "sync_batch_norm", "fp16_allreduce")
+_MIXED_PRECISION = ("amp_init", "get_loss_scaling", "get_scaled_loss")  # methods of what records mixed precision
+_IN_MODEL = ("data_parallel", "sync_batch_norm", "fp16_allreduce", "recompute")
 
 
-def make_stages(given: Optimizer, optimizer: Optimizer, plan: Plan, group: Group | None) -> list[OptimizerStage]:
-    """The stages of ``plan`` that take part in the steps of ``optimizer``, which stands for ``given``; NotSupported for one that nobody makes."""
-    made = []
+def make_stages(subject: Subject, plan: Plan) -> list[OptimizerStage]:
+    """The stages of ``plan`` that take part in the steps of an optimizer, in their order; NotSupported for one that nobody makes."""
     for stage in plan:
-        if stage.name in _IN_MODEL or stage.name in RULES:
-            continue
-        if stage.name not in STAGES:
+        if stage.name not in _IN_MODEL and stage.name not in RULES and stage.name not in STAGES:
             raise NotSupported(f"DistributedStrategy.{stage.name} is not supported in {plan.facts.mode} mode")
-        made.append(STAGES[stage.name](optimizer, stage.settings, group, given))
-    return made
+    return [kind(subject, plan.settings(name)) for name, kind in STAGES.items() if name in plan]
+
+
+def wrapped(given: Optimizer, plan: Plan, group: Group | None, sharding: tuple[Group, Group | None] | None) -> Any:
+    """The distributed optimizer that stands for ``given``. ``sharding``: the ranks that split its state, and those that own the same shard."""
+    optimizer = adapted(given, plan)
+    if "amp" in plan and plan.settings("amp")["level"] == "O2" and not plan.settings("amp")["use_optimizer_fp16"]:
+        optimizer._multi_precision = True
+    if sharding is not None:
+        if isinstance(optimizer, LBFGS):
+            raise NotSupported("DistributedStrategy.sharding: LBFGS, whose update mixes all parameters")
+        optimizer = ShardedOptimizer(optimizer, sharding[0])
+    subject = Subject(
+        optimizer=optimizer,
+        params=lambda: [p._t for p in optimizer._parameters() if not p.stop_gradient],
+        lr=lambda: float(optimizer.get_lr()),
+        momentum=lambda: momentum_of(given),
+        group=group,
+        replicas=None if sharding is None else sharding[1],
+    )
+    return DistributedOptimizer(optimizer, plan, make_stages(subject, plan))
 
 
 def optimizer_kinds(optimizer: Any) -> tuple[str, ...]:
@@ -58,7 +76,7 @@ class DistributedOptimizer:
         optimizer: Optimizer,
         plan: Plan,
         stages: Sequence[OptimizerStage] = (),
-        record: Callable[..., Any] | None = None,
+        record: Any = None,
     ) -> None:
         if not isinstance(optimizer, Optimizer):
             raise UsageError(
@@ -70,15 +88,15 @@ class DistributedOptimizer:
         own["plan"] = plan
         own["_stages"] = list(stages)
         own["_record"] = record
-        if not stages:
-            own["step"], own["clear_grad"] = (
-                optimizer.step,
-                optimizer.clear_grad,
-            )  # nothing around them, so nothing is paid for
+        if not stages and not any(note.switch == "adaptive_localsgd" for note in plan.notes):
+            # nothing around them, so nothing is paid for; but step(loss=...) of a script must also work where that has no use
+            own["step"], own["clear_grad"] = optimizer.step, optimizer.clear_grad
 
     def __getattr__(self, name: str) -> Any:
         if name == "_inner_opt":
             raise AttributeError(name)
+        if name in _MIXED_PRECISION and self._record is not None:
+            return getattr(self._record.mixed_precision, name)
         return getattr(self._inner_opt, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -89,17 +107,18 @@ class DistributedOptimizer:
 
     def attach(self, model: Any) -> None:
         """Show a model that this optimizer may train to the stages."""
+        model.follow(self.plan)
         for stage in self._stages:
             stage.attach(model)
 
-    def step(self) -> None:
-        """Update the parameters from their gradients, if the stages agree that it is time."""
+    def step(self, loss: Any = None) -> None:
+        """Update the parameters from their gradients, if the stages agree that it is time. ``adaptive_localsgd`` needs the ``loss``."""
         for stage in self._stages:
-            if not stage.before_step():
+            if not stage.before_step(loss):
                 return
         self._inner_opt.step()
         for stage in self._stages:
-            stage.after_step()
+            stage.after_step(loss)
 
     def minimize(
         self,
@@ -125,7 +144,7 @@ class DistributedOptimizer:
                 "give the optimizer the parameters it is to update"
             )
         pairs = self._inner_opt.backward(loss, startup_program)
-        self.step()
+        self.step(loss)
         return [], pairs
 
     def clear_grad(self, set_to_zero: bool = True) -> None:

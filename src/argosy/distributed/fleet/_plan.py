@@ -55,6 +55,7 @@ class Facts:
     mode: str = DYGRAPH
     optimizer: tuple[str, ...] = ()
     is_collective: bool = True
+    device: str = "cpu"
 
     @property
     def optimizer_name(self) -> str:
@@ -194,6 +195,8 @@ def _check_conditions(draft: _Draft) -> None:
 
 def _check_exclusions(draft: _Draft) -> None:
     """Drop the weaker of two switches that exclude each other; which is the weaker is Paddle's choice."""
+    if draft.facts.mode != STATIC and _is_sharded(draft) and draft.strategy.sharding_configs["stage"] > 1:
+        draft.drop("fp16_allreduce", "sharding from stage 2 on sends gradients to their owners in a form of its own")
     for stronger, weaker, reason in _EXCLUSIONS:
         if stronger in draft.on and weaker in draft.on:
             draft.drop(weaker, f"{stronger} is on, and {reason}")
@@ -230,7 +233,14 @@ def _amp(draft: _Draft) -> Iterator[Stage]:
         if settings["use_pure_fp16"] and settings["use_pure_bf16"]:
             raise UsageError("amp_configs: use_pure_fp16 and use_pure_bf16 exclude each other")
         is_pure = settings["use_pure_fp16"] or settings["use_pure_bf16"]
-        yield Stage("amp", {"level": "O2" if is_pure else "O1", **settings})
+        if is_pure and draft.facts.mode == TORCH:
+            is_pure = False
+            reason = "torch.autocast computes with float32 parameters, so level O2 is O1"
+            draft.notes.append(Note("amp_configs", reason, is_refused=False))
+        # Processors have no units for float16; a program can be run on any device.
+        is_half = (draft.facts.device != "cpu" or draft.facts.mode == STATIC) and not settings["use_pure_bf16"]
+        dtype = "float16" if is_half else "bfloat16"
+        yield Stage("amp", {"level": "O2" if is_pure else "O1", "dtype": dtype, **settings})
 
 
 def _recompute(draft: _Draft) -> Iterator[Stage]:
@@ -278,9 +288,16 @@ def _gradient_scale(draft: _Draft) -> Iterator[Stage]:
         yield Stage("gradient_scale", {"scale_strategy": how})
 
 
+def _is_sharded(draft: _Draft) -> bool:
+    """By its switch or, as in Paddle's dygraph, by a degree of ``hybrid_configs``."""
+    return "sharding" in draft.on or (
+        draft.strategy.hybrid_configs["sharding_degree"] > 1 and draft.facts.mode != STATIC
+    )
+
+
 def _sharding(draft: _Draft) -> Iterator[Stage]:
     workers, hybrid = draft.facts.num_workers, draft.strategy.hybrid_configs["sharding_degree"]
-    if "sharding" not in draft.on and not (hybrid > 1 and draft.facts.mode != STATIC):
+    if not _is_sharded(draft):
         return
     settings = draft.strategy.sharding_configs
     for key in ("mp_degree", "pp_degree"):
@@ -292,6 +309,15 @@ def _sharding(draft: _Draft) -> Iterator[Stage]:
     degree = settings["sharding_degree"] if is_set else (hybrid if hybrid > 1 else workers)
     if degree < 1 or workers % degree:
         raise UsageError(f"sharding_configs: sharding_degree {degree} does not divide the number of workers, {workers}")
+    if settings["stage"] == 3 and degree != workers:
+        raise NotSupported(
+            f"sharding_configs: stage 3 with a sharding_degree ({degree}) other than the number of workers"
+        )
+    if settings["stage"] == 3 and draft.facts.mode == DYGRAPH:
+        raise NotSupported(
+            "sharding_configs: stage 3 of a paddle.nn.Layer: it rests on torch's fully_shard, which swaps the parameters of a torch.nn.Module around "
+            "its forward. Use stage 2, or pass a torch.nn.Module."
+        )
     if settings["optimize_offload"]:
         raise NotSupported("sharding_configs: optimize_offload is not supported")
     yield Stage("sharding", {"stage": settings["stage"], "degree": degree, "replicas": workers // degree})

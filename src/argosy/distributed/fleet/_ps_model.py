@@ -119,9 +119,11 @@ def convert(model: Any, optimizer: Any, runtime: PsRuntime) -> tuple[Any, Lookup
     for parent, name, _, layer in found:
         setattr(parent, name, _replacement(layer, sources[id(layer.weight)]))
     dense = {n: p for n, p in model.named_parameters() if (p.requires_grad if is_torch else not p.stop_gradient)}
+    held = {n if is_torch else p.name: p.detach() if is_torch else p._t.detach() for n, p in dense.items()}
     runtime.model = Model(
         sparse=tuple(specs.values()),
-        dense={n if is_torch else p.name: p.detach() if is_torch else p._t.detach() for n, p in dense.items()},
+        shapes={name: tuple(t.shape) for name, t in held.items()},
+        tensors=lambda: held,
         params=list(dense.values()),
         optimizer=optimizer,
         rows=rows,

@@ -101,7 +101,9 @@ def rate_of(optimizer: Any) -> float:
     """The learning rate now."""
     if isinstance(optimizer, torch.optim.Optimizer):
         return float(optimizer.param_groups[0]["lr"])
-    return float(optimizer.get_lr())
+    given = optimizer._learning_rate
+    # in a program the rate may be a variable, which every push carries
+    return float(optimizer.get_lr()) if isinstance(given, (int, float)) or callable(given) else 0.0
 
 
 # -- dense ------------------------------------------------------------------------------------------------------------

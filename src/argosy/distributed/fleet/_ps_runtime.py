@@ -9,7 +9,7 @@ import atexit
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,13 +52,18 @@ def mode_of(strategy: DistributedStrategy) -> Mode:
 
 @dataclass(frozen=True)
 class Model:
-    """What a job trains. ``rows`` gives tables their first rows, by name: pairs of ids and values, for tables that do not begin by their rule."""
+    """What a job trains. ``rows`` gives tables their first rows, by name: pairs of ids and values, for tables that do not begin by their rule.
+
+    ``tensors`` gives the memory of the dense parameters, once ``is_ready``.
+    """
 
     sparse: tuple[SparseSpec, ...]
-    dense: Mapping[str, torch.Tensor]
-    params: Sequence[Any]  # the script's dense parameters, in the order of ``dense``
+    shapes: Mapping[str, tuple[int, ...]]  # of the dense parameters, by name
+    tensors: Callable[[], Mapping[str, torch.Tensor]]
+    params: Sequence[Any]  # the script's dense parameters, in the order of ``shapes``
     optimizer: Any
     rows: Mapping[str, tuple[np.ndarray, np.ndarray]]
+    is_ready: Callable[[], bool] = lambda: True
 
 
 class PsRuntime:
@@ -71,7 +76,6 @@ class PsRuntime:
         self._tables: Tables | None = None
         self._worker: Worker | None = None
         self._folder: str | None = None
-        self._on_start: list[Any] = []  # called when the worker is connected
         atexit.register(self.close)
 
     # -- both -------------------------------------------------------------------------------------------------------
@@ -130,7 +134,7 @@ class PsRuntime:
         is_new = not self._tables.items()
         for spec in table_specs(model, self.mode):
             self._tables.create("sparse", spec.to_json(), self.mode.on_servers)
-        if model.dense:
+        if model.shapes:
             self._tables.create("dense", dense_specs(model, count)[number].to_json(), self.mode.on_servers)
         if dirname is not None and is_new:
             checkpoint.load_part(self._tables, Path(dirname), number, count)
@@ -155,10 +159,13 @@ class PsRuntime:
     # -- workers ----------------------------------------------------------------------------------------------------
 
     def init_worker(self) -> None:
-        """Connect to the servers and take over the parameters they have; worker 0's if they have none. A second call does nothing."""
-        if self._worker is not None:
-            return
+        """Connect to the servers and take over the parameters they have; worker 0's if they have none. A second call does nothing.
+
+        Where the startup program has not filled the parameters yet, this happens in the first step.
+        """
         model = self.known_model("init_worker")
+        if self._worker is not None or not model.is_ready():
+            return
         number = self._role._worker_index()
         endpoints, token, root = self._role._get_pserver_endpoints(), self._token, tls.root_certificates()
 
@@ -169,7 +176,7 @@ class PsRuntime:
         worker = Worker(connect, self._role._worker_num(), self.mode, folder)
         worker.start(
             model.sparse,
-            model.dense,
+            model.tensors(),
             keeps_whole=needs_whole(model.optimizer),
             is_together=needs_all_in_one_place(model.optimizer),
         )
@@ -185,7 +192,10 @@ class PsRuntime:
         """This process's worker; connected at the first use."""
         if self._worker is None:
             self.init_worker()
-        assert self._worker is not None
+        if self._worker is None:
+            raise UsageError(
+                "the parameters have no values yet; run the startup program first: exe.run(paddle.static.default_startup_program())"
+            )
         return self._worker
 
     def stop_worker(self) -> None:
@@ -236,6 +246,6 @@ def table_specs(model: Model, mode: Mode) -> list[SparseSpec]:
 
 def dense_specs(model: Model, num_servers: int) -> list[Any]:
     """The part of the dense parameters that each server keeps."""
-    shapes = {name: tuple(t.shape) for name, t in model.dense.items()}
+    shapes = dict(model.shapes)
     together = needs_all_in_one_place(model.optimizer)
     return place_dense(DENSE, shapes, num_servers, keeps_whole=needs_whole(model.optimizer), is_together=together)

@@ -6,11 +6,13 @@ from typing import Any
 
 from argosy.distributed.fleet._plan import Plan
 from argosy.foundation.errors import NotSupported
+from argosy.nn.clip import ClipGradByNorm
 from argosy.optimizer import SGD, Lamb, Momentum, Optimizer
 from argosy.optimizer.lars import LarsMomentumOptimizer
+from argosy.regularizer import L2Decay
 from argosy.tensor._tensor import Tensor
 
-__all__ = ["RULES", "adapted"]
+__all__ = ["RULES", "adapted", "momentum_of"]
 
 RULES = ("lars", "lamb")
 
@@ -75,3 +77,33 @@ def _without_momentum(optimizer: Momentum) -> SGD:
     if optimizer._has_groups:
         raise NotSupported("DistributedStrategy.dgc: parameter groups are not supported")
     return SGD(optimizer._learning_rate, parameters=optimizer._parameter_list, name=optimizer._name)
+
+
+def momentum_of(optimizer: Momentum) -> dict[str, Any]:
+    """The settings of a Momentum that DGC takes over."""
+    return {
+        "momentum": optimizer._momentum,
+        "use_nesterov": optimizer._use_nesterov,
+        "clip_norm": _clip_norm(optimizer._grad_clip),
+        "weight_decay": _decay(optimizer.regularization),
+    }
+
+
+def _clip_norm(clip: Any) -> float | None:
+    if clip is None:
+        return None
+    if not isinstance(clip, ClipGradByNorm):
+        raise NotSupported(
+            f"DistributedStrategy.dgc: clips by ClipGradByNorm, but grad_clip is a {type(clip).__name__}"
+        )
+    return float(clip.clip_norm)
+
+
+def _decay(regularization: Any) -> float:
+    if regularization is None:
+        return 0.0
+    if type(regularization) is not L2Decay:
+        raise NotSupported(
+            f"DistributedStrategy.dgc: decays by L2Decay, but weight_decay is a {type(regularization).__name__}"
+        )
+    return float(regularization._coeff)

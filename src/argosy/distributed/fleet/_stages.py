@@ -1,47 +1,59 @@
-"""The stages that take part in the steps of an optimizer in dygraph, over the raw-tensor code of ``runtime/parallel``."""
+"""The stages that take part in the steps of an optimizer, over the raw-tensor code of ``runtime/parallel``; for dygraph and for torch alike."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from argosy.distributed._group import Group
-from argosy.foundation.errors import NotSupported, UsageError
-from argosy.nn.clip import ClipGradByNorm
-from argosy.optimizer import Momentum, Optimizer
-from argosy.regularizer import L2Decay
+from argosy.foundation.errors import UsageError
 from argosy.runtime.parallel.dgc import DeepGradientCompression
 from argosy.runtime.parallel.gradient_merge import GradientMerge
-from argosy.runtime.parallel.local_sgd import LocalSGD
+from argosy.runtime.parallel.local_sgd import AdaptiveLocalSGD, LocalSGD
+from argosy.runtime.parallel.loss_scaling import LossScale
 
-__all__ = ["STAGES", "OptimizerStage"]
+__all__ = ["STAGES", "OptimizerStage", "Subject"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What stages see of an optimizer, whoever made it.
+
+    ``params`` are those it trains, ``lr`` its rate, ``momentum`` the settings of the Momentum that ``dgc`` stands for. ``group`` has the workers, None if
+    there is one; ``replicas`` those that own the same shard.
+    """
+
+    optimizer: Any
+    params: Callable[[], list[torch.Tensor]]
+    lr: Callable[[], float]
+    momentum: Callable[[], dict[str, Any]]
+    group: Group | None = None
+    replicas: Group | None = None
+
+    def workers(self) -> Group:
+        if self.group is None:
+            raise UsageError("this stage of the plan needs several workers")
+        return self.group
 
 
 class OptimizerStage:
-    """Takes part in the steps of an optimizer; a stage overrides what it needs.
+    """Takes part in the steps of an optimizer; a stage overrides what it needs."""
 
-    ``given`` is the script's optimizer, ``optimizer`` the one that updates (another, if the plan replaces the rule). ``group`` has the ranks that train
-    together, None if there is one.
-    """
-
-    def __init__(
-        self, optimizer: Optimizer, settings: Mapping[str, Any], group: Group | None, given: Optimizer | None = None
-    ) -> None:
-        self.optimizer = optimizer
+    def __init__(self, subject: Subject, settings: Mapping[str, Any]) -> None:
+        self.subject = subject
         self.settings = settings
-        self.group = group
-        self.given = optimizer if given is None else given
 
     def attach(self, model: Any) -> None:
         """Called with each model that ``fleet.distributed_model`` returns, whichever of model and optimizer is made first."""
 
-    def before_step(self) -> bool:
-        """Called when gradients are complete; False leaves the update out (and the stages after this one)."""
+    def before_step(self, loss: Any) -> bool:
+        """Called when gradients are complete; False leaves the update out (and the stages after this one). ``loss`` is None if the script gave none."""
         return True
 
-    def after_step(self) -> None:
+    def after_step(self, loss: Any) -> None:
         """Called after an update."""
 
     def keeps_gradients(self) -> bool:
@@ -55,43 +67,23 @@ class OptimizerStage:
     def set_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state_dict`` gave."""
 
-    def raw_parameters(self) -> list[torch.Tensor]:
-        return [p._t for p in self.optimizer._parameters() if not p.stop_gradient]
-
-    def workers(self) -> Group:
-        if self.group is None:
-            raise UsageError(f"{type(self).__name__}: there is one worker")
-        return self.group
-
-
-class SummedGradients(OptimizerStage):
-    """``gradient_scale``: gradients are added over ranks (the script scales its loss itself, if it does); data parallelism has averaged them."""
-
-    @torch.no_grad()
-    def before_step(self) -> bool:
-        for param in self.raw_parameters():
-            if param.grad is not None:
-                param.grad = param.grad.mul_(self.workers().nranks)
-        return True
-
 
 class MergedGradients(OptimizerStage):
     """``gradient_merge``: the gradients of ``k_steps`` backwards in one update. Ranks exchange them at the last of these only."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, subject: Subject, settings: Mapping[str, Any]) -> None:
+        super().__init__(subject, settings)
         self._merge = self._made(None)
 
     def _made(self, model: Any) -> GradientMerge:
-        return GradientMerge(self.raw_parameters(), self.settings["k_steps"], self.settings["avg"], model)
+        return GradientMerge(self.subject.params(), self.settings["k_steps"], self.settings["avg"], model)
 
     def attach(self, model: Any) -> None:
-        if getattr(model, "grad_need_sync", False):
-            done = self._merge.num_merged
-            self._merge = self._made(model)
-            self._merge.load_state_dict({"num_merged": done})
+        done = self._merge.num_merged
+        self._merge = self._made(model if getattr(model, "grad_need_sync", False) else None)
+        self._merge.load_state_dict({"num_merged": done})
 
-    def before_step(self) -> bool:
+    def before_step(self, loss: Any) -> bool:
         return self._merge.advance()
 
     def keeps_gradients(self) -> bool:
@@ -104,17 +96,105 @@ class MergedGradients(OptimizerStage):
         self._merge.load_state_dict(dict(state))
 
 
+class ScaledLoss(OptimizerStage):
+    """``amp`` in float16: the model lets gradients grow, here they shrink again. It rests while a scaler of the script's does the same."""
+
+    def __init__(self, subject: Subject, settings: Mapping[str, Any]) -> None:
+        super().__init__(subject, settings)
+        self.scale: LossScale | None = None
+        if settings["dtype"] == "float16":
+            self.scale = LossScale(
+                settings["init_loss_scaling"],
+                settings["incr_every_n_steps"],
+                settings["decr_every_n_nan_or_inf"],
+                settings["incr_ratio"],
+                settings["decr_ratio"],
+                settings["use_dynamic_loss_scaling"],
+            )
+        self._precisions: list[Any] = []
+
+    def attach(self, model: Any) -> None:
+        precision = getattr(model, "_precision", None)
+        if precision is not None:
+            precision.scale = self.scale
+            self._precisions.append(precision)
+
+    def rest(self) -> None:
+        """Leave scaling to a scaler."""
+        self.scale = None
+        for precision in self._precisions:
+            precision.scale = None
+
+    def before_step(self, loss: Any) -> bool:
+        if self.scale is None or not self._precisions:  # without a model of fleet's nothing has grown
+            return True
+        group = self.subject.group
+        return self.scale.shrink(self.subject.params(), None if group is None else group._inner)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {} if self.scale is None else dict(self.scale.state_dict())
+
+    def set_state_dict(self, state: Mapping[str, Any]) -> None:
+        if self.scale is not None:
+            self.scale.load_state_dict(dict(state))
+
+
+class SummedGradients(OptimizerStage):
+    """``gradient_scale``: gradients are added over ranks (the script scales its loss itself, if it does); data parallelism has averaged them."""
+
+    @torch.no_grad()
+    def before_step(self, loss: Any) -> bool:
+        for param in self.subject.params():
+            if param.grad is not None:
+                param.grad = param.grad.mul_(self.subject.workers().nranks)
+        return True
+
+
+class SplitState(OptimizerStage):
+    """``sharding``: the optimizer is a sharded one already; from stage 2 on the model's gradients follow its parameters to their owners."""
+
+    def attach(self, model: Any) -> None:
+        shard = getattr(model, "shard_gradients", None)
+        if self.settings["stage"] == 2 and shard is not None:
+            replicas = self.subject.replicas
+            shard(self.subject.optimizer, None if replicas is None else replicas._inner)
+
+
 class AveragedParameters(OptimizerStage):
     """``localsgd``: ranks update on their own, and take the mean of their parameters every ``k_steps``."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        settings = self.settings
-        inner = self.workers()._inner
-        self._local = LocalSGD(self.raw_parameters(), inner, settings["k_steps"], settings["begin_step"])
+    def __init__(self, subject: Subject, settings: Mapping[str, Any]) -> None:
+        super().__init__(subject, settings)
+        inner = subject.workers()._inner
+        self._local = LocalSGD(subject.params(), inner, settings["k_steps"], settings["begin_step"])
 
-    def after_step(self) -> None:
+    def after_step(self, loss: Any) -> None:
         self._local.step()
+
+    def state_dict(self) -> dict[str, Any]:
+        return dict(self._local.state_dict())
+
+    def set_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._local.load_state_dict(dict(state))
+
+
+class AdaptivelyAveragedParameters(OptimizerStage):
+    """``adaptive_localsgd``: the same, but loss and learning rate say when."""
+
+    def __init__(self, subject: Subject, settings: Mapping[str, Any]) -> None:
+        super().__init__(subject, settings)
+        inner = subject.workers()._inner
+        self._local = AdaptiveLocalSGD(subject.params(), inner, settings["init_k_steps"], settings["begin_step"])
+
+    def before_step(self, loss: Any) -> bool:
+        if loss is None:
+            raise UsageError(
+                "DistributedStrategy.adaptive_localsgd chooses from the loss how long ranks go alone: call minimize(loss) or step(loss=loss)"
+            )
+        return True
+
+    def after_step(self, loss: Any) -> None:
+        self._local.step(float(loss), self.subject.lr())
 
     def state_dict(self) -> dict[str, Any]:
         return dict(self._local.state_dict())
@@ -126,23 +206,18 @@ class AveragedParameters(OptimizerStage):
 class CompressedGradients(OptimizerStage):
     """``dgc``: replaces gradients by the direction of a momentum step of which ranks exchange the largest entries only."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        momentum = self.given
-        assert isinstance(momentum, Momentum)
+    def __init__(self, subject: Subject, settings: Mapping[str, Any]) -> None:
+        super().__init__(subject, settings)
         self._dgc = DeepGradientCompression(
-            self.raw_parameters(),
-            self.workers()._inner,
-            momentum=momentum._momentum,
-            use_nesterov=momentum._use_nesterov,
-            rampup_begin_step=self.settings["rampup_begin_step"],
-            rampup_step=self.settings["rampup_step"],
-            sparsity=self.settings["sparsity"],
-            clip_norm=_clip_norm(momentum._grad_clip),
-            weight_decay=_decay(momentum.regularization),
+            subject.params(),
+            subject.workers()._inner,
+            rampup_begin_step=settings["rampup_begin_step"],
+            rampup_step=settings["rampup_step"],
+            sparsity=settings["sparsity"],
+            **subject.momentum(),
         )
 
-    def before_step(self) -> bool:
+    def before_step(self, loss: Any) -> bool:
         self._dgc.exchange()
         return True
 
@@ -153,29 +228,13 @@ class CompressedGradients(OptimizerStage):
         self._dgc.load_state_dict(dict(state))
 
 
-def _clip_norm(clip: Any) -> float | None:
-    if clip is None:
-        return None
-    if not isinstance(clip, ClipGradByNorm):
-        raise NotSupported(
-            f"DistributedStrategy.dgc: clips by ClipGradByNorm, but grad_clip is a {type(clip).__name__}"
-        )
-    return float(clip.clip_norm)
-
-
-def _decay(regularization: Any) -> float:
-    if regularization is None:
-        return 0.0
-    if type(regularization) is not L2Decay:
-        raise NotSupported(
-            f"DistributedStrategy.dgc: decays by L2Decay, but weight_decay is a {type(regularization).__name__}"
-        )
-    return float(regularization._coeff)
-
-
+# in the order of a step: gradients are complete, then of their true size, then where and what the update takes them to be
 STAGES: dict[str, type[OptimizerStage]] = {
-    "gradient_scale": SummedGradients,
     "gradient_merge": MergedGradients,
-    "localsgd": AveragedParameters,
+    "amp": ScaledLoss,
     "dgc": CompressedGradients,
+    "gradient_scale": SummedGradients,
+    "sharding": SplitState,
+    "localsgd": AveragedParameters,
+    "adaptive_localsgd": AdaptivelyAveragedParameters,
 }

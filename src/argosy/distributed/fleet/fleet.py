@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,11 +12,13 @@ import torch
 from argosy.distributed._default import default_group, state
 from argosy.distributed._group import Group
 from argosy.distributed._scaler import agree_on_overflow
-from argosy.distributed.fleet import _model, _saving, _static_optimizer
-from argosy.distributed.fleet._optimizer import DistributedOptimizer, make_stages, optimizer_kinds
+from argosy.distributed.fleet import _model, _optimizer, _saving, _static_optimizer, _torch_optimizer
+from argosy.distributed.fleet._auto_checkpoint import AutoCheckpoint
+from argosy.distributed.fleet._optimizer import DistributedOptimizer, optimizer_kinds
 from argosy.distributed.fleet._plan import DYGRAPH, STATIC, TORCH, Facts, Plan, make_plan
 from argosy.distributed.fleet._rules import adapted
 from argosy.distributed.fleet._servers import Servers
+from argosy.distributed.fleet._stages import ScaledLoss
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
 from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup, layout
@@ -25,6 +27,7 @@ from argosy.distributed.fleet.utils import log_util
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, ConfigError, NotSupported, UsageError
 from argosy.framework import in_dynamic_mode
+from argosy.tensor._defaults import defaults
 
 __all__ = ["Fleet"]
 
@@ -49,6 +52,8 @@ class Fleet:
         self._servers: Servers | None = None  # of a parameter-server job
         self._plan: Plan | None = None
         self._optimizer: Any = None
+        self._has_scaler = False  # the script scales losses itself
+        self._sharding: dict[int, HybridCommunicateGroup] = {}  # by degree, those that the topology does not have
         self._models: list[weakref.ref[Any]] = []  # what distributed_model has returned since init
         self.user_defined_optimizer: Any = None
         self._util = UtilBase()
@@ -84,6 +89,7 @@ class Fleet:
         self._known_role, self._is_collective = role_maker, role_maker._is_collective
         self._util._set_role_maker(role_maker)
         self._plan = self._optimizer = None
+        self._has_scaler = False
         self._models = []
         if self._servers is not None:
             self._servers.runtime.close()
@@ -102,6 +108,21 @@ class Fleet:
             self._topology = CommunicateTopology(names, sizes)
             self._hcg = HybridCommunicateGroup(self._topology)
             self._laid_out = wanted
+            self._sharding = {}
+
+    def _sharding_groups(self, plan: Plan) -> tuple[Group, Group | None] | None:
+        """The ranks that split the state among themselves, and those, if any, that own the same part of it."""
+        if "sharding" not in plan or plan.facts.mode == STATIC:
+            return None
+        degree, hcg = plan.settings("sharding")["degree"], self._hcg
+        assert hcg is not None
+        if hcg.topology().get_dim("sharding") != degree:
+            if degree not in self._sharding:
+                topology = CommunicateTopology(["data", "sharding"], [self.worker_num() // degree, degree])
+                self._sharding[degree] = HybridCommunicateGroup(topology)
+            hcg = self._sharding[degree]
+        replicas = hcg._groups["data"]
+        return hcg._groups["sharding"], replicas if replicas.nranks > 1 else None
 
     @property
     def _role_maker(self) -> RoleMakerBase:
@@ -241,13 +262,16 @@ class Fleet:
         mode = TORCH if is_torch else DYGRAPH if in_dynamic_mode() else STATIC
         plan = self._plan = self._planned(mode, optimizer_kinds(optimizer))
         log_util.logger.debug(plan.describe())
-        given, optimizer = optimizer, optimizer if is_torch else adapted(optimizer, plan)
+        sharding = self._sharding_groups(plan)
         if is_torch:
-            self._optimizer = _torch(optimizer, plan)
+            self._optimizer = _torch_optimizer.wrapped(optimizer, plan, self._group(), sharding)
         elif mode == STATIC:
-            self._optimizer = DistributedOptimizer(optimizer, plan, record=_static_optimizer.recorder(plan, self))
+            record = _static_optimizer.recorder(plan, self)
+            self._optimizer = DistributedOptimizer(adapted(optimizer, plan), plan, record=record)
         else:
-            self._optimizer = DistributedOptimizer(optimizer, plan, make_stages(given, optimizer, plan, self._group()))
+            self._optimizer = _optimizer.wrapped(optimizer, plan, self._group(), sharding)
+        if self._has_scaler:
+            self._rest_scaling()
         for reference in self._models:
             model = reference()
             if model is not None:
@@ -269,9 +293,38 @@ class Fleet:
         return wrapped
 
     def distributed_scaler(self, scaler: Any) -> Any:
-        """``scaler`` (of paddle.amp or torch.amp), which from now on leaves a step out on all workers or on none."""
+        """``scaler`` (of paddle.amp or torch.amp), which from now on leaves a step out on all workers or on none.
+
+        With ``DistributedStrategy.amp`` it takes the place of the scaling that the distributed optimizer does by itself.
+        """
+        self._has_scaler = True
+        self._rest_scaling()
         group = self._group()
         return scaler if group is None else agree_on_overflow(scaler, group)
+
+    def _rest_scaling(self) -> None:
+        for stage in getattr(self._optimizer, "_stages", ()):
+            if isinstance(stage, ScaledLoss):
+                stage.rest()
+
+    def get_loss_scaling(self) -> Any:
+        """The factor of the loss under ``DistributedStrategy.amp``: a number, in static mode a Variable; 1.0 where nothing is scaled (bfloat16)."""
+        optimizer = self._made_optimizer("get_loss_scaling")
+        if "amp" not in optimizer.plan:
+            raise UsageError("fleet.get_loss_scaling: DistributedStrategy.amp is not on")
+        if self._plan is not None and self._plan.facts.mode == STATIC:
+            return optimizer._record.mixed_precision.get_loss_scaling()
+        scales = [stage.scale.value for stage in optimizer._stages if isinstance(stage, ScaledLoss) and stage.scale]
+        return scales[0] if scales else 1.0
+
+    def amp_init(self, place: Any, scope: Any = None, test_program: Any = None, use_fp16_test: bool = False) -> Any:
+        """In static mode, after the startup program has run with ``amp`` at level O2: cast the parameters. In dygraph the model was cast when it was wrapped."""
+        optimizer = self._made_optimizer("amp_init")
+        if "amp" not in optimizer.plan:
+            raise UsageError("fleet.amp_init: DistributedStrategy.amp is not on")
+        if self._plan is not None and self._plan.facts.mode == STATIC:
+            return optimizer._record.mixed_precision.amp_init(place, scope, test_program, use_fp16_test)
+        return None
 
     def minimize(
         self, loss: Any, startup_program: Any = None, parameter_list: Any = None, no_grad_set: Any = None
@@ -312,7 +365,13 @@ class Fleet:
     # -- plans ----------------------------------------------------------------------------------------------------
 
     def _planned(self, mode: str, optimizer: tuple[str, ...]) -> Plan:
-        facts = Facts(num_workers=self.worker_num(), mode=mode, optimizer=optimizer, is_collective=self._is_collective)
+        facts = Facts(
+            num_workers=self.worker_num(),
+            mode=mode,
+            optimizer=optimizer,
+            is_collective=self._is_collective,
+            device=defaults.device.type,
+        )
         return make_plan(self._user_defined_strategy, facts)
 
     def plan(self) -> Plan | None:
@@ -363,23 +422,72 @@ class Fleet:
         export_for_deployment: bool = True,
         mode: int = 0,
     ) -> None:
-        """Write the part of the program that ``target_vars`` need, and its parameters, into ``dirname``; worker 0 does, the others return at once."""
+        """Write the part of the program that ``target_vars`` need, and its parameters, into ``dirname``; worker 0 does, the others wait."""
         if self._servers is not None:
             raise NotSupported(
                 "fleet.save_inference_model in a parameter-server job: save_persistables writes the tables"
             )
         if not export_for_deployment:
             raise NotSupported("fleet.save_inference_model: export_for_deployment=False is not supported")
-        if self.is_first_worker():
-            _saving.save_inference_model(executor, dirname, feeded_var_names, target_vars, main_program)
+        args = (executor, dirname, feeded_var_names, target_vars, main_program)
+        _saving.by_first_worker(self._group(), _saving.save_inference_model, *args)
 
     def save_persistables(self, executor: Any, dirname: str, main_program: Any = None, mode: int = 0) -> None:
-        """Write what the program keeps between runs into ``dirname``, a file per variable; worker 0 does, the others return at once."""
+        """Write what the program keeps between runs into ``dirname``, a file per variable; worker 0 does, the others wait."""
         if self._servers is not None:
             self._servers.save_persistables(dirname, mode)
             return
-        if self.is_first_worker():
-            _saving.save_persistables(executor, dirname, main_program)
+        _saving.by_first_worker(self._group(), _saving.save_persistables, executor, dirname, main_program)
+
+    def auto_checkpoint(
+        self,
+        directory: str,
+        every_n_steps: int,
+        *,
+        model: Any = None,
+        optimizer: Any = None,
+        scaler: Any = None,
+        lr: Any = None,
+        loader: Any = None,
+        extra: Mapping[str, Any] | None = None,
+        keep: int = 2,
+    ) -> AutoCheckpoint:
+        """Save everything every ``every_n_steps``, and go on from the newest complete checkpoint in ``directory``; every worker calls it.
+
+        ``model`` may be a static program. ``lr`` is a scheduler that the optimizer does not save itself (any of torch's). ``loader`` gives the batches. ``extra``:
+        more objects with a ``state_dict``, by name. The last ``keep`` checkpoints stay. All workers see the same directory.
+
+        Example:
+            >>> import tempfile
+            >>> import paddle.distributed.fleet as fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> model = paddle.nn.Linear(2, 1)
+            >>> optimizer = paddle.optimizer.SGD(0.1, parameters=model.parameters())
+            >>> loader = paddle.io.DataLoader(paddle.io.TensorDataset([paddle.ones([6, 2])]), batch_size=2)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     run = fleet.auto_checkpoint(folder, every_n_steps=2, model=model, optimizer=optimizer, loader=loader)
+            ...     for epoch in run.epochs(2):
+            ...         for (x,) in run.batches():
+            ...             model(x).mean().backward()
+            ...             optimizer.step()
+            ...             optimizer.clear_grad()
+            ...     fleet.auto_checkpoint(folder, 2, model=model, optimizer=optimizer, loader=loader).resumed_from
+            6
+        """
+        if self._servers is not None:
+            raise NotSupported("fleet.auto_checkpoint in a parameter-server job: save_persistables writes the tables")
+        return AutoCheckpoint(
+            directory,
+            every_n_steps,
+            self._group(),
+            model=model,
+            optimizer=optimizer,
+            scaler=scaler,
+            lr=lr,
+            loader=loader,
+            extra=extra,
+            keep=keep,
+        )
 
     def save(self, dirname: str, feed: Sequence[Any] = (), fetch: Sequence[Any] = (), **configs: Any) -> None:
         """``save_inference_model`` of the default program if ``feed`` and ``fetch`` name something, else ``save_persistables``."""
@@ -393,17 +501,9 @@ class Fleet:
 
 
 def _attach(optimizer: Any, model: Any) -> None:
-    if isinstance(optimizer, DistributedOptimizer):
+    if isinstance(optimizer, (DistributedOptimizer, _torch_optimizer.DistributedTorchOptimizer)):
         optimizer.attach(model)
 
 
 def _listed(endpoints: list[str], to_string: bool) -> list[str] | str:
     return ",".join(endpoints) if to_string else endpoints
-
-
-def _torch(optimizer: torch.optim.Optimizer, plan: Plan) -> torch.optim.Optimizer:
-    """Data parallelism works inside the module, so that the optimizer is left as it is."""
-    for stage in plan:
-        if stage.name not in ("data_parallel", "fp16_allreduce"):
-            raise NotSupported(f"DistributedStrategy.{stage.name} is not supported for torch optimizers")
-    return optimizer

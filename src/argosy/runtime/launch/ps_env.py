@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from argosy.foundation.endpoints import parse
+from argosy.runtime.launch.ps_tls import TlsFiles
 from argosy.runtime.launch.rank_env import inherited_by_children
 
 SERVER, WORKER = "server", "worker"
@@ -25,6 +26,7 @@ class PsJob:
     num_threads: int = 1
     is_num_threads_asked: bool = False
     with_gloo: str = "1"
+    tls: TlsFiles | None = None
 
 
 def role_env(job: PsJob, role: str, number: int, inherited: Mapping[str, str]) -> dict[str, str]:
@@ -52,6 +54,10 @@ def role_env(job: PsJob, role: str, number: int, inherited: Mapping[str, str]) -
         env.update(PADDLE_TRAINER_ID=str(number), FLAGS_selected_gpus="0")
     else:
         env.update(ARGOSY_PS_FOLDER=f"{job.folder}/{number}", PADDLE_PSERVER_ID=str(number))
+    if job.tls is not None:
+        env["ARGOSY_TLS_ROOT"] = job.tls.root
+        if role == SERVER:
+            env.update(ARGOSY_TLS_CERT=job.tls.cert, ARGOSY_TLS_KEY=job.tls.key)
     if job.log_dir is not None:
         env["PADDLE_LOG_DIR"] = job.log_dir
     return env

@@ -26,11 +26,13 @@ from argosy.foundation.endpoints import LOOPBACK, Endpoint, bind_listener, parse
 from argosy.foundation.errors import ConfigError
 from argosy.runtime.comm.rendezvous import token_for
 from argosy.runtime.comm.store_server import StoreServer
+from argosy.runtime.launch import ps_tls
 from argosy.runtime.launch.crew import Crew
 from argosy.runtime.launch.host import command_of, is_own_address
 from argosy.runtime.launch.logs import Follower, last_lines, role_log
 from argosy.runtime.launch.process import Worker, describe_exit, shell_code
 from argosy.runtime.launch.ps_env import SERVER, WORKER, PsJob, role_env
+from argosy.runtime.launch.ps_view import Display
 from argosy.runtime.launch.spec import LaunchSpec, PsSpec
 from argosy.runtime.launch.supervisor import GRACE_S, install_handlers, restore_handlers
 
@@ -60,10 +62,13 @@ def run_roles(spec: LaunchSpec, ps: PsSpec, out: TextIO) -> int:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         job, here = _plan(spec, ps, folder, stack)
         crew = stack.enter_context(Crew(folder))
-        run = _Run(spec, job, here, command, crew, out)
+        display = Display(job.servers, job.token, out, None if job.tls is None else job.tls.root)
+        run = _Run(spec, job, here, command, crew, display)
         follower = run.follower()
         if follower is not None:
             stack.enter_context(follower)
+        if spec.shows_table:
+            stack.enter_context(display)
         return run.until_done(follower)
 
 
@@ -79,7 +84,9 @@ def _plan(spec: LaunchSpec, ps: PsSpec, folder: str, stack: ExitStack) -> tuple[
             f"launch: none of the servers {','.join(servers)} and workers {','.join(workers)} runs on this host; name it with --host"
         )
     is_alone = len(here) == len(servers) + len(workers)
-    token = secrets.token_hex(16) if is_alone else token_for(parse(servers[0]))
+    token = token_for(parse(servers[0]))
+    if is_alone and not env.get("ARGOSY_TOKEN"):
+        token = secrets.token_hex(16)
     master = spec.master
     if is_alone and not master:
         master = str(stack.enter_context(StoreServer(bind_listener(LOOPBACK, 0), token)).endpoint)
@@ -88,19 +95,24 @@ def _plan(spec: LaunchSpec, ps: PsSpec, folder: str, stack: ExitStack) -> tuple[
     elif _is_here(master, spec):
         where = parse(master, "--master")
         stack.enter_context(StoreServer(bind_listener(where.host, where.port), token))
+    tls = None
+    if ps.uses_tls:
+        mine = [number for role, number in here if role == SERVER]
+        tls = ps_tls.given(ps, mine) if ps.tls_root else ps_tls.made(Path(folder) / "tls", servers, mine, master, token)
     inherited = env.get("OMP_NUM_THREADS")
     num_threads = int(inherited) if inherited.isdigit() else max(1, len(os.sched_getaffinity(0)) // len(here))
     job = PsJob(
         servers=servers,
         workers=workers,
         master=master,
-        token=env.get("ARGOSY_TOKEN") or token,
+        token=token,
         folder=folder,
         job_id=spec.job_id,
         log_dir=None if spec.log_dir is None else str(Path(spec.log_dir).absolute()),
         num_threads=spec.num_threads or num_threads,
         is_num_threads_asked=spec.num_threads is not None,
         with_gloo=spec.with_gloo,
+        tls=tls,
     )
     return job, here
 
@@ -128,14 +140,14 @@ class _Run:
         here: Sequence[tuple[str, int]],
         command: Sequence[str],
         crew: Crew,
-        out: TextIO,
+        display: Display,
     ) -> None:
         self._spec = spec
         self._job = job
         self._here = here
         self._command = command
         self._crew = crew
-        self._out = out
+        self._display = display
         self._members: list[_Member] = []
         self._signals: list[int] = []
         self._logs = None if job.log_dir is None else Path(job.log_dir)
@@ -149,7 +161,7 @@ class _Run:
         if self._logs is None:
             return None
         shown = next((h for h in self._here if h[0] == WORKER), self._here[0])
-        return Follower(role_log(self._logs, *shown), sys.stdout.buffer)
+        return Follower(role_log(self._logs, *shown), self._display.over(sys.stdout.buffer))
 
     def until_done(self, follower: Follower | None) -> int:
         def on_signal(number: int, frame: FrameType | None) -> None:
@@ -161,7 +173,7 @@ class _Run:
             for role, number in self._here:
                 self._members.append(_Member(role, number, self._start(role, number)))
             if self._spec.shows_table:
-                print(self._table(), file=self._out)
+                self._display.print(self._table())
             return shell_code(self._watch(pump))
         finally:
             asked = len(self._signals)
@@ -182,7 +194,7 @@ class _Run:
         workers_ended_at: float | None = None
         while self._crew.is_running:
             if self._signals:
-                print(f"launch: stopped ({describe_exit(-self._signals[0])}); all processes were ended", file=self._out)
+                self._display.print(f"launch: stopped ({describe_exit(-self._signals[0])}); all processes were ended")
                 return -self._signals[0]
             failed = self._crew.wait(_LOOK_S)
             pump()
@@ -199,9 +211,8 @@ class _Run:
                     workers_ended_at = time.monotonic()
             if workers_ended_at is not None and time.monotonic() - workers_ended_at > _SERVERS_END_S:
                 left = [str(m) for m in self._members if id(m.process) in running]
-                print(
-                    f"launch: the workers have finished, but {', '.join(left)} did not end and was ended",
-                    file=self._out,
+                self._display.print(
+                    f"launch: the workers have finished, but {', '.join(left)} did not end and was ended"
                 )
                 return 0
         return 0
@@ -213,22 +224,21 @@ class _Run:
         if member.num_restarts >= allowed:
             return False
         member.num_restarts += 1
-        print(
-            f"launch: {member} {describe_exit(code)}; it is started again ({member.num_restarts} of at most {allowed})",
-            file=self._out,
+        self._display.print(
+            f"launch: {member} {describe_exit(code)}; it is started again ({member.num_restarts} of at most {allowed})"
         )
         member.process = self._start(member.role, member.number)
         return True
 
     def _report(self, member: _Member) -> None:
         code = member.process.poll() or 0
-        print(f"launch: {member} {describe_exit(code)}; the job was ended", file=self._out)
+        self._display.print(f"launch: {member} {describe_exit(code)}; the job was ended")
         if self._logs is not None:
             path = role_log(self._logs, member.role, member.number)
             lines = last_lines(path)
-            print(f"  last lines of {path}:" if lines else "  it has printed nothing", file=self._out)
+            self._display.print(f"  last lines of {path}:" if lines else "  it has printed nothing")
             for line in lines:
-                print(f"  | {line}", file=self._out)
+                self._display.print(f"  | {line}")
 
     def _table(self) -> str:
         servers, workers = len(self._job.servers), len(self._job.workers)

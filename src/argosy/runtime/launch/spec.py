@@ -28,6 +28,7 @@ _FLAGS_OF_1_8 = frozenset(
 )
 # log_level and log_dir exist in every generation, the others tell that the call was written for this one
 _TELLS_1_8 = _FLAGS_OF_1_8 - {"log_level", "log_dir"}
+_TLS_FILES = ("tls_cert", "tls_key", "tls_root")
 _ETCD_FLAGS = ("elastic_server", "np", "scale", "force")
 
 
@@ -47,6 +48,10 @@ class PsSpec:
     workers: tuple[str, ...] = ()  # a worker's port may be missing
     num_servers: int = 0
     num_workers: int = 0
+    uses_tls: bool = False
+    tls_cert: str = ""  # files; empty where certificates are to be made
+    tls_key: str = ""
+    tls_root: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,12 +160,23 @@ def _ps(values: Mapping[str, Any]) -> PsSpec | None:
     """The roles that flags of parameter servers ask for; None for a collective job."""
     asked = [name for name in flags.SERVER_FLAGS if values[name]]
     if not asked and values["run_mode"] != "ps":
+        if values["tls"] or any(values[name] for name in _TLS_FILES):
+            raise NotSupported("launch: --tls protects parameter servers; this is a collective job")
         return None
     servers = _listed(values["servers"] or values["endpoints"] or "")
     workers = _listed(values["workers"] or values["trainers"] or "")
     num_servers = _count("--server_num", values["server_num"], servers, "--servers")
     num_workers = _count("--worker_num", values["worker_num"] or values["trainer_num"], workers, "--workers")
-    return PsSpec(servers=servers, workers=workers, num_servers=num_servers, num_workers=num_workers)
+    paths = {name: values[name] or "" for name in _TLS_FILES}
+    if any(paths.values()) and (not paths["tls_root"] or bool(paths["tls_cert"]) != bool(paths["tls_key"])):
+        raise ConfigError(
+            "launch: workers need --tls_root, servers --tls_cert and --tls_key beside it; "
+            f"given: {', '.join(f'--{name}' for name, path in paths.items() if path)}"
+        )
+    uses_tls = values["tls"] or any(paths.values())
+    return PsSpec(
+        servers=servers, workers=workers, num_servers=num_servers, num_workers=num_workers, uses_tls=uses_tls, **paths
+    )
 
 
 def _count(flag: str, text: str | None, listed: Sequence[str], list_flag: str) -> int:

@@ -148,6 +148,10 @@ class DeepGradientCompression:
         """The rank's own state: velocities and what it has not sent, by the number of the parameter."""
         return {"num_steps": self.num_steps, "u": dict(self._u), "v": dict(self._v)}
 
+    def use_state(self, num_steps: int, u: Sequence[torch.Tensor], v: Sequence[torch.Tensor]) -> None:
+        """Continue with velocities ``u`` and accumulations ``v`` that someone else keeps, one for each parameter; they are changed in place."""
+        self.num_steps, self._u, self._v = num_steps, dict(enumerate(u)), dict(enumerate(v))
+
     def load_state_dict(self, state: dict[str, object]) -> None:
         """Continue from what the same rank of a job of the same size saved."""
         self.num_steps = int(state["num_steps"])  # type: ignore[call-overload]

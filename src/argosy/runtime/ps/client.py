@@ -7,6 +7,7 @@ Not thread-safe: each thread that talks makes its own.
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import time
 import uuid
@@ -21,11 +22,13 @@ import pyarrow.flight as flight
 
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import PsError, ServerUnavailable
+from argosy.foundation.faultpoint import reach
 from argosy.runtime.ps import checkpoint, hashing, wire
 from argosy.runtime.ps.dense_table import DenseSpec
 from argosy.runtime.ps.spec import SparseSpec
 
 _AGAIN_S = 0.05
+_AT_CWD, _EXCHANGE = -100, 2  # of renameat2
 _FILL_ROWS = 1 << 16
 _BROKEN = (flight.FlightError, pa.ArrowException, OSError, StopIteration)
 _UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
@@ -327,9 +330,11 @@ class Client:
                 asked.append(True)
             except _BROKEN:
                 asked.append(False)
+        reach("ps.client.sent")
         answers = []
         for server, batch, header, is_asked in zip(self._servers, batches, data, asked, strict=True):
             answers.append(self._answer(server, op, table, batch, header, is_asked))
+        reach("ps.client.answered")
         for server, (_, answer) in zip(self._servers, answers, strict=True):
             wire.check(answer, server.endpoint)
         return answers
@@ -372,11 +377,20 @@ def _no_rows() -> pa.RecordBatch:
 
 
 def _replace(fresh: Path, folder: Path) -> None:
-    """Put a complete folder in the place of another."""
+    """Put a complete folder in the place of another; where the kernel can, at no instant is neither there."""
     if not folder.exists():
         fresh.rename(folder)
+        return
+    if _swap(fresh, folder):
+        shutil.rmtree(fresh)
         return
     old = fresh.with_suffix(".old")
     folder.rename(old)
     fresh.rename(folder)
     shutil.rmtree(old)
+
+
+def _swap(one: Path, other: Path) -> bool:
+    """Exchange two paths in one step (renameat2); False where kernel or file system cannot."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    return rename is not None and rename(_AT_CWD, bytes(one), _AT_CWD, bytes(other), _EXCHANGE) == 0

@@ -69,3 +69,27 @@ def draws_below(ids: npt.NDArray[np.int64], seed: int, limit: float) -> npt.NDAr
         bits = mix(mix(ids[i]) ^ np.uint64(seed))
         chosen[i] = np.float64(bits >> np.uint64(11)) * (1.0 / 9007199254740992.0) < limit
     return chosen
+
+
+@numba.njit(nogil=True, cache=True)
+def unique(ids: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The different ids in order of appearance, and for each of ``ids`` its position among them. Many times faster than sorting."""
+    size = 16
+    while size < 2 * ids.shape[0]:
+        size *= 2
+    mask = size - 1
+    places = np.full(size, -1, np.int32)
+    found = np.empty(ids.shape[0], np.int64)
+    positions = np.empty(ids.shape[0], np.int64)
+    count = 0
+    for i in range(ids.shape[0]):
+        wanted = ids[i]
+        at = np.int64(mix(wanted) & np.uint64(mask))
+        while places[at] >= 0 and found[places[at]] != wanted:
+            at = (at + 1) & mask
+        if places[at] < 0:
+            places[at] = count
+            found[count] = wanted
+            count += 1
+        positions[i] = places[at]
+    return found[:count].copy(), positions

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from argosy.foundation.errors import UsageError, nearest
+from argosy.foundation.faultpoint import reach
 from argosy.runtime.ps import checkpoint, wire
 from argosy.runtime.ps.tables import Entry, Tables
 
@@ -71,6 +72,11 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         }
         super().__init__(location, middleware={"gate": _Gate(token)}, tls_certificates=tls_certificates)
 
+    def serve_to_the_end(self) -> None:
+        """Return when every worker has said goodbye and has its answer."""
+        self.stopped.wait()
+        self.shutdown()
+
     def add_action(self, name: str, action: Action) -> None:
         """Answer another action."""
         self._actions[name] = action
@@ -86,17 +92,20 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         entry = self.tables[str(command.get("table"))]
         answer, schema = self._handler(str(op), entry, worker)
         writer.begin(schema)
+        asked, done = f"ps.{op}.asked", f"ps.{op}.done"
         while True:
             try:
                 chunk = reader.read_chunk()
             except StopIteration:
                 return
+            reach(asked)
             try:
                 batch, data = answer(chunk.data, wire.decode(chunk.app_metadata or b"{}"))
             except Exception as error:
                 if not isinstance(error, (ValueError, TypeError, KeyError, RuntimeError)):
                     raise
                 batch, data = None, wire.refusal(error)
+            reach(done)
             if batch is None:
                 writer.write_metadata(wire.encode(data))
             else:

@@ -130,6 +130,7 @@ class Worker:
         """Return when the servers have everything that this worker pushed."""
         if self._sender is not None:
             self._sender.flush()
+            self.refresh()
         if self.mode.kind == "geo":
             self._exchange()
 

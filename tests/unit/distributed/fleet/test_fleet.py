@@ -160,11 +160,11 @@ class Every(OptimizerStage):
     def attach(self, model):
         self.models.append(model)
 
-    def before_step(self):
+    def before_step(self, loss):
         self.count += 1
         return self.count % self.settings["k_steps"] == 0
 
-    def after_step(self):
+    def after_step(self, loss):
         self.seen.append(self.count)
 
     def keeps_gradients(self):

@@ -1,0 +1,200 @@
+"""``fleet.auto_checkpoint``: training that goes on where it was, however it ended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from argosy.distributed._group import Group
+from argosy.distributed.fleet import _checkpoint_files as files
+from argosy.distributed.fleet._checkpoint_ranks import Ranks, averaged, digests, joined, without_same
+from argosy.distributed.fleet._checkpoint_state import Objects
+from argosy.distributed.fleet._resumable import Batches, Position, random_state, set_random_state
+from argosy.distributed.fleet.utils import log_util
+from argosy.foundation.errors import CheckpointError, UsageError
+
+__all__ = ["AutoCheckpoint"]
+
+State = dict[str, Any]
+
+
+class AutoCheckpoint:
+    """What ``fleet.auto_checkpoint`` returns. Making it restores the newest complete checkpoint of the directory, if there is one.
+
+    ``num_steps`` and ``epoch`` are the complete ones; ``resumed_from`` is the step that was restored, None if none was.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        every_n_steps: int,
+        group: Group | None,
+        *,
+        model: Any = None,
+        optimizer: Any = None,
+        scaler: Any = None,
+        lr: Any = None,
+        loader: Any = None,
+        extra: Mapping[str, Any] | None = None,
+        keep: int = 2,
+    ) -> None:
+        for name, value in (("every_n_steps", every_n_steps), ("keep", keep)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise UsageError(f"auto_checkpoint: {name} must be an integer of at least 1, but is {value!r}")
+        self._ranks = Ranks(group)
+        self._every = every_n_steps
+        self._files = files.Checkpoints(directory, keep)
+        self._objects = Objects(model, optimizer, scaler, lr, extra, self._ranks.rank)
+        self._batches = None if loader is None else Batches(loader, self._ranks.world_size)
+        self._random: State | None = None  # of the checkpoint, until training goes on
+        self._saved: tuple[int, int] | None = None
+        self.num_steps = 0
+        self.epoch = 0
+        self.resumed_from: int | None = None
+        self._restore()
+
+    # -- training -----------------------------------------------------------------------------------------------
+
+    def epochs(self, num_epochs: int) -> Iterator[int]:
+        """The numbers, from 0, of the epochs that are left of ``num_epochs``; the first may be one that has begun. In the end everything is saved."""
+        while self.epoch < num_epochs:
+            yield self.epoch
+            self.epoch += 1
+            if self._batches is not None:
+                self._batches.end_epoch()
+        self._put_random_back()
+        if self._saved != (self.num_steps, self.epoch):
+            self.save()
+
+    def batches(self) -> Iterator[Any]:
+        """The batches that are left of the epoch. Asking for the next one says that the step with the last one is complete."""
+        if self._batches is None:
+            raise UsageError("auto_checkpoint: batches() needs the argument loader; without one, use steps()")
+        for batch in self._batches:
+            yield batch
+            self._batches.advance()
+            self.step()
+
+    def steps(self, num_steps: int) -> Iterator[int]:
+        """The numbers, from 0, of the steps that are left of ``num_steps``, for data that depend on nothing else. In the end everything is saved."""
+        self._put_random_back()
+        while self.num_steps < num_steps:
+            yield self.num_steps
+            self.step()
+        if self._saved != (self.num_steps, self.epoch):
+            self.save()
+
+    def step(self) -> None:
+        """Count a step, and save if it is time to; ``batches`` and ``steps`` call it themselves."""
+        self._put_random_back()
+        self.num_steps += 1
+        if self.num_steps % self._every == 0:
+            self.save()
+
+    def _put_random_back(self) -> None:
+        state, self._random = self._random, None
+        if state is not None:
+            set_random_state(state)
+
+    # -- saving -------------------------------------------------------------------------------------------------
+
+    def save(self) -> None:
+        """Write a checkpoint now; every rank calls it. It counts when all have written, and replaces none before."""
+        ranks, step = self._ranks, self.num_steps
+        state = self._objects.take()
+        is_first = ranks.rank == 0
+        problem = _problem(self._files.begin, step) if is_first else None
+        ranks.agree(problem)
+        if ranks.world_size > 1:
+            first = ranks.from_first(digests(state) if is_first else None)
+            state = state if is_first else without_same(state, first)
+        fact: files.Fact = {}
+        content = {"objects": state, "progress": self._progress()}
+        name = f"rank-{ranks.rank:05d}.state"
+        ranks.agree(_problem(lambda: fact.update(files.write_state(self._files.draft(step), name, content))))
+        facts = ranks.gather(fact)
+        ranks.agree(_problem(self._files.complete, step, facts) if is_first else None)
+        self._saved = (step, self.epoch)
+
+    def _progress(self) -> State:
+        data = None if self._batches is None else self._batches.state()
+        return {"num_steps": self.num_steps, "epoch": self.epoch, "random": random_state(), "data": data}
+
+    # -- restoring ----------------------------------------------------------------------------------------------
+
+    def _restore(self) -> None:
+        ranks = self._ranks
+        choice, problem = None, None
+        if ranks.rank == 0:
+            try:
+                choice = self._newest()
+            except (CheckpointError, OSError) as error:
+                problem = str(error)
+        ranks.agree(problem)
+        step = ranks.from_first(choice)
+        if step is None:
+            return
+        read: State = {}
+        ranks.agree(_problem(lambda: read.update(self._read(step))))
+        objects, progress = read["objects"], read["progress"]
+        self._objects.give(objects)
+        self.num_steps, self.epoch = progress["num_steps"], progress["epoch"]
+        self._random = progress["random"]
+        if self._batches is not None:
+            self._batches.set_state(progress["data"], self._put_random_back)
+        self.resumed_from = step
+        self._saved = (step, self.epoch)
+
+    def _newest(self) -> int | None:
+        """The newest checkpoint whose files are what they were; None where there has been none."""
+        steps = self._files.steps()
+        problems = []
+        for step in steps:
+            try:
+                for fact in self._files.manifest(step)["files"]:
+                    files.read_state(self._files.folder(step), fact)
+                return step
+            except CheckpointError as error:
+                log_util.logger.warning("auto_checkpoint: leaving out step %d: %s", step, error)
+                problems.append(str(error))
+        if problems:
+            raise CheckpointError("no checkpoint is usable: " + "; ".join(problems))
+        return None
+
+    def _read(self, step: int) -> State:
+        """This rank's state, checked against the objects that it is for."""
+        folder, facts = self._files.folder(step), self._files.manifest(step)["files"]
+        ranks = self._ranks
+        first = files.read_state(folder, facts[0])
+        if len(facts) == ranks.world_size:
+            own = first if ranks.rank == 0 else files.read_state(folder, facts[ranks.rank])
+            found = {"objects": joined(own["objects"], first["objects"]), "progress": own["progress"]}
+        else:
+            found = self._adapted(folder, facts, first)
+        self._objects.check(found["objects"])
+        data = found["progress"]["data"]
+        if (data is None) != (self._batches is None):
+            raise CheckpointError(f"the checkpoint was written with{'out' if data is None else ''} a loader")
+        if self._batches is not None:
+            self._batches.fitted(Position(**data["position"]))
+        return found
+
+    def _adapted(self, folder: Path, facts: list[files.Fact], first: State) -> State:
+        """One state for all ranks of a job of another size; each goes on with the generators of its number, if there was one."""
+        others = [files.read_state(folder, fact) for fact in facts[1:]]
+        progress = dict(first["progress"])
+        if 0 < self._ranks.rank:
+            known = self._ranks.rank < len(facts)
+            progress["random"] = others[self._ranks.rank - 1]["progress"]["random"] if known else random_state()
+        return {"objects": averaged([first["objects"], *(state["objects"] for state in others)]), "progress": progress}
+
+
+def _problem(action: Any, *args: Any) -> str | None:
+    """Do it; what went wrong, if something did."""
+    try:
+        action(*args)
+    except (CheckpointError, OSError) as error:
+        return str(error)
+    return None

@@ -1,0 +1,1 @@
+"""Tools for parameter servers: ``python -m argosy.ps inspect``."""

@@ -1,0 +1,180 @@
+"""Runs of a program over a dataset: batches are read and parsed in the background while the program computes.
+
+There is one training thread, whatever ``thread`` says: batches come in the order of the dataset, and a run can be repeated exactly. ``thread`` is the
+number of files that are read at a time.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
+from argosy.static._compiled import CompiledProgram
+from argosy.static._fetch_handler import Watch
+from argosy.static._launch import fetch_names
+from argosy.static._operator import FORWARD
+from argosy.static._program import Program
+from argosy.static._recorder import default_main_program
+
+_BATCHES_AHEAD = 4
+_POLL_S = 0.05
+
+
+class NoDataset(UsageError, RuntimeError):
+    """There is nothing to train on."""
+
+
+class Prefetch:
+    """Items of an iterator, made in a thread a few ahead; a context manager, whose end closes the iterator and the thread."""
+
+    def __init__(self, items: Iterator[Any], ahead: int = _BATCHES_AHEAD) -> None:
+        self._items = items
+        self._queue: queue.Queue[tuple[bool, Any]] = queue.Queue(ahead)
+        self._stop = threading.Event()
+        self.waited_s = 0.0
+        self._thread = threading.Thread(target=self._run, name="argosy-dataset", daemon=True)
+
+    def __enter__(self) -> Prefetch:
+        self._thread.start()
+        return self
+
+    def _run(self) -> None:
+        end: BaseException | None = None
+        try:
+            for item in self._items:
+                if not self._put((False, item)):
+                    break
+        except BaseException as error:  # raised where the items are taken
+            end = error
+        finally:
+            close = getattr(self._items, "close", None)
+            if close is not None:
+                close()
+        self._put((True, end))
+
+    def _put(self, item: tuple[bool, Any]) -> bool:
+        while not self._stop.is_set():
+            try:
+                self._queue.put(item, timeout=_POLL_S)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            began = time.perf_counter()
+            is_end, item = self._queue.get()
+            self.waited_s += time.perf_counter() - began
+            if not is_end:
+                yield item
+            elif item is None:
+                return
+            else:
+                raise item
+
+    def __exit__(self, *exc: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+def run_from_dataset(
+    executor: Any,
+    program: Any,
+    dataset: Any,
+    scope: Any,
+    thread: int,
+    debug: bool,
+    fetch_list: Any,
+    fetch_info: Any,
+    print_period: int,
+    fetch_handler: Any,
+    *,
+    updates: bool,
+) -> None:
+    """What ``train_from_dataset`` and, without ``updates``, ``infer_from_dataset`` do."""
+    call = "train_from_dataset" if updates else "infer_from_dataset"
+    if dataset is None or not hasattr(dataset, "_feeds"):
+        raise NoDataset(f"{call}: dataset is need and should be initialized, but received {type(dataset).__name__}")
+    program = default_main_program() if program is None else program
+    _check_options(program, call)
+    if not updates:
+        program = _without_updates(program)
+    names = fetch_names(fetch_list)
+    infos = _infos(names, fetch_info, call)
+    if not isinstance(print_period, int) or print_period < 1:
+        raise UsageError(f"{call}: print_period must be a positive integer, but is {print_period!r}")
+    began, number = time.perf_counter(), 0
+    with Watch(fetch_handler) as watch, Prefetch(dataset._feeds(thread)) as feeds:
+        for number, feed in enumerate(feeds, 1):
+            prints = bool(names) and number % print_period == 0
+            fetches = [*names, *watch.names] if prints else list(watch.names)
+            values = executor.run(program, feed=feed, fetch_list=fetches, scope=scope, return_numpy=False)
+            if watch.names:
+                watch.show(values[len(values) - len(watch.names) :])
+            if prints:
+                print(_line(number, infos, values), flush=True)
+    if debug:
+        total = time.perf_counter() - began
+        print(
+            f"{call}: {number} batches in {total:.3f} s, of which {feeds.waited_s:.3f} s waiting for data", flush=True
+        )
+
+
+def _check_options(program: Any, call: str) -> None:
+    options = getattr(program, "_fleet_opt", None) or {}
+    for name in ("dump_fields", "dump_param"):
+        if options.get(name):
+            raise NotSupported(f"{call}: program._fleet_opt[{name!r}]; fetch these variables with a fetch_handler")
+
+
+def _infos(names: tuple[str, ...], fetch_info: Any, call: str) -> list[str]:
+    if fetch_info is None:
+        return list(names)
+    infos = [fetch_info] if isinstance(fetch_info, str) else list(fetch_info)
+    if len(infos) != len(names):
+        raise BadArgument(f"{call}: fetch_list has {len(names)} variables, but fetch_info {len(infos)} texts")
+    for info in infos:
+        if not isinstance(info, str):
+            raise DtypeError(f"{call}: fetch_info holds strings, but received {info!r}")
+    return infos
+
+
+def _line(number: int, infos: list[str], values: list[Any]) -> str:
+    parts = [f"time: [{time.strftime('%Y-%m-%d %H:%M:%S')}]", f"batch: [{number}]"]
+    for info, value in zip(infos, values, strict=False):
+        flat = np.asarray(value.numpy()).reshape(-1)
+        shown = [f"{v:g}" for v in flat.tolist()] if flat.dtype.kind == "f" else [str(int(v)) for v in flat]
+        parts.append(f"{info}[{flat.size}]:[{' '.join(shown)}]")
+    return ", ".join(parts)
+
+
+_forward_parts: weakref.WeakKeyDictionary[Program, tuple[list[Any], Program]] = weakref.WeakKeyDictionary()
+
+
+def _without_updates(program: Any) -> Any:
+    """The operators of ``program`` that compute forward; dropout and the like stay as they are. One copy for each state of the program."""
+    if isinstance(program, CompiledProgram):
+        program = program._program
+    if not isinstance(program, Program):
+        raise UsageError(f"infer_from_dataset: program must be a Program, but received {type(program).__name__}")
+    operators = [o for block in program.blocks for o in block.ops]
+    known = _forward_parts.get(program)
+    if (
+        known is None
+        or len(known[0]) != len(operators)
+        or any(a is not b for a, b in zip(known[0], operators, strict=True))
+    ):
+        out = program.clone()
+        out._rates = []
+        for block in out.blocks:
+            block.ops = [o for o in block.ops if o.role == FORWARD]
+        known = _forward_parts[program] = operators, out
+    return known[1]

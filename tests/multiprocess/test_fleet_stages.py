@@ -1,0 +1,270 @@
+"""The switches of DistributedStrategy between real processes: n ranks equal one process where the mathematics says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from multiprocess import fleet_stage_workers as workers
+from multiprocess.job import run_job
+
+HERE = "multiprocess.fleet_stage_workers"
+KINDS = ["layer", "torch"]
+ORDERS = ["model", "optimizer", "late"]
+
+
+def check(results, expected, rtol=1e-12, atol=1e-14):
+    for result in results:
+        for mine, whole in zip(result["steps"], expected, strict=True):
+            for a, b in zip(mine, whole, strict=True):
+                np.testing.assert_allclose(a, b, rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("stage", [1, 2])
+def test_sharding(pool, kind, order, stage):
+    switches = {"sharding": True, "sharding_configs": {"stage": stage}}
+    results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches, optimizer="Adam", order=order)
+    check(results, workers.alone(kind, "Adam"), rtol=1e-10)
+    assert [r["notes"] for r in results] == [[], []]
+    parts = [r["entries"] for r in results]
+    total = 2 * sum(w.size for w in workers.weights(8))
+    assert total <= sum(parts) < total + 40  # a moment each, and some counters
+    assert max(parts) < 0.8 * total
+    assert all(r["is_torch"] for r in results) == (kind == "torch")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("switches", [
+    {"sharding": True, "sharding_configs": {"stage": 2, "sharding_degree": 2}},
+    {"hybrid_configs": {"dp_degree": 2, "sharding_degree": 2}},
+])  # fmt: skip
+def test_sharding_beside_data_parallelism(pool, kind, switches):
+    results = run_job(pool, f"{HERE}:trained", 4, kind=kind, switches=switches, optimizer="Adam")
+    check(results, workers.alone(kind, "Adam"), rtol=1e-10)
+    parts = [r["entries"] for r in results]
+    assert parts[:2] == parts[2:]
+
+
+def test_full_sharding(pool):
+    switches = {"sharding": True, "sharding_configs": {"stage": 3}}
+    for order in ORDERS:
+        results = run_job(
+            pool, f"{HERE}:trained", 2, kind="torch", switches=switches, optimizer="Adam", order=order, dtype="float32"
+        )
+        check(results, workers.alone("torch", "Adam", dtype="float32"), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradient_merge_with_sharding(pool, kind):
+    switches = {
+        "sharding": True, "sharding_configs": {"stage": 2},
+        "gradient_merge": True, "gradient_merge_configs": {"k_steps": 2, "avg": True},
+    }  # fmt: skip
+    results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches)
+    plain = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches={k: v for k, v in switches.items() if "merge" in k})
+    check(results, plain[0]["steps"])
+    first, second = plain[0]["steps"][0][0], plain[0]["steps"][1][0]
+    np.testing.assert_array_equal(first, values_at_start()[0])
+    assert (first != second).all()
+
+
+def values_at_start():
+    return workers.values(workers.layer())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradient_merge_is_the_mean_of_its_batches(pool, kind):
+    """One step of SGD on the mean gradient of two batches, twice."""
+    switches = {"gradient_merge": True, "gradient_merge_configs": {"k_steps": 2, "avg": True}}
+    results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches, order="optimizer")
+    model = workers.layer()
+    rule = workers.optimizer_of(model, "SGD", 0.1)
+    for pair in workers.batches().reshape(2, 2 * workers.ROWS, workers.WIDTH):
+        workers.loss_of(model, pair, "float64").backward()
+        rule.step()
+        rule.clear_grad()
+    for result in results:
+        for a, b in zip(result["steps"][-1], workers.values(model), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scale", ["sum", "customized"])
+def test_gradient_scale(pool, kind, scale):
+    switches = {"gradient_scale_configs": {"scale_strategy": scale}}
+    results = run_job(pool, f"{HERE}:trained", 3, kind=kind, switches=switches)
+    check(results, workers.alone(kind, scale=3.0))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_gradient_alone(pool, kind):
+    switches = {"fuse_all_reduce_ops": False}
+    results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches)
+    together = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches={})
+    check(results, workers.alone(kind))
+    assert results[0]["calls"]["bucket"] == 6 * workers.STEPS
+    assert together[0]["calls"]["bucket"] < 6 * workers.STEPS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_batch_norm_over_all_ranks(pool, kind):
+    results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches={"sync_batch_norm": True}, norm=True)
+    check(results, workers.alone(kind, norm=True), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_recompute(pool, kind, order):
+    switches = {"recompute": True, "recompute_configs": {"checkpoints": ["0", "2"]}, "find_unused_parameters": True}
+    results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches, order=order)
+    check(results, workers.alone(kind))
+    assert "recompute" in results[0]["stages"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", ["loss", "minimize"])
+def test_adaptive_localsgd(pool, kind, how):
+    if kind == "torch" and how == "minimize":
+        pytest.skip("optimizers of torch have no minimize")
+    switches = {"adaptive_localsgd": True, "adaptive_localsgd_configs": {"init_k_steps": 1, "begin_step": 4}}
+    results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches, how=how)
+    check(results, workers.alone(kind))  # up to begin_step ranks meet after every step
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_adaptive_localsgd_goes_alone_for_longer(pool, kind):
+    switches = {"adaptive_localsgd": True, "adaptive_localsgd_configs": {"init_k_steps": 2, "begin_step": 1}}
+    first, second = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches, how="loss")
+    is_together = [np.array_equal(a[0], b[0]) for a, b in zip(first["steps"], second["steps"], strict=True)]
+    assert is_together[:3] == [True, False, True]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_adaptive_localsgd_needs_the_loss(pool, kind):
+    switches = {"adaptive_localsgd": True}
+    with pytest.raises(AssertionError, match=r"call minimize\(loss\) or step\(loss=loss\)"):
+        run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_localsgd(pool, kind):
+    switches = {"localsgd": True, "localsgd_configs": {"k_steps": 1}}
+    check(run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches), workers.alone(kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dgc_that_sends_everything_is_momentum(pool, kind):
+    """With a sparsity of 0 nothing stays behind, and masking clears the momentum that Momentum would keep: so it is SGD."""
+    switches = {"dgc": True, "dgc_configs": {"rampup_begin_step": 0, "sparsity": [0.0]}}
+    results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches, optimizer="Momentum", width=128, lr=0.01)
+    found = results[0]["steps"]
+    plain = workers.alone(kind, "SGD", lr=0.01, width=128)
+    large = 2  # the 128 x 128 matrix is the only tensor that is compressed
+    np.testing.assert_allclose(found[0][large], plain[0][large], rtol=1e-12)
+    momentum = workers.alone(kind, "Momentum", lr=0.01, width=128)
+    np.testing.assert_allclose(found[1][0], momentum[1][0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dgc_sends_less(pool, kind):
+    switches = {"dgc": True, "dgc_configs": {"rampup_begin_step": 0, "sparsity": [0.99]}}
+    args = {"kind": kind, "optimizer": "Momentum", "width": 256, "dtype": "float32", "lr": 0.01}
+    results = run_job(pool, f"{HERE}:trained", 2, switches=switches, **args)
+    dense = run_job(pool, f"{HERE}:trained", 2, switches={}, **args)
+    assert sum(results[0]["bytes"].values()) < 0.1 * sum(dense[0]["bytes"].values())
+    check(results[:1], results[1]["steps"])  # ranks stay together
+    moved = results[0]["steps"][0][2] != workers.values(workers.layer(256, "float32"))[2]
+    assert 0.009 < moved.mean() < 0.021  # a hundredth of the entries, of either rank
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dgc_of_another_optimizer_is_plain_averaging(pool, kind):
+    """The model was made when dgc was still possible; the optimizer then rules it out."""
+    results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches={"dgc": True}, optimizer="Adam")
+    assert results[0]["notes"] == ["dgc"]
+    check(results, workers.alone(kind, "Adam"), rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_gradients_halve_the_bytes(pool, kind):
+    args = {"kind": kind, "width": 64, "dtype": "float32"}
+    half = run_job(pool, f"{HERE}:trained", 2, switches={"fp16_allreduce": True}, order="late", **args)
+    full = run_job(pool, f"{HERE}:trained", 2, switches={}, **args)
+    assert sum(half[0]["bytes"].values()) == pytest.approx(0.5 * sum(full[0]["bytes"].values()), rel=0.01)
+    check(half, workers.alone(kind, width=64, dtype="float32"), rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize(("switch", "optimizer"), [("lars", "Momentum"), ("lamb", "Adam")])
+def test_adaptive_rules(pool, switch, optimizer):
+    """The rules of torch and of the face give the same numbers, and both what one process gives."""
+    switches = {switch: True, f"{switch}_configs": {"exclude_from_weight_decay": ["bias", "b_0"]}}
+    results = [
+        run_job(pool, f"{HERE}:trained", n, kind=kind, switches=switches, optimizer=optimizer)
+        for kind in KINDS
+        for n in (2, 3)
+    ]
+    assert all(r["notes"] == [] for run in results for r in run)
+    for run in results:
+        check(run, results[0][0]["steps"], rtol=1e-5, atol=1e-7)
+    plain = workers.alone("layer", optimizer)
+    assert not np.allclose(results[0][0]["steps"][-1][0], plain[-1][0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_mixed_precision(pool, kind, order):
+    switches = {"amp": True}
+    results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches, order=order, dtype="float32")
+    exact = workers.alone(kind, dtype="float32")
+    check(results, exact, rtol=3e-2, atol=2e-2)
+    assert not np.array_equal(results[0]["steps"][0][0], exact[0][0])  # it did round
+    assert results[0]["dtypes"] == ["paddle.float32" if kind == "layer" else "torch.float32"]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("more", [{}, {"sharding": True, "sharding_configs": {"stage": 2}}])
+def test_pure_mixed_precision(pool, order, more):
+    switches = {"amp": True, "amp_configs": {"use_pure_bf16": True}, **more}
+    results = run_job(
+        pool, f"{HERE}:trained", 2, kind="layer", switches=switches, order=order, optimizer="Adam", lr=0.01, dtype="float32"
+    )
+    assert results[0]["dtypes"] == ["paddle.bfloat16"]
+    check(results, workers.alone("layer", "Adam", lr=0.01, dtype="float32"), rtol=3e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_that_overflow_are_left_out_by_all(pool, kind):
+    results = run_job(pool, f"{HERE}:overflowing", 2, kind=kind)
+    for result in results:
+        assert result["scales"] == [32768.0, 32768.0, 16384.0, 16384.0]
+        assert result["is_moved"] == [True, False, True]
+    for a, b in zip(results[0]["values"], results[1]["values"], strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_scaler_of_the_script(pool, kind):
+    expected = workers.alone(kind, dtype="float32")[-1]
+    for found in run_job(pool, f"{HERE}:scaled_by_the_script", 2, kind=kind):
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=3e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("switches", [
+    {"sharding": True}, {"localsgd": True}, {"gradient_scale_configs": {"scale_strategy": "sum"}},
+])  # fmt: skip
+def test_schedulers_of_torch(pool, switches):
+    scale = 2.0 if "gradient_scale_configs" in switches else 1.0
+    plain = workers.module()
+    rule = workers.optimizer_of(plain, "SGD", 0.1 * scale)
+    expected = workers.with_schedule(plain, plain, rule)
+    for found in run_job(pool, f"{HERE}:scheduled", 2, switches=switches, optimizer="SGD"):
+        check([{"steps": found}], expected)
+
+
+def test_auto(pool):
+    results = run_job(pool, f"{HERE}:trained", 2, kind="layer", switches={"auto": True}, optimizer="Adam", dtype="float32")
+    assert results[0]["stages"] == ["amp", "data_parallel", "lamb", "sharding"]
+    check(results[:1], results[1]["steps"])
