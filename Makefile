@@ -28,6 +28,8 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_static.py
 	$(BIN)/python benchmarks/bench_collectives.py
 	$(BIN)/python benchmarks/bench_data_parallel.py
+	$(BIN)/python benchmarks/bench_fleet.py
+	$(BIN)/python benchmarks/bench_ps.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

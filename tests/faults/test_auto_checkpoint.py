@@ -49,19 +49,26 @@ np.savez(f"final.{rank}", *[p.numpy() for p in model.parameters()])
 """
 
 
-@pytest.fixture
-def launch():
-    started = []
+DEADLINE_S = 100.0
 
-    def start(folder, killed_at, **variables):
-        folder.mkdir()
-        name = script(folder, f"KILLED_AT = {killed_at}\n" + TRAIN)
-        started.append(Launcher(folder, "--nproc_per_node", "2", "--max_restart", "1", name, **variables))
-        return started[-1]
 
-    yield start
-    for launcher in started:
+def run(folder, killed_at=-1, max_restart=1, **variables):
+    """Train in ``folder``; returns the exit code and what the launcher said."""
+    name = script(folder, f"KILLED_AT = {killed_at}\n" + TRAIN)
+    launcher = Launcher(folder, "--nproc_per_node", "2", "--max_restart", str(max_restart), name, **variables)
+    try:
+        return launcher.wait(DEADLINE_S), launcher.stderr
+    finally:
         launcher.close()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder of a run without a fault."""
+    folder = tmp_path_factory.mktemp("whole")
+    code, said = run(folder)
+    assert code == 0, said
+    return folder
 
 
 def lines(folder, rank):
@@ -76,18 +83,29 @@ def final(folder, rank):
 def assert_as_if_nothing_had_happened(whole, parts, resumed_at):
     for rank in (0, 1):
         expected, found = lines(whole, rank), lines(parts, rank)
-        second = next(k for k in range(1, len(found)) if found[k][0] <= found[k - 1][0])
-        assert found[:second] == expected[:second]
-        assert found[second:] == expected[resumed_at:]
+        assert sorted({step for step, _, _ in expected}) == list(range(12))
+        again = next(k for k in range(1, len(found)) if found[k][0] <= found[k - 1][0])
+        assert found[:again] == expected[:again]
+        assert found[again:] == expected[resumed_at:]
         for a, b in zip(final(whole, rank), final(parts, rank), strict=True):
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("killed_at", [6, 9])
-def test_a_rank_is_killed(tmp_path, launch, killed_at):
-    """In the first epoch and in the second, between two checkpoints."""
-    whole, parts = launch(tmp_path / "whole", -1), launch(tmp_path / "parts", killed_at)
-    assert whole.wait() == 0, whole.stderr
-    assert parts.wait() == 0, parts.stderr
-    assert_as_if_nothing_had_happened(whole.folder, parts.folder, killed_at // 4 * 4)
-    assert sorted(p.name for p in (parts.folder / "ckpt").iterdir()) == ["step-0000000008", "step-0000000012"]
+def test_a_rank_is_killed(whole, tmp_path):
+    """In the second epoch, between two checkpoints."""
+    code, said = run(tmp_path, killed_at=10)
+    assert code == 0, said
+    assert (tmp_path / "killed").exists()
+    assert_as_if_nothing_had_happened(whole, tmp_path, 8)
+    assert sorted(p.name for p in (tmp_path / "ckpt").iterdir()) == ["step-0000000008", "step-0000000012"]
+
+
+@pytest.mark.parametrize(("point", "resumed_at"), [("checkpoint.file:2", 4), ("checkpoint.rename:2", 4)])
+def test_the_job_dies_while_it_saves(whole, tmp_path, point, resumed_at):
+    """Killed with the files of the second checkpoint written, and then with everything but its name: the first one counts."""
+    assert run(tmp_path, max_restart=0, ARGOSY_FAULT=point)[0] != 0
+    assert sorted(p.name for p in (tmp_path / "ckpt").iterdir()) == [".step-0000000008.writing", "step-0000000004"]
+    code, said = run(tmp_path)
+    assert code == 0, said
+    assert_as_if_nothing_had_happened(whole, tmp_path, resumed_at)
+    assert not list((tmp_path / "ckpt").glob(".*"))

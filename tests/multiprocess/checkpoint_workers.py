@@ -57,6 +57,9 @@ def settings(kind: str) -> Any:
     elif kind == "localsgd":
         strategy.localsgd = True
         strategy.localsgd_configs = {"k_steps": 3, "begin_step": 1}
+    elif kind == "fleet_sharding":
+        strategy.sharding = True
+        strategy.sharding_configs = {"stage": 1, "sharding_degree": env.world_size()}
     elif kind == "dgc":
         strategy.dgc = True
         strategy.dgc_configs = {"rampup_begin_step": 2, "rampup_step": 1, "sparsity": [0.75]}
@@ -132,7 +135,8 @@ def torch_train(world_size: int, folder: str, kind: str, num_steps: int) -> list
     if kind == "sharding":
         module, optimizer, _ = group_sharded_parallel(module, optimizer, "os_g")
     else:
-        module, optimizer = fleet.distributed_model(module), fleet.distributed_optimizer(optimizer)
+        optimizer = fleet.distributed_optimizer(optimizer, settings(kind))
+        module = fleet.distributed_model(module)
     lr = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
     run = fleet.auto_checkpoint(folder, 3, model=module, optimizer=optimizer, lr=lr)
     size, rank = GLOBAL_BATCH // world_size, env.rank()

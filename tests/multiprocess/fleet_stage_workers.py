@@ -100,7 +100,7 @@ def train(
     for batch in batches():
         loss = loss_of(model, batch[rank::world_size], dtype) * scale
         loss.backward()
-        losses.append(float(loss))
+        losses.append(float(loss.detach()))
         if how == "minimize":
             rule.minimize(loss)
         elif how == "loss":

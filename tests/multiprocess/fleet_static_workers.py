@@ -83,12 +83,17 @@ class Model:
         return np.array(self.scope.find_var(name).get_tensor())
 
     def parameters(self) -> Values:
-        return {p.name: self.values(p.name).astype("float32") for p in self.main.all_parameters()}
+        return {p.name: _widened(self.values(p.name)) for p in self.main.all_parameters()}
 
     def kept(self) -> list[str]:
         """What persists in the scope beside the parameters."""
         own = {p.name for p in self.main.all_parameters()}
         return sorted(v.name for v in self.main.list_vars() if v.persistable and v.name not in own)
+
+
+def _widened(value: np.ndarray) -> np.ndarray:
+    """As float32; bfloat16 comes as the upper halves of its numbers."""
+    return (value.astype("uint32") << 16).view("float32") if value.dtype == np.uint16 else value.astype("float32")
 
 
 def _values(rows: int, columns: int, shift: float) -> Any:
@@ -157,6 +162,8 @@ def train(
     paddle.enable_static()
     fleet.init(is_collective=True)
     made = Model(optimizer, switches, shift=float(rank), **model)
+    if switches.get("amp"):
+        made.optimizer.amp_init(paddle.CPUPlace(), made.scope, made.test, use_fp16_test=True)
     started = made.parameters()
     history, losses = [], []
     for batch in batches(steps):

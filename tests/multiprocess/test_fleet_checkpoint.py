@@ -35,7 +35,7 @@ def face(pool, world_size, folder, kind, num_steps=99, every=5):
     )
 
 
-@pytest.mark.parametrize("kind", ["plain", "gradient_merge", "sharding"])
+@pytest.mark.parametrize("kind", ["plain", "gradient_merge", "sharding", "fleet_sharding"])
 def test_two_ranks_go_on_as_one_two_or_four(pool, tmp_path, kind):
     whole = face(pool, 2, tmp_path / "whole", kind)
     assert len(whole) == 12
@@ -62,6 +62,12 @@ def test_what_each_rank_has_of_its_own_comes_back(pool, tmp_path, kind):
 def torch_curve(pool, world_size, folder, kind, num_steps):
     results = run_job(pool, f"{HERE}:torch_modules", world_size, folder=str(folder), kind=kind, num_steps=num_steps)
     return np.mean(results, axis=0)
+
+
+def test_torch_localsgd_keeps_the_state_of_each_rank(pool, tmp_path):
+    whole = torch_curve(pool, 2, tmp_path / "whole", "localsgd", 8)
+    torch_curve(pool, 2, tmp_path / "parts", "localsgd", 4)
+    np.testing.assert_array_equal(torch_curve(pool, 2, tmp_path / "parts", "localsgd", 8), whole[4:])
 
 
 @pytest.mark.parametrize("kind", ["plain", "sharding"])

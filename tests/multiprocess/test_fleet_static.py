@@ -40,6 +40,8 @@ def no_traces():
         ("adam", MERGE, ["data_parallel", "gradient_merge"]),
         ("momentum", {"lars": True, "lars_configs": {"lars_coeff": 0.1}}, ["data_parallel", "lars"]),
         ("adam", {"lamb": True, **MERGE, "recompute": True}, ["recompute", "data_parallel", "gradient_merge", "lamb"]),
+        ("sgd", SHARD_1, ["data_parallel", "sharding"]),  # without clipping a worker's program reads its own gradients only
+        ("momentum", SHARD_2, ["data_parallel", "sharding"]),
         ("adam", SHARD_1, ["data_parallel", "sharding"]),
         ("adam", SHARD_2, ["data_parallel", "sharding"]),
         ("decayed", {**SHARD_2, **MERGE}, ["data_parallel", "gradient_merge", "sharding"]),
@@ -81,18 +83,15 @@ def test_sharded_state_is_split_and_gathered(pool, stage):
         np.testing.assert_array_equal(whole[name], same[name])
 
 
-@pytest.mark.parametrize("switches", [SHARD_1, {**SHARD_2, **MERGE}])
+@pytest.mark.parametrize("switches", [SHARD_1, SHARD_2, {**SHARD_2, **MERGE}])
 def test_gradients_that_are_added(pool, switches):
-    """The sum over two workers is twice the mean."""
-    plain = {k: v for k, v in switches.items() if not k.startswith("sharding")}
+    """The sum over two workers is twice the mean, so a first update goes twice as far."""
+    merge = {k: v for k, v in switches.items() if k.startswith("gradient_merge")}
     switches = {**switches, "gradient_scale_configs": {"scale_strategy": "sum"}}
-    results = run_job(pool, f"{HERE}:train", 2, optimizer="sgd", switches=switches, steps=2)
-    single, _ = workers.alone("sgd", plain, 2)
-    first = workers.alone("sgd", plain, 0)[0]
-    if "gradient_merge" in plain:  # one update
-        check(results, {name: first[name] + 2 * (value - first[name]) for name, value in single.items()}, rtol=1e-4)
-    else:
-        assert all(not np.allclose(results[0]["parameters"][name], value) for name, value in single.items())
+    steps = 2 if merge else 1
+    results = run_job(pool, f"{HERE}:train", 2, optimizer="sgd", switches=switches, steps=steps)
+    first, (single, _) = workers.alone("sgd", merge, 0)[0], workers.alone("sgd", merge, steps)
+    check(results, {name: first[name] + 2 * (value - first[name]) for name, value in single.items()})
 
 
 def test_synchronised_batch_norm(pool):
@@ -250,7 +249,7 @@ def test_mixed_precision_stays_near_float32(pool, switches):
 def test_bfloat16_with_masters(pool, more):
     results = run_job(pool, f"{HERE}:train", 2, optimizer="sgd", switches={**PURE, **more}, steps=4)
     merge = {k: v for k, v in more.items() if k.startswith("gradient_merge")}
-    check(results, workers.alone("sgd", merge, 4)[0], rtol=0.03, atol=0.02)
+    check(results, workers.alone("sgd", merge, 4)[0], rtol=0, atol=0.008)
     masters = [[name for name in r["kept"] if "_fp32_master" in name] for r in results]
     assert len(set(masters[0] + masters[1])) == 6
     assert set(masters[0]).isdisjoint(masters[1]) == bool(more)

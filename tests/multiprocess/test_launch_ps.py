@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 
 import pytest
@@ -29,15 +30,18 @@ if role == "PSERVER":
     from argosy.runtime.ps.service import Service
     from argosy.runtime.ps.tables import Tables
     tables = Tables(Path(os.environ["ARGOSY_PS_FOLDER"]), workers, lambda *_: None)
-    service = Service(f"grpc://{os.environ['POD_IP']}:{os.environ['PADDLE_PORT']}", tables, token, workers)
+    from argosy.runtime.ps import tls
+    where = f"{tls.scheme()}://{os.environ['POD_IP']}:{os.environ['PADDLE_PORT']}"
+    service = Service(where, tables, token, workers, tls_certificates=tls.server_certificates())
     print("serving", len(tables.items()), "tables", flush=True)
-    service.stopped.wait()
+    service.serve_to_the_end()
     sys.exit(0)
+from argosy.runtime.ps import tls
 from argosy.runtime.ps.client import Client
 from argosy.runtime.ps.spec import SparseSpec
 from argosy.runtime.ps.rules import Rule
 number = int(os.environ["PADDLE_TRAINER_ID"])
-with Client(os.environ["PADDLE_PSERVERS_IP_PORT_LIST"].split(","), number, token, 30.0) as client:
+with Client(os.environ["PADDLE_PSERVERS_IP_PORT_LIST"].split(","), number, token, 30.0, tls.root_certificates()) as client:
     client.join()
     client.create_sparse(SparseSpec("t", 1, Rule("sgd", 1.0), max_rows=1024), "async")
     for step in range(client.sequence("t"), 6):
@@ -131,3 +135,34 @@ def test_killing_the_launcher_leaves_nothing(tmp_path, launch):
     launcher.process.kill()
     until(lambda: launcher.descendants() == [], "the end of all processes")
     until(lambda: list((tmp_path / "tmp").iterdir()) == [], "the removal of the tables")
+
+
+def test_the_servers_are_seen_in_the_launcher(tmp_path, launch):
+    launcher = launch("--server_num", "1", "--worker_num", "1", script(tmp_path, TRAIN), "waits")
+    until(lambda: (tmp_path / "step.0.2").exists(), "three pushes")
+    line = until(lambda: next((x for x in launcher.stderr.splitlines() if x.startswith("ps: ")), None), "a line")
+    assert line.startswith("ps: 1 of 1 servers, 1 tables, 4 rows, ")
+    assert line.endswith("staleness 0")
+    (tmp_path / "go").touch()
+    assert launcher.wait() == 0, launcher.stderr
+
+
+def test_a_quiet_launcher_shows_nothing(tmp_path, launch):
+    launcher = launch("--server_num", "1", "--worker_num", "1", "--log_level", "WARNING", script(tmp_path, TRAIN))
+    assert launcher.wait() == 0
+    assert launcher.stderr == ""
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates")
+def test_a_job_with_tls(tmp_path, launch):
+    text = TRAIN.replace("if role ==", 'assert os.path.isfile(os.environ["ARGOSY_TLS_ROOT"])\nif role ==', 1)
+    launcher = launch("--server_num", "1", "--worker_num", "1", "--tls", script(tmp_path, text))
+    assert launcher.wait() == 0, launcher.stderr
+    assert f"values {[-6.0] * 4}\n" in launcher.stdout
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_certificate_without_its_key_is_refused(tmp_path, launch):
+    launcher = launch("--server_num", "1", "--worker_num", "1", "--tls_cert", "cert.pem", script(tmp_path, TRAIN))
+    assert launcher.wait() == 2
+    assert "servers --tls_cert and --tls_key beside it; given: --tls_cert" in launcher.stderr

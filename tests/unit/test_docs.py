@@ -142,9 +142,7 @@ def test_launch_reference_is_complete():
     text = (ROOT / "docs" / "launch.md").read_text()
     job = Job(endpoints=["a:1"], master="a:2", token="", pod_name="p", log_dir="l", devices=["0"])
     servers = PsJob(servers=["a:1"], workers=["a:2"], master="a:3", token="", folder="f", log_dir="l")
-    given = {*worker_env(job, 0, {}), *role_env(servers, SERVER, 0, {}), *role_env(servers, WORKER, 0, {})} - {
-        "PADDLE_AUTO_CLUSTER"
-    }
+    given = {*worker_env(job, 0, {}), *role_env(servers, SERVER, 0, {}), *role_env(servers, WORKER, 0, {})}
     wanted = {spelling for flag in FLAGS for spelling in flag.spellings} | given
-    wanted |= {flag.variable for flag in FLAGS if flag.variable and flag.name != "gloo_port"}
+    wanted |= {flag.variable for flag in FLAGS if flag.variable}
     assert not sorted(name for name in wanted if not re.search(rf"(?<![\w-]){name}(?!\w)", text))

@@ -17,8 +17,8 @@ class SlotTensor(LoDTensor):
         self._value = value
         self._offset_tensors = (offsets,)
 
-    @property  # type: ignore[override]
-    def _offsets(self) -> Lod:
+    @property
+    def _offsets(self) -> Lod:  # type: ignore[override]
         return [level.tolist() for level in self._offset_tensors]
 
 

@@ -87,7 +87,7 @@ def digest(tensor: torch.Tensor) -> str:
 
 def _bytes_of(tensor: torch.Tensor) -> memoryview:
     flat = tensor.detach().cpu().contiguous().reshape(-1)
-    return memoryview(flat.view(torch.uint8).numpy()).cast("B") if flat.numel() else memoryview(b"")
+    return flat.view(torch.uint8).numpy().data.cast("B") if flat.numel() else memoryview(b"")
 
 
 def _described(value: Any, path: Path, pieces: list[memoryview], sizes: list[int]) -> Any:

@@ -12,7 +12,9 @@ from typing import Any
 import torch
 
 from argosy.distributed.fleet._checkpoint_format import SAME, raw_tensor
+from argosy.distributed.sharding._optimizer import ShardedOptimizer
 from argosy.foundation.errors import CheckpointError, NotSupported, UsageError
+from argosy.runtime.parallel.sharded_optimizer import ShardedOptimizer as TorchShardedOptimizer
 from argosy.static import Program, global_scope
 from argosy.static._vars_io import is_persistable
 
@@ -134,13 +136,12 @@ def _compare(saved: State, ours: State) -> None:
 
 def _optimizer_state(optimizer: Any, is_first: bool) -> State:
     """The optimizer's state, joined from all ranks if it is split, and apart from it that of fleet's stages, which each rank has its own of."""
-    join = getattr(optimizer, "full_state_dict", None)
-    if join is None:
-        state = dict(optimizer.state_dict())
-        stages = state.pop(_STAGES, {})
+    state = dict(optimizer.state_dict())
+    stages = state.pop(_STAGES, {})
+    if not any(isinstance(layer, (ShardedOptimizer, TorchShardedOptimizer)) for layer in _layers(optimizer)):
         return {"state": state, "stages": stages}
-    stages = optimizer.state_dict().get(_STAGES, {})
-    whole = join(dst=0)
+    whole = dict(optimizer.full_state_dict(dst=0))
+    whole.pop(_STAGES, None)
     return {"state": whole if is_first else SAME, "stages": stages}
 
 
@@ -160,9 +161,12 @@ def _raw_parameters(optimizer: Any) -> list[torch.Tensor]:
 
 
 def _innermost(optimizer: Any) -> Any:
-    while optimizer is not None:
-        inner = next((vars(optimizer)[name] for name in _WRAPPED if name in vars(optimizer)), None)
-        if inner is None:
-            break
-        optimizer = inner
-    return optimizer
+    return None if optimizer is None else _layers(optimizer)[-1]
+
+
+def _layers(optimizer: Any) -> list[Any]:
+    """The optimizer and what it wraps, from the outside in."""
+    found = [optimizer]
+    while inner := next((vars(found[-1])[name] for name in _WRAPPED if name in vars(found[-1])), None):
+        found.append(inner)
+    return found

@@ -58,7 +58,7 @@ class FleetLayer(DataParallel):
 
     def _take_over(self, plan: Plan) -> None:
         self._precision = MixedPrecision(plan.settings("amp")) if "amp" in plan else None
-        self._make_bucket = _bucket_of(plan)  # type: ignore[method-assign]
+        self._make_bucket = _bucket_of(plan)
 
     def follow(self, plan: Plan) -> None:
         """Take over what differs from the plan that it was made by: that one may not have known the optimizer, or its strategy."""

@@ -107,7 +107,6 @@ class DistributedOptimizer:
 
     def attach(self, model: Any) -> None:
         """Show a model that this optimizer may train to the stages."""
-        model.follow(self.plan)
         for stage in self._stages:
             stage.attach(model)
 

@@ -153,7 +153,7 @@ class PsRuntime:
             tls_certificates=tls.server_certificates(),
         )
         with contextlib.suppress(KeyboardInterrupt):
-            service.stopped.wait()
+            service.serve_to_the_end()
         self.close()
 
     # -- workers ----------------------------------------------------------------------------------------------------

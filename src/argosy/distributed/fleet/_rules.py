@@ -79,7 +79,7 @@ def _without_momentum(optimizer: Momentum) -> SGD:
     return SGD(optimizer._learning_rate, parameters=optimizer._parameter_list, name=optimizer._name)
 
 
-def momentum_of(optimizer: Momentum) -> dict[str, Any]:
+def momentum_of(optimizer: Any) -> dict[str, Any]:
     """The settings of a Momentum that DGC takes over."""
     return {
         "momentum": optimizer._momentum,

@@ -194,7 +194,7 @@ class AdaptivelyAveragedParameters(OptimizerStage):
         return True
 
     def after_step(self, loss: Any) -> None:
-        self._local.step(float(loss), self.subject.lr())
+        self._local.step(float(loss.detach() if hasattr(loss, "detach") else loss), self.subject.lr())
 
     def state_dict(self) -> dict[str, Any]:
         return dict(self._local.state_dict())

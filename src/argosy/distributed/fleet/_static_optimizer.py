@@ -112,7 +112,7 @@ class ProgramRecorder:
             return CompressedGradients(inner, self._dgc_options(), pairs)
         if "sharding" in plan:
             is_sum = "gradient_scale" in plan
-            return SharedUpdates(inner, plan.settings("sharding"), pairs, optimizer, is_merged, is_sum, is_half)
+            return SharedUpdates(inner, plan.settings("sharding"), pairs, optimizer, is_sum, is_half)
         return (MergedGradients if is_merged else FleetExchange)(inner, is_half)
 
     def _dgc_options(self) -> dict[str, Any]:

@@ -70,7 +70,6 @@ class DistributedTorchOptimizer(torch.optim.Optimizer):
 
     def attach(self, model: Any) -> None:
         """Show a model that this optimizer may train to the stages."""
-        model.follow(self.plan)
         if self._fully_sharded_over is not None:
             assert job.session is not None
             device_type = next(model.parameters()).device.type

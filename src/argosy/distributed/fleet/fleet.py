@@ -275,7 +275,7 @@ class Fleet:
         for reference in self._models:
             model = reference()
             if model is not None:
-                _attach(self._optimizer, model)
+                _attach(self._optimizer, model, plan)
         return self._optimizer
 
     def distributed_model(self, model: Any) -> Any:
@@ -289,7 +289,7 @@ class Fleet:
         wrapped = _model.wrap(model, self._planned(mode, kinds), self._group())
         self._models.append(weakref.ref(wrapped))
         if self._optimizer is not None:
-            _attach(self._optimizer, wrapped)
+            _attach(self._optimizer, wrapped, self._plan)
         return wrapped
 
     def distributed_scaler(self, scaler: Any) -> Any:
@@ -500,7 +500,10 @@ class Fleet:
         self.save_inference_model(None, dirname, names, _saving.variables(fetch))
 
 
-def _attach(optimizer: Any, model: Any) -> None:
+def _attach(optimizer: Any, model: Any, plan: Plan | None) -> None:
+    """Let a model and an optimizer of one plan know each other; a torch optimizer without stages is the script's own and knows nothing."""
+    if plan is not None and plan.facts.mode != STATIC:
+        model.follow(plan)
     if isinstance(optimizer, (DistributedOptimizer, _torch_optimizer.DistributedTorchOptimizer)):
         optimizer.attach(model)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def exchange(group: Group, records: Records, workers: npt.NDArray[np.int64]) -> 
     order = np.argsort(workers, kind="stable")
     ends = np.searchsorted(workers[order], np.arange(group.world_size + 1))
     sorted_records = records.take(order)
-    mine = [sorted_records.slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    mine = [sorted_records.slice(int(a), int(b)) for a, b in pairwise(ends)]
     num_slots = len(records.is_float)
     sizes = [torch.tensor([num_slots, *(getattr(part, f).size for f in _FIELDS)]) for part in mine]
     announced = [torch.empty(1 + len(_FIELDS), dtype=torch.int64) for _ in mine]

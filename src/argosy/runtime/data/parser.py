@@ -1,6 +1,6 @@
 """From text to records: one pass over the bytes of a chunk of whole lines, without the interpreter's lock."""
 
-# mypy: disable-error-code="untyped-decorator,call-arg,no-any-return"
+# mypy: disable-error-code="untyped-decorator,call-arg,no-any-return,assignment"
 from __future__ import annotations
 
 from typing import Any
@@ -97,7 +97,7 @@ def _message(source: str, line: int, text: bytes, at: int) -> str:
 
 @numba.njit(nogil=True, cache=True, inline="always")
 def _is_blank(byte: Any) -> Any:
-    return byte == _BLANK or byte == _TAB or byte == _RETURN
+    return byte in (_BLANK, _TAB, _RETURN)
 
 
 @numba.njit(nogil=True, cache=True)

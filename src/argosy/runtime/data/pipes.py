@@ -79,7 +79,8 @@ class Pipe:
         self._listener.start()
 
     def _listen(self) -> None:
-        assert self._process is not None and self._process.stderr is not None
+        assert self._process is not None
+        assert self._process.stderr is not None
         with self._process.stderr as stream:
             for line in iter(stream.readline, b""):
                 text = line.decode(errors="replace")

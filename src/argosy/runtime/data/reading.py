@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
+
+import numpy as np
+import numpy.typing as npt
 
 from argosy.runtime.data.parser import Parser
 from argosy.runtime.data.pipes import Pipe
@@ -40,10 +44,8 @@ class _FileReader:
         except _Stopped:
             pass
         except BaseException as error:  # told to whoever waits for the records
-            try:
+            with contextlib.suppress(_Stopped):
                 self._put(error)
-            except _Stopped:
-                pass
 
     def _put(self, item: Records | BaseException | None) -> None:
         while not self._stop.is_set():
@@ -79,6 +81,11 @@ class Reading:
         self._num_threads = max(1, min(num_threads, len(paths)))
         self._stop = threading.Event()
         self._readers: list[_FileReader] = []
+
+    @property
+    def is_float(self) -> npt.NDArray[np.bool_]:
+        """For each slot whether it holds floats."""
+        return self._parser.is_float
 
     def __enter__(self) -> Reading:
         return self

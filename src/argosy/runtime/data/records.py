@@ -20,6 +20,8 @@ from argosy.runtime.data.slots import BadData, Slot
 
 Array = npt.NDArray[Any]
 
+_SMALLEST = 1e-6  # smaller floats count as zeros
+
 
 @dataclass(frozen=True)
 class Records:
@@ -97,6 +99,26 @@ def join_columns(columns: Sequence[tuple[Array, Array]], keys: Array, is_float: 
             before += np.diff(offsets)
         pools.append(pool)
     return Records(counts, pools[0], pools[1], keys, is_float)
+
+
+def without_zeros(records: Records, chosen: Sequence[bool]) -> Records:
+    """Records whose ``chosen`` slots hold no zeros; a sample that would have no value left there keeps one."""
+    if not len(records) or not any(chosen):
+        return records
+    columns = [records.column(slot) for slot in range(len(chosen))]
+    for slot in np.flatnonzero(chosen):
+        columns[slot] = _without_zeros(*columns[slot])
+    return join_columns(columns, records.keys, records.is_float)
+
+
+def _without_zeros(values: Array, offsets: Array) -> tuple[Array, Array]:
+    keep = np.abs(values) >= _SMALLEST if values.dtype == np.float32 else values != 0
+    firsts = offsets[:-1][np.add.reduceat(keep, offsets[:-1], dtype=np.int64) == 0]
+    keep[firsts] = True
+    values[firsts] = 0
+    kept = np.zeros(len(offsets), np.int64)
+    np.cumsum(np.add.reduceat(keep, offsets[:-1], dtype=np.int64), out=kept[1:])
+    return values[keep], kept
 
 
 def concatenated(parts: Sequence[Records], is_float: Array) -> Records:

@@ -83,4 +83,4 @@ class _Grown(torch.autograd.Function):
 
 def grown(value: torch.Tensor, scale: LossScale) -> torch.Tensor:
     """``value``, whose gradient is multiplied by the factor."""
-    return _Grown.apply(value, scale.value) if value.requires_grad else value  # type: ignore[no-untyped-call,no-any-return]
+    return _Grown.apply(value, scale.value) if value.requires_grad else value  # type: ignore[no-untyped-call]

@@ -31,7 +31,15 @@ _AGAIN_S = 0.05
 _AT_CWD, _EXCHANGE = -100, 2  # of renameat2
 _FILL_ROWS = 1 << 16
 _BROKEN = (flight.FlightError, pa.ArrowException, OSError, StopIteration)
-_UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+_CHANNEL = [
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    # a server that was started again is found at once: gRPC would share a broken connection between clients and wait a second and more
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.initial_reconnect_backoff_ms", 50),
+    ("grpc.min_reconnect_backoff_ms", 50),
+    ("grpc.max_reconnect_backoff_ms", 500),
+]
 
 
 class _Bearer(flight.ClientMiddlewareFactory):  # type: ignore[misc]
@@ -59,7 +67,7 @@ class _Server:
         self.endpoint = endpoint
         self._worker = worker
         self._scheme = "grpc" if tls_root is None else "grpc+tls"
-        self._options: dict[str, Any] = {"middleware": [_Bearer(token)], "generic_options": _UNLIMITED}
+        self._options: dict[str, Any] = {"middleware": [_Bearer(token)], "generic_options": _CHANNEL}
         if tls_root is not None:
             self._options["tls_root_certs"] = tls_root
         self._client: Any = None

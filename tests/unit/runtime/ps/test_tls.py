@@ -67,7 +67,7 @@ def test_the_key_is_for_its_owner_only(tmp_path):
 
 def test_without_openssl_the_message_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ConfigError, match="needs the openssl program.*--tls_cert"):
+    with pytest.raises(ConfigError, match=r"needs the openssl program.*--tls_cert"):
         ps_tls.make_certificate(tmp_path / "tls", ["127.0.0.1"])
 
 

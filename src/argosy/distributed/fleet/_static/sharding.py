@@ -25,6 +25,7 @@ from argosy.runtime.parallel.sharding import assign_owners, gather_named
 from argosy.static import Program, Scope
 from argosy.static._exchange import Combiner
 from argosy.static._operator import Operator, Ref
+from argosy.static._rewrite import is_of_loss
 from argosy.static._rows import row_names
 from argosy.static._trainers import Trainers
 from argosy.static._variable import Parameter, Variable
@@ -38,8 +39,12 @@ _PACK_BYTES = 32 << 20
 class SharedUpdates(FleetExchange):
     """Which worker updates what. Workers are numbered within their copy of the shards: with ``degree`` below their number there are several copies.
 
+    Gradients are combined here, all of them on every worker: each program by itself reads only those that its worker needs.
+
     Made while the program is recorded: ``select`` and ``updating_own`` narrow what is recorded then to this worker's share.
     """
+
+    combines_gradients = False
 
     def __init__(
         self,
@@ -47,7 +52,6 @@ class SharedUpdates(FleetExchange):
         settings: Mapping[str, Any],
         pairs: Pairs,
         optimizer: Any,
-        is_merged: bool,
         is_sum: bool,
         is_half: bool,
     ) -> None:
@@ -67,7 +71,6 @@ class SharedUpdates(FleetExchange):
             and not is_half
             and _can_reduce(pairs, self._owners, degree, optimizer)
         )
-        self.combines_gradients = not self.reduces and not is_merged
         self._state: dict[str, str] = {}  # variables of this worker's share, with the parameters they belong to
         self._common: frozenset[str] = frozenset()
 
@@ -117,18 +120,23 @@ class SharedUpdates(FleetExchange):
     # -- running --------------------------------------------------------------------------------------------------
 
     def operators(self, operators: list[Operator], fetches: Sequence[str], combiner: Combiner) -> list[Operator]:
-        if not self.combines_gradients:
-            operators = points.behind_gradients(operators, self._owners, partial(self._gradients, combiner))
+        changed = {name for o in operators if not is_of_loss(o) for name in o.output_arg_names}
+        operators = points.behind_gradients(operators, self._owners, partial(self._gradients, combiner, changed))
         if self.reduces:
             operators = points.behind_overflow_checks(operators, self.overflow_op())
         refs = [Ref(name) for name in self._owners]
         return points.behind_updates(operators, Op("broadcast_parameters_", self._broadcast), (refs,), refs)
 
     def _gradients(
-        self, combiner: Combiner, params: list[str], grads: list[str], is_merged: bool
+        self, combiner: Combiner, changed: set[str], params: list[str], grads: list[str], is_merged: bool
     ) -> tuple[Op, tuple[Any, ...], list[str]]:
         if not self.reduces:
-            return in_place(combiner(tuple(grads), False)), (), grads
+            op = (
+                in_place(combiner(tuple(grads), False))
+                if is_merged
+                else combiner(tuple(grads), bool(changed & set(grads)))
+            )
+            return op, (), grads
         owners = [self._owners[name] for name in params]
 
         def reduce(values: list[torch.Tensor]) -> list[torch.Tensor]:

@@ -54,7 +54,7 @@ class InMemoryDataset(DatasetBase):
 
     # -- settings -----------------------------------------------------------------------------------------------
 
-    def init(self, **kwargs: Any) -> None:
+    def init(self, **kwargs: Any) -> None:  # type: ignore[override]
         """As ``DatasetBase.init``; ``data_feed_type`` and ``queue_num`` only tune."""
         tuning = {name: kwargs.pop(name) for name in ("data_feed_type", "queue_num") if name in kwargs}
         super().init(**kwargs)
@@ -164,8 +164,12 @@ class InMemoryDataset(DatasetBase):
         self._num_shuffled = 0
 
     def _read(self, num_threads: int) -> Any:
+        from argosy.runtime.data.records import concatenated, without_zeros
+
+        # As in Paddle, where a zero in a sequence is padding for this kind of dataset, and for it alone.
+        sequences = [use.lod_level > 0 for use in self.proto_desc.uses]
         with self._reading(num_threads) as reading:
-            return reading.all()
+            return concatenated([without_zeros(part, sequences) for part in reading], reading.is_float)
 
     def _loaded(self, records: Any) -> None:
         self._records, self._unshuffled, self._num_shuffled = records, None, 0
