@@ -73,25 +73,21 @@ def test_serving_in_a_job_without_servers(caplog):
 
 
 def test_parameter_server_job(variables):
-    """Roles are known; what a server would do is refused, in the words of one place."""
+    """Roles are known, and what needs the model, or is not there, says so."""
     variables(
         PADDLE_PSERVERS_IP_PORT_LIST="127.0.0.1:1", PADDLE_TRAINERS_NUM=2, TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID=1
     )
     fleet.init()
     assert (fleet.worker_index(), fleet.worker_num(), fleet.server_num()) == (1, 2, 1)
-    optimizer = paddle.optimizer.SGD(0.1, parameters=made().parameters())
-    for call in (
-        fleet.init_worker,
-        fleet.stop_worker,
-        fleet.run_server,
-        fleet.barrier_worker,
-        lambda: fleet.shrink(1),
-        lambda: fleet.save_persistables(None, "folder"),
-        lambda: fleet.distributed_optimizer(optimizer),
-        lambda: fleet.distributed_model(made()),
-    ):
-        with pytest.raises(NotImplementedError, match="parameter servers are not there yet"):
+    for call in (fleet.init_worker, lambda: fleet.set_date(0, "20260101")):
+        with pytest.raises(ValueError, match="the model is not known yet"):
             call()
+    with pytest.raises(ValueError, match="this process is a worker"):
+        fleet.init_server()
+    with pytest.raises(NotImplementedError, match=r"fleet.save_one_table is not supported"):
+        fleet.save_one_table(0, "folder", 0)
+    with pytest.raises(NotImplementedError, match="threshold is not supported"):
+        fleet.shrink(1)
 
 
 def test_wrong_arguments():
