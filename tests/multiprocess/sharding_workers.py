@@ -191,7 +191,7 @@ def resume(rank: int, world_size: int, meeting: Meeting, *, level: str, folder: 
 
 def memory(rank: int, world_size: int, meeting: Meeting, *, level: str) -> tuple[int, int]:
     """Bytes of optimizer state on this rank, and in total."""
-    with joined_job(rank, world_size, meeting):
+    with joined_job(rank, world_size, meeting), fresh_names():
         layers = [paddle.nn.Linear(32, 32) for _ in range(16)]
         model = paddle.nn.Sequential(*layers)
         adam = paddle.optimizer.Adam(0.01, parameters=model.parameters())

@@ -155,7 +155,7 @@ def test_localsgd(pool, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_dgc_that_sends_everything_is_momentum(pool, kind):
+def test_dgc_that_sends_everything_starts_as_sgd(pool, kind):
     """With a sparsity of 0 nothing stays behind, and masking clears the momentum that Momentum would keep: so it is SGD."""
     switches = {"dgc": True, "dgc_configs": {"rampup_begin_step": 0, "sparsity": [0.0]}}
     results = run_job(
@@ -200,7 +200,7 @@ def test_half_gradients_halve_the_bytes(pool, kind):
 
 @pytest.mark.parametrize(("switch", "optimizer"), [("lars", "Momentum"), ("lamb", "Adam")])
 def test_adaptive_rules(pool, switch, optimizer):
-    """The rules of torch and of the face give the same numbers, and both what one process gives."""
+    """The rules of torch and of the face give the same numbers, for two workers and for three, and others than the plain optimizer."""
     switches = {switch: True, f"{switch}_configs": {"exclude_from_weight_decay": ["bias", "b_0"]}}
     results = [
         run_job(pool, f"{HERE}:trained", n, kind=kind, switches=switches, optimizer=optimizer)
