@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,7 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         self._timeout_s = timeout_s
         self._lock = threading.Lock()
         self._gone: set[int] = set()  # workers that said goodbye; guarded by _lock
+        self._num_streams: Counter[int] = Counter()  # by which each worker shows that it is there; guarded by _lock
         self._actions: dict[str, Action] = {
             "create": self._create,
             "applied": self._applied,
@@ -173,10 +175,14 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         return {"done": done}
 
     def _watch(self, worker: int, reader: Any) -> None:
-        """Hold a worker's stream until it ends; without a goodbye the worker is lost."""
+        """Hold a worker's stream until it ends; when the last one ends without a goodbye, the worker is lost.
+
+        A worker that was started again may be here before the end of its old stream is noticed.
+        """
         self.tables.welcome(worker)
         with self._lock:
             self._gone.discard(worker)
+            self._num_streams[worker] += 1
         try:
             while True:
                 reader.read_chunk()
@@ -185,8 +191,9 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         except flight.FlightError:
             log.info("the connection of worker %d broke", worker)
         with self._lock:
-            is_expected = worker in self._gone
-        if not is_expected:
+            self._num_streams[worker] -= 1
+            is_lost = worker not in self._gone and not self._num_streams[worker]
+        if is_lost:
             log.warning("worker %d has gone without a goodbye", worker)
             self.tables.lose(worker)
 

@@ -150,6 +150,19 @@ def test_a_lost_worker_is_an_error_for_those_who_wait(tmp_path):
         assert "worker 1 has gone" in results[0]
 
 
+def test_a_worker_that_is_back_before_its_old_stream_ends_is_not_lost(tmp_path):
+    with job(tmp_path, num_workers=2) as ([service], [one, other]):
+        for client in (one, other):
+            client.create_sparse(SPEC, "sync")
+        with Client([f"127.0.0.1:{service.port}"], 1, TOKEN, 20.0) as again:
+            again.join()
+            again.create_sparse(SPEC, "sync")
+            other.close()
+            grads = np.ones((1, 3), np.float32)
+            results = in_threads([lambda c=c: c.push("emb", np.array([1]), grads) for c in (one, again)])
+            assert results == [None, None]
+
+
 def test_geo_remembers_what_others_changed(tmp_path):
     with job(tmp_path, num_workers=2) as (_, [one, other]):
         for client in (one, other):
