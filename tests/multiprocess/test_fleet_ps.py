@@ -109,9 +109,9 @@ else:
     losses = []
     for step in range(STEPS):
         loss = loss_of(net, fleet.worker_index(), step)
+        (optimizer.clear_grad if hasattr(optimizer, "clear_grad") else optimizer.zero_grad)()
         loss.backward()
         optimizer.step()
-        (optimizer.clear_grad if hasattr(optimizer, "clear_grad") else optimizer.zero_grad)()
         losses.append(float(loss.detach()))
     fleet.barrier_worker()
     json.dump([losses, values(net)], open(f"result.{fleet.worker_index()}", "w"))
@@ -170,6 +170,7 @@ def alone(tmp_path, launch, model, optimizer):
 
 PADDLE_SGD = "paddle.optimizer.SGD(0.1, parameters=net.parameters())"
 PADDLE_ADAGRAD = "paddle.optimizer.Adagrad(0.1, parameters=net.parameters(), initial_accumulator_value=0.1)"
+TORCH_ADAM = "torch.optim.Adam(net.parameters(), 0.05)"
 TORCH_SGD = "torch.optim.SGD(net.parameters(), 0.1)"
 
 
@@ -187,8 +188,16 @@ def test_sync_equals_one_process_on_all_batches(tmp_path, launch, model, optimiz
             np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
-@pytest.mark.parametrize(("model", "optimizer"), [(PADDLE, PADDLE_SGD), (TORCH, TORCH_SGD)], ids=["paddle", "torch"])
-@pytest.mark.parametrize("mode", ["async", "geo"])
+@pytest.mark.parametrize(
+    ("model", "optimizer", "mode"),
+    [
+        (PADDLE, PADDLE_SGD, "async"),
+        (PADDLE, PADDLE_SGD, "geo"),
+        (TORCH, TORCH_ADAM, "async"),
+        (TORCH, TORCH_SGD, "geo"),
+    ],
+    ids=["paddle-async", "paddle-geo", "torch-async", "torch-geo"],
+)
 def test_other_modes_train(tmp_path, launch, model, optimizer, mode):
     results = run(tmp_path, launch, model, optimizer, mode, num_servers=1)
     first = np.random.default_rng(9).normal(size=(20, 3)).astype("float32") * 0.5

@@ -56,9 +56,11 @@ class Lookups:
             else:
                 ids, grads = np.empty(0, np.int64), np.empty((0, self._dim_by_table[table]), np.float32)
             runtime.worker.push(table, ids, grads, rate)
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget what was fetched."""
         for fetched in self._fetched.values():
             fetched.clear()
+
+    def clear_gradients(self) -> None:
+        """Forget gradients, not what was fetched: the backward pass of it may be still to come."""
+        for fetched in self._fetched.values():
+            for _, rows in fetched:
+                rows.grad = None

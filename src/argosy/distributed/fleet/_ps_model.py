@@ -189,7 +189,7 @@ class PsOptimizer:
     def clear_grad(self, set_to_zero: bool = True) -> None:
         self._inner_opt.clear_grad(set_to_zero)
         if self._lookups is not None:
-            self._lookups.clear()
+            self._lookups.clear_gradients()
 
     clear_gradients = clear_grad
 
@@ -229,7 +229,7 @@ def torch_optimizer(optimizer: torch.optim.Optimizer, runtime: PsRuntime) -> tor
         zero_grad(set_to_none)
         lookups = optimizer.__dict__.get("_lookups")
         if lookups is not None:
-            lookups.clear()
+            lookups.clear_gradients()
 
     optimizer.step = step  # type: ignore[method-assign]
     optimizer.zero_grad = clear  # type: ignore[method-assign]

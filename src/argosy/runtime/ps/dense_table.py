@@ -106,7 +106,7 @@ class DenseTable:
             raise TableError(
                 f"dense table {self.spec.name!r} has no room for optimizer state {name!r} of parameter {piece.name!r}: {count} numbers"
             )
-        state = self._flat[start : start + count].view(*shape)
+        state = self._flat[start : start + count].view(tuple(shape))
         if is_new:
             state.fill_(fill)
         return state

@@ -57,6 +57,23 @@ def test_snapshot_holds_values_and_state(tmp_path):
         assert (one.pull() == other.pull()).all()
 
 
+def test_a_state_may_be_one_number(tmp_path):
+    def counting(spec, values, make_state):
+        count = make_state(spec.pieces[0], "step", (), 0.0)
+        assert count.shape == ()
+
+        def update(grads, learning_rate):
+            count.add_(1.0)
+            values[0].fill_(float(count))
+
+        return update
+
+    for expected in (1.0, 2.0):
+        with DenseTable(SPEC, tmp_path, counting) as table:
+            table.push(np.zeros(8, np.float32), worker=0, sequence=int(expected))
+            assert table.pull()[0] == expected
+
+
 def test_what_does_not_fit_is_refused(tmp_path):
     with DenseTable(SPEC, tmp_path, momentum) as table:
         with pytest.raises(TableError, match="holds 8 float32 numbers"):
