@@ -110,9 +110,7 @@ def run(tmp_path, launch, optimizer, mode="sync", servers=2, scheduled=False, fi
     return [json.loads(path.read_text()) for path in found]
 
 
-@pytest.mark.parametrize(
-    ("optimizer", "options"), [(SGD, {"scheduled": True}), (ADAGRAD, {"first": True})], ids=["sgd", "adagrad"]
-)
+@pytest.mark.parametrize(("optimizer", "options"), [(ADAGRAD, {"first": True, "scheduled": True})], ids=["adagrad"])
 def test_sync_equals_one_process_on_all_batches(tmp_path, launch, optimizer, options):
     [(losses, seen, dense, types)] = run(tmp_path, launch, optimizer, servers=0, **options)
     assert "sgd" in types or "adagrad" in types
@@ -127,7 +125,7 @@ def test_sync_equals_one_process_on_all_batches(tmp_path, launch, optimizer, opt
         assert not {"sgd", "adagrad"}.intersection(own_types)
 
 
-@pytest.mark.parametrize("mode", ["async", "geo"])
+@pytest.mark.parametrize("mode", ["geo"])
 def test_other_modes_train(tmp_path, launch, mode):
     for losses, _, dense, types in run(tmp_path, launch, SGD, mode, servers=1):
         assert np.isfinite(losses).all()
