@@ -89,7 +89,7 @@ _PUSH = Op("ps_push", _push)
 class ProgramOptimizer:
     """The script's optimizer, whose ``minimize`` makes the program of a worker. Servers call it too, to know what they serve."""
 
-    def __init__(self, optimizer: Any, runtime: PsRuntime, strategy: Any) -> None:
+    def __init__(self, optimizer: Any, runtime: PsRuntime) -> None:
         self._inner_opt = optimizer
         self._runtime = runtime
 

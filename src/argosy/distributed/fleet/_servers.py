@@ -40,7 +40,7 @@ class Servers:
         self._combine()
         return model
 
-    def distributed_optimizer(self, optimizer: Any, strategy: DistributedStrategy) -> Any:
+    def distributed_optimizer(self, optimizer: Any) -> Any:
         """``optimizer`` with steps that go through the servers."""
         from argosy.distributed.fleet._ps_model import PsOptimizer, torch_optimizer
 
@@ -51,7 +51,7 @@ class Servers:
         else:
             from argosy.distributed.fleet._ps_program import ProgramOptimizer
 
-            return ProgramOptimizer(optimizer, self.runtime, strategy)
+            return ProgramOptimizer(optimizer, self.runtime)
         self._combine()
         return self._optimizer
 
@@ -76,6 +76,10 @@ class Servers:
 
     def load_model(self, path: str, mode: int = 0) -> None:
         """Take all tables from what ``save_persistables`` wrote; worker 0 does, the others return at once."""
+        if mode != 0:
+            raise NotSupported(
+                f"fleet.load_model: mode {mode!r} is not supported; a checkpoint is loaded as it was saved (mode 0)"
+            )
         if self._role._is_first_worker():
             self.runtime.load(path)
 
@@ -90,15 +94,19 @@ class Servers:
 
     def set_date(self, table_id: Any, day: str) -> None:
         """Another day has begun for a table, given by its name or its number in the order of the model."""
-        specs = self.runtime.known_model("set_date").sparse
-        name = specs[table_id].name if isinstance(table_id, int) else table_id
+        name = self._table_name(table_id, "set_date")
         if self._role._is_first_worker():
             self.runtime.end_day(name)
 
-    def print_table_stat(self, table_id: Any = None, *args: Any) -> None:
-        """Print what the servers say of their tables."""
+    def print_table_stat(self, table_id: Any = None) -> None:
+        """Print what the servers say of a table, given by its name or its number in the order of the model; of all without one."""
+        name = None if table_id is None else self._table_name(table_id, "print_table_stat")
         for row in self.runtime.status():
-            print(", ".join(f"{key}: {value}" for key, value in row.items()))
+            if name in (None, row["table"]):
+                print(", ".join(f"{key}: {value}" for key, value in row.items()))
+
+    def _table_name(self, table_id: Any, call: str) -> str:
+        return str(self.runtime.known_model(call).sparse[table_id].name) if isinstance(table_id, int) else str(table_id)
 
 
 # functions of ``fleet`` that exist for parameter servers only, and those of them that are not there

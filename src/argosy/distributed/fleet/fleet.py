@@ -254,7 +254,7 @@ class Fleet:
         self.user_defined_optimizer = optimizer
         if self._servers is not None:
             self._servers.use_strategy(self._user_defined_strategy)
-            self._optimizer = self._servers.distributed_optimizer(optimizer, self._user_defined_strategy)
+            self._optimizer = self._servers.distributed_optimizer(optimizer)
             return self._optimizer
         if strategy is not None:
             self._lay_out()
