@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -56,7 +57,7 @@ def serve(order):
     from argosy.runtime.ps.service import Service
     from argosy.runtime.ps.tables import Tables
 
-    tables = Tables(Path(order["folder"]) / "server", 2, momentum)
+    tables = Tables(Path(order["folder"]) / "server", 2, momentum, patience_s=DEADLINE_S)
     Service(f"grpc://127.0.0.1:{order['port']}", tables, TOKEN, 2).serve_to_the_end()
 
 
@@ -108,6 +109,7 @@ def fork_children():
     import torch
 
     from argosy.foundation import faultpoint
+    from argosy.runtime.ps import client, service  # noqa: F401  loaded once, not in every child
     from argosy.runtime.ps.hashing import split_by_server
 
     torch.set_num_threads(1)
@@ -146,11 +148,13 @@ class Zygote:
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True
         )
         assert self._process.stdout.readline() == "ready\n"
+        self._lock = threading.Lock()
 
     def fork(self, order):
-        self._process.stdin.write(json.dumps(order) + "\n")
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
+        with self._lock:
+            self._process.stdin.write(json.dumps(order) + "\n")
+            self._process.stdin.flush()
+            return int(self._process.stdout.readline())
 
     def close(self):
         self._process.stdin.close()

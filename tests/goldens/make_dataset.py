@@ -42,6 +42,7 @@ def main() -> None:
     stored = {}
     for kind in dataset_programs.KINDS:
         with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)  # Paddle writes descriptions of its trainers where it is
             if is_old:
                 found, lines = _printed(lambda: dataset_programs.run_old(paddle.fluid, kind, folder))  # noqa: B023
             else:

@@ -17,6 +17,7 @@ from paddle.distributed.sharding import group_sharded_parallel
 import paddle
 from argosy.foundation import env
 from argosy.foundation.errors import CheckpointError
+from multiprocess.fleet_static_workers import planned_for_a_gpu
 from multiprocess.job import environment, job_variables
 
 GLOBAL_BATCH = 4
@@ -57,6 +58,15 @@ def settings(kind: str) -> Any:
     elif kind == "localsgd":
         strategy.localsgd = True
         strategy.localsgd_configs = {"k_steps": 3, "begin_step": 1}
+    elif kind == "adaptive_localsgd":
+        strategy.adaptive_localsgd = True
+        strategy.adaptive_localsgd_configs = {"init_k_steps": 2, "begin_step": 1}
+    elif kind == "amp":
+        strategy.amp = True
+        strategy.amp_configs = {"decr_every_n_nan_or_inf": 1, "decr_ratio": 0.5, "incr_every_n_steps": 4}
+    elif kind == "hybrid":
+        shards = min(2, env.world_size())
+        strategy.hybrid_configs = {"dp_degree": env.world_size() // shards, "sharding_degree": shards}
     elif kind == "fleet_sharding":
         strategy.sharding = True
         strategy.sharding_configs = {"stage": 1, "sharding_degree": env.world_size()}
@@ -74,15 +84,17 @@ def face_objects(kind: str) -> tuple[Any, Any, Any]:
     lr = paddle.optimizer.lr.StepDecay(0.02 if kind != "dgc" else 1e-5, 3)
     optimizer = (
         paddle.optimizer.Momentum(lr, parameters=model.parameters())
-        if kind in ("localsgd", "dgc")
+        if kind in ("localsgd", "adaptive_localsgd", "dgc")
         else paddle.optimizer.AdamW(lr, parameters=model.parameters())
     )
-    if kind == "sharding":
+    if kind in ("sharding", "split_parameters"):
         if env.world_size() > 1:  # what one process does without it takes the same state
-            model, optimizer, _ = group_sharded_parallel(model, optimizer, "os_g")
+            level = "os_g" if kind == "sharding" else "p_g_os"
+            model, optimizer, _ = group_sharded_parallel(model, optimizer, level, segment_size=0)
         return model, optimizer, lr
-    optimizer = fleet.distributed_optimizer(optimizer, settings(kind))
-    return fleet.distributed_model(model), optimizer, lr
+    with planned_for_a_gpu() if kind == "amp" else contextlib.nullcontext():
+        optimizer = fleet.distributed_optimizer(optimizer, settings(kind))
+        return fleet.distributed_model(model), optimizer, lr
 
 
 @contextlib.contextmanager
@@ -109,11 +121,14 @@ def train(world_size: int, folder: str, kind: str, num_steps: int, every: int) -
             if run.num_steps == num_steps:
                 return log
             loss = ((model(x) - 1.0) ** 2).mean()
+            if kind == "amp" and run.num_steps == 3 and env.rank() == world_size - 1:
+                loss = loss * float("inf")  # the scale halves, and grows again after four good steps
             loss.backward()
-            optimizer.step()
+            optimizer.step(**({"loss": loss} if kind == "adaptive_localsgd" else {}))
             optimizer.clear_grad()
             lr.step()
-            log.append((i.tolist(), loss.item()))
+            number = loss.item()
+            log.append((i.tolist(), number * fleet.get_loss_scaling() if kind == "amp" else number))
     return log
 
 
@@ -210,16 +225,23 @@ def a_rank_that_cannot_write(rank: int, world_size: int, folder: str) -> list[st
 
 
 @in_job
-def static(rank: int, world_size: int, folder: str, begin: int, end: int) -> tuple[list[float], list[str], list[str]]:
-    """Steps ``begin`` to ``end`` of a program, and its files: when saving returns anywhere, they are there."""
+def static(
+    rank: int, world_size: int, folder: str, begin: int, end: int, is_sharded: bool
+) -> tuple[list[float], list[str], list[str]]:
+    """Steps ``begin`` to ``end`` of a program, and its files. Worker 0 alone saves it, unless each worker has a part of the state."""
     paddle.enable_static()
     fleet.init(is_collective=True)
     main, startup = paddle.static.Program(), paddle.static.Program()
     with paddle.static.scope_guard(paddle.static.Scope()), paddle.static.program_guard(main, startup):
         x = paddle.static.data("x", [None, 2], "float64")
-        weight = paddle.static.create_parameter([2, 1], "float64", default_initializer=nn.initializer.Constant(0.5))
-        loss = ((paddle.matmul(x, weight) - 1.0) ** 2).mean()
-        fleet.distributed_optimizer(paddle.optimizer.Adam(0.1), fleet.DistributedStrategy()).minimize(loss)
+        constant = nn.initializer.Constant(0.5)
+        weight = paddle.static.create_parameter([2, 1], "float64", default_initializer=constant)
+        bias = paddle.static.create_parameter([1], "float64", default_initializer=constant)
+        loss = ((paddle.matmul(x, weight) + bias - 1.0) ** 2).mean()
+        strategy = fleet.DistributedStrategy()
+        strategy.sharding = is_sharded
+        strategy.sharding_configs = {"sharding_degree": world_size}
+        fleet.distributed_optimizer(paddle.optimizer.Adam(0.1), strategy).minimize(loss)
         exe = paddle.static.Executor(paddle.CPUPlace())
         exe.run(startup)
         if begin:
@@ -230,6 +252,8 @@ def static(rank: int, world_size: int, folder: str, begin: int, end: int) -> tup
             feed = np.random.RandomState(step).rand(GLOBAL_BATCH, 2)[rank * size : (rank + 1) * size]
             (value,) = exe.run(main, feed={"x": feed}, fetch_list=[loss])
             losses.append(float(np.mean(value)))
-        fleet.save_persistables(exe, folder, main)
+        if is_sharded or fleet.is_first_worker():
+            fleet.save_persistables(exe, folder, main)
         fleet.save_inference_model(exe, f"{folder}.infer", ["x"], [loss], main)
+        fleet.barrier_worker()
         return losses, sorted(os.listdir(folder)), sorted(os.listdir(f"{folder}.infer"))

@@ -13,6 +13,7 @@ import paddle.distributed.fleet as fleet
 import paddle.nn as nn
 import pytest
 import torch
+from paddle.distributed.fleet.utils.hybrid_parallel_util import broadcast_dp_parameters, broadcast_sharding_parameters
 
 import paddle
 from argosy.foundation import env
@@ -65,6 +66,23 @@ def described_by_the_script(rank: int, world_size: int) -> float:
 
 
 @in_job
+def described_by_arguments(rank: int, world_size: int) -> float:
+    """gloo_init_parallel_env: as above, in a call."""
+    master = f"{env.get('MASTER_ADDR')}:{env.get('MASTER_PORT')}"
+    with environment(dict.fromkeys(("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_CURRENT_ENDPOINT"))):
+        dist.gloo_init_parallel_env(rank, world_size, master)
+        dist.gloo_init_parallel_env(rank, world_size, master)  # this job, so nothing happens
+        with pytest.raises(ValueError, match=f"this process is rank {rank} of {world_size} already"):
+            dist.gloo_init_parallel_env(rank, world_size + 1, master)
+        total = paddle.to_tensor([rank + 1.0])
+        dist.all_reduce(total)
+        dist.gloo_barrier()
+        dist.gloo_release()
+        assert not dist.is_initialized()
+    return float(total)
+
+
+@in_job
 def talk(rank: int, world_size: int) -> None:
     fleet.init(is_collective=True)
     util, n = fleet.util, world_size
@@ -108,6 +126,11 @@ def topology(rank: int, world_size: int) -> None:
     x = paddle.full([1], float(rank))
     dist.all_reduce(x, group=hcg.get_data_parallel_group())
     assert float(x) == 2 * (rank % shards) + shards
+    layer = nn.Linear(1, 1, weight_attr=paddle.ParamAttr(initializer=nn.initializer.Constant(float(rank))))
+    broadcast_sharding_parameters(layer, hcg)
+    assert float(layer.weight) == rank // shards * shards
+    broadcast_dp_parameters(layer, hcg)
+    assert float(layer.weight) == 0.0
     ranks, group = hcg.create_fuse_group(["data", "sharding"])
     assert ranks == list(range(world_size))
     assert group.nranks == world_size

@@ -93,6 +93,34 @@ def alone(kind: str, optimizer: str = "SGD", lr: float = 0.1, scale: float = 1.0
     return train(plain, plain, rule, 0, 1, model.get("dtype", "float64"), scale)[0]
 
 
+def with_rule(rule: Any, model: nn.Layer) -> Steps:
+    """What one process gets on whole batches with an optimizer of ``model``."""
+    return train(model, model, rule, 0, 1, "float64")[0]
+
+
+def simulated(kind: str, lr: float, world_size: int, direction: Any, **model: Any) -> Steps:
+    """Ranks one after the other: ``direction(step, name, gradients of all ranks)`` is what each parameter steps along."""
+    plain = (layer if kind == "layer" else module)(**model)
+    dtype, seen = model.get("dtype", "float64"), []
+    for step, batch in enumerate(batches()):
+        by_rank = [_gradients(plain, batch[rank::world_size], dtype) for rank in range(world_size)]
+        for number, (param, grads) in enumerate(zip(plain.parameters(), zip(*by_rank, strict=True), strict=True)):
+            along = direction(step, number, [g.copy() for g in grads])
+            raw = param._t if kind == "layer" else param
+            with torch.no_grad():
+                raw.sub_(torch.from_numpy(np.ascontiguousarray(along)).to(raw.dtype), alpha=lr)
+        seen.append(values(plain))
+    return seen
+
+
+def _gradients(model: Any, batch: np.ndarray, dtype: str) -> list[np.ndarray]:
+    loss_of(model, batch, dtype).backward()
+    found = [p.grad.numpy().copy() for p in model.parameters()]
+    for param in model.parameters():
+        (param.clear_gradient if isinstance(model, nn.Layer) else lambda p=param: setattr(p, "grad", None))()
+    return found
+
+
 def train(
     plain: Any, model: Any, rule: Any, rank: int, world_size: int, dtype: str, scale: float = 1.0, how: str = "step"
 ) -> tuple[Steps, list[float]]:
@@ -168,7 +196,10 @@ def state_entries(rule: Any) -> int:
 
 @in_job
 def overflowing(rank: int, world_size: int, kind: str) -> dict[str, Any]:
-    """float16 as on a GPU; this machine computes in float32, but losses are scaled. At the second step rank 1 overflows."""
+    """float16 as on a GPU. A torch module really computes in it; a Layer on a processor does in float32, with scaled losses all the same.
+
+    At the second step the loss of rank 1 is so large that scaled gradients have no place in float16.
+    """
     strategy = strategy_of({"amp": True, "amp_configs": {"decr_every_n_nan_or_inf": 1, "decr_ratio": 0.5}})
     fleet.init(is_collective=True, strategy=strategy)
     planned = fleet.fleet._planned
@@ -176,15 +207,13 @@ def overflowing(rank: int, world_size: int, kind: str) -> dict[str, Any]:
     try:
         plain = layer(dtype="float32") if kind == "layer" else module(dtype="float32")
         model = fleet.distributed_model(plain)
-        if kind == "torch":
-            model._precision._settings = {**model._precision._settings, "dtype": "bfloat16"}
         rule = fleet.distributed_optimizer(optimizer_of(plain, "SGD", 0.1))
     finally:
         del fleet.fleet._planned
     scales, is_moved, before = [fleet.get_loss_scaling()], [], values(plain)
     for number, batch in enumerate(batches(3)):
         loss = loss_of(model, batch[rank::world_size], "float32")
-        (loss * float("inf") if number == 1 and rank == 1 else loss).backward()
+        (loss * (1e6 if kind == "torch" else float("inf")) if number == 1 and rank == 1 else loss).backward()
         rule.step()
         (rule.clear_grad if kind == "layer" else rule.zero_grad)()
         scales.append(fleet.get_loss_scaling())

@@ -12,8 +12,10 @@ import paddle.nn as nn
 
 import paddle
 from argosy.distributed.fleet._static_optimizer import full_state
+from argosy.foundation.errors import CollectiveMismatch
 from argosy.runtime.comm.traffic import count_traffic
 from multiprocess.fleet_base_workers import in_job
+from multiprocess.fleet_stage_workers import as_on_a_gpu
 
 Values = dict[str, np.ndarray]
 
@@ -48,7 +50,13 @@ class Model:
     """A small classifier with its programs, a scope of its own and an executor."""
 
     def __init__(
-        self, optimizer: str, switches: dict[str, Any], shift: float = 0.0, width: int = 8, has_norm: bool = False
+        self,
+        optimizer: str,
+        switches: dict[str, Any],
+        shift: float = 0.0,
+        width: int = 8,
+        has_norm: bool = False,
+        freezes: bool = False,
     ):
         static = paddle.static
         self.main, self.startup = static.Program(), static.Program()
@@ -60,6 +68,8 @@ class Model:
             again = nn.functional.tanh(static.nn.fc(hidden, 5, name="second", weight_attr=_values(width, 5, shift)))
             scores = static.nn.fc(again, 3, name="third", weight_attr=_values(5, 3, shift))
             self.loss = nn.functional.cross_entropy(scores, y)
+            if freezes:
+                self.main.global_block().var("second.b_0").stop_gradient = True
             self.test = self.main.clone(for_test=True)
             switches = dict(switches)
             if switches.pop("recompute", False):
@@ -154,14 +164,32 @@ class Simulated:
             self.models[0].scope.find_var(name).get_tensor().set(value)
 
 
+@contextlib.contextmanager
+def planned_for_a_gpu():
+    """Plans say float16, as they do for other devices than a processor; what follows from that runs here too."""
+    planned = fleet.fleet._planned
+    fleet.fleet._planned = lambda mode, kinds: as_on_a_gpu(planned(mode, kinds))
+    try:
+        yield
+    finally:
+        del fleet.fleet._planned
+
+
 @in_job
 def train(
-    rank: int, world_size: int, optimizer: str, switches: dict[str, Any], steps: int, **model: Any
+    rank: int,
+    world_size: int,
+    optimizer: str,
+    switches: dict[str, Any],
+    steps: int,
+    as_on_a_gpu: bool = False,
+    **model: Any,
 ) -> dict[str, Any]:
     """This worker's share of each batch; only worker 0 has the right first values."""
     paddle.enable_static()
     fleet.init(is_collective=True)
-    made = Model(optimizer, switches, shift=float(rank), **model)
+    with planned_for_a_gpu() if as_on_a_gpu else contextlib.nullcontext():
+        made = Model(optimizer, switches, shift=float(rank), **model)
     if switches.get("amp"):
         made.optimizer.amp_init(paddle.CPUPlace(), made.scope, made.test, use_fp16_test=True)
     started = made.parameters()
@@ -178,7 +206,20 @@ def train(
         "kept": made.kept(),
         "stages": [stage.name for stage in fleet.plan()],
         "tested": float(tested),
+        "amp": fleet.plan().settings("amp")["dtype"] if "amp" in fleet.plan() else "",
+        "casts": _low_dtype(made.main),
     }
+
+
+def _low_dtype(program: Any) -> str:
+    """The 16-bit type that the program computes in."""
+    found = {str(v.dtype).rpartition(".")[2].lower() for v in program.list_vars()} & {
+        "float16",
+        "bfloat16",
+        "fp16",
+        "bf16",
+    }
+    return ",".join(sorted(found))
 
 
 @in_job
@@ -187,7 +228,8 @@ def amp_state(rank: int, world_size: int, switches: dict[str, Any], optimizer: s
     paddle.enable_static()
     fleet.init(is_collective=True)
     configs = {"init_loss_scaling": 256.0, "decr_every_n_nan_or_inf": 1, "incr_every_n_steps": 2, "decr_ratio": 0.5}
-    made = Model(optimizer, {"amp": True, "amp_configs": configs, **switches}, shift=float(rank))
+    with planned_for_a_gpu():
+        made = Model(optimizer, {"amp": True, "amp_configs": configs, **switches}, shift=float(rank))
     made.optimizer.amp_init(paddle.CPUPlace(), scope=made.scope)
     good = [share(batch, rank, world_size) for batch in batches(2)]
     made.train(good)
@@ -202,6 +244,34 @@ def amp_state(rank: int, world_size: int, switches: dict[str, Any], optimizer: s
         "stays": all(np.array_equal(before[name], after[name]) for name in before),
         "parameters": after,
     }
+
+
+@in_job
+def compiled(rank: int, world_size: int, switches: dict[str, Any], places: int) -> dict[str, Any]:
+    """The script compiles the program itself, in the older way for ``places`` places, or, with 0, without any."""
+    paddle.enable_static()
+    fleet.init(is_collective=True)
+    made = Model("momentum", switches, shift=float(rank))
+    own = paddle.static.CompiledProgram(made.main)
+    if places:
+        own = own.with_data_parallel(made.loss.name, places=paddle.static.cpu_places(places))
+    for batch in batches(4):
+        made.exe.run(own, feed=share(batch, rank, world_size), fetch_list=[made.loss], scope=made.scope)
+    made.exe.close()
+    return {"parameters": made.parameters()}
+
+
+@in_job
+def unequal(rank: int, world_size: int, **of_second: Any) -> str:
+    """The second worker has another program: the error that a worker gets."""
+    paddle.enable_static()
+    fleet.init(is_collective=True)
+    try:
+        made = Model("sgd", {}, **(of_second if rank == 1 else {}))
+        made.train([share(batch, rank, world_size) for batch in batches(1)])
+    except CollectiveMismatch as error:
+        return str(error)
+    return "trained"
 
 
 @in_job

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["argosy.distributed", "argosy.runtime.launch.cli", "argosy.runtime.launch.spawn"])
+PRELOADED = ["argosy.distributed", "argosy.runtime.launch.cli", "argosy.runtime.launch.spawn"]
+_context.set_forkserver_preload(PRELOADED)
 
 MARK = "ARGOSY_TEST_MARK"  # a variable that all descendants of a launcher inherit
 DEADLINE_S = 30.0

@@ -255,12 +255,13 @@ def refusals(rank: int, world_size: int, meeting: Meeting) -> list[str]:
     with joined_job(rank, world_size, meeting):
         model = paddle.nn.Linear(2, 2)
         sgd = paddle.optimizer.SGD(0.1, parameters=model.parameters())
-        for error, options in (
-            (AssertionError, {"level": "p_g"}),
-            (NotSupported, {"level": "p_g_os"}),
+        plain = torch.nn.Linear(2, 2)
+        for error, pair, options in (
+            (AssertionError, (model, sgd), {"level": "p_g"}),
+            (NotSupported, (plain, torch.optim.SGD(plain.parameters())), {"level": "os", "sync_buffers": True}),
         ):
             try:
-                group_sharded_parallel(model, sgd, **options)
+                group_sharded_parallel(*pair, **options)
             except error as caught:
                 found.append(str(caught))
         half = paddle.optimizer.SGD(0.1, parameters=model.parameters()[:1])
@@ -270,7 +271,57 @@ def refusals(rank: int, world_size: int, meeting: Meeting) -> list[str]:
                 group_sharded_parallel(layer, rule, "os_g")
             except UsageError as caught:
                 found.append(str(caught))
+
+        class OwnClip(paddle.nn.ClipGradByGlobalNorm):
+            pass
+
+        more = paddle.optimizer.SGD(0.1, parameters=model.parameters() + table.parameters())
+        clipped = paddle.optimizer.SGD(0.1, parameters=model.parameters(), grad_clip=OwnClip(1.0))
+        for rule, options in ((more, {}), (clipped, {}), (sgd, {"exclude_layer": "Linear"})):
+            try:
+                group_sharded_parallel(model, rule, "os", **options)
+            except (UsageError, AssertionError) as caught:
+                found.append(str(caught))
     return found
+
+
+def uneven(
+    rank: int, world_size: int, meeting: Meeting | None = None, *, level: str
+) -> tuple[list[float], dict[str, np.ndarray]]:
+    """Models of one parameter and of very different ones: losses of all steps, states of both models."""
+
+    class Scaled(paddle.nn.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = paddle.nn.Linear(4, 50)
+            self.second = paddle.nn.Linear(50, 4, bias_attr=False)
+            self.scale = self.create_parameter([1], dtype="float32")
+
+        def forward(self, x: paddle.Tensor) -> paddle.Tensor:
+            return self.second(paddle.tanh(self.first(x))) * self.scale
+
+    losses, state = [], {}
+    with contextlib.nullcontext() if meeting is None else joined_job(rank, world_size, meeting), fresh_names():
+        for name, model in (("one", paddle.nn.Linear(4, 4, bias_attr=False)), ("many", Scaled())):
+            draw = np.random.RandomState(7)
+            model.astype("float64")
+            for param in model.parameters():
+                param.set_value(draw.uniform(-0.5, 0.5, param.shape))
+            rule = make_optimizer("adamw", model)
+            if meeting is not None:
+                options = {"segment_size": 3, "exclude_layer": ["Conv2D"]}
+                model, rule, _ = group_sharded_parallel(model, rule, level, **options)
+            for step in range(3):
+                x = np.random.RandomState(step).normal(size=(6, 4))
+                mine = x[rank * 6 // world_size : (rank + 1) * 6 // world_size]
+                loss = model(paddle.to_tensor(mine)).square().mean()
+                loss.backward()
+                rule.step()
+                rule.clear_grad()
+                with paddle.no_grad():
+                    losses.append(float(model(paddle.to_tensor(x)).square().mean()))
+            state |= {f"{name}.{key}": value.numpy() for key, value in model.state_dict().items()}
+    return losses, state
 
 
 # -- plain PyTorch ----------------------------------------------------------------------------------------------

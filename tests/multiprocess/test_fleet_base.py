@@ -16,8 +16,9 @@ def test_roles(pool, explicit):
     run_job(pool, f"{HERE}:roles", 2, explicit=explicit)
 
 
-def test_a_job_that_the_script_describes(pool):
-    assert run_job(pool, f"{HERE}:described_by_the_script", 2) == [3.0, 3.0]
+@pytest.mark.parametrize("how", ["the_script", "arguments"])
+def test_a_job_that_the_script_describes(pool, how):
+    assert run_job(pool, f"{HERE}:described_by_{how}", 2) == [3.0, 3.0]
 
 
 @pytest.mark.parametrize(("backend", "world_size"), [("shm", 3), ("gloo", 2)])

@@ -35,7 +35,10 @@ def face(pool, world_size, folder, kind, num_steps=99, every=5):
     )
 
 
-@pytest.mark.parametrize("kind", ["plain", "gradient_merge", "sharding", "fleet_sharding"])
+@pytest.mark.filterwarnings("ignore:paddle.amp. float16 makes no effect on CPU")
+@pytest.mark.parametrize(
+    "kind", ["plain", "gradient_merge", "sharding", "split_parameters", "fleet_sharding", "hybrid", "amp"]
+)
 def test_two_ranks_go_on_as_one_two_or_four(pool, tmp_path, kind):
     whole = face(pool, 2, tmp_path / "whole", kind)
     assert len(whole) == 12
@@ -47,7 +50,16 @@ def test_two_ranks_go_on_as_one_two_or_four(pool, tmp_path, kind):
     assert_equal_curves(face(pool, 2, folder, kind), [])  # it is complete
 
 
-@pytest.mark.parametrize("kind", ["localsgd", "dgc"])
+def test_copies_of_shards_go_on_as_others(pool, tmp_path):
+    """Two copies of two shards, of which each rank has a part, become one copy, or one process."""
+    whole = face(pool, 2, tmp_path / "whole", "hybrid")
+    for world_size in (1, 2):
+        folder = tmp_path / str(world_size)
+        assert_equal_curves(face(pool, 4, folder, "hybrid", num_steps=7), whole[:7])
+        assert_equal_curves(face(pool, world_size, folder, "hybrid"), whole[5:])
+
+
+@pytest.mark.parametrize("kind", ["localsgd", "adaptive_localsgd", "dgc"])
 def test_what_each_rank_has_of_its_own_comes_back(pool, tmp_path, kind):
     """Their mathematics depends on the number of ranks: with as many, every number is the same; with others, samples and position are."""
     whole = face(pool, 2, tmp_path / "whole", kind)
@@ -118,14 +130,17 @@ def test_a_rank_that_cannot_write(pool, tmp_path):
 
 
 def test_static_programs(pool, tmp_path):
+    """A folder that two workers wrote, with and without sharded state, is read by one, two and four."""
+
     def run(world_size, folder, begin, end):
-        results = run_job(pool, f"{HERE}:static", world_size, folder=str(folder), begin=begin, end=end)
+        options = {"begin": begin, "end": end, "is_sharded": folder.name.endswith("sharded")}
+        results = run_job(pool, f"{HERE}:static", world_size, folder=str(folder), **options)
         assert all("__model__" in files for _, _, files in results)
         assert len({tuple(files) for _, files, _ in results}) == 1
         return np.mean([losses for losses, _, _ in results], axis=0)
 
     whole = run(2, tmp_path / "whole", 0, 6)
-    for world_size in (1, 2, 4):
-        folder = tmp_path / str(world_size)
+    for name in ("1", "2", "4", "1-sharded", "2-sharded"):
+        folder, world_size = tmp_path / name, int(name[0])
         np.testing.assert_allclose(run(2, folder, 0, 3), whole[:3], rtol=1e-9)
         np.testing.assert_allclose(run(world_size, folder, 3, 6), whole[3:], rtol=1e-9)

@@ -1,4 +1,4 @@
-"""The examples of Fleet's document run as they stand: alone, as two workers, and by fleetrun."""
+"""The examples of Fleet's document run as they stand: alone, as two workers, and by fleetrun. Three that the document leaves incomplete run with what they lack."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import paddle
 from argosy.distributed.fleet.base._role_facts import VARIABLES
 from multiprocess.job import run_job
 
@@ -28,6 +30,66 @@ def test_alone(path, monkeypatch, tmp_path, capsys):
     announced = [line[1:].strip() for line in path.read_text().splitlines() if line.startswith("#    current lr")]
     if announced:
         assert capsys.readouterr().out.splitlines() == announced
+
+
+# -- incomplete examples --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def program(monkeypatch, tmp_path):
+    """A program to be recorded into, by a process that is alone."""
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    paddle.enable_static()
+    try:
+        with (
+            paddle.static.scope_guard(paddle.static.Scope()),
+            paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()),
+        ):
+            yield paddle.static.default_main_program()
+    finally:
+        paddle.disable_static()
+
+
+def run_incomplete(name, **lacking):
+    """The names of an example that does not define ``lacking``."""
+    return runpy.run_path(str(EXAMPLES[0].parent / "incomplete" / f"{name}.py"), init_globals=lacking)
+
+
+def test_distributed_optimizer_with_the_import_that_it_lacks(program):
+    optimizer = run_incomplete("distributed_optimizer", paddle=paddle)["optimizer"]
+    x = paddle.static.data("x", [None, 2])
+    optimizer.minimize(paddle.static.nn.fc(x, 1).mean())
+    assert any(op.type == "sgd" for op in program.global_block().ops)
+
+
+def test_save_inference_model_with_the_variables_that_it_lacks(program):
+    x = paddle.static.data("feednames1", [None, 2])
+    predicted = paddle.static.nn.fc(x, 1)
+    paddle.static.Executor().run(paddle.static.default_startup_program())
+    run_incomplete("save_inference_model", acc=predicted.mean(), loss=predicted)
+    exe = paddle.static.Executor()
+    read, feeds, (_, loss) = paddle.static.load_inference_model("dirname", exe, model_filename="__model__")
+    assert feeds == ["feednames1"]
+    data = np.ones((3, 2), "float32")
+    [expected] = exe.run(program, feed={"feednames1": data}, fetch_list=[predicted])
+    assert np.array_equal(exe.run(read, feed={"feednames1": data}, fetch_list=[loss])[0], expected)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_set_state_dict_with_the_load_of_its_time(monkeypatch, tmp_path):
+    """Paddle 2.0-beta's load gave the parameters and the optimizer's state as two values."""
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    load = paddle.framework.load
+    monkeypatch.setattr(paddle.framework, "load", lambda path: (None, load(path)))
+    names = run_incomplete("set_state_dict")
+    assert names["opti_state_dict"] == names["state_dict"] == {}  # before its first step an optimizer has no state
+
+
+# -- several workers ------------------------------------------------------------------------------------------------
 
 
 def test_two_workers(pool, tmp_path):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 
@@ -94,6 +97,12 @@ def values(net):
 )
 JOB = """
 fleet.init(is_collective=False)
+together = []
+if SAVES:
+    together = [fleet.util.all_reduce([1], "sum", "all").tolist(), fleet.util.all_gather(fleet.is_server(), "all")]
+    if fleet.is_server():
+        assert fleet.util.all_reduce([fleet.server_index()], "max", "server").tolist() == [1]
+        fleet.util.barrier("server")
 net = Net()
 strategy = fleet.DistributedStrategy()
 strategy.a_sync = MODE != "sync"
@@ -116,7 +125,9 @@ else:
     fleet.barrier_worker()
     json.dump([losses, values(net)], open(f"result.{fleet.worker_index()}", "w"))
     fleet.barrier_worker()
-    if SAVES and fleet.is_first_worker():
+    if SAVES:
+        state = net.state_dict()
+        json.dump([together, {k: v.numpy().tolist() for k, v in state.items()}], open("state", "w"))
         fleet.save_persistables(None, "saved")
     fleet.barrier_worker()
     fleet.stop_worker()
@@ -151,18 +162,15 @@ def launch(tmp_path):
 
 
 def run(tmp_path, launch, model, optimizer, mode, num_servers=2, num_workers=2, saves=False):
-    import json
-
     head = f"OPTIMIZER, MODE, SAVES = {optimizer!r}, {mode!r}, {saves!r}\n"
     name = script(tmp_path, head + model + JOB)
-    launcher = launch("--server_num", str(num_servers), "--worker_num", str(num_workers), name)
+    flags = ["--tls"] if saves else []
+    launcher = launch("--server_num", str(num_servers), "--worker_num", str(num_workers), *flags, name)
     assert launcher.wait(100) == 0, launcher.stderr + launcher.stdout
     return [json.loads((tmp_path / f"result.{w}").read_text()) for w in range(num_workers)]
 
 
 def alone(tmp_path, launch, model, optimizer):
-    import json
-
     name = script(tmp_path, f"OPTIMIZER = {optimizer!r}\n" + model + ALONE, "alone.py")
     assert launch(name).wait(100) == 0
     return json.loads((tmp_path / "alone").read_text())
@@ -203,7 +211,8 @@ def test_other_modes_train(tmp_path, launch, model, optimizer, mode):
         assert 0.01 < np.abs(np.array(rows) - first).max() < 10
 
 
-def test_tables_are_saved(tmp_path, launch):
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="--tls makes certificates with openssl")
+def test_encrypted_job_in_which_all_talk_saves_its_tables(tmp_path, launch):
     import pyarrow.parquet as parquet
 
     [(_, (rows, *_))] = run(tmp_path, launch, PADDLE, PADDLE_SGD, "sync", num_workers=1, saves=True)
@@ -212,3 +221,7 @@ def test_tables_are_saved(tmp_path, launch):
     table = parquet.read_table(tmp_path / "saved" / "embedding_0.w_0").to_pydict()
     saved = dict(zip(table["id"], table["value"], strict=True))
     np.testing.assert_allclose([saved[i] for i in range(20)], rows, atol=1e-6)
+    together, state = json.loads((tmp_path / "state").read_text())
+    assert together == [[3], [False, True, True]]
+    np.testing.assert_array_equal(state["a.weight"], rows)
+    assert sorted(state) == ["a.weight", "b.weight", "fc.bias", "fc.weight"]

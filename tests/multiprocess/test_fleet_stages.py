@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import paddle
+from argosy.optimizer.lars import LarsMomentumOptimizer
 from multiprocess import fleet_stage_workers as workers
 from multiprocess.job import run_job
 
@@ -169,6 +171,42 @@ def test_dgc_that_sends_everything_starts_as_sgd(pool, kind):
     np.testing.assert_allclose(found[1][0], momentum[1][0], rtol=1e-12)
 
 
+class Compression:
+    """Deep gradient compression of the ranks' gradients, as the paper has it."""
+
+    def __init__(self, momentum, begin, sparsity, min_numel=16384):
+        self.momentum, self.begin, self.sparsity, self.min_numel = momentum, begin, sparsity, min_numel
+        self.u, self.v = {}, {}
+
+    def direction(self, step, number, grads):
+        if step < self.begin or grads[0].size < self.min_numel:
+            mean = np.mean(grads, axis=0)
+            for rank in range(len(grads)):
+                self.u[rank, number] = self.momentum * self.u.get((rank, number), 0.0) + mean
+            return self.u[0, number]
+        behind = self.sparsity[min(step - self.begin, len(self.sparsity) - 1)]
+        return np.mean([self.sent((rank, number), grad, behind) for rank, grad in enumerate(grads)], axis=0)
+
+    def sent(self, key, grad, behind):
+        u = self.momentum * self.u.get(key, 0.0) + grad
+        v = self.v.get(key, 0.0) + u  # momentum correction: what waits is a velocity
+        least = np.sort(np.abs(v).ravel())[-round(v.size * (1 - behind))]
+        is_sent = np.abs(v) >= least
+        self.u[key], self.v[key] = np.where(is_sent, 0.0, u), np.where(is_sent, 0.0, v)  # factor masking
+        return np.where(is_sent, v, 0.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dgc_over_steps(pool, kind):
+    """A step of Momentum, then a ramp of two: what was held back comes later, and momentum stops where something was sent."""
+    configs = {"rampup_begin_step": 1, "rampup_step": 2, "sparsity": [0.75, 0.99]}
+    args = {"kind": kind, "lr": 0.01, "width": 128}
+    switches = {"dgc": True, "dgc_configs": configs}
+    results = run_job(pool, f"{HERE}:trained", 2, switches=switches, optimizer="Momentum", **args)
+    compression = Compression(0.9, 1, configs["sparsity"])
+    check(results, workers.simulated(direction=compression.direction, world_size=2, **args), rtol=1e-9, atol=1e-11)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_dgc_sends_less(pool, kind):
     switches = {"dgc": True, "dgc_configs": {"rampup_begin_step": 0, "sparsity": [0.99]}}
@@ -195,7 +233,21 @@ def test_half_gradients_halve_the_bytes(pool, kind):
     half = run_job(pool, f"{HERE}:trained", 2, switches={"fp16_allreduce": True}, order="late", **args)
     full = run_job(pool, f"{HERE}:trained", 2, switches={}, **args)
     assert sum(half[0]["bytes"].values()) == pytest.approx(0.5 * sum(full[0]["bytes"].values()), rel=0.01)
-    check(half, workers.alone(kind, lr=0.01, width=64, dtype="float32"), rtol=2e-3, atol=1e-4)
+
+
+def rounded(step, number, grads):
+    """The mean of gradients that were rounded on their way, itself rounded on its way back."""
+    total = sum(g.astype("float16").astype("float32") for g in grads)
+    return (total / len(grads)).astype("float16").astype("float32")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_gradients_are_rounded_twice(pool, kind):
+    args = {"kind": kind, "lr": 0.1, "dtype": "float32"}
+    half = run_job(pool, f"{HERE}:trained", 2, switches={"fp16_allreduce": True}, **args)
+    check(half, workers.simulated(world_size=2, direction=rounded, **args), rtol=0, atol=5e-7)
+    exact = workers.alone(**args)[-1]
+    assert max(np.abs(a - b).max() for a, b in zip(half[0]["steps"][-1], exact, strict=True)) > 5e-6
 
 
 @pytest.mark.parametrize(("switch", "optimizer"), [("lars", "Momentum"), ("lamb", "Adam")])
@@ -210,6 +262,22 @@ def test_adaptive_rules(pool, switch, optimizer):
     assert all(r["notes"] == [] for run in results for r in run)
     for run in results:
         check(run, results[0][0]["steps"], rtol=1e-5, atol=1e-7)
+    model = workers.layer()
+    excluded = [p.name for p in model.parameters() if p.ndim == 1]
+    if switch == "lars":
+        rule = LarsMomentumOptimizer(
+            0.1, 0.9, parameter_list=model.parameters(), exclude_from_weight_decay=excluded, epsilon=0.0
+        )
+    else:
+        rule = paddle.optimizer.Lamb(
+            0.1,
+            epsilon=1e-8,
+            parameters=model.parameters(),
+            exclude_from_weight_decay_fn=lambda param: param.name in excluded,
+        )
+    alone = workers.with_rule(rule, model)
+    for run in results[:2]:
+        check(run, alone, rtol=1e-6, atol=1e-8)
     plain = workers.alone("layer", optimizer)
     assert not np.allclose(results[0][0]["steps"][-1][0], plain[-1][0], rtol=1e-4)
 

@@ -70,6 +70,15 @@ def test_sharding_among_more_workers_and_copies(pool, stage):
         check(run_job(pool, f"{HERE}:train", 4, optimizer="decayed", switches=switches, steps=4), expected)
 
 
+def test_hybrid_degrees_shard_programs_too(pool):
+    expected, _ = workers.alone("decayed", {}, 4)
+    switches = {"hybrid_configs": {"dp_degree": 2, "sharding_degree": 2}}
+    results = run_job(pool, f"{HERE}:train", 4, optimizer="decayed", switches=switches, steps=4)
+    check(results, expected)
+    kept = [set(r["kept"]) for r in results]
+    assert kept[0] == kept[2] != kept[1] == kept[3]
+
+
 @pytest.mark.parametrize("stage", [1, 2])
 def test_sharded_state_is_split_and_gathered(pool, stage):
     results = run_job(pool, f"{HERE}:sharded_state", 2, stage=stage)
@@ -98,6 +107,31 @@ def test_synchronised_batch_norm(pool):
     switches = {"sync_batch_norm": True}
     expected, _ = workers.alone("momentum", {}, 4, has_norm=True)
     check(run_job(pool, f"{HERE}:train", 2, optimizer="momentum", switches=switches, steps=4, has_norm=True), expected)
+
+
+@pytest.mark.parametrize("places", [0, 1, 2])
+def test_a_program_that_the_script_compiles(pool, places):
+    """What Fleet attached to the program goes along."""
+    expected, _ = workers.alone("momentum", {}, 4)
+    check(run_job(pool, f"{HERE}:compiled", 2, switches={}, places=places), expected)
+
+
+def test_strategies_take_one_place(pool):
+    found = run_job(pool, f"{HERE}:compiled", 2, switches=SHARD_2, places=1)
+    check(found, workers.alone("momentum", {}, 4)[0])
+    for refused in ({"localsgd": True}, SHARD_1, MERGE):
+        with pytest.raises(AssertionError, match="a worker runs it on one place, not on 2"):
+            run_job(pool, f"{HERE}:compiled", 2, switches=refused, places=2)
+
+
+@pytest.mark.parametrize("backend", ["auto", "gloo"])
+def test_unequal_programs_are_an_error(pool, backend):
+    for message in run_job(pool, f"{HERE}:unequal", 2, backend=backend, width=9):
+        assert message.endswith(
+            "the workers' startup programs fill different parameters: 'parameter [6, 8] float32' on rank 0, 'parameter [6, 9] float32' on rank 1"
+        )
+    for message in run_job(pool, f"{HERE}:unequal", 2, backend=backend, freezes=True):
+        assert "the trainers run different programs: 'gradient [5] float32' on rank 0, 'gradient [" in message
 
 
 # -- parameters instead of gradients ------------------------------------------------------------------------------
@@ -238,11 +272,16 @@ def test_loss_scaling_is_one_for_all_workers(pool, switches):
 @pytest.mark.parametrize(
     "switches", [{"amp": True}, {"amp": True, **MERGE, "recompute": True}, {"amp": True, **SHARD_2, **MERGE}]
 )
-def test_mixed_precision_stays_near_float32(pool, switches):
+@pytest.mark.parametrize(("dtype", "atol"), [("bfloat16", 2e-2), ("float16", 5e-3)])
+def test_mixed_precision_stays_near_float32(pool, switches, dtype, atol):
+    """On a processor in bfloat16; in float16 as on other devices. Both round, bfloat16 to 8 bits and float16 to 11."""
     expected, _ = workers.alone("sgd", {k: v for k, v in switches.items() if k.startswith("gradient_merge")}, 4)
-    check(
-        run_job(pool, f"{HERE}:train", 2, optimizer="sgd", switches=switches, steps=4), expected, rtol=0.02, atol=5e-3
-    )
+    args = {"optimizer": "sgd", "switches": switches, "steps": 4, "as_on_a_gpu": dtype == "float16"}
+    results = run_job(pool, f"{HERE}:train", 2, **args)
+    check(results, expected, rtol=0.02, atol=atol)
+    assert {r["amp"] for r in results} == {dtype}
+    assert {r["casts"] for r in results} == {dtype}
+    assert any(not np.allclose(results[0]["parameters"][n], v, rtol=0, atol=1e-6) for n, v in expected.items())
 
 
 @pytest.mark.parametrize("more", [{}, SHARD_1, {**SHARD_2, **MERGE}])

@@ -125,9 +125,21 @@ def test_an_overflow_is_skipped_by_all(pool, level):
 def test_refusals(pool):
     for words in run_job(pool, f"{HERE}:refusals", 2):
         assert "The level must be os, os_g or p_g_os" in words[0]
-        assert "'p_g_os' (stage 3" in words[1]
+        assert "sync_buffers, dp_group and exclude_layer for a torch module" in words[1]
         assert "does not have parameter 'bias'" in words[2]
         assert "parameter 'weight' has row-sparse gradients; use stage 1" in words[3]
+        assert "which is not the model's" in words[4]
+        assert "clipping by OwnClip" in words[5]
+        assert "must be a list with layers' name or layers' id" in words[6]
+
+
+@pytest.mark.parametrize("level", [*LEVELS, "p_g_os"])
+def test_uneven_parameters(pool, level):
+    """Ranks that own nothing, a parameter that outweighs all others, and one of a single element."""
+    losses, state = sharding_workers.uneven(0, 1, level=level)
+    for found in run_job(pool, f"{HERE}:uneven", 3, level=level):
+        assert close(found[0], losses)
+        assert all(close(found[1][key], value) for key, value in state.items())
 
 
 @pytest.mark.parametrize("level", LEVELS)

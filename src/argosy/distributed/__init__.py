@@ -1,6 +1,6 @@
 """Running on several processes: the environment, groups, collectives, data parallelism, spawn and launch."""
 
-from argosy.distributed import collective, communication, parallel, stream
+from argosy.distributed import collective, communication, entry_attr, parallel, stream
 from argosy.distributed._collectives import (
     P2POp,
     ReduceOp,
@@ -33,6 +33,7 @@ from argosy.distributed._default import (
     new_group,
 )
 from argosy.distributed._env import ParallelEnv
+from argosy.distributed._gloo import gloo_barrier, gloo_init_parallel_env, gloo_release
 from argosy.distributed._group import Group
 from argosy.distributed._objects import (
     all_gather_object,
@@ -47,15 +48,22 @@ from argosy.distributed.collective import is_available
 from argosy.distributed.launch.main import launch
 from argosy.static._entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
 
+# names that most scripts do without, and the modules that have them
+_LATER = {
+    "InMemoryDataset": "fleet.dataset",
+    "QueueDataset": "fleet.dataset",
+    "ParallelMode": "fleet.base.topology",
+    "group_sharded_parallel": "sharding",
+    "save_group_sharded_model": "sharding",
+}
+
 
 def __getattr__(name: str) -> object:
-    """``fleet``, ``sharding`` and the datasets are imported when they are first used: most scripts do without them."""
+    """Import ``fleet``, ``sharding`` and what they bring when they are first used."""
+    import importlib
+
     if name in ("fleet", "sharding"):
-        import importlib
-
         return importlib.import_module(f"argosy.distributed.{name}")
-    if name in ("InMemoryDataset", "QueueDataset"):
-        from argosy.distributed.fleet import dataset
-
-        return getattr(dataset, name)
+    if name in _LATER:
+        return getattr(importlib.import_module(f"argosy.distributed.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -158,9 +158,7 @@ class DataParallel(Layer):
             for layer in self.sublayers()
             if isinstance(layer, Embedding) and layer._sparse
         }
-        named = [
-            (name, p) for name, p in self._layers.named_parameters() if p.trainable and not getattr(p, "no_sync", False)
-        ]
+        named = self._to_reduce()
         for name, param in named:
             if not isinstance(param, Parameter):
                 raise DtypeError(f"The data type of '{name}' must be Parameter, but is {type(param).__name__}")
@@ -170,6 +168,12 @@ class DataParallel(Layer):
         self._reducer = self._make_reducer(
             [p._t for _, p in named], [n for n, _ in named], [id(p) in sparse_ids for _, p in named]
         )
+
+    def _to_reduce(self) -> list[tuple[str, Any]]:
+        """The parameters whose gradients are averaged, with their names."""
+        return [
+            (name, p) for name, p in self._layers.named_parameters() if p.trainable and not getattr(p, "no_sync", False)
+        ]
 
     def _make_reducer(self, raws: list[torch.Tensor], names: list[str], sparse: list[bool]) -> Reducer | ShardedReducer:
         assert self.group is not None

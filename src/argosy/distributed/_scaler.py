@@ -12,15 +12,20 @@ from argosy.foundation.errors import BadArgument
 from argosy.runtime.parallel import overflow
 
 
+def check_scaler(scaler: Any) -> None:
+    """Refuse what does not scale losses."""
+    if not isinstance(scaler, (AmpScaler, torch.amp.GradScaler)):
+        raise BadArgument(f"a scaler must be a GradScaler of paddle.amp or torch.amp, but is a {type(scaler).__name__}")
+
+
 def agree_on_overflow(scaler: Any, group: Group) -> Any:
     """Make ``scaler`` (of paddle.amp or torch.amp) ask all ranks of ``group`` whenever it unscales; returns it.
 
     A step is then left out by all ranks or by none, and their scales stay equal. Every rank unscales equally often.
     """
+    check_scaler(scaler)
     if isinstance(scaler, torch.amp.GradScaler):
         return overflow.agree_on_overflow(scaler, group._inner)
-    if not isinstance(scaler, AmpScaler):
-        raise BadArgument(f"a scaler must be a GradScaler of paddle.amp or torch.amp, but is a {type(scaler).__name__}")
     unscale = scaler._unscale
     if getattr(unscale, "is_agreed", False):
         return scaler
@@ -31,5 +36,5 @@ def agree_on_overflow(scaler: Any, group: Group) -> Any:
             scaler._found_inf = overflow.found_anywhere(bool(scaler._found_inf), group._inner)
 
     unscale_together.is_agreed = True
-    scaler._unscale = unscale_together  # type: ignore[method-assign]
+    scaler._unscale = unscale_together
     return scaler

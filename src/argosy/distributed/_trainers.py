@@ -7,6 +7,7 @@ import torch
 from argosy.runtime.comm.backend import ReduceOp
 from argosy.runtime.comm.bucket import Bucket
 from argosy.runtime.comm.group import Group
+from argosy.runtime.parallel import agreement
 from argosy.runtime.parallel.averages import average_rows
 from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.runtime.parallel.compression import plain_bucket
@@ -39,6 +40,10 @@ class _GroupTrainers:
         self.rank = group.rank
         self.world_size = group.world_size
 
+    def check_same(self, lines: list[str]) -> None:
+        what = "the trainers run different programs"
+        self._group.run(agreement.check_same, lines, self._group.backend, what)
+
     def buffer(self, numel: int, dtype: torch.dtype, device: torch.device) -> AveragedBucket:
         return AveragedBucket(self._group.run(plain_bucket, self._group.backend, numel, dtype, device), self._group)
 
@@ -53,6 +58,7 @@ class _GroupTrainers:
         return holder.grad
 
     def broadcast(self, tensors: list[torch.Tensor]) -> None:
+        self.check_same([agreement.describe("variable", t) for t in tensors])
         self._group.run(broadcast_values, tensors, self._group.backend, 0)
 
 

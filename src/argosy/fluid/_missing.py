@@ -6,15 +6,14 @@ import importlib
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from argosy.foundation.errors import nearest
-from argosy.static._missing import NotThere
+from argosy.static import _missing
 
 _UNSUPPORTED = frozenset(
     """
-    AsyncExecutor ChunkEvaluator DataFeedDesc DetectionMAP DistributeTranspiler DistributeTranspilerConfig
+    AsyncExecutor ChunkEvaluator DataFeedDesc DetectionMAP
     DynamicRNN EditDistance IfElse LayerHelper TrainerDesc
     chunk_eval data_feed_desc debugger device_worker evaluator graphviz
-    layer_helper_base learning_rate_decay lstm net_drawer trainer_desc transpiler
+    layer_helper_base learning_rate_decay lstm net_drawer trainer_desc
     DGCMomentumOptimizer DecayedAdagrad DecayedAdagradOptimizer Dpsgd DpsgdOptimizer Ftrl FtrlOptimizer LookaheadOptimizer
     ModelAverage PipelineOptimizer
     BasicDecoder BeamSearchDecoder Decoder GRUCell LSTMCell RNNCell add_position_encoding affine_channel affine_grid
@@ -33,11 +32,6 @@ _UNSUPPORTED = frozenset(
 )
 
 
-def refuse(name: str) -> NoReturn:
-    """Say that ``name`` exists in Paddle 1.x only."""
-    raise NotThere(f"{name} is not supported")
-
-
 # Modules that few scripts need and names of theirs: imported on first use.
 _LAZY = {
     "dataset": "",
@@ -45,6 +39,9 @@ _LAZY = {
     "DatasetFactory": "dataset",
     "InMemoryDataset": "dataset",
     "QueueDataset": "dataset",
+    "transpiler": "",
+    "DistributeTranspiler": "transpiler",
+    "DistributeTranspilerConfig": "transpiler",
 }
 
 
@@ -63,12 +60,4 @@ def lazy_names(scope: dict[str, Any]) -> Callable[[str], Any]:
 
 def missing_names(module: str, scope: dict[str, Any]) -> Callable[[str], NoReturn]:
     """A module's ``__getattr__``: names of 1.x are refused as not supported, others with the nearest names that exist."""
-    shown = module.replace("argosy", "paddle", 1)
-
-    def __getattr__(name: str) -> NoReturn:
-        if name in _UNSUPPORTED:
-            refuse(f"{shown}.{name}")
-        known = [] if name.startswith("_") else [key for key in scope if not key.startswith("_")]
-        raise AttributeError(f"module {shown!r} has no attribute {name!r}.{nearest(name, known)}")
-
-    return __getattr__
+    return _missing.missing_names(module, _UNSUPPORTED, scope)

@@ -23,17 +23,9 @@ def pool2d(
     data_format: str = "NCHW",
 ) -> Any:
     """Maximum or average over windows of images; ``exclusive`` leaves padding out of averages. ``use_cudnn`` changes nothing."""
-    _require_type(pool_type, "pool2d")
-    if global_pooling:
-        return _over_all(input, pool_type, data_format)
-    if pool_size == -1:
-        raise UsageError("pool2d: pool_size must be given when global_pooling is False")
-    if pool_type == "max":
-        return F.max_pool2d(input, pool_size, pool_stride, pool_padding, ceil_mode=ceil_mode, data_format=data_format)
-    if ceil_mode and not exclusive:
-        # Windows that jut out count as whole ones in 1.x, so what is missing becomes padding.
-        input, pool_padding, ceil_mode = _filled(input, pool_size, pool_stride, pool_padding, data_format), 0, False
-    return F.avg_pool2d(input, pool_size, pool_stride, pool_padding, ceil_mode, exclusive, data_format=data_format)
+    return _pool(
+        2, input, pool_size, pool_type, pool_stride, pool_padding, global_pooling, ceil_mode, exclusive, data_format
+    )
 
 
 def pool3d(
@@ -50,16 +42,39 @@ def pool3d(
     data_format: str = "NCDHW",
 ) -> Any:
     """As ``pool2d``, over three axes."""
-    _require_type(pool_type, "pool3d")
+    return _pool(
+        3, input, pool_size, pool_type, pool_stride, pool_padding, global_pooling, ceil_mode, exclusive, data_format
+    )
+
+
+def _pool(
+    num_dims: int,
+    input: Any,
+    pool_size: Any,
+    pool_type: str,
+    pool_stride: Any,
+    pool_padding: Any,
+    global_pooling: bool,
+    ceil_mode: bool,
+    exclusive: bool,
+    data_format: str,
+) -> Any:
+    call = f"pool{num_dims}d"
+    _require_type(pool_type, call)
     if global_pooling:
         return _over_all(input, pool_type, data_format)
     if pool_size == -1:
-        raise UsageError("pool3d: pool_size must be given when global_pooling is False")
+        raise UsageError(f"{call}: pool_size must be given when global_pooling is False")
     if pool_type == "max":
-        return F.max_pool3d(input, pool_size, pool_stride, pool_padding, ceil_mode=ceil_mode, data_format=data_format)
+        pool = F.max_pool2d if num_dims == 2 else F.max_pool3d
+        return pool(input, pool_size, pool_stride, pool_padding, ceil_mode=ceil_mode, data_format=data_format)
     if ceil_mode and not exclusive:
-        raise NotSupported("pool3d: ceil_mode with exclusive=False")
-    return F.avg_pool3d(input, pool_size, pool_stride, pool_padding, ceil_mode, exclusive, data_format=data_format)
+        if num_dims == 3:
+            raise NotSupported("pool3d: ceil_mode with exclusive=False")
+        # Windows that jut out count as whole ones in 1.x, so what is missing becomes padding.
+        input, pool_padding, ceil_mode = _filled(input, pool_size, pool_stride, pool_padding, data_format), 0, False
+    average = F.avg_pool2d if num_dims == 2 else F.avg_pool3d
+    return average(input, pool_size, pool_stride, pool_padding, ceil_mode, exclusive, data_format=data_format)
 
 
 def adaptive_pool2d(

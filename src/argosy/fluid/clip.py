@@ -101,6 +101,8 @@ def set_gradient_clip(clip: Any, param_list: Any = None, program: Any = None) ->
 def clips_of_parameters(program: Any) -> Any:
     """What ``set_gradient_clip`` asked for in a program, as one clip; None if nothing."""
     clips = {p.name: p.__dict__.get("gradient_clip_attr") for p in program.all_parameters()}
+    if len({id(clip) for clip in clips.values()}) == 1:  # the same as the optimizer's own, which is cheaper
+        return next(iter(clips.values()))
     return _ByParameter(clips) if any(clips.values()) else None
 
 

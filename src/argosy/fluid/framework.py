@@ -11,9 +11,9 @@ from argosy.foundation.places import Place
 from argosy.framework import get_flags, in_dygraph_mode, set_flags
 from argosy.static import Program, default_main_program, default_startup_program, device_guard, name_scope
 from argosy.static import program_guard as _program_guard
+from argosy.static._block import Block
 from argosy.static._operator import Operator
 from argosy.static._places import cpu_places, cuda_pinned_places, cuda_places
-from argosy.static._program import Block
 from argosy.tensor._defaults import defaults
 from argosy.tensor._tensor import Parameter, Tensor
 from argosy.utils import require_version

@@ -5,26 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from argosy import tensor as T
-from argosy.fluid.layers._dense import lookup
 from argosy.nn import functional as F
+from argosy.static.nn._dense import embedding
 
 __all__ = ["embedding", "one_hot"]
-
-
-def embedding(
-    input: Any,
-    size: Any,
-    is_sparse: bool = False,
-    is_distributed: bool = False,
-    padding_idx: int | None = None,
-    param_attr: Any = None,
-    dtype: Any = "float32",
-) -> Any:
-    """Rows of a new [rows, width] parameter at the integer ids ``input``; the row ``padding_idx`` reads as zeros.
-
-    ``is_distributed`` changes nothing in one process.
-    """
-    return lookup(input, size, is_sparse, padding_idx, param_attr, dtype)
 
 
 def one_hot(input: Any, depth: int, allow_out_of_range: bool = False) -> Any:

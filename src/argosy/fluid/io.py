@@ -60,7 +60,12 @@ __all__ = [
 def save_params(
     executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | None = None
 ) -> bytes | None:
-    """Write the parameters of a program: each to a file of its name in ``dirname``, or all to ``filename`` there."""
+    """Write the parameters of a program: each to a file of its name in ``dirname``, or all to ``filename`` there.
+
+    Of a program that trains through parameter servers it writes what ``save_persistables`` does.
+    """
+    if valid_program("save_params", main_program)._job is not None:
+        return save_persistables(executor, dirname, main_program, filename)
     return save_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
 
 
@@ -84,21 +89,39 @@ def save_persistables(
         ['w']
         >>> paddle.disable_static()
     """
-    return save_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
+    program = valid_program("save_persistables", main_program)
+    if program._job is None:
+        return save_vars(executor, dirname, program, predicate=is_persistable, filename=filename)
+    _check_folder("save_persistables", dirname, filename)
+    program._job.save_persistables(executor, dirname, program)
+    return None
 
 
 def load_params(
     executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | bytes | None = None
 ) -> None:
     """Fill the parameters of a program from files of ``save_params``, or of Paddle's."""
-    load_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
+    if valid_program("load_params", main_program)._job is not None:
+        load_persistables(executor, dirname, main_program, filename)
+    else:
+        load_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
 
 
 def load_persistables(
     executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | bytes | None = None
 ) -> None:
     """Fill all that a program keeps from files of ``save_persistables``, or of Paddle's."""
-    load_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
+    program = valid_program("load_persistables", main_program)
+    if program._job is None:
+        load_vars(executor, dirname, program, predicate=is_persistable, filename=filename)
+        return
+    _check_folder("load_persistables", dirname, filename)
+    program._job.load_persistables(executor, dirname, program)
+
+
+def _check_folder(call: str, dirname: str | None, filename: Any) -> None:
+    if dirname is None or filename is not None:
+        raise NotSupported(f"fluid.io.{call}: in a parameter-server job files are one per variable in dirname")
 
 
 def save(program: Program, model_path: str) -> None:
@@ -134,6 +157,13 @@ def save_inference_model(
     block = program.global_block()
     feeds = [block.var(name) for name in names]
     targets = variables("target_vars", target_vars)
+    if program._job is not None:
+        if model_filename or params_filename or program_only:
+            raise NotSupported(
+                "fluid.io.save_inference_model: in a parameter-server job model_filename, params_filename and program_only are not supported"
+            )
+        program._job.save_inference_model(executor, dirname, names, targets)
+        return [v.name for v in targets]
     model = os.path.basename(model_filename) if model_filename else "__model__"
     params = os.path.basename(params_filename) if params_filename else None
     write_model(dirname, model, params, feeds, targets, executor, program, program_only)

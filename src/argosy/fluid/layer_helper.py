@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 from argosy import tensor as T
-from argosy.fluid._activation import activate
 from argosy.fluid._mode import is_static
 from argosy.fluid.layers._call import Helper, as_attr
-from argosy.foundation.errors import BadArgument, NotSupported, UsageError
+from argosy.foundation.errors import BadArgument, UsageError
 from argosy.static._recorder import default_main_program, default_startup_program, recorder
+from argosy.static.nn._activation import activate
 from argosy.tensor._naming import unique_name
 
 __all__ = ["LayerHelper"]
 
 
 class LayerHelper(Helper):
-    """Makes the parameters and variables of one call; it is given the arguments of the function that it serves.
-
-    Operators cannot be added by their type: compute with the functions of ``fluid.layers``.
-    """
+    """Makes the parameters and variables of one call; it is given the arguments of the function that it serves."""
 
     def __init__(self, layer_type: str, **kwargs: Any) -> None:
         super().__init__(kwargs.get("name") or unique_name.generate(layer_type))
@@ -139,12 +136,11 @@ class LayerHelper(Helper):
         act = self.kwargs.get("act")
         return activate(input_var, act["type"] if isinstance(act, dict) else act)
 
-    def append_op(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: use the functions of ``fluid.layers``."""
-        kind = kwargs.get("type", args[0] if args else None)
-        raise NotSupported(
-            f"LayerHelper.append_op(type={kind!r}): operators cannot be added by their type; use fluid.layers or paddle.*"
-        )
+    def append_op(
+        self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None, stop_gradient: bool = False
+    ) -> Any:
+        """Add an operator to the current block by its type, as ``Block.append_op`` does."""
+        return self.main_program.current_block().append_op(type, inputs, outputs, attrs, stop_gradient)
 
     def is_instance(self, param_name: str, cls: type) -> None:
         """Complain if an argument is of another class."""

@@ -29,7 +29,7 @@ class DataLoader(io.DataLoader):
         """A loader whose data come from a Python generator, named by one of its ``set_*_generator`` methods.
 
         For variables of a program it yields a dict for each place, or with ``return_list`` a list for each place; with
-        ``iterable=False`` the program reads from it. Without, it yields lists of Tensors.
+        ``iterable=False`` the program reads from it. Without, it yields lists of Tensors, which ``use_multiprocess`` has a process read.
 
         Example:
             >>> import numpy as np
@@ -45,7 +45,7 @@ class DataLoader(io.DataLoader):
         if feed_list and isinstance(feed_list[0], Variable):
             options = (use_double_buffer, iterable, return_list, drop_last)
             return ProgramLoader(feed_list, capacity, *options, nests_lists=True)
-        return io.DataLoader.from_generator(feed_list, capacity, use_double_buffer, iterable, True)
+        return io.DataLoader.from_generator(feed_list, capacity, use_double_buffer, iterable, True, use_multiprocess)
 
 
 class PyReader:

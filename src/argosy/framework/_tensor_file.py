@@ -12,7 +12,7 @@ offset  bytes
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO
 
 import numpy as np
@@ -31,14 +31,19 @@ _DTYPE_BY_CODE = {code: dtype for dtype, code in _CODE_BY_DTYPE.items()}
 
 def write(raw: torch.Tensor, file: IO[bytes]) -> None:
     """Append one tensor to ``file``."""
-    if raw.dtype not in _CODE_BY_DTYPE:
-        raise NotSupported(f"the binary format has no element type for {dtypes.name_of(raw.dtype)}")
-    description = b"\x08" + _varint(_CODE_BY_DTYPE[raw.dtype])
-    for extent in raw.shape:
-        description += b"\x10" + _varint(extent)
-    file.write(struct.pack("<IQIi", 0, 0, 0, len(description)) + description)
+    file.write(header(raw.dtype, raw.shape))
     flat = raw.detach().cpu().contiguous().reshape(-1)
     file.write(flat.view(torch.uint8).numpy().data)
+
+
+def header(dtype: torch.dtype, shape: Iterable[int]) -> bytes:
+    """What stands before the elements of a tensor."""
+    if dtype not in _CODE_BY_DTYPE:
+        raise NotSupported(f"the binary format has no element type for {dtypes.name_of(dtype)}")
+    description = b"\x08" + _varint(_CODE_BY_DTYPE[dtype])
+    for extent in shape:
+        description += b"\x10" + _varint(extent)
+    return struct.pack("<IQIi", 0, 0, 0, len(description)) + description
 
 
 def read(file: IO[bytes], source: str) -> torch.Tensor:

@@ -121,11 +121,12 @@ class DataLoader:
     ) -> Any:
         """A loader whose data come from a Python generator, named by one of its ``set_*_generator`` methods.
 
-        Where ``feed_list`` holds variables of a static program it feeds these; the other options matter only there.
+        Where ``feed_list`` holds variables of a static program it feeds these; ``iterable``, ``return_list`` and ``drop_last`` matter only
+        there. Elsewhere ``use_multiprocess`` runs the generator in a process of its own; as in Paddle it changes nothing for programs.
         """
         if feed_list and hasattr(feed_list[0], "_new_loader"):
             return feed_list[0]._new_loader(feed_list, capacity, use_double_buffer, iterable, return_list, drop_last)
-        return GeneratorLoader(feed_list, capacity, use_double_buffer, iterable, return_list)
+        return GeneratorLoader(feed_list, capacity, use_double_buffer, iterable, return_list, use_multiprocess)
 
     @staticmethod
     def from_dataset(dataset: Any, places: Any, drop_last: bool = True) -> Any:

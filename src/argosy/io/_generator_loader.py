@@ -13,13 +13,17 @@ from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, Usag
 from argosy.foundation.places import to_place
 from argosy.framework._mode import in_dynamic_mode
 from argosy.io._collate import to_tensors
-from argosy.reader import buffered
+from argosy.reader import buffered, multiprocess_reader
 from argosy.tensor._defaults import defaults
 from argosy.tensor._tensor import Tensor
 
 
 class GeneratorLoader:
-    """Iterable over lists of Tensors; one of the ``set_*`` methods names the source. Up to ``capacity`` batches are read ahead."""
+    """Iterable over lists of Tensors; one of the ``set_*`` methods names the source. Up to ``capacity`` batches are read ahead.
+
+    With ``use_multiprocess`` the source runs in a process of its own, which each pass starts anew: what it does to variables of the script
+    stays there.
+    """
 
     def __init__(
         self,
@@ -28,6 +32,7 @@ class GeneratorLoader:
         use_double_buffer: bool = True,
         iterable: bool = True,
         return_list: bool = True,
+        use_multiprocess: bool = False,
     ) -> None:
         if not capacity:
             raise UsageError("DataLoader.from_generator: give a value to capacity, the number of batches to read ahead")
@@ -41,6 +46,7 @@ class GeneratorLoader:
             warnings.warn("DataLoader.from_generator: in dynamic mode batches are always lists", stacklevel=3)
         self._feed_list = feed_list
         self._capacity = capacity if use_double_buffer else 0
+        self._has_process = use_multiprocess
         self._batches: Callable[[], Any] | None = None
         self._place = defaults.place
 
@@ -82,9 +88,10 @@ class GeneratorLoader:
     def __iter__(self) -> Iterator[list[Tensor]]:
         if self._batches is None:
             raise BadArgument("DataLoader: its data source has not been set; call one of its set_*_generator methods")
-        source = buffered(self._batches, self._capacity) if self._capacity else self._batches
+        source = multiprocess_reader([self._batches]) if self._has_process else self._batches
+        source = buffered(source, self._capacity) if self._capacity else source
         for batch in source():
-            yield to_tensors([_regular(field) for field in batch], self._place)
+            yield to_tensors([regular(field, "a field of the batch") for field in batch], self._place)
 
     def __call__(self) -> Iterator[list[Tensor]]:
         return self.__iter__()
@@ -102,13 +109,14 @@ class GeneratorLoader:
         )
 
 
-def _regular(field: Any) -> Any:
-    if isinstance(field, Tensor):
-        return field
+def regular(values: Any, what: str) -> Any:
+    """``values`` as an array, if they are no Tensor; nested lists of different lengths are refused."""
+    if isinstance(values, Tensor):
+        return values
     try:
-        array = np.asarray(field)
+        array = np.asarray(values)
     except ValueError:
-        array = np.asarray(None)
-    if array.dtype == object:
-        raise DtypeError("DataLoader: a field of the batch is not a regular array; its samples have different lengths")
+        array = None
+    if array is None or array.dtype == object:
+        raise DtypeError(f"DataLoader: {what} is not a regular array; its samples have different lengths")
     return array

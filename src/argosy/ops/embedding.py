@@ -30,6 +30,16 @@ def embedding(x: Tensor, weight: Tensor, padding_idx: int, sparse: bool, scale_g
     return out if padding_idx < 0 else out.masked_fill((x == padding_idx).unsqueeze(-1), 0.0)
 
 
+@op("embedding_by_key")
+def embedding_by_key(x: Tensor, keys: Tensor, rows: Tensor) -> Tensor:
+    """The row that belongs to the same place as each of ``x`` has in ``keys``, which rise; ids that are not among them give zeros."""
+    if keys.shape[0] == 0:
+        return rows.new_zeros((*x.shape, rows.shape[1]))
+    places = torch.searchsorted(keys, x.to(keys.dtype)).clamp_(max=keys.shape[0] - 1)
+    is_known = keys[places] == x
+    return torch.where(is_known.unsqueeze(-1), rows[places], rows.new_zeros(()))
+
+
 @op("embedding_renorm_")
 def embedding_renorm_(x: Tensor, weight: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale down, in place, the rows of ``weight`` named in ``x`` whose norm exceeds ``max_norm``."""

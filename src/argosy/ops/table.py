@@ -87,6 +87,11 @@ def get(name: str) -> Op:
     return _BY_ALIAS[name] if name in _BY_ALIAS else _TABLE.get(name)
 
 
+def find(name: str) -> Op | None:
+    """As ``get``, but None where there is no such op."""
+    return _BY_ALIAS[name] if name in _BY_ALIAS else _TABLE.get(name) if name in _TABLE else None
+
+
 def names() -> list[str]:
     """Every op of the table, sorted."""
     return sorted(_TABLE)

@@ -41,10 +41,6 @@ from argosy.static._vars_io import load_vars, save_vars
 
 __getattr__ = missing_names(
     __name__,
-    """
-    IpuCompiledProgram IpuStrategy
-    ipu_shard_guard
-    set_ipu_shard xpu_places
-    """,
+    ("IpuCompiledProgram", "IpuStrategy", "ipu_shard_guard", "set_ipu_shard", "xpu_places"),
     globals(),
 )

@@ -11,9 +11,9 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, OutOfRange, ProgramError, UsageError
+from argosy.static._block import Block, Kind
 from argosy.static._kinds import join, kind_of, without_values
 from argosy.static._operator import Operator
-from argosy.static._program import Block, Kind
 from argosy.static._recorder import recorder
 from argosy.static._variable import OTHER_STAND_IN, STAND_IN, Variable
 from argosy.tensor._naming import unique_name

@@ -94,8 +94,9 @@ class ExponentialMovingAverage:
             raise UsageError("ExponentialMovingAverage: call paddle.enable_static() first")
         self._params = [p for p in default_main_program().all_parameters() if getattr(p, "do_model_average", True)]
         prefix = name or ""
-        self._decay = recorder.new_state(_unused("scheduled_ema_decay_rate"), [1], torch.float32, decay)
-        self._step = recorder.new_state(_unused("@EMA_STEP_COUNTER@"), [1], torch.int64, 0)
+        block = default_main_program().global_block()
+        self._decay = recorder.new_state(block._free_name("scheduled_ema_decay_rate"), [1], torch.float32, decay)
+        self._step = recorder.new_state(block._free_name("@EMA_STEP_COUNTER@"), [1], torch.int64, 0)
         if thres_steps is not None:
             with recorder.in_role(OPTIMIZE), torch.no_grad():
                 limited = ((thres_steps + 1.0) / (thres_steps + 10.0)).clip(max=decay)
@@ -162,12 +163,6 @@ def _assign(value: Variable, target: Variable) -> None:
 def _backup(param: Parameter, name: str) -> Variable:
     block = recorder.main.global_block()
     return block.create_var(unique_name.generate(name), param.shape, param.dtype, persistable=True, stop_gradient=True)
-
-
-def _unused(name: str) -> str:
-    """Paddle's fixed name, numbered where another average has taken it."""
-    taken = recorder.main.global_block().vars
-    return unique_name.generate(name) if name in taken else name
 
 
 def _require_executor(executor: Any, call: str) -> None:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from argosy.foundation.errors import NotSupported, ProgramError, UsageError
+from argosy.static._block import Block
 from argosy.static._lower_segments import recompute_program
 from argosy.static._operator import BACKWARD
-from argosy.static._program import Block
 from argosy.static._recorder import recorder
 from argosy.static._variable import Parameter, Variable
 

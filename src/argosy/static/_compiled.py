@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
-from argosy.foundation.errors import BadArgument, DtypeError, ProgramError, UsageError, nearest
+from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, ProgramError, UsageError, nearest
 from argosy.foundation.places import Place
 from argosy.static._data_parallel import DataParallelRun
 from argosy.static._exchange import Exchange
@@ -90,6 +91,25 @@ class CompiledProgram:
 
     # -- running ------------------------------------------------------------------------------------------------
 
+    def _follow(self) -> None:
+        """Train with the other workers, if the program was set up for that (by Fleet): that belongs to the program, however it is compiled."""
+        attached = self._program._compiled
+        if attached is None or attached is self or self._exchange is attached._exchange:
+            return
+        workers = attached._build_strategy
+        if workers is None or workers.num_trainers <= 1:
+            return
+        if self._runner is not None:
+            raise UsageError(
+                f"{self._call}: the program was set up for several workers after this CompiledProgram had run it; make a new one"
+            )
+        build = copy.copy(self._build_strategy) or BuildStrategy()
+        build.num_trainers, build.trainer_id = workers.num_trainers, workers.trainer_id
+        build.sync_batch_norm |= workers.sync_batch_norm
+        if workers.gradient_scale_strategy != BuildStrategy.GradientScaleStrategy.CoeffNumDevice:
+            build.gradient_scale_strategy = workers.gradient_scale_strategy
+        self._build_strategy, self._exchange = build, attached._exchange
+
     @property
     def _is_plain(self) -> bool:
         """Whether the program runs as if it were not compiled."""
@@ -108,6 +128,7 @@ class CompiledProgram:
         return_merged: bool,
         use_prune: bool = False,
     ) -> list[Any]:
+        self._follow()
         runner = self._prepared(place, scope)
         fetches = fetch_names(fetch_list)
         results = runner.run(self._feeds(runner, feed), fetches, use_prune)
@@ -149,13 +170,24 @@ class CompiledProgram:
 
     def _compile(self, place: Place, scope: Scope) -> DataParallelRun:
         build, execution = self._build_strategy or BuildStrategy(), self._exec_strategy or ExecutionStrategy()
-        spec = RunSpec.of(build, execution)
+        spec = RunSpec.of(build, execution, self._program._is_distributed)
         self._check_loss()
         places = self._choose_places(place) if self._is_data_parallel else [place]
+        if len(places) > 1 and not self._exchange.takes_places:
+            raise NotSupported(
+                f"{self._call}: the strategy of this program exchanges more than gradients between workers, so a worker runs it on one place, "
+                f"not on {len(places)}; run the program itself, or start a worker per place"
+            )
+        if len(places) > 1 and self._program._is_distributed:
+            raise NotSupported(
+                f"{self._call}: a program that trains through parameter servers runs on one place, but {len(places)} were given; start more workers"
+            )
         return DataParallelRun(self._program, places, self._replicas(places, scope), spec, self._exchange)
 
     def _choose_places(self, place: Place) -> list[Place]:
-        if self._places is None:
+        if self._places is None and self._program._is_distributed:
+            self._places = [place]  # one step of the program is one step of the worker
+        elif self._places is None:
             self._places = default_places(place.is_gpu_place())
         return self._places
 

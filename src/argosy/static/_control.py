@@ -14,9 +14,9 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
+from argosy.static._block import Block
 from argosy.static._kinds import give, join, kind_of, require_same_structure, without_values
 from argosy.static._operator import SubBlock, leaves, mapped
-from argosy.static._program import Block
 from argosy.static._recorder import recorder
 from argosy.static._reinfer import Written, inside, join_writes, settle, undo_writes
 from argosy.static._sub_blocks import bind

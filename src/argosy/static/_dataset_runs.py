@@ -6,16 +6,17 @@ number of files that are read at a time.
 
 from __future__ import annotations
 
-import queue
-import threading
+import contextlib
+import functools
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
+from argosy.reader import buffered
 from argosy.static._compiled import CompiledProgram
 from argosy.static._fetch_handler import Watch
 from argosy.static._launch import fetch_names
@@ -24,65 +25,27 @@ from argosy.static._program import Program
 from argosy.static._recorder import default_main_program
 
 _BATCHES_AHEAD = 4
-_POLL_S = 0.05
 
 
 class NoDataset(UsageError, RuntimeError):
     """There is nothing to train on."""
 
 
-class Prefetch:
-    """Items of an iterator, made in a thread a few ahead; a context manager, whose end closes the iterator and the thread."""
+class Timed:
+    """The items of an iterator; ``waited_s`` is the time spent waiting for them."""
 
-    def __init__(self, items: Iterator[Any], ahead: int = _BATCHES_AHEAD) -> None:
+    def __init__(self, items: Iterator[Any]) -> None:
         self._items = items
-        self._queue: queue.Queue[tuple[bool, Any]] = queue.Queue(ahead)
-        self._stop = threading.Event()
         self.waited_s = 0.0
-        self._thread = threading.Thread(target=self._run, name="argosy-dataset", daemon=True)
-
-    def __enter__(self) -> Prefetch:
-        self._thread.start()
-        return self
-
-    def _run(self) -> None:
-        end: BaseException | None = None
-        try:
-            for item in self._items:
-                if not self._put((False, item)):
-                    break
-        except BaseException as error:  # raised where the items are taken
-            end = error
-        finally:
-            close = getattr(self._items, "close", None)
-            if close is not None:
-                close()
-        self._put((True, end))
-
-    def _put(self, item: tuple[bool, Any]) -> bool:
-        while not self._stop.is_set():
-            try:
-                self._queue.put(item, timeout=_POLL_S)
-                return True
-            except queue.Full:
-                continue
-        return False
 
     def __iter__(self) -> Iterator[Any]:
         while True:
             began = time.perf_counter()
-            is_end, item = self._queue.get()
+            item = next(self._items, None)
             self.waited_s += time.perf_counter() - began
-            if not is_end:
-                yield item
-            elif item is None:
+            if item is None:
                 return
-            else:
-                raise item
-
-    def __exit__(self, *exc: object) -> None:
-        self._stop.set()
-        self._thread.join()
+            yield item
 
 
 def run_from_dataset(
@@ -112,8 +75,11 @@ def run_from_dataset(
     if not isinstance(print_period, int) or print_period < 1:
         raise UsageError(f"{call}: print_period must be a positive integer, but is {print_period!r}")
     began, number = time.perf_counter(), 0
-    with Watch(fetch_handler) as watch, Prefetch(dataset._feeds(thread)) as feeds:
-        for number, feed in enumerate(feeds, 1):
+    batches = buffered(functools.partial(dataset._feeds, thread), _BATCHES_AHEAD)()
+    feeds = Timed(batches)
+    with Watch(fetch_handler) as watch, contextlib.closing(batches):
+        looks_ahead = getattr(program, "_look_ahead", None)
+        for number, feed in enumerate(feeds if looks_ahead is None else _announced(feeds, looks_ahead), 1):
             prints = bool(names) and number % print_period == 0
             fetches = [*names, *watch.names] if prints else list(watch.names)
             values = executor.run(program, feed=feed, fetch_list=fetches, scope=scope, return_numpy=False)
@@ -126,6 +92,21 @@ def run_from_dataset(
         print(
             f"{call}: {number} batches in {total:.3f} s, of which {feeds.waited_s:.3f} s waiting for data", flush=True
         )
+
+
+def _announced(feeds: Iterable[Any], look: Callable[[Any], None]) -> Iterator[Any]:
+    """``feeds``; while one is used, ``look`` has been told the one after it, at the end None."""
+    waiting: list[Any] = []
+    try:
+        for feed in feeds:
+            waiting.append(feed)
+            if len(waiting) == 2:
+                look(feed)
+                yield waiting.pop(0)
+        look(None)
+        yield from waiting
+    finally:
+        look(None)
 
 
 def _check_options(program: Any, call: str) -> None:
@@ -167,11 +148,7 @@ def _without_updates(program: Any) -> Any:
         raise UsageError(f"infer_from_dataset: program must be a Program, but received {type(program).__name__}")
     operators = [o for block in program.blocks for o in block.ops]
     known = _forward_parts.get(program)
-    if (
-        known is None
-        or len(known[0]) != len(operators)
-        or any(a is not b for a, b in zip(known[0], operators, strict=True))
-    ):
+    if known is None or known[0] != operators:
         out = program.clone()
         out._rates = []
         for block in out.blocks:

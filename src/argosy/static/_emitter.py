@@ -8,23 +8,24 @@ from typing import Any
 
 import torch
 
-from argosy.foundation.errors import ProgramError, nearest
+from argosy.foundation.errors import ProgramError
 from argosy.static import _feed
 from argosy.static._arrays import ARRAY_OPERATORS, emit_array
+from argosy.static._block import Block
 from argosy.static._lower_control import Lines, emit_cond, emit_while, has_backward
 from argosy.static._lower_gradients import emit_backward, excluded_names, gradients_of, is_differentiable, unshared
 from argosy.static._lower_segments import Segments, recomputed
 from argosy.static._lowered import Adaptation, Lowered
 from argosy.static._operator import FORWARD, ONLY_IF, OPTIMIZE, Number, Operator, Ref, SubBlock, names_in
 from argosy.static._print import emit_print
-from argosy.static._program import Block
 from argosy.static._py_func import emit_py_func
 from argosy.static._rows import dense, row_names, takes_rows
+from argosy.static._uses import Uses
 from argosy.static._variable import Variable
 
 
 class Emitter:
-    """Writes the function, or the suite of a sub-block in it. ``reads`` says, per operator, which variables its line uses."""
+    """Writes the function, or the suite of a sub-block in it."""
 
     def __init__(
         self,
@@ -53,20 +54,9 @@ class Emitter:
         self.rows: set[str] = row_names(operators) if parent is None else parent.rows  # may be row-sparse
         self.trains: bool = self.last_backward >= 0 if parent is None else parent.trains
         self.detached: set[str] = excluded_names(operators) if parent is None else parent.detached
-        self.reads = [self._reads(i) for i in range(len(operators))]
-
-    # -- what is read when --------------------------------------------------------------------------------------
-
-    def _reads(self, index: int) -> list[str]:
-        operator = self.operators[index]
-        return operator.input_arg_names if operator.type != "backward" else []
-
-    def wanted_gradients(self, index: int) -> list[tuple[str, str]]:
-        """The inputs of a backward operator whose gradients something reads, with those gradients."""
-        operator = self.operators[index]
-        later = set(self.fetches).union(*(o.input_arg_names for o in self.operators[index + 1 :]))
-        inputs, outputs = names_in(operator.args[1]), operator.output_arg_names
-        return [(x, g) for x, g in zip(inputs, outputs, strict=True) if g in later or self.variable(g).persistable]
+        # What a run may leave without a value, None, and the operator that could have given it one.
+        self.unset: dict[str, Operator] = {} if parent is None else parent.unset
+        self.uses = Uses(block, operators, feeds, fetches)
 
     def is_last_backward(self, index: int) -> bool:
         """Whether no gradient is taken after this operator, so that the graph can go."""
@@ -74,14 +64,8 @@ class Emitter:
 
     def variable(self, name: str) -> Variable:
         found = self.block._find_var_recursive(name)
-        assert found is not None  # _require_kept saw to it
+        assert found is not None  # an operator of the block names it
         return found
-
-    def _find_reads(self) -> None:
-        for index in self.backwards:
-            operator = self.operators[index]
-            inputs = [x for x, _ in self.wanted_gradients(index)]
-            self.reads[index] = names_in([operator.args[0], operator.args[2]]) + inputs
 
     def nested(self, index: int, sub: SubBlock, repeats: bool = False) -> Emitter:
         """What writes a block that the operator at ``index`` runs."""
@@ -93,11 +77,11 @@ class Emitter:
 
     def emit_suite(self, targets: list[str]) -> None:
         """Write a block; the locals ``targets`` take over its results."""
-        self._find_reads()
         done = len(self.lines)
-        self._emit_operators(self._last_uses([]))
+        self._emit_operators(self.uses.ends())
         if targets:
-            self.lines.append(f"{_tuple(targets)} = {_tuple([self.dense_local(name) for name in self.fetches])}")
+            results = [self.expression(Ref(name)) for name in self.fetches]
+            self.lines.append(f"{_tuple(targets)} = {_tuple(results)}")
             own = dict.fromkeys(self.local(name) for name in self.fetches if name in self.block.vars)
             if own:
                 self.lines.append(f"del {', '.join(own)}")
@@ -105,12 +89,11 @@ class Emitter:
             self.lines.append("pass")
 
     def emit(self) -> Lowered:
-        self._find_reads()
-        state = self._state()
-        writes = self._writes()
+        state = self.uses.state()
+        writes = self.uses.writes()
         self._emit_entry(state)
-        self._emit_operators(self._last_uses(writes))
-        fetched = [self.dense_local(name) for name in self.fetches]
+        self._emit_operators(self.uses.ends(writes))
+        fetched = [self._fetched(name) for name in self.fetches]
         self.lines.append(f"return {_tuple(fetched)}, {_tuple([self.local(name) for name in writes])}")
         return self._compile(state, writes)
 
@@ -123,6 +106,9 @@ class Emitter:
             emit = EMITTERS[operator.type] if operator.op is None else _emit_call
             done = len(self.lines)
             emit(self, index, operator)
+            if self.unset and not operator.sub_blocks:
+                for name in self.unset.keys() & set(operator.output_arg_names) & self.block.vars.keys():
+                    del self.unset[name]
             for number in range(done, len(self.lines)):
                 self.line_operators.setdefault(number + 2, operator)  # an operator inside of it comes first
             gone = [self.locals[name] for name in segments.deletable(last.get(index, ())) if name in self.locals]
@@ -142,65 +128,6 @@ class Emitter:
             self.globals["run"], source, self.line_operators, self.locals, feeds, variables, writes, self.trains
         )
 
-    def _state(self) -> list[str]:
-        """Persistable variables that are read before anything writes them."""
-        written, state = set(self.feeds), dict[str, None]()
-        for operator, reads in zip(self.operators, self.reads, strict=True):
-            for name in reads:
-                if name not in written:
-                    self._require_kept(name, operator)
-                    state[name] = None
-            written.update(operator.output_arg_names)
-        for name in self.fetches:
-            if name not in written:
-                self._require_kept(name, None)
-                state[name] = None
-        return list(state)
-
-    def _require_kept(self, name: str, operator: Operator | None) -> None:
-        variable = self.block.vars.get(name)
-        reader = "fetch_list" if operator is None else operator.describe()
-        if variable is None:
-            inner = next((b for b in self.block.program.blocks if name in b.vars), None)
-            raise ProgramError(
-                f"Executor.run: {reader} reads {name!r}, "
-                + (
-                    f"which is no variable of the program.{nearest(name, self.block.vars)}"
-                    if inner is None
-                    else f"which has a value only inside block {inner.idx}, a branch or a loop; return it from there"
-                )
-            )
-        if variable.is_data:
-            raise ProgramError(
-                f"Executor.run: {reader} needs {name!r}, which is not fed. Declared: {variable!r}; fed: {self.feeds}"
-            )
-        if not variable.persistable:
-            raise ProgramError(
-                f"Executor.run: {reader} reads {name!r}, but no operator writes it before. "
-                "Was it recorded in another program, or does a clone for testing lack the operator?"
-            )
-
-    def _writes(self) -> list[str]:
-        found = dict[str, None]()
-        for operator in self.operators:
-            for name in operator.output_arg_names:
-                if self.variable(name).persistable and operator.rebinds(name):
-                    found[name] = None
-        return list(found)
-
-    def _last_uses(self, writes: list[str]) -> dict[int, list[str]]:
-        """After which operator a variable is not used any more."""
-        last: dict[str, int] = {}
-        for index, operator in enumerate(self.operators):
-            for name in [*self.reads[index], *operator.output_arg_names]:
-                last[name] = index
-        kept = {*self.fetches, *writes}
-        result: dict[int, list[str]] = {}
-        for name, index in last.items():
-            if name not in kept and name in self.block.vars:  # what an enclosing block has is its to delete
-                result.setdefault(index, []).append(name)
-        return result
-
     # -- text ---------------------------------------------------------------------------------------------------
 
     def local(self, name: str) -> str:
@@ -211,6 +138,24 @@ class Emitter:
     def dense_local(self, name: str) -> str:
         return f"dense({self.local(name)})" if name in self.rows else self.local(name)
 
+    def leave_unset(self, names: Sequence[str], writer: Operator) -> None:
+        """Let variables of this block be None until ``writer``, which may leave them alone, gives them values."""
+        for name in names:
+            if name in self.block.vars:  # those of enclosing blocks are None since the operator that runs this one
+                self.lines.append(f"{self.local(name)} = None")
+                self.unset[name] = writer
+
+    def _fetched(self, name: str) -> str:
+        conditional = next((o for o in self.operators if o.kwargs.get(ONLY_IF) and o.rebinds(name)), None)
+        writer = self.unset.get(name, conditional)
+        return (
+            self.dense_local(name) if writer is None else self._present(name, writer, "Executor.run: fetch_list reads ")
+        )
+
+    def _present(self, name: str, writer: Operator, reader: str = "") -> str:
+        problem = f"{reader}{name!r}, which has no value in this run: {writer.describe()} has not written it"
+        return f"present({self.dense_local(name)}, {problem!r})"
+
     def constant(self, value: Any, prefix: str = "c") -> str:
         name = f"{prefix}{len(self.globals)}"
         self.globals[name] = value
@@ -218,6 +163,8 @@ class Emitter:
 
     def expression(self, value: Any, keeps_rows: bool = False) -> str:
         if isinstance(value, Ref):
+            if value.name in self.unset:
+                return self._present(value.name, self.unset[value.name], "it reads ")
             return self.local(value.name) if keeps_rows else self.dense_local(value.name)
         if isinstance(value, Number):
             text = f"{self.local(value.name)}.item()"
@@ -277,7 +224,8 @@ class Emitter:
         done = {name for operator in self.operators[: index + 1] for name in operator.output_arg_names}
         for name in dict.fromkeys(self.fetches):
             if name in done and name in self.locals and not self.block.vars[name].persistable:
-                self.lines.append(f"{self.local(name)} = unshared({self.local(name)})")
+                held = self._fetched(name) if name in self.unset else self.local(name)
+                self.lines.append(f"{self.local(name)} = unshared({held})")
 
     def stops(self, operator: Operator, name: str) -> bool:
         """Whether a gradient that would flow into this output must be stopped."""
@@ -296,10 +244,18 @@ def _helpers() -> dict[str, Any]:
     return {
         "set_grad": torch._C._set_grad_enabled,
         "gradients_of": gradients_of,
+        "present": _present,
         "unshared": unshared,
         "dense": dense,
         "recomputed": recomputed,
     }
+
+
+def _present(value: Any, problem: str) -> Any:
+    """``value``; None, which stands for none, is refused."""
+    if value is None:
+        raise ProgramError(problem)
+    return value
 
 
 def _emit_call(emitter: Emitter, index: int, operator: Operator) -> None:

@@ -24,6 +24,8 @@ class Exchange:
 
     # Whether an operator behind each backward of a loss combines gradients. It also adds them over the places of this process.
     combines_gradients = True
+    # Whether this process may run the program on several places. What exchanges more than gradients takes a process for one of its parties.
+    takes_places = True
 
     def operators(self, operators: list[Operator], fetches: Sequence[str], combiner: Combiner) -> list[Operator]:
         """The operators to run in place of these, which have combined gradients already if it ``combines_gradients``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from argosy.foundation.errors import UsageError
@@ -17,6 +18,9 @@ from argosy.static._readers import next_feeds
 from argosy.static._recorder import default_main_program
 from argosy.static._scope import Scope, global_scope
 from argosy.tensor._defaults import defaults
+
+# What this process says when it closes an Executor, whichever: so scripts of 1.x leave their parameter servers.
+farewells: list[Callable[[], None]] = []
 
 
 class Executor:
@@ -46,7 +50,10 @@ class Executor:
         self._compiled: weakref.WeakSet[CompiledProgram] = weakref.WeakSet()  # whose threads ``close`` ends
 
     def close(self) -> None:
-        """Refuse further runs, and end the threads of compiled programs that it has run."""
+        """Refuse further runs, end the threads of compiled programs that it has run, and leave parameter servers as 1.x does."""
+        if not self._is_closed:
+            while farewells:
+                farewells.pop()()
         self._is_closed = True
         for program in self._compiled:
             program.close()
@@ -74,7 +81,8 @@ class Executor:
 
         ``feed`` gives the data variables by name: arrays, lists, Tensors, LoDTensors. With ``use_prune`` only operators that the fetches
         depend on run. A CompiledProgram runs on its places: ``feed`` may be a list with a dict for each, and without ``return_merged``
-        a fetch is a list of their values. ``use_program_cache`` changes nothing: lowered programs are always kept.
+        a fetch is a list of their values. ``use_program_cache`` changes nothing: lowered programs are always kept. Nor do ``feed_var_name`` and
+        ``fetch_var_name``, variables of Paddle's engine.
         """
         if self._is_closed:
             raise UsageError("Executor.run: the executor is closed")
@@ -82,6 +90,7 @@ class Executor:
         scope = global_scope() if scope is None else scope
         compiled = program._compiled if isinstance(program, Program) else program
         if isinstance(compiled, CompiledProgram):
+            compiled._follow()
             if not compiled._is_plain:
                 self._compiled.add(compiled)
                 return compiled._run(self.place, scope, feed, fetch_list, return_numpy, return_merged, use_prune)

@@ -11,10 +11,10 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
+from argosy.static._block import Block
 from argosy.static._dataset_feed import SlotTensor
 from argosy.static._lod import LoDTensor, has_lengths, lod_problem, offsets_of
 from argosy.static._operator import Operator
-from argosy.static._program import Block
 from argosy.static._scope import raw_of
 from argosy.static._variable import Variable
 

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import UsageError
+from argosy.static._block import Block
 from argosy.static._lod import LoDTensor
 from argosy.static._operator import Operator
-from argosy.static._program import Block
 from argosy.tensor._tensor import _wrap
 
 

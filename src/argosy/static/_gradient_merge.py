@@ -49,10 +49,7 @@ def record_gradient_merge(
 def _count(k_steps: int) -> Variable:
     """Count the runs; returns whether this one is the last of ``k_steps``."""
     block = recorder.main.global_block()
-    name = "gradient_merge_step"
-    if name in block.vars:
-        name = unique_name.generate(name)
-    step = recorder.new_state(name, [1], torch.int32, 0)
+    step = recorder.new_state(block._free_name("gradient_merge_step"), [1], torch.int32, 0)
     due = block._add(Variable(block, unique_name.generate("gradient_merge_cond"), samples([1], torch.bool)[0]))
     recorder.append(block, "count_to_", updates.count_to_, (step, k_steps), {}, due)
     return due

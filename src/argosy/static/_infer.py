@@ -80,6 +80,7 @@ def _run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], other: bool) -> 
     except _ERRORS:
         if all(t.device.type != "meta" for t in tensors):
             raise
+        # Real values beside meta tensors, which few ops take: without the values then.
         return op.fn(*mapped(given, on_meta), **mapped(named, on_meta))
     return mapped(out, on_meta) if op.is_random else out
 

@@ -9,7 +9,7 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
-from argosy.static._program import Kind
+from argosy.static._block import Kind
 from argosy.static._variable import OTHER_STAND_IN, STAND_IN, Variable, declared_shape
 
 

@@ -262,15 +262,3 @@ def _slice(value: LoDTensor, start: int, end: int) -> LoDTensor:
         start, end = kept[0], kept[-1]
         lod.append([n - start for n in kept])
     return LoDTensor(value._raw()[start:end], lod)
-
-
-def merge_sequences(values: Sequence[LoDTensor]) -> LoDTensor:
-    """One after the other: what ``split_sequences`` cut."""
-    lod: Lod = []
-    for levels in zip(*(value.lod() for value in values), strict=True):
-        joined = [0]
-        for level in levels:
-            joined += [n + joined[-1] for n in level[1:]]
-        lod.append(joined)
-    device = values[0]._raw().device
-    return LoDTensor(torch.cat([value._raw().to(device) for value in values]), lod)

@@ -18,8 +18,8 @@ from argosy.foundation.errors import NotSupported
 from argosy.static._operator import FORWARD, OPTIMIZE, Operator
 
 if TYPE_CHECKING:
+    from argosy.static._block import Block
     from argosy.static._emitter import Emitter
-    from argosy.static._program import Block
 
 
 class Lines(list[str]):
@@ -43,6 +43,7 @@ class Lines(list[str]):
 
 def emit_cond(emitter: Emitter, index: int, operator: Operator) -> None:
     lines = emitter.lines
+    _leave_unset(emitter, operator)
     before, after = lines.has_grad, set()
     targets = [emitter.local(ref.name) for ref in operator.out[0]]
     branches = operator.kwargs["branches"]
@@ -60,10 +61,7 @@ def emit_cond(emitter: Emitter, index: int, operator: Operator) -> None:
 
 def emit_while(emitter: Emitter, index: int, operator: Operator) -> None:
     lines = emitter.lines
-    given = set(operator.input_arg_names)
-    for name in operator.output_arg_names:
-        if name not in given:  # without a turn it stays without a value
-            lines.append(f"{emitter.local(name)} = None")
+    _leave_unset(emitter, operator)
     sub = operator.kwargs["sub_block"]
     switches = _switches_gradients(operator.sub_blocks[0])
     lines.append(f"while {emitter.local(operator.args[0].name)}:")
@@ -75,6 +73,12 @@ def emit_while(emitter: Emitter, index: int, operator: Operator) -> None:
     if switches:
         lines.has_grad = None
     _emit_stops(emitter, operator)
+
+
+def _leave_unset(emitter: Emitter, operator: Operator) -> None:
+    """Let what has no value before, and may get none in the branch that is taken or without a turn, be None."""
+    given = set(operator.input_arg_names)
+    emitter.leave_unset([ref.name for ref in operator.out[1] if ref.name not in given], operator)
 
 
 def _emit_stops(emitter: Emitter, operator: Operator) -> None:

@@ -66,7 +66,7 @@ def excluded_names(operators: Sequence[Operator]) -> set[str]:
 
 
 def emit_backward(emitter: Emitter, index: int, operator: Operator) -> None:
-    pairs = emitter.wanted_gradients(index)
+    pairs = emitter.uses.wanted_gradients(index)
     if not pairs:
         return
     is_last = emitter.is_last_backward(index)

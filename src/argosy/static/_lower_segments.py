@@ -96,7 +96,7 @@ class Segment:
         changed: set[str] = set()
         for index in range(start, end + 1):
             operator = emitter.operators[index]
-            inputs.update((name, None) for name in emitter.reads[index] if name not in made)
+            inputs.update((name, None) for name in emitter.uses.reads[index] if name not in made)
             outputs = operator.output_arg_names
             mutated = {name for name in outputs if operator.mutates(name)}
             changed |= mutated - set(made)

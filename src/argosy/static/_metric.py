@@ -42,7 +42,7 @@ def auc(
     """Area under the ROC curve of every run so far, of the last ``slide_steps`` runs (0: of all), and the counts behind both.
 
     ``input`` is [N, 2], of which column 1 is the probability of label 1, or [N, 1]. The counts persist in the scope; setting them to
-    zero starts anew. Differs from Paddle: the counts of the last runs are laid out [slide_steps, num_thresholds + 1].
+    zero starts anew. ``topk`` changes nothing, as in Paddle. Differs from Paddle: the counts of the last runs are laid out [slide_steps, num_thresholds + 1].
     """
     if curve != "ROC":
         raise NotSupported(f"static.auc: only the 'ROC' curve is computed, but received curve={curve!r}")

@@ -14,7 +14,7 @@ from argosy.foundation.errors import UsageError, nearest
 from argosy.ops.table import Op
 
 if TYPE_CHECKING:
-    from argosy.static._program import Block
+    from argosy.static._block import Block
 
 # What an operator is there for; a test program keeps the forward part only.
 FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"

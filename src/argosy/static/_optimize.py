@@ -22,7 +22,7 @@ from argosy.regularizer import L1Decay, L2Decay
 from argosy.static._backward import ParamsGrads, append_backward
 from argosy.static._bucket import RecordedBucket
 from argosy.static._operator import OPTIMIZE, Number, Operator
-from argosy.static._program import Program, RateSource
+from argosy.static._program import Program, RateSource, RecordedUpdate
 from argosy.static._recorder import program_guard, recorder
 from argosy.static._rows import row_names
 from argosy.static._variable import Parameter, Variable
@@ -64,6 +64,7 @@ class RecordedOptimizer:
             raise UsageError(f"{type(optimizer).__name__}.apply_gradients: there is no gradient to apply")
         program = pairs[0][0].block.program
         done = len(program.current_block().ops)
+        known = set(program.global_block().vars)
         with program_guard(program, startup_program), recorder.in_role(OPTIMIZE), torch.no_grad():
             rate = self._rate(program)
             if optimizer._has_groups:
@@ -73,7 +74,14 @@ class RecordedOptimizer:
                     self._update_group(members, group, group["grad_clip"], rate, only_if)
             else:
                 self._update_group(pairs, {}, optimizer._grad_clip, rate, only_if)
-        return program.current_block().ops[done:]
+        recorded = program.current_block().ops[done:]
+        made = frozenset(program.global_block().vars) - known - {rate.name}
+        is_conditional = only_if is not None or bool(recorder.conditions)
+        names = tuple(p.name for p, _ in pairs)
+        program._updates.append(
+            RecordedUpdate(optimizer, names, optimizer._grad_clip, is_conditional, tuple(recorded), made)
+        )
+        return recorded
 
     def _rate(self, program: Program) -> Number:
         """The variable that holds the learning rate, made at the first use in a program."""

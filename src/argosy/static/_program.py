@@ -1,149 +1,22 @@
-"""Program, Block and the text, copy and check of a program."""
+"""Program: blocks of operators, with their text, copy and check."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any
 
-import torch
-
-from argosy.foundation import dtypes
-from argosy.foundation.errors import ProgramError, UsageError, nearest
+from argosy.foundation.errors import UsageError
 from argosy.framework import seed as set_global_seed
 from argosy.framework._mode import switch
+from argosy.static._block import Block
 from argosy.static._operator import FORWARD, OPTIMIZE, Operator
 from argosy.static._sub_blocks import refresh
-from argosy.static._variable import Parameter, Variable, offset_samples, samples
-from argosy.tensor._naming import unique_name
+from argosy.static._variable import Parameter, Variable
 
 _ids = itertools.count()
-
-Kind = tuple[torch.Tensor, torch.Tensor | None]  # the pair of samples of a Variable
-
-AnyVariable = TypeVar("AnyVariable", bound=Variable)
-
-
-class Block:
-    """Variables by name and operators in the order in which they run."""
-
-    def __init__(self, program: Program, idx: int, parent_idx: int = -1) -> None:
-        self.program = program
-        self.idx = idx
-        self.parent_idx = parent_idx
-        self.vars: dict[str, Variable] = {}
-        self.ops: list[Operator] = []
-        self._before: dict[
-            str, tuple[Variable, Kind, bool]
-        ] = {}  # variables of enclosing blocks that it writes, as they were
-
-    def var(self, name: str) -> Variable:
-        """The variable of this name; it must be in this block."""
-        if not isinstance(name, str):
-            raise UsageError(f"Block.var: expected a name, but received {type(name).__name__}")
-        if name not in self.vars:
-            raise ProgramError(f"var {name} not in this block.{nearest(name, self.vars)}")
-        return self.vars[name]
-
-    def has_var(self, name: str) -> bool:
-        return name in self.vars
-
-    def _find_var_recursive(self, name: str) -> Variable | None:
-        """The variable of this name in this block or one that encloses it."""
-        if name in self.vars:
-            return self.vars[name]
-        parent = self.parent
-        return None if parent is None else parent._find_var_recursive(name)
-
-    @property
-    def parent(self) -> Block | None:
-        """The block whose operator runs this one."""
-        return self.program.blocks[self.parent_idx] if self.parent_idx >= 0 else None
-
-    def _encloses(self, other: Block) -> bool:
-        """Whether ``other`` is this block or lies inside it."""
-        inner: Block | None = other
-        while inner is not None and inner is not self:
-            inner = inner.parent
-        return inner is self
-
-    def all_parameters(self) -> list[Parameter]:
-        return [v for v in self.vars.values() if isinstance(v, Parameter)]
-
-    def create_var(
-        self,
-        name: str | None = None,
-        shape: Any = (),
-        dtype: Any = "float32",
-        persistable: bool = False,
-        stop_gradient: bool = False,
-        is_data: bool = False,
-        lod_level: int = 0,
-        **unused: Any,
-    ) -> Variable:
-        """Add a variable of a declared shape; None and -1 stand for a dimension that a run tells."""
-        if unused:
-            raise UsageError(f"Block.create_var: unknown arguments {sorted(unused)}")
-        extents = [-1 if n is None else int(n) for n in shape]
-        engine = dtypes.to_torch(dtype)
-        name = name or unique_name.generate("_generated_var")
-        return self._add(
-            Variable(
-                self,
-                name,
-                *samples(extents, engine),
-                persistable=persistable,
-                stop_gradient=stop_gradient,
-                is_data=is_data,
-                lod=self._create_offsets(name, lod_level)
-                if is_data
-                else (),  # of others, what they are computed from tells
-            )
-        )
-
-    def _create_offsets(self, name: str, lod_level: int) -> tuple[str, ...]:
-        """Add the data variables that hold the offsets of the sequences of ``name``, a level each; returns their names."""
-        names = [f"{name}@LOD"] if lod_level == 1 else [f"{name}@LOD{level}" for level in range(lod_level)]
-        return tuple(self._add(Variable(self, n, *offset_samples(), is_data=True)).name for n in names)
-
-    def _add(self, variable: AnyVariable) -> AnyVariable:
-        parent = self.parent
-        if parent is not None and parent._find_var_recursive(variable.name) is not None:
-            raise ProgramError(f"Variable {variable.name!r} of block {self.idx} would hide that of an enclosing block")
-        self.vars[variable.name] = variable
-        self.program._changed()
-        return variable
-
-    def _append(self, operator: Operator) -> Operator:
-        self.ops.append(operator)
-        self.program._changed()
-        return operator
-
-    def _note_write(self, variable: Variable) -> None:
-        """Remember what a variable of an enclosing block was before this block writes it."""
-        inner: Block | None = self
-        while inner is not None and inner is not variable.block:
-            inner._before.setdefault(variable.name, (variable, (variable._t, variable._alt), variable._stop_gradient))
-            inner = inner.parent
-
-    def _rename_var(self, old: str, new: str) -> None:
-        if any(old in operator.input_arg_names or old in operator.output_arg_names for operator in self.ops):
-            raise ProgramError(f"Variable {old!r} cannot be renamed to {new!r}: operators use it already")
-        if new in self.vars:
-            raise ProgramError(f"Variable {old!r} cannot be renamed: there is another {new!r} already")
-        variable = self.vars.pop(old)
-        variable._name = new
-        self._add(variable)
-
-    def __str__(self) -> str:
-        inside = f" in block {self.parent_idx}" if self.parent_idx >= 0 else ""
-        lines = [f"{{ // block {self.idx}{inside}", *(f"    {v}" for v in self.vars.values()), ""]
-        lines += [f"    {operator}" for operator in self.ops]
-        return "\n".join([*lines, "}"])
-
-    __repr__ = __str__
 
 
 @dataclass
@@ -157,6 +30,21 @@ class RateSource:
     @property
     def is_scheduled(self) -> bool:
         return callable(self.optimizer._learning_rate)
+
+
+@dataclass(frozen=True)
+class RecordedUpdate:
+    """What an optimizer recorded to update parameters: its operators, and the names of the variables made for them.
+
+    ``params`` are the names of the parameters; ``clip`` is the one that was in force. ``is_conditional``: it does not run in every step.
+    """
+
+    optimizer: Any
+    params: tuple[str, ...]
+    clip: Any
+    is_conditional: bool
+    operators: tuple[Operator, ...]
+    made: frozenset[str]
 
 
 class Program:
@@ -182,14 +70,15 @@ class Program:
         self.blocks = [Block(self, 0)]
         self._current = 0
         self._seed = 0
-        self._constants: dict[
-            int, tuple[Any, Variable]
-        ] = {}  # eager Tensors used in it, kept alive so that ids stay theirs
+        # Eager Tensors used in it by id, kept alive so that ids stay theirs.
+        self._constants: dict[int, tuple[Any, Variable]] = {}
         self._rates: list[RateSource] = []
+        self._updates: list[RecordedUpdate] = []
         self._readers: list[Any] = []  # loaders that runs take batches from (see _readers)
         self._lowered: dict[Any, Any] = {}
         self._compiled: Any = None  # a CompiledProgram that runs in its stead
         self._is_for_test = False
+        self._job: Any = None  # the parameter-server job that it belongs to
 
     def _changed(self) -> None:
         self.version += 1
@@ -197,6 +86,11 @@ class Program:
             self._lowered.clear()
 
     # -- contents -----------------------------------------------------------------------------------------------
+
+    @property
+    def _is_distributed(self) -> bool:
+        """Whether it is part of a parameter-server job."""
+        return self._job is not None
 
     def global_block(self) -> Block:
         return self.blocks[0]
@@ -282,9 +176,20 @@ class Program:
         for old, new in zip(self.blocks, out.blocks, strict=True):
             new.vars = {name: variable.copy_to(new) for name, variable in old.vars.items()}
             new.ops = [o.copy_to(new, for_test) for o in old.ops if not for_test or o.role == FORWARD]
+        out._job = self._job
+        if not for_test:
+            out._updates = self._copied_updates(out)
         if for_test:
             refresh(out)
         return out
+
+    def _copied_updates(self, out: Program) -> list[RecordedUpdate]:
+        pairs = zip(self.blocks, out.blocks, strict=True)
+        twins = {id(a): b for old, new in pairs for a, b in zip(old.ops, new.ops, strict=True)}
+        return [
+            replace(update, operators=tuple(twins[id(o)] for o in update.operators if id(o) in twins))
+            for update in self._updates
+        ]
 
     # -- text and check -----------------------------------------------------------------------------------------
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from argosy.batch import batch as batch_samples
-from argosy.foundation.errors import BadArgument, DtypeError, UsageError
+from argosy.foundation.errors import BadArgument, UsageError
 from argosy.foundation.places import Place, to_place
+from argosy.io._generator_loader import regular
 from argosy.reader import buffered
 from argosy.static._lod import LoDTensor, lod_tensor_from_samples
 from argosy.static._program import Program
@@ -37,7 +38,7 @@ class ProgramLoader:
     """Gives the variables ``feed_list`` their values, batch by batch; one of the ``set_*`` methods names the source.
 
     ``capacity`` batches are read ahead in a thread. With several places, batches go to them in turn; ``drop_last`` leaves out a last
-    round that has not one for each.
+    round that has not one for each. ``use_double_buffer`` changes nothing.
     """
 
     def __init__(
@@ -223,14 +224,7 @@ def _as_lod_tensor(value: Any, variable: Variable) -> LoDTensor:
     raw = raw_of(value)
     if raw is not None:
         return LoDTensor(raw)
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        array = np.asarray(None)
-    if array.dtype == object:
-        raise DtypeError(
-            f"DataLoader: the values of {variable.name!r} are not a regular array; its samples have different lengths"
-        )
+    array = regular(value, f"what is read for {variable.name!r}")
     if not isinstance(value, np.ndarray):  # numbers without a dtype of their own
         array = array.astype(np.dtype(variable.dtype.name))
     return LoDTensor(to_raw(array))

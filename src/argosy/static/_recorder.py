@@ -19,21 +19,27 @@ from argosy.framework._mode import switch
 from argosy.ops import creation as creation_ops
 from argosy.ops import initialization as initialization_ops
 from argosy.ops.table import Op
+from argosy.static._block import Block
 from argosy.static._carry import carry
 from argosy.static._infer import Meta, infer, is_eager
 from argosy.static._operator import FORWARD, ONLY_IF, Operator, Ref, leaves, mapped, type_of
-from argosy.static._program import Block, Program
+from argosy.static._program import Program
 from argosy.static._variable import Parameter, Variable, samples
 from argosy.tensor._naming import unique_name
 from argosy.tensor._tensor import current_mode, pop_mode, push_mode
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# Where lines that record operators are, but not those of the script: this package, and what runs its ``with`` blocks.
+_NOT_SCRIPTS = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, contextlib.__file__)
 
 
 class Recorder:
     """Turns calls of ops into operators of the current main program."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the programs, as in a fresh process."""
         self.main = Program()
         self.startup = Program()
         self.role = FORWARD
@@ -41,10 +47,6 @@ class Recorder:
         self.device = ""  # of device_guard
         self.conditions: tuple[Variable, ...] = ()  # without any of which the operators recorded now do not run
         self.layer_name = ""  # of the function of static.nn that is recorded now: its outputs are named after it
-
-    def reset(self) -> None:
-        """Forget the programs, as in a fresh process."""
-        self.__init__()  # type: ignore[misc]
 
     # -- the mode -----------------------------------------------------------------------------------------------
 
@@ -258,7 +260,7 @@ def _reference(value: Any) -> Any:
 def _caller() -> str:
     """File and line of the script that called into the package."""
     frame: Any = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(_NOT_SCRIPTS):
         frame = frame.f_back
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
@@ -280,12 +282,12 @@ def default_startup_program() -> Program:
 @contextlib.contextmanager
 def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
     """Record into ``main_program``, and initialisers into ``startup_program`` if it is given."""
-    for argument, value in (("main_program", main_program), ("startup_program", startup_program)):
-        if not isinstance(value, Program) and not (argument == "startup_program" and value is None):
-            raise UsageError(f"program_guard: {argument} must be a Program, but received {type(value).__name__}")
     old = recorder.main, recorder.startup
-    recorder.main = main_program
-    recorder.startup = startup_program or recorder.startup
+    new = main_program, recorder.startup if startup_program is None else startup_program
+    for argument, value in zip(("main_program", "startup_program"), new, strict=True):
+        if not isinstance(value, Program):
+            raise UsageError(f"program_guard: {argument} must be a Program, but received {type(value).__name__}")
+    recorder.main, recorder.startup = new
     try:
         yield
     finally:

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from argosy.static._block import Block, Kind
 from argosy.static._infer import Meta, infer
 from argosy.static._kinds import give, is_same_kind, join, kind_of
 from argosy.static._operator import FORWARD, ONLY_IF, Number, Operator, Ref, SubBlock, leaves, mapped
-from argosy.static._program import Block, Kind
 from argosy.static._variable import Variable
 
 Written = dict[str, tuple[Variable, Kind, bool]]

@@ -21,8 +21,9 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import CheckpointError, NotSupported
 from argosy.ops import table
+from argosy.static._block import Block
 from argosy.static._operator import Number, Operator, Ref, SubBlock
-from argosy.static._program import Block, Program
+from argosy.static._program import Program
 from argosy.static._variable import Parameter, Variable, offset_samples, samples
 
 _MAGIC = b"argosy-program 1\n"
@@ -90,8 +91,7 @@ def _packed_variable(variable: Variable) -> dict[str, Any]:
 def _unpack_variable(block: Block, packed: dict[str, Any]) -> None:
     own = packed.pop("parameter", None)
     if own is None:
-        lod = tuple(packed.pop("lod", ()))
-        packed.pop("lod_level", None)  # of files from before sequences
+        lod = tuple(packed.pop("lod"))
         block.create_var(**packed)._lod = lod
         return
     first, _ = samples(packed["shape"], dtypes.to_torch(packed["dtype"]))
@@ -132,7 +132,7 @@ def _unpacked_operator(block: Block, packed: dict[str, Any], source: str) -> Ope
         packed["role"],
         packed["name_scope"],
         packed["where"],
-        packed.get("device", ""),
+        packed["device"],
     )
 
 

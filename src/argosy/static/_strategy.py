@@ -34,9 +34,7 @@ class _Fields:
     def _converted(self, name: str, value: Any) -> Any:
         default = self._defaults[name]
         wanted = type(default)
-        if default is None and (
-            value is None or isinstance(value, bool)
-        ):  # memory_optimize: None leaves it to the engine
+        if default is None and (value is None or isinstance(value, bool)):  # None leaves it to the engine
             return value
         if wanted is bool and isinstance(value, (bool, int)):
             return bool(value)
@@ -162,11 +160,11 @@ class RunSpec:
     runs_per_call: int
 
     @classmethod
-    def of(cls, build: BuildStrategy, execution: ExecutionStrategy) -> RunSpec:
+    def of(cls, build: BuildStrategy, execution: ExecutionStrategy, has_servers: bool = False) -> RunSpec:
         scale = build.gradient_scale_strategy
-        if build.async_mode:
+        if build.async_mode and not has_servers:
             raise NotSupported(
-                "BuildStrategy.async_mode=True: asynchronous updates through a parameter server are not supported here"
+                "BuildStrategy.async_mode=True: only a program that trains through parameter servers is updated asynchronously"
             )
         if scale is GradientScaleStrategy._Undefined or build.reduce_strategy is ReduceStrategy._NoReduce:
             raise NotSupported(f"BuildStrategy: {scale!r} with {build.reduce_strategy!r} is not supported")

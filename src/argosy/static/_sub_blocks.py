@@ -6,13 +6,15 @@ variables of enclosing blocks that its blocks write. So pruning, gradients and l
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from argosy.static._operator import Operator, Ref, SubBlock, leaves, names_in
+from argosy.static._operator import Number, Operator, Ref, SubBlock, leaves, mapped, names_in
 
 if TYPE_CHECKING:
-    from argosy.static._program import Block, Program
+    from argosy.static._block import Block
+    from argosy.static._program import Program
 
 
 class Traffic:
@@ -39,9 +41,10 @@ def bind(operator: Operator) -> None:
     written = {name: None for t in traffic for name in t.writes if name not in results}
     reads = {name: None for t in traffic for name in t.reads}
     if operator.type == "while":  # may not run at all: what it writes then stays as it was
-        reads.update((name, None) for name in [*results, *written] if _has_value(operator, name))
+        kept = [*results, *written]
     else:  # a branch may leave alone what another writes
-        reads.update((name, None) for name in written if any(name not in t.writes for t in traffic))
+        kept = [name for name in written if any(name not in t.writes for t in traffic)]
+    reads.update((name, None) for name in kept if _has_value(operator, name))
     operator.args = (operator.args[0], [Ref(name) for name in reads], *operator.args[2:])
     operator.out = [operator.out[0], [Ref(name) for name in written]]
 
@@ -68,6 +71,23 @@ def _runner(block: Block) -> Operator | None:
     """The operator that runs ``block``; None while it is being recorded and for the global block."""
     parent = block.parent
     return None if parent is None else next((o for o in parent.ops if block in o.sub_blocks), None)
+
+
+def renamed(leaf: Any, names: Mapping[str, str]) -> Any:
+    """A leaf of an operator's arguments with the variables that it names under their new names."""
+    if isinstance(leaf, SubBlock):
+        return SubBlock(leaf.index, tuple(names.get(name, name) for name in leaf.results))
+    return replace(leaf, name=names.get(leaf.name, leaf.name)) if isinstance(leaf, (Ref, Number)) else leaf
+
+
+def rename_reads(operator: Operator, names: Mapping[str, str]) -> None:
+    """Let the blocks that an operator runs read other variables; they write none of these."""
+    for block in operator.sub_blocks:
+        for inner in block.ops:
+            inner.args = mapped(inner.args, lambda leaf: renamed(leaf, names))
+            inner.kwargs = mapped(inner.kwargs, lambda leaf: renamed(leaf, names))
+            rename_reads(inner, names)
+    operator.kwargs = mapped(operator.kwargs, lambda leaf: renamed(leaf, names))
 
 
 def refresh(program: Program) -> None:

@@ -90,6 +90,8 @@ class Totals:
         self._views = [None] * len(grads)
         self._results = list(grads)
         self._buffers = []
+        if self._trainers is not None:  # buffers of other sizes would give wrong sums
+            self._trainers.check_same([_described(g) for g in grads])
         dense = [i for i, g in enumerate(grads) if not g.is_sparse]
         for dtype in dict.fromkeys(grads[i].dtype for i in dense):
             members = [i for i in dense if grads[i].dtype is dtype]
@@ -128,6 +130,11 @@ class Totals:
             if view is None:
                 rows = trainers.average_rows(self._results[index])
                 self._results[index] = rows * trainers.world_size if self._is_sum else rows
+
+
+def _described(grad: torch.Tensor) -> str:
+    kind = "row-sparse gradient" if grad.is_sparse else "gradient"
+    return f"{kind} {list(grad.shape)} {str(grad.dtype).removeprefix('torch.')}"
 
 
 def _joined_rows(parts: list[torch.Tensor]) -> torch.Tensor:

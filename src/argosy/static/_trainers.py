@@ -29,6 +29,9 @@ class Trainers(Protocol):
     rank: int
     world_size: int
 
+    def check_same(self, lines: list[str]) -> None:
+        """Raise unless all trainers give the same descriptions of the tensors that they are about to exchange."""
+
     def buffer(self, numel: int, dtype: torch.dtype, device: torch.device) -> SharedBuffer:
         """Make memory for gradients."""
 

@@ -24,7 +24,7 @@ from argosy.tensor._tensor import Parameter as EagerParameter
 from argosy.tensor._tensor import Shape, Tensor
 
 if TYPE_CHECKING:
-    from argosy.static._program import Block
+    from argosy.static._block import Block
 
 # Sizes that stand for an unknown one: with many divisors in common, so that a reshape that will fit also fits now, and unlikely in a
 # script, so that an error message can show -1 in their place.

@@ -6,9 +6,9 @@ import torch
 
 from argosy.foundation.errors import ProgramError
 from argosy.ops import table
+from argosy.static._block import Block
 from argosy.static._emitter import EMITTERS
 from argosy.static._operator import Operator, SubBlock, leaves
-from argosy.static._program import Block
 
 
 def verify_block(block: Block, around: set[str]) -> set[str]:

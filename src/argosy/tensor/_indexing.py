@@ -10,7 +10,7 @@ import torch
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.ops import indexing as ops
 from argosy.tensor import _tensor
-from argosy.tensor._inplace import check_writable
+from argosy.tensor._inplace import check_writable, is_view_in_graph, overwrite_view
 from argosy.tensor._tensor import Tensor, _wrap, apply
 
 _PLAIN = frozenset({int, slice, type(None), type(Ellipsis)})
@@ -46,7 +46,15 @@ def set_item(x: Tensor, index: Any, value: Any) -> None:
             f"but received {type(value).__name__}; convert it with paddle.to_tensor"
         )
     check_writable(x, "x[...] = value")
-    apply(ops.setitem_, x, _normalize(index), value)
+    place = _normalize(index)
+    try:
+        apply(ops.setitem_, x, place, value)
+    except UsageError:
+        if not is_view_in_graph(x):
+            raise
+        changed = x.clone()
+        apply(ops.setitem_, changed, place, value)
+        overwrite_view(x, changed._t)
 
 
 def _normalize(index: Any) -> tuple[Any, ...]:

@@ -40,8 +40,39 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     elif new.shape != old.shape or new.dtype is not old.dtype:
         _take_over(x, new)
     elif new is not old:
-        old.copy_(new)
+        try:
+            old.copy_(new)
+        except RuntimeError:
+            if not is_view_in_graph(x):
+                raise
+            overwrite_view(x, new)
     return x
+
+
+def is_view_in_graph(x: Tensor) -> bool:
+    """Whether ``x`` shares the memory of another tensor and backward goes through it."""
+    return torch.is_grad_enabled() and x._t.requires_grad and x._t._is_view()
+
+
+def overwrite_view(x: Tensor, new: torch.Tensor) -> None:
+    """Write ``new`` to the memory of ``x``, a view in the graph that torch refuses to change, and go on from ``new`` in the graph.
+
+    torch refuses views of leaves, and the views that one op returned together. What they are views of sees the new values; its
+    gradient is that of the old ones, as in Paddle.
+    """
+    x._t = _Overwritten.apply(x._t, new)  # type: ignore[no-untyped-call]
+
+
+class _Overwritten(torch.autograd.Function):
+    """The memory of ``old``, overwritten with the values of ``new`` and with its place in the graph."""
+
+    @staticmethod
+    def forward(ctx: Any, old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+        return old.detach().copy_(new)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[None, torch.Tensor]:
+        return None, grad
 
 
 def relayout(x: Tensor, out: Tensor, call: str) -> Tensor:

@@ -210,3 +210,47 @@ def test_print_of_fluid_has_no_layout(capsys):
 def test_recording_begins_outside_of_a_guard_only():
     with fluid.dygraph.guard(), pytest.raises(UsageError, match=r"cannot be built inside of fluid.dygraph.guard"):
         layers.Switch()
+
+
+class TestVariablesThatOnlyBlocksWrite:
+    """What no operator outside of a branch or loop writes: it has a value in the runs that come there, else an error says so."""
+
+    @staticmethod
+    def variable():
+        return fluid.default_main_program().global_block().create_var("out", [1], "float32")
+
+    def test_of_a_branch(self):
+        x, out = fluid.data("x", [1]), self.variable()
+        with layers.Switch() as switch, switch.case(x > row(1)):
+            layers.assign(x * 2, out)
+        assert run([out], x=row(3)) == [[6.0]]
+        with pytest.raises(
+            ProgramError, match=r"fetch_list reads 'out', which has no value in this run: .* 'cond', recor"
+        ):
+            run([out], x=row(1))
+
+    def test_of_a_loop_in_a_loop(self):
+        n, out = fluid.data("n", [1], "int64"), self.variable()
+        i, limit, go_on = counter(2)
+        loop = layers.While(go_on)
+        with loop.block():
+            inner_go_on = layers.less_than(i, n)
+            inner = layers.While(inner_go_on)
+            with inner.block():
+                layers.assign(layers.cast(i, "float32") + 5.0, out)
+                layers.less_than(i, i, cond=inner_go_on)
+            layers.increment(i)
+            layers.less_than(i, limit, cond=go_on)
+        later = out + 1.0
+        assert run([out, later], n=np.array([1])) == [[5.0], [6.0]]  # the second turn leaves it as it is
+        with pytest.raises(
+            ProgramError, match=r"elementwise_add.*: it reads 'out'.*no value.* 'while', recorded at \S+py"
+        ):
+            run([later], n=np.array([0]))
+
+    def test_until_an_operator_outside_writes_it(self):
+        x, out = fluid.data("x", [1]), self.variable()
+        with layers.Switch() as switch, switch.case(x > row(1)):
+            layers.assign(x * 2, out)
+        layers.assign(x, out)
+        assert run([out], x=row(1)) == [[1.0]]

@@ -181,6 +181,6 @@ def test_recurrent_reader_learns():
     assert float(losses[-1]) < 0.3 < float(losses[0])
 
 
-def test_helper_adds_no_operators_by_type():
-    with pytest.raises(NotImplementedError, match=r"append_op\(type='mul'\)"):
+def test_helper_adds_operators_to_programs_only():
+    with pytest.raises(ValueError, match=r"append_op\(type='mul'\).*enable_static"):
         LayerHelper("fc").append_op(type="mul")

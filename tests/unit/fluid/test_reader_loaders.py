@@ -128,7 +128,7 @@ class TestIterable:
             list(loader.set_batch_generator(broken))
         with pytest.raises(ValueError, match=r"1 fields, but feed_list has 2: \['x', 'y'\]"):
             list(loader.set_batch_generator(lambda: iter([[np.zeros((2, 3))]])))
-        with pytest.raises(TypeError, match="'x' are not a regular array"):
+        with pytest.raises(TypeError, match="'x' is not a regular array"):
             list(loader.set_batch_generator(lambda: iter([[[[1], [1, 2]], [[1]]]])))
         with pytest.raises(AssertionError, match=r"start\(\) cannot be called when DataLoader is iterable"):
             loader.start()

@@ -171,9 +171,20 @@ class TestLayerHelper:
         exe.run(fluid.default_startup_program())
         assert exe.run(fetch_list=[out])[0].tolist() == np.full([2, 3, 4], 2.0).tolist()
 
-    def test_refuses_operators_by_type(self):
-        with pytest.raises(NotSupported, match=r"append_op.*'sum'"):
-            fluid.layer_helper.LayerHelper("own").append_op(type="sum", inputs={}, outputs={})
+    def test_adds_operators_by_type(self):
+        helper = fluid.layer_helper.LayerHelper("own")
+        x = fluid.layers.ones([2, 3], "float32")
+        weight = helper.create_parameter(None, [3, 1], "float32", default_initializer=fluid.initializer.Constant(2.0))
+        out = helper.create_variable_for_type_inference("float32")
+        helper.append_op(type="mul", inputs={"X": x, "Y": weight}, outputs={"Out": out}, attrs={"x_num_col_dims": 1})
+        assert (out.name, list(out.shape)) == ("own_0.tmp_0", [2, 1])
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(fluid.default_startup_program())
+        assert exe.run(fetch_list=[out])[0].tolist() == [[6.0], [6.0]]
+        with pytest.raises(NotSupported, match=r"append_op\(type='own'\)"):
+            helper.append_op(type="own", inputs={"X": x}, outputs={"Out": out})
+
+    def test_one_input(self):
         with pytest.raises(ValueError, match="only takes one input"):
             fluid.layer_helper.LayerHelper("own", input=[1, 2]).input()
 

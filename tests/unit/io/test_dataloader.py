@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import paddle
-from argosy.foundation.errors import NotSupported
+from argosy.foundation.errors import ChildFailed, NotSupported
 from argosy.io import DataLoader, Dataset, IterableDataset, default_collate_fn, get_worker_info
 from processes import children
 
@@ -248,6 +248,23 @@ def test_generators_errors_and_abandonment():
     iterator = iter(make_loader().set_batch_generator(lambda: iter([[np.zeros(1)]] * 100)))
     next(iterator)
     iterator.close()
+
+
+def test_a_generator_in_a_process_of_its_own():
+    def source():
+        yield [np.array([os.getpid()]), np.ones((2, 2), "float32")]
+        raise RuntimeError("the source broke")
+
+    loader = make_loader(use_multiprocess=True).set_batch_generator(source)
+    batches = iter(loader)
+    pid, ones = next(batches)
+    assert int(pid) != os.getpid()
+    assert ones.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    with pytest.raises(ChildFailed, match="the source broke"):
+        next(batches)
+    again = iter(loader)
+    assert int(next(again)[0]) not in (int(pid), os.getpid())
+    again.close()
 
 
 def test_generator_loader_wrong_calls():

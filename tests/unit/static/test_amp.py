@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import paddle
-from argosy.foundation.errors import NotSupported, UsageError
+from argosy.foundation.errors import UsageError
 
 F = paddle.nn.functional
 amp = paddle.static.amp
@@ -162,17 +162,50 @@ def test_promotion_keeps_float32_where_one_input_is():
     assert out.dtype == paddle.float32
 
 
-def test_sub_blocks_are_refused():
+def test_branches_and_loops_compute_in_float32():
+    x = paddle.static.data("x", [None, 4])
+    product = paddle.matmul(x, paddle.static.create_parameter([4, 4], "float32", default_initializer=Constant(0.5)))
+    inside = []
+
+    def branch():
+        inside.append(product * 2.0)
+        return paddle.static.nn.cond(x.sum() > 1, lambda: inside[0] + product, lambda: product)
+
+    out = paddle.static.nn.cond(x.sum() > 0, branch, lambda: product)
+    count = paddle.zeros([1])
+    _, total = paddle.static.nn.while_loop(
+        lambda i, t: i < 2, lambda i, t: [i + 1, t + product], [count, product.detach()]
+    )
+    loss = out.sum() + total.sum()
+    amp.decorate(paddle.optimizer.SGD(0.1), dtype="bfloat16").minimize(loss)
+    assert product.dtype == paddle.bfloat16
+    assert [v.dtype for v in (inside[0], out, total)] == [paddle.float32] * 3
+    paddle.static.default_main_program().verify()
+    exe = start()
+    [value] = exe.run(feed={"x": np.ones((2, 4), "float32")}, fetch_list=[loss])
+    np.testing.assert_allclose(
+        value, 2 * 4 * 2.0 * (3 + 3)
+    )  # one product is 2; three of them in the branch and the loop each
+
+
+def test_a_rewrite_that_fails_changes_nothing(monkeypatch):
     x = paddle.static.data("x", [None, 4])
     product = paddle.matmul(x, paddle.static.create_parameter([4, 4], "float32"))
-    out = paddle.static.nn.cond(x.sum() > 0, lambda: product * 2.0, lambda: product)
-    with pytest.raises(NotSupported, match="custom_black_varnames"):
-        amp.decorate(paddle.optimizer.SGD(0.1), dtype="bfloat16").minimize(out.sum())
-    assert product.dtype == paddle.float32  # the program is as it was
-    assert "cast" not in types(out)
-    lists = amp.CustomOpLists(custom_black_varnames={product.name})
-    amp.decorate(paddle.optimizer.SGD(0.1), lists, dtype="bfloat16").minimize(out.sum())
-    start().run(feed={"x": batch()})
+    loss = paddle.static.nn.cond(x.sum() > 0, lambda: product * 2.0, lambda: product).sum()
+
+    def operators():
+        return [str(o) for block in paddle.static.default_main_program().blocks for o in block.ops]
+
+    def fail(rewriter, operator):
+        if operator.type == "reduce_sum" and operator.output_arg_names == [loss.name]:
+            raise RuntimeError("no shape")
+
+    before = operators()
+    monkeypatch.setattr("argosy.static.amp._rewrite._Rewriter._infer_outputs", fail)
+    with pytest.raises(RuntimeError, match="no shape"):
+        amp.decorate(paddle.optimizer.SGD(0.1), dtype="bfloat16").minimize(loss)
+    assert operators() == before
+    assert product.dtype == paddle.float32
 
 
 # -- level O2 ---------------------------------------------------------------------------------------------------

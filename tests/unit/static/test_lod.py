@@ -13,9 +13,9 @@ from argosy.static._lod import (
     create_lod_tensor,
     create_random_int_lodtensor,
     lod_tensor_from_samples,
-    merge_sequences,
     split_sequences,
 )
+from argosy.static._split import merged
 from argosy.static.nn._sequence import lod_append, lod_reset
 
 nn = paddle.static.nn
@@ -135,9 +135,9 @@ def test_splitting_keeps_sequences_whole_and_merging_joins_them():
     first, second = split_sequences(whole, 2)
     assert (first.lod(), first.shape()) == ([[0, 1], [0, 2]], [2, 2])
     assert (second.lod(), second.shape()) == ([[0, 0, 2], [0, 1, 4]], [4, 2])
-    merged = merge_sequences([first, second])
-    assert merged.lod() == whole.lod()
-    np.testing.assert_array_equal(np.array(merged), np.array(whole))
+    together = merged("run", "x", [first, second])
+    assert together.lod() == whole.lod()
+    np.testing.assert_array_equal(np.array(together), np.array(whole))
     with pytest.raises(UsageError, match="3 sequences cannot be split into 4 parts"):
         split_sequences(whole, 4)
 

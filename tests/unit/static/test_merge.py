@@ -7,7 +7,7 @@ import pytest
 from paddle.incubate.optimizer.gradient_merge import GradientMergeOptimizer
 
 import paddle
-from argosy.foundation.errors import BadArgument, NotSupported
+from argosy.foundation.errors import BadArgument, NotSupported, ProgramError
 from argosy.static import _serialize
 
 
@@ -122,3 +122,13 @@ def test_wrong_arguments():
     with pytest.raises(NotSupported, match="dynamic mode"):
         GradientMergeOptimizer(paddle.optimizer.SGD(0.1, parameters=[]))
     paddle.enable_static()
+
+
+def test_fetching_what_only_the_update_computes_says_why_there_is_none():
+    clipped = paddle.optimizer.SGD(0.1, grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0))
+    build(clipped, k_steps=2)
+    main = paddle.static.default_main_program()
+    name = next(o.output_arg_names[0] for o in main.global_block().ops if o.type == "clip_grads_by_global_norm")
+    with pytest.raises(ProgramError, match=rf"fetch_list reads '{name}', which has no value in this run: operator \d+"):
+        run(4.0, name)
+    assert run(8.0, name)[0].tolist() == [1.0]  # the mean of 4 and 8, clipped

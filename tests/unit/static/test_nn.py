@@ -53,11 +53,11 @@ def test_wrong_calls():
         nn.batch_norm(y, bias_attr=False)
     with pytest.raises(UsageError, match="divisible by groups"):
         nn.conv2d(paddle.static.data("image", [None, 3, 8, 8]), 4, 3, groups=2)
-    with pytest.raises(NotSupported, match="is_distributed"):
-        nn.embedding(paddle.static.data("ids", [None], "int64"), [4, 2], is_distributed=True)
     paddle.disable_static()
-    with pytest.raises(UsageError, match="enable_static"):
+    with pytest.raises(UsageError, match=r"static.nn.fc: .*enable_static"):
         nn.fc(paddle.ones([1, 2]), 2)
+    with pytest.raises(UsageError, match=r"static.nn.conv2d: .*enable_static"):
+        nn.conv2d(paddle.ones([1, 3, 4, 4]), 2, 3)
     paddle.enable_static()
 
 
@@ -74,6 +74,28 @@ def test_convolution_and_norms_have_the_shapes_and_names_of_paddle():
     ]  # fmt: skip
     trainable = {p.name for p in paddle.static.default_main_program().all_parameters() if p.trainable}
     assert not trainable & {"mean", "batch_norm_0.w_1"}
+
+
+def test_names_follow_the_operators_of_paddle():
+    image = paddle.static.data("image", [None, 4, 8, 8])
+    nn.conv2d(image, 8, 3, groups=4, use_cudnn=False)
+    nn.conv2d_transpose(image, 4, filter_size=3, groups=4, use_cudnn=False)
+    nn.conv2d(image, 8, 3, groups=4)
+    weights = [p.name for p in paddle.static.default_main_program().all_parameters()][::2]
+    assert weights == ["depthwise_conv2d_0.w_0", "depthwise_conv2d_transpose_0.w_0", "conv2d_0.w_0"]
+    x = paddle.static.data("x", [None, 3])
+    assert nn.fc(x, 2).name == "fc_0.tmp_1"  # after the product without the bias
+    assert nn.fc(x, 2, bias_attr=False).name == "fc_1.tmp_0"
+    assert nn.fc(x, 2, activation="relu").name == "fc_2.tmp_2"
+
+
+def test_activations_have_the_defaults_of_operators():
+    x = paddle.static.data("x", [None, 2])
+    one = {"weight_attr": paddle.nn.initializer.Assign(np.eye(2, dtype="float32")), "bias_attr": False}
+    leaky, hard = nn.fc(x, 2, activation="leaky_relu", **one), nn.fc(x, 2, activation="hard_sigmoid", **one)
+    values = run(leaky, hard, feed={"x": np.array([[-1.0, 1.0]], "float32")})
+    np.testing.assert_allclose(values[0], [[-0.02, 1.0]])
+    np.testing.assert_allclose(values[1], [[0.3, 0.7]], rtol=1e-6)
 
 
 def test_embedding_reads_rows():

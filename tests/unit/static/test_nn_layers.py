@@ -249,3 +249,8 @@ def test_a_batch_of_fake_samples_is_not_counted():
     exe.run(paddle.static.default_startup_program())
     values = exe.run(feed={"x": one, "y": one, "tag": np.zeros((1, 1), "float32")}, fetch_list=list(outs))
     assert [float(v[0]) for v in values] == [0.0, 0.0, 2.0, 0.0, 2.0, 0.0]
+
+
+def test_the_hook_of_spectral_norm_says_what_to_use_instead():
+    with pytest.raises(NotSupported, match=r"nn.utils.spectral_norm: .* use paddle.static.nn.spectral_norm"):
+        paddle.nn.utils.spectral_norm(paddle.nn.Linear(3, 2))

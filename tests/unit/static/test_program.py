@@ -259,10 +259,26 @@ def test_input_spec():
 
 
 def test_what_is_missing_is_refused_by_name():
-    with pytest.raises(NotSupported, match=r"paddle.static.nn.static_pylayer is not supported yet"):
+    with pytest.raises(NotSupported, match=r"paddle.static.nn.static_pylayer is not supported"):
         paddle.static.nn.static_pylayer  # noqa: B018
     with pytest.raises(NotSupported, match=r"paddle.static.IpuStrategy"):
         paddle.static.IpuStrategy  # noqa: B018
     assert not hasattr(paddle.static, "IpuCompiledProgram")
     with pytest.raises(AttributeError, match="Did you mean 'Program'"):
         paddle.static.Programm  # noqa: B018
+
+
+def test_variables_made_by_hand_with_an_initialiser():
+    startup = paddle.static.default_startup_program().global_block()
+    kind = paddle.fluid.core.VarDesc.VarType
+    initializer = paddle.nn.initializer.Constant(4.0)
+    made = startup.create_var(
+        name="made", shape=[2], dtype="float32", persistable=True, type=kind.LOD_TENSOR, initializer=initializer
+    )
+    assert (made.shape, types(paddle.static.default_startup_program())) == ([2], ["fill_constant"])
+    paddle.static.Executor().run(paddle.static.default_startup_program())
+    assert np.array(made.get_value()).tolist() == [4.0, 4.0]
+    with pytest.raises(NotSupported, match="type='selected_rows'"):
+        startup.create_var(name="rows", type=kind.SELECTED_ROWS)
+    with pytest.raises(UsageError, match=r"unknown arguments \['shap'\]"):
+        startup.create_var(name="wrong", shap=[2])

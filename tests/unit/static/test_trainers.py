@@ -38,6 +38,9 @@ class Pair:
         self.buffers.append(Buffer(numel, dtype, device))
         return self.buffers[-1]
 
+    def check_same(self, lines):
+        pass
+
     def total(self, tensor):
         tensor.mul_(2.0)
 

@@ -81,3 +81,56 @@ def test_result_of_a_parameter_is_a_plain_tensor():
 def test_outside_is_an_index_error_that_shows_the_shape(index):
     with pytest.raises(IndexError, match=r"float32\[3, 4, 5\]"):
         paddle.zeros(SHAPE)[index]
+
+
+@pytest.mark.parametrize(
+    ("part", "values", "gradient"),
+    [
+        (lambda x: x[0], [[1, 4, 1], [1, 1, 1]], [[1, 0, 1], [0, 0, 0]]),
+        (lambda x: x.reshape([6]), [[1, 4, 1], [1, 1, 1]], [[1, 0, 1], [1, 1, 1]]),
+        (lambda x: x.t(), [[1, 4, 1], [1, 4, 1]], [[1, 0, 1], [1, 0, 1]]),
+    ],
+)
+def test_writing_to_a_view_of_a_leaf_reaches_its_memory_and_stops_gradients_there(part, values, gradient):
+    x = paddle.ones([2, 3])
+    x.stop_gradient = False
+    view = part(x)
+    view[1] = 4.0
+    assert x.tolist() == values
+    assert view.tolist() == part(x).tolist()
+    view.sum().backward()
+    assert x.grad.tolist() == gradient
+
+
+def test_writing_to_a_view_of_a_leaf_twice_and_with_a_gradient():
+    x = paddle.ones([2, 3])
+    x.stop_gradient = False
+    view = x.reshape([6])
+    view[0] = 2.0
+    view[1] = view[5] + 3.0
+    assert x.tolist() == [[2, 4, 1], [1, 1, 1]]
+    view.sum().backward()
+    assert x.grad.tolist() == [[0, 0, 1], [1, 1, 2]]
+
+
+def test_what_backward_needs_cannot_be_overwritten_through_a_view_of_a_leaf():
+    x = paddle.ones([2, 3])
+    x.stop_gradient = False
+    loss = (x * x).sum()
+    x[0][1] = 5.0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_other_in_place_functions_take_a_view_of_a_leaf_too():
+    x = paddle.ones([2, 3])
+    x.stop_gradient = False
+    x[0].add_(paddle.full([3], 2.0))
+    assert x.tolist() == [[3, 3, 3], [1, 1, 1]]
+
+
+def test_a_wrong_index_into_a_view_of_a_leaf():
+    x = paddle.ones([2, 3])
+    x.stop_gradient = False
+    with pytest.raises(IndexError, match="index 7 is out of bounds"):
+        x[0][7] = 5.0

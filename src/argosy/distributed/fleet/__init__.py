@@ -6,7 +6,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from argosy.distributed.fleet import base, data_generator, dataset, metrics, utils
+from argosy.distributed.fleet import base, data_generator, dataset, meta_optimizers, meta_parallel, metrics, utils
 from argosy.distributed.fleet._servers import server_calls
 from argosy.distributed.fleet.base import role_maker
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
@@ -14,7 +14,14 @@ from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, Role,
 from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
 from argosy.distributed.fleet.base.util_factory import UtilBase
 from argosy.distributed.fleet.data_generator import MultiSlotDataGenerator, MultiSlotStringDataGenerator
-from argosy.distributed.fleet.dataset import InMemoryDataset, QueueDataset
+from argosy.distributed.fleet.dataset import (
+    BoxPSDataset,
+    DatasetBase,
+    DatasetFactory,
+    FileInstantDataset,
+    InMemoryDataset,
+    QueueDataset,
+)
 from argosy.distributed.fleet.fleet import Fleet
 from argosy.distributed.fleet.utils.log_util import get_log_level_code, get_log_level_name, set_log_level
 
@@ -63,7 +70,7 @@ _final_strategy = _fleet._final_strategy
 _get_applied_meta_list = _fleet._get_applied_meta_list
 _get_applied_graph_list = _fleet._get_applied_graph_list
 
-globals().update(server_calls(lambda: _fleet._servers))
+globals().update({name: getattr(_fleet, name) for name in server_calls(lambda: None)})
 
 
 class _FleetModule(ModuleType):

@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._data_parallel import DataParallel
 from argosy.distributed._group import Group
 from argosy.distributed.fleet._plan import Plan
 from argosy.distributed.fleet._precision import MixedPrecision, TorchPrecision, cast_layer
 from argosy.distributed.fleet._recomputed import recompute_parts
+from argosy.distributed.sharding._split_layer import SplitLayer
 from argosy.foundation.errors import BadArgument
 from argosy.nn import Layer, SyncBatchNorm
 from argosy.runtime.comm.group import Group as RuntimeGroup
@@ -30,8 +30,8 @@ _MEGABYTE = 1 << 20
 _half_bucket = half_buckets(torch.float16)
 
 
-class FleetLayer(DataParallel):
-    """Data parallelism with the plan's precision, its form of gradients on the wire, and owners for them once the optimizer is known."""
+class FleetLayer(SplitLayer):
+    """Data parallelism with the plan's precision, its form of gradients on the wire, and, once the optimizer is known, owners for them or split parameters."""
 
     def __init__(self, layers: Layer, plan: Plan, group: Group | None) -> None:
         self._shards: Shards | None = None
@@ -57,6 +57,7 @@ class FleetLayer(DataParallel):
         self.grad_need_sync = settings["averages_gradients"]
 
     def _take_over(self, plan: Plan) -> None:
+        self._is_to_split = _is_fully_sharded(plan)
         self._precision = MixedPrecision(plan.settings("amp")) if "amp" in plan else None
         self._make_bucket = _bucket_of(plan)
 
@@ -68,9 +69,10 @@ class FleetLayer(DataParallel):
         reducer, self._reducer = self._reducer, None
         if reducer is not None:
             reducer.close()  # hooks must not see a parameter change its dtype
+        averages = reducer is not None or self._is_to_split
         self._take_over(plan)
         self._layers = _prepared_layer(self._layers, plan)
-        if reducer is not None:
+        if averages:
             settings = plan.settings("data_parallel")
             self.comm_buffer_size = int(settings["bucket_MB"] * _MEGABYTE)
             self.last_comm_buffer_size = int(settings["last_bucket_MB"] * _MEGABYTE)

@@ -16,7 +16,8 @@ from argosy.distributed.fleet._plan import Plan
 from argosy.distributed.fleet._rules import RULES, adapted, momentum_of
 from argosy.distributed.fleet._stages import STAGES, OptimizerStage, Subject
 from argosy.distributed.sharding._optimizer import ShardedOptimizer
-from argosy.foundation.errors import NotSupported, UsageError
+from argosy.distributed.sharding._split_optimizer import SplitOptimizer
+from argosy.foundation.errors import DtypeError, NotSupported, UsageError
 from argosy.optimizer import LBFGS, Optimizer
 
 __all__ = ["DistributedOptimizer", "make_stages", "optimizer_kinds", "wrapped"]
@@ -41,7 +42,8 @@ def wrapped(given: Optimizer, plan: Plan, group: Group | None, sharding: tuple[G
     if sharding is not None:
         if isinstance(optimizer, LBFGS):
             raise NotSupported("DistributedStrategy.sharding: LBFGS, whose update mixes all parameters")
-        optimizer = ShardedOptimizer(optimizer, sharding[0])
+        kind = SplitOptimizer if plan.settings("sharding")["stage"] == 3 else ShardedOptimizer
+        optimizer = kind(optimizer, sharding[0])
     subject = Subject(
         optimizer=optimizer,
         params=lambda: [p._t for p in optimizer._parameters() if not p.stop_gradient],
@@ -78,11 +80,6 @@ class DistributedOptimizer:
         stages: Sequence[OptimizerStage] = (),
         record: Any = None,
     ) -> None:
-        if not isinstance(optimizer, Optimizer):
-            raise UsageError(
-                "distributed_optimizer: optimizer must be a paddle.optimizer.Optimizer or a torch.optim.Optimizer, "
-                f"but is a {type(optimizer).__name__}"
-            )
         own = self.__dict__
         own["_inner_opt"] = optimizer
         own["plan"] = plan
@@ -107,7 +104,7 @@ class DistributedOptimizer:
 
     def attach(self, model: Any) -> None:
         """Show a model that this optimizer may train to the stages."""
-        for stage in self._stages:
+        for stage in reversed(self._stages):  # sharding, the last but one, may give the optimizer other parameters
             stage.attach(model)
 
     def step(self, loss: Any = None) -> None:
@@ -146,6 +143,25 @@ class DistributedOptimizer:
         self.step(loss)
         return [], pairs
 
+    def backward(self, *args: Any, **kwargs: Any) -> Any:
+        """As the optimizer's own, where the strategy adds nothing to it."""
+        return self._part_of_minimize("backward")(*args, **kwargs)
+
+    def apply_gradients(self, *args: Any, **kwargs: Any) -> Any:
+        """As the optimizer's own, where the strategy adds nothing to it."""
+        return self._part_of_minimize("apply_gradients")(*args, **kwargs)
+
+    def apply_optimize(self, *args: Any, **kwargs: Any) -> Any:
+        """As the optimizer's own, where the strategy adds nothing to it."""
+        return self._part_of_minimize("apply_optimize")(*args, **kwargs)
+
+    def _part_of_minimize(self, name: str) -> Any:
+        if self._record is not None or self._stages:
+            raise NotSupported(
+                f"{name} of a distributed optimizer would leave out what the strategy asks for; use minimize(loss), or step() in dygraph"
+            )
+        return getattr(self._inner_opt, name)
+
     def clear_grad(self, set_to_zero: bool = True) -> None:
         """Forget the gradients, unless a stage is still adding them up."""
         if not any(stage.keeps_gradients() for stage in self._stages):
@@ -162,6 +178,8 @@ class DistributedOptimizer:
 
     def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take back what ``state_dict``, this one's or the plain optimizer's, gave."""
+        if not isinstance(state_dict, Mapping):
+            raise DtypeError(f"set_state_dict: expected a state dict, but received {state_dict!r}")
         values = dict(state_dict)
         own = values.pop("fleet_stages", {})
         self._inner_opt.set_state_dict(values)

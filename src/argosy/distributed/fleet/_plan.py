@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from argosy.distributed.fleet._plan_hints import idle_settings
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.foundation.errors import NotSupported, UsageError
 
@@ -17,6 +18,9 @@ __all__ = ["Facts", "Note", "Plan", "Stage", "make_plan"]
 
 DYGRAPH, STATIC, TORCH = "dygraph", "static", "torch"
 _SCALES = ("avg", "sum", "customized")
+_LOSS_SCALING = {
+    "init_loss_scaling", "incr_every_n_steps", "decr_every_n_nan_or_inf", "incr_ratio", "decr_ratio", "use_dynamic_loss_scaling",
+}  # fmt: skip
 # switches of Paddle that ask for something that is not built; saying nothing would train another model than the one asked for
 _NOT_BUILT = {
     "pipeline": "pipeline parallelism",
@@ -131,6 +135,8 @@ class _Draft:
         self.facts = facts
         self.notes: list[Note] = []
         self.on = {name for name in _META_OPTIMIZERS if getattr(strategy, name, False) is True}
+        if strategy.hybrid_configs["sharding_degree"] > 1:
+            self.on.add("sharding")
 
     def drop(self, switch: str, reason: str, is_refused: bool = True) -> None:
         if switch in self.on:
@@ -152,7 +158,9 @@ def make_plan(strategy: DistributedStrategy, facts: Facts) -> Plan:
     _check_conditions(draft)
     _check_exclusions(draft)
     stages = [stage for build in _STAGES for stage in build(draft)]
-    _note_hints(draft)
+    is_static = facts.mode == STATIC
+    on = {stage.name for stage in stages}
+    draft.notes += [Note(name, reason, is_refused=False) for name, reason in idle_settings(strategy, on, is_static)]
     return Plan(facts, tuple(stages), tuple(draft.notes))
 
 
@@ -195,7 +203,7 @@ def _check_conditions(draft: _Draft) -> None:
 
 def _check_exclusions(draft: _Draft) -> None:
     """Drop the weaker of two switches that exclude each other; which is the weaker is Paddle's choice."""
-    if draft.facts.mode != STATIC and _is_sharded(draft) and draft.strategy.sharding_configs["stage"] > 1:
+    if draft.facts.mode != STATIC and "sharding" in draft.on and draft.strategy.sharding_configs["stage"] > 1:
         draft.drop("fp16_allreduce", "sharding from stage 2 on sends gradients to their owners in a form of its own")
     for stronger, weaker, reason in _EXCLUSIONS:
         if stronger in draft.on and weaker in draft.on:
@@ -237,9 +245,13 @@ def _amp(draft: _Draft) -> Iterator[Stage]:
             is_pure = False
             reason = "torch.autocast computes with float32 parameters, so level O2 is O1"
             draft.notes.append(Note("amp_configs", reason, is_refused=False))
-        # Processors have no units for float16; a program can be run on any device.
-        is_half = (draft.facts.device != "cpu" or draft.facts.mode == STATIC) and not settings["use_pure_bf16"]
+        # processors have no units for float16
+        is_half = draft.facts.device != "cpu" and not settings["use_pure_bf16"]
         dtype = "float16" if is_half else "bfloat16"
+        given = set(draft.strategy.strategy.amp_configs.stored()) & _LOSS_SCALING
+        if given and not is_half:
+            reason = f"losses are not scaled in bfloat16, which has the range of float32: {', '.join(sorted(given))}"
+            draft.notes.append(Note("amp_configs", reason, is_refused=False))
         yield Stage("amp", {"level": "O2" if is_pure else "O1", "dtype": dtype, **settings})
 
 
@@ -257,15 +269,14 @@ def _data_parallel(draft: _Draft) -> Iterator[Stage]:
     strategy = draft.strategy
     if draft.facts.num_workers > 1:
         is_fused = strategy.fuse_all_reduce_ops
-        yield Stage(
-            "data_parallel",
-            {
-                "bucket_MB": strategy.fuse_grad_size_in_MB if is_fused else 0,
-                "last_bucket_MB": strategy.last_comm_group_size_MB if is_fused else 0,
-                "find_unused_parameters": strategy.find_unused_parameters,
-                "averages_gradients": not draft.on & {"localsgd", "adaptive_localsgd", "dgc"},
-            },
-        )
+        of_models = {
+            "bucket_MB": strategy.fuse_grad_size_in_MB if is_fused else 0,
+            "last_bucket_MB": strategy.last_comm_group_size_MB if is_fused else 0,
+            "find_unused_parameters": strategy.find_unused_parameters,
+        }
+        averages = not draft.on & {"localsgd", "adaptive_localsgd", "dgc"}
+        own = {} if draft.facts.mode == STATIC else of_models
+        yield Stage("data_parallel", {**own, "averages_gradients": averages})
 
 
 def _dgc(draft: _Draft) -> Iterator[Stage]:
@@ -288,35 +299,29 @@ def _gradient_scale(draft: _Draft) -> Iterator[Stage]:
         yield Stage("gradient_scale", {"scale_strategy": how})
 
 
-def _is_sharded(draft: _Draft) -> bool:
-    """By its switch or, as in Paddle's dygraph, by a degree of ``hybrid_configs``."""
-    return "sharding" in draft.on or (
-        draft.strategy.hybrid_configs["sharding_degree"] > 1 and draft.facts.mode != STATIC
-    )
-
-
 def _sharding(draft: _Draft) -> Iterator[Stage]:
     workers, hybrid = draft.facts.num_workers, draft.strategy.hybrid_configs["sharding_degree"]
-    if not _is_sharded(draft):
+    if "sharding" not in draft.on:
         return
     settings = draft.strategy.sharding_configs
     for key in ("mp_degree", "pp_degree"):
         if settings[key] > 1:
             raise NotSupported(f"sharding_configs: {key}={settings[key]} is not supported")
+    if settings["gradient_merge_acc_step"] > 1:
+        raise NotSupported("sharding_configs: gradient_merge_acc_step is not supported; use gradient_merge")
     if settings["stage"] not in (1, 2, 3):
         raise UsageError(f"sharding_configs: stage must be 1, 2 or 3, but is {settings['stage']}")
-    is_set = "sharding_degree" in draft.strategy.strategy.sharding_configs.stored()
-    degree = settings["sharding_degree"] if is_set else (hybrid if hybrid > 1 else workers)
+    given = draft.strategy.strategy.sharding_configs.stored()
+    degree = settings["sharding_degree"] if "sharding_degree" in given else (hybrid if hybrid > 1 else workers)
     if degree < 1 or workers % degree:
         raise UsageError(f"sharding_configs: sharding_degree {degree} does not divide the number of workers, {workers}")
-    if settings["stage"] == 3 and degree != workers:
+    if given.get("dp_degree", 1) > 1 and degree * given["dp_degree"] != workers:
+        raise UsageError(
+            f"sharding_configs: sharding_degree {degree} times dp_degree {given['dp_degree']} is not the number of workers, {workers}"
+        )
+    if settings["stage"] == 3 and degree != workers and draft.facts.mode != DYGRAPH:
         raise NotSupported(
             f"sharding_configs: stage 3 with a sharding_degree ({degree}) other than the number of workers"
-        )
-    if settings["stage"] == 3 and draft.facts.mode == DYGRAPH:
-        raise NotSupported(
-            "sharding_configs: stage 3 of a paddle.nn.Layer: it rests on torch's fully_shard, which swaps the parameters of a torch.nn.Module around "
-            "its forward. Use stage 2, or pass a torch.nn.Module."
         )
     if settings["optimize_offload"]:
         raise NotSupported("sharding_configs: optimize_offload is not supported")
@@ -351,27 +356,3 @@ _STAGES: tuple[Callable[[_Draft], Iterator[Stage]], ...] = (
     _sharding,
     _local_sgd,
 )
-
-
-def _note_hints(draft: _Draft) -> None:
-    """Hints that were changed and have no effect here; results do not depend on them."""
-    for switch, reason in _HINTS.items():
-        if switch in draft.strategy.strategy.stored():
-            draft.notes.append(Note(switch, reason, is_refused=False))
-
-
-_HINTS = {
-    "sync_nccl_allreduce": "collectives of a group always run in order",
-    "nccl_comm_num": "a group has one channel",
-    "use_hierarchical_allreduce": "the group's backend follows from where its ranks run; between hosts it is hierarchical",
-    "hierarchical_allreduce_inter_nranks": "hosts are found, not configured",
-    "fuse_grad_size_in_TFLOPS": "buckets are closed by size",
-    "fuse_grad_size_in_num": "buckets are closed by size",
-    "calc_comm_same_stream": "there is no stream of its own for communication",
-    "fuse_grad_merge": "merged gradients stay in their buckets",
-    "without_graph_optimization": "a program is always lowered to one function",
-    "cudnn_exhaustive_search": "set FLAGS_cudnn_exhaustive_search",
-    "conv_workspace_size_limit": "cuDNN chooses",
-    "cudnn_batchnorm_spatial_persistent": "cuDNN chooses",
-    "elastic": "restarts are the launcher's: --max_restart, --nnodes",
-}

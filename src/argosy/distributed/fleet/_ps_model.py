@@ -6,18 +6,21 @@ A table begins with the weights that the model was made with, so that training e
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import MethodType
 from typing import Any
 
 import numpy as np
 import torch
 
-from argosy.distributed.fleet._ps_lookup import Lookups, RowSource
-from argosy.distributed.fleet._ps_rules import sparse_rule
+from argosy.distributed.fleet._ps_lookup import Lookups, RowSource, rows_at
+from argosy.distributed.fleet._ps_rules import dense_update, sparse_rule
 from argosy.distributed.fleet._ps_runtime import Model, PsRuntime
+from argosy.distributed.fleet._ps_tables import check_names, configured, with_entry
 from argosy.foundation.errors import NotSupported
 from argosy.nn import Embedding, Layer
-from argosy.nn import functional as F
 from argosy.runtime.ps.spec import SparseSpec
+from argosy.static._entries import ShowClickEntry
+from argosy.tensor._methods import set_value
 from argosy.tensor._tensor import Tensor, _wrap
 
 __all__ = [
@@ -39,31 +42,63 @@ class ServerEmbedding(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         rows, places = self._source.fetch(x._t, self.training and torch.is_grad_enabled())
-        found: Tensor = F.embedding(_wrap(places), _wrap(rows))
-        return found
+        return _wrap(rows_at(rows, places))
+
+    def _collect_state(self, destination: Any, include_sublayers: bool, prefix: str, *options: Any) -> Any:
+        destination[f"{prefix}weight"] = _AllRows(self._source)
+        return destination
 
     def extra_repr(self) -> str:
         return f"table={self._source.spec.name}, dim={self._source.spec.dim}"
 
 
-class TorchServerEmbedding(torch.nn.Module):
-    """``torch.nn.Embedding`` whose rows live on the servers."""
+class _AllRows(Tensor):
+    """All rows of a table, in a state dict: a copy, which loading a state dict writes back."""
+
+    __slots__ = ()
+
+    def __init__(self, source: RowSource) -> None:
+        self._t = source.all_rows()
+        self._name = source.spec.name
+        self._source = source
+
+    def set_value(self, value: Any) -> None:
+        set_value(self, value)
+        self._source.replace(self._t)
+
+
+class _TorchTable(torch.nn.Module):
+    """A module whose weight lives on the servers; state dicts have it as if it were here."""
 
     def __init__(self, source: RowSource) -> None:
         super().__init__()
         self._source = source
 
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        destination[f"{prefix}weight"] = self._source.all_rows()
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str], *lists: Any
+    ) -> None:
+        if f"{prefix}weight" in state_dict:
+            self._source.replace(state_dict[f"{prefix}weight"])
+        elif strict:
+            missing_keys.append(f"{prefix}weight")
+
+
+class TorchServerEmbedding(_TorchTable):
+    """``torch.nn.Embedding`` whose rows live on the servers."""
+
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         rows, places = self._source.fetch(input, self.training and torch.is_grad_enabled())
-        return torch.nn.functional.embedding(places, rows)
+        return rows_at(rows, places)
 
 
-class TorchServerEmbeddingBag(torch.nn.Module):
+class TorchServerEmbeddingBag(_TorchTable):
     """``torch.nn.EmbeddingBag`` whose rows live on the servers."""
 
     def __init__(self, source: RowSource, original: torch.nn.EmbeddingBag) -> None:
-        super().__init__()
-        self._source = source
+        super().__init__(source)
         self._mode = original.mode
         self._include_last_offset = original.include_last_offset
         self._padding = original.padding_idx
@@ -98,8 +133,8 @@ def convert(model: Any, optimizer: Any, runtime: PsRuntime) -> tuple[Any, Lookup
     """
     is_torch = isinstance(model, torch.nn.Module)
     found = list(_sparse_embeddings(model, is_torch))
-    rule = sparse_rule(optimizer) if found else None
     specs: dict[int, SparseSpec] = {}
+    own_rates: set[str] = set()
     rows: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for _, _, path, layer in found:
         weight = layer.weight
@@ -109,17 +144,22 @@ def convert(model: Any, optimizer: Any, runtime: PsRuntime) -> tuple[Any, Lookup
         _refuse(layer, path)
         padding = layer.padding_idx if is_torch else layer._padding_idx
         name = f"{path}.weight" if is_torch else weight.name
-        assert rule is not None
-        specs[id(weight)] = SparseSpec(
-            name, raw.shape[1], rule, padding_id=None if padding is None or padding < 0 else int(padding)
-        )
+        rule = sparse_rule(optimizer, weight)
+        padding_id = None if padding is None or padding < 0 else int(padding)
+        spec, has_own_rate = configured(SparseSpec(name, raw.shape[1], rule, padding_id=padding_id), runtime.strategy)
+        specs[id(weight)] = with_entry(spec, _entry(layer, path), runtime.mode)
+        if has_own_rate:
+            own_rates.add(name)
         rows[name] = np.arange(raw.shape[0]), raw.float().numpy()
     lookups = Lookups({spec.name: spec.dim for spec in specs.values()})
-    sources = {key: RowSource(runtime, spec, lookups) for key, spec in specs.items()}
+    check_names(runtime.strategy, list(rows))
+    sources = {key: RowSource(runtime, spec, lookups, len(rows[spec.name][0])) for key, spec in specs.items()}
     for parent, name, _, layer in found:
         setattr(parent, name, _replacement(layer, sources[id(layer.weight)]))
     dense = {n: p for n, p in model.named_parameters() if (p.requires_grad if is_torch else not p.stop_gradient)}
     held = {n if is_torch else p.name: p.detach() if is_torch else p._t.detach() for n, p in dense.items()}
+    if dense and not runtime.mode.trains_locally:
+        dense_update(optimizer, list(dense.values()))  # what servers cannot do is said in every process
     runtime.model = Model(
         sparse=tuple(specs.values()),
         shapes={name: tuple(t.shape) for name, t in held.items()},
@@ -127,8 +167,17 @@ def convert(model: Any, optimizer: Any, runtime: PsRuntime) -> tuple[Any, Lookup
         params=list(dense.values()),
         optimizer=optimizer,
         rows=rows,
+        own_rates=frozenset(own_rates),
     )
     return model, lookups
+
+
+def _entry(layer: Any, path: str) -> Any:
+    """Which ids get a row: ``layer.entry``, if the script has set it."""
+    entry = getattr(layer, "entry", None)
+    if isinstance(entry, ShowClickEntry):
+        raise NotSupported(f"{path}: ShowClickEntry names variables of a program, which a model does not have")
+    return entry
 
 
 def _sparse_embeddings(model: Any, is_torch: bool) -> Iterator[tuple[Any, str, str, Any]]:
@@ -214,7 +263,7 @@ def torch_optimizer(optimizer: torch.optim.Optimizer, runtime: PsRuntime) -> tor
     """``optimizer`` with a ``step`` that goes through the servers; it stays a torch optimizer, for schedulers and scalers."""
     own = optimizer.step
 
-    def step(closure: Any = None) -> Any:
+    def step(self: torch.optim.Optimizer, closure: Any = None) -> Any:
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -225,14 +274,15 @@ def torch_optimizer(optimizer: torch.optim.Optimizer, runtime: PsRuntime) -> tor
 
     zero_grad = optimizer.zero_grad
 
-    def clear(set_to_none: bool = True) -> None:
+    def clear(self: torch.optim.Optimizer, set_to_none: bool = True) -> None:
         zero_grad(set_to_none)
         lookups = optimizer.__dict__.get("_lookups")
         if lookups is not None:
             lookups.clear_gradients()
 
-    optimizer.step = step  # type: ignore[method-assign]
-    optimizer.zero_grad = clear  # type: ignore[method-assign]
+    # methods, not functions: torch's schedulers look at what a bound method is bound to
+    optimizer.step = MethodType(step, optimizer)  # type: ignore[method-assign]
+    optimizer.zero_grad = MethodType(clear, optimizer)  # type: ignore[method-assign]
     return optimizer
 
 

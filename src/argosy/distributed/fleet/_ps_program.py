@@ -1,33 +1,33 @@
 """Programs in a parameter-server job: ``minimize`` makes lookups pull from servers, gradients go to them, and takes the updates out of the workers' program.
 
-All lookups of a table become one operator ``ps_pull``, which fetches the different rows of all their ids, and lookups in those rows. The operators that
-their ids depend on are moved before it. ``ps_push`` at the end hands rows' and dense gradients over and brings the dense parameters in the scope up to date.
+``ps_push`` at the end hands rows' and dense gradients over and brings the dense parameters in the scope up to date.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
+from argosy.distributed.fleet._ps_rewrite import Link, Pull, forget, rewrite, sparse_parameters, variable
 from argosy.distributed.fleet._ps_rules import sparse_rule
 from argosy.distributed.fleet._ps_runtime import Model, PsRuntime
-from argosy.foundation.errors import NotSupported, UsageError
+from argosy.distributed.fleet._ps_tables import check_names, configured, with_entry
+from argosy.foundation.errors import NotSupported, UsageError, nearest
 from argosy.ops.table import Op
 from argosy.runtime.ps.initial import Initial
-from argosy.runtime.ps.spec import Admission, SparseSpec
+from argosy.runtime.ps.spec import SparseSpec
 from argosy.static import default_startup_program, global_scope, program_guard
 from argosy.static._backward import gradients
-from argosy.static._entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
+from argosy.static._entries import ShowClickEntry
 from argosy.static._operator import OPTIMIZE, Operator, Ref
 from argosy.static._optimize import RecordedOptimizer
-from argosy.static._program import Block, Program
+from argosy.static._program import Program
 from argosy.static._recorder import recorder
-from argosy.static._variable import Parameter, Variable, samples
-from argosy.tensor._naming import unique_name
+from argosy.static._variable import Parameter, Variable
 
 __all__ = ["ProgramOptimizer"]
 
@@ -35,51 +35,49 @@ __all__ = ["ProgramOptimizer"]
 # -- what runs --------------------------------------------------------------------------------------------------------
 
 
-class _Link:
-    """What the operators of a program share: the process's part in the job."""
-
-    def __init__(self, runtime: PsRuntime) -> None:
-        self.runtime = runtime
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Link:
-        return self  # copies of a program train through the same servers
-
-
-def _pull(ids: list[torch.Tensor], table: str, dim: int, link: _Link, is_test: bool) -> Any:
-    """The different rows of all ids, their ids, and for each of ``ids`` which rows are its own."""
-    if ids[0].is_meta:
-        count = ids[0].shape[0] if ids[0].ndim else 1
-        rows = torch.empty((count, dim), device="meta")
-        return rows, torch.empty(count, dtype=torch.int64, device="meta"), [torch.empty_like(i) for i in ids]
-    flat = torch.cat([i.reshape(-1) for i in ids]).to(torch.int64)
-    keys, places = torch.unique(flat, return_inverse=True)
-    worker = link.runtime.worker
-    values = worker.peek(table, keys.numpy()) if is_test else worker.pull(table, keys.numpy())
-    rows = torch.from_numpy(np.array(values, np.float32))
-    if torch.is_grad_enabled():
-        rows.requires_grad_()
-    parts = torch.split(places, [i.numel() for i in ids])
-    return rows, keys, [part.view(i.shape) for part, i in zip(parts, ids, strict=True)]
+def _count(
+    keys: torch.Tensor,
+    places: list[torch.Tensor],
+    offsets: list[torch.Tensor | None],
+    show: torch.Tensor,
+    click: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """How often each of ``keys`` was shown and clicked: as its samples were. ``offsets`` says where samples begin; without, each has as many ids."""
+    totals = []
+    for counts in (show, click):
+        each, total = counts.reshape(-1).to(torch.float32), torch.zeros(keys.shape[0], device=keys.device)
+        for found, starts in zip(places, offsets, strict=True):
+            flat = found.reshape(-1)
+            if flat.is_meta:
+                continue
+            lengths = starts.diff() if starts is not None else torch.full_like(each, flat.numel() // max(len(each), 1))
+            if len(lengths) != len(each) or int(lengths.sum()) != flat.numel():
+                raise UsageError(
+                    f"ShowClickEntry: {flat.numel()} ids of {len(lengths)} samples do not fit {len(each)} values of shows and clicks"
+                )
+            total.index_add_(0, flat, each.repeat_interleave(lengths.to(torch.int64)))
+        totals.append(total)
+    return totals[0], totals[1]
 
 
 def _push(
     keys: list[torch.Tensor],
     grads: list[torch.Tensor],
     tables: list[str],
+    counts: list[Any],
     dense: list[torch.Tensor],
     rate: float,
-    link: _Link,
+    link: Link,
 ) -> None:
     """Hand over the gradients of a step, table by table in one order on every worker."""
-    worker = link.runtime.worker
-    for table in sorted(set(tables)):
-        mine = [i for i, name in enumerate(tables) if name == table]
-        ids = torch.cat([keys[i] for i in mine]).numpy()
-        worker.push(table, ids, torch.cat([grads[i].detach() for i in mine]).numpy(), rate)
+    worker, own_rates = link.runtime.worker, link.runtime.known_model("step").own_rates
+    for table, ids, grad, counted in sorted(zip(tables, keys, grads, counts, strict=True), key=lambda part: part[0]):
+        pair = None if counted is None else (counted[0].numpy(), counted[1].numpy())
+        worker.push(table, ids.numpy(), grad.detach().numpy(), None if table in own_rates else rate, pair)
     worker.end_step([g.detach() for g in dense], rate)
 
 
-_PULL = Op("ps_pull", _pull)
+_COUNT = Op("ps_count", _count)
 _PUSH = Op("ps_push", _push)
 
 
@@ -106,106 +104,112 @@ class ProgramOptimizer:
         no_grad_set: Any = None,
         parameters: Any = None,
     ) -> tuple[list[Operator], list[tuple[Any, Any]]]:
-        """Rewrite the loss's program; returns the operators of the update and the (parameter, gradient) pairs of the dense parameters."""
+        """Rewrite the loss's program; returns the operators of the update and the (parameter, gradient) pairs of the dense parameters.
+
+        Rows of tables that are not among the parameters to train, or in ``no_grad_set``, are looked up and stay as they are.
+        """
         program: Program = loss.block.program
         if loss.block.idx != 0:
             raise NotSupported("minimize: in a parameter-server job the loss must not be inside a branch or a loop")
         startup = startup_program or default_startup_program()
-        tables = _sparse_parameters(program.global_block())
-        specs = {name: _spec(param, pad, startup, self._inner_opt) for name, (param, pad) in tables.items()}
-        link = _Link(self._runtime)
-        pulls = _rewrite(program, specs, link)
+        chosen = _Chosen(parameters if parameters is not None else parameter_list, no_grad_set)
+        tables = sparse_parameters(program.global_block())
+        check_names(self._runtime.strategy, list(tables))
+        specs, own_rates = {}, set()
+        for name, (param, padding) in tables.items():
+            specs[name], has_own_rate = self._spec(param, padding, startup)
+            if has_own_rate:
+                own_rates.add(name)
+        link = Link(self._runtime)
+        pulls = rewrite(program, specs, link)
+        rows = {name: given for name in tables if (given := _given_rows(name, startup)) is not None}
+        entries = {
+            name: param.sparse_table.entry for name, (param, _) in tables.items() if hasattr(param, "sparse_table")
+        }
         for name in tables:
-            _forget(program, startup, name)
-        chosen = parameters if parameters is not None else parameter_list
-        dense = _dense(program, chosen, no_grad_set)
-        self._runtime.model = _model(specs, dense, self._inner_opt)
+            forget(program, name)
+            forget(startup, name)
+        dense = [p for p in program.all_parameters() if not p.stop_gradient and p.name in chosen]
+        trained = [pull for pull in pulls if not pull.is_test and pull.table in chosen]
         with program_guard(program, startup):
-            return self._record_update(loss, program, pulls, dense, link)
+            found = gradients([loss], [*dense, *(pull.rows for pull in trained)])
+            pairs = [(p, g) for p, g in zip(dense, found, strict=False) if g is not None]
+            self._runtime.model = _model(specs, [p for p, _ in pairs], self._inner_opt, rows, frozenset(own_rates))
+            pushed = [(p, g) for p, g in zip(trained, found[len(dense) :], strict=True) if g is not None]
+            program._look_ahead = link.look_ahead
+            program._fleet_opt = dict(self._runtime.strategy.trainer_desc_configs)
+            return self._record_update(program, pushed, pairs, entries, link), pairs
+
+    def _spec(self, param: Any, padding: int, startup: Program) -> tuple[SparseSpec, bool]:
+        """The table of a parameter, and whether it has a learning rate of its own."""
+        table = getattr(param, "sparse_table", None)
+        spec = SparseSpec(
+            param.name,
+            int(param.shape[1]),
+            sparse_rule(self._inner_opt, param),
+            _initial(param, startup),
+            padding if padding >= 0 else None,
+        )
+        spec, has_own_rate = configured(spec, self._runtime.strategy)
+        return with_entry(spec, None if table is None else table.entry, self._runtime.mode), has_own_rate
 
     def _record_update(
         self,
-        loss: Any,
         program: Program,
-        pulls: list[tuple[str, Variable, Variable]],
-        dense: list[Parameter],
-        link: _Link,
-    ) -> tuple[list[Operator], list[tuple[Any, Any]]]:
+        pushed: Sequence[tuple[Pull, Variable]],
+        pairs: list[tuple[Any, Any]],
+        entries: dict[str, Any],
+        link: Link,
+    ) -> list[Operator]:
         block = program.global_block()
-        found = gradients([loss], [*dense, *(rows for _, rows, _ in pulls)])
-        of_rows = [(t, keys, g) for (t, _, keys), g in zip(pulls, found[len(dense) :], strict=True) if g is not None]
-        pairs = [(p, g) for p, g in zip(dense, found, strict=False) if g is not None]
         done = len(block.ops)
         recorded = RecordedOptimizer(self._inner_opt)
         is_local = self._runtime.mode.trains_locally
         if is_local and pairs:
             recorded.apply_gradients(pairs)
         with recorder.in_role(OPTIMIZE), torch.no_grad():
-            rate = recorded._rate(program)
-            by_name = {p.name: g for p, g in pairs}
-            sent = [] if is_local else [by_name.get(p.name) for p in dense]
-            if any(g is None for g in sent):
-                unused = [p.name for p in dense if p.name not in by_name]
-                raise UsageError(
-                    f"minimize: the loss does not depend on {unused}; set stop_gradient on them, or leave them out of parameters"
-                )
             arguments = (
-                [k for _, k, _ in of_rows],
-                [g for _, _, g in of_rows],
-                [t for t, _, _ in of_rows],
-                sent,
-                rate,
+                [pull.keys for pull, _ in pushed],
+                [grad for _, grad in pushed],
+                [pull.table for pull, _ in pushed],
+                [_record_counts(pull, entries.get(pull.table)) for pull, _ in pushed],
+                [] if is_local else [grad for _, grad in pairs],
+                recorded._rate(program),
                 link,
             )
             recorder.append(block, "ps_push", _PUSH, arguments, {}, [])
-        return block.ops[done:], pairs
+        return block.ops[done:]
 
 
-def _is_lookup(operator: Operator) -> bool:
-    return operator.op is not None and operator.op.name == "embedding" and isinstance(operator.args[1], Ref)
+class _Chosen:
+    """The names of parameters to train."""
+
+    def __init__(self, wanted: Any, excluded: Any) -> None:
+        self._wanted = None if wanted is None else {getattr(p, "name", p) for p in wanted}
+        self._excluded = {getattr(p, "name", p) for p in excluded or ()}
+
+    def __contains__(self, name: str) -> bool:
+        return name not in self._excluded and (self._wanted is None or name in self._wanted)
 
 
-def _sparse_parameters(block: Block) -> dict[str, tuple[Parameter, int]]:
-    """Parameters of which only rows are used, with the id of padding (-1: none)."""
-    found: dict[str, tuple[Parameter, int]] = {}
-    for operator in block.ops:
-        if _is_lookup(operator):
-            weight = block.vars.get(operator.args[1].name)
-            is_sparse = operator.args[3] is True or getattr(weight, "sparse_table", None) is not None
-            if isinstance(weight, Parameter) and is_sparse:
-                known = found.setdefault(weight.name, (weight, operator.args[2]))
-                if known[1] != operator.args[2]:
-                    raise NotSupported(
-                        f"lookups of table {weight.name!r} have different padding_idx: {known[1]} and {operator.args[2]}"
-                    )
-    for operator in block.ops:
-        if not _is_lookup(operator):
-            for name in operator.input_arg_names:
-                if name in found:
-                    raise NotSupported(
-                        f"parameter {name!r} of a sparse embedding is also used by operator {operator.type}; rows on servers can only be looked up"
-                    )
-    return found
-
-
-def _spec(param: Parameter, padding: int, startup: Program, optimizer: Any) -> SparseSpec:
-    table = getattr(param, "sparse_table", None)
-    entry = None if table is None else table.entry
-    admission = Admission()
-    if isinstance(entry, CountFilterEntry):
-        admission = Admission("count", entry._count_filter)
-    elif isinstance(entry, ProbabilityEntry):
-        admission = Admission("probability", entry._probability)
-    elif isinstance(entry, ShowClickEntry):
-        raise NotSupported(f"table {param.name!r}: ShowClickEntry is not supported in programs yet")
-    return SparseSpec(
-        param.name,
-        int(param.shape[1]),
-        sparse_rule(optimizer),
-        _initial(param, startup),
-        padding if padding >= 0 else None,
-        admission,
-    )
+def _record_counts(pull: Pull, entry: Any) -> list[Variable] | None:
+    """Record how the shows and clicks of a pull's ids are counted; None where the script does not say."""
+    if not isinstance(entry, ShowClickEntry):
+        return None
+    block = pull.rows.block
+    for name in (entry._show_name, entry._click_name):
+        if name not in block.vars:
+            raise UsageError(
+                f"table {pull.table!r}: ShowClickEntry names variable {name!r}, which the program does not have.{nearest(name, block.vars)}"
+            )
+    nested = [v.name for v in pull.ids if len(v._lod) > 1]
+    if nested:
+        raise NotSupported(f"table {pull.table!r}: ShowClickEntry with ids of nested sequences ({', '.join(nested)})")
+    out = [variable(block, f"{pull.table}.{what}", [-1], torch.float32) for what in ("shows", "clicks")]
+    offsets = [block.vars[v._lod[0]] if v._lod else None for v in pull.ids]
+    named = Ref(entry._show_name), Ref(entry._click_name)
+    recorder.append(block, "ps_count", _COUNT, (pull.keys, pull.places, offsets, *named), {}, tuple(out))
+    return out
 
 
 def _initial(param: Parameter, startup: Program) -> Initial:
@@ -218,6 +222,8 @@ def _initial(param: Parameter, startup: Program) -> Initial:
     kind = filler.op.name
     if kind == "fill_constant":
         return Initial("constant", float(settings["value"]))
+    if kind == "assign_value":
+        return Initial("constant", 0.0)  # of rows beyond those that are given
     if kind == "uniform_random":
         return Initial("uniform", float(settings["low"]), float(settings["high"]), seed)
     if kind in ("gaussian_random", "truncated_gaussian_random"):
@@ -228,73 +234,22 @@ def _initial(param: Parameter, startup: Program) -> Initial:
     )
 
 
-def _rewrite(program: Program, specs: dict[str, SparseSpec], link: _Link) -> list[tuple[str, Variable, Variable]]:
-    """Put a pull before the lookups of each table; returns (table, rows, keys) of each pull."""
-    block = program.global_block()
-    lookups = [o for o in block.ops if _is_lookup(o) and o.args[1].name in specs]
-    early = _ancestors(block.ops, [o.args[0].name for o in lookups])
-    if any(o in early for o in lookups):
-        raise NotSupported(
-            "minimize: the ids of a lookup depend on the rows of another; rows on servers are fetched once per step"
-        )
-    pulls, operators = [], []
-    for name, spec in specs.items():
-        users = [o for o in lookups if o.args[1].name == name]
-        rows = block._add(_variable(block, f"{name}.rows", [-1, spec.dim], torch.float32, stops=False))
-        keys = block._add(_variable(block, f"{name}.keys", [-1], torch.int64))
-        places = [block._add(_like(block, f"{name}.places", block.vars[o.args[0].name])) for o in users]
-        out = (Ref(rows.name), Ref(keys.name), [Ref(p.name) for p in places])
-        arguments = ([o.args[0] for o in users], name, spec.dim, link)
-        operators.append(Operator(block, "ps_pull", _PULL, arguments, {"is_test": False}, out, users[0].role))
-        for operator, place in zip(users, places, strict=True):
-            operator.args = (Ref(place.name), Ref(rows.name), -1, False, False)
-        pulls.append((name, rows, keys))
-    late = [o for o in block.ops if o not in early]
-    block.ops[:] = [*(o for o in block.ops if o in early), *operators, *late]
-    program._changed()
-    return pulls
+def _given_rows(name: str, startup: Program) -> tuple[np.ndarray, np.ndarray] | None:
+    """The ids and values that the startup program gives a parameter number by number; None if it follows a rule."""
+    filler = next(o for o in startup.global_block().ops if name in o.output_arg_names)
+    if filler.op is None or filler.op.name != "assign_value":
+        return None
+    values = np.asarray(filler.kwargs["values"], np.float32)
+    return np.arange(len(values)), values
 
 
-def _ancestors(operators: Sequence[Operator], names: Iterable[str]) -> set[Operator]:
-    """The operators that the named variables depend on."""
-    needed, found = set(names), set()
-    for operator in reversed(operators):
-        if needed.intersection(operator.output_arg_names):
-            found.add(operator)
-            needed.update(operator.input_arg_names)
-    return found
-
-
-def _variable(block: Block, name: str, shape: list[int], dtype: torch.dtype, stops: bool = True) -> Variable:
-    first, second = samples(shape, dtype)
-    return Variable(block, unique_name.generate(name), first, second, stop_gradient=stops)
-
-
-def _like(block: Block, name: str, other: Variable) -> Variable:
-    return Variable(block, unique_name.generate(name), other._t, other._alt, stop_gradient=True)
-
-
-def _forget(program: Program, startup: Program, name: str) -> None:
-    """Take a parameter that lives on servers out of both programs."""
-    program.global_block().vars.pop(name)
-    block = startup.global_block()
-    block.vars.pop(name, None)
-    block.ops[:] = [o for o in block.ops if name not in o.output_arg_names]
-    program._changed()
-    startup._changed()
-
-
-def _dense(program: Program, chosen: Any, no_grad_set: Any) -> list[Parameter]:
-    wanted = None if chosen is None else {getattr(p, "name", p) for p in chosen}
-    excluded = {getattr(p, "name", p) for p in no_grad_set or ()}
-    return [
-        p
-        for p in program.all_parameters()
-        if not p.stop_gradient and p.name not in excluded and (wanted is None or p.name in wanted)
-    ]
-
-
-def _model(specs: dict[str, SparseSpec], dense: list[Parameter], optimizer: Any) -> Model:
+def _model(
+    specs: dict[str, SparseSpec],
+    dense: list[Parameter],
+    optimizer: Any,
+    rows: dict[str, tuple[np.ndarray, np.ndarray]],
+    own_rates: frozenset[str],
+) -> Model:
     names = [p.name for p in dense]
 
     def tensors() -> dict[str, torch.Tensor]:
@@ -314,6 +269,7 @@ def _model(specs: dict[str, SparseSpec], dense: list[Parameter], optimizer: Any)
         tensors=tensors,
         params=dense,
         optimizer=optimizer,
-        rows={},
+        rows=rows,
         is_ready=is_ready,
+        own_rates=own_rates,
     )

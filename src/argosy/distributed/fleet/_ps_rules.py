@@ -10,7 +10,8 @@ import torch
 
 from argosy.foundation.errors import NotSupported
 from argosy.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
-from argosy.optimizer import SGD, Adagrad, Adam, AdamW, Momentum, Optimizer
+from argosy.optimizer import LBFGS, SGD, Adagrad, Adam, AdamW, Momentum, Optimizer
+from argosy.optimizer._plan import rate_of as multiplier_of
 from argosy.optimizer._state import Clock, StateStore
 from argosy.regularizer import L2Decay
 from argosy.runtime.ps.dense_table import DenseSpec, MakeState, MakeUpdate, Update
@@ -23,25 +24,47 @@ __all__ = ["dense_update", "needs_all_in_one_place", "needs_whole", "rate_of", "
 # -- sparse -----------------------------------------------------------------------------------------------------------
 
 
-def sparse_rule(optimizer: Any) -> Rule:
-    """The rule by which servers update rows; NotSupported for optimizers that have none."""
+def sparse_rule(optimizer: Any, param: Any) -> Rule:
+    """The rule by which servers update the rows of ``param``; NotSupported for optimizers that have none.
+
+    As for other parameters, its own regularizer takes the place of the optimizer's, and ``need_clip`` may exempt it from clipping.
+    """
     if isinstance(optimizer, torch.optim.Optimizer):
         return _torch_rule(optimizer)
     name, settings, start = _face_rule(optimizer)
-    decay = 0.0
-    if optimizer.regularization is not None:
-        if type(optimizer.regularization) is not L2Decay:
+    if isinstance(optimizer, AdamW):
+        _adapt_adamw(optimizer, param, settings)
+    if multiplier_of(param) != 1.0:
+        raise NotSupported(
+            f"table {param.name!r}: ParamAttr.learning_rate is not supported; rows on servers have the optimizer's rate"
+        )
+    regularizer, decay = getattr(param, "regularizer", None) or optimizer.regularization, 0.0
+    if regularizer is not None:
+        if type(regularizer) is not L2Decay:
             raise NotSupported(
-                f"{type(optimizer).__name__}: rows on servers decay by L2Decay, not by {type(optimizer.regularization).__name__}"
+                f"{type(optimizer).__name__}: rows on servers decay by L2Decay, not by {type(regularizer).__name__}"
             )
-        decay = optimizer.regularization._coeff
-    clip = optimizer._grad_clip
+        decay = regularizer._coeff
+    clip = optimizer._grad_clip if _is_clipped(param, optimizer._grad_clip) else None
     if clip is not None and not isinstance(clip, ClipGradByValue):
         raise NotSupported(
             f"{type(clip).__name__}: the gradients of rows on servers can be clipped by value only; their norm is not known in one place"
         )
     bounds = {"clip": (clip.min, clip.max)} if clip is not None else {}
     return Rule(name, float(rate_of(optimizer)), settings, decay, initial_state=start, **bounds)
+
+
+def _adapt_adamw(optimizer: AdamW, param: Any, settings: dict[str, float]) -> None:
+    if optimizer._lr_ratio is not None:
+        raise NotSupported("AdamW: lr_ratio is not supported; rows on servers have the optimizer's rate")
+    decays = optimizer._apply_decay_param_fun
+    if decays is not None and not decays(param.name):
+        settings["decoupled_decay"] = 0.0
+
+
+def _is_clipped(param: Any, clip: Any) -> bool:
+    chooses = getattr(clip, "_need_clip", None)
+    return bool(getattr(param, "need_clip", True)) and (chooses is None or bool(chooses(param)))
 
 
 def _face_rule(optimizer: Any) -> tuple[str, dict[str, float], float]:
@@ -72,8 +95,10 @@ def _torch_rule(optimizer: torch.optim.Optimizer) -> Rule:
         )
     options = optimizer.param_groups[0]
     kind, rate = type(optimizer), float(options["lr"])
+    if options.get("maximize"):
+        raise NotSupported(f"{kind.__name__}: maximize is not supported for rows on servers")
     decay = float(options.get("weight_decay", 0.0))
-    if kind is torch.optim.SGD and not options["dampening"] and not options["maximize"]:
+    if kind is torch.optim.SGD and not options["dampening"]:
         if not options["momentum"]:
             return Rule("sgd", rate, weight_decay=decay)
         settings = {"momentum": options["momentum"], "use_nesterov": float(options["nesterov"])}
@@ -125,7 +150,10 @@ def needs_all_in_one_place(optimizer: Any) -> bool:
 def dense_update(optimizer: Any, params: Sequence[Any]) -> MakeUpdate:
     """What makes the optimizer of a server's dense parameters. ``params`` are the script's own; their rates, decays and exemptions are kept."""
     if isinstance(optimizer, torch.optim.Optimizer):
+        _check_torch(optimizer)
         return lambda spec, values, make_state: _torch_update(optimizer, spec, values, make_state)
+    if isinstance(optimizer, LBFGS):
+        raise NotSupported("LBFGS: it evaluates the loss several times per step, which servers cannot")
     if optimizer._has_groups:
         raise NotSupported(f"{type(optimizer).__name__}: parameter groups cannot be trained on servers")
     given = {p.name: p for p in params}
@@ -187,10 +215,8 @@ _TORCH_STATES: dict[type, Callable[[dict[str, Any]], dict[str, float]]] = {
 }  # fmt: skip
 
 
-def _torch_update(
-    optimizer: torch.optim.Optimizer, spec: DenseSpec, values: list[torch.Tensor], make_state: MakeState
-) -> Update:
-    kind, options = type(optimizer), dict(optimizer.param_groups[0])
+def _check_torch(optimizer: torch.optim.Optimizer) -> None:
+    kind, options = type(optimizer), optimizer.param_groups[0]
     if kind not in _TORCH_STATES or options.get("amsgrad") or options.get("dampening"):
         known = ", ".join(k.__name__ for k in _TORCH_STATES)
         raise NotSupported(
@@ -198,6 +224,12 @@ def _torch_update(
         )
     if len({_key(group) for group in optimizer.param_groups}) > 1:
         raise NotSupported(f"{kind.__name__}: parameter groups with different settings cannot be trained on servers")
+
+
+def _torch_update(
+    optimizer: torch.optim.Optimizer, spec: DenseSpec, values: list[torch.Tensor], make_state: MakeState
+) -> Update:
+    kind, options = type(optimizer), dict(optimizer.param_groups[0])
     options.pop("params")
     params = [torch.nn.Parameter(value) for value in values]
     known_options = {k: v for k, v in options.items() if k in optimizer.defaults and k != "decoupled_weight_decay"}

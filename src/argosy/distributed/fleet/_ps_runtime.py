@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from argosy.distributed.fleet._ps_rules import dense_update, needs_all_in_one_place, needs_whole, rate_of
+from argosy.distributed.fleet._ps_tables import check_strategy
 from argosy.foundation import env
 from argosy.foundation.endpoints import parse
 from argosy.foundation.errors import ConfigError, UsageError
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
     from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
     from argosy.distributed.fleet.base.role_maker import RoleMakerBase
 
-__all__ = ["Model", "PsRuntime", "mode_of"]
+__all__ = ["TABLES", "Model", "PsRuntime", "checkpoint_in", "mode_of"]
+
+TABLES = "tables"  # the folder of tables beside an inference model
 
 
 def mode_of(strategy: DistributedStrategy) -> Mode:
@@ -43,7 +46,15 @@ def mode_of(strategy: DistributedStrategy) -> Mode:
     A strategy that nobody touched (``k_steps`` -1) trains asynchronously: Paddle 2.x would not train at all.
     """
     configs = strategy.a_sync_configs
+    if configs["half_async"]:
+        if not strategy.a_sync or configs["k_steps"] > 0:
+            raise UsageError("a_sync_configs['half_async'] needs a_sync=True and k_steps 0")
+        return Mode("half_async")
     if not strategy.a_sync:
+        if configs["k_steps"] > 0:
+            raise UsageError(
+                f"a_sync_configs['k_steps'] is {configs['k_steps']}, which is geo mode, but a_sync is False; set a_sync first: it sets k_steps to 0"
+            )
         return Mode("sync")
     if configs["k_steps"] > 0:
         return Mode("geo", k_steps=configs["k_steps"])
@@ -62,8 +73,9 @@ class Model:
     tensors: Callable[[], Mapping[str, torch.Tensor]]
     params: Sequence[Any]  # the script's dense parameters, in the order of ``shapes``
     optimizer: Any
-    rows: Mapping[str, tuple[np.ndarray, np.ndarray]]
+    rows: dict[str, tuple[np.ndarray, np.ndarray]]
     is_ready: Callable[[], bool] = lambda: True
+    own_rates: frozenset[str] = frozenset()  # tables that the script's learning rate does not reach
 
 
 class PsRuntime:
@@ -71,7 +83,7 @@ class PsRuntime:
 
     def __init__(self, role: RoleMakerBase, strategy: DistributedStrategy) -> None:
         self._role = role
-        self.mode = mode_of(strategy)
+        self.use_strategy(strategy)
         self.model: Model | None = None
         self._tables: Tables | None = None
         self._worker: Worker | None = None
@@ -79,6 +91,18 @@ class PsRuntime:
         atexit.register(self.close)
 
     # -- both -------------------------------------------------------------------------------------------------------
+
+    def use_strategy(self, strategy: DistributedStrategy) -> None:
+        """Take the settings of a strategy; nothing may have been started."""
+        check_strategy(strategy)
+        self.strategy = strategy
+        self.mode = mode_of(strategy)
+
+    @property
+    def _bound(self) -> int | None:
+        """How many pushes a worker may be ahead: what the environment says, else the strategy."""
+        bound = env.integer("ARGOSY_PS_STALENESS", int(self.strategy.a_sync_configs["max_staleness"]))
+        return None if bound < 0 else bound
 
     @property
     def _token(self) -> str:
@@ -124,20 +148,27 @@ class PsRuntime:
             raise UsageError("fleet.init_server: var_names is not needed: a checkpoint has all tables")
         model = self.known_model("init_server")
         number, count = self._role._server_index(), self._role._server_num()
-        bound = env.get("ARGOSY_PS_STALENESS")
-        self._tables = Tables(
-            self._own_folder(),
-            self._role._worker_num(),
-            dense_update(model.optimizer, model.params),
-            int(bound) if bound else None,
-        )
+
+        def update(*args: Any) -> Any:
+            return dense_update(model.optimizer, model.params)(*args)
+
+        patience_s = env.integer("ARGOSY_PS_PATIENCE", 0)
+        self._tables = Tables(self._own_folder(), self._role._worker_num(), update, self._bound, patience_s)
         is_new = not self._tables.items()
         for spec in table_specs(model, self.mode):
             self._tables.create("sparse", spec.to_json(), self.mode.on_servers)
         if model.shapes:
             self._tables.create("dense", dense_specs(model, count)[number].to_json(), self.mode.on_servers)
         if dirname is not None and is_new:
-            checkpoint.load_part(self._tables, Path(dirname), number, count)
+            checkpoint.load_part(self._tables, checkpoint_in(dirname), number, count)
+
+    @property
+    def tables(self) -> Tables:
+        """The tables of this server; made at the first use."""
+        if self._tables is None:
+            self.init_server()
+        assert self._tables is not None
+        return self._tables
 
     def run_server(self) -> None:
         """Serve until every worker has called ``stop_worker``."""
@@ -152,11 +183,37 @@ class PsRuntime:
             self._role._worker_num(),
             tls_certificates=tls.server_certificates(),
         )
+        self._add_actions(service, self._tables)
         with contextlib.suppress(KeyboardInterrupt):
             service.serve_to_the_end()
         self.close()
 
+    def _add_actions(self, service: Service, tables: Tables) -> None:
+        """What servers of a Fleet do beside serving tables: care of one table, and telling workers where they meet."""
+        number, count = self._role._server_index(), self._role._server_num()
+        meeting: dict[str, str] = {}
+
+        def save(body: dict[str, Any]) -> dict[str, Any]:
+            return {"files": checkpoint.save_part(tables, Path(body["path"]), number, body["mode"], body["table"])}
+
+        def load(body: dict[str, Any]) -> dict[str, Any]:
+            checkpoint.load_part(tables, Path(body["path"]), number, count, body["table"])
+            return {}
+
+        def meet(body: dict[str, Any]) -> dict[str, Any]:
+            if "place" in body:
+                meeting["place"] = body["place"]
+            return dict(meeting)
+
+        for action in (("save_table", save), ("load_table", load), ("meet", meet)):
+            service.add_action(*action)
+
     # -- workers ----------------------------------------------------------------------------------------------------
+
+    def connect(self) -> Client:
+        """A client of all servers."""
+        endpoints = self._role._get_pserver_endpoints()
+        return Client(endpoints, self._role._worker_index(), self._token, tls_root=tls.root_certificates())
 
     def init_worker(self) -> None:
         """Connect to the servers and take over the parameters they have; worker 0's if they have none. A second call does nothing.
@@ -167,13 +224,8 @@ class PsRuntime:
         if self._worker is not None or not model.is_ready():
             return
         number = self._role._worker_index()
-        endpoints, token, root = self._role._get_pserver_endpoints(), self._token, tls.root_certificates()
-
-        def connect() -> Client:
-            return Client(endpoints, number, token, tls_root=root)
-
         folder = self._own_folder() / f"worker-{number}" if self.mode.kind == "geo" else None
-        worker = Worker(connect, self._role._worker_num(), self.mode, folder)
+        worker = Worker(self.connect, self._role._worker_num(), self.mode, folder)
         worker.start(
             model.sparse,
             model.tensors(),
@@ -185,7 +237,13 @@ class PsRuntime:
                 worker.client.fill_rows(name, ids, values)
         for name in model.rows:
             worker.client.wait_rows(name)
+        model.rows.clear()  # from now on the servers have them
         self._worker = worker
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether this process is a worker that has joined the servers."""
+        return self._worker is not None
 
     @property
     def worker(self) -> Worker:
@@ -211,16 +269,6 @@ class PsRuntime:
 
     # -- care of tables -----------------------------------------------------------------------------------------------
 
-    def save(self, dirname: str, mode: int = 0) -> None:
-        """Write all tables as a checkpoint."""
-        self.worker.flush()
-        self.worker.client.save(Path(dirname), mode)
-
-    def load(self, dirname: str) -> None:
-        """Take all tables from a checkpoint."""
-        self.worker.client.load(Path(dirname))
-        self.worker.refresh()
-
     def shrink(self) -> int:
         """Drop rows that are worth too little, in every table that counts shows; how many."""
         kept = [spec.name for spec in self.known_model("shrink").sparse if spec.show_click is not None]
@@ -228,13 +276,24 @@ class PsRuntime:
             raise UsageError("fleet.shrink: no table counts shows and clicks, so none can tell which rows to drop")
         return sum(a["dropped"] for name in kept for a in self.worker.client.act("shrink", {"table": name}))
 
-    def end_day(self, table: str) -> None:
-        """Another day has passed for ``table``."""
-        self.worker.client.act("end_day", {"table": table})
+    def end_day(self, table: str, day: int) -> None:
+        """``day``, an ordinal of the calendar, has begun for ``table``."""
+        self.worker.client.act("end_day", {"table": table, "day": day})
+
+    def table_names(self, call: str) -> list[str]:
+        """The tables in the order of their numbers."""
+        model = self.known_model(call)
+        return [*(spec.name for spec in model.sparse), *([DENSE] if model.shapes else [])]
 
     def status(self) -> list[dict[str, Any]]:
         """What the servers say of their tables."""
         return [row for answer in self.worker.client.act("status", {}) for row in answer["tables"]]
+
+
+def checkpoint_in(dirname: str) -> Path:
+    """The folder of tables in what ``save_persistables`` or ``save_inference_model`` wrote."""
+    inner = Path(dirname) / TABLES
+    return inner if (inner / checkpoint.MANIFEST).is_file() else Path(dirname)
 
 
 def table_specs(model: Model, mode: Mode) -> list[SparseSpec]:

@@ -58,7 +58,7 @@ def _lamb(optimizer: Any, plan: Plan) -> Lamb:
     excluded = settings["exclude_from_weight_decay"]
 
     def is_excluded(param: Tensor) -> bool:
-        return any(part in param.name for part in excluded)
+        return param.name.endswith(tuple(excluded))  # where lars looks for its parts anywhere in a name
 
     return Lamb(
         lamb_weight_decay=settings["lamb_weight_decay"],

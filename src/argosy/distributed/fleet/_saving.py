@@ -1,61 +1,78 @@
 """Files that ``fleet`` writes of static programs, in the folder form of Paddle 1: a file per variable, the program in ``__model__``.
 
-A folder is replaced as a whole, see ``_checkpoint_files.folder_replaced``.
+Worker 0 writes and nobody waits, so that scripts may call these on every worker or on the first only. State that sharding has split is the exception: all
+workers bring their part. A folder is replaced as a whole, see ``_checkpoint_files.folder_replaced``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Sequence
 from typing import Any
 
-from argosy.distributed._group import Group
+import torch
+
 from argosy.distributed.fleet._checkpoint_files import folder_replaced
-from argosy.distributed.fleet._checkpoint_ranks import Ranks
-from argosy.foundation.errors import CheckpointError, UsageError
-from argosy.static import Variable, default_main_program, save_vars
+from argosy.distributed.fleet._static.sharding import full_state
+from argosy.foundation.errors import DtypeError, ProgramError, nearest
+from argosy.framework import _tensor_file
+from argosy.framework._io import _writing
+from argosy.static import Executor, Program, Variable, default_main_program, global_scope, save_vars
 from argosy.static._inference import write_model
 from argosy.static._vars_io import is_persistable, valid_program
 
-__all__ = ["by_first_worker", "save_inference_model", "save_persistables", "variables"]
+__all__ = ["save_inference_model", "save_persistables", "variables"]
 
 
-def by_first_worker(group: Group | None, write: Callable[..., None], *args: Any) -> None:
-    """Have worker 0 write while the others wait; if it fails, it raises its error and the others CheckpointError."""
-    ranks = Ranks(group)
-    problem = None
-    try:
-        if ranks.rank == 0:
-            write(*args)
-    except Exception as error:
-        problem = f"{type(error).__name__}: {error}"
-        raise
-    finally:
-        told = ranks.from_first(problem)
-    if told is not None:
-        raise CheckpointError(f"worker 0 could not write: {told}")
-
-
-def save_persistables(executor: Any, dirname: str, main_program: Any) -> None:
+def save_persistables(is_writer: bool, executor: Any, dirname: Any, main_program: Any) -> None:
     """Write every persistable variable of the program to a file of its name in ``dirname``."""
-    program = valid_program("fleet.save_persistables", main_program)
+    call = "fleet.save_persistables"
+    program = _checked(call, executor, dirname, main_program)
+    split = full_state(program, global_scope(), dst=0)
+    if not is_writer:
+        return
     with folder_replaced(dirname) as folder:
         save_vars(executor, folder, program, predicate=is_persistable)
+        _write_rest(folder, split)
+
+
+def _write_rest(folder: str, values: dict[str, torch.Tensor]) -> None:
+    """Write the state that only other workers' programs have."""
+    for name, raw in values.items():
+        path = os.path.join(folder, name)
+        if not os.path.exists(path):
+            with _writing(path) as file:
+                _tensor_file.write(raw, file)
 
 
 def save_inference_model(
-    executor: Any, dirname: str, feed_names: Sequence[str], targets: Sequence[Any], main_program: Any
+    is_writer: bool, executor: Any, dirname: Any, feed_names: Any, targets: Any, main_program: Any
 ) -> None:
     """Write the program that computes ``targets`` to ``dirname/__model__`` and each of its variables to a file."""
-    program = valid_program("fleet.save_inference_model", main_program)
+    call = "fleet.save_inference_model"
+    program = _checked(call, executor, dirname, main_program)
     if isinstance(feed_names, str) or not all(isinstance(name, str) for name in feed_names):
-        raise UsageError(f"fleet.save_inference_model: feeded_var_names must be a list of names, but is {feed_names!r}")
+        raise DtypeError(f"{call}: feeded_var_names must be a list of names, but is {feed_names!r}")
+    if isinstance(targets, (str, Variable)) or not targets:
+        raise DtypeError(f"{call}: target_vars must be a list of Variables, but is {targets!r}")
+    feeds, fetches = variables(call, program, feed_names), variables(call, program, targets)
+    if is_writer:
+        with folder_replaced(dirname) as folder:
+            write_model(folder, "__model__", None, feeds, fetches, executor, program)
+
+
+def variables(call: str, program: Program, items: Sequence[Any]) -> list[Variable]:
+    """Variables of ``program`` from variables or their names."""
     block = program.global_block()
-    feeds = [block.var(name) for name in feed_names]
-    with folder_replaced(dirname) as folder:
-        write_model(folder, "__model__", None, feeds, list(targets), executor, program)
-
-
-def variables(items: Sequence[Any]) -> list[Variable]:
-    """Variables of the default program from variables or their names."""
-    block = default_main_program().global_block()
+    for name in items:
+        if isinstance(name, str) and not block.has_var(name):
+            raise ProgramError(f"{call}: the program has no variable {name!r}.{nearest(name, block.vars)}")
     return [block.var(item) if isinstance(item, str) else item for item in items]
+
+
+def _checked(call: str, executor: Any, dirname: Any, program: Any) -> Program:
+    if executor is not None and not isinstance(executor, Executor):
+        raise DtypeError(f"{call}: executor must be an Executor, but is a {type(executor).__name__}")
+    if not isinstance(dirname, (str, os.PathLike)):
+        raise DtypeError(f"{call}: dirname must be the name of a folder, but is {dirname!r}")
+    return valid_program(call, program) if program is not None else default_main_program()

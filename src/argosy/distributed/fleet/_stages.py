@@ -80,7 +80,9 @@ class MergedGradients(OptimizerStage):
 
     def attach(self, model: Any) -> None:
         done = self._merge.num_merged
-        self._merge = self._made(model if getattr(model, "grad_need_sync", False) else None)
+        # whole gradients of split parameters do not wait: their parts add up where they are
+        waits = getattr(model, "grad_need_sync", False) and not getattr(model, "is_split", False)
+        self._merge = self._made(model if waits else None)
         self._merge.load_state_dict({"num_merged": done})
 
     def before_step(self, loss: Any) -> bool:
@@ -151,11 +153,11 @@ class SummedGradients(OptimizerStage):
 
 
 class SplitState(OptimizerStage):
-    """``sharding``: the optimizer is a sharded one already; from stage 2 on the model's gradients follow its parameters to their owners."""
+    """``sharding``: the optimizer is a sharded one already; in stage 2 the model's gradients follow its parameters to their owners, in stage 3 it splits both."""
 
     def attach(self, model: Any) -> None:
-        shard = getattr(model, "shard_gradients", None)
-        if self.settings["stage"] == 2 and shard is not None:
+        shard = getattr(model, {2: "shard_gradients", 3: "split_parameters"}.get(self.settings["stage"], ""), None)
+        if shard is not None:
             replicas = self.subject.replicas
             shard(self.subject.optimizer, None if replicas is None else replicas._inner)
 

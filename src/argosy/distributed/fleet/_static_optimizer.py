@@ -23,6 +23,7 @@ from argosy.static._gradient_merge import record_gradient_merge
 from argosy.static._lower_segments import recompute_program
 from argosy.static._recorder import program_guard
 from argosy.static._recorder import recorder as program_recorder
+from argosy.static.amp.decorator import OptimizerWithMixedPrecision
 
 __all__ = ["ProgramRecorder", "full_state", "recorder"]
 
@@ -33,15 +34,19 @@ _RECORDED = (
 _SCALES = {"sum": "One", "customized": "Customized"}
 
 
-def recorder(plan: Plan, fleet: Any) -> ProgramRecorder:
-    """What records ``optimizer.minimize(loss)`` as ``plan`` says, for the workers of ``fleet``."""
-    return ProgramRecorder(plan, fleet)
+def recorder(plan: Plan, fleet: Any, mixed: OptimizerWithMixedPrecision | None = None) -> ProgramRecorder:
+    """What records ``optimizer.minimize(loss)`` as ``plan`` says, for the workers of ``fleet``. ``mixed``: the script's own mixed precision around it."""
+    return ProgramRecorder(plan, fleet, mixed)
 
 
 class ProgramRecorder:
     """Records the training of a loss. After that, ``amp_init`` and the like are those of the mixed-precision optimizer."""
 
-    def __init__(self, plan: Plan, fleet: Any) -> None:
+    def __init__(self, plan: Plan, fleet: Any, mixed: OptimizerWithMixedPrecision | None) -> None:
+        if mixed is not None and "amp" in plan:
+            raise NotSupported(
+                "DistributedStrategy.amp: the optimizer has mixed precision from static.amp.decorate already; use one of the two"
+            )
         for stage in plan:
             if stage.name not in _RECORDED:
                 raise NotSupported(f"DistributedStrategy.{stage.name} is not supported in static mode")
@@ -52,7 +57,7 @@ class ProgramRecorder:
         self._plan = plan
         self._fleet = fleet
         self._given = fleet.user_defined_optimizer
-        self._mixed: Any = None
+        self._mixed: Any = mixed
 
     @property
     def mixed_precision(self) -> Any:
@@ -70,6 +75,9 @@ class ProgramRecorder:
         wrapped = optimizer
         if "amp" in plan:
             wrapped = self._mixed = with_mixed_precision(optimizer, plan.settings("amp"))
+        elif self._mixed is not None:
+            wrapped = self._mixed
+            wrapped._optimizer = optimizer  # that of the plan, which may have replaced the rule
         pairs = wrapped.backward(loss, startup_program, parameters, no_grad_set)
         if "recompute" in plan:
             recompute_program(program, list(plan.settings("recompute")["checkpoints"]))
@@ -138,6 +146,7 @@ class ProgramRecorder:
             return
         program._compiled = CompiledProgram(program, self._build_strategy())
         program._compiled._exchange = exchange
+        program._compiled._exec_strategy = self._fleet._user_defined_strategy.execution_strategy
         startup = program_recorder.startup
         startup._compiled = CompiledProgram(startup, self._build_strategy())
         startup._compiled._exchange = EqualStart(exchange.group, program)

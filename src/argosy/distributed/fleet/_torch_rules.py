@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -45,7 +46,8 @@ def _lars(optimizer: torch.optim.Optimizer, plan: Plan) -> Lars:
         settings["lars_weight_decay"],
         settings["epsilon"],
     )
-    _exclude(changed, settings["exclude_from_weight_decay"], "lars")
+    parts = tuple(settings["exclude_from_weight_decay"])
+    _exclude(changed, parts, "lars", lambda name: any(part in name for part in parts))
     return changed
 
 
@@ -54,7 +56,8 @@ def _lamb(optimizer: torch.optim.Optimizer, plan: Plan) -> Lamb:
     _refuse(optimizer, "lamb", ("weight_decay", "amsgrad", "maximize"))
     groups = optimizer.param_groups
     changed = Lamb(groups, groups[0]["lr"], groups[0]["betas"], groups[0]["eps"], settings["lamb_weight_decay"])
-    _exclude(changed, settings["exclude_from_weight_decay"], "lamb")
+    ends = tuple(settings["exclude_from_weight_decay"])
+    _exclude(changed, ends, "lamb", lambda name: name.endswith(ends))
     return changed
 
 
@@ -74,9 +77,11 @@ def _refuse(optimizer: torch.optim.Optimizer, switch: str, options: tuple[str, .
                 )
 
 
-def _exclude(optimizer: torch.optim.Optimizer, parts: list[str], switch: str) -> None:
-    """Split each group into parameters with decay and those whose name has one of ``parts``."""
-    if not parts:
+def _exclude(
+    optimizer: torch.optim.Optimizer, wanted: tuple[str, ...], switch: str, is_excluded: Callable[[str], bool]
+) -> None:
+    """Split each group into parameters with decay and those whose names are excluded from it, if any are ``wanted`` so."""
+    if not wanted:
         return
     for group in list(optimizer.param_groups):
         if "param_names" not in group:
@@ -84,10 +89,10 @@ def _exclude(optimizer: torch.optim.Optimizer, parts: list[str], switch: str) ->
                 f"{switch}_configs: exclude_from_weight_decay goes by names: make the optimizer from model.named_parameters()"
             )
         named = list(zip(group["param_names"], group["params"], strict=True))
-        excluded = [(n, p) for n, p in named if any(part in n for part in parts)]
+        excluded = [(n, p) for n, p in named if is_excluded(n)]
         if not excluded:
             continue
-        kept = [(n, p) for n, p in named if not any(part in n for part in parts)]
+        kept = [(n, p) for n, p in named if not is_excluded(n)]
         group["params"], group["param_names"] = [p for _, p in kept], [n for n, _ in kept]
         settings = {k: v for k, v in group.items() if k not in ("params", "param_names")}
         optimizer.add_param_group({**settings, "params": excluded, f"{switch}_weight_decay": 0.0})

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import copy
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from argosy.distributed._default import default_group, state
 from argosy.distributed._group import Group
-from argosy.distributed._scaler import agree_on_overflow
+from argosy.distributed._scaler import agree_on_overflow, check_scaler
 from argosy.distributed.fleet import _model, _optimizer, _saving, _static_optimizer, _torch_optimizer
 from argosy.distributed.fleet._auto_checkpoint import AutoCheckpoint
 from argosy.distributed.fleet._optimizer import DistributedOptimizer, optimizer_kinds
 from argosy.distributed.fleet._plan import DYGRAPH, STATIC, TORCH, Facts, Plan, make_plan
 from argosy.distributed.fleet._rules import adapted
-from argosy.distributed.fleet._servers import Servers
+from argosy.distributed.fleet._servers import Servers, server_calls
 from argosy.distributed.fleet._stages import ScaledLoss
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
@@ -27,9 +27,13 @@ from argosy.distributed.fleet.utils import log_util
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, ConfigError, NotSupported, UsageError
 from argosy.framework import in_dynamic_mode
+from argosy.optimizer import Optimizer
+from argosy.static.amp.decorator import OptimizerWithMixedPrecision
 from argosy.tensor._defaults import defaults
 
 __all__ = ["Fleet"]
+
+_NO_SERVERS = "fleet.%s does nothing: this job has no parameter servers"
 
 
 class Fleet:
@@ -127,7 +131,7 @@ class Fleet:
     @property
     def _role_maker(self) -> RoleMakerBase:
         if self._known_role is None:
-            raise ConfigError("call fleet.init() first: it finds out which role this process has")
+            raise _not_initialised()
         return self._known_role
 
     def _group(self) -> Group | None:
@@ -211,40 +215,51 @@ class Fleet:
 
     # -- the life of workers and servers ------------------------------------------------------------------------------
 
+    def _job_servers(self) -> Servers | None:
+        """The parameter servers of the job, if it has any."""
+        if self._known_role is None:
+            raise _not_initialised()
+        return self._servers
+
     def init_worker(self, scopes: Any = None) -> None:
         """Make a worker ready to train. Without servers there is nothing to do."""
-        if self._servers is not None:
-            self._servers.runtime.init_worker()
+        if scopes is not None:
+            raise NotSupported("fleet.init_worker: scopes is not supported; a worker trains in the global scope")
+        servers = self._job_servers()
+        if servers is not None:
+            servers.runtime.init_worker()
 
     def stop_worker(self) -> None:
         """End a worker's part. Without servers there is nothing to do."""
-        if self._servers is not None:
-            self._servers.runtime.stop_worker()
+        servers = self._job_servers()
+        if servers is not None:
+            servers.runtime.stop_worker()
 
     def init_server(self, *args: Any, **kwargs: Any) -> None:
         """Make a server ready; with a folder, from what ``save_persistables`` wrote there. In a job without servers it says so and does nothing."""
-        if self._servers is not None:
-            self._servers.runtime.init_server(*args, **kwargs)
+        servers = self._job_servers()
+        if servers is None:
+            log_util.logger.warning(_NO_SERVERS, "init_server")
         else:
-            self._say_no_servers("init_server")
+            servers.runtime.init_server(*args, **kwargs)
 
     def run_server(self) -> None:
         """Serve until the workers have finished. In a job without servers it says so and does nothing."""
-        if self._servers is not None:
-            self._servers.runtime.run_server()
+        servers = self._job_servers()
+        if servers is None:
+            log_util.logger.warning(_NO_SERVERS, "run_server")
         else:
-            self._say_no_servers("run_server")
-
-    def _say_no_servers(self, call: str) -> None:
-        log_util.logger.warning("fleet.%s does nothing: this job has no parameter servers", call)
+            servers.runtime.run_server()
 
     # -- training -------------------------------------------------------------------------------------------------
 
     def distributed_optimizer(self, optimizer: Any, strategy: DistributedStrategy | None = None) -> Any:
         """``optimizer`` with what the strategy asks for around its steps; a ``torch.optim.Optimizer`` gives a torch one.
 
-        ``strategy`` replaces that of ``init``.
+        ``strategy`` replaces that of ``init``. In static mode the optimizer may come from ``paddle.static.amp.decorate``.
         """
+        optimizer, mixed = _without_mixed_precision(optimizer)
+        _check_optimizer(optimizer)
         if strategy is not None:
             if not isinstance(strategy, DistributedStrategy):
                 raise UsageError(
@@ -253,6 +268,8 @@ class Fleet:
             self._user_defined_strategy = copy.deepcopy(strategy)
         self.user_defined_optimizer = optimizer
         if self._servers is not None:
+            if mixed is not None:
+                raise NotSupported("distributed_optimizer: mixed precision in a parameter-server job")
             self._servers.use_strategy(self._user_defined_strategy)
             self._optimizer = self._servers.distributed_optimizer(optimizer)
             return self._optimizer
@@ -266,7 +283,7 @@ class Fleet:
         if is_torch:
             self._optimizer = _torch_optimizer.wrapped(optimizer, plan, self._group(), sharding)
         elif mode == STATIC:
-            record = _static_optimizer.recorder(plan, self)
+            record = _static_optimizer.recorder(plan, self, mixed)
             self._optimizer = DistributedOptimizer(adapted(optimizer, plan), plan, record=record)
         else:
             self._optimizer = _optimizer.wrapped(optimizer, plan, self._group(), sharding)
@@ -297,9 +314,10 @@ class Fleet:
 
         With ``DistributedStrategy.amp`` it takes the place of the scaling that the distributed optimizer does by itself.
         """
+        group = self._group()
+        check_scaler(scaler)
         self._has_scaler = True
         self._rest_scaling()
-        group = self._group()
         return scaler if group is None else agree_on_overflow(scaler, group)
 
     def _rest_scaling(self) -> None:
@@ -310,20 +328,20 @@ class Fleet:
     def get_loss_scaling(self) -> Any:
         """The factor of the loss under ``DistributedStrategy.amp``: a number, in static mode a Variable; 1.0 where nothing is scaled (bfloat16)."""
         optimizer = self._made_optimizer("get_loss_scaling")
-        if "amp" not in optimizer.plan:
-            raise UsageError("fleet.get_loss_scaling: DistributedStrategy.amp is not on")
         if self._plan is not None and self._plan.facts.mode == STATIC:
             return optimizer._record.mixed_precision.get_loss_scaling()
+        if "amp" not in optimizer.plan:
+            raise UsageError("fleet.get_loss_scaling: DistributedStrategy.amp is not on")
         scales = [stage.scale.value for stage in optimizer._stages if isinstance(stage, ScaledLoss) and stage.scale]
         return scales[0] if scales else 1.0
 
     def amp_init(self, place: Any, scope: Any = None, test_program: Any = None, use_fp16_test: bool = False) -> Any:
         """In static mode, after the startup program has run with ``amp`` at level O2: cast the parameters. In dygraph the model was cast when it was wrapped."""
         optimizer = self._made_optimizer("amp_init")
-        if "amp" not in optimizer.plan:
-            raise UsageError("fleet.amp_init: DistributedStrategy.amp is not on")
         if self._plan is not None and self._plan.facts.mode == STATIC:
             return optimizer._record.mixed_precision.amp_init(place, scope, test_program, use_fp16_test)
+        if "amp" not in optimizer.plan:
+            raise UsageError("fleet.amp_init: DistributedStrategy.amp is not on")
         return None
 
     def minimize(
@@ -422,22 +440,29 @@ class Fleet:
         export_for_deployment: bool = True,
         mode: int = 0,
     ) -> None:
-        """Write the part of the program that ``target_vars`` need, and its parameters, into ``dirname``; worker 0 does, the others wait."""
-        if self._servers is not None:
-            raise NotSupported(
-                "fleet.save_inference_model in a parameter-server job: save_persistables writes the tables"
-            )
+        """Write the part of the program that ``target_vars`` need, and its parameters, into ``dirname``. Worker 0 does; the others return at once.
+
+        With parameter servers the rows of its tables become values of the program, so that one process can run it, and the tables lie beside it in
+        ``dirname/tables``; ``mode`` chooses rows as in ``save_persistables``.
+        """
         if not export_for_deployment:
             raise NotSupported("fleet.save_inference_model: export_for_deployment=False is not supported")
-        args = (executor, dirname, feeded_var_names, target_vars, main_program)
-        _saving.by_first_worker(self._group(), _saving.save_inference_model, *args)
+        if self._servers is not None:
+            self._servers.save_inference_model(executor, dirname, feeded_var_names, target_vars, main_program, mode)
+            return
+        is_writer = self.is_first_worker()
+        _saving.save_inference_model(is_writer, executor, dirname, feeded_var_names, target_vars, main_program)
 
     def save_persistables(self, executor: Any, dirname: str, main_program: Any = None, mode: int = 0) -> None:
-        """Write what the program keeps between runs into ``dirname``, a file per variable; worker 0 does, the others wait."""
+        """Write what the program keeps between runs into ``dirname``, a file per variable. Worker 0 does; the others return at once.
+
+        Under ``sharding`` every worker must call it, for each has a part of the optimizer's state. With parameter servers: their tables, and what only the
+        worker's program keeps; ``mode`` 0 all rows, 1 those that changed enough since the last base, 2 the same as a new base.
+        """
         if self._servers is not None:
-            self._servers.save_persistables(dirname, mode)
+            self._servers.save_persistables(executor, dirname, main_program, mode)
             return
-        _saving.by_first_worker(self._group(), _saving.save_persistables, executor, dirname, main_program)
+        _saving.save_persistables(self.is_first_worker(), executor, dirname, main_program)
 
     def auto_checkpoint(
         self,
@@ -497,7 +522,40 @@ class Fleet:
             self.save_persistables(None, dirname)
             return
         names = [item if isinstance(item, str) else item.name for item in feed]
-        self.save_inference_model(None, dirname, names, _saving.variables(fetch))
+        self.save_inference_model(None, dirname, names, fetch)
+
+
+def _add_server_call(name: str, call: Callable[..., Any]) -> None:
+    """Give Fleet the method of a call that exists for parameter servers only."""
+
+    def method(self: Fleet, *args: Any, **kwargs: Any) -> Any:
+        return server_calls(self._job_servers)[name](*args, **kwargs)
+
+    method.__name__, method.__qualname__, method.__doc__ = name, f"Fleet.{name}", call.__doc__
+    setattr(Fleet, name, method)
+
+
+for _name, _call in server_calls(lambda: None).items():
+    _add_server_call(_name, _call)
+
+
+def _check_optimizer(optimizer: Any) -> None:
+    if isinstance(optimizer, (DistributedOptimizer, _torch_optimizer.DistributedTorchOptimizer)):
+        raise UsageError(
+            "distributed_optimizer: this optimizer is a distributed one already; pass the one it was made of"
+        )
+    if not isinstance(optimizer, (Optimizer, torch.optim.Optimizer)):
+        raise UsageError(
+            "distributed_optimizer: optimizer must be a paddle.optimizer.Optimizer or a torch.optim.Optimizer, "
+            f"but is a {type(optimizer).__name__}"
+        )
+
+
+def _without_mixed_precision(optimizer: Any) -> tuple[Any, OptimizerWithMixedPrecision | None]:
+    """The optimizer inside that of ``static.amp.decorate``, and the latter; of others themselves and None."""
+    if isinstance(optimizer, OptimizerWithMixedPrecision) and not in_dynamic_mode():
+        return optimizer._optimizer, optimizer
+    return optimizer, None
 
 
 def _attach(optimizer: Any, model: Any, plan: Plan | None) -> None:
@@ -506,6 +564,10 @@ def _attach(optimizer: Any, model: Any, plan: Plan | None) -> None:
         model.follow(plan)
     if isinstance(optimizer, (DistributedOptimizer, _torch_optimizer.DistributedTorchOptimizer)):
         optimizer.attach(model)
+
+
+def _not_initialised() -> ConfigError:
+    return ConfigError("call fleet.init() first: it finds out which role this process has")
 
 
 def _listed(endpoints: list[str], to_string: bool) -> list[str] | str:

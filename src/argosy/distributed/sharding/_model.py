@@ -9,11 +9,13 @@ import torch
 from argosy.distributed._data_parallel import DataParallel, sync_params_buffers
 from argosy.distributed._group import Group
 from argosy.distributed.sharding._optimizer import ShardedOptimizer
+from argosy.distributed.sharding._split_layer import SplitLayer
+from argosy.foundation.errors import NotSupported
 from argosy.nn import Layer
 from argosy.runtime.parallel.broadcast import broadcast_values
-from argosy.runtime.parallel.reducer import Reducer
+from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
 from argosy.runtime.parallel.sharded_optimizer import owners_of
-from argosy.runtime.parallel.sharded_reducer import ShardedReducer
+from argosy.runtime.parallel.sharded_reducer import ReplicatedReducer, ShardedReducer
 
 _MEGABYTE = 1 << 20
 
@@ -43,10 +45,21 @@ class ShardedLayer(DataParallel):
         return self._layers
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        if self._syncs_buffers and self.training and self.group is not None:
-            inner = self.group._inner
-            inner.run(broadcast_values, [b._t for b in self._layers.buffers()], inner.backend, 0)
+        if self._syncs_buffers and self.training:
+            for group in (self.group, self._replicas):
+                if group is not None:
+                    inner = group._inner
+                    inner.run(broadcast_values, [b._t for b in self._layers.buffers()], inner.backend, 0)
         return super().forward(*inputs, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        """What the wrapper does not have is the layer's."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if "_layers" not in self.__dict__.get("_sub_layers", ()):
+                raise
+            return getattr(self._layers, name)
 
 
 class ShardedGradientsLayer(ShardedLayer):
@@ -60,3 +73,19 @@ class ShardedGradientsLayer(ShardedLayer):
         owners = owners_of(raws, names, sparse, self._sharded_optimizer._shards)
         replicas = None if self._replicas is None else self._replicas._inner
         return ShardedReducer(raws, names, owners, self.group._inner, self.comm_buffer_size, replicas)
+
+
+class ShardedParametersLayer(SplitLayer, ShardedLayer):
+    """Stage 3: parameters are split, and each rank has the gradients of its parts. ``split_parameters`` completes it."""
+
+    _is_to_split = True
+
+    def _make_reducer(self, raws: list[torch.Tensor], names: list[str], sparse: list[bool]) -> Reducer | ShardedReducer:
+        if self._replicas is None:
+            return super()._make_reducer(raws, names, sparse)
+        if any(sparse):
+            name = names[sparse.index(True)]
+            raise NotSupported(f"sharding stage 3 with dp_group: parameter {name!r} has row-sparse gradients")
+        assert self.group is not None
+        options = ReducerOptions(bucket_bytes=self.comm_buffer_size, last_bucket_bytes=self.last_comm_buffer_size)
+        return ReplicatedReducer(raws, names, sparse, self.group._inner, options, self._replicas._inner)

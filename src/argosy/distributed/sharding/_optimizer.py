@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
 from argosy.distributed._group import Group
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.nn.clip import ClipGradByGlobalNorm
+from argosy.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from argosy.ops import clipping
 from argosy.optimizer import Optimizer
-from argosy.runtime.parallel.sharding import Shards, gather_named
+from argosy.runtime.comm.group import Group as RuntimeGroup
+from argosy.runtime.parallel.sharding import Shards, gather_named, norms_over
 from argosy.tensor._tensor import Tensor, _wrap
 
-_MASTERS = "master_weights"
+MASTERS = "master_weights"
 
 
 class ShardedOptimizer(Optimizer):
@@ -27,6 +28,7 @@ class ShardedOptimizer(Optimizer):
 
     def __init__(self, optim: Optimizer, group: Group) -> None:
         # the base's constructor is not called: whatever is not set here is read from ``optim``, see __getattr__
+        check_rule(optim)
         self._optim = optim
         self._group = group
         self._all = list(optim._parameters())
@@ -34,7 +36,8 @@ class ShardedOptimizer(Optimizer):
         self._names = {p.name for p in self._all}
         self._owned_names = {self._all[i].name for i in self._shards.owned}
         self._is_owned = {id(p): p.name in self._owned_names for p in self._all}
-        self._clips = _restrict(optim, self._is_owned)
+        self._clips = replaced_clips(optim, is_split=False)
+        change_groups(optim, lambda params: [p for p in params if self._is_owned[id(p)]], lambda clip, _: clip)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_optim":
@@ -58,11 +61,7 @@ class ShardedOptimizer(Optimizer):
                 raise UsageError(
                     f"sharding: parameter {param.name!r} was given another dtype or device after group_sharded_parallel; do that before"
                 )
-        if self._clips:
-            with torch.no_grad():
-                norms = self._shards.global_norms([clip.gradients(self._optim) for clip in self._clips])
-            for clip, norm in zip(self._clips, norms, strict=True):
-                clip.norm = norm
+        norms_for(self._clips, self._optim, self._shards.group, lambda _: True)
         self._optim.step()
         self._shards.broadcast()
 
@@ -97,18 +96,18 @@ class ShardedOptimizer(Optimizer):
     def full_state_dict(self, dst: int | None = None) -> dict[str, Any]:
         """The state of all parameters, as one process would have it; every rank calls it. ``dst`` (a rank of the group): only there."""
         own = self.state_dict()
-        rest = {k: v for k, v in own.items() if k != _MASTERS and not isinstance(v, Tensor)}
-        masters = own.get(_MASTERS, {})
+        rest = {k: v for k, v in own.items() if k != MASTERS and not isinstance(v, Tensor)}
+        masters = own.get(MASTERS, {})
         # a master's own name is part of the names of its accumulators, so it travels too
-        named = {k: v._t for k, v in own.items() if isinstance(v, Tensor)}
-        named |= {f"{_MASTERS}/{k}/{v.name}": v._t for k, v in masters.items()}
+        tensors = {k: v._t for k, v in own.items() if isinstance(v, Tensor)}
+        tensors |= {f"{MASTERS}/{k}/{v.name}": v._t for k, v in masters.items()}
         whole: dict[str, Any] = {}
-        for key, raw in gather_named(named, self._shards.group, dst).items():
-            if key.startswith(f"{_MASTERS}/"):
+        for key, raw in gather_named(tensors, self._shards.group, dst).items():
+            if key.startswith(f"{MASTERS}/"):
                 _, param, name = key.split("/")
-                whole.setdefault(_MASTERS, {})[param] = _named(raw, name)
+                whole.setdefault(MASTERS, {})[param] = named(raw, name)
             else:
-                whole[key] = _named(raw, key)
+                whole[key] = named(raw, key)
         if whole:
             whole.update(rest)
         return whole
@@ -116,70 +115,129 @@ class ShardedOptimizer(Optimizer):
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load what belongs to the owned parameters, from a whole state or from this rank's part."""
         kept = {k: v for k, v in state_dict.items() if self._keeps(k)}
-        if _MASTERS in state_dict:
-            kept[_MASTERS] = {k: v for k, v in state_dict[_MASTERS].items() if k in self._owned_names}
+        if MASTERS in state_dict:
+            kept[MASTERS] = {k: v for k, v in state_dict[MASTERS].items() if k in self._owned_names}
         self._optim.set_state_dict(kept)
 
     load_state_dict = set_dict = set_state_dict
 
     def _keeps(self, key: str) -> bool:
-        """Whether an entry is about an owned parameter, or about none. Entries begin with the name of their parameter."""
-        parts = key.split("_")
-        for end in range(len(parts), 0, -1):
-            name = "_".join(parts[:end])
-            if name in self._names:
-                return name in self._owned_names
-        return key != _MASTERS
+        """Whether an entry is about an owned parameter, or about none."""
+        name = name_of_entry(key, self._names)
+        return key != MASTERS if name is None else name in self._owned_names
 
 
-def _named(raw: torch.Tensor, name: str) -> Tensor:
+def check_rule(optim: Optimizer) -> None:
+    """NotSupported for an optimizer whose parameters are also another's, which would go on with all of them."""
+    if hasattr(optim, "inner_optimizer"):
+        raise NotSupported(
+            f"sharding: {type(optim).__name__} around another optimizer; shard that one, or use unsharded data parallelism"
+        )
+
+
+def name_of_entry(key: str, names: set[str]) -> str | None:
+    """Which of the parameters ``names`` an entry of an optimizer's state is about. Entries begin with the name of their parameter."""
+    parts = key.split("_")
+    candidates = ("_".join(parts[:end]) for end in range(len(parts), 0, -1))
+    return next((name for name in candidates if name in names), None)
+
+
+def named(raw: torch.Tensor, name: str | None) -> Tensor:
     tensor = _wrap(raw)
-    tensor.name = name
+    if name is not None:
+        tensor.name = name
     return tensor
 
 
-class _NormOfAll(ClipGradByGlobalNorm):
-    """Clips by a norm over all ranks, which ``ShardedOptimizer.step`` sets before each update."""
+# -- clipping by norms over all ranks -------------------------------------------------------------------------------
 
-    def __init__(self, clip: ClipGradByGlobalNorm, group_index: int | None) -> None:
-        super().__init__(clip.clip_norm, clip.group_name, clip.auto_skip_clip)
+
+class NormClip(ClipGradByGlobalNorm):
+    """Clips by the norm over all ranks, which ``norms_for`` sets before each update."""
+
+    def __init__(self, clip: Any, group_index: int | None) -> None:
+        super().__init__(clip.clip_norm)
         self._group_index = group_index
-        self.norm = torch.zeros(())
+        self.norms: Any = ()
 
-    def gradients(self, optim: Optimizer) -> list[torch.Tensor]:
-        """The gradients on this rank that the norm is about."""
+    def lists(self, optim: Optimizer, counts: Callable[[Tensor], bool]) -> list[list[torch.Tensor]]:
+        """The gradients of which norms are needed, as far as this rank counts them."""
+        found = self._gradients(optim)
+        return [[grad for param, grad in found if counts(param)]]
+
+    def _gradients(self, optim: Optimizer) -> list[tuple[Tensor, torch.Tensor]]:
         groups = optim._param_groups
-        params: Sequence[Tensor] = groups if self._group_index is None else groups[self._group_index]["params"]
         chosen = []
-        for param in params:
+        for param in groups if self._group_index is None else groups[self._group_index]["params"]:
             grad = param._t.grad if param._t.grad is not None else optim._missing_grad(param)
             if grad is not None and param._t.requires_grad and getattr(param, "need_clip", True) is not False:
-                chosen.append(grad)
+                chosen.append((param, grad))
         return chosen
 
     def _clip(self, grads: list[torch.Tensor]) -> list[torch.Tensor]:
-        factor = clipping.shrink_factor(self.norm, self.clip_norm)
-        for grad in grads:
-            clipping.scale_([grad], factor.to(grad.device, grad.dtype))
+        for index, grad in enumerate(grads):
+            factor = clipping.shrink_factor(self._norm_of(index), self.clip_norm)
+            # a factor in half precision would be off by a thousandth
+            clipping.scale_([grad], factor.to(grad.device, torch.promote_types(grad.dtype, torch.float32)))
         return grads
 
+    def _norm_of(self, index: int) -> torch.Tensor:
+        norm: torch.Tensor = self.norms[0]
+        return norm
 
-def _restrict(optim: Optimizer, is_owned: dict[int, bool]) -> list[_NormOfAll]:
-    """Leave ``optim`` the owned parameters only, and clips that know the norm over all ranks; returns these."""
-    clips: list[_NormOfAll] = []
+
+class EachNormClip(NormClip):
+    """As ``ClipGradByNorm``: each gradient has a norm of its own."""
+
+    def lists(self, optim: Optimizer, counts: Callable[[Tensor], bool]) -> list[list[torch.Tensor]]:
+        return [[grad] if counts(param) else [] for param, grad in self._gradients(optim)]
+
+    def _norm_of(self, index: int) -> torch.Tensor:
+        norm: torch.Tensor = self.norms[index]
+        return norm
+
+
+def replaced_clips(optim: Optimizer, is_split: bool) -> list[NormClip]:
+    """Give ``optim`` clips that know norms over all ranks, where it has others; returns them. ``is_split``: parameters themselves are."""
+    clips: list[NormClip] = []
 
     def replaced(clip: Any, index: int | None) -> Any:
-        if not isinstance(clip, ClipGradByGlobalNorm):
+        if clip is None or type(clip) is ClipGradByValue or (type(clip) is ClipGradByNorm and not is_split):
             return clip
-        clips.append(_NormOfAll(clip, index))
+        if type(clip) not in (ClipGradByGlobalNorm, ClipGradByNorm):
+            raise NotSupported(
+                f"sharding: clipping by {type(clip).__name__}, which would see the gradients of one rank; "
+                "use a clip of paddle.nn, or unsharded data parallelism"
+            )
+        clips.append((NormClip if type(clip) is ClipGradByGlobalNorm else EachNormClip)(clip, index))
         return clips[-1]
 
+    change_groups(optim, list, replaced)
+    return clips
+
+
+@torch.no_grad()
+def norms_for(
+    clips: Iterable[NormClip], optim: Optimizer, group: RuntimeGroup, counts: Callable[[Tensor], bool]
+) -> None:
+    """Tell ``clips`` the norms over the ranks of ``group``; ``counts`` says which parameters this rank adds to them."""
+    lists = [clip.lists(optim, counts) for clip in clips]
+    norms = norms_over([one for several in lists for one in several], group)
+    begin = 0
+    for clip, several in zip(clips, lists, strict=True):
+        clip.norms = norms[begin : begin + len(several)]
+        begin += len(several)
+
+
+def change_groups(
+    optim: Optimizer, params: Callable[[Any], list[Tensor]], clip: Callable[[Any, int | None], Any]
+) -> None:
+    """Replace the lists of parameters of ``optim``, and its clips; ``clip`` is called with the number of the group, if there are groups."""
     if optim._has_groups:
         for index, group in enumerate(optim._param_groups):
-            group["params"] = [p for p in group["params"] if is_owned[id(p)]]
-            group["grad_clip"] = replaced(group["grad_clip"], index)
+            group["params"] = params(group["params"])
+            group["grad_clip"] = clip(group["grad_clip"], index)
     else:
-        optim._param_groups = optim._parameter_list = [p for p in optim._parameter_list if is_owned[id(p)]]
-        optim._grad_clip = replaced(optim._grad_clip, None)
+        optim._param_groups = optim._parameter_list = params(optim._parameter_list)
+        optim._grad_clip = clip(optim._grad_clip, None)
     optim._plans.clear()
-    return clips

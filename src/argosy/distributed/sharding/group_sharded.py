@@ -11,8 +11,10 @@ import torch
 from argosy.distributed._default import default_group, is_initialized, parallel_env, state
 from argosy.distributed._group import Group
 from argosy.distributed._scaler import agree_on_overflow
-from argosy.distributed.sharding._model import ShardedGradientsLayer, ShardedLayer
+from argosy.distributed.sharding._model import ShardedGradientsLayer, ShardedLayer, ShardedParametersLayer
 from argosy.distributed.sharding._optimizer import ShardedOptimizer
+from argosy.distributed.sharding._parameters import SplitParameter
+from argosy.distributed.sharding._split_optimizer import SplitOptimizer, check_parameters
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
 from argosy.framework import save
 from argosy.nn import Layer
@@ -45,34 +47,48 @@ def group_sharded_parallel(
     dp_group: Group | None = None,
     exclude_layer: Sequence[str | int] | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Split the optimizer's state (``os``), or that and the gradients (``os_g``), over the ranks of ``group``; returns the three, wrapped.
+    """Split the optimizer's state (``os``), the gradients too (``os_g``), and the parameters (``p_g_os``) over the ranks of ``group``; returns the three, wrapped.
 
     Use the returned model, optimizer and scaler as before; load states before the call, or into what it returns. ``sync_buffers`` gives all ranks the
-    buffers of the first before each forward in training. ``dp_group``: the ranks, one of each sharding group, that own the same parameters; gradients are averaged
-    over them too. ``buffer_max_size`` (elements that travel together) only tunes.
+    buffers of the first before each forward in training. ``dp_group``: the ranks, one of each sharding group, that have the same shards; gradients are averaged
+    over them too. ``buffer_max_size`` (elements that travel together) and ``sync_comm`` only tune; parameters are always gathered when they are needed.
 
-    ``model`` and ``optimizer`` may be PyTorch's. Then ``p_g_os`` splits parameters too, by ``fully_shard``: parts of at least ``segment_size`` elements are
-    gathered one at a time.
+    ``p_g_os`` splits parameters of more than ``segment_size`` elements, unless their layer is in ``exclude_layer`` (names of classes, or ``id(layer)``), and makes
+    them whole while their layer runs. ``model.get_all_parameters()`` does so between steps. Ranks must run the same layers in the same order.
 
-    Differs from Paddle: it works on CPU; without ``dp_group``, ``os`` averages gradients on every rank instead of doing what ``os_g`` does; ``p_g_os`` of a Layer
-    and ``offload`` of a GPU's state are not supported.
+    ``model`` and ``optimizer`` may be PyTorch's. Then ``p_g_os`` is ``fully_shard``: parts of at least ``segment_size`` elements are gathered one at a time.
+
+    Differs from Paddle: it works on CPU; without ``dp_group``, ``os`` averages gradients on every rank instead of doing what ``os_g`` does; ``offload`` of a
+    GPU's state is not supported.
     """
     if level not in _LEVELS:
         raise BadArgument(f"The level must be os, os_g or p_g_os, but is {level!r}.")
     if isinstance(model, torch.nn.Module):
-        return _shard_torch(model, optimizer, level, scaler, group, offload, buffer_max_size, segment_size, dp_group)
+        if offload or sync_buffers or dp_group is not None or exclude_layer:
+            raise NotSupported(
+                "group_sharded_parallel: offload, sync_buffers, dp_group and exclude_layer for a torch module"
+            )
+        return _shard_torch(model, optimizer, level, scaler, group, buffer_max_size, segment_size)
     if not isinstance(model, Layer):
         raise BadArgument(f"The model must be the instance of paddle.nn.Layer, but is a {type(model).__name__}.")
     if not isinstance(optimizer, Optimizer):
         raise BadArgument(
             f"The optimizer must be the instance of paddle.optimizer.Optimizer, but is a {type(optimizer).__name__}."
         )
-    _refuse(model, optimizer, level, offload)
+    excluded = _listed(exclude_layer)
+    _refuse(model, optimizer, offload)
+    check_parameters(model, optimizer)
     chosen = group if group is not None else _default_group()
-    sharded = ShardedOptimizer(optimizer, chosen)
     replicas = dp_group if dp_group is not None and dp_group.nranks > 1 else None
+    options = chosen, sync_buffers, buffer_max_size * _BYTES_PER_ELEMENT, replicas
+    if level == "p_g_os":
+        split = SplitOptimizer(optimizer, chosen)
+        whole = ShardedParametersLayer(model, split, *options)
+        whole.split_parameters(split, _inner(replicas), segment_size, excluded)
+        return whole, split, scaler if scaler is None else agree_on_overflow(scaler, chosen)
+    sharded = ShardedOptimizer(optimizer, chosen)
     kind = ShardedLayer if level == "os" and replicas is None else ShardedGradientsLayer
-    wrapped = kind(model, sharded, chosen, sync_buffers, buffer_max_size * _BYTES_PER_ELEMENT, replicas)
+    wrapped = kind(model, sharded, *options)
     return wrapped, sharded, scaler if scaler is None else agree_on_overflow(scaler, chosen)
 
 
@@ -83,14 +99,21 @@ def _default_group() -> Group:
     return default_group("group_sharded_parallel")
 
 
-def _refuse(model: Layer, optimizer: Optimizer, level: str, offload: bool) -> None:
-    if level == "p_g_os":
-        raise NotSupported(
-            "group_sharded_parallel: level 'p_g_os' (stage 3, parameters split too) of a paddle.nn.Layer: it rests on torch's fully_shard, which swaps "
-            "the parameters of a torch.nn.Module around its forward. Use 'os_g', or pass a torch.nn.Module."
-        )
+def _inner(group: Group | None) -> RuntimeGroup | None:
+    return None if group is None else group._inner
+
+
+def _listed(exclude_layer: Any) -> Sequence[str | int]:
+    if exclude_layer is not None and not isinstance(exclude_layer, (list, tuple)):
+        raise BadArgument("the exclude_layers must be a list with layers' name or layers' id")
+    return exclude_layer or ()
+
+
+def _refuse(model: Layer, optimizer: Optimizer, offload: bool) -> None:
     if offload and any(p._t.device.type != "cpu" for p in model.parameters()):
         raise NotSupported("group_sharded_parallel: offload=True (optimizer state in the memory of the host)")
+    if isinstance(model, ShardedLayer) or any(isinstance(p, SplitParameter) for p in model.parameters()):
+        raise UsageError("group_sharded_parallel: this model is sharded already")
     if isinstance(optimizer, ShardedOptimizer):
         raise UsageError("group_sharded_parallel: this optimizer is sharded already")
     if isinstance(optimizer, LBFGS):
@@ -105,17 +128,13 @@ def _shard_torch(
     level: str,
     scaler: Any,
     group: Group | None,
-    offload: bool,
     buffer_max_size: int,
     segment_size: int,
-    dp_group: Group | None,
 ) -> tuple[Any, Any, Any]:
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise BadArgument(
             f"group_sharded_parallel: the optimizer of a torch module must be a torch.optim.Optimizer, but is a {type(optimizer).__name__}"
         )
-    if offload or dp_group is not None:
-        raise NotSupported("group_sharded_parallel: offload and dp_group for a torch module")
     chosen = group if group is not None else _default_group()
     if level == "p_g_os":
         if state.session is None:
@@ -148,9 +167,10 @@ def save_group_sharded_model(model: Layer, output: str, optimizer: Any = None) -
         raise BadArgument("Please use the optimizer which is wrapped with group_sharded_parallel.")
     assert model.group is not None
     whole = None if optimizer is None else optimizer.full_state_dict(dst=0)
+    state = model.whole_state(dst=0) if isinstance(model, ShardedParametersLayer) else model.state_dict()
     if model.group.rank == 0:
         os.makedirs(output, exist_ok=True)
-        save(model.state_dict(), os.path.join(output, "model.pdmodel"))
+        save(state, os.path.join(output, "model.pdmodel"))
         if whole is not None:
             save(whole, os.path.join(output, "model.pdopt"))
     model.group._inner.run(model.group._inner.backend.barrier)  # nobody reads before it is written

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from argosy.fluid._activation import activate
-from argosy.fluid._multiply import mul
 from argosy.fluid.dygraph.layers import Layer
+from argosy.static._folding import mul
+from argosy.static.nn._activation import activate
 
 
 class FC(Layer):

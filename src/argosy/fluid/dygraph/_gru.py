@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.fluid._activation import activate
 from argosy.fluid.dygraph._scope import takes_scope
 from argosy.fluid.dygraph.layers import Layer
 from argosy.foundation.errors import UsageError
+from argosy.static.nn._activation import activate
 from argosy.tensor import concat, matmul, reshape, split
 
 _ACTIVATIONS = {"identity": None, "sigmoid": "sigmoid", "tanh": "tanh", "relu": "relu"}

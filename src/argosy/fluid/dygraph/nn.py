@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from argosy import nn
-from argosy.fluid._activation import activate
 from argosy.fluid._dropout import dropout
 from argosy.fluid._missing import missing_names
 from argosy.fluid._pooling import pool2d
@@ -17,6 +16,7 @@ from argosy.fluid.dygraph.layers import Layer
 from argosy.fluid.initializer import Constant, Normal
 from argosy.foundation.errors import BadArgument, UsageError
 from argosy.nn import functional as F
+from argosy.static.nn._activation import activate
 from argosy.tensor import reshape
 from argosy.utils import convert_to_list
 

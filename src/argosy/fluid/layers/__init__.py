@@ -13,7 +13,6 @@ from argosy.fluid.layers import (
     sequence_lod,
     tensor,
 )
-from argosy.fluid.layers._conv import *
 from argosy.fluid.layers._dense import *
 from argosy.fluid.layers._elementwise import *
 from argosy.fluid.layers._norm import *

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy import tensor as T
-from argosy.fluid._activation import activate
-from argosy.fluid.layers._shape import align
+from argosy.static._folding import align
+from argosy.static.nn._activation import activate
 
 __all__ = [
     "elementwise_add",

@@ -10,8 +10,8 @@ from argosy import tensor as T
 from argosy.fluid._mode import begin_recording
 from argosy.foundation.errors import ProgramError, UsageError
 from argosy.static._arrays import ArrayVariable, record_array, record_stack, record_write
+from argosy.static._block import Block
 from argosy.static._control import loop_variable, record_loop, sub_block
-from argosy.static._program import Block
 from argosy.static._recorder import recorder
 from argosy.static._reinfer import inside, settle
 from argosy.static._variable import Variable

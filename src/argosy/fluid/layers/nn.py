@@ -1,4 +1,4 @@
-"""Reshaping, selecting and multiplying tensors; dropout, pooling and other functions without parameters."""
+"""Reshaping, selecting and multiplying tensors; convolutions, dropout, pooling and other functions."""
 
 from __future__ import annotations
 
@@ -7,29 +7,32 @@ from typing import Any
 import torch
 
 from argosy import tensor as T
-from argosy.fluid._activation import activate
 from argosy.fluid._dropout import dropout as _dropout
 from argosy.fluid._missing import missing_names
-from argosy.fluid._multiply import mul
 from argosy.fluid._pooling import adaptive_pool2d, pool2d, pool3d
 from argosy.fluid._tracer import tracers
 from argosy.fluid.input import one_hot as _one_hot
-from argosy.fluid.layers._call import layer_call
 from argosy.fluid.layers._counter import autoincreased_step_counter
 from argosy.fluid.layers._shape import at_least_1d
-from argosy.foundation.errors import BadArgument, UsageError
+from argosy.foundation.errors import BadArgument
 from argosy.nn import functional as F
 from argosy.nn.clip import clip_by_norm as _clip_by_norm
-from argosy.nn.initializer import Constant
-from argosy.static.nn import data_norm, py_func, row_conv
+from argosy.static._folding import mul
+from argosy.static.nn import _dense, py_func
+from argosy.static.nn._activation import activate
+from argosy.static.nn._conv import conv2d, conv3d, row_conv
+from argosy.static.nn._conv_transpose import conv2d_transpose, conv3d_transpose
 
 __all__ = [
     "adaptive_pool2d",
     "autoincreased_step_counter",
     "clip",
     "clip_by_norm",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
     "cos_sim",
-    "data_norm",
     "dropout",
     "expand",
     "expand_as",
@@ -259,14 +262,7 @@ _PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}
 
 def prelu(x: Any, mode: str, param_attr: Any = None, name: str | None = None) -> Any:
     """``x``, times a new parameter where it is negative: one for "all", for each "channel" or for each "element"."""
-    sizes = {"all": [1], "channel": [1, *x.shape[1:2], 1, 1], "element": [1, *x.shape[1:]]}
-    if mode not in sizes:
-        raise UsageError(f"fluid.layers.prelu: mode should be one of {list(sizes)}, but received {mode!r}")
-    with layer_call("prelu", name) as helper:
-        alpha = helper.create_parameter(param_attr, sizes[mode], "float32", default_initializer=Constant(0.25))
-        if mode == "channel":
-            return F.prelu(x, T.flatten(alpha))
-        return F.prelu(x, alpha) if mode == "all" else T.maximum(x, x * 0.0) + alpha * T.minimum(x, x * 0.0)
+    return _dense.prelu(x, mode, param_attr, name=name)
 
 
 def gather_tree(ids: Any, parents: Any) -> Any:

@@ -42,7 +42,7 @@ def dynamic_lstm(
 
     ``h_0`` and ``c_0`` have a row for each sequence.
     """
-    require_bias(bias_attr, "dynamic_lstm")
+    require_bias("dynamic_lstm", bias_attr)
     _require_activations("dynamic_lstm", gate_activation, cell_activation, candidate_activation)
     width = size // 4
     with layer_call("lstm", name) as helper:

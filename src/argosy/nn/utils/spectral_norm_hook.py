@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from argosy.autograd import no_grad
-from argosy.foundation.errors import UsageError
+from argosy.foundation.errors import NotSupported, UsageError
+from argosy.framework import in_dynamic_mode
 from argosy.nn import layer as layers
 from argosy.nn.layer.layers import Layer
 from argosy.nn.utils._computed import read_computed
@@ -46,6 +47,11 @@ class SpectralNorm:
     @staticmethod
     def apply(layer: Layer, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
         """Move the parameter ``name`` of ``layer`` to ``name_orig`` and register the hook."""
+        if not in_dynamic_mode():
+            raise NotSupported(
+                "nn.utils.spectral_norm: its singular vectors are buffers, which a program does not keep from run to run; "
+                "use paddle.static.nn.spectral_norm or paddle.nn.SpectralNorm"
+            )
         check_once(layer, SpectralNorm, name, "spectral_norm")
         hook = SpectralNorm(name, n_power_iterations, dim, eps)
         weight = layer._parameters[name]

@@ -27,6 +27,7 @@ class PsJob:
     is_num_threads_asked: bool = False
     with_gloo: str = "1"
     tls: TlsFiles | None = None
+    patience_s: int = 0  # how long a synchronous step waits for a worker that is started again
 
 
 def role_env(job: PsJob, role: str, number: int, inherited: Mapping[str, str]) -> dict[str, str]:
@@ -54,6 +55,7 @@ def role_env(job: PsJob, role: str, number: int, inherited: Mapping[str, str]) -
         env.update(PADDLE_TRAINER_ID=str(number), FLAGS_selected_gpus="0")
     else:
         env.update(ARGOSY_PS_FOLDER=f"{job.folder}/{number}", PADDLE_PSERVER_ID=str(number))
+        env.setdefault("ARGOSY_PS_PATIENCE", str(job.patience_s))
     if job.tls is not None:
         env["ARGOSY_TLS_ROOT"] = job.tls.root
         if role == SERVER:

@@ -39,6 +39,7 @@ from argosy.runtime.launch.supervisor import GRACE_S, install_handlers, restore_
 _LOOK_S = 0.05
 _SERVERS_END_S = 30.0
 _SERVER_RESTARTS = 10
+_PATIENCE_S = 60  # a worker that is started again loads torch and builds its model before it is back
 
 
 @dataclass(eq=False)
@@ -113,6 +114,7 @@ def _plan(spec: LaunchSpec, ps: PsSpec, folder: str, stack: ExitStack) -> tuple[
         is_num_threads_asked=spec.num_threads is not None,
         with_gloo=spec.with_gloo,
         tls=tls,
+        patience_s=_PATIENCE_S if spec.max_restart else 0,
     )
     return job, here
 

@@ -67,14 +67,16 @@ class Display:
         from argosy.runtime.ps.status import Observer
 
         root = None if self._tls_root is None else Path(self._tls_root).read_bytes()
-        before, last_key = None, None
+        before, last_key, last = None, None, None
         with Observer(self._endpoints, self._token, _ANSWER_S, root) as observer:
             while not self._stop.wait(self._period_s):
                 now = observer.sample()
                 shown = view.view(now, before)
                 before = now
                 if self._live is not None:
-                    self._live.update(_rich_table(shown), refresh=True)
+                    if shown.tables or last is None:  # when servers end, what they said last stays
+                        last = _rich_table(shown)
+                    self._live.update(last, refresh=True)
                 elif shown.tables and view.key_of(shown) != last_key and not self._stop.is_set():
                     last_key = view.key_of(shown)
                     print(f"ps: {view.one_line(shown)}", file=self._out, flush=True)

@@ -15,7 +15,9 @@ def describe(name: str, tensor: torch.Tensor) -> str:
     return f"{name} {list(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"
 
 
-def check_same(lines: Sequence[str], backend: Backend) -> None:
+def check_same(
+    lines: Sequence[str], backend: Backend, what: str = "DataParallel: the ranks have different models"
+) -> None:
     """Compare the ranks' descriptions, so that a different model is an error now and not a wrong number later."""
     text = torch.frombuffer(bytearray("\n".join(lines).encode()) or bytearray(b"\n"), dtype=torch.uint8)
     size = torch.tensor([text.numel()])
@@ -28,9 +30,7 @@ def check_same(lines: Sequence[str], backend: Backend) -> None:
     first, *others = [bytes(t.tolist())[: int(s)].decode().split("\n") for t, s in zip(every, sizes, strict=True)]
     for rank, other in enumerate(others, 1):
         if other != first:
-            raise CollectiveMismatch(
-                f"DataParallel: the ranks have different models: {_difference(first, other, rank)}"
-            )
+            raise CollectiveMismatch(f"{what}: {_difference(first, other, rank)}")
 
 
 def _difference(first: list[str], other: list[str], rank: int) -> str:

@@ -26,6 +26,7 @@ from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import bucketing
 from argosy.runtime.parallel.anchor import Anchor
 from argosy.runtime.parallel.lifetime import make_hook, weakly
+from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
 
 _ALIGNMENT = 16
 
@@ -194,6 +195,37 @@ class ShardedReducer:
     def close(self) -> None:
         """Remove the hooks."""
         self._release()
+
+
+class ReplicatedReducer(Reducer):
+    """Averages over ``group`` as its base does, and then over ``replicas``, the ranks that have the same place in other groups."""
+
+    def __init__(
+        self,
+        params: Sequence[torch.Tensor],
+        names: Sequence[str],
+        sparse: Sequence[bool],
+        group: Group,
+        options: ReducerOptions,
+        replicas: Group,
+    ) -> None:
+        self._replicas = replicas
+        super().__init__(params, names, sparse, group, options)
+
+    @torch.no_grad()
+    def _finish(self) -> None:
+        super()._finish()
+        for dtype in dict.fromkeys(p.dtype for p in self._params):
+            # averages of earlier rounds are equal everywhere, so that averaging them again does not change them
+            grads = [p.grad for p in self._params if p.grad is not None and p.dtype is dtype]
+            if not grads:
+                continue
+            flat = torch.cat([g.reshape(-1) for g in grads])
+            self._replicas.run(self._replicas.backend.all_reduce, flat, ReduceOp.AVG)
+            begin = 0
+            for grad in grads:
+                grad.copy_(flat[begin : begin + grad.numel()].view(grad.shape))
+                begin += grad.numel()
 
 
 def _plan(params: Sequence[torch.Tensor], owners: Sequence[int], bucket_bytes: int) -> list[tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""Sharding (ZeRO stages 1 and 2): each parameter has an owner, the rank that keeps its optimizer state and updates it.
+"""Sharding (ZeRO stages 1 and 2; stage 3 is in ``sharded_parameters.py``): each parameter has an owner, the rank that keeps its optimizer state and updates it.
 
 ======  =======================================  =====================================================
 stage   gradients                                classes
@@ -70,21 +70,22 @@ class Shards:
 
     def global_norm(self, grads: Sequence[torch.Tensor]) -> torch.Tensor:
         """The 2-norm over the gradients of all ranks, each passing those of its own parameters; 0-d, float64."""
-        return self.global_norms([grads])[0]
+        return norms_over([grads], self.group)[0]
 
-    @torch.no_grad()
-    def global_norms(self, lists: Sequence[Sequence[torch.Tensor]]) -> torch.Tensor:
-        """As ``global_norm`` for several lists with one exchange."""
-        squares = torch.zeros(len(lists), dtype=torch.float64)
-        for k, grads in enumerate(lists):
-            for grad in grads:
-                values = grad.coalesce().values() if grad.is_sparse else grad
-                # in the gradient's own precision at least float32, as an optimizer on one rank would
-                wide = values.float() if values.dtype.itemsize < 4 else values
-                squares[k] += torch.linalg.vector_norm(wide).double().cpu() ** 2
-        if len(lists):
-            self.group.run(self.group.backend.all_reduce, squares, ReduceOp.SUM)
-        return squares.sqrt()
+
+@torch.no_grad()
+def norms_over(lists: Sequence[Sequence[torch.Tensor]], group: Group) -> torch.Tensor:
+    """The 2-norm of each list of gradients, of which every rank passes some, with one exchange; float64."""
+    squares = torch.zeros(len(lists), dtype=torch.float64)
+    for k, grads in enumerate(lists):
+        for grad in grads:
+            values = grad.coalesce().values() if grad.is_sparse else grad
+            # in the gradient's own precision at least float32, as an optimizer on one rank would
+            wide = values.float() if values.dtype.itemsize < 4 else values
+            squares[k] += torch.linalg.vector_norm(wide).double().cpu() ** 2
+    if len(lists):
+        group.run(group.backend.all_reduce, squares, ReduceOp.SUM)
+    return squares.sqrt()
 
 
 def gather_named(own: Mapping[str, torch.Tensor], group: Group, dst: int | None = None) -> dict[str, torch.Tensor]:

@@ -41,16 +41,18 @@ ALL, DELTA, BASE = 0, 1, 2
 _COUNTS = ("show", "click", "delta_score", "unseen_days")
 
 
-def save_part(tables: Tables, folder: Path, server: int, mode: int = ALL) -> list[dict[str, Any]]:
+def save_part(
+    tables: Tables, folder: Path, server: int, mode: int = ALL, only: str | None = None
+) -> list[dict[str, Any]]:
     """Write what one server holds; returns what the manifest needs to know of its files.
 
     ``mode``: everything, rows that changed enough since the last base (``DELTA``), or the same as a new base (``BASE``). Tables without shows and clicks cannot
-    tell and are saved whole.
+    tell and are saved whole. ``only`` names the one table to save.
     """
     if mode not in (ALL, DELTA, BASE):
         raise BadArgument(f"save: mode must be 0 (all), 1 (delta) or 2 (base), but received {mode!r}")
     facts = []
-    for name, entry in tables.items():
+    for name, entry in [(only, tables[only])] if only is not None else tables.items():
         path = folder / quote(name, safe="") / f"part-{server:05d}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(entry.table, SparseTable):
@@ -100,10 +102,12 @@ def verify(folder: Path) -> list[dict[str, Any]]:
     return list(files)
 
 
-def load_part(tables: Tables, folder: Path, server: int, num_servers: int) -> None:
-    """Take from a checkpoint what belongs to this server. Tables of the checkpoint that the server does not have are left out."""
+def load_part(tables: Tables, folder: Path, server: int, num_servers: int, only: str | None = None) -> None:
+    """Take from a checkpoint what belongs to this server. Tables of the checkpoint that the server does not have are left out; ``only`` names the one to take."""
     files = verify(folder)
-    here = dict(tables.items())
+    here = {name: entry for name, entry in tables.items() if only in (None, name)}
+    if only is not None and only not in {f["table"] for f in files}:
+        raise CheckpointError(f"{folder} has no table {only!r}; it has {sorted({f['table'] for f in files})}")
     chosen = [(here[f["table"]].table, folder / f["file"], f) for f in files if f["table"] in here]
     for table, _, fact in chosen:
         _compare(table, fact)
@@ -121,14 +125,16 @@ def load_part(tables: Tables, folder: Path, server: int, num_servers: int) -> No
 
 
 def _compare(table: SparseTable | DenseTable, fact: dict[str, Any]) -> None:
-    """Refuse rows of another shape; other settings may differ."""
+    """Refuse rows that lack something the table keeps; other settings may differ. What the table does not keep is left out."""
     if isinstance(table, SparseTable) != (fact["kind"] == "sparse"):
         raise CheckpointError(f"table {fact['table']!r} is {fact['kind']} in the checkpoint, but not here")
     if isinstance(table, SparseTable):
         saved = SparseSpec.from_json(fact["spec"])
-        ours = (table.spec.dim, table.spec.rule.name, table.spec.show_click is not None)
+        spec = table.spec
+        ours = (spec.dim, spec.rule.name, spec.show_click is not None)
         theirs = (saved.dim, saved.rule.name, saved.show_click is not None)
-        if ours != theirs:
+        has_state = spec.trained_width > spec.dim
+        if spec.dim != saved.dim or (has_state and ours[1] != theirs[1]) or (ours[2] and not theirs[2]):
             words = "dimension {}, rule {!r}, shows and clicks: {}"
             raise CheckpointError(
                 f"table {fact['table']!r}: the checkpoint has {words.format(*theirs)}, the server {words.format(*ours)}"
@@ -153,7 +159,7 @@ def _write_sparse(table: SparseTable, path: Path, mode: int) -> int:
     with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
         for part in table.snapshot(resets_delta=mode == BASE):
             rows = part.rows
-            kept = _is_worth_saving(spec, rows, mode)
+            kept = _is_worth_saving(spec, rows, mode) & table.is_admitted(part.ids)
             ids, rows = part.ids[kept], rows[kept]
             columns = [pa.array(ids), wire.rows_array(rows[:, : spec.dim])]
             if spec.trained_width > spec.dim:

@@ -204,6 +204,7 @@ class Client:
 
     def pull(self, table: str, ids: npt.NDArray[np.int64], creates: bool = True) -> npt.NDArray[np.float32]:
         """The rows of ``ids``, best all different."""
+        ids = wire.as_ids(ids)
         order, starts = hashing.split_by_server(ids, self.num_servers)
         parts = [ids[order[starts[s] : starts[s + 1]]] for s in range(self.num_servers)]
         batches = [pa.record_batch([pa.array(part)], schema=wire.IDS) for part in parts]
@@ -225,6 +226,7 @@ class Client:
         clicks: npt.NDArray[np.float32] | None = None,
     ) -> None:
         """Push gradients to every server, to those that hold none of ``ids`` as well: in sync mode they wait for it."""
+        ids = wire.as_ids(ids)
         order, starts = hashing.split_by_server(ids, self.num_servers)
         schema = wire.rows_schema(grads.shape[1], table in self._counts)
         batches = []
@@ -244,6 +246,7 @@ class Client:
         """Replace the values of rows, made if they are missing, in parts; then mark the table as filled. Nothing happens if it is filled already."""
         if all(a["is_filled"] for a in self.act("rows_filled", {"table": table})):
             return
+        ids = wire.as_ids(ids)
         order, starts = hashing.split_by_server(ids, self.num_servers)
         schema = wire.rows_schema(values.shape[1])
         parts = [order[starts[s] : starts[s + 1]] for s in range(self.num_servers)]

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from argosy.foundation.errors import TableError
-from argosy.runtime.ps.journal import Journal
+from argosy.foundation.errors import OutOfRange, TableError
+from argosy.runtime.ps.journal import MAX_WORKERS, Journal
 from argosy.runtime.ps.memory import Column, agree
 
 _BLOCK = 1024  # numbers per row of the journal
@@ -136,13 +136,12 @@ class DenseTable:
         self, grads: npt.NDArray[np.float32], *, worker: int, sequence: int, learning_rate: float | None = None
     ) -> bool:
         """Apply gradients of the whole range; False if this push was applied before."""
-        self._check("push", grads)
+        self.check_push(grads, worker)
         with self._lock:
             if sequence <= self._journal.applied(worker):
                 return False
-            self._journal.begin(np.arange(self._num_used_blocks, dtype=np.int32), worker, sequence)
-            self._update(self._split(torch.from_numpy(grads)), learning_rate)
-            self._journal.commit(worker, sequence)
+            with self._journal.changing(np.arange(self._num_used_blocks, dtype=np.int32), worker, sequence):
+                self._update(self._split(torch.from_numpy(grads)), learning_rate)
         return True
 
     def add(self, deltas: npt.NDArray[np.float32], *, worker: int, sequence: int) -> bool:
@@ -151,10 +150,15 @@ class DenseTable:
         with self._lock:
             if sequence <= self._journal.applied(worker):
                 return False
-            self._journal.begin(np.arange(self._num_used_blocks, dtype=np.int32), worker, sequence)
-            self._flat[: self.numel] += torch.from_numpy(deltas)
-            self._journal.commit(worker, sequence)
+            with self._journal.changing(np.arange(self._num_used_blocks, dtype=np.int32), worker, sequence):
+                self._flat[: self.numel] += torch.from_numpy(deltas)
         return True
+
+    def check_push(self, grads: npt.NDArray[np.float32], worker: int) -> None:
+        """Refuse what cannot be pushed."""
+        self._check("push", grads)
+        if not 0 <= worker < MAX_WORKERS:
+            raise OutOfRange(f"push to dense table {self.spec.name!r}: worker {worker} is not in [0, {MAX_WORKERS})")
 
     def _check(self, call: str, values: npt.NDArray[np.float32]) -> None:
         if values.shape != (self.numel,) or values.dtype != np.float32:

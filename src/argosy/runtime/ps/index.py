@@ -1,8 +1,8 @@
 """The index of a table: from an id to the number of its row.
 
 Open addressing with one byte of each id's hash beside the row number: five bytes per entry, and an id is read from its row only where the byte agrees. It grows
-by moving a few thousand entries into a table of twice the size with every call, so that no call waits for all of them. It lives in ordinary memory
-and is rebuilt from the rows when a server starts.
+by moving a few thousand entries into a table of twice the size with every call, so that no call waits for all of them; that table's memory is made ready
+in the same way, before it is needed. The index lives in ordinary memory and is rebuilt from the rows when a server starts.
 """
 
 # mypy: disable-error-code="untyped-decorator,no-any-return,call-arg"
@@ -19,6 +19,7 @@ from argosy.runtime.ps.hashing import mix
 from argosy.runtime.ps.prefetch import AHEAD, prefetch
 
 _FULL = 0.8
+_READY_FROM = 0.6  # how full an index is when the memory of the next one begins to be made ready
 _SMALLEST = 1 << 12
 _MOVED_AT_ONCE = 1 << 15
 
@@ -130,6 +131,7 @@ class Index:
         self._tags, self._rows = _arrays(_SMALLEST)
         self._old_tags, self._old_rows = _arrays(1)
         self._moved = 0
+        self._next: _Next | None = None
         self._free = np.empty(0, np.int32)
         self._end = 0  # rows from here on were never used
 
@@ -143,7 +145,8 @@ class Index:
 
     @property
     def num_bytes(self) -> int:
-        return self._tags.nbytes + self._rows.nbytes + self._old_tags.nbytes + self._old_rows.nbytes + self._free.nbytes
+        parts = (self._tags, self._rows, self._old_tags, self._old_rows, self._free)
+        return sum(part.nbytes for part in parts) + (self._next.num_bytes if self._next is not None else 0)
 
     def find(self, wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """The row of each id, -1 where there is none."""
@@ -181,10 +184,19 @@ class Index:
             while self._count + extra > size * _FULL:
                 size *= 2
             self._old_tags, self._old_rows = self._tags, self._rows
-            self._tags, self._rows = _arrays(size)
+            self._tags, self._rows = self._take_next(size)
             self._moved = 0
         if self._old_tags.shape[0] > 1:
             self._move(4 * extra)  # enough to have all old entries here before new ones fill it up
+        elif self._count + extra > size * _READY_FROM:
+            if self._next is None:
+                self._next = _Next(2 * size)
+            # as far as this call goes of the way to the end, and a bit more
+            self._next.make_ready(1.25 * extra / (size * (_FULL - _READY_FROM)))
+
+    def _take_next(self, size: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+        found, self._next = self._next, None
+        return found.arrays if found is not None and found.size == size else _arrays(size)
 
     def _move(self, count: int) -> None:
         stop = min(self._moved + count, self._old_tags.shape[0])
@@ -207,7 +219,30 @@ class Index:
             size *= 2
         self._tags, self._rows = _arrays(size)
         self._old_tags, self._old_rows = _arrays(1)
+        self._next = None
         _fill(self._tags, self._rows, self._ids, is_used, end)
+
+
+class _Next:
+    """The memory of the table that comes after this one. The kernel zeroes memory when it is first touched, which takes long for all of it at once."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.arrays = _arrays(size)
+        self._ready = 0.0
+
+    def make_ready(self, part: float) -> None:
+        """Touch the given part of the memory, after what was touched already."""
+        stop = min(self._ready + part, 1.0)
+        for array in self.arrays:
+            page = mmap.PAGESIZE // array.itemsize
+            array[int(self._ready * self.size) : int(stop * self.size) : page] = 0
+        self._ready = stop
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes that are ready."""
+        return int(self._ready * sum(array.nbytes for array in self.arrays))
 
 
 _NONE = np.empty(0, np.int32)

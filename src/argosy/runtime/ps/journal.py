@@ -7,11 +7,13 @@ Before rows change, their old contents are kept here, and then the journal is ma
 - marked, and ``applied`` is lower: the old rows are put back, and the push, which nobody confirmed, will come again;
 - marked, and ``applied`` is there: everything was changed, only the mark is old.
 
-Each step is a call of its own, so neither the compiler nor the interpreter reorders them.
+Each step is a call of its own, so neither the compiler nor the interpreter reorders them. An error while rows change takes the push back in the same way.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,9 @@ from argosy.foundation.faultpoint import reach
 from argosy.runtime.ps import rows as loops
 from argosy.runtime.ps.memory import Column
 
-MAX_WORKERS = 1 << 16
+_ENTRIES = 1 << 16
+DAY, PASSED = _ENTRIES - 1, _ENTRIES - 2  # entries of the calendar (``days.py``)
+MAX_WORKERS = PASSED
 _MARKED, _WORKER, _SEQUENCE, _COUNT = 0, 1, 2, 3
 
 
@@ -31,15 +35,19 @@ class Journal:
     def __init__(self, folder: Path, memory: Column, max_rows: int) -> None:
         self._memory = memory
         self._head = Column(folder / "journal_head", np.int64, 8)
-        self._applied = Column(folder / "applied", np.int64, MAX_WORKERS)
+        self._applied = Column(folder / "applied", np.int64, _ENTRIES)
         self._rows = Column(folder / "journal_rows", np.int32, max_rows)
         self._old = Column(folder / "journal_old", np.float32, max_rows, memory.array.shape[1])
         self._head.reserve(8)
-        self._applied.reserve(MAX_WORKERS)
+        self._applied.reserve(_ENTRIES)
 
     def applied(self, worker: int) -> int:
         """The number of the last push of ``worker`` that was done; 0 before the first."""
         return int(self._applied.array[worker])
+
+    def note(self, worker: int, sequence: int) -> None:
+        """Have something done that changes no rows."""
+        self._applied.array[worker] = sequence
 
     def recover(self) -> bool:
         """Take back a push that was cut off; whether there was one."""
@@ -52,6 +60,17 @@ class Journal:
             loops.copy_in(self._memory.array, self._rows.array[:count], self._old.array[:count])
         head[_MARKED] = 0
         return not is_done
+
+    @contextlib.contextmanager
+    def changing(self, rows: npt.NDArray[np.int32], worker: int, sequence: int) -> Iterator[None]:
+        """Around what changes ``rows`` for a push: it happens wholly, or not at all."""
+        self.begin(rows, worker, sequence)
+        try:
+            yield
+        except BaseException:
+            self.recover()
+            raise
+        self.commit(worker, sequence)
 
     def begin(self, rows: npt.NDArray[np.int32], worker: int, sequence: int) -> None:
         """Keep ``rows`` as they are; after this they may change."""

@@ -1,6 +1,7 @@
 """Synchronous pushes: the gradients of a step are gathered from all workers and applied once, as their mean, in the order of the workers.
 
 A push returns when its step is applied. After a server was restarted, workers send again what nobody confirmed; a step that was applied is confirmed at once.
+A worker that has gone may come back and hand in its part again; how long the others wait for that is their patience.
 """
 
 from __future__ import annotations
@@ -17,15 +18,21 @@ class Rounds:
     """The steps of one table. ``apply(step, payloads)`` gets what the workers pushed, by worker; ``applied()`` is the last step that was applied."""
 
     def __init__(
-        self, num_workers: int, apply: Callable[[int, list[Any]], None], applied: Callable[[], int], what: str
+        self,
+        num_workers: int,
+        apply: Callable[[int, list[Any]], None],
+        applied: Callable[[], int],
+        what: str,
+        patience_s: float = 0.0,
     ) -> None:
         self._expected = set(range(num_workers))  # guarded by _changed
         self._apply = apply
         self._applied = applied
         self._what = what
+        self._patience_s = patience_s
         self._changed = threading.Condition()
         self._payloads: dict[int, dict[int, Any]] = {}  # by step and worker; guarded by _changed
-        self._error: PsError | None = None  # guarded by _changed
+        self._gone: dict[int, Deadline] = {}  # by worker, until when it may come back; guarded by _changed
 
     def push(self, worker: int, step: int, payload: Any, timeout_s: float) -> bool:
         """Hand in a worker's part of a step and wait until the step is applied; False if it was applied before."""
@@ -49,26 +56,28 @@ class Rounds:
 
     def _wait(self, worker: int, step: int, deadline: Deadline) -> None:
         while step > self._applied():
-            if self._error is not None:
-                raise self._error
+            for other, back_by in self._gone.items():
+                if back_by.expired:
+                    raise ServerUnavailable(f"{self._what}: worker {other} has gone, so its step cannot be completed")
             if deadline.expired:
                 missing = sorted(self._expected - self._payloads.get(step, {}).keys())
                 raise PsError(
                     f"worker {worker} waited in step {step} of {self._what} for workers {missing}, which did not push"
                 )
-            self._changed.wait(min(1.0, deadline.remaining_s()))
+            self._changed.wait(min(1.0, *(d.remaining_s() for d in (deadline, *self._gone.values()))))
 
     def retire(self, worker: int) -> None:
         """A worker has finished: steps to come do without it, and are the mean of the others."""
         with self._changed:
             self._expected.discard(worker)
+            self._gone.pop(worker, None)
             for step in sorted(self._payloads):
                 self._complete(step)
 
     def lose(self, worker: int) -> None:
-        """A worker has gone: whoever waits gets an error, and what it had handed in is forgotten."""
+        """A worker has gone: what it had handed in is forgotten, and whoever waits gets an error if it does not come back in time."""
         with self._changed:
-            self._error = ServerUnavailable(f"{self._what}: worker {worker} has gone, so its step cannot be completed")
+            self._gone[worker] = Deadline.after(self._patience_s)
             for parts in self._payloads.values():
                 parts.pop(worker, None)
             self._changed.notify_all()
@@ -76,5 +85,5 @@ class Rounds:
     def welcome(self, worker: int) -> None:
         """A worker that had gone is back."""
         with self._changed:
-            self._error = None
+            self._gone.pop(worker, None)
             self._expected.add(worker)

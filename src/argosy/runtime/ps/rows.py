@@ -75,6 +75,15 @@ def merge(rows: Any, grads: Any, shows: Any, clicks: Any) -> Any:
 
 
 @numba.njit(nogil=True, cache=True)
+def add_at(total: Any, places: Any, values: Any) -> None:
+    """``total[places[i]] += values[i]`` for each ``i`` in order."""
+    for i in range(places.shape[0]):
+        row = total[places[i]]
+        for c in range(values.shape[1]):
+            row[c] += values[i, c]
+
+
+@numba.njit(nogil=True, cache=True)
 def copy_out(memory: Any, rows: Any, target: Any) -> None:
     """Keep whole rows, state and all."""
     width = memory.shape[1]

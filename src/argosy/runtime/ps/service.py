@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import logging
+import os
+import socket
+import stat
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.flight as flight
 
@@ -22,6 +27,8 @@ from argosy.runtime.ps.tables import Entry, Tables
 log = logging.getLogger("argosy.ps")
 
 Action = Callable[[dict[str, Any]], dict[str, Any]]
+_LAST_ANSWERS_S = 2.0
+_ID, _NUMBER = pa.int64(), pa.float32()
 
 
 class _Gate(flight.ServerMiddlewareFactory):  # type: ignore[misc]
@@ -75,9 +82,16 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         super().__init__(location, middleware={"gate": _Gate(token)}, tls_certificates=tls_certificates)
 
     def serve_to_the_end(self) -> None:
-        """Return when every worker has said goodbye and has its answer."""
+        """Return when every worker has said goodbye and has its answer. Others that still hold a stream are not waited for longer than a moment."""
         self.stopped.wait()
-        self.shutdown()
+        # shutdown() returns when the last stream has ended, which is in the hands of whoever opened it
+        ending = threading.Thread(target=self.shutdown, name="argosy-ps-end", daemon=True)
+        ending.start()
+        ending.join(_LAST_ANSWERS_S)
+        if ending.is_alive():
+            log.warning("the job has ended, but a client keeps its stream: its connection is cut")
+            _cut_connections(self.port)
+            ending.join()
 
     def add_action(self, name: str, action: Action) -> None:
         """Answer another action."""
@@ -122,7 +136,7 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             schema = wire.values_schema(dim)
 
             def pull(batch: Any, data: dict[str, Any]) -> Any:
-                values = entry.pull(wire.numbers(batch.column(0)), bool(data.get("creates", True)))
+                values = entry.pull(wire.asked(batch, 0, _ID), bool(data.get("creates", True)))
                 return pa.record_batch([wire.rows_array(values)], schema=schema), {}
 
             return pull, schema
@@ -132,9 +146,10 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         if op == "fill":
 
             def fill(batch: Any, data: dict[str, Any]) -> Any:
-                ids = wire.numbers(batch.column(0))
-                entry.sparse.pull(ids)
-                entry.sparse.set_values(ids, wire.rows_of(batch.column(1)))
+                ids, values = wire.asked(batch, 0, _ID), wire.asked_rows(batch, 1)
+                entry.sparse.check_push(ids, values, worker)
+                entry.sparse.make(ids)
+                entry.sparse.set_values(ids, values)
                 return None, {}
 
             return fill, schema
@@ -155,24 +170,21 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             return lambda batch, data: (None, self._push_dense(entry, worker, batch, data))
 
         def fill(batch: Any, data: dict[str, Any]) -> Any:
-            table.fill(np.array(wire.numbers(batch.column(0)), np.float32))
+            table.fill(_writable(wire.asked(batch, 0, _NUMBER)))
             return None, {}
 
         return fill
 
     def _push(self, entry: Entry, worker: int, batch: Any, data: dict[str, Any]) -> dict[str, Any]:
-        # the memory of a message is read-only and goes with it; a synchronous push outlives it
-        ids, grads = wire.numbers(batch.column(0)), wire.rows_of(batch.column(1))
-        counts = [wire.numbers(batch.column(i)) for i in (2, 3)] if batch.num_columns == 4 else [None, None]
-        done = entry.push(
-            worker, int(data["sequence"]), ids, grads, data.get("learning_rate"), counts[0], counts[1], self._timeout_s
-        )
-        return {"done": done}
+        sequence, rate = wire.push_header(data)
+        ids, grads = wire.asked(batch, 0, _ID), wire.asked_rows(batch, 1)
+        counts = [wire.asked(batch, i, _NUMBER) for i in (2, 3)] if batch.num_columns == 4 else [None, None]
+        return {"done": entry.push(worker, sequence, ids, grads, rate, counts[0], counts[1], self._timeout_s)}
 
     def _push_dense(self, entry: Entry, worker: int, batch: Any, data: dict[str, Any]) -> dict[str, Any]:
-        grads = np.array(wire.numbers(batch.column(0)), np.float32)
-        done = entry.push_dense(worker, int(data["sequence"]), grads, data.get("learning_rate"), self._timeout_s)
-        return {"done": done}
+        sequence, rate = wire.push_header(data)
+        grads = _writable(wire.asked(batch, 0, _NUMBER))
+        return {"done": entry.push_dense(worker, sequence, grads, rate, self._timeout_s)}
 
     def _watch(self, worker: int, reader: Any) -> None:
         """Hold a worker's stream until it ends; when the last one ends without a goodbye, the worker is lost.
@@ -200,6 +212,7 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
     # -- actions ------------------------------------------------------------------------------------------------
 
     def do_action(self, context: Any, action: Any) -> Iterator[bytes]:
+        reach(f"ps.{action.type}.asked")
         try:
             answer = self._actions.get(action.type)
             if answer is None:
@@ -207,6 +220,7 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             reply = answer(wire.decode(action.body.to_pybytes() or b"{}"))
         except (ValueError, TypeError, KeyError, RuntimeError, OSError) as error:
             reply = wire.refusal(error)
+        reach(f"ps.{action.type}.done")
         return iter([wire.encode(reply)])
 
     def _create(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -227,7 +241,8 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         return {"row": table.pull(ids, creates=False)[0].tolist() if table.has(ids)[0] else None}
 
     def _end_day(self, body: dict[str, Any]) -> dict[str, Any]:
-        self.tables[body["table"]].sparse.end_day()
+        day = body.get("day")
+        self.tables[body["table"]].sparse.end_day(None if day is None else int(day))
         return {}
 
     def _save(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -246,3 +261,23 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             if len(self._gone) >= self._num_workers:
                 self.stopped.set()
         return {}
+
+
+def _writable(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """A copy, for torch: the memory of a message is read-only."""
+    return np.array(values)
+
+
+def _cut_connections(port: int) -> None:
+    """Shut down every connection that this process accepted at ``port``; gRPC has no call for it."""
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if not stat.S_ISSOCK(os.stat(f"/proc/self/fd/{name}").st_mode):
+                continue
+            connection = socket.socket(fileno=os.dup(int(name)))
+        except OSError:
+            continue  # closed meanwhile
+        with connection, contextlib.suppress(OSError):  # the socket that listens has no connection to shut down
+            if connection.family in (socket.AF_INET, socket.AF_INET6) and connection.getsockname()[1] == port:
+                connection.getpeername()
+                connection.shutdown(socket.SHUT_RDWR)

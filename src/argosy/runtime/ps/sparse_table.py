@@ -19,6 +19,7 @@ import numpy.typing as npt
 from argosy.foundation.errors import OutOfRange, TableError
 from argosy.foundation.faultpoint import reach
 from argosy.runtime.ps import rows as loops
+from argosy.runtime.ps.days import turn_to
 from argosy.runtime.ps.hashing import draws_below
 from argosy.runtime.ps.index import Index
 from argosy.runtime.ps.initial import fill_rows
@@ -94,7 +95,7 @@ class SparseTable:
 
         ``sequence`` counts the pushes of a worker to this table from 1 on.
         """
-        self._check_push(ids, grads, worker)
+        self.check_push(ids, grads, worker)
         ones = np.ones(ids.shape[0], np.float32)
         with self._lock:
             if sequence <= self._journal.applied(worker):
@@ -105,13 +106,13 @@ class SparseTable:
             )
             if self._under_way is not None:
                 self._under_way.keep(changed)
-            self._journal.begin(changed, worker, sequence)
-            self.spec.rule.update(self._memory.array, changed, total, shown, learning_rate)
-            self._count(changed, shown, clicked)
-            self._journal.commit(worker, sequence)
+            with self._journal.changing(changed, worker, sequence):
+                self.spec.rule.update(self._memory.array, changed, total, shown, learning_rate)
+                self._count(changed, shown, clicked)
         return True
 
-    def _check_push(self, ids: Ids, grads: Values, worker: int) -> None:
+    def check_push(self, ids: Ids, grads: Values, worker: int) -> None:
+        """Refuse what cannot be pushed."""
         if grads.shape != (ids.shape[0], self.spec.dim):
             raise TableError(
                 f"push to table {self.spec.name!r}: gradients have shape {grads.shape} for {ids.shape[0]} ids of dimension {self.spec.dim}"
@@ -142,7 +143,7 @@ class SparseTable:
 
     def _hide_unadmitted(self, rows: npt.NDArray[np.int32]) -> None:
         if self._seen is not None:
-            rows[self._seen.array[rows] < self.spec.admission.value] = -1
+            rows[self._seen.array[rows] < self.spec.admission.value] = -1  # those of -1 are -1 already
 
     def _find_or_make(self, ids: Ids) -> npt.NDArray[np.int32]:
         room = self._index.end + ids.shape[0]
@@ -198,6 +199,13 @@ class SparseTable:
         with self._lock:
             return self._index.find(ids) >= 0
 
+    def is_admitted(self, ids: Ids) -> npt.NDArray[np.bool_]:
+        """Whether each id has a row that is read and trained."""
+        with self._lock:
+            rows = self._index.find(ids)
+            self._hide_unadmitted(rows)
+            return rows >= 0
+
     def applied(self, worker: int) -> int:
         """The number of the last push of ``worker`` that was applied."""
         return self._journal.applied(worker)
@@ -239,6 +247,11 @@ class SparseTable:
             if self._seen is not None:
                 self._seen.array[rows] = np.uint32(self.spec.admission.value)
 
+    def make(self, ids: Ids) -> None:
+        """Give ids a row without counting that as a pull."""
+        with self._lock:
+            self._rows_of(ids, counts=False)
+
     def set_values(self, ids: Ids, values: Values) -> None:
         """Replace the values of rows that are there; the rule's state stays. ``ids`` must all be different."""
         with self._lock:
@@ -256,13 +269,20 @@ class SparseTable:
     def mark_filled(self) -> None:
         self._filled.touch()
 
-    def end_day(self) -> None:
-        """Another day has passed: every row was not seen for one day more, and shows and clicks fade."""
+    def end_day(self, day: int | None = None) -> None:
+        """A day has begun, the next or the given one, if it is not past: rows were not seen for so many days more, and shows and clicks fade."""
         with self._lock:
             rules = self._show_click("end a day of")
             counts = self._counts()
-            counts[:, _UNSEEN_DAYS] += 1.0
-            counts[:, _SHOWS : _CLICKS + 1] *= rules.decay
+
+            def fade(rows: npt.NDArray[np.int32], days: int) -> None:
+                if self._under_way is not None:
+                    self._under_way.keep(rows)
+                chosen = slice(rows[0], rows[-1] + 1)
+                counts[chosen, _UNSEEN_DAYS] += days
+                counts[chosen, _SHOWS : _CLICKS + 1] *= rules.decay**days
+
+            turn_to(self._journal, day, self._index.end, fade)
 
     def shrink(self) -> int:
         """Drop rows that are worth too little or were not seen for too long; returns how many."""

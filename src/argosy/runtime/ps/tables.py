@@ -30,7 +30,7 @@ Table: TypeAlias = SparseTable | DenseTable
 class Entry:
     """A table and how it is pushed to. Counters are for display and may lag behind."""
 
-    def __init__(self, table: Table, mode: str, num_workers: int, bound: int | None) -> None:
+    def __init__(self, table: Table, mode: str, num_workers: int, bound: int | None, patience_s: float = 0.0) -> None:
         self.table = table
         self.mode = mode
         self.num_pulls = self.num_pushes = self.num_rows_pulled = self.num_rows_pushed = 0
@@ -41,8 +41,10 @@ class Entry:
         self._lost: set[int] = set()  # guarded by _advanced
         self._changed_for: dict[int, list[npt.NDArray[np.int64]]] = {w: [] for w in range(num_workers)}
         apply = self._apply_sparse_step if isinstance(table, SparseTable) else self._apply_dense_step
-        what = f"table {table.spec.name!r}"
-        self.rounds = Rounds(num_workers, apply, lambda: table.applied(_SYNC_WORKER), what) if mode == "sync" else None
+        self.rounds: Rounds | None = None
+        if mode == "sync":
+            what = f"table {table.spec.name!r}"
+            self.rounds = Rounds(num_workers, apply, lambda: table.applied(_SYNC_WORKER), what, patience_s)
 
     # -- sparse -------------------------------------------------------------------------------------------------
 
@@ -79,6 +81,7 @@ class Entry:
         self.num_pushes += 1
         self.num_rows_pushed += ids.shape[0]
         if self.rounds is not None:
+            self.sparse.check_push(ids, grads, worker)  # here, so that who sent it hears of it
             return self.rounds.push(worker, sequence, (ids, grads, learning_rate, shows, clicks), timeout_s)
         done = self.sparse.push(
             ids, grads, worker=worker, sequence=sequence, learning_rate=learning_rate, shows=shows, clicks=clicks
@@ -119,6 +122,7 @@ class Entry:
         """Push gradients (differences in ``geo``) of the whole range in the job's mode."""
         self.num_pushes += 1
         if self.rounds is not None:
+            self.dense.check_push(grads, worker)
             return self.rounds.push(worker, sequence, (grads, learning_rate), timeout_s)
         if self.mode == "geo":
             done = self.dense.add(grads, worker=worker, sequence=sequence)
@@ -185,13 +189,19 @@ class Entry:
 
 
 class Tables:
-    """Tables by name in ``folder``. ``make_update`` makes the optimizers of dense ones."""
+    """Tables by name in ``folder``. ``make_update`` makes the optimizers of dense ones.
 
-    def __init__(self, folder: Path, num_workers: int, make_update: MakeUpdate, bound: int | None = None) -> None:
+    ``bound`` is how many pushes a worker may be ahead, ``patience_s`` how long a synchronous step waits for a worker that has gone.
+    """
+
+    def __init__(
+        self, folder: Path, num_workers: int, make_update: MakeUpdate, bound: int | None = None, patience_s: float = 0.0
+    ) -> None:
         self._folder = folder
         self._num_workers = num_workers
         self._make_update = make_update
         self._bound = bound
+        self._patience_s = patience_s
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}  # guarded by _lock
         for path in sorted(folder.glob("*/entry.json")):
@@ -222,7 +232,7 @@ class Tables:
             fresh = folder / "entry.new"
             fresh.write_text(json.dumps({"kind": kind, "spec": description, "mode": mode}))
             fresh.replace(folder / "entry.json")
-            self._entries[spec.name] = Entry(table, mode, self._num_workers, self._bound)
+            self._entries[spec.name] = Entry(table, mode, self._num_workers, self._bound, self._patience_s)
 
     def __getitem__(self, name: str) -> Entry:
         with self._lock:

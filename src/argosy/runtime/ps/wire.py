@@ -24,6 +24,7 @@ An answer whose metadata has ``error`` and ``message`` is a refusal; the stream 
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,13 @@ def values_schema(dim: int) -> pa.Schema:
     return pa.schema([("value", pa.list_(pa.float32(), dim))])
 
 
+def as_ids(ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Ids as 64 signed bits; unsigned ones keep their bits."""
+    if ids.dtype.kind not in "iu":
+        raise errors.DtypeError(f"ids must be integers, but are {ids.dtype}")
+    return ids.view(np.int64) if ids.dtype == np.uint64 else ids.astype(np.int64, copy=False)
+
+
 def rows_array(values: npt.NDArray[np.float32]) -> pa.Array:
     """A column of rows over the memory of a two-dimensional array."""
     flat = pa.array(np.ascontiguousarray(values).reshape(-1))
@@ -61,7 +69,44 @@ def numbers(column: pa.Array) -> npt.NDArray[Any]:
 def rows_of(column: pa.Array) -> npt.NDArray[np.float32]:
     """The rows of a column of fixed-size lists."""
     dim = column.type.list_size
-    return numbers(column.flatten()).reshape(-1, dim)
+    # flatten() would do it too, but loads pyarrow.compute, which takes a tenth of a second
+    return numbers(column.values.slice(column.offset * dim, len(column) * dim)).reshape(-1, dim)
+
+
+def asked(batch: pa.RecordBatch | None, place: int, kind: pa.DataType) -> npt.NDArray[Any]:
+    """The numbers in a column of a request; UsageError unless they are of type ``kind`` and none is missing."""
+    found = _column(batch, place, str(kind))
+    if found.type != kind:
+        raise errors.UsageError(f"column {place} of this request must be {kind}, but is {found.type}")
+    return numbers(found)
+
+
+def asked_rows(batch: pa.RecordBatch | None, place: int) -> npt.NDArray[np.float32]:
+    """The rows in a column of a request, of whatever dimension."""
+    kind = "fixed_size_list<float>"
+    found = _column(batch, place, kind)
+    if not pa.types.is_fixed_size_list(found.type) or found.type.value_type != pa.float32() or found.values.null_count:
+        raise errors.UsageError(f"column {place} of this request must be {kind}, but is {found.type}")
+    return rows_of(found)
+
+
+def _column(batch: pa.RecordBatch | None, place: int, kind: str) -> pa.Array:
+    if batch is None or place >= batch.num_columns:
+        raise errors.UsageError(f"this request has no column {place}, which must be {kind}")
+    found = batch.column(place)
+    if found.null_count:
+        raise errors.UsageError(f"column {place} of this request has nulls")
+    return found
+
+
+def push_header(data: dict[str, Any]) -> tuple[int, float | None]:
+    """Number and learning rate of a push."""
+    sequence, rate = data.get("sequence"), data.get("learning_rate")
+    if type(sequence) is not int or not 0 < sequence < 1 << 62:
+        raise errors.UsageError(f"the sequence of a push must count from 1 on, but is {sequence!r}")
+    if rate is not None and (type(rate) not in (int, float) or not math.isfinite(rate)):
+        raise errors.UsageError(f"the learning_rate of a push must be a number or null, but is {rate!r}")
+    return sequence, rate
 
 
 def encode(data: dict[str, Any]) -> bytes:

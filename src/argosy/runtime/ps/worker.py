@@ -27,6 +27,7 @@ from argosy.runtime.ps.placement import place_dense
 from argosy.runtime.ps.spec import SparseSpec
 
 DENSE = "dense"
+Counts = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
 _MODES = ("sync", "async", "half_async", "geo")
 
 
@@ -164,7 +165,7 @@ class Worker:
     def peek(self, table: str, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The rows of ``ids`` without making any: those that are missing read as zeros."""
         if table in self._geo_rows:
-            return self._geo_rows[table].pull(ids)
+            return self._geo_rows[table].peek(ids)
         return self._client.pull(table, ids, creates=False)
 
     def prefetch(self, table: str, ids: npt.NDArray[np.int64]) -> None:
@@ -173,15 +174,20 @@ class Worker:
             self._ahead.fetch(table, ids)
 
     def push(
-        self, table: str, ids: npt.NDArray[np.int64], grads: npt.NDArray[np.float32], learning_rate: float | None = None
+        self,
+        table: str,
+        ids: npt.NDArray[np.int64],
+        grads: npt.NDArray[np.float32],
+        learning_rate: float | None = None,
+        counts: Counts | None = None,
     ) -> None:
-        """Push the gradients of rows; once per table and step, with no ids if there were none."""
+        """Push the gradients of rows; once per table and step, with no ids if there were none. ``counts``: shows and clicks of each id, else one show."""
         if table in self._geo_rows:
             self._geo_rows[table].push(ids, grads, learning_rate)
         elif self._sender is not None:
-            self._sender.put(table, (ids, grads, learning_rate))
+            self._sender.put(table, (ids, grads, learning_rate, counts))
         else:
-            self._client.push(table, ids, grads, learning_rate)
+            self._client.push(table, ids, grads, learning_rate, *(counts or (None, None)))
 
     def end_step(self, grads: Sequence[torch.Tensor], learning_rate: float | None = None) -> None:
         """Push the gradients of the dense parameters and bring their values up to date; in ``geo`` (no gradients) exchange if it is time."""
@@ -299,7 +305,8 @@ class _Sender:
         else:
             ids = np.concatenate([item[0] for item in items])
             grads = np.concatenate([item[1] for item in items])
-            self._client.push(table, ids, grads * scale if len(items) > 1 else grads, items[-1][2])
+            counts = (None, None) if items[0][3] is None else [np.concatenate([i[3][k] for i in items]) for k in (0, 1)]
+            self._client.push(table, ids, grads * scale if len(items) > 1 else grads, items[-1][2], *counts)
 
 
 class _Ahead:

@@ -1,7 +1,7 @@
 """Rewrite the forward part of a program for mixed precision.
 
 Operators keep their order and variables their names: cast operators are put before those whose inputs must change dtype, and the dtypes
-of what follows are inferred anew.
+of what follows are inferred anew. Branches and loops compute in float32: what they read is cast in front of them.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import torch
 
 from argosy.amp._mode import CASTABLE, MIXED, UNTOUCHED
 from argosy.amp.amp_lists import types_of
-from argosy.foundation.errors import NotSupported
 from argosy.ops import manipulation as ops
+from argosy.static._block import Block
 from argosy.static._infer import Meta, infer
 from argosy.static._operator import FORWARD, Operator, Ref, leaves, mapped, names_in
-from argosy.static._program import Block, Program
+from argosy.static._program import Program
+from argosy.static._sub_blocks import rename_reads, renamed
 from argosy.static._variable import Parameter, Variable, samples
 from argosy.static.amp.fp16_lists import AutoMixedPrecisionLists, black_list
-from argosy.tensor._naming import unique_name
 
 GUARD = "__use_fp16__"  # the name scope of operators that fp16_guard marks
 
@@ -64,6 +64,9 @@ class _Rewriter:
         self.level = level
         self.use_guard = use_guard
         self.use_promote = use_promote
+        # What branches, loops and arrays write: they were recorded with its dtype.
+        self.fixed = {name for o in block.ops if o.op is None and o.role == FORWARD for name in o.output_arg_names}
+        self.renamed: list[tuple[Operator, dict[str, str]]] = []  # what sub-blocks are to read under another name
         self.choices: dict[str, str] = {}  # what was done with the operator that wrote a variable
         self.casts: dict[tuple[str, torch.dtype], str] = {}  # variables that hold another in a dtype
 
@@ -82,6 +85,8 @@ class _Rewriter:
         assert operator.op is not None
         types = types_of(operator.op) | {operator.type}
         attrs = [leaf for leaf in leaves([list(operator.args), operator.kwargs]) if isinstance(leaf, torch.dtype)]
+        if self.fixed.intersection(operator.output_arg_names) and self._floats(operator):
+            return HIGH
         if operator.op.name in UNTOUCHED or any(d.is_floating_point for d in attrs) or not self._floats(operator):
             return KEEP
         if self._stays_high(operator) or types & self.black or self._writes_state(operator):
@@ -147,26 +152,28 @@ class _Rewriter:
             for name, (first, second) in known.items():
                 variables[name]._t, variables[name]._alt = first, second
             raise
+        else:
+            for operator, names in self.renamed:
+                rename_reads(operator, names)
         finally:
             block.program._changed()
 
     def _take_over(self, operator: Operator) -> None:
         if operator.role == FORWARD and operator.op is None:
-            self._require_unchanged(operator)
+            self._cast_up(operator)
         elif operator.role == FORWARD:
             self._rewrite(operator)
         self.block.ops.append(operator)
         for name in operator.output_arg_names:
             self.casts = {key: value for key, value in self.casts.items() if key[0] != name}
 
-    def _require_unchanged(self, operator: Operator) -> None:
-        """Sub-blocks are not rewritten: what they read must be as it was."""
-        low = [n for n in operator.input_arg_names if self.block.vars[n]._t.dtype is self.dtype]
-        if low:
-            raise NotSupported(
-                f"mixed precision: operator {operator.type!r}, recorded at {operator.where}, has blocks of its own and "
-                f"reads {low}, which would become low-precision; name them in custom_black_varnames"
-            )
+    def _cast_up(self, operator: Operator) -> None:
+        """Let an operator that is no call of the table, and the blocks that it runs, read what they were recorded with."""
+        low = dict.fromkeys(n for n in operator.input_arg_names if self.block.vars[n]._t.dtype is self.dtype)
+        names = {name: self._casted(name, torch.float32, operator) for name in low}
+        operator.args = mapped(operator.args, lambda leaf: renamed(leaf, names))
+        if names and operator.sub_blocks:
+            self.renamed.append((operator, names))
 
     def _rewrite(self, operator: Operator) -> None:
         choice = self.choose(operator)
@@ -198,9 +205,7 @@ class _Rewriter:
         if known is not None:
             return known
         source = self.block.vars[name]
-        made = f"{name}.cast_{'fp32' if target is torch.float32 else 'fp16'}"
-        if made in self.block.vars:
-            made = unique_name.generate(made)
+        made = self.block._free_name(f"{name}.cast_{'fp32' if target is torch.float32 else 'fp16'}")
         second = None if source._alt is None else source._alt.to(target)
         self.block._add(Variable(self.block, made, source._t.to(target), second, stop_gradient=source.stop_gradient))
         cast = Operator(

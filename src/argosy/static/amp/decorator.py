@@ -240,8 +240,8 @@ def decorate(*args: Any, **kwargs: Any) -> OptimizerWithMixedPrecision:
         ...     loss = paddle.static.nn.fc(x, 2).mean()
         ...     optimizer = paddle.static.amp.decorate(paddle.optimizer.SGD(0.1), level="O1", dtype="bfloat16")
         ...     _ = optimizer.minimize(loss)
-        ...     [operator.type for operator in loss.block.ops[:3]]
-        ['cast', 'cast', 'linear']
+        ...     [operator.type for operator in loss.block.ops[:4]]
+        ['cast', 'cast', 'cast', 'linear']
         >>> paddle.disable_static()
     """
     old_only = {"use_pure_fp16", "use_fp16_guard", "use_bf16"}

@@ -3,10 +3,6 @@
 from argosy.static._missing import missing_names
 from argosy.static._py_func import py_func
 from argosy.static.nn._control import case, cond, switch_case, while_loop
-from argosy.static.nn._conv import conv2d, conv3d, row_conv
-from argosy.static.nn._conv_transpose import conv2d_transpose, conv3d_transpose
-from argosy.static.nn._dense import bilinear_tensor_product, embedding, fc, prelu, sparse_embedding
-from argosy.static.nn._norm import batch_norm, data_norm, group_norm, instance_norm, layer_norm, spectral_norm
 from argosy.static.nn._sequence import (
     sequence_concat,
     sequence_conv,
@@ -24,9 +20,27 @@ from argosy.static.nn._sequence import (
     sequence_softmax,
     sequence_unpad,
 )
+from argosy.static.nn.common import (
+    batch_norm,
+    bilinear_tensor_product,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    data_norm,
+    embedding,
+    fc,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    prelu,
+    row_conv,
+    sparse_embedding,
+    spectral_norm,
+)
 
 __getattr__ = missing_names(
     __name__,
-    "deform_conv2d nce static_pylayer",
+    ("deform_conv2d", "nce", "static_pylayer"),
     globals(),
 )

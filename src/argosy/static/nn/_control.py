@@ -57,6 +57,20 @@ def case(pred_fn_pairs: Any, default: Function | None = None, name: str | None =
         >>> float(paddle.static.nn.case(pairs, default=lambda: x))
         4.0
     """
+    _check_pairs(pred_fn_pairs)
+    if default is not None:
+        _require_callable("case", "default", default)
+    conditions, functions = [pair[0] for pair in pred_fn_pairs], [pair[1] for pair in pred_fn_pairs]
+    names = [f"function {i} of pred_fn_pairs" for i in range(len(functions))]
+    if default is None:
+        default = functions.pop()
+        conditions.pop()
+    else:
+        names.append("default")
+    return _first_true(conditions, functions, default, names, "case")
+
+
+def _check_pairs(pred_fn_pairs: Any) -> None:
     if not isinstance(pred_fn_pairs, (list, tuple)):
         raise DtypeError(f"case: pred_fn_pairs must be a list or tuple, but received {type(pred_fn_pairs).__name__}")
     if not pred_fn_pairs:
@@ -70,16 +84,6 @@ def case(pred_fn_pairs: Any, default: Function | None = None, name: str | None =
             )
         _require_tensor("case", "pred", pair[0], ("bool",))
         _require_callable("case", "a function of pred_fn_pairs", pair[1])
-    if default is not None:
-        _require_callable("case", "default", default)
-    conditions, functions = [pair[0] for pair in pred_fn_pairs], [pair[1] for pair in pred_fn_pairs]
-    names = [f"function {i} of pred_fn_pairs" for i in range(len(functions))]
-    if default is None:
-        default = functions.pop()
-        conditions.pop()
-    else:
-        names.append("default")
-    return _first_true(conditions, functions, default, names, "case")
 
 
 def _first_true(

@@ -11,8 +11,9 @@ from argosy.nn import functional as F
 from argosy.nn.initializer import Constant, Normal
 from argosy.ops import data_norm as data_ops
 from argosy.ops import norm as ops
-from argosy.static.nn._layer import activated, layer_call
-from argosy.tensor._tensor import apply
+from argosy.static.nn._activation import activate
+from argosy.static.nn._layer import Helper, layer_call, require_bias, require_weight
+from argosy.tensor._tensor import Tensor, apply
 
 
 def batch_norm(
@@ -36,17 +37,12 @@ def batch_norm(
     ``in_place``, which saves memory, changes nothing.
     """
     with layer_call("batch_norm", name, input) as helper:
-        if bias_attr is False:
-            raise BadArgument("static.nn.batch_norm: bias_attr should not be False in batch_norm.")
-        if data_layout not in ("NCHW", "NHWC"):
-            raise UsageError(f"static.nn.batch_norm: unsupported data layout: {data_layout!r}")
-        shape = input.shape
-        if not 2 <= len(shape) <= 5:
-            raise UsageError(
-                f"static.nn.batch_norm: expected 2D or 3D or 4D or 5D input, but its shape is {list(shape)}"
-            )
-        size = [shape[1 if data_layout == "NCHW" else -1]]
-        weight = helper.create_parameter(param_attr, size, input.dtype, default_initializer=Constant(1.0))
+        require_bias("batch_norm", bias_attr)
+        if isinstance(momentum, Tensor):
+            raise NotSupported("batch_norm: momentum must be a number, not a variable")
+        _require_images("batch_norm", input)
+        size = _channels("batch_norm", input, data_layout)
+        weight = _scale(helper, param_attr, size, input.dtype)
         bias = helper.create_parameter(bias_attr, size, input.dtype, is_bias=True)
 
         def running(own_name: str | None, value: float) -> Any:
@@ -59,7 +55,7 @@ def batch_norm(
         out = F.batch_norm(
             input, mean, variance, weight, bias, not is_test, momentum, epsilon, data_layout, use_global_stats or None
         )
-        return activated(out, act, "batch_norm")
+        return activate(out, act)
 
 
 def layer_norm(
@@ -79,15 +75,17 @@ def layer_norm(
         inner = shape[begin_norm_axis:]
         if not 0 < begin_norm_axis < len(shape) or any(n < 0 for n in inner):
             raise UsageError(
-                f"static.nn.layer_norm: begin_norm_axis={begin_norm_axis} must leave known dimensions of the shape {shape}"
+                f"layer_norm: begin_norm_axis={begin_norm_axis} must leave known dimensions of the shape {shape}"
             )
+        if scale:
+            require_weight("layer_norm", param_attr)
+        if shift:
+            require_bias("layer_norm", bias_attr)
         size = [math.prod(inner)]
-        weight = (
-            helper.create_parameter(param_attr, size, input.dtype, default_initializer=Constant(1.0)) if scale else None
-        )
+        weight = _scale(helper, param_attr, size, input.dtype) if scale else None
         bias = helper.create_parameter(bias_attr, size, input.dtype, is_bias=True) if shift else None
         out = apply(ops.layer_norm, input, weight, bias, epsilon, begin_norm_axis)
-        return activated(out, act, "layer_norm")
+        return activate(out, act)
 
 
 def group_norm(
@@ -104,19 +102,12 @@ def group_norm(
     with layer_call("group_norm", name, input) as helper:
         shape = list(input.shape)
         if len(shape) < 2:
-            raise UsageError(f"static.nn.group_norm: input must have 2 dimensions or more, but its shape is {shape}")
-        if data_layout not in ("NCHW", "NHWC"):
-            raise UsageError(
-                f"static.nn.group_norm: data_layout must be 'NCHW' or 'NHWC', but received {data_layout!r}"
-            )
-        size = [shape[1 if data_layout == "NCHW" else -1]]
-        weight = bias = None
-        if param_attr:
-            weight = helper.create_parameter(param_attr, size, input.dtype, default_initializer=Constant(1.0))
-        if bias_attr:
-            bias = helper.create_parameter(bias_attr, size, input.dtype, is_bias=True)
+            raise UsageError(f"group_norm: input must have 2 dimensions or more, but its shape is {shape}")
+        size = _channels("group_norm", input, data_layout)
+        weight = _scale(helper, param_attr, size, input.dtype) if param_attr else None
+        bias = helper.create_parameter(bias_attr, size, input.dtype, is_bias=True) if bias_attr else None
         out = F.group_norm(input, groups, epsilon, weight, bias, data_layout)
-        return activated(out, act, "group_norm")
+        return activate(out, act)
 
 
 def instance_norm(
@@ -124,17 +115,15 @@ def instance_norm(
 ) -> Any:
     """Normalise each channel of each sample. As in Paddle, there are a weight and a bias only if both attributes are given."""
     with layer_call("instance_norm", name, input) as helper:
-        shape = list(input.shape)
         if param_attr is False and bias_attr is not False:
             raise BadArgument(
-                "static.nn.instance_norm: param_attr and bias_attr must be set to False at the same time in instance_norm"
+                "instance_norm: param_attr and bias_attr must be set to False at the same time in instance_norm"
             )
-        if not 2 <= len(shape) <= 5:
-            raise UsageError(f"static.nn.instance_norm: expected 2D or 3D or 4D or 5D input, but its shape is {shape}")
+        _require_images("instance_norm", input)
         weight = bias = None
         if param_attr and bias_attr:
-            size = [shape[1]]
-            weight = helper.create_parameter(param_attr, size, input.dtype, default_initializer=Constant(1.0))
+            size = [input.shape[1]]
+            weight = _scale(helper, param_attr, size, input.dtype)
             bias = helper.create_parameter(bias_attr, size, input.dtype, is_bias=True)
         return F.instance_norm(input, None, None, weight, bias, eps=epsilon)
 
@@ -161,19 +150,18 @@ def data_norm(
     ``slot_dim``, a slot of that many columns whose first is zero stays zero. ``in_place``, which saves memory, changes nothing.
     """
     if sync_stats:
-        raise NotSupported("static.nn.data_norm: sync_stats=True is not supported")
+        raise NotSupported("data_norm: sync_stats=True is not supported")
     if summary_decay_rate != 0.9999999:
-        raise NotSupported("static.nn.data_norm: summary_decay_rate has no effect on CPU and is not supported")
+        raise NotSupported("data_norm: summary_decay_rate has no effect on CPU and is not supported")
     if moving_mean_name is not None or moving_variance_name is not None:
-        raise NotSupported("static.nn.data_norm: it keeps sums, not a moving_mean_name or moving_variance_name")
+        raise NotSupported("data_norm: it keeps sums, not a moving_mean_name or moving_variance_name")
     with layer_call("data_norm", name, input) as helper:
         shape = list(input.shape)
         if len(shape) != 2 or shape[1] < 0:
-            raise UsageError(f"static.nn.data_norm: input must be [rows, known width], but its shape is {shape}")
-        if data_layout not in ("NCHW", "NHWC"):
-            raise UsageError(f"static.nn.data_norm: unsupported data layout: {data_layout!r}")
+            raise UsageError(f"data_norm: input must be [rows, known width], but its shape is {shape}")
+        _channels("data_norm", input, data_layout)
         if slot_dim > 0 and shape[1] % slot_dim:
-            raise UsageError(f"static.nn.data_norm: slot_dim={slot_dim} does not divide the width {shape[1]}")
+            raise UsageError(f"data_norm: slot_dim={slot_dim} does not divide the width {shape[1]}")
         given = param_attr if isinstance(param_attr, dict) else {}
         prefix = name or "dn"
 
@@ -191,7 +179,7 @@ def data_norm(
         out = apply(data_ops.data_norm, input, *sums, epsilon, slot_dim)
         if enable_scale_and_shift:
             out = out * scale + shift
-        return activated(out, act, "data_norm")
+        return activate(out, act)
 
 
 def spectral_norm(weight: Any, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None) -> Any:
@@ -199,17 +187,29 @@ def spectral_norm(weight: Any, dim: int = 0, power_iters: int = 1, eps: float = 
     with layer_call("spectral_norm", name, weight) as helper:
         shape = list(weight.shape)
         if dim not in (0, 1):
-            raise UsageError(
-                f"static.nn.spectral_norm: dim must be 0 (weight of fc) or 1 (of conv), but received {dim}"
-            )
+            raise UsageError(f"spectral_norm: dim must be 0 (weight of fc) or 1 (of conv), but received {dim}")
         if any(n <= 0 for n in shape):
-            raise UsageError(f"static.nn.spectral_norm: the shape of weight must be known, but is {shape}")
+            raise UsageError(f"spectral_norm: the shape of weight must be known, but is {shape}")
         height = shape[dim]
 
         def vector(size: int) -> Any:
-            made: Any = helper.create_parameter(None, [size], weight.dtype, default_initializer=Normal(0.0, 1.0))
-            made.stop_gradient = True
-            return made
+            attr = ParamAttr(initializer=Normal(0.0, 1.0), trainable=False)
+            return helper.create_parameter(attr, [size], weight.dtype)
 
         u, v = vector(height), vector(math.prod(shape) // height)
         return apply(ops.spectral_norm, weight, u, v, dim, power_iters, eps)
+
+
+def _scale(helper: Helper, attr: Any, size: list[int], dtype: Any) -> Any:
+    return helper.create_parameter(attr, size, dtype, default_initializer=Constant(1.0))
+
+
+def _channels(call: str, input: Any, data_layout: str) -> list[int]:
+    if data_layout not in ("NCHW", "NHWC"):
+        raise UsageError(f"{call}: data_layout must be 'NCHW' or 'NHWC', but received {data_layout!r}")
+    return [input.shape[1 if data_layout == "NCHW" else -1]]
+
+
+def _require_images(call: str, input: Any) -> None:
+    if not 2 <= len(input.shape) <= 5:
+        raise UsageError(f"{call}: expected 2D or 3D or 4D or 5D input, but its shape is {list(input.shape)}")

@@ -20,7 +20,8 @@ from argosy.ops import sequence_shape as shape_ops
 from argosy.ops.table import Op
 from argosy.static._recorder import recorder
 from argosy.static._variable import Variable
-from argosy.static.nn._layer import activated, layer_call
+from argosy.static.nn._activation import activate
+from argosy.static.nn._layer import layer_call
 from argosy.tensor._tensor import Tensor, apply
 
 _FLOATS = (torch.float32, torch.float64)
@@ -154,7 +155,7 @@ def sequence_conv(
         weight = helper.create_parameter(param_attr, [filter_size * x.shape[1], num_filters], x.dtype)
         out = _same_sequences(ops.sequence_conv, x, weight, start, filter_size)
         bias = helper.create_parameter(bias_attr, [num_filters], x.dtype, is_bias=True)
-        return activated(out if bias is None else out + bias, act, "sequence_conv")
+        return activate(out if bias is None else out + bias, act)
 
 
 # -- sequences by the measure of others -------------------------------------------------------------------------

@@ -44,7 +44,12 @@ def test_questions_before_init():
         fleet.worker_num()
     with pytest.raises(AssertionError, match=r"call fleet.init"):
         fleet.get_hybrid_communicate_group()
+    for call in (fleet.init_worker, fleet.stop_worker, fleet.init_server, fleet.run_server, fleet.shrink):
+        with pytest.raises(ValueError, match=r"call fleet.init\(\) first"):
+            call()
     fleet.init()
+    with pytest.raises(ValueError, match="shrink: this job has no parameter servers"):
+        fleet.fleet.shrink()
     with pytest.raises(ValueError, match=r"fleet.step: call fleet.distributed_optimizer\(\) first"):
         fleet.step()
 
@@ -84,8 +89,8 @@ def test_parameter_server_job(variables):
             call()
     with pytest.raises(ValueError, match="this process is a worker"):
         fleet.init_server()
-    with pytest.raises(NotImplementedError, match=r"fleet.save_one_table is not supported"):
-        fleet.save_one_table(0, "folder", 0)
+    with pytest.raises(NotImplementedError, match=r"fleet.save_cache_model is not supported"):
+        fleet.save_cache_model("folder", mode=0)
     with pytest.raises(NotImplementedError, match="threshold is not supported"):
         fleet.shrink(1)
 
@@ -106,6 +111,25 @@ def test_wrong_arguments():
         fleet.distributed_model(None)
     with pytest.raises(AssertionError, match=r"must be a paddle.nn.Layer or a torch.nn.Module"):
         fleet.distributed_model(3)
+    with pytest.raises(AssertionError, match="must be a GradScaler"):
+        fleet.distributed_scaler(None)
+    with pytest.raises(NotImplementedError, match=r"init_worker: scopes"):
+        fleet.init_worker([paddle.static.Scope()])
+    module = made()
+    for inner in (
+        paddle.optimizer.SGD(0.1, parameters=module.parameters()),
+        torch.optim.SGD(torch.nn.Linear(1, 1).parameters(), 0.1),
+    ):
+        optimizer = fleet.distributed_optimizer(
+            inner, strategy_with(gradient_merge=True, gradient_merge_configs={"k_steps": 2})
+        )
+        plan = fleet.plan()
+        with pytest.raises(ValueError, match="this optimizer is a distributed one already"):
+            fleet.distributed_optimizer(optimizer)
+        assert fleet.plan() is plan
+    optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=module.parameters()))
+    with pytest.raises(TypeError, match="expected a state dict, but received 3"):
+        optimizer.set_state_dict(3)
 
 
 def test_training_is_that_of_the_plain_optimizer():
@@ -271,6 +295,7 @@ def test_module_paths():
     import paddle.distributed.fleet.base.fleet_base as fleet_base
     import paddle.distributed.fleet.base.util_factory
     import paddle.distributed.fleet.meta_optimizers as meta
+    import paddle.fluid
     from paddle.distributed.fleet.fleet import Fleet
     from paddle.distributed.fleet.utils import recompute
     from paddle.distributed.fleet.utils.hybrid_parallel_util import fused_allreduce_gradients
@@ -279,10 +304,56 @@ def test_module_paths():
     assert paddle.distributed.fleet is fleet
     assert callable(recompute)
     assert callable(fused_allreduce_gradients)
+    assert fleet.DatasetFactory is paddle.fluid.DatasetFactory  # where 2.0-beta had it
     with pytest.raises(NotImplementedError, match=r"set DistributedStrategy.lamb"):
         meta.LambOptimizer  # noqa: B018
     with pytest.raises(AttributeError, match="LambOptimizer"):
         meta.LambOptimiser  # noqa: B018
+
+
+def test_named_generators():
+    from paddle.distributed.fleet.meta_parallel import get_rng_state_tracker, model_parallel_random_seed
+
+    tracker = get_rng_state_tracker()
+    model_parallel_random_seed(5)
+    alike = paddle.rand([3]).tolist()
+    with tracker.rng_state():
+        saved, own = tracker.get_states_tracker(), paddle.rand([3]).tolist()
+        further = paddle.rand([3]).tolist()
+    after = paddle.rand([3]).tolist()
+    with tracker.rng_state():
+        assert paddle.rand([3]).tolist() not in (own, further)  # it goes on from where it was
+    tracker.set_states_tracker(saved)
+    with tracker.rng_state():
+        assert paddle.rand([3]).tolist() == own
+    paddle.seed(5)
+    assert [paddle.rand([3]).tolist(), paddle.rand([3]).tolist()] == [alike, after]
+    with pytest.raises(ValueError, match="seed 6 already exists"):
+        tracker.add("other", 6)
+    with pytest.raises(ValueError, match="state local does not exist"), tracker.rng_state("local"):
+        pass
+    with pytest.raises(NotImplementedError, match=r"on one rank use paddle\.nn\.Linear"):
+        from paddle.distributed.fleet.meta_parallel import ColumnParallelLinear  # noqa: F401
+    with pytest.raises(AttributeError, match="Did you mean 'PipelineLayer'"):
+        fleet.meta_parallel.PipelineLayr  # noqa: B018
+
+
+def check_wrong_saves(exe, folder, y):
+    for arguments, problem in (
+        ((exe, None), "dirname must be the name of a folder, but is None"),
+        ((folder, exe), "executor must be an Executor, but is a str"),
+        ((exe, folder, 3), "main_program must be a Program, but received int"),
+    ):
+        with pytest.raises(TypeError, match=problem):
+            fleet.save_persistables(*arguments)
+    for feeds, targets, problem in (
+        ("x", [y], "feeded_var_names must be a list of names, but is 'x'"),
+        (["x"], y, "target_vars must be a list of Variables"),
+        (["x"], [], r"target_vars must be a list of Variables, but is \[\]"),
+        (["xx"], [y], "the program has no variable 'xx'"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            fleet.save_inference_model(exe, folder, feeds, targets)
 
 
 def test_static_files(tmp_path):
@@ -303,7 +374,9 @@ def test_static_files(tmp_path):
                 [first] = exe.run(main, feed=feed, fetch_list=[loss])
                 fleet.save_persistables(exe, str(tmp_path / "all"), main)
                 fleet.save_inference_model(exe, str(tmp_path / "model"), ["x"], [y], main)
-                fleet.save(str(tmp_path / "again"), feed=["x"], fetch=[y])
+                fleet.save(str(tmp_path / "again"), feed=["x"], fetch=[y.name])
+                check_wrong_saves(exe, str(tmp_path / "none"), y)
+                assert not (tmp_path / "none").exists()
                 [second] = exe.run(main, feed=feed, fetch_list=[loss])
         assert second < first
         assert "linear" in "".join(os.listdir(tmp_path / "all"))

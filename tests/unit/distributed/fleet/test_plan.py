@@ -8,6 +8,7 @@ import pytest
 import paddle
 from argosy.distributed.fleet._optimizer import optimizer_kinds
 from argosy.distributed.fleet._plan import Facts, make_plan
+from argosy.distributed.fleet.base._strategy_fields import TABLES
 
 MOMENTUM, ADAM, SGD = ("Momentum",), ("Adam",), ("SGD",)
 
@@ -145,6 +146,77 @@ def test_sharding_degrees():
         plan_of(sharding=True, sharding_configs={"stage": 4})
     with pytest.raises(NotImplementedError, match="mp_degree=2"):
         plan_of(sharding=True, sharding_configs={"mp_degree": 2})
+
+
+def test_sharding_by_hybrid_degrees_is_sharding():
+    for mode in ("dygraph", "static", "torch"):
+        assert (
+            plan_of(workers=4, mode=mode, hybrid_configs={"sharding_degree": 2}).settings("sharding")["replicas"] == 2
+        )
+    plan = plan_of(dgc=True, hybrid_configs={"sharding_degree": 2})
+    assert "sharding" not in plan
+    assert reasons(plan)["sharding"].startswith("dgc is on")
+
+
+def test_contradictory_sharding():
+    with pytest.raises(ValueError, match="sharding_degree 2 times dp_degree 3 is not the number of workers, 4"):
+        plan_of(workers=4, sharding=True, sharding_configs={"sharding_degree": 2, "dp_degree": 3})
+    with pytest.raises(NotImplementedError, match="use gradient_merge"):
+        plan_of(sharding=True, sharding_configs={"gradient_merge_acc_step": 2})
+
+
+def changed(value):
+    return not value if isinstance(value, bool) else value + 1
+
+
+@pytest.mark.parametrize("mode", ["dygraph", "static", "torch"])
+def test_no_switch_is_silent(mode):
+    """Whatever is set acts, is told of, or is refused."""
+    plain, fresh = plan_of(mode=mode), fleet.DistributedStrategy()
+    switches = [
+        f.name for f in TABLES["DistributedStrategy"] if isinstance(f.default, bool | int | float) and f.name != "mode"
+    ]
+    assert len(switches) > 40
+    for switch in switches:
+        strategy = fleet.DistributedStrategy()
+        setattr(strategy, switch, changed(getattr(fresh, switch)))
+        try:
+            plan = make_plan(
+                strategy, Facts(num_workers=2, mode=mode, optimizer=("Adam" if switch == "lamb" else "Momentum",))
+            )
+        except NotImplementedError:
+            continue
+        assert plan.stages != plain.stages or plan.notes, switch
+
+
+@pytest.mark.parametrize(
+    ("mode", "switches", "told"),
+    [
+        ("static", {"fuse_grad_size_in_MB": 8, "find_unused_parameters": True}, ["fuse_grad_size_in_MB", "find_unused_parameters"]),
+        ("dygraph", {"fuse_grad_size_in_MB": 8, "find_unused_parameters": True}, []),
+        ("dygraph", {"a_sync_configs": {"k_steps": 2}, "a_sync": True}, ["a_sync"]),
+        ("dygraph", {"sharding": True, "sharding_configs": {"segment_broadcast_MB": 8.0}}, ["sharding_configs"]),
+        ("dygraph", {"sharding_configs": {"segment_broadcast_MB": 8.0}}, []),
+        ("dygraph", {"amp": True, "amp_configs": {"use_fp16_guard": False}}, ["amp_configs"]),
+        ("static", {"amp": True, "amp_configs": {"use_fp16_guard": False}}, []),
+        ("torch", {"gradient_scale_configs": {"scale_gradient": True}}, ["gradient_scale_configs"]),
+    ],
+)  # fmt: skip
+def test_settings_without_effect_are_told(mode, switches, told):
+    plan = plan_of(mode=mode, **switches)
+    assert [note.switch for note in plan.notes] == told
+    assert not any(note.is_refused for note in plan.notes)
+
+
+@pytest.mark.parametrize(("device", "dtype"), [("cpu", "bfloat16"), ("cuda", "float16")])
+@pytest.mark.parametrize("mode", ["dygraph", "static", "torch"])
+def test_precision_follows_the_device(mode, device, dtype):
+    strategy = fleet.DistributedStrategy()
+    strategy.amp = True
+    strategy.amp_configs = {"incr_ratio": 4.0}
+    plan = make_plan(strategy, Facts(num_workers=2, mode=mode, optimizer=SGD, device=device))
+    assert plan.settings("amp")["dtype"] == dtype
+    assert ("amp_configs" in reasons(plan)) == (device == "cpu")  # bfloat16 needs no loss scaling
 
 
 def test_gradient_scale():

@@ -115,6 +115,7 @@ def test_user_defined():
     ("arguments", "problem"),
     [
         ({"role": Role.WORKER, "worker_num": 2}, "current_id"),
+        ({"current_id": "0", "role": Role.WORKER, "worker_num": 2}, "current_id must be an int, but is '0'"),
         ({"current_id": 0, "role": Role.WORKER}, "worker_num or worker_endpoints"),
         ({"current_id": 0, "role": 9, "worker_num": 2}, "role must be"),
         ({"current_id": 2, "role": Role.WORKER, "worker_num": 2}, "current_id is 2"),
@@ -173,5 +174,5 @@ def test_talking_in_a_parameter_server_job(variables):
     variables(PADDLE_PSERVERS_IP_PORT_LIST=SERVERS, PADDLE_TRAINERS_NUM=1, TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID=0)
     util = fleet.UtilBase()
     util._set_role_maker(PaddleCloudRoleMaker())
-    with pytest.raises(NotImplementedError, match="only the workers talk to each other"):
+    with pytest.raises(NotImplementedError, match="servers take part only where a launcher serves"):
         util.barrier("all")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+
 import numpy as np
 import paddle.distributed.fleet as fleet
 import pytest
@@ -37,11 +40,25 @@ def build(**switches):
     return optimizer, main, startup, loss
 
 
+@contextlib.contextmanager
+def as_on_a_gpu():
+    """Plans are made as for another device than a processor; the programs run here all the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        planned = fleet.fleet._planned
+        patch.setattr(fleet.fleet, "_planned", lambda mode, kinds: replanned(planned(mode, kinds)), raising=False)
+        yield
+
+
+def replanned(plan):
+    return make_plan(fleet.fleet._user_defined_strategy, dataclasses.replace(plan.facts, device="cuda"))
+
+
 def test_everything_at_once_records_what_each_records_alone():
     merge = {"gradient_merge": True, "gradient_merge_configs": {"k_steps": 2, "avg": False}}
     # a scale at which no gradient overflows, whatever the weights begin with
     scaling = {"init_loss_scaling": 64.0}
-    _, main, startup, loss = build(amp=True, amp_configs=scaling, recompute=True, **merge)
+    with as_on_a_gpu():
+        _, main, startup, loss = build(amp=True, amp_configs=scaling, recompute=True, **merge)
     types = [o.type for o in main.global_block().ops]
     assert {"cast", "count_to_", "check_finite_and_unscale", "sgd"} <= set(types)
     assert types.index("count_to_") < types.index("check_finite_and_unscale")  # sums are unscaled, not every gradient
@@ -56,13 +73,25 @@ def test_everything_at_once_records_what_each_records_alone():
     assert seen[3] != seen[2]
 
 
-def test_loss_scaling_is_within_reach():
-    optimizer, _, startup, _ = build(amp=True, amp_configs={"init_loss_scaling": 64.0})
+@pytest.mark.parametrize(("device", "scale"), [("cpu", 1.0), ("cuda", 64.0)])
+def test_loss_scaling_is_within_reach(device, scale):
+    """bfloat16, the choice on a processor, needs none."""
+    with as_on_a_gpu() if device == "cuda" else contextlib.nullcontext():
+        optimizer, main, startup, _ = build(amp=True, amp_configs={"init_loss_scaling": 64.0})
+    dtype = "bfloat16" if device == "cpu" else "float16"
+    assert fleet.plan().settings("amp")["dtype"] == dtype
+    assert any(str(v.dtype).endswith(dtype) for v in main.list_vars())
+    told = [note.reason for note in fleet.plan().notes]
+    assert told == (
+        ["losses are not scaled in bfloat16, which has the range of float32: init_loss_scaling"]
+        if device == "cpu"
+        else []
+    )
     scope = paddle.static.Scope()
     [value] = paddle.static.Executor(paddle.CPUPlace()).run(
         startup, fetch_list=[optimizer.get_loss_scaling().name], scope=scope
     )
-    assert value.tolist() == [64.0]
+    assert value.tolist() == [scale]
     optimizer.amp_init(paddle.CPUPlace(), scope=scope)
 
 
@@ -70,6 +99,14 @@ def test_loss_scaling_without_amp_is_an_error():
     optimizer, *_ = build()
     with pytest.raises(UsageError, match="amp is off"):
         optimizer.get_loss_scaling()
+
+
+def test_parts_of_minimize_are_refused():
+    """They would train without the other workers."""
+    optimizer, *_ = build()
+    for name in ("backward", "apply_gradients", "apply_optimize"):
+        with pytest.raises(NotSupported, match=f"{name} of a distributed optimizer"):
+            getattr(optimizer, name)([])
 
 
 def test_one_worker_needs_no_communication():
@@ -85,3 +122,28 @@ def test_dgc_with_added_gradients_is_refused():
     plan = make_plan(strategy, Facts(num_workers=2, mode="static", optimizer=("Momentum",)))
     with pytest.raises(NotSupported, match="dgc"):
         recorder(plan, fleet.fleet)
+
+
+def test_decorated_optimizers_keep_their_mixed_precision():
+    """Scripts that call static.amp.decorate themselves pass the result to Fleet; the strategy's own amp would do it twice."""
+    x = np.random.RandomState(0).rand(4, 3).astype("float32")
+    losses = []
+    for wrap in (lambda o: o, fleet.distributed_optimizer):
+        with paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()):
+            data = paddle.static.data("x", [None, 3])
+            weight = paddle.ParamAttr(initializer=paddle.nn.initializer.Constant(0.3))
+            loss = (paddle.static.nn.fc(data, 2, weight_attr=weight) ** 2).mean()
+            decorated = paddle.static.amp.decorate(paddle.optimizer.SGD(0.1), level="O1", dtype="bfloat16")
+            optimizer = wrap(decorated)
+            optimizer.minimize(loss)
+            exe, scope = paddle.static.Executor(paddle.CPUPlace()), paddle.static.Scope()
+            exe.run(paddle.static.default_startup_program(), scope=scope)
+            losses.append([float(exe.run(feed={"x": x}, fetch_list=[loss], scope=scope)[0]) for _ in range(3)])
+            assert "cast" in {operator.type for operator in loss.block.ops}
+    assert losses[0] == losses[1]
+    assert optimizer.get_loss_scaling() is decorated.get_loss_scaling()
+    assert fleet.get_loss_scaling() is decorated.get_loss_scaling()
+    strategy = fleet.DistributedStrategy()
+    strategy.amp = True
+    with pytest.raises(NotSupported, match=r"static\.amp\.decorate already"):
+        fleet.distributed_optimizer(decorated, strategy)

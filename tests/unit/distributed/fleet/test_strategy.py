@@ -119,6 +119,15 @@ def test_files_with_errors_change_nothing(text, problem, tmp_path):
     assert strategy == fleet.DistributedStrategy()
 
 
+@pytest.mark.parametrize("name", ["build_strategy", "execution_strategy", "hybrid_configs", "sparse_table_configs"])
+def test_groups_refuse_other_types(name):
+    strategy = fleet.DistributedStrategy()
+    with pytest.raises(
+        TypeError, match=rf"DistributedStrategy\.{name} should have value of \w+ type, but received 'x'"
+    ):
+        setattr(strategy, name, "x")
+
+
 def test_unknown_names():
     strategy = fleet.DistributedStrategy()
     with pytest.raises(TypeError, match=r"gradient_merg is not a attribute of DistributedStrategy.*'gradient_merge'"):

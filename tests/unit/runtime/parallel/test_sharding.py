@@ -10,7 +10,7 @@ from argosy.runtime.comm.backends.loopback import LoopbackBackend
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharded_optimizer import ShardedOptimizer
 from argosy.runtime.parallel.sharded_reducer import _plan
-from argosy.runtime.parallel.sharding import Shards, assign_owners, broadcast_bytes, gather_named
+from argosy.runtime.parallel.sharding import Shards, assign_owners, broadcast_bytes, gather_named, norms_over
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_norm_over_kinds_of_gradients(group):
     shards = Shards([torch.zeros(2), torch.zeros(2)], group)
     sparse = torch.sparse_coo_tensor([[1, 1]], [1.0, 2.0], (4,), check_invariants=False)
     half = torch.tensor([300.0, 400.0], dtype=torch.float16)  # its square is beyond float16
-    norms = shards.global_norms([[torch.tensor([3.0, 4.0])], [], [sparse, torch.tensor([4.0])], [half]])
+    norms = norms_over([[torch.tensor([3.0, 4.0])], [], [sparse, torch.tensor([4.0])], [half]], shards.group)
     assert norms.tolist() == [5.0, 0.0, 5.0, 500.0]
 
 

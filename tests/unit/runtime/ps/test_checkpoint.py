@@ -101,6 +101,18 @@ def test_another_shape_is_refused(tmp_path):
         train(client, 1, 1)
         client.save(tmp_path / "saved")
     with job(tmp_path / "b") as (_, [client]):
-        client.create_sparse(SparseSpec("a/b", 3, Rule("sgd"), max_rows=64), "async")
+        client.create_sparse(SparseSpec("a/b", 3, Rule("momentum"), max_rows=64), "async")
         with pytest.raises(CheckpointError, match="rule 'adam'"):
             client.load(tmp_path / "saved")
+
+
+def test_a_rule_without_state_takes_the_values_of_any(tmp_path):
+    with job(tmp_path / "a") as (_, [client]):
+        train(client, 1, 1)
+        client.save(tmp_path / "saved")
+        expected = client.pull("a/b", IDS, creates=False)
+    with job(tmp_path / "b") as (_, [client]):
+        client.create_sparse(SparseSpec("a/b", 3, Rule("sgd"), max_rows=1 << 12), "async")
+        client.load(tmp_path / "saved")
+        np.testing.assert_array_equal(client.pull("a/b", IDS, creates=False), expected)
+    assert expected.any()

@@ -1,12 +1,10 @@
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
 
 from argosy.foundation.errors import TableError
 from argosy.runtime.ps.dense_table import DenseSpec, DenseTable, Piece
+from unit.runtime.ps.killing import killed_at
 
 SPEC = DenseSpec("dense", (Piece("w", (2, 3), 0, 6), Piece("b", (5,), 1, 3)))
 
@@ -89,30 +87,20 @@ def test_what_does_not_fit_is_refused(tmp_path):
     assert DenseSpec.from_json(SPEC.to_json()) == SPEC
 
 
-KILLED = """
-import sys
-from pathlib import Path
-import numpy as np
-from argosy.runtime.ps.dense_table import DenseSpec, DenseTable, Piece
-
 def half_way(spec, values, make_state):
     def update(grads, learning_rate):
-        values[0].sub_(grads[0])
-        values[1].sub_(grads[1])
-    return update
+        for value, grad in zip(values, grads, strict=True):
+            value.sub_(grad)
 
-spec = DenseSpec("dense", (Piece("w", (2, 3), 0, 6), Piece("b", (5,), 1, 3)))
-table = DenseTable(spec, Path(sys.argv[1]), half_way)
-for sequence in (1, 2):
-    table.push(np.full(8, sequence, np.float32), worker=0, sequence=sequence)
-"""
+    return update
 
 
 @pytest.mark.parametrize(("place", "value"), [("ps.journal.changed", -1.0), ("ps.journal.applied", -3.0)])
-def test_a_killed_push_is_whole_or_not_there(tmp_path, monkeypatch, place, value):
-    monkeypatch.setenv("ARGOSY_FAULT", f"{place}:2")
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], capture_output=True, text=True)
-    assert done.returncode == -9, done.stderr
-    with DenseTable(SPEC, tmp_path, lambda *_: lambda grads, rate: None) as table:
-        assert table.was_cut_off == (value == -1.0)
-        assert torch.equal(torch.from_numpy(table.pull()), torch.full((8,), value))
+def test_a_killed_push_is_whole_or_not_there(tmp_path, place, value):
+    with DenseTable(SPEC, tmp_path, half_way) as dead:
+        with killed_at(place, 2):
+            for sequence in (1, 2):
+                dead.push(np.full(8, sequence, np.float32), worker=0, sequence=sequence)
+        with DenseTable(SPEC, tmp_path, lambda *_: lambda grads, rate: None) as table:
+            assert table.was_cut_off == (value == -1.0)
+            assert torch.equal(torch.from_numpy(table.pull()), torch.full((8,), value))

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.flight as flight
 import pytest
 
-from argosy.foundation.errors import PsError, ServerUnavailable, TableError
+from argosy.foundation.errors import DtypeError, PsError, ServerUnavailable, TableError
 from argosy.runtime.ps.client import Client
 from argosy.runtime.ps.dense_table import DenseSpec, Piece
 from argosy.runtime.ps.initial import Initial
@@ -36,13 +36,19 @@ def job(folder, num_servers=1, num_workers=1, bound=None, timeout_s=20.0, joins=
             tables = Tables(folder / str(s), num_workers, plain_sgd, bound)
             service = Service("grpc://127.0.0.1:0", tables, TOKEN, num_workers, timeout_s)
             stack.callback(tables.close)
-            stack.callback(service.shutdown)
+            stack.callback(end, service)
             services.append(service)
         endpoints = [f"127.0.0.1:{service.port}" for service in services]
         clients = [stack.enter_context(Client(endpoints, w, TOKEN, timeout_s)) for w in range(num_workers)]
         for client in clients if joins else ():
             client.join()
         yield services, clients
+
+
+def end(service):
+    """Also where a failed test has left streams open."""
+    service.stopped.set()
+    service.serve_to_the_end()
 
 
 def in_threads(calls):
@@ -214,3 +220,28 @@ def test_a_server_that_is_not_there(tmp_path):
             pytest.raises(ServerUnavailable, match=r"did not answer for 0\.3 s"),
         ):
             client.join()
+
+
+def test_unsigned_ids_keep_their_bits_and_others_are_refused(tmp_path):
+    with job(tmp_path, num_servers=2) as (_, [client]):
+        client.create_sparse(SPEC, "async")
+        ids = np.array([2**64 - 1, 2**63, 5], np.uint64)
+        rows = np.array(client.pull("emb", ids))
+        assert len(np.unique(rows)) == rows.size
+        client.push("emb", ids, np.ones((3, 3), np.float32))
+        np.testing.assert_allclose(client.pull("emb", ids.view(np.int64)), rows - 1.0, atol=1e-6)
+        with pytest.raises(DtypeError, match="ids must be integers, but are float64"):
+            client.pull("emb", np.array([1.0]))
+
+
+def test_a_stream_that_nobody_ends_does_not_keep_the_server(tmp_path):
+    with job(tmp_path) as ([service], [worker]):
+        worker.create_sparse(SPEC, "async")
+        with Client([f"127.0.0.1:{service.port}"], 7, TOKEN).knowing(worker) as other:
+            other.pull("emb", np.arange(4))
+            worker.leave()
+            worker.close()
+            ending = threading.Thread(target=service.serve_to_the_end, name="ending")
+            ending.start()
+            ending.join(30.0)
+            assert not ending.is_alive()

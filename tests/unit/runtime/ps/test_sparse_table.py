@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -10,6 +7,7 @@ from argosy.runtime.ps.initial import Initial
 from argosy.runtime.ps.rules import Rule
 from argosy.runtime.ps.sparse_table import SparseTable
 from argosy.runtime.ps.spec import Admission, ShowClick, SparseSpec
+from unit.runtime.ps.killing import killed_at
 
 MOST = 1 << 12
 
@@ -188,22 +186,6 @@ def test_what_does_not_fit_is_refused(tmp_path):
     assert SparseSpec.from_json(spec(show_click=ShowClick()).to_json()) == spec(show_click=ShowClick())
 
 
-KILLED = """
-import sys
-from pathlib import Path
-import numpy as np
-from argosy.runtime.ps.initial import Initial
-from argosy.runtime.ps.rules import Rule
-from argosy.runtime.ps.sparse_table import SparseTable
-from argosy.runtime.ps.spec import SparseSpec
-
-spec = SparseSpec(name="emb", dim=2, rule=Rule("momentum", 0.1), initial=Initial("uniform", -1.0, 1.0, seed=3), max_rows=4096)
-table = SparseTable(spec, Path(sys.argv[1]))
-for sequence in (1, 2, 3):
-    table.push(np.arange(sequence, sequence + 50), np.full((50, 2), sequence, np.float32), worker=2, sequence=sequence)
-"""
-
-
 @pytest.mark.parametrize(
     ("place", "is_applied"),
     [
@@ -214,18 +196,23 @@ for sequence in (1, 2, 3):
         ("ps.journal.applied", True),
     ],
 )
-def test_a_killed_push_is_whole_or_not_there(tmp_path, place, is_applied, monkeypatch):
-    monkeypatch.setenv("ARGOSY_FAULT", f"{place}:2")
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "t")], capture_output=True, text=True)
-    assert done.returncode == -9, done.stderr
+def test_a_killed_push_is_whole_or_not_there(tmp_path, place, is_applied):
     first = spec(rule=Rule("momentum", 0.1))
+
+    def given(sequence):
+        return np.arange(sequence, sequence + 50), np.full((50, 2), sequence, np.float32)
+
+    dead = SparseTable(first, tmp_path / "t")
+    with killed_at(place, 2):
+        for sequence in (1, 2, 3):
+            dead.push(*given(sequence), worker=2, sequence=sequence)
     with SparseTable(first, tmp_path / "t") as table, SparseTable(first, tmp_path / "reference") as reference:
         assert table.was_cut_off == (place in ("ps.journal.marked", "ps.journal.changed"))
         for sequence in (1, 2, 3):
-            given = np.arange(sequence, sequence + 50), np.full((50, 2), sequence, np.float32)
-            assert table.push(*given, worker=2, sequence=sequence) == (sequence > (2 if is_applied else 1))
-            reference.push(*given, worker=2, sequence=sequence)
+            assert table.push(*given(sequence), worker=2, sequence=sequence) == (sequence > (2 if is_applied else 1))
+            reference.push(*given(sequence), worker=2, sequence=sequence)
         every = np.arange(1, 54)
         assert (table.pull(every) == reference.pull(every)).all()
         [ours], [theirs] = table.snapshot(), reference.snapshot()
         assert (ours.rows == theirs.rows).all()
+    dead.close()

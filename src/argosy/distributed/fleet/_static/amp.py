@@ -14,8 +14,8 @@ __all__ = ["with_mixed_precision"]
 def with_mixed_precision(optimizer: Any, settings: Mapping[str, Any]) -> OptimizerWithMixedPrecision:
     """``optimizer`` with what ``amp_configs`` and the plan's level and dtype say.
 
-    At level O2 it keeps float32 masters, unless ``use_optimizer_fp16``. bfloat16 has the range of float32, so its loss is not scaled; the guard, by which
-    a script chooses what float16 is good for, is not asked.
+    At level O2 it keeps float32 masters, unless ``use_optimizer_fp16``. bfloat16 has the range of float32, so its loss is not scaled. The guard
+    belongs to ``use_pure_fp16``, also where the device makes bfloat16 of it.
     """
     if settings["level"] == "O2" and not settings["use_optimizer_fp16"]:
         optimizer._multi_precision = True
@@ -35,5 +35,5 @@ def with_mixed_precision(optimizer: Any, settings: Mapping[str, Any]) -> Optimiz
         settings["decr_every_n_nan_or_inf"],
         settings["incr_ratio"],
         settings["decr_ratio"],
-        use_amp_guard=settings["use_fp16_guard"] and not is_bfloat16,
+        use_amp_guard=settings["use_fp16_guard"] and not settings["use_pure_bf16"],
     )

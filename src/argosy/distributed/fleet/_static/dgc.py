@@ -30,6 +30,7 @@ class CompressedGradients(FleetExchange):
     """
 
     combines_gradients = False
+    takes_places = False
 
     def __init__(self, group: Group, options: Mapping[str, Any], pairs: Sequence[tuple[Parameter, Variable]]) -> None:
         super().__init__(group)

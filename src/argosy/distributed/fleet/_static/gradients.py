@@ -46,6 +46,7 @@ class MergedGradients(FleetExchange):
     """Averages the sums of merged gradients, when an update is due."""
 
     combines_gradients = False
+    takes_places = False
 
     def operators(self, operators: list[Operator], fetches: Sequence[str], combiner: Combiner) -> list[Operator]:
         def make(_: list[str], grads: list[str], is_merged: bool) -> tuple[Op, tuple[Any, ...], list[str]]:

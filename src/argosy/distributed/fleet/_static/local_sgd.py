@@ -33,6 +33,7 @@ class AveragedParameters(FleetExchange):
     """
 
     combines_gradients = False
+    takes_places = False
 
     def __init__(
         self,

@@ -45,6 +45,7 @@ class SharedUpdates(FleetExchange):
     """
 
     combines_gradients = False
+    takes_places = False
 
     def __init__(
         self,

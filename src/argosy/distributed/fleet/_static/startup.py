@@ -8,6 +8,7 @@ import torch
 
 from argosy.ops.table import Op
 from argosy.runtime.comm.group import Group
+from argosy.runtime.parallel import agreement
 from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.static import Program
 from argosy.static._exchange import Combiner, Exchange
@@ -47,4 +48,7 @@ class EqualStart(Exchange):
 
     @torch.no_grad()
     def _broadcast(self, values: list[torch.Tensor]) -> None:
+        lines = [agreement.describe("parameter", value) for value in values]
+        what = "the workers' startup programs fill different parameters"
+        self._group.run(agreement.check_same, lines, self._group.backend, what)
         self._group.run(broadcast_values, values, self._group.backend, 0)

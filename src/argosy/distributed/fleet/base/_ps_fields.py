@@ -1,4 +1,4 @@
-"""Settings of parameter-server jobs. They are kept, printed and saved; nothing runs on them yet."""
+"""Settings of parameter-server jobs. ``half_async`` and ``max_staleness`` are not Paddle's."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ TABLES: dict[str, tuple[Field, ...]] = {
         Field("lr_decay_steps", INT, 10),
         Field("use_ps_gpu", INT, 0),
         Field("use_gpu_graph", INT, 0),
+        Field("half_async", BOOL, False, "with a_sync: a push returns when the servers have applied it", NUMBERS),
+        Field("max_staleness", INT, -1, "pushes that a worker may be ahead of the slowest one; -1 any number", NUMBERS),
     ),
     "TrainerDescConfig": (
         Field("dump_fields_path", STRING, "", "folder for what is dumped"),

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from argosy.foundation.errors import BadArgument, ConfigError, NotSupported
+from argosy.foundation.errors import BadArgument, ConfigError, DtypeError, NotSupported
 
 __all__ = ["VARIABLES", "Role", "RoleFacts", "from_arguments", "from_variables"]
 
@@ -147,6 +147,8 @@ def from_arguments(arguments: Mapping[str, Any], is_collective: bool) -> RoleFac
     workers = tuple(arguments.get("worker_endpoints") or ())
     if index is None:
         raise BadArgument("UserDefinedRoleMaker: current_id, the number of this process, is needed")
+    if not isinstance(index, int):
+        raise DtypeError(f"UserDefinedRoleMaker: current_id must be an int, but is {index!r}")
     if is_collective:
         if not workers:
             raise BadArgument("UserDefinedRoleMaker: worker_endpoints is needed in a collective job")

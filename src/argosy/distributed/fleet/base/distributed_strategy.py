@@ -147,6 +147,7 @@ class DistributedStrategy:
 
     @hybrid_configs.setter
     def hybrid_configs(self, configs: Mapping[str, Any]) -> None:
+        _need(Mapping, "hybrid_configs", configs)
         chosen = copy.deepcopy(dict(configs))
         order = chosen.pop("order", None)
         names = None
@@ -167,6 +168,9 @@ class DistributedStrategy:
 
     @build_strategy.setter
     def build_strategy(self, strategy: Any) -> None:
+        from argosy.static import BuildStrategy
+
+        _need(BuildStrategy, "build_strategy", strategy)
         _read(strategy, self.strategy.build_strategy)
 
     @property
@@ -178,6 +182,9 @@ class DistributedStrategy:
 
     @execution_strategy.setter
     def execution_strategy(self, strategy: Any) -> None:
+        from argosy.static import ExecutionStrategy
+
+        _need(ExecutionStrategy, "execution_strategy", strategy)
         _read(strategy, self.strategy.execution_strategy)
 
     @property
@@ -188,6 +195,7 @@ class DistributedStrategy:
 
     @sparse_table_configs.setter
     def sparse_table_configs(self, configs: Mapping[str, Mapping[str, Any]]) -> None:
+        _need(Mapping, "sparse_table_configs", configs)
         for table, settings in configs.items():
             _sparse_tables.add(self.strategy.add("downpour_table_param"), table, settings)
 
@@ -199,6 +207,7 @@ class DistributedStrategy:
 
     @fleet_desc_configs.setter
     def fleet_desc_configs(self, configs: Mapping[str, Any]) -> None:
+        _need(Mapping, "fleet_desc_configs", configs)
         _sparse_tables.add_described(self.strategy, configs)
 
     # -- files and text -------------------------------------------------------------------------------------------
@@ -230,6 +239,12 @@ class DistributedStrategy:
 
     def __repr__(self) -> str:
         return overview(self.strategy)
+
+
+def _need(kind: type, name: str, value: Any) -> None:
+    if not isinstance(value, kind):
+        expected = "dict" if kind is Mapping else kind.__name__
+        raise DtypeError(f"DistributedStrategy.{name} should have value of {expected} type, but received {value!r}")
 
 
 def _fill(target: Any, message: Message) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from argosy.distributed import _default
 from argosy.distributed._group import Group
 from argosy.distributed._objects import all_gather_object
+from argosy.distributed.fleet.base._ps_worlds import ServedWorlds, describe_workers
 from argosy.distributed.fleet.base._role_facts import VARIABLES, Role, RoleFacts, from_arguments, from_variables
 from argosy.foundation import env
 from argosy.foundation.errors import NotSupported, UsageError
@@ -28,6 +30,9 @@ class RoleMakerBase:
     """
 
     _is_collective = False
+
+    _connect: Callable[[], Any] | None = None
+    _worlds: ServedWorlds | None = None
 
     def __init__(self) -> None:
         self._known: RoleFacts | None = None
@@ -171,10 +176,11 @@ class RoleMakerBase:
         """The group to talk over; None if this process is the only one."""
         if comm_world not in _WORLDS:
             raise UsageError(f"{call}: comm_world must be 'worker', 'server' or 'all', but is {comm_world!r}")
-        if self._facts.server_endpoints and (comm_world != "worker" or self._is_server()):
-            raise NotSupported(
-                f"{call}: in a parameter-server job only the workers talk to each other (comm_world='worker')"
-            )
+        if self._facts.server_endpoints:
+            if comm_world != "worker":
+                return self._served_worlds().group(comm_world, call)
+            if self._is_server():
+                raise UsageError(f"{call}: comm_world is 'worker', but this process is a server")
         if comm_world == "server":
             raise UsageError(f"{call}: comm_world is 'server', but this job has no servers")
         if self._facts.num_workers < 2:
@@ -185,7 +191,18 @@ class RoleMakerBase:
     def _join(self) -> None:
         """Join the job's process group, if this has not happened; every worker must come here."""
         if not _default.is_initialized():
+            if self._facts.server_endpoints and self._connect is not None:
+                describe_workers(self._facts, self._connect)
             _default.init_parallel_env()
+
+    def _served_worlds(self) -> ServedWorlds:
+        if self._worlds is None:
+            self._worlds = ServedWorlds(self._facts)
+        return self._worlds
+
+    def _find_each_other(self, connect: Callable[[], Any]) -> None:
+        """Let workers of a parameter-server job meet through the servers, of which ``connect`` makes a client."""
+        self._connect = connect
 
     # -- the spellings of Paddle 1 ------------------------------------------------------------------------------------
 

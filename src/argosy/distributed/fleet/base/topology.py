@@ -201,6 +201,14 @@ class HybridCommunicateGroup:
             self._check_groups[axis] = self._group(others)
         return self._check_groups[axis]
 
+    def get_dp_sep_parallel_group(self) -> Group:
+        """The ranks that differ on the data and sep axes; the latter has one rank."""
+        return self._groups["data"]
+
+    def get_pp_mp_parallel_group(self) -> Group:
+        """The ranks that differ on the pipe and model axes: this one, for they have one rank each."""
+        return self._groups["model"]
+
     def create_fuse_group(self, fused_strategy_list: Sequence[str]) -> tuple[list[int], Group]:
         """The group over several axes, ``["data", "sharding"]`` for example; every rank must call it."""
         if not fused_strategy_list:

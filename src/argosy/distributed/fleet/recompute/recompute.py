@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch.utils.checkpoint
 
+from argosy.distributed.sharding._parameters import Gate
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
 from argosy.framework import in_dynamic_mode
 from argosy.nn import Sequential
@@ -81,17 +82,18 @@ def recompute(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 class _SecondRun:
-    """What of the first run the engine does not repeat by itself: mixed precision, and other generators than torch's."""
+    """What of the first run the engine does not repeat by itself: mixed precision, whole parameters, and other generators than torch's."""
 
     def __init__(self, preserves_random: bool) -> None:
         self._mode = current_mode()
+        self._gates = list(Gate.running)
         self._generators = (np.random.get_state(), random.getstate()) if preserves_random else None
         get_state = custom_state_manager.custom_get_state_func
         self._custom = get_state() if preserves_random and get_state is not None else None
 
     @contextlib.contextmanager
     def conditions(self) -> Iterator[None]:
-        with self._generators_restored():
+        with self._generators_restored(), Gate.reopened(self._gates):
             push_mode(self._mode)
             try:
                 yield

@@ -13,7 +13,9 @@ from argosy.nn import Layer
 from argosy.runtime.parallel.averages import combine_gradients
 from argosy.tensor._tensor import Tensor
 
-__all__ = ["broadcast_dp_parameters", "fused_allreduce_gradients", "fused_allreduce_gradients_with_group"]
+__all__ = [
+    "broadcast_dp_parameters", "broadcast_sharding_parameters", "fused_allreduce_gradients", "fused_allreduce_gradients_with_group",
+]  # fmt: skip
 
 
 def fused_allreduce_gradients(parameter_list: Sequence[Tensor], hcg: Any) -> None:
@@ -56,7 +58,15 @@ def fused_allreduce_gradients_with_group(
 
 
 def broadcast_dp_parameters(model: Layer, hcg: Any, fuse_params: bool = True) -> None:
-    """Give the data-parallel ranks of ``hcg`` the parameters of their first."""
-    sync_params_buffers(
-        model, hcg.get_data_parallel_group(), hcg.get_data_parallel_group_src_rank(), fuse_params=fuse_params
-    )
+    """Give the data-parallel ranks of ``hcg`` the parameters of their first. ``fuse_params`` only tunes."""
+    _broadcast(model, hcg.get_data_parallel_group(), fuse_params)
+
+
+def broadcast_sharding_parameters(model: Layer, hcg: Any, fuse_params: bool = True) -> None:
+    """Give the ranks of ``hcg`` that split optimizer state the parameters of their first. ``fuse_params`` only tunes."""
+    _broadcast(model, hcg.get_sharding_parallel_group(), fuse_params)
+
+
+def _broadcast(model: Layer, group: Group, fuse_params: bool) -> None:
+    if group.nranks > 1:
+        sync_params_buffers(model, group, group.ranks[0], fuse_params=fuse_params)

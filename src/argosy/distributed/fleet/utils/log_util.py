@@ -1,4 +1,4 @@
-"""The log of ``fleet``."""
+"""The log of ``fleet``: on stderr, unless the script has set up logging itself."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ from argosy.foundation.errors import UsageError
 __all__ = ["get_log_level_code", "get_log_level_name", "logger", "set_log_level"]
 
 logger = logging.getLogger("argosy.fleet")
+
+
+def _add_handler() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("fleet: %(levelname)s: %(message)s"))
+    handler.addFilter(lambda record: not logging.getLogger().handlers)
+    logger.addHandler(handler)
+
+
+_add_handler()
 
 
 def set_log_level(level: int | str) -> None:

@@ -1,0 +1,1 @@
+"""Role makers and what the Fleets of 1.x have in common."""

@@ -1,0 +1,1 @@
+"""Jobs of 1.x with parameter servers."""

@@ -1,0 +1,1 @@
+"""Tools of the Fleet of 1.x: file systems and metrics over workers."""

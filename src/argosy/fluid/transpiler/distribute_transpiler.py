@@ -1,0 +1,179 @@
+"""``fluid.transpiler.distribute_transpiler``: from the program of one process to those of trainers and servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy.distributed import _default
+from argosy.fluid.transpiler._config import (
+    DistributedMode,
+    DistributeTranspilerConfig,
+    ServerRuntimeConfig,
+    check_config,
+    mode_of,
+)
+from argosy.fluid.transpiler.ps_dispatcher import HashName, PSDispatcher, RoundRobin
+from argosy.foundation import env
+from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
+from argosy.static import BuildStrategy, CompiledProgram, default_main_program, default_startup_program
+from argosy.static._program import Program
+
+__all__ = [
+    "DistributeTranspiler",
+    "DistributeTranspilerConfig",
+    "DistributedMode",
+    "HashName",
+    "PSDispatcher",
+    "RoundRobin",
+    "ServerRuntimeConfig",
+]
+
+_ALONE = "127.0.0.1:6174"
+
+
+class DistributeTranspiler:
+    """Turns a program with an optimizer into those of the processes of a job.
+
+    With servers (``config.mode`` 'pserver') the program that was given becomes that of a trainer; lookups with ``is_sparse`` pull rows, gradients are pushed, and servers
+    run the optimizer. With 'nccl2' the processes join, and ParallelExecutor or CompiledProgram with ``num_trainers`` averages gradients over them.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> with fluid.program_guard(fluid.Program(), fluid.Program()):
+        ...     x = fluid.layers.data("x", [2])
+        ...     loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+        ...     _ = fluid.optimizer.SGD(0.1).minimize(loss)
+        ...     transpiler = fluid.DistributeTranspiler()
+        ...     transpiler.transpile(0, pservers="127.0.0.1:6174,127.0.0.1:6175", trainers=2)
+        ...     trainer = fluid.default_main_program()  # what get_trainer_program gives
+        ...     server = transpiler.get_pserver_program("127.0.0.1:6174")
+        >>> trainer.global_block().ops[-1].type, server.global_block().ops[0].type
+        ('ps_push', 'listen_and_serv')
+        >>> paddle.disable_static()
+    """
+
+    def __init__(self, config: DistributeTranspilerConfig | None = None) -> None:
+        self.config = DistributeTranspilerConfig() if config is None else config
+        check_config(self.config)
+        if self.config.split_method is None:
+            self.config.split_method = RoundRobin
+        self._set_server_config()
+        self._job: Any = None
+        self._served: tuple[Program, Program] | None = None
+
+    def _set_server_config(self, server_config: ServerRuntimeConfig | None = None) -> None:
+        if server_config is not None and not isinstance(server_config, ServerRuntimeConfig):
+            raise DtypeError(
+                f"DistributeTranspiler: server_config must be a ServerRuntimeConfig, but is {server_config!r}"
+            )
+        self.server_config = server_config or ServerRuntimeConfig()
+
+    def transpile(
+        self,
+        trainer_id: int,
+        program: Program | None = None,
+        pservers: str = _ALONE,
+        trainers: int | str = 1,
+        sync_mode: bool = True,
+        startup_program: Program | None = None,
+        current_endpoint: str = _ALONE,
+    ) -> None:
+        """Change ``program`` and ``startup_program`` into those of trainer ``trainer_id``; servers call it too, with any number.
+
+        ``pservers`` are the servers' endpoints, separated by commas; ``trainers`` is the number of trainers, in mode 'nccl2' their endpoints.
+        """
+        program = default_main_program() if program is None else program
+        startup = default_startup_program() if startup_program is None else startup_program
+        self.origin_program, self.startup_program = program, startup
+        self.trainer_id, self.trainer_num, self.sync_mode = trainer_id, trainers, sync_mode
+        if self.config.mode == "pserver":
+            self._transpile_servers(trainer_id, program, pservers, trainers, sync_mode, startup)
+        else:
+            self._transpile_collective(trainer_id, program, trainers, current_endpoint)
+
+    def _transpile_servers(
+        self, trainer_id: int, program: Program, pservers: str, trainers: Any, sync_mode: bool, startup: Program
+    ) -> None:
+        from argosy.fluid.transpiler._job import ServerJob  # loads what servers need
+
+        if not isinstance(trainers, int) or isinstance(trainers, bool) or trainers < 1:
+            raise BadArgument(f"transpile: trainers must be the number of trainers, but is {trainers!r}")
+        self.pserver_endpoints = _endpoints(pservers, "pservers")
+        mode = self._mode(sync_mode)
+        self._job = ServerJob(program, startup, self.pserver_endpoints, trainer_id, trainers, mode)
+
+    def _mode(self, sync_mode: bool) -> Any:
+        return mode_of(self.config, sync_mode)
+
+    def _transpile_collective(self, trainer_id: int, program: Program, trainers: Any, current_endpoint: str) -> None:
+        endpoints = _endpoints(trainers, "trainers")
+        if not isinstance(trainer_id, int) or not 0 <= trainer_id < len(endpoints):
+            raise BadArgument(f"transpile: trainer_id must be a number below {len(endpoints)}, but is {trainer_id!r}")
+        if endpoints[trainer_id] != current_endpoint:
+            raise BadArgument(
+                f"transpile: current_endpoint is {current_endpoint!r}, but trainers has {endpoints[trainer_id]!r} for trainer {trainer_id}"
+            )
+        wanted = self.config.collective_mode
+        if self.config.mode == "collective" and wanted != "grad_allreduce":
+            raise NotSupported(
+                f"DistributeTranspilerConfig.collective_mode {wanted!r} is not supported; 'grad_allreduce' is"
+            )
+        join(trainer_id, endpoints)
+        if self.config.mode == "collective":
+            build = BuildStrategy()
+            build.num_trainers, build.trainer_id = len(endpoints), trainer_id
+            program._compiled = CompiledProgram(program, build)
+
+    # -- programs -------------------------------------------------------------------------------------------------------
+
+    def get_trainer_program(self, wait_port: bool = True) -> Program:
+        """The program of a trainer: the one that was transpiled. The first run waits for the servers, whatever ``wait_port`` says."""
+        program: Program = self._transpiled("get_trainer_program").trainer_program()
+        return program
+
+    def get_pserver_programs(self, endpoint: str) -> tuple[Program, Program]:
+        """The main and the startup program of the server at ``endpoint``."""
+        main, startup = self._served = self._transpiled("get_pserver_programs").server_programs(endpoint)
+        return main, startup
+
+    def get_pserver_program(self, endpoint: str) -> Program:
+        """The program of the server at ``endpoint``; running it serves until every trainer has left (``Executor.close``)."""
+        return self.get_pserver_programs(endpoint)[0]
+
+    def get_startup_program(
+        self, endpoint: str, pserver_program: Program | None = None, startup_program: Program | None = None
+    ) -> Program:
+        """The startup program of the server at ``endpoint``, which makes its tables. Their first values come from trainer 0."""
+        if pserver_program is None:
+            return self.get_pserver_programs(endpoint)[1]
+        if self._served is None or pserver_program is not self._served[0]:
+            raise UsageError("get_startup_program: pserver_program is not the one that get_pserver_program gave last")
+        return self._served[1]
+
+    def _transpiled(self, call: str) -> Any:
+        if self._job is None:
+            raise UsageError(f"DistributeTranspiler.{call}: call transpile(), in mode 'pserver', first")
+        return self._job
+
+
+def join(rank: int, endpoints: list[str]) -> None:
+    """Join the other processes, unless this one is alone or has done so; what the environment does not say, the arguments do."""
+    if len(endpoints) < 2 or _default.is_initialized():
+        return
+    given = {
+        "PADDLE_TRAINER_ID": str(rank),
+        "PADDLE_TRAINERS_NUM": str(len(endpoints)),
+        "PADDLE_TRAINER_ENDPOINTS": ",".join(endpoints),
+        "PADDLE_CURRENT_ENDPOINT": endpoints[rank],
+    }
+    env.update({name: given[name] for name in env.missing(tuple(given))})
+    _default.init_parallel_env()
+
+
+def _endpoints(text: Any, argument: str) -> list[str]:
+    if not isinstance(text, str) or not text:
+        raise BadArgument(f"transpile: {argument} must be endpoints separated by commas, but is {text!r}")
+    found = [part.strip() for part in text.split(",")]
+    if len(set(found)) != len(found) or not all(":" in part for part in found):
+        raise BadArgument(f"transpile: {argument} must be different endpoints ip:port, but is {text!r}")
+    return found

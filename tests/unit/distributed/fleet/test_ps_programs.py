@@ -1,0 +1,383 @@
+"""Programs with parameter servers: what is saved and loaded again, which rows there are, what is refused."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import paddle.distributed.fleet as fleet
+import pyarrow.parquet as parquet
+import pytest
+from paddle.distributed.fleet.utils.ps_util import DistributedInfer
+
+import paddle
+from argosy.foundation.errors import ConfigError, NotSupported, UsageError
+from argosy.runtime.ps.worker import _Ahead
+from argosy.static._lod import LoDTensor
+from unit.distributed.fleet.ps_job import Job
+
+
+@pytest.fixture
+def job():
+    started = []
+
+    def start(*args):
+        started.append(Job(*args))
+        return started[-1]
+
+    paddle.enable_static()
+    main, startup, scope = paddle.static.Program(), paddle.static.Program(), paddle.static.Scope()
+    with (
+        paddle.static.program_guard(main, startup),
+        paddle.static.scope_guard(scope),
+        paddle.utils.unique_name.guard(),
+    ):
+        yield start
+        for one in started:
+            one.stop()
+    paddle.disable_static()
+
+
+def strategy(a_sync=False, **tables):
+    made = fleet.DistributedStrategy()
+    made.a_sync = a_sync
+    made.sparse_table_configs = {
+        name: {f"table_parameters.{name}.accessor.{key}": value for key, value in settings.items()}
+        for name, settings in tables.items()
+    }
+    return made
+
+
+def lod(ids, lengths):
+    made = LoDTensor()
+    made.set(np.array(ids).reshape(-1, 1), paddle.CPUPlace())
+    made.set_recursive_sequence_lengths([lengths])
+    return made
+
+
+def table(name, kind=paddle.nn.initializer.Uniform):
+    return paddle.ParamAttr(name=name, initializer=kind(-1.0, 1.0) if kind is paddle.nn.initializer.Uniform else kind)
+
+
+def rows_of(folder, name="emb", columns=("value",)):
+    found = parquet.read_table(folder / name).to_pydict()
+    return {i: tuple(found[c][k] for c in columns) for k, i in enumerate(found["id"])}
+
+
+def counted_model():
+    """Sequences of ids and pairs of ids in one table that counts shows and clicks; moving averages that only the worker has."""
+    ids = paddle.static.data("ids", [None, 1], "int64", lod_level=1)
+    pair = paddle.static.data("pair", [None, 2], "int64")
+    show, click = (paddle.static.data(n, [None, 1], "int64").astype("float32") for n in ("show", "click"))
+    entry = paddle.distributed.ShowClickEntry(show.name, click.name)
+    found = [
+        paddle.static.nn.sparse_embedding(v, [10, 2], padding_idx=0, entry=entry, param_attr=table("emb"))
+        for v in (ids, pair)
+    ]
+    hidden = paddle.concat([paddle.static.nn.sequence_pool(found[0], "sum"), found[1].reshape([-1, 4])], axis=1)
+    out = paddle.static.nn.fc(paddle.static.nn.batch_norm(paddle.static.nn.fc(hidden, 3)), 1)
+    return out, ((out - 1.0) ** 2).mean()
+
+
+FEED = {
+    "ids": lod([5, 6, 7, 5, 0], [1, 4]),
+    "pair": np.array([[5, 8], [9, 0]]),
+    "show": np.array([[1], [3]]),
+    "click": np.array([[1], [0]]),
+}
+
+
+def test_what_is_saved_is_loaded(job, tmp_path):
+    thresholds = {"ctr_accessor_param.delete_threshold": 0.35, "ctr_accessor_param.delta_threshold": 0.5}
+    chosen = strategy(emb=thresholds)
+    running = job(2, chosen)
+    out, loss = counted_model()
+    fleet.distributed_optimizer(paddle.optimizer.Adam(0.1), chosen).minimize(loss)
+    main, exe = paddle.static.default_main_program(), paddle.static.Executor()
+    exe.run(paddle.static.default_startup_program())
+    running.serve()
+    exe.run(main, feed=FEED, fetch_list=[loss])
+    test = main.clone(for_test=True)
+
+    def now(program=test, feed=FEED):
+        return exe.run(program, feed=feed, fetch_list=[out])[0]
+
+    def seen():
+        fleet.save_persistables(exe, str(tmp_path / "seen"))
+        return rows_of(tmp_path / "seen", columns=("show", "click"))
+
+    # each id has the shows and clicks of its samples; padding has no row, and runs without updates neither count nor make rows
+    first = now()
+    now(feed={**FEED, "pair": np.array([[1, 2], [3, 4]])})
+    assert seen() == {5: (5.0, 2.0), 6: (3.0, 0.0), 7: (3.0, 0.0), 8: (1.0, 1.0), 9: (3.0, 0.0)}
+    fleet.save_persistables(exe, str(tmp_path / "all"), main)
+    assert sorted(p.name for p in (tmp_path / "all" / "variables").iterdir()) == [
+        "batch_norm_0.w_1",
+        "batch_norm_0.w_2",
+    ]
+    fleet.save_inference_model(exe, str(tmp_path / "model"), ["ids", "pair"], [out])
+    fleet.save_one_table(0, str(tmp_path / "one"))
+    fleet.save_one_table("dense", str(tmp_path / "one"))
+    fleet.save_dense_params(exe, str(tmp_path / "dense.bin"), None, main)
+    fleet.save_persistables(exe, str(tmp_path / "base"), mode=2)
+    exe.run(main, feed=FEED, fetch_list=[loss])
+    fleet.save_persistables(exe, str(tmp_path / "delta"), mode=1)
+    assert list(rows_of(tmp_path / "base"))
+    assert sorted(rows_of(tmp_path / "delta")) == [5, 8]
+    assert np.abs(now() - first).max() > 1e-4
+
+    fleet.load_model(str(tmp_path / "all"))
+    np.testing.assert_array_equal(now(), first)
+    exe.run(main, feed=FEED, fetch_list=[loss])
+    statistics = [np.array(paddle.static.global_scope().find_var(f"batch_norm_0.w_{i}").get_tensor()) for i in (1, 2)]
+    fleet.load_inference_model(str(tmp_path / "model"))
+    fleet.load_one_table("emb", str(tmp_path / "one"))
+    for i, value in enumerate(statistics, 1):  # moving averages are the worker's: tables do not have them
+        np.testing.assert_array_equal(paddle.static.global_scope().find_var(f"batch_norm_0.w_{i}").get_tensor(), value)
+    fleet.load_model(str(tmp_path / "all"))
+
+    with paddle.static.scope_guard(paddle.static.Scope()):
+        program, feeds, fetches = paddle.static.load_inference_model(
+            str(tmp_path / "model"), exe, model_filename="__model__"
+        )
+        assert feeds == ["ids", "pair"]
+        assert "ps_pull" not in [o.type for o in program.global_block().ops]
+        alone = {name: FEED[name] for name in feeds}
+        np.testing.assert_array_equal(exe.run(program, feed=alone, fetch_list=fetches)[0], first)
+        strange = {**alone, "pair": np.array([[10**12, -7], [1, 0]])}
+        expected = exe.run(program, feed=strange, fetch_list=fetches)[0]
+    np.testing.assert_array_equal(now(feed={**FEED, **strange}), expected)  # ids without rows are zeros, here and there
+
+    names = ["fc_0.w_0", "fc_0.b_0"]
+    held = {n: np.array(paddle.static.global_scope().find_var(n).get_tensor()) for n in names}
+    params = sorted(p.name for p in main.all_parameters() if not p.stop_gradient)
+    with paddle.static.scope_guard(paddle.static.Scope()):
+        paddle.static.load_vars(exe, str(tmp_path), main, params, filename="dense.bin")
+        for name, value in held.items():
+            np.testing.assert_array_equal(paddle.static.global_scope().find_var(name).get_tensor(), value)
+
+    # 6, 7 and 9: three shows without a click are worth 0.3
+    fleet.shrink()
+    assert sorted(seen()) == [5, 8]
+    with pytest.raises(UsageError, match="YYYYMMDD"):
+        fleet.set_date("emb", "tomorrow")
+    for day in ("20240131", "20240201", "20240201", "20240131"):  # one day passes; what was told is told again
+        fleet.set_date(0, day)
+    fleet.save_persistables(exe, str(tmp_path / "later"))
+    assert {days for (days,) in rows_of(tmp_path / "later", columns=("unseen_days",)).values()} == {1.0}
+    with pytest.raises(UsageError, match=r"no table 'nothing'; there are \{0: 'emb', 1: 'dense'\}"):
+        fleet.save_one_table("nothing", str(tmp_path / "one"))
+    for call, words in (
+        (lambda: fleet.load_model(str(tmp_path / "all"), 1), "mode 1"),
+        (lambda: fleet.shrink(3), "threshold"),
+        (lambda: fleet.save_cache_model("x"), "save_cache_model"),
+        (lambda: fleet.save_cache_table(0, 1, 2), "save_cache_table"),
+    ):
+        with pytest.raises(NotSupported, match=words):
+            call()
+
+
+def simple_model(entry=None, is_test=False, **options):
+    ids = paddle.static.data("ids", [None, 1], "int64")
+    found = paddle.static.nn.sparse_embedding(
+        ids, [10, 2], entry=entry, is_test=is_test, param_attr=paddle.ParamAttr(name="emb", **options)
+    )
+    return found, paddle.static.nn.fc(found, 1).mean()
+
+
+def test_entries_decide_which_ids_get_a_row(job, tmp_path):
+    ids = np.arange(400).reshape(-1, 1)
+    running = job(1, strategy())
+    start = paddle.nn.initializer.Constant(0.5)
+    found, loss = simple_model(paddle.distributed.ProbabilityEntry(0.25), initializer=start)
+    other = paddle.static.nn.sparse_embedding(
+        paddle.static.data("ids", [None, 1], "int64"),
+        [10, 2],
+        entry=paddle.distributed.CountFilterEntry(2),
+        param_attr=paddle.ParamAttr(name="counted", initializer=start),
+    )
+    fixed = paddle.static.nn.sparse_embedding(
+        paddle.static.data("ids", [None, 1], "int64"),
+        [10, 2],
+        is_test=True,
+        param_attr=paddle.ParamAttr(name="fixed", initializer=start),
+    )
+    loss = loss + other.mean() + fixed.mean()
+    fleet.distributed_optimizer(paddle.optimizer.SGD(0.1)).minimize(loss)
+    exe, main = paddle.static.Executor(), paddle.static.default_main_program()
+    exe.run(paddle.static.default_startup_program())
+    running.serve()
+    each = [exe.run(main, feed={"ids": ids}, fetch_list=[found, other, fixed]) for _ in range(3)]
+    admitted = each[0][0].any(axis=1)
+    assert 60 < admitted.sum() < 140
+    for step, (rows, counted, tested) in enumerate(each):
+        np.testing.assert_array_equal(rows.any(axis=1), admitted)  # always the same ids
+        assert counted.any() == (step > 0)  # the second pull counts two
+        assert not tested.any()  # nothing makes rows there
+    assert (each[2][1] < 0.5).all()  # and from then on they are trained
+    fleet.save_persistables(exe, str(tmp_path / "saved"))
+    assert sorted(rows_of(tmp_path / "saved", "emb")) == np.flatnonzero(admitted).tolist()
+    assert rows_of(tmp_path / "saved", "fixed") == {}
+
+
+def test_inference_reads_rows_and_makes_none(job, tmp_path):
+    chosen = strategy()
+    running = job(1, chosen)
+    found, loss = simple_model(initializer=paddle.nn.initializer.Constant(0.5))
+    before = DistributedInfer()
+    fleet.distributed_optimizer(paddle.optimizer.Adam(0.1), chosen).minimize(loss)
+    exe, main = paddle.static.Executor(), paddle.static.default_main_program()
+    exe.run(paddle.static.default_startup_program())
+    running.serve()
+    exe.run(main, feed={"ids": [[1], [2]]}, fetch_list=[loss])
+    before.init_distributed_infer_env(exe, loss)  # the job is there already
+    results = []
+    for infer in (before, DistributedInfer()):
+        program = infer.get_dist_infer_program()
+        results.append(exe.run(program, feed={"ids": [[1], [3]]}, fetch_list=[found])[0])
+        assert "ps_push" not in [o.type for o in program.global_block().ops]
+    np.testing.assert_array_equal(results[0], results[1])
+    assert results[0][0].all()
+    assert not results[0][1].any()
+    fleet.save_persistables(exe, str(tmp_path / "saved"))
+    assert sorted(rows_of(tmp_path / "saved")) == [1, 2]
+    # a program from before minimize becomes the same model
+    fleet.save_inference_model(exe, str(tmp_path / "model"), ["ids"], [found.name], before.origin_main_program)
+    with paddle.static.scope_guard(paddle.static.Scope()):
+        program, _, fetches = paddle.static.load_inference_model(
+            str(tmp_path / "model"), exe, model_filename="__model__"
+        )
+        alone = exe.run(program, feed={"ids": [[1], [3]]}, fetch_list=fetches)[0]
+    np.testing.assert_array_equal(alone, results[0])
+    with pytest.raises(UsageError, match=r"fleet\.load_model"):
+        before.init_distributed_infer_env(exe, loss, dirname=str(tmp_path / "saved"))
+    dense = np.array(paddle.static.global_scope().find_var("fc_0.w_0").get_tensor())
+    running.stop()
+
+    # another job, of servers that load what was saved, whatever optimizer it was trained with
+    again = job(1, strategy(a_sync=True))
+    main, startup, scope = paddle.static.Program(), paddle.static.Program(), paddle.static.Scope()
+    with (
+        paddle.static.program_guard(main, startup),
+        paddle.static.scope_guard(scope),
+        paddle.utils.unique_name.guard(),
+    ):
+        found, loss = simple_model(initializer=paddle.nn.initializer.Constant(9.0))
+        infer = DistributedInfer()
+        again.serve_when_known(str(tmp_path / "saved"))
+        infer.init_distributed_infer_env(exe, loss, again.role, str(tmp_path / "saved"))
+        values = exe.run(infer.get_dist_infer_program(), feed={"ids": [[1], [3]]}, fetch_list=[found])[0]
+        np.testing.assert_array_equal(values, results[0])
+        np.testing.assert_array_equal(scope.find_var("fc_0.w_0").get_tensor(), dense)
+        again.stop()
+
+
+def test_settings_of_tables_decide_the_rule(job):
+    rule = {"name": "SparseNaiveSGDRule", "naive.learning_rate": 0.5, "naive.initial_range": 0.0}
+    bounds = {"naive.weight_bounds": [-0.2, 0.2]}
+    settings = {f"{part}_sgd_param.{k}": v for part in ("embed", "embedx") for k, v in {**rule, **bounds}.items()}
+    chosen = strategy(emb=settings)
+    running = job(1, chosen)
+    ids = paddle.static.data("ids", [None, 1], "int64")
+    found = paddle.static.nn.sparse_embedding(ids, [10, 2], param_attr=paddle.ParamAttr(name="emb"))
+    fleet.distributed_optimizer(paddle.optimizer.Adam(0.001), chosen).minimize((found * 0.2).sum())
+    exe, main = paddle.static.Executor(), paddle.static.default_main_program()
+    exe.run(paddle.static.default_startup_program())
+    running.serve()
+    seen = [exe.run(main, feed={"ids": [[4]]}, fetch_list=[found])[0].tolist() for _ in range(4)]
+    # 0.5 * 0.2 per step, whatever the script's optimizer does, down to the bound
+    np.testing.assert_allclose(seen, [[[0.0, 0.0]], [[-0.1, -0.1]], [[-0.2, -0.2]], [[-0.2, -0.2]]], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"accessor_class": "CtrCommonAccessor"}, NotSupported, "CtrCommonAccessor"),
+        ({"embedx_threshold": 3}, NotSupported, "embedx_threshold"),
+        ({"embedx_dim": 7}, ConfigError, "embedx_dim is 7, but must be 1"),
+        ({"embed_sgd_param.name": "SparseNaiveSGDRule"}, NotSupported, "must name one rule"),
+    ],
+)
+def test_settings_of_tables_that_cannot_be_followed(job, settings, error, words):
+    chosen = strategy(emb=settings)
+    job(1, chosen)
+    _, loss = simple_model()
+    with pytest.raises(error, match=words):
+        fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), chosen).minimize(loss)
+
+
+def test_what_a_program_cannot_ask_for(job):
+    chosen = strategy(a_sync=True, other={"accessor_class": "SparseAccessor"})
+    job(1, chosen)
+    _, loss = simple_model(paddle.distributed.ShowClickEntry("show", "click"))
+    with pytest.raises(ConfigError, match="there is no table 'other'; the model has \\['emb'\\]"):
+        fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), chosen).minimize(loss)
+    geo = strategy(a_sync=True)
+    geo.a_sync_configs = {"k_steps": 4}
+    with pytest.raises(NotSupported, match="ShowClickEntry in geo mode"):
+        fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), geo).minimize(loss)
+    with pytest.raises(UsageError, match="names variable 'show', which the program does not have"):
+        fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), strategy()).minimize(loss)
+
+
+def test_modes_and_switches_that_contradict_each_other(job):
+    job(1, strategy())
+    optimizer = paddle.optimizer.SGD(0.1)
+
+    def use(**configs):
+        chosen = strategy(configs.pop("a_sync", True))
+        for name, value in configs.items():
+            setattr(chosen, name, value)
+        fleet.distributed_optimizer(optimizer, chosen)
+        return fleet.fleet._servers.runtime
+
+    assert use(a_sync_configs={"half_async": True}).mode.kind == "half_async"
+    assert use().mode.kind == "async"
+    assert use(a_sync=False).mode.kind == "sync"
+    assert use(a_sync_configs={"max_staleness": 3})._bound == 3
+    assert use()._bound is None
+    os.environ["ARGOSY_PS_STALENESS"] = "5"
+    try:
+        assert use(a_sync_configs={"max_staleness": 3})._bound == 5  # who starts the job has the last word
+    finally:
+        del os.environ["ARGOSY_PS_STALENESS"]
+    with pytest.raises(UsageError, match="half_async"):
+        use(a_sync_configs={"half_async": True, "k_steps": 2})
+    with pytest.raises(UsageError, match="geo mode, but a_sync is False"):
+        use(a_sync=False, a_sync_configs={"k_steps": 2})
+    with pytest.raises(AssertionError, match="halfasync"):
+        use(a_sync_configs={"halfasync": True})
+    for switch in ("amp", "gradient_merge", "lamb", "sharding"):
+        with pytest.raises(NotSupported, match=rf"DistributedStrategy\.{switch} "):
+            use(**{switch: True})
+
+
+def test_rows_of_the_next_batch_are_fetched_ahead(job, tmp_path, monkeypatch):
+    """In async, where the ids are fed; what comes of it is what a pull would have brought one step earlier."""
+    running = job(1, strategy(a_sync=True))
+    ids = paddle.static.data("ids", [None, 1], "int64", lod_level=1)
+    pair = paddle.static.data("pair", [None, 2], "int64")
+    shared = [paddle.static.nn.sparse_embedding(v, [10, 2], param_attr=table("emb")) for v in (ids, pair)]
+    own = paddle.static.nn.sparse_embedding(pair + 1, [10, 2], param_attr=table("computed"))
+    pooled = paddle.static.nn.sequence_pool(shared[0], "sum")
+    loss = (pooled.sum() + shared[1].sum() + own.sum()) ** 2
+    fleet.distributed_optimizer(paddle.optimizer.SGD(0.01)).minimize(loss)
+    exe = paddle.static.Executor()
+    exe.run(paddle.static.default_startup_program())
+    running.serve()
+    taken = []
+    take = _Ahead.take
+
+    def noted(self, table, wanted):
+        found = take(self, table, wanted)
+        taken.append((table, found is not None))
+        return found
+
+    monkeypatch.setattr(_Ahead, "take", noted)
+    (tmp_path / "data").write_text("".join(f"1 {i + 1} 2 {i + 2} {i + 3}\n" for i in range(4)))
+    dataset = paddle.distributed.QueueDataset()
+    dataset.init(batch_size=1, use_var=[ids, pair])
+    dataset.set_filelist([str(tmp_path / "data")])
+    exe.train_from_dataset(paddle.static.default_main_program(), dataset)
+    assert [hit for name, hit in taken if name == "emb"] == [False, True, True, True]
+    assert [hit for name, hit in taken if name == "computed"] == [False] * 4

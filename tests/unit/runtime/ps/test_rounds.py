@@ -1,0 +1,86 @@
+import threading
+
+import pytest
+
+from argosy.foundation.errors import PsError, ServerUnavailable
+from argosy.runtime.ps.rounds import Rounds
+
+
+class Steps:
+    """What was applied, by step."""
+
+    def __init__(self, num_workers=2, patience_s=0.0):
+        self.done = []
+        self.rounds = Rounds(num_workers, self._apply, lambda: len(self.done), "table 't'", patience_s)
+
+    def _apply(self, step, parts):
+        assert step == len(self.done) + 1
+        self.done.append(parts)
+
+    def push(self, worker, step, part):
+        """In a thread of its own; joined by reading what became of it."""
+        outcome = []
+
+        def run():
+            try:
+                outcome.append(self.rounds.push(worker, step, part, 20.0))
+            except PsError as error:
+                outcome.append(error)
+
+        thread = threading.Thread(target=run, name=f"worker-{worker}")
+        thread.start()
+
+        def result():
+            thread.join(20)
+            return outcome[0]
+
+        return result
+
+
+def test_a_step_is_the_parts_in_the_order_of_workers():
+    steps = Steps()
+    late = steps.push(1, 1, "b")
+    assert steps.rounds.push(0, 1, "a", 20.0) is True
+    assert late() is True
+    assert steps.done == [["a", "b"]]
+    assert steps.rounds.push(1, 1, "again", 20.0) is False
+
+
+def test_without_patience_a_lost_worker_is_an_error_at_once():
+    steps = Steps()
+    waiting = steps.push(0, 1, "a")
+    steps.rounds.lose(1)
+    with pytest.raises(ServerUnavailable, match="worker 1 has gone"):
+        raise waiting()
+    assert steps.done == []
+
+
+def test_with_patience_a_worker_comes_back_and_hands_in_its_part_again():
+    steps = Steps(patience_s=20.0)
+    waiting = steps.push(0, 1, "a")
+    steps.rounds.lose(1)
+    steps.rounds.welcome(1)
+    assert steps.rounds.push(1, 1, "b", 20.0) is True
+    assert waiting() is True
+    assert steps.done == [["a", "b"]]
+
+
+def test_what_a_lost_worker_had_handed_in_is_forgotten():
+    steps = Steps(patience_s=20.0)
+    gone = steps.push(1, 1, "old")
+    while not steps.rounds._payloads:
+        pass
+    steps.rounds.lose(1)
+    waiting = steps.push(0, 1, "a")
+    steps.rounds.welcome(1)
+    assert steps.rounds.push(1, 1, "new", 20.0) is True
+    assert (gone(), waiting()) == (True, True)
+    assert steps.done == [["a", "new"]]
+
+
+def test_patience_ends():
+    steps = Steps(patience_s=0.05)
+    waiting = steps.push(0, 1, "a")
+    steps.rounds.lose(1)
+    with pytest.raises(ServerUnavailable, match="worker 1 has gone"):
+        raise waiting()
