@@ -15,7 +15,7 @@ demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python tests/run.py
 
 check: $(INSTALLED)
 	$(BIN)/ruff check src tests benchmarks examples

@@ -171,13 +171,24 @@ def test_metadata_that_is_no_object_is_refused(port, header):
     assert ask(port, "push", [IDS, ROWS], header)["error"] == "UsageError"
 
 
-@pytest.mark.parametrize("command", [{"op": "pull", "table": "nobody"}, {"op": "destroy", "table": "emb"}, {"op": "pull", "table": "dense"}, {"op": "pull", "table": "emb", "worker": "x"}, {}])  # fmt: skip
-def test_a_stream_of_nothing_is_refused(port, command):
+@pytest.mark.parametrize(
+    ("op", "table", "worker", "error"),
+    [("pull", "nobody", 0, "TableError"), ("destroy", "emb", 0, "UsageError"), ("pull", "dense", 0, "TableError"), ("pull", "emb", "x", "ValueError"), (None, None, None, "TableError")],
+)  # fmt: skip
+def test_a_stream_of_nothing_is_refused(port, op, table, worker, error):
+    assert ask(port, op, [IDS], b"{}", table, worker)["error"] == error
+
+
+@pytest.mark.parametrize("worker", [1, -1, "x", None])
+def test_a_stranger_is_not_present(port, worker):
+    assert ask(port, "present", None, b"{}", "", worker)["error"] in ("OutOfRange", "ValueError", "TypeError")
+
+
+@pytest.mark.parametrize("command", [b"", b"[1]"])
+def test_a_stream_that_cannot_be_opened_ends(port, command):
     client, options = connect(port, TOKEN)
-    with client:
-        descriptor = flight.FlightDescriptor.for_command(json.dumps(command).encode())
-        with pytest.raises(pa.ArrowException):
-            client.do_exchange(descriptor, options)[1].read_chunk()
+    with client, pytest.raises(pa.ArrowException):
+        client.do_exchange(flight.FlightDescriptor.for_command(command), options)[1].read_chunk()
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def _seen(batch: Any, step: int) -> Arrays:
 
 
 @contextlib.contextmanager
-def _serving(is_ready: bool = True) -> Any:
+def _serving() -> Any:
     """Servers serve in here and get False; workers have joined."""
     if fleet.is_server():
         fleet.init_server()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -110,7 +109,8 @@ def _announced(feeds: Iterable[Any], look: Callable[[Any], None]) -> Iterator[An
 
 
 def _check_options(program: Any, call: str) -> None:
-    options = getattr(program, "_fleet_opt", None) or {}
+    recorded = program._program if isinstance(program, CompiledProgram) else program
+    options = getattr(recorded, "_fleet_opt", None) or {}
     for name in ("dump_fields", "dump_param"):
         if options.get(name):
             raise NotSupported(f"{call}: program._fleet_opt[{name!r}]; fetch these variables with a fetch_handler")
@@ -137,21 +137,17 @@ def _line(number: int, infos: list[str], values: list[Any]) -> str:
     return ", ".join(parts)
 
 
-_forward_parts: weakref.WeakKeyDictionary[Program, tuple[list[Any], Program]] = weakref.WeakKeyDictionary()
-
-
 def _without_updates(program: Any) -> Any:
-    """The operators of ``program`` that compute forward; dropout and the like stay as they are. One copy for each state of the program."""
+    """The operators of ``program`` that compute forward; dropout and the like stay as they are. One copy for each version of the program."""
     if isinstance(program, CompiledProgram):
         program = program._program
     if not isinstance(program, Program):
         raise UsageError(f"infer_from_dataset: program must be a Program, but received {type(program).__name__}")
-    operators = [o for block in program.blocks for o in block.ops]
-    known = _forward_parts.get(program)
-    if known is None or known[0] != operators:
+    known = program._forward_part
+    if known is None or known[0] != program.version:
         out = program.clone()
         out._rates = []
         for block in out.blocks:
             block.ops = [o for o in block.ops if o.role == FORWARD]
-        known = _forward_parts[program] = operators, out
+        known = program._forward_part = program.version, out
     return known[1]

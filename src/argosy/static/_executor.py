@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -51,12 +52,14 @@ class Executor:
 
     def close(self) -> None:
         """Refuse further runs, end the threads of compiled programs that it has run, and leave parameter servers as 1.x does."""
-        if not self._is_closed:
-            while farewells:
-                farewells.pop()()
+        if self._is_closed:
+            return
         self._is_closed = True
-        for program in self._compiled:
-            program.close()
+        with contextlib.ExitStack() as stack:  # all of it happens, whatever fails
+            for program in self._compiled:
+                stack.callback(program.close)
+            while farewells:
+                stack.callback(farewells.pop(0))
 
     def __enter__(self) -> Executor:
         return self

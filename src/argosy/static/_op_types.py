@@ -20,8 +20,8 @@ from argosy.tensor._tensor import apply
 # Attributes that tell Paddle how to run an operator, not what it computes.
 HINTS = frozenset(
     """
-    force_cpu fix_seed numeric_stable_mode op_callstack op_device op_namescope op_role_var use_cudnn use_mkldnn use_quantizer
-    with_quant_attr
+    force_cpu fix_seed infer_flags numeric_stable_mode op_callstack op_device op_namescope op_role_var remote_prefetch use_cudnn
+    use_mkldnn use_quantizer with_quant_attr
     """.split()  # noqa: SIM905
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -79,6 +79,9 @@ class Program:
         self._compiled: Any = None  # a CompiledProgram that runs in its stead
         self._is_for_test = False
         self._job: Any = None  # the parameter-server job that it belongs to
+        self._fleet_opt: dict[str, Any] | None = None  # what Fleet says about runs over datasets
+        self._look_ahead: Callable[[Any], None] | None = None  # is told the feed after the one that runs next
+        self._forward_part: tuple[int, Program] | None = None  # what infer_from_dataset runs, and of which version
 
     def _changed(self) -> None:
         self.version += 1

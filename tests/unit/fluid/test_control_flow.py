@@ -135,6 +135,15 @@ def test_a_rate_that_a_switch_chooses_trains():
     assert seen == [[-0.5], [-0.75]]
 
 
+def test_a_counter_that_a_branch_asks_for_counts_every_run():
+    x = fluid.data("x", [1])
+    with layers.Switch() as switch, switch.case(x > row(1)):
+        steps = layers.autoincreased_step_counter()
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    assert [exe.run(feed={"x": row(value)}, fetch_list=[steps])[0].item() for value in (0, 2, 0)] == [1, 2, 3]
+
+
 def test_arrays_refuse():
     i = layers.fill_constant([1], "int64", 3)
     x = layers.fill_constant([2], "float32", 1.0)

@@ -161,6 +161,11 @@ class TestStrategies:
             fleet.distributed_optimizer(fluid.optimizer.SGD(0.1), {"sync": True})
         with pytest.raises(NotSupported, match="StrategyFactory"):
             servers.DistributedStrategy()
+        fleet.init(role_maker.UserDefinedRoleMaker(0, role_maker.Role.WORKER, 1, ["a:1"]))
+        config = fluid.DistributeTranspilerConfig()
+        config.mode = "nccl2"
+        with pytest.raises(ValueError, match="mode is 'nccl2', but this job has servers"):
+            fleet.distributed_optimizer(fluid.optimizer.SGD(0.1), config).minimize(net()[1])
 
 
 class TestServersFleet:
@@ -274,6 +279,17 @@ class TestCollectiveFleet:
         fleet, exe, loss = self.made(fluid.optimizer.SGD(0.1), strategy)
         assert len(set(steps(exe, fleet.main_program, loss))) == 3
 
+    @pytest.mark.parametrize("fields", [{"mode": "collective"}, {"_ut4grad_allreduce": True}])
+    def test_programs_of_mode_collective_run_as_the_strategy_says(self, fields):
+        strategy = collective.DistributedStrategy()
+        for name, value in {**fields, "sync_batch_norm": True}.items():
+            setattr(strategy, name, value)
+        fleet, exe, loss = self.made(fluid.optimizer.SGD(0.1), strategy)
+        assert fleet.main_program is fluid.default_main_program()
+        assert fleet.main_program._compiled._build_strategy.sync_batch_norm
+        first, *_, last = steps(exe, fleet.main_program, loss)
+        assert last < first
+
     def test_what_strategies_refuse(self):
         strategy = collective.DistributedStrategy()
         assert (strategy.mode, strategy.amp_loss_scaling, strategy.nccl_comm_num) == ("nccl2", 2**15, 1)
@@ -292,6 +308,10 @@ class TestCollectiveFleet:
             setattr(strategy, field, value)
             with pytest.raises(error, match=message):
                 self.made(fluid.optimizer.SGD(0.1), strategy)
+        strategy = collective.DistributedStrategy()
+        strategy.forward_recompute = True
+        with pytest.raises(ValueError, match="is a RecomputeOptimizer already"):
+            self.made(fluid.optimizer.RecomputeOptimizer(fluid.optimizer.SGD(0.1)), strategy)
         with pytest.raises(TypeError, match="must be a DistributedStrategy"):
             self.made(fluid.optimizer.SGD(0.1), fluid.BuildStrategy())
         with pytest.raises(TypeError, match="must be an Optimizer"):
@@ -330,12 +350,13 @@ class TestCollectiveFleet:
         expected = steps(exe, fleet.main_program, loss)
         assert fleet.load_check_point(exe, path, 0, fs=Remote(), local_cache_path=cache)._epoch_no == 4
         assert steps(exe, fleet.main_program, loss) == expected
+        assert list((tmp_path / "cache").iterdir()) == []
 
     def test_files(self, tmp_path):
         fleet, exe, loss = self.made(fluid.optimizer.SGD(0.1))
         fleet.save_persistables(exe, str(tmp_path / "saved"), filename="all")
         assert (tmp_path / "saved" / "all").is_file()
-        fleet.save_inference_model(exe, str(tmp_path / "model"), ["x"], [loss])
+        fleet.save_inference_model(exe, str(tmp_path / "model"), ["x"], loss)
         program, names, targets = fluid.io.load_inference_model(str(tmp_path / "model"), exe)
         assert (names, targets[0].name) == (["x"], loss.name)
         assert not any(o.type == "sgd" for o in program.global_block().ops)
@@ -364,7 +385,13 @@ def test_hdfs_has_the_arguments_of_1_8(tmp_path):
     assert client.cat(f"{remote}/inner/file") == "text"
     assert client.ls(remote) == [f"{remote}/inner"]
     assert client.lsr(remote) == [f"{remote}/inner/file"]
-    assert client.lsr(remote, excludes=["file"]) == []
+    assert client.lsr(remote, excludes=["file"]) == [f"{remote}/inner/file"]
+    assert client.lsr(remote, excludes=[f"{remote}/inner/file"]) == []
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "part").write_text("1")
+    assert client.upload_dir(f"{remote}/inner/", f"{tmp_path}/folder/")
+    assert client.lsr(f"{remote}/inner/folder") == [f"{remote}/inner/folder/part"]
+    assert client.delete(f"{remote}/inner/folder")
     assert client.rename(f"{remote}/inner/file", f"{remote}/other")
     client.download(f"{remote}/other", str(tmp_path / "back"))
     assert (tmp_path / "back").read_text() == "text"

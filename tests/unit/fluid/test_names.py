@@ -16,7 +16,11 @@ def test_is_the_module_of_argosy():
 
 
 def test_costs_nothing_until_it_is_used():
-    code = "import sys, paddle; assert 'argosy.fluid' not in sys.modules; paddle.fluid.dygraph.guard"
+    code = (
+        "import sys, paddle; assert 'argosy.fluid' not in sys.modules; paddle.fluid.dygraph.guard\n"
+        "paddle.fluid.DistributeTranspiler(); from paddle.fluid.incubate.fleet import collective\n"
+        "assert not {'pyarrow', 'numba'} & set(sys.modules)"  # which only jobs with servers need
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 

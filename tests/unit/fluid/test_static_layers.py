@@ -233,10 +233,22 @@ class TestShapesThatRunsTell:
         results = run([made, wide], {"x": ones(5, 3)})
         assert [r.shape for r in results] == [(5, 2), (5, 3)]
 
+    def test_repeats_cannot_be_counted_between_unknown_extents(self):
+        with pytest.raises(ValueError, match=r"expand_as: where the shapes \[-1, 2\] and \[6, 4\] differ"):
+            fluid.layers.expand_as(fluid.data("x", [None, 2]), fluid.data("y", [6, 4]))
+
     def test_operand_with_two_unknown_dimensions(self):
         x, y = fluid.data("x", [None, None, 2]), fluid.data("y", [None, None])
         [out] = run([fluid.layers.elementwise_add(x, y, axis=0)], {"x": ones(3, 4, 2), "y": ones(3, 4)})
         assert out.tolist() == (ones(3, 4, 2) * 2).tolist()
+
+
+@pytest.mark.parametrize(("shape", "along"), [([4, 3], 1), ([4, 3, 2], 1), ([5], 0)])
+def test_l2_normalize_without_an_axis(shape, along):
+    values = np.random.RandomState(0).randn(*shape).astype("float32")
+    x = fluid.data("x", shape)
+    [out] = run([fluid.layers.l2_normalize(x, None)], {"x": values})
+    np.testing.assert_allclose(out, values / np.sqrt((values**2).sum(along, keepdims=True)), rtol=1e-5)
 
 
 class TestVariables:
@@ -266,6 +278,8 @@ class TestVariables:
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(fluid.default_startup_program())
         assert [exe.run(feed={"x": ones(1)}, fetch_list=[counter, y])[0].tolist() for _ in range(2)] == [[5], [6]]
+        test = fluid.default_main_program().clone(for_test=True)
+        assert exe.run(test, feed={"x": ones(1)}, fetch_list=[counter.name])[0].tolist() == [7]
 
     def test_a_schedule_of_ones_own(self):
         """As scripts write it that compute a rate themselves."""

@@ -102,10 +102,12 @@ class TestPrograms:
         first = SERVERS.split(",")[0]
         main, startup = transpiler.get_pserver_programs(first)
         assert (types(main), types(startup)) == (["listen_and_serv"], ["ps_tables"])
+        assert "listen_and_serv(server=server 0)" in str(main)
         assert transpiler.get_startup_program(first, main) is startup
-        assert types(transpiler.get_startup_program(first)) == ["ps_tables"]
-        with pytest.raises(ValueError, match="not the one that get_pserver_program gave"):
-            transpiler.get_startup_program(first, main)
+        assert transpiler.get_startup_program(first) is startup
+        assert transpiler.get_pserver_program(first) is main
+        with pytest.raises(ValueError, match=r"not the one that get_pserver_program gives for '127\.0\.0\.1:6175'"):
+            transpiler.get_startup_program(SERVERS.split(",")[1], main)
         with pytest.raises(ValueError, match=r"no server at 'here:1'.*127\.0\.0\.1:6174"):
             transpiler.get_pserver_program("here:1")
 
@@ -334,9 +336,9 @@ def test_dispatchers():
     robin.reset()
     assert robin.dispatch("x") == robin.eps[:1]
     variables = [fluid.layers.data(name, [1]) for name in "pq"]
-    hashed = fluid.transpiler.HashName(["a:1", "b:1"])
-    assert hashed.dispatch(variables) == hashed.dispatch(variables)
-    with pytest.raises(NotSupported):
+    hashed = fluid.transpiler.HashName([f"{letter}:1" for letter in "abcde"])
+    assert hashed.dispatch(variables) == ["c:1", "d:1"]  # the same in every process
+    with pytest.raises(NotSupported, match="PSDispatcher does not say how"):
         fluid.transpiler.ps_dispatcher.PSDispatcher(["a:1"]).dispatch(variables)
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+import threading
+import weakref
+
 import numpy as np
 import pytest
 
 import paddle
-from argosy.foundation.errors import ProgramError, UsageError
+from argosy.foundation.errors import NotSupported, ProgramError, UsageError
+from argosy.static import _executor
+from argosy.static._dataset_runs import _without_updates
 
 F = paddle.nn.functional
 
@@ -199,6 +205,49 @@ def test_a_closed_executor_refuses():
         executor.run(paddle.static.default_startup_program())
     with pytest.raises(UsageError, match="closed"):
         executor.run(paddle.static.default_startup_program())
+
+
+def test_closing_ends_everything_whatever_a_farewell_raises(monkeypatch):
+    said = []
+
+    def fails():
+        raise OSError("the server is gone")
+
+    monkeypatch.setattr(_executor, "farewells", [lambda: said.append("goodbye"), fails])
+    x = paddle.static.data("x", [None, 2])
+    main, executor = paddle.static.default_main_program(), paddle.static.Executor(paddle.CPUPlace())
+    program = paddle.static.CompiledProgram(main).with_data_parallel(places=paddle.static.cpu_places(2))
+    executor.run(program, feed={"x": ones(2, 2)}, fetch_list=[x])
+    with pytest.raises(OSError, match="the server is gone"):
+        executor.close()
+    assert (said, _executor.farewells) == (["goodbye"], [])
+    assert not [t for t in threading.enumerate() if t.name.startswith(f"program-{main.id}-")]
+    with pytest.raises(UsageError, match="closed"):
+        executor.run(main)
+    executor.close()
+
+
+def test_runs_over_datasets_refuse_dumps_of_compiled_programs_too(exe):
+    main = paddle.static.default_main_program()
+    main._fleet_opt = {"dump_fields": ["x"]}
+    for program in (main, paddle.static.CompiledProgram(main)):
+        with pytest.raises(NotSupported, match=r"train_from_dataset: program\._fleet_opt\['dump_fields'\]"):
+            exe.train_from_dataset(program, paddle.distributed.QueueDataset())
+
+
+def test_the_forward_part_of_a_program_follows_it_and_ends_with_it():
+    main = paddle.static.Program()
+    with paddle.static.program_guard(main):
+        y = paddle.static.data("x", [None, 2]) * 2.0
+    part = _without_updates(main)
+    assert _without_updates(main) is part
+    with paddle.static.program_guard(main):
+        y = y + 1.0
+    assert len(_without_updates(main).global_block().ops) == 2
+    gone = weakref.ref(main)
+    del main, part, y
+    gc.collect()
+    assert gone() is None
 
 
 def test_gradients_stay_off_outside_training(exe):

@@ -338,6 +338,8 @@ def test_what_is_no_sequence_is_refused():
         lod_reset(x)
     with pytest.raises(DtypeError, match="input must be a list of Variables"):
         nn.sequence_concat(x)
+    with pytest.raises(DtypeError, match=r"sequence_concat: input\[1\] must be one of float32, but 'ids' is int64"):
+        nn.sequence_concat([x, ids, x])
 
 
 def test_outside_of_static_mode_there_are_no_sequences():

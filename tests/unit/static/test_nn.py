@@ -51,6 +51,8 @@ def test_wrong_calls():
         nn.fc(np.ones((2, 3)), 2)
     with pytest.raises(BadArgument, match="bias_attr"):
         nn.batch_norm(y, bias_attr=False)
+    with pytest.raises(UsageError, match=r"batch_norm_\d: its parameter would have shape \[-1\]; .* must be known"):
+        nn.batch_norm(x)
     with pytest.raises(UsageError, match="divisible by groups"):
         nn.conv2d(paddle.static.data("image", [None, 3, 8, 8]), 4, 3, groups=2)
     paddle.disable_static()

@@ -157,13 +157,16 @@ def convert(model: Any, optimizer: Any, runtime: PsRuntime) -> tuple[Any, Lookup
     for parent, name, _, layer in found:
         setattr(parent, name, _replacement(layer, sources[id(layer.weight)]))
     dense = {n: p for n, p in model.named_parameters() if (p.requires_grad if is_torch else not p.stop_gradient)}
-    held = {n if is_torch else p.name: p.detach() if is_torch else p._t.detach() for n, p in dense.items()}
+
+    def tensors() -> dict[str, torch.Tensor]:
+        return {n if is_torch else p.name: (p if is_torch else p._t).detach() for n, p in dense.items()}
+
     if dense and not runtime.mode.trains_locally:
         dense_update(optimizer, list(dense.values()))  # what servers cannot do is said in every process
     runtime.model = Model(
         sparse=tuple(specs.values()),
-        shapes={name: tuple(t.shape) for name, t in held.items()},
-        tensors=lambda: held,
+        shapes={name: tuple(t.shape) for name, t in tensors().items()},
+        tensors=tensors,
         params=list(dense.values()),
         optimizer=optimizer,
         rows=rows,

@@ -1,6 +1,7 @@
 """Programs in a parameter-server job: ``minimize`` makes lookups pull from servers, gradients go to them, and takes the updates out of the workers' program.
 
-``ps_push`` at the end hands rows' and dense gradients over and brings the dense parameters in the scope up to date.
+``ps_push`` at the end hands rows' and dense gradients over and brings the dense parameters in the scope up to date. A startup program ends with ``ps_take``: once the
+worker has joined the servers, their values count.
 """
 
 from __future__ import annotations
@@ -77,8 +78,15 @@ def _push(
     worker.end_step([g.detach() for g in dense], rate)
 
 
+def _take(values: list[torch.Tensor], names: list[str], link: Link) -> list[torch.Tensor]:
+    """What a startup program leaves in dense parameters: its own values, or the servers' if it is run again after the worker has joined them."""
+    served = link.runtime.served()
+    return [served.get(name, value) for name, value in zip(names, values, strict=True)]
+
+
 _COUNT = Op("ps_count", _count)
 _PUSH = Op("ps_push", _push)
+_TAKE = Op("ps_take", _take)
 
 
 # -- what is recorded -------------------------------------------------------------------------------------------------
@@ -135,6 +143,7 @@ class ProgramOptimizer:
             found = gradients([loss], [*dense, *(pull.rows for pull in trained)])
             pairs = [(p, g) for p, g in zip(dense, found, strict=False) if g is not None]
             self._runtime.model = _model(specs, [p for p, _ in pairs], self._inner_opt, rows, frozenset(own_rates))
+            _record_take(startup, [p.name for p, _ in pairs], link)
             pushed = [(p, g) for p, g in zip(trained, found[len(dense) :], strict=True) if g is not None]
             program._look_ahead = link.look_ahead
             program._fleet_opt = dict(self._runtime.strategy.trainer_desc_configs)
@@ -210,6 +219,15 @@ def _record_counts(pull: Pull, entry: Any) -> list[Variable] | None:
     named = Ref(entry._show_name), Ref(entry._click_name)
     recorder.append(block, "ps_count", _COUNT, (pull.keys, pull.places, offsets, *named), {}, tuple(out))
     return out
+
+
+def _record_take(startup: Program, names: Sequence[str], link: Link) -> None:
+    block = startup.global_block()
+    made = {name for operator in block.ops for name in operator.output_arg_names}
+    taken = [name for name in names if name in made]
+    if taken:
+        values = [Ref(name) for name in taken]
+        recorder.append(block, "ps_take", _TAKE, (values, taken, link), {}, values)
 
 
 def _initial(param: Parameter, startup: Program) -> Initial:

@@ -6,7 +6,6 @@ Every role runs the same script, so servers know the model and the optimizer too
 from __future__ import annotations
 
 import atexit
-import contextlib
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +25,7 @@ from argosy.runtime.comm.rendezvous import token_for
 from argosy.runtime.ps import checkpoint, tls
 from argosy.runtime.ps.client import Client
 from argosy.runtime.ps.placement import place_dense
-from argosy.runtime.ps.service import Service
+from argosy.runtime.ps.service import Action, Service
 from argosy.runtime.ps.spec import SparseSpec
 from argosy.runtime.ps.tables import Tables
 from argosy.runtime.ps.worker import DENSE, Mode, Worker
@@ -65,7 +64,7 @@ def mode_of(strategy: DistributedStrategy) -> Mode:
 class Model:
     """What a job trains. ``rows`` gives tables their first rows, by name: pairs of ids and values, for tables that do not begin by their rule.
 
-    ``tensors`` gives the memory of the dense parameters, once ``is_ready``.
+    ``tensors`` gives the memory that the dense parameters have now, once ``is_ready``.
     """
 
     sparse: tuple[SparseSpec, ...]
@@ -153,6 +152,8 @@ class PsRuntime:
             return dense_update(model.optimizer, model.params)(*args)
 
         patience_s = env.integer("ARGOSY_PS_PATIENCE", 0)
+        if self._tables is not None:
+            self._tables.close()
         self._tables = Tables(self._own_folder(), self._role._worker_num(), update, self._bound, patience_s)
         is_new = not self._tables.items()
         for spec in table_specs(model, self.mode):
@@ -160,7 +161,7 @@ class PsRuntime:
         if model.shapes:
             self._tables.create("dense", dense_specs(model, count)[number].to_json(), self.mode.on_servers)
         if dirname is not None and is_new:
-            checkpoint.load_part(self._tables, checkpoint_in(dirname), number, count)
+            checkpoint.load_part(self._tables, checkpoint_in(dirname), number, count, is_first=True)
 
     @property
     def tables(self) -> Tables:
@@ -172,23 +173,24 @@ class PsRuntime:
 
     def run_server(self) -> None:
         """Serve until every worker has called ``stop_worker``."""
-        if self._tables is None:
-            self.init_server()
-        assert self._tables is not None
+        tables = self.tables
         endpoint = self._role._get_pserver_endpoints()[self._role._server_index()]
         service = Service(
             f"{tls.scheme()}://{endpoint}",
-            self._tables,
+            tables,
             self._token,
             self._role._worker_num(),
             tls_certificates=tls.server_certificates(),
+            actions=self._actions(tables),
         )
-        self._add_actions(service, self._tables)
-        with contextlib.suppress(KeyboardInterrupt):
+        try:
             service.serve_to_the_end()
+        except KeyboardInterrupt:
+            tables.close()
+            service.end()
         self.close()
 
-    def _add_actions(self, service: Service, tables: Tables) -> None:
+    def _actions(self, tables: Tables) -> dict[str, Action]:
         """What servers of a Fleet do beside serving tables: care of one table, and telling workers where they meet."""
         number, count = self._role._server_index(), self._role._server_num()
         meeting: dict[str, str] = {}
@@ -205,8 +207,7 @@ class PsRuntime:
                 meeting["place"] = body["place"]
             return dict(meeting)
 
-        for action in (("save_table", save), ("load_table", load), ("meet", meet)):
-            service.add_action(*action)
+        return {"save_table": save, "load_table": load, "meet": meet}
 
     # -- workers ----------------------------------------------------------------------------------------------------
 
@@ -220,15 +221,25 @@ class PsRuntime:
 
         Where the startup program has not filled the parameters yet, this happens in the first step.
         """
+        if not self._role._is_worker():
+            raise UsageError("fleet.init_worker: this process is a server; workers call it")
         model = self.known_model("init_worker")
         if self._worker is not None or not model.is_ready():
             return
         number = self._role._worker_index()
         folder = self._own_folder() / f"worker-{number}" if self.mode.kind == "geo" else None
         worker = Worker(self.connect, self._role._worker_num(), self.mode, folder)
+        try:
+            self._start(worker, model, number)
+        except BaseException:
+            worker.close()
+            raise
+        self._worker = worker
+
+    def _start(self, worker: Worker, model: Model, number: int) -> None:
         worker.start(
             model.sparse,
-            model.tensors(),
+            model.tensors,
             keeps_whole=needs_whole(model.optimizer),
             is_together=needs_all_in_one_place(model.optimizer),
         )
@@ -238,7 +249,6 @@ class PsRuntime:
         for name in model.rows:
             worker.client.wait_rows(name)
         model.rows.clear()  # from now on the servers have them
-        self._worker = worker
 
     @property
     def is_connected(self) -> bool:
@@ -256,12 +266,18 @@ class PsRuntime:
             )
         return self._worker
 
+    def served(self) -> dict[str, torch.Tensor]:
+        """The dense parameters, by name, as the servers have them; none before the worker has joined them."""
+        return {} if self._worker is None else self._worker.served()
+
     def stop_worker(self) -> None:
         """Send what is under way, say goodbye to the servers and forget them."""
-        if self._worker is not None:
-            worker, self._worker = self._worker, None
-            worker.stop()
-        self.close()
+        worker, self._worker = self._worker, None
+        try:
+            if worker is not None:
+                worker.stop()
+        finally:
+            self.close()
 
     def rate(self) -> float:
         """The learning rate of this step."""

@@ -11,10 +11,10 @@ from argosy.foundation.errors import ConfigError, NotSupported, UsageError
 from argosy.runtime.ps.initial import Initial
 from argosy.runtime.ps.rules import Rule
 from argosy.runtime.ps.spec import Admission, ShowClick, SparseSpec
-from argosy.runtime.ps.worker import Mode
+from argosy.runtime.ps.worker import DENSE, Mode
 from argosy.static._entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
 
-__all__ = ["check_strategy", "configured", "with_entry"]
+__all__ = ["check_names", "check_strategy", "configured", "with_entry"]
 
 # switches that would change what is trained, and have no meaning where servers update parameters
 _REFUSED = (
@@ -96,7 +96,11 @@ def configured(spec: SparseSpec, strategy: DistributedStrategy) -> tuple[SparseS
 
 
 def check_names(strategy: DistributedStrategy, names: Sequence[str]) -> None:
-    """ConfigError for settings of a table that the model does not have."""
+    """ConfigError for settings of a table that the model does not have, and for a table with the name of the dense one."""
+    if DENSE in names:
+        raise ConfigError(
+            f"the parameter of a sparse embedding cannot be named {DENSE!r}: that is the table of all dense parameters"
+        )
     for table in strategy.sparse_table_configs:
         if table.table_name not in names:
             raise ConfigError(
@@ -148,6 +152,8 @@ def _rule(spec: SparseSpec, accessor: Any) -> tuple[Rule, float] | None:
     settings = getattr(chosen, group)
     own = {}
     if group == "adagrad":
+        if not accessor.ctr_accessor_param.show_scale:
+            raise NotSupported(f"{where}: show_scale=False: {chosen.name} divides gradients by the shows of a row")
         own = {"initial_g2sum": float(settings.initial_g2sum)}
     elif group == "adam":
         own = {

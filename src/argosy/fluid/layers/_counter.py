@@ -9,12 +9,12 @@ import torch
 from argosy import tensor as T
 from argosy.fluid._mode import records
 from argosy.foundation.errors import UsageError
-from argosy.static._operator import OPTIMIZE
 from argosy.static._recorder import recorder
+from argosy.static._reinfer import inside
 
 
 def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, step: int = 1) -> Any:
-    """The int64 variable of this name that grows by ``step`` with each run, from ``begin - 1``; made at the first call.
+    """The int64 variable of this name that grows by ``step`` with each run, of a test copy too, from ``begin - 1``; made at the first call.
 
     Example:
         >>> import paddle.fluid as fluid
@@ -37,7 +37,7 @@ def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, 
         return block.var(name)
     counter = recorder.new_state(name, [1], torch.int64, begin - 1)
     num_before = len(block.ops)
-    with recorder.in_role(OPTIMIZE):
+    with inside(block):
         T.increment(counter, step)
     block.ops[:] = [*block.ops[num_before:], *block.ops[:num_before]]
     return counter

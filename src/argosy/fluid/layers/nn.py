@@ -14,7 +14,7 @@ from argosy.fluid._tracer import tracers
 from argosy.fluid.input import one_hot as _one_hot
 from argosy.fluid.layers._counter import autoincreased_step_counter
 from argosy.fluid.layers._shape import at_least_1d
-from argosy.foundation.errors import BadArgument
+from argosy.foundation.errors import BadArgument, UsageError
 from argosy.nn import functional as F
 from argosy.nn.clip import clip_by_norm as _clip_by_norm
 from argosy.static._folding import mul
@@ -128,6 +128,10 @@ def expand_as(x: Any, target_tensor: Any, name: str | None = None) -> Any:
     pairs = list(zip(target_tensor.shape, x.shape, strict=True))
     if all(have in (1, to) for to, have in pairs):
         return T.expand_as(x, target_tensor)
+    if any(n < 0 for pair in pairs for n in pair):
+        raise UsageError(
+            f"fluid.layers.expand_as: where the shapes {list(x.shape)} and {list(target_tensor.shape)} differ by more than a 1, all of both must be known"
+        )
     return T.tile(x, [to // have for to, have in pairs])
 
 
@@ -223,8 +227,8 @@ def clip_by_norm(x: Any, max_norm: float, name: str | None = None) -> Any:
 
 
 def l2_normalize(x: Any, axis: int | None, epsilon: float = 1e-12, name: str | None = None) -> Any:
-    """``x`` divided by the root of its sum of squares plus ``epsilon`` along ``axis``."""
-    axis = 0 if x.ndim == 1 or axis is None else axis
+    """``x`` divided by the root of its sum of squares plus ``epsilon`` along ``axis``; None stands for 1, and vectors have one axis."""
+    axis = 0 if x.ndim == 1 else 1 if axis is None else axis
     return x / T.sqrt(T.sum(T.square(x), axis, keepdim=True) + epsilon)
 
 

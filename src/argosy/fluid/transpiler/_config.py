@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from argosy.fluid.transpiler.ps_dispatcher import PSDispatcher
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, ConfigError, NotSupported, UsageError, nearest
-from argosy.runtime.ps.worker import Mode
+
+if TYPE_CHECKING:
+    from argosy.runtime.ps.worker import Mode
 
 __all__ = ["DistributeTranspilerConfig", "DistributedMode", "ServerRuntimeConfig"]
 
@@ -132,6 +134,8 @@ def check_config(config: Any) -> None:
 
 def mode_of(config: DistributeTranspilerConfig, sync_mode: bool) -> Mode:
     """How trainers and servers keep in step; ``sync_mode`` is the argument of ``transpile``, which can ask for less than the config."""
+    from argosy.runtime.ps.worker import Mode  # loads what servers need
+
     if config.completely_not_async:
         return Mode("sync")
     is_sync = sync_mode and config.sync_mode

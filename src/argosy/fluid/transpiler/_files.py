@@ -21,6 +21,7 @@ from argosy.runtime.ps.tables import Tables
 from argosy.runtime.ps.worker import DENSE
 from argosy.static._inference import normalize_program, packed, save_to_file
 from argosy.static._program import Program
+from argosy.static._variable import Variable
 from argosy.static._vars_io import is_persistable, save_vars
 
 __all__ = ["load_tables", "save_model", "save_variables"]
@@ -40,11 +41,15 @@ def save_variables(runtime: PsRuntime, sizes: Sizes, executor: Any, dirname: str
 
 
 def save_model(
-    runtime: PsRuntime, sizes: Sizes, executor: Any, dirname: str, feed_names: Any, targets: Any, program: Program
+    runtime: PsRuntime,
+    sizes: Sizes,
+    executor: Any,
+    dirname: str,
+    feeds: list[Variable],
+    targets: list[Variable],
+    program: Program,
 ) -> None:
     """Write the part of ``program``, as one process runs it, that computes ``targets``, what it keeps and its tables, and the folder ``tables``."""
-    block = program.global_block()
-    feeds = [block.var(name) for name in feed_names]
     normal = normalize_program(program, feeds, targets)
     used = [name for name in sizes if name in normal.global_block().vars]
     with folder_replaced(dirname) as folder:

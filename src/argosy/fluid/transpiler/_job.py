@@ -34,6 +34,9 @@ class _Server:
     def __deepcopy__(self, memo: dict[int, Any]) -> _Server:
         return self  # a copy of the program serves the same tables
 
+    def __repr__(self) -> str:
+        return f"server {self.runtime._role._server_index()}"  # in the text of its programs
+
 
 def _make_tables(server: _Server) -> None:
     server.runtime.init_server()
@@ -124,10 +127,11 @@ class ServerJob:
 
     def save_inference_model(self, executor: Any, dirname: str, feed_names: Any, targets: Any) -> None:
         """Write what ``targets`` need, for one process without servers; trainer 0 does, the others return at once."""
-        block = self.origin.global_block()
-        named = [block.var(v if isinstance(v, str) else v.name) for v in targets]
         if self.trainer._role._is_first_worker():
-            save_model(self.trainer, self.sizes, executor, dirname, feed_names, named, self.origin)
+            block = self.origin.global_block()
+            feeds = [block.var(name) for name in ([feed_names] if isinstance(feed_names, str) else feed_names)]
+            wanted = [block.var(v.name) for v in targets]
+            save_model(self.trainer, self.sizes, executor, dirname, feeds, wanted, self.origin)
 
     def load_persistables(self, executor: Any, dirname: str, program: Program) -> None:
         raise UsageError("fluid.io.load_persistables: servers load tables, with the program of get_pserver_program")

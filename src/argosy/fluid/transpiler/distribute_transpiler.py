@@ -59,7 +59,7 @@ class DistributeTranspiler:
             self.config.split_method = RoundRobin
         self._set_server_config()
         self._job: Any = None
-        self._served: tuple[Program, Program] | None = None
+        self._served: dict[str, tuple[Program, Program]] = {}  # by endpoint
 
     def _set_server_config(self, server_config: ServerRuntimeConfig | None = None) -> None:
         if server_config is not None and not isinstance(server_config, ServerRuntimeConfig):
@@ -101,6 +101,7 @@ class DistributeTranspiler:
         self.pserver_endpoints = _endpoints(pservers, "pservers")
         mode = self._mode(sync_mode)
         self._job = ServerJob(program, startup, self.pserver_endpoints, trainer_id, trainers, mode)
+        self._served.clear()
 
     def _mode(self, sync_mode: bool) -> Any:
         return mode_of(self.config, sync_mode)
@@ -132,9 +133,11 @@ class DistributeTranspiler:
         return program
 
     def get_pserver_programs(self, endpoint: str) -> tuple[Program, Program]:
-        """The main and the startup program of the server at ``endpoint``."""
-        main, startup = self._served = self._transpiled("get_pserver_programs").server_programs(endpoint)
-        return main, startup
+        """The main and the startup program of the server at ``endpoint``: always the same two, which share its tables."""
+        job = self._transpiled("get_pserver_programs")
+        if endpoint not in self._served:
+            self._served[endpoint] = job.server_programs(endpoint)
+        return self._served[endpoint]
 
     def get_pserver_program(self, endpoint: str) -> Program:
         """The program of the server at ``endpoint``; running it serves until every trainer has left (``Executor.close``)."""
@@ -144,11 +147,12 @@ class DistributeTranspiler:
         self, endpoint: str, pserver_program: Program | None = None, startup_program: Program | None = None
     ) -> Program:
         """The startup program of the server at ``endpoint``, which makes its tables. Their first values come from trainer 0."""
-        if pserver_program is None:
-            return self.get_pserver_programs(endpoint)[1]
-        if self._served is None or pserver_program is not self._served[0]:
-            raise UsageError("get_startup_program: pserver_program is not the one that get_pserver_program gave last")
-        return self._served[1]
+        main, startup = self.get_pserver_programs(endpoint)
+        if pserver_program is not None and pserver_program is not main:
+            raise UsageError(
+                f"get_startup_program: pserver_program is not the one that get_pserver_program gives for {endpoint!r}"
+            )
+        return startup
 
     def _transpiled(self, call: str) -> Any:
         if self._job is None:

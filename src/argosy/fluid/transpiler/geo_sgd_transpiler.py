@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from argosy.fluid.transpiler.distribute_transpiler import DistributeTranspiler
-from argosy.runtime.ps.worker import Mode
 
 __all__ = ["GeoSgdTranspiler"]
 
@@ -11,5 +12,7 @@ __all__ = ["GeoSgdTranspiler"]
 class GeoSgdTranspiler(DistributeTranspiler):
     """A DistributeTranspiler whose trainers exchange differences every ``config.geo_sgd_need_push_nums`` steps, whatever the modes of the config say."""
 
-    def _mode(self, sync_mode: bool) -> Mode:
+    def _mode(self, sync_mode: bool) -> Any:
+        from argosy.runtime.ps.worker import Mode  # loads what servers need
+
         return Mode("geo", k_steps=int(self.config.geo_sgd_need_push_nums))

@@ -12,6 +12,7 @@ before any table is touched.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -102,8 +103,13 @@ def verify(folder: Path) -> list[dict[str, Any]]:
     return list(files)
 
 
-def load_part(tables: Tables, folder: Path, server: int, num_servers: int, only: str | None = None) -> None:
-    """Take from a checkpoint what belongs to this server. Tables of the checkpoint that the server does not have are left out; ``only`` names the one to take."""
+def load_part(
+    tables: Tables, folder: Path, server: int, num_servers: int, only: str | None = None, is_first: bool = False
+) -> None:
+    """Take from a checkpoint what belongs to this server. Tables of the checkpoint that the server does not have are left out; ``only`` names the one to take.
+
+    Workers in ``geo`` hear that the rows have changed, unless ``is_first``: nobody can have any yet.
+    """
     files = verify(folder)
     here = {name: entry for name, entry in tables.items() if only in (None, name)}
     if only is not None and only not in {f["table"] for f in files}:
@@ -112,12 +118,14 @@ def load_part(tables: Tables, folder: Path, server: int, num_servers: int, only:
     for table, _, fact in chosen:
         _compare(table, fact)
     dense: dict[str, list[Path]] = {}
-    for table, path, _ in chosen:
+    for table, path, fact in chosen:
         if isinstance(table, SparseTable):
             table.mark_filled()
             for part in _read_sparse(path, table.spec):
                 mine = hashing.server_of(hashing.shards_of(part.ids), num_servers) == server
                 table.load(Snapshot(part.ids[mine], part.rows[mine]))
+                if not is_first:
+                    here[fact["table"]].note_changed(part.ids[mine])
         else:
             dense.setdefault(table.spec.name, []).append(path)
     for name, paths in dense.items():
@@ -156,8 +164,11 @@ def _schema(spec: SparseSpec) -> pa.Schema:
 def _write_sparse(table: SparseTable, path: Path, mode: int) -> int:
     spec, count = table.spec, 0
     schema = _schema(spec)
-    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
-        for part in table.snapshot(resets_delta=mode == BASE):
+    with (
+        parquet.ParquetWriter(path, schema, compression="zstd") as writer,
+        contextlib.closing(table.snapshot(resets_delta=mode == BASE)) as parts,
+    ):
+        for part in parts:
             rows = part.rows
             kept = _is_worth_saving(spec, rows, mode) & table.is_admitted(part.ids)
             ids, rows = part.ids[kept], rows[kept]

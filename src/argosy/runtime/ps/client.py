@@ -88,6 +88,12 @@ class _Server:
             found = self._streams[op, table] = (writer, reader)
         return found
 
+    def present(self) -> None:
+        """Show the server that this worker is there, as long as the connection lasts; returns when it has taken note."""
+        if ("present", "") not in self._streams:
+            self.stream("present", "", wire.IDS)
+            wire.check(self.receive("present", "")[1], self.endpoint)
+
     def send(self, op: str, table: str, batch: pa.RecordBatch | None, data: dict[str, Any]) -> None:
         writer, _ = self.stream(op, table, None if batch is None else batch.schema)
         if batch is None:
@@ -99,6 +105,12 @@ class _Server:
         _, reader = self._streams[op, table]
         chunk = reader.read_chunk()
         return chunk.data, wire.decode(chunk.app_metadata or b"{}")
+
+    def give_up(self, op: str, table: str) -> None:
+        """Forget a stream with an answer that nobody will read."""
+        found = self._streams.pop((op, table), None)
+        if found is not None:
+            found[1].cancel()
 
     def act(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
         [answer] = self.connection().do_action(flight.Action(name, wire.encode(body)))
@@ -145,12 +157,18 @@ class Client:
     def join(self) -> None:
         """Wait for every server and tell it that this worker is there; it notices when the worker goes."""
         for server in self._servers:
-            self._persist(server, lambda s: s.stream("present", "", wire.IDS))
+            self._persist(server, lambda s: s.present())
 
     def leave(self) -> None:
-        """Say goodbye: servers end when all workers have."""
+        """Say goodbye: servers end when all workers have. One that does not answer is an error, after the others have heard it."""
+        failed: list[ServerUnavailable] = []
         for server in self._servers:
-            self._persist(server, lambda s: s.act("stop", {"worker": self.worker}))
+            try:
+                self._persist(server, lambda s: s.act("stop", {"worker": self.worker}))
+            except ServerUnavailable as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
 
     def close(self) -> None:
         for server in self._servers:
@@ -304,6 +322,7 @@ class Client:
 
     def save(self, folder: Path, mode: int = checkpoint.ALL) -> None:
         """Write a checkpoint of all tables; the servers must see ``folder``. What was there stays valid until the new one is complete."""
+        folder = folder.absolute()  # servers may work elsewhere
         folder.parent.mkdir(parents=True, exist_ok=True)
         fresh = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}.new")
         fresh.mkdir()
@@ -320,6 +339,7 @@ class Client:
 
     def load(self, folder: Path) -> None:
         """Take all tables from a checkpoint, whatever number of servers wrote it; it is checked before anything is replaced."""
+        folder = folder.absolute()
         checkpoint.verify(folder)
         for number, server in enumerate(self._servers):
             body = {"path": str(folder), "server": number, "num_servers": self.num_servers}
@@ -334,21 +354,27 @@ class Client:
         self, op: str, table: str, batches: Sequence[pa.RecordBatch], data: Sequence[dict[str, Any]]
     ) -> list[tuple[Any, dict[str, Any]]]:
         """Send each server its request, then collect the answers; a server that breaks off is asked again on its own."""
-        asked = []
-        for server, batch, header in zip(self._servers, batches, data, strict=True):
-            try:
-                server.send(op, table, batch, header)
-                asked.append(True)
-            except _BROKEN:
-                asked.append(False)
-        reach("ps.client.sent")
-        answers = []
-        for server, batch, header, is_asked in zip(self._servers, batches, data, asked, strict=True):
-            answers.append(self._answer(server, op, table, batch, header, is_asked))
+        answers: list[tuple[Any, dict[str, Any]]] = []
+        try:
+            asked = [self._ask(s, op, table, b, h) for s, b, h in zip(self._servers, batches, data, strict=True)]
+            reach("ps.client.sent")
+            for server, batch, header, is_asked in zip(self._servers, batches, data, asked, strict=True):
+                answers.append(self._answer(server, op, table, batch, header, is_asked))
+        except BaseException:
+            for server in self._servers[len(answers) :]:
+                server.give_up(op, table)  # or the next request would get the answer to this one
+            raise
         reach("ps.client.answered")
         for server, (_, answer) in zip(self._servers, answers, strict=True):
             wire.check(answer, server.endpoint)
         return answers
+
+    def _ask(self, server: _Server, op: str, table: str, batch: pa.RecordBatch, header: dict[str, Any]) -> bool:
+        try:
+            server.send(op, table, batch, header)
+        except _BROKEN:
+            return False
+        return True
 
     def _answer(
         self, server: _Server, op: str, table: str, batch: pa.RecordBatch, header: dict[str, Any], is_asked: bool
@@ -360,7 +386,7 @@ class Client:
                 server.drop()
 
         def again(s: _Server) -> tuple[Any, dict[str, Any]]:
-            s.stream("present", "", wire.IDS)
+            s.present()
             s.send(op, table, batch, header)
             return s.receive(op, table)
 

@@ -7,13 +7,13 @@ in a sparse table; here the journal keeps the whole range.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -92,6 +92,7 @@ class DenseTable:
         self.was_cut_off = self._journal.recover()
         self._filled = folder / "filled"
         self._lock = threading.Lock()
+        self._is_closed = False  # guarded by _lock, as is everything in the memory
         self._update = make_update(spec, self._split(self._flat[: self.numel]), self._make_state)
 
     def _split(self, flat: torch.Tensor) -> list[torch.Tensor]:
@@ -117,13 +118,13 @@ class DenseTable:
 
     def pull(self) -> npt.NDArray[np.float32]:
         """A copy of the values."""
-        with self._lock:
+        with self._locked():
             return self._flat[: self.numel].numpy().copy()
 
     def fill(self, values: npt.NDArray[np.float32]) -> None:
         """Replace the values; optimizer state stays."""
         self._check("fill", values)
-        with self._lock:
+        with self._locked():
             self._flat[: self.numel] = torch.from_numpy(values)
             self._filled.touch()
 
@@ -137,7 +138,7 @@ class DenseTable:
     ) -> bool:
         """Apply gradients of the whole range; False if this push was applied before."""
         self.check_push(grads, worker)
-        with self._lock:
+        with self._locked():
             if sequence <= self._journal.applied(worker):
                 return False
             with self._journal.changing(np.arange(self._num_used_blocks, dtype=np.int32), worker, sequence):
@@ -147,7 +148,7 @@ class DenseTable:
     def add(self, deltas: npt.NDArray[np.float32], *, worker: int, sequence: int) -> bool:
         """Add differences to the values, past the optimizer; False if that happened before."""
         self._check("add", deltas)
-        with self._lock:
+        with self._locked():
             if sequence <= self._journal.applied(worker):
                 return False
             with self._journal.changing(np.arange(self._num_used_blocks, dtype=np.int32), worker, sequence):
@@ -176,7 +177,7 @@ class DenseTable:
 
     def snapshot(self) -> list[tuple[Piece, str, npt.NDArray[np.float32]]]:
         """Copies of the values of each piece (under the empty name) and of its states."""
-        with self._lock:
+        with self._locked():
             return [(piece, name, part.copy()) for piece, name, part in self._parts()]
 
     def load(self, arrays: dict[tuple[str, str], npt.NDArray[np.float32]]) -> None:
@@ -191,7 +192,7 @@ class DenseTable:
                     f"load of dense table {self.spec.name!r}: parameter {piece.name!r} has {math.prod(piece.shape)} elements, but "
                     + ("is not there" if given is None else f"{given.size} were given")
                 )
-        with self._lock:
+        with self._locked():
             for piece, name, part in self._parts():
                 given = arrays.get((piece.name, name))
                 if given is not None:
@@ -211,20 +212,24 @@ class DenseTable:
     def close(self) -> None:
         """Let go of the files, which stay."""
         with self._lock:
-            self._update = _closed
-            self._flat = torch.empty(0)
+            self._is_closed = True
+            del self._update, self._flat  # they hold the memory
             self._journal.close()
             self._memory.close()
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock of a table that is open."""
+        with self._lock:
+            if self._is_closed:
+                raise TableError(f"dense table {self.spec.name!r} is closed")
+            yield
 
     def __enter__(self) -> DenseTable:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-
-
-def _closed(grads: Any, learning_rate: Any) -> None:
-    raise TableError("the table is closed")
 
 
 class Places:

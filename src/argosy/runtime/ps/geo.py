@@ -35,7 +35,7 @@ class GeoRows:
         self._trained = SparseTable(spec, folder / "trained")
         self._base = SparseTable(on_server(spec), folder / "base")
         self._touched: list[npt.NDArray[np.int64]] = []
-        self._sequence = 0
+        self._sequence = self._trained.applied(_MINE)
 
     def pull(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """Rows as this worker has them; those that it never had come from the servers."""
@@ -68,6 +68,10 @@ class GeoRows:
         delta = (self._trained.pull(ids) - base) / np.float32(self._num_workers)
         self._put(self._base, ids, base + delta)
         self._client.push(self._name, ids, -delta)
+        self.take()
+
+    def take(self) -> None:
+        """Take over what changed elsewhere."""
         changed, values = self._client.pull_changed(self._name)
         is_known = self._trained.has(changed)
         changed, values = changed[is_known], values[is_known]
@@ -98,7 +102,11 @@ class GeoDense:
         delta = (values - self._base) / np.float32(self._num_workers)
         self._base += delta
         self._client.push_dense(self._table, delta)
+        return self.take(values)
+
+    def take(self, values: npt.NDArray[np.float32] | None = None) -> npt.NDArray[np.float32]:
+        """What the servers have, with what changed in ``values`` since the last time; without ``values`` as it is."""
         theirs = self._client.pull_dense(self._table)
-        moved = values + theirs - self._base
+        moved = theirs if values is None else values + theirs - self._base
         self._base = theirs.copy()
         return moved

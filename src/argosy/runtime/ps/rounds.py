@@ -1,17 +1,31 @@
 """Synchronous pushes: the gradients of a step are gathered from all workers and applied once, as their mean, in the order of the workers.
 
-A push returns when its step is applied. After a server was restarted, workers send again what nobody confirmed; a step that was applied is confirmed at once.
+A push returns when its step is applied, or with the error of applying it, which all workers of the step get. After a server was restarted, workers send again what nobody confirmed; a step that was applied is confirmed at once.
 A worker that has gone may come back and hand in its part again; how long the others wait for that is their patience.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import PsError, ServerUnavailable
+
+log = logging.getLogger("argosy.ps")
+
+_LONG_S = 30.0  # after which a push that waits is worth a line in the log
+_HINT = "one that has no more batches calls fleet.stop_worker()"
+
+
+class _Step:
+    """What workers have handed in, by worker, and the error if it could not be applied."""
+
+    def __init__(self) -> None:
+        self.payloads: dict[int, Any] = {}
+        self.error: Exception | None = None
 
 
 class Rounds:
@@ -31,55 +45,76 @@ class Rounds:
         self._what = what
         self._patience_s = patience_s
         self._changed = threading.Condition()
-        self._payloads: dict[int, dict[int, Any]] = {}  # by step and worker; guarded by _changed
+        self._steps: dict[int, _Step] = {}  # those to which parts are missing, by number; guarded by _changed
         self._gone: dict[int, Deadline] = {}  # by worker, until when it may come back; guarded by _changed
+        self._is_closed = False  # guarded by _changed
 
     def push(self, worker: int, step: int, payload: Any, timeout_s: float) -> bool:
         """Hand in a worker's part of a step and wait until the step is applied; False if it was applied before."""
         with self._changed:
+            self._check_open()
             if step <= self._applied():
                 return False
-            parts = self._payloads.setdefault(step, {})
-            parts[worker] = payload
+            current = self._steps.setdefault(step, _Step())
+            current.payloads[worker] = payload
             self._expected.add(worker)
             self._complete(step)
-            self._wait(worker, step, Deadline.after(timeout_s))
+            self._wait(worker, step, current, Deadline.after(timeout_s))
             return True
 
     def _complete(self, step: int) -> None:
         """Apply a step if everybody has handed in a part of it."""
-        parts = self._payloads[step]
-        if parts.keys() >= self._expected:
-            self._apply(step, [parts[w] for w in sorted(parts)])
-            del self._payloads[step]
+        current = self._steps[step]
+        parts = current.payloads
+        if parts and parts.keys() >= self._expected:
+            del self._steps[step]
+            try:
+                self._apply(step, [parts[w] for w in sorted(parts)])
+            except Exception as error:  # it belongs to all who wait for the step
+                current.error = error
             self._changed.notify_all()
 
-    def _wait(self, worker: int, step: int, deadline: Deadline) -> None:
-        while step > self._applied():
+    def _wait(self, worker: int, step: int, current: _Step, deadline: Deadline) -> None:
+        said_by = Deadline.after(_LONG_S)
+        while True:
+            self._check_open()
+            if current.error is not None:
+                raise current.error
+            if step <= self._applied():
+                return
             for other, back_by in self._gone.items():
                 if back_by.expired:
                     raise ServerUnavailable(f"{self._what}: worker {other} has gone, so its step cannot be completed")
+            missing = sorted(self._expected - current.payloads.keys())
             if deadline.expired:
-                missing = sorted(self._expected - self._payloads.get(step, {}).keys())
                 raise PsError(
-                    f"worker {worker} waited in step {step} of {self._what} for workers {missing}, which did not push"
+                    f"worker {worker} waited in step {step} of {self._what} for workers {missing}, which did not push; {_HINT}"
                 )
-            self._changed.wait(min(1.0, *(d.remaining_s() for d in (deadline, *self._gone.values()))))
+            if said_by.expired:
+                said_by = Deadline.never()
+                log.warning(
+                    "worker %d waits in step %d of %s for workers %s; %s", worker, step, self._what, missing, _HINT
+                )
+            self._changed.wait(min(1.0, *(d.remaining_s() for d in (deadline, said_by, *self._gone.values()))))
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ServerUnavailable(f"{self._what}: the server is ending")
 
     def retire(self, worker: int) -> None:
         """A worker has finished: steps to come do without it, and are the mean of the others."""
         with self._changed:
             self._expected.discard(worker)
             self._gone.pop(worker, None)
-            for step in sorted(self._payloads):
+            for step in sorted(self._steps):
                 self._complete(step)
 
     def lose(self, worker: int) -> None:
         """A worker has gone: what it had handed in is forgotten, and whoever waits gets an error if it does not come back in time."""
         with self._changed:
             self._gone[worker] = Deadline.after(self._patience_s)
-            for parts in self._payloads.values():
-                parts.pop(worker, None)
+            for current in self._steps.values():
+                current.payloads.pop(worker, None)
             self._changed.notify_all()
 
     def welcome(self, worker: int) -> None:
@@ -87,3 +122,9 @@ class Rounds:
         with self._changed:
             self._gone.pop(worker, None)
             self._expected.add(worker)
+
+    def close(self) -> None:
+        """End all waiting, with an error."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()

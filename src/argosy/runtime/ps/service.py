@@ -10,7 +10,7 @@ import socket
 import stat
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.flight as flight
 
-from argosy.foundation.errors import UsageError, nearest
+from argosy.foundation.errors import OutOfRange, UsageError, nearest
 from argosy.foundation.faultpoint import reach
 from argosy.runtime.ps import checkpoint, wire
 from argosy.runtime.ps.tables import Entry, Tables
@@ -29,6 +29,7 @@ log = logging.getLogger("argosy.ps")
 Action = Callable[[dict[str, Any]], dict[str, Any]]
 _LAST_ANSWERS_S = 2.0
 _ID, _NUMBER = pa.int64(), pa.float32()
+_TOLD = (ValueError, TypeError, LookupError, RuntimeError, OSError, MemoryError)  # errors that are an answer
 
 
 class _Gate(flight.ServerMiddlewareFactory):  # type: ignore[misc]
@@ -47,7 +48,7 @@ class _Gate(flight.ServerMiddlewareFactory):  # type: ignore[misc]
 class Service(flight.FlightServerBase):  # type: ignore[misc]
     """Serves ``tables`` at ``location`` (``grpc://127.0.0.1:0`` takes a free port, which ``port`` tells) to ``num_workers`` workers.
 
-    ``timeout_s`` is how long a push may wait for other workers. ``stopped`` is set when every worker has said goodbye.
+    ``timeout_s`` is how long a push may wait for other workers; ``actions`` are answered beside those of the tables. ``stopped`` is set when every worker has said goodbye.
     """
 
     def __init__(
@@ -58,13 +59,13 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         num_workers: int,
         timeout_s: float = 1800.0,
         tls_certificates: list[tuple[bytes, bytes]] | None = None,
+        actions: Mapping[str, Action] | None = None,
     ) -> None:
         self.tables = tables
         self.stopped = threading.Event()
         self._num_workers = num_workers
         self._timeout_s = timeout_s
-        self._lock = threading.Lock()
-        self._gone: set[int] = set()  # workers that said goodbye; guarded by _lock
+        self._lock = threading.Lock()  # held while the tables hear who comes and goes, so that they hear it in order
         self._num_streams: Counter[int] = Counter()  # by which each worker shows that it is there; guarded by _lock
         self._actions: dict[str, Action] = {
             "create": self._create,
@@ -78,7 +79,9 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             "save": self._save,
             "load": self._load,
             "stop": self._stop,
+            **(actions or {}),
         }
+        self._stop_if_all_have_finished()
         super().__init__(location, middleware={"gate": _Gate(token)}, tls_certificates=tls_certificates)
 
     def serve_to_the_end(self) -> None:
@@ -92,23 +95,24 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             log.warning("the job has ended, but a client keeps its stream: its connection is cut")
             _cut_connections(self.port)
             ending.join()
+        self.tables.end_job()
 
-    def add_action(self, name: str, action: Action) -> None:
-        """Answer another action."""
-        self._actions[name] = action
+    def end(self) -> None:
+        """End now, whoever is there. Close the tables before where workers may wait for each other: that ends their pushes."""
+        self.stopped.set()
+        self.serve_to_the_end()
 
     # -- streams ------------------------------------------------------------------------------------------------
 
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         command = wire.decode(descriptor.command)
-        op, worker = command.get("op"), int(command.get("worker", 0))
+        op = str(command.get("op"))
         if op == "present":
-            self._watch(worker, reader)
+            self._watch(command, reader, writer)
             return
-        entry = self.tables[str(command.get("table"))]
-        answer, schema = self._handler(str(op), entry, worker)
-        writer.begin(schema)
         asked, done = f"ps.{op}.asked", f"ps.{op}.done"
+        # found at the first request, so that what is wrong with the command is told as an answer
+        answer: Callable[..., Any] | None = None
         while True:
             try:
                 chunk = reader.read_chunk()
@@ -116,10 +120,12 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
                 return
             reach(asked)
             try:
+                if answer is None:
+                    entry = self.tables[str(command.get("table"))]
+                    answer, schema = self._handler(op, entry, int(command.get("worker", 0)))
+                    writer.begin(schema)
                 batch, data = answer(chunk.data, wire.decode(chunk.app_metadata or b"{}"))
-            except Exception as error:
-                if not isinstance(error, (ValueError, TypeError, KeyError, RuntimeError)):
-                    raise
+            except _TOLD as error:
                 batch, data = None, wire.refusal(error)
             reach(done)
             if batch is None:
@@ -129,6 +135,8 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
 
     def _handler(self, op: str, entry: Entry, worker: int) -> tuple[Callable[..., Any], pa.Schema]:
         """What answers a request of ``op``, and what its answers look like."""
+        if op in ("push", "push_dense"):
+            self._check_member(worker)
         if op in ("pull_dense", "push_dense", "fill_dense"):
             return self._dense_handler(op, entry, worker), wire.FLAT
         dim = entry.sparse.spec.dim
@@ -186,28 +194,40 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         grads = _writable(wire.asked(batch, 0, _NUMBER))
         return {"done": entry.push_dense(worker, sequence, grads, rate, self._timeout_s)}
 
-    def _watch(self, worker: int, reader: Any) -> None:
+    def _watch(self, command: dict[str, Any], reader: Any, writer: Any) -> None:
         """Hold a worker's stream until it ends; when the last one ends without a goodbye, the worker is lost.
 
         A worker that was started again may be here before the end of its old stream is noticed.
         """
-        self.tables.welcome(worker)
-        with self._lock:
-            self._gone.discard(worker)
-            self._num_streams[worker] += 1
         try:
+            worker = int(command["worker"])
+            self._check_member(worker)
+        except _TOLD as error:
+            writer.write_metadata(wire.encode(wire.refusal(error)))
+            return
+        with self._lock:
+            self._num_streams[worker] += 1
+            self.tables.welcome(worker)
+        try:
+            writer.write_metadata(wire.encode({}))
             while True:
                 reader.read_chunk()
         except StopIteration:
             pass
-        except flight.FlightError:
+        except (pa.ArrowException, OSError):
             log.info("the connection of worker %d broke", worker)
-        with self._lock:
-            self._num_streams[worker] -= 1
-            is_lost = worker not in self._gone and not self._num_streams[worker]
-        if is_lost:
-            log.warning("worker %d has gone without a goodbye", worker)
-            self.tables.lose(worker)
+        finally:
+            with self._lock:
+                self._num_streams[worker] -= 1
+                if not self._num_streams[worker] and worker not in self.tables.finished:
+                    log.warning("worker %d has gone without a goodbye", worker)
+                    self.tables.lose(worker)
+
+    def _check_member(self, worker: int) -> None:
+        if not 0 <= worker < self._num_workers:
+            raise OutOfRange(
+                f"worker {worker} is not one of this job's {self._num_workers}; PADDLE_TRAINERS_NUM must be the same for all its processes"
+            )
 
     # -- actions ------------------------------------------------------------------------------------------------
 
@@ -218,7 +238,7 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             if answer is None:
                 raise UsageError(f"there is no action {action.type!r}.{nearest(action.type, self._actions)}")
             reply = answer(wire.decode(action.body.to_pybytes() or b"{}"))
-        except (ValueError, TypeError, KeyError, RuntimeError, OSError) as error:
+        except _TOLD as error:
             reply = wire.refusal(error)
         reach(f"ps.{action.type}.done")
         return iter([wire.encode(reply)])
@@ -255,12 +275,15 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
 
     def _stop(self, body: dict[str, Any]) -> dict[str, Any]:
         worker = int(body["worker"])
-        self.tables.retire(worker)
+        self._check_member(worker)
         with self._lock:
-            self._gone.add(worker)
-            if len(self._gone) >= self._num_workers:
-                self.stopped.set()
+            self.tables.retire(worker)
+        self._stop_if_all_have_finished()
         return {}
+
+    def _stop_if_all_have_finished(self) -> None:
+        if len(self.tables.finished) >= self._num_workers:
+            self.stopped.set()
 
 
 def _writable(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

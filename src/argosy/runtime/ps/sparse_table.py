@@ -9,8 +9,9 @@ and 7 to 13 for the index.
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,7 @@ class SparseTable:
         self._filled = folder / "filled"
         self._under_way: UnderWay | None = None  # guarded by _lock
         self._lock = threading.Lock()
+        self._is_closed = False  # guarded by _lock
         self._index = Index(self._ids.array)  # guarded by _lock, as is everything in the columns
         self.was_cut_off = self._open()
 
@@ -71,7 +73,7 @@ class SparseTable:
     def pull(self, ids: Ids, creates: bool = True) -> Values:
         """The values of each id. An id without a row gets one first, or reads as zeros if ``creates`` is False or it is not admitted."""
         out = np.empty((ids.shape[0], self.spec.dim), np.float32)
-        with self._lock:
+        with self._locked():
             rows = self._rows_of(ids, counts=creates) if creates else self._index.find(ids)
             if not creates:
                 self._hide_unadmitted(rows)
@@ -97,7 +99,7 @@ class SparseTable:
         """
         self.check_push(ids, grads, worker)
         ones = np.ones(ids.shape[0], np.float32)
-        with self._lock:
+        with self._locked():
             if sequence <= self._journal.applied(worker):
                 return False
             rows = self._rows_of(ids, counts=False)
@@ -192,16 +194,17 @@ class SparseTable:
     def num_bytes(self) -> int:
         """Bytes in use: columns up to the last row, and the index. The journal, as long as the largest push, is not counted."""
         per_row = sum(c.array.itemsize * (c.array.shape[1] if c.array.ndim == 2 else 1) for c in self._columns)
-        return per_row * self._index.end + self._index.num_bytes
+        with self._locked():
+            return per_row * self._index.end + self._index.num_bytes
 
     def has(self, ids: Ids) -> npt.NDArray[np.bool_]:
         """Whether each id has a row."""
-        with self._lock:
+        with self._locked():
             return self._index.find(ids) >= 0
 
     def is_admitted(self, ids: Ids) -> npt.NDArray[np.bool_]:
         """Whether each id has a row that is read and trained."""
-        with self._lock:
+        with self._locked():
             rows = self._index.find(ids)
             self._hide_unadmitted(rows)
             return rows >= 0
@@ -210,12 +213,12 @@ class SparseTable:
         """The number of the last push of ``worker`` that was applied."""
         return self._journal.applied(worker)
 
-    def snapshot(self, resets_delta: bool = False) -> Iterator[Snapshot]:
+    def snapshot(self, resets_delta: bool = False) -> Generator[Snapshot, None, None]:
         """The table as it is when the first chunk is asked for, a chunk at a time; pulls and pushes go on meanwhile.
 
         With ``resets_delta`` the scores since the last base begin anew with this one. TableError if another snapshot is being taken. Close the iterator or read it to the end.
         """
-        with self._lock:
+        with self._locked():
             if self._under_way is not None:
                 raise TableError(f"a snapshot of table {self.spec.name!r} is being taken already")
             end = self._index.end
@@ -223,13 +226,14 @@ class SparseTable:
             self._under_way = under_way
         try:
             for start in under_way.starts():
-                with self._lock:
+                with self._locked():
                     chunk = under_way.chunk(start)
                     if resets_delta and self.spec.show_click is not None:
                         self._take_off_delta(chunk)
                 yield chunk
         finally:
-            self._under_way = None
+            with self._lock:
+                self._under_way = None
 
     def _take_off_delta(self, chunk: Snapshot) -> None:
         """Subtract what the chunk says: what came since the snapshot began stays."""
@@ -239,7 +243,7 @@ class SparseTable:
 
     def load(self, snapshot: Snapshot) -> None:
         """Put rows in place of those with the same ids, or add them."""
-        with self._lock:
+        with self._locked():
             rows = self._find_or_make(snapshot.ids)
             if self._under_way is not None:
                 self._under_way.keep(rows)
@@ -249,12 +253,12 @@ class SparseTable:
 
     def make(self, ids: Ids) -> None:
         """Give ids a row without counting that as a pull."""
-        with self._lock:
+        with self._locked():
             self._rows_of(ids, counts=False)
 
     def set_values(self, ids: Ids, values: Values) -> None:
         """Replace the values of rows that are there; the rule's state stays. ``ids`` must all be different."""
-        with self._lock:
+        with self._locked():
             rows = self._index.find(ids)
             is_here = rows >= 0
             if self._under_way is not None:
@@ -271,7 +275,7 @@ class SparseTable:
 
     def end_day(self, day: int | None = None) -> None:
         """A day has begun, the next or the given one, if it is not past: rows were not seen for so many days more, and shows and clicks fade."""
-        with self._lock:
+        with self._locked():
             rules = self._show_click("end a day of")
             counts = self._counts()
 
@@ -286,7 +290,7 @@ class SparseTable:
 
     def shrink(self) -> int:
         """Drop rows that are worth too little or were not seen for too long; returns how many."""
-        with self._lock:
+        with self._locked():
             rules = self._show_click("shrink")
             counts, end = self._counts(), self._index.end
             worth = rules.score(counts[:, _SHOWS], counts[:, _CLICKS])
@@ -305,10 +309,19 @@ class SparseTable:
     def close(self) -> None:
         """Let go of the files, which stay."""
         with self._lock:
+            self._is_closed = True
             self._index = Index(np.empty(0, np.int64))
             self._journal.close()
             for column in (self._end, *self._columns):
                 column.close()
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock of a table that is open: compiled loops would write past the end of a closed one."""
+        with self._lock:
+            if self._is_closed:
+                raise TableError(f"table {self.spec.name!r} is closed")
+            yield
 
     def __enter__(self) -> SparseTable:
         return self

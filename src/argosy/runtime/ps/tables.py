@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argosy.foundation.deadline import Deadline
-from argosy.foundation.errors import BadArgument, PsError, TableError, nearest
+from argosy.foundation.errors import BadArgument, PsError, ServerUnavailable, TableError, nearest
 from argosy.runtime.ps.dense_table import DenseSpec, DenseTable, MakeUpdate
 from argosy.runtime.ps.rounds import Rounds
 from argosy.runtime.ps.sparse_table import SparseTable
@@ -39,6 +39,8 @@ class Entry:
         self._bound = bound
         self._advanced = threading.Condition()
         self._lost: set[int] = set()  # guarded by _advanced
+        self._is_closed = False  # guarded by _advanced
+        # ids that each worker has not asked for since they changed; guarded by _advanced
         self._changed_for: dict[int, list[npt.NDArray[np.int64]]] = {w: [] for w in range(num_workers)}
         apply = self._apply_sparse_step if isinstance(table, SparseTable) else self._apply_dense_step
         self.rounds: Rounds | None = None
@@ -86,11 +88,8 @@ class Entry:
         done = self.sparse.push(
             ids, grads, worker=worker, sequence=sequence, learning_rate=learning_rate, shows=shows, clicks=clicks
         )
-        if self.mode == "geo" and done:
-            with self._advanced:
-                for other, changed in self._changed_for.items():
-                    if other != worker:
-                        changed.append(ids)
+        if done:
+            self.note_changed(ids, worker)
         self._keep_together(worker, sequence, timeout_s)
         return done
 
@@ -103,10 +102,20 @@ class Entry:
             ids, grads, worker=_SYNC_WORKER, sequence=step, learning_rate=parts[0][2], shows=counts[0], clicks=counts[1]
         )
 
+    def note_changed(self, ids: npt.NDArray[np.int64], by: int | None = None) -> None:
+        """Have workers, but for the one that did it, hear in ``geo`` that rows have changed."""
+        if self.mode != "geo":
+            return
+        own = ids.copy()  # not the memory of the whole message
+        with self._advanced:
+            for worker, changed in self._changed_for.items():
+                if worker != by:
+                    changed.append(own)
+
     def changed_by_others(self, worker: int) -> npt.NDArray[np.int64]:
         """Ids of rows that other workers changed since this worker asked last."""
         with self._advanced:
-            changed, self._changed_for[worker] = self._changed_for[worker], []
+            changed, self._changed_for[worker] = self._changed_for.get(worker, []), []
         return np.unique(np.concatenate(changed)) if changed else np.empty(0, np.int64)
 
     # -- dense --------------------------------------------------------------------------------------------------
@@ -149,7 +158,11 @@ class Entry:
                 self.worst_staleness, min(ahead, sequence if self._bound is None else self._bound)
             )
             deadline = Deadline.after(timeout_s)
-            while self._bound is not None and self._ahead(sequence) > self._bound:
+            while self._bound is not None:
+                if self._is_closed:
+                    raise ServerUnavailable(f"table {self.table.spec.name!r}: the server is ending")
+                if self._ahead(sequence) <= self._bound:
+                    break
                 if deadline.expired:
                     raise PsError(
                         f"worker {worker} is {self._ahead(sequence)} pushes ahead in table {self.table.spec.name!r} and waited in vain for the others"
@@ -178,6 +191,7 @@ class Entry:
             self.rounds.retire(worker)
         with self._advanced:
             self._lost.add(worker)
+            self._changed_for.pop(worker, None)
             self._advanced.notify_all()
 
     def welcome(self, worker: int) -> None:
@@ -186,6 +200,16 @@ class Entry:
             self.rounds.welcome(worker)
         with self._advanced:
             self._lost.discard(worker)
+            self._changed_for.setdefault(worker, [])
+
+    def close(self) -> None:
+        """End pushes that wait for other workers, with an error, and let go of the table."""
+        if self.rounds is not None:
+            self.rounds.close()
+        with self._advanced:
+            self._is_closed = True
+            self._advanced.notify_all()
+        self.table.close()
 
 
 class Tables:
@@ -204,6 +228,9 @@ class Tables:
         self._patience_s = patience_s
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}  # guarded by _lock
+        folder.mkdir(parents=True, exist_ok=True)
+        # workers that have said goodbye; files keep it, so that a server that is started again does not wait for them. Guarded by _lock
+        self._finished = {int(path.suffix[1:]) for path in folder.glob("finished.*")}
         for path in sorted(folder.glob("*/entry.json")):
             known = json.loads(path.read_text())
             self.create(known["kind"], known["spec"], known["mode"])
@@ -232,7 +259,10 @@ class Tables:
             fresh = folder / "entry.new"
             fresh.write_text(json.dumps({"kind": kind, "spec": description, "mode": mode}))
             fresh.replace(folder / "entry.json")
-            self._entries[spec.name] = Entry(table, mode, self._num_workers, self._bound, self._patience_s)
+            entry = Entry(table, mode, self._num_workers, self._bound, self._patience_s)
+            for worker in self._finished:
+                entry.retire(worker)
+            self._entries[spec.name] = entry
 
     def __getitem__(self, name: str) -> Entry:
         with self._lock:
@@ -252,12 +282,32 @@ class Tables:
             entry.lose(worker)
 
     def retire(self, worker: int) -> None:
+        with self._lock:
+            self._finished.add(worker)
+            self._mark_of(worker).touch()
         for _, entry in self.items():
             entry.retire(worker)
 
     def welcome(self, worker: int) -> None:
+        with self._lock:
+            self._finished.discard(worker)
+            self._mark_of(worker).unlink(missing_ok=True)
         for _, entry in self.items():
             entry.welcome(worker)
+
+    def _mark_of(self, worker: int) -> Path:
+        return self._folder / f"finished.{worker}"
+
+    @property
+    def finished(self) -> set[int]:
+        """Workers that have said goodbye, also to the server before this one."""
+        with self._lock:
+            return set(self._finished)
+
+    def end_job(self) -> None:
+        """Forget who has said goodbye: whoever opens the folder next begins a job of its own."""
+        for worker in self.finished:
+            self._mark_of(worker).unlink(missing_ok=True)
 
     def status(self) -> list[dict[str, Any]]:
         """What a person wants to see of each table."""
@@ -279,7 +329,8 @@ class Tables:
         ]
 
     def close(self) -> None:
+        """Let go of all tables; pushes that wait for other workers end with an error."""
         with self._lock:
             entries, self._entries = list(self._entries.values()), {}
         for entry in entries:
-            entry.table.close()
+            entry.close()

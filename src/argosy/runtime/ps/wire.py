@@ -14,7 +14,7 @@ pull_changed   metadata ``{}``                                                 `
 pull_dense     metadata ``{}``                                                 ``value`` float
 push_dense     ``value`` float; metadata as for push                           metadata ``{"done": bool}``
 fill_dense     ``value`` float                                                 metadata ``{}``
-present        nothing: the stream stays open while the worker lives           nothing
+present        nothing: the stream stays open while the worker lives           metadata ``{}``, at once
 =============  ==============================================================  ====================================
 
 An answer whose metadata has ``error`` and ``message`` is a refusal; the stream goes on. Actions (DoAction) take and return JSON: ``create``, ``applied``, ``is_filled``, ``rows_filled``,

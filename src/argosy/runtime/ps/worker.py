@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +31,7 @@ from argosy.runtime.ps.spec import SparseSpec
 DENSE = "dense"
 Counts = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
 _MODES = ("sync", "async", "half_async", "geo")
+_END_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,8 @@ class Worker:
         self._client = connect()
         self._num_workers = num_workers
         self._folder = folder
-        self._params: list[torch.Tensor] = []
+        self._dense: Callable[[], Mapping[str, torch.Tensor]] = dict
+        self._shapes: dict[str, tuple[int, ...]] = {}  # of the dense parameters
         self._geo_rows: dict[str, GeoRows] = {}
         self._geo_dense: GeoDense | None = None
         self._sender: _Sender | None = None
@@ -78,7 +82,7 @@ class Worker:
     def start(
         self,
         sparse: Sequence[SparseSpec],
-        dense: Mapping[str, torch.Tensor],
+        dense: Callable[[], Mapping[str, torch.Tensor]],
         optimizer: str = "{}",
         keeps_whole: bool = False,
         is_together: bool = False,
@@ -86,16 +90,16 @@ class Worker:
     ) -> None:
         """Join the servers, make the tables or find them, and take over the dense values: worker 0's, unless the servers have some.
 
-        ``dense`` are the parameters by name, ``optimizer`` what the servers need to make their optimizer (JSON).
+        ``dense`` gives the parameters by name, at every use anew, for they may get other memory; ``optimizer`` is what the servers need to make their optimizer (JSON).
         """
         self._client.join()
         mode = self.mode.on_servers
         for spec in sparse:
             self._client.create_sparse(on_server(spec) if mode == "geo" else spec, mode)
-        self._params = list(dense.values())
-        if self._params:
-            shapes = {name: tuple(p.shape) for name, p in dense.items()}
-            specs = place_dense(DENSE, shapes, self._client.num_servers, optimizer, keeps_whole, is_together)
+        self._dense = dense
+        self._shapes = {name: tuple(p.shape) for name, p in dense().items()}
+        if self._shapes:
+            specs = place_dense(DENSE, self._shapes, self._client.num_servers, optimizer, keeps_whole, is_together)
             self._client.create_dense(specs, mode)
             is_filled = all(a["is_filled"] for a in self._client.act("is_filled", {"table": DENSE}))
             if self._client.worker == 0 and not is_filled:
@@ -105,7 +109,7 @@ class Worker:
         if mode == "geo":
             self._start_geo(sparse)
         elif self.mode.kind == "async":
-            self._sender = _Sender(self._connect_like, self.mode, bool(self._params))
+            self._sender = _Sender(self._connect_like, self.mode)
             self._ahead = _Ahead(self._connect_like)
 
     def _start_geo(self, sparse: Sequence[SparseSpec]) -> None:
@@ -114,7 +118,7 @@ class Worker:
         for number, spec in enumerate(sparse):
             folder = self._folder / str(number)
             self._geo_rows[spec.name] = GeoRows(spec, folder, self._client, self._num_workers)
-        if self._params:
+        if self._shapes:
             self._geo_dense = GeoDense(DENSE, self._client, self._num_workers)
 
     def _connect_like(self) -> Client:
@@ -122,10 +126,12 @@ class Worker:
         return self._connect().knowing(self._client)
 
     def stop(self) -> None:
-        """Send what is under way and say goodbye."""
-        self.flush()
-        self._client.leave()
-        self.close()
+        """Send what is under way and say goodbye; connections and threads go in any case."""
+        try:
+            self.flush()
+            self._client.leave()
+        finally:
+            self.close()
 
     def flush(self) -> None:
         """Return when the servers have everything that this worker pushed."""
@@ -136,7 +142,7 @@ class Worker:
             self._exchange()
 
     def close(self) -> None:
-        """Let go of connections and threads without a goodbye."""
+        """Let go of connections and threads without a goodbye; what waits to be sent is dropped."""
         if self._sender is not None:
             self._sender.close()
         if self._ahead is not None:
@@ -195,7 +201,7 @@ class Worker:
         if self.mode.kind == "geo":
             if self._num_steps % self.mode.k_steps == 0:
                 self._exchange()
-        elif self._params:
+        elif self._shapes:
             flat = self._flat(grads)
             if self._sender is not None:
                 self._sender.put(DENSE, (flat, learning_rate))
@@ -207,9 +213,20 @@ class Worker:
                 self._write(self._client.pull_dense(DENSE))
 
     def refresh(self) -> None:
-        """Take over the dense values that the servers have now."""
-        if self._params:
+        """Take over what the servers have now: dense values, in ``geo`` also rows; there what was not exchanged yet stays on top."""
+        for rows in self._geo_rows.values():
+            rows.take()
+        if self._geo_dense is not None:
+            self._write(self._geo_dense.take(self._flat(self._params)))
+        elif self._shapes:
             self._write(self._client.pull_dense(DENSE))
+
+    def served(self) -> dict[str, torch.Tensor]:
+        """The dense values that the servers have now, by name; in ``geo`` what this worker has not exchanged is given up."""
+        if not self._shapes:
+            return {}
+        flat = self._client.pull_dense(DENSE) if self._geo_dense is None else self._geo_dense.take()
+        return {name: part.clone() for name, part in zip(self._shapes, self._split(flat), strict=True)}
 
     def _exchange(self) -> None:
         for rows in self._geo_rows.values():
@@ -221,10 +238,18 @@ class Worker:
         return torch.cat([t.detach().reshape(-1).float() for t in tensors]).numpy()
 
     def _write(self, flat: npt.NDArray[np.float32]) -> None:
-        values = torch.from_numpy(np.array(flat, np.float32))
         with torch.no_grad():
-            for param, part in zip(self._params, torch.split(values, [p.numel() for p in self._params]), strict=True):
-                param.copy_(part.view(param.shape))
+            for param, part in zip(self._params, self._split(flat), strict=True):
+                param.copy_(part)
+
+    def _split(self, flat: npt.NDArray[np.float32]) -> list[torch.Tensor]:
+        shapes = self._shapes.values()
+        parts = torch.split(torch.from_numpy(np.array(flat, np.float32)), [math.prod(shape) for shape in shapes])
+        return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    @property
+    def _params(self) -> list[torch.Tensor]:
+        return list(self._dense().values())
 
 
 class _Sender:
@@ -233,9 +258,8 @@ class _Sender:
     An error ends it and is raised by the next call.
     """
 
-    def __init__(self, connect: Callable[[], Client], mode: Mode, has_dense: bool) -> None:
+    def __init__(self, connect: Callable[[], Client], mode: Mode) -> None:
         self._mode = mode
-        self._has_dense = has_dense
         self._queue: queue.Queue[Any] = queue.Queue(mode.queue_size)
         self._lock = threading.Lock()
         self._dense: npt.NDArray[np.float32] | None = None  # guarded by _lock
@@ -260,9 +284,15 @@ class _Sender:
         self._check()
 
     def close(self) -> None:
+        """End the thread, after the push that is under way; those behind it are dropped."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._queue.get_nowait()
+                self._queue.task_done()
         self._queue.put(None)
-        self._thread.join()
-        self._client.close()
+        self._thread.join(_END_S)
+        if not self._thread.is_alive():  # else a push waits for a server or for other workers; it ends with the process
+            self._client.close()
 
     def _check(self) -> None:
         with self._lock:

@@ -47,6 +47,10 @@ class Helper(LayerHelper):
         is_bias: bool = False,
         default_initializer: Any = None,
     ) -> Any:
+        if attr is not False and any(extent < 0 for extent in shape):
+            raise UsageError(
+                f"{self.name}: its parameter would have shape {list(shape)}; the extents of the input that size it must be known"
+            )
         parameter = super().create_parameter(attr, shape, dtype, is_bias, default_initializer)
         if parameter is not None and not switch.is_static and _keeper.keep is not None:
             _keeper.keep(parameter)

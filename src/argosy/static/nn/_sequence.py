@@ -213,7 +213,8 @@ def sequence_concat(input: Any, name: str | None = None) -> Any:
     if not isinstance(input, (list, tuple)) or not input:
         raise DtypeError(f"sequence_concat: input must be a list of Variables, but received {type(input).__name__}")
     parts = [_sequences("sequence_concat", f"input[{i}]", v, _NUMBERS) for i, v in enumerate(input)]
-    _sequences("sequence_concat", "every input", parts[-1], [parts[0]._t.dtype])
+    for i, part in enumerate(parts):
+        _checked("sequence_concat", f"input[{i}]", part, [parts[0]._t.dtype])
     return _new_sequences(shape_ops.sequence_concat, parts, [_offsets(v) for v in parts])
 
 

@@ -60,4 +60,5 @@ class Job:
             fleet.stop_worker()
         for thread in self._threads:
             thread.join(20)
+            assert not thread.is_alive(), "a server goes on serving"
         fleet.init(is_collective=True)

@@ -9,6 +9,7 @@ import torch
 
 import paddle
 from argosy.distributed.fleet._ps_rules import dense_update, sparse_rule
+from argosy.distributed.fleet._ps_runtime import PsRuntime
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.ps.placement import place_dense
 from unit.distributed.fleet.ps_job import Job
@@ -237,3 +238,13 @@ def test_worlds_without_a_launcher(job):
         fleet.util.barrier("all")
     with pytest.raises(UsageError, match="this process is a worker"):
         fleet.util.barrier("server")
+
+
+def test_a_server_is_no_worker_and_the_other_way_round(job):
+    running = job(1, strategy())
+    server = PsRuntime(running._role(0, fleet.Role.SERVER), strategy())
+    with pytest.raises(UsageError, match="init_worker: this process is a server"):
+        server.init_worker()
+    with pytest.raises(UsageError, match="init_server: this process is a worker"):
+        fleet.init_server()
+    server.close()

@@ -296,6 +296,15 @@ def test_settings_of_tables_decide_the_rule(job):
         ({"embedx_threshold": 3}, NotSupported, "embedx_threshold"),
         ({"embedx_dim": 7}, ConfigError, "embedx_dim is 7, but must be 1"),
         ({"embed_sgd_param.name": "SparseNaiveSGDRule"}, NotSupported, "must name one rule"),
+        (
+            {
+                "embed_sgd_param.name": "SparseAdaGradSGDRule",
+                "embedx_sgd_param.name": "SparseAdaGradSGDRule",
+                "ctr_accessor_param.show_scale": False,
+            },
+            NotSupported,
+            "show_scale=False",
+        ),
     ],
 )
 def test_settings_of_tables_that_cannot_be_followed(job, settings, error, words):
@@ -381,3 +390,45 @@ def test_rows_of_the_next_batch_are_fetched_ahead(job, tmp_path, monkeypatch):
     exe.train_from_dataset(paddle.static.default_main_program(), dataset)
     assert [hit for name, hit in taken if name == "emb"] == [False, True, True, True]
     assert [hit for name, hit in taken if name == "computed"] == [False] * 4
+
+
+@pytest.mark.parametrize("k_steps", [0, 2])
+def test_a_startup_program_that_is_run_again_leaves_what_the_servers_have(job, k_steps):
+    """In the same scope and in one of its own; in geo nothing of it reaches the servers."""
+    chosen = strategy(a_sync=k_steps > 0)
+    if k_steps:
+        chosen.a_sync_configs = {"k_steps": k_steps}
+    running = job(2, chosen)
+    _, loss = simple_model()
+    fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), chosen).minimize(loss)
+    exe, main = paddle.static.Executor(), paddle.static.default_main_program()
+    startup = paddle.static.default_startup_program()
+
+    def weight():
+        return np.array(paddle.static.global_scope().find_var("fc_0.w_0").get_tensor())
+
+    exe.run(startup)
+    first = weight()
+    exe.run(startup)
+    assert (weight() != first).any()  # nobody has joined yet
+    running.serve()
+    for _ in range(2):
+        exe.run(main, feed={"ids": [[1], [2]]}, fetch_list=[loss])
+    trained = weight()
+    exe.run(startup)
+    np.testing.assert_array_equal(weight(), trained)
+    with paddle.static.scope_guard(paddle.static.Scope()):
+        exe.run(startup)
+        np.testing.assert_array_equal(weight(), trained)
+        for _ in range(2):
+            exe.run(main, feed={"ids": [[1], [2]]}, fetch_list=[loss])
+        assert (weight() != trained).any()
+        np.testing.assert_allclose(weight(), fleet.fleet._servers.runtime.served()["fc_0.w_0"], atol=1e-6)
+
+
+def test_a_table_with_the_name_of_the_dense_one(job):
+    job(1, strategy())
+    ids = paddle.static.data("ids", [None, 1], "int64")
+    found = paddle.static.nn.sparse_embedding(ids, [10, 2], param_attr=paddle.ParamAttr(name="dense"))
+    with pytest.raises(ConfigError, match="cannot be named 'dense'"):
+        fleet.distributed_optimizer(paddle.optimizer.SGD(0.1)).minimize(found.mean())

@@ -104,3 +104,11 @@ def test_a_killed_push_is_whole_or_not_there(tmp_path, place, value):
         with DenseTable(SPEC, tmp_path, lambda *_: lambda grads, rate: None) as table:
             assert table.was_cut_off == (value == -1.0)
             assert torch.equal(torch.from_numpy(table.pull()), torch.full((8,), value))
+
+
+def test_a_closed_table_is_an_error(tmp_path):
+    table = DenseTable(SPEC, tmp_path, half_way)
+    table.close()
+    for call in (table.pull, lambda: table.push(np.ones(8, np.float32), worker=0, sequence=1)):
+        with pytest.raises(TableError, match="'dense' is closed"):
+            call()

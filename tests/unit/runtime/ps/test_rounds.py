@@ -3,6 +3,7 @@ import threading
 import pytest
 
 from argosy.foundation.errors import PsError, ServerUnavailable
+from argosy.runtime.ps import rounds
 from argosy.runtime.ps.rounds import Rounds
 
 
@@ -68,7 +69,7 @@ def test_with_patience_a_worker_comes_back_and_hands_in_its_part_again():
 def test_what_a_lost_worker_had_handed_in_is_forgotten():
     steps = Steps(patience_s=20.0)
     gone = steps.push(1, 1, "old")
-    while not steps.rounds._payloads:
+    while not steps.rounds._steps:
         pass
     steps.rounds.lose(1)
     waiting = steps.push(0, 1, "a")
@@ -84,3 +85,60 @@ def test_patience_ends():
     steps.rounds.lose(1)
     with pytest.raises(ServerUnavailable, match="worker 1 has gone"):
         raise waiting()
+
+
+def test_an_error_of_applying_a_step_reaches_everybody_and_later_steps_go_on():
+    steps = Steps()
+    apply, steps.rounds._apply = steps.rounds._apply, lambda step, parts: 1 / 0
+    outcomes = []
+
+    def push(worker):
+        try:
+            steps.rounds.push(worker, 1, "part", 20.0)
+        except ZeroDivisionError as error:
+            outcomes.append(error)
+
+    waiting = threading.Thread(target=push, args=(0,), name="worker-0")
+    waiting.start()
+    while not steps.rounds._steps:
+        pass
+    push(1)
+    waiting.join(20)
+    assert len(outcomes) == 2
+    steps.rounds._apply = apply
+    late = steps.push(0, 1, "a")
+    assert steps.rounds.push(1, 1, "b", 20.0) is True
+    assert late() is True
+
+
+def test_a_server_that_ends_lets_nobody_wait():
+    steps = Steps()
+    waiting = steps.push(0, 1, "a")
+    steps.rounds.close()
+    with pytest.raises(ServerUnavailable, match="'t': the server is ending"):
+        raise waiting()
+
+
+def test_a_worker_that_goes_and_finishes_leaves_no_step_behind():
+    steps = Steps(num_workers=1)
+    steps.rounds._expected.add(1)
+    waiting = steps.push(0, 1, "a")
+    while not steps.rounds._steps:
+        pass
+    steps.rounds.lose(0)
+    with pytest.raises(ServerUnavailable, match="worker 0 has gone"):
+        raise waiting()
+    for worker in (0, 1):
+        steps.rounds.retire(worker)
+    assert steps.done == []
+
+
+def test_who_waits_for_whom_is_said_once_and_in_the_end_an_error(monkeypatch, caplog):
+    monkeypatch.setattr(rounds, "_LONG_S", 0.01)
+    steps = Steps(num_workers=3)
+    steps.rounds.retire(2)
+    with pytest.raises(PsError, match=r"waited in step 1 of table 't' for workers \[1\].*stop_worker"):
+        steps.rounds.push(0, 1, "a", 0.1)
+    assert [r.getMessage() for r in caplog.records] == [
+        "worker 0 waits in step 1 of table 't' for workers [1]; one that has no more batches calls fleet.stop_worker()"
+    ]

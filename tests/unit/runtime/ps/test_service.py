@@ -1,12 +1,14 @@
 import contextlib
 import socket
 import threading
+import time
 
 import numpy as np
 import pyarrow.flight as flight
 import pytest
 
-from argosy.foundation.errors import DtypeError, PsError, ServerUnavailable, TableError
+from argosy.foundation.errors import DtypeError, OutOfRange, PsError, ServerUnavailable, TableError
+from argosy.runtime.ps import client as client_module
 from argosy.runtime.ps.client import Client
 from argosy.runtime.ps.dense_table import DenseSpec, Piece
 from argosy.runtime.ps.initial import Initial
@@ -35,20 +37,14 @@ def job(folder, num_servers=1, num_workers=1, bound=None, timeout_s=20.0, joins=
         for s in range(num_servers):
             tables = Tables(folder / str(s), num_workers, plain_sgd, bound)
             service = Service("grpc://127.0.0.1:0", tables, TOKEN, num_workers, timeout_s)
+            stack.callback(service.end)
             stack.callback(tables.close)
-            stack.callback(end, service)
             services.append(service)
         endpoints = [f"127.0.0.1:{service.port}" for service in services]
         clients = [stack.enter_context(Client(endpoints, w, TOKEN, timeout_s)) for w in range(num_workers)]
         for client in clients if joins else ():
             client.join()
         yield services, clients
-
-
-def end(service):
-    """Also where a failed test has left streams open."""
-    service.stopped.set()
-    service.serve_to_the_end()
 
 
 def in_threads(calls):
@@ -245,3 +241,108 @@ def test_a_stream_that_nobody_ends_does_not_keep_the_server(tmp_path):
             ending.start()
             ending.join(30.0)
             assert not ending.is_alive()
+
+
+def test_a_server_that_is_started_again_does_not_wait_for_who_has_finished(tmp_path):
+    with job(tmp_path, num_workers=2) as ([service], [one, other]):
+        for client in (one, other):
+            client.create_sparse(SPEC, "sync")
+        one.leave()
+        assert not service.stopped.is_set()
+        marks = list((tmp_path / "0").glob("finished.*"))
+        assert [mark.name for mark in marks] == ["finished.0"]
+    marks[0].touch()  # a server that was killed has not ended its job
+    with job(tmp_path, num_workers=2, joins=False) as ([service], [_, other]):
+        other.join()
+        other.create_sparse(SPEC, "sync")
+        other.push("emb", np.array([1]), np.ones((1, 3), np.float32))
+        other.leave()
+        assert service.stopped.is_set()
+    marks[0].touch()
+    (tmp_path / "0" / "finished.1").touch()
+    with job(tmp_path, num_workers=2, joins=False) as ([service], _):
+        assert service.stopped.is_set()
+    assert not list((tmp_path / "0").glob("finished.*"))
+
+
+def test_a_worker_that_comes_back_after_its_goodbye_is_waited_for(tmp_path):
+    with job(tmp_path, num_workers=2) as ([service], [one, other]):
+        one.leave()
+        one.close()
+        one.join()
+        other.leave()
+        assert not service.stopped.is_set()
+
+
+def until_true(condition, seconds=10.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_worker_of_another_job_is_refused(tmp_path):
+    with job(tmp_path) as ([service], [client]):
+        client.create_sparse(SPEC, "sync")
+        with Client([f"127.0.0.1:{service.port}"], 1, TOKEN, 20.0).knowing(client) as stranger:
+            with pytest.raises(OutOfRange, match="worker 1 is not one of this job's 1; PADDLE_TRAINERS_NUM"):
+                stranger.join()
+            with pytest.raises(OutOfRange, match="worker 1 is not one"):
+                stranger.push("emb", np.array([1]), np.ones((1, 3), np.float32))
+            with pytest.raises(OutOfRange, match="worker 1 is not one"):
+                stranger.leave()
+        assert not service.stopped.is_set()
+        client.push("emb", np.array([1]), np.ones((1, 3), np.float32))  # and nobody waits for it
+
+
+def test_a_table_that_is_not_there_yet_is_said_at_once(tmp_path):
+    with job(tmp_path) as (_, [client]):
+        client._dim_by_table["emb"] = 3
+        with pytest.raises(TableError, match="there is no table 'emb'"):
+            client.pull("emb", np.arange(3))
+        client.create_sparse(SPEC, "async")
+        assert client.pull("emb", np.arange(3)).shape == (3, 3)
+
+
+def test_an_answer_that_nobody_read_is_not_taken_for_the_next(tmp_path, monkeypatch):
+    with job(tmp_path, num_servers=2) as (_, [client]):
+        client.create_sparse(SPEC, "async")
+        ids = np.arange(40)
+        expected = client.pull("emb", ids)
+        receive = client_module._Server.receive
+
+        def interrupted(self, op, table):
+            monkeypatch.setattr(client_module._Server, "receive", receive)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(client_module._Server, "receive", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            client.pull("emb", ids[:20])
+        np.testing.assert_array_equal(client.pull("emb", ids[20:]), expected[20:])
+
+
+@pytest.mark.parametrize(("mode", "bound"), [("sync", None), ("async", 0)])
+def test_closing_the_tables_ends_pushes_that_wait(tmp_path, mode, bound):
+    with job(tmp_path, num_workers=2, bound=bound) as ([service], [one, _]):
+        one.create_sparse(SPEC, mode)
+        outcome = []
+
+        def push():
+            with pytest.raises(ServerUnavailable, match="the server is ending"):
+                one.push("emb", np.array([1]), np.ones((1, 3), np.float32))
+            outcome.append(True)
+
+        waiting = threading.Thread(target=push, name="one")
+        waiting.start()
+        until_true(lambda: service.tables["emb"].num_pushes)
+        service.tables.close()
+        waiting.join(10)
+        assert outcome == [True]
+
+
+def test_goodbyes_are_said_to_the_servers_that_are_left(tmp_path):
+    with job(tmp_path, num_servers=2, timeout_s=0.3) as (services, [client]):
+        services[0].end()
+        with pytest.raises(ServerUnavailable, match="did not answer"):
+            client.leave()
+        assert services[1].stopped.is_set()

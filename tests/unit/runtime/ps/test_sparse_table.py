@@ -216,3 +216,12 @@ def test_a_killed_push_is_whole_or_not_there(tmp_path, place, is_applied):
         [ours], [theirs] = table.snapshot(), reference.snapshot()
         assert (ours.rows == theirs.rows).all()
     dead.close()
+
+
+def test_a_closed_table_is_an_error(tmp_path):
+    table = SparseTable(spec(), tmp_path)
+    table.pull(ids(1))
+    table.close()
+    for call in (lambda: table.pull(ids(2)), lambda: table.push(ids(2), ones(1), worker=0, sequence=1)):
+        with pytest.raises(TableError, match="closed"):
+            call()

@@ -58,7 +58,8 @@ def train(worker, number, start=0, steps=STEPS):
 def start(services, number, mode, num_workers, folder=None):
     endpoints = [f"127.0.0.1:{s.port}" for s in services]
     worker = Worker(lambda: Client(endpoints, number, TOKEN, 20.0), num_workers, mode, folder)
-    worker.start([SPEC], model() if number == 0 else {k: v + 1 for k, v in model().items()})
+    params = model() if number == 0 else {k: v + 1 for k, v in model().items()}
+    worker.start([SPEC], lambda: params)
     return worker
 
 
@@ -211,3 +212,77 @@ def test_bad_modes():
         Mode("geo", k_steps=0)
     with pytest.raises(UsageError, match="needs a folder"):
         Worker(lambda: None, 1, Mode("geo"))._start_geo([dataclasses.replace(SPEC)])
+
+
+def test_geo_takes_over_what_is_loaded(tmp_path):
+    every = np.arange(NUM_IDS)
+    with job(tmp_path / "servers", joins=False) as (services, _):
+        worker = start(services, 0, Mode("geo", k_steps=2), 1, tmp_path / "own")
+        train(worker, 0, steps=2)
+        saved = worker.pull("emb", every), [p.clone() for p in worker._params]
+        worker.flush()
+        worker.client.save(tmp_path / "saved")
+        train(worker, 0, start=2, steps=2)
+        assert (worker.pull("emb", every) != saved[0]).any()
+        worker.client.load(tmp_path / "saved")
+        worker.refresh()
+        for _ in range(2):  # exchanging nothing changes nothing
+            np.testing.assert_allclose(worker.pull("emb", every), saved[0], atol=1e-6)
+            np.testing.assert_allclose(worker.client.pull("emb", every), saved[0], atol=1e-6)
+            torch.testing.assert_close([p.clone() for p in worker._params], saved[1], atol=1e-6, rtol=0)
+            worker.flush()
+        worker.close()
+
+
+def test_a_geo_worker_that_finds_its_rows_again_trains_them(tmp_path):
+    ids, grads = np.arange(3), np.ones((3, 2), np.float32)
+    with job(tmp_path / "servers", joins=False) as (services, _):
+        for _ in range(2):
+            worker = start(services, 0, Mode("geo", k_steps=2), 1, tmp_path / "own")
+            before = worker.pull("emb", ids)
+            worker.push("emb", ids, grads)
+            np.testing.assert_allclose(worker.pull("emb", ids), before - 0.1, atol=1e-6)
+            worker.close()
+
+
+def test_values_go_where_the_parameters_are_now(tmp_path):
+    with job(tmp_path, joins=False) as (services, _):
+        held = {"params": model()}
+        worker = Worker(lambda: Client([f"127.0.0.1:{services[0].port}"], 0, TOKEN, 20.0), 1, Mode("half_async"))
+        worker.start([SPEC], lambda: held["params"])
+        held["params"] = {name: torch.zeros_like(value) for name, value in model().items()}
+        worker.end_step([torch.ones(2, 2), torch.ones(3)], RATE)
+        np.testing.assert_allclose(held["params"]["w"], 0.3 - RATE, atol=1e-6)
+        np.testing.assert_allclose(held["params"]["b"], 0.5 - RATE, atol=1e-6)
+        worker.close()
+
+
+def test_closing_drops_what_waits_to_be_sent(tmp_path, monkeypatch):
+    with job(tmp_path, joins=False) as (services, _):
+        worker = start(services, 0, Mode("async", queue_size=8), 1)
+        sent, may_go = [], threading.Event()
+        push = worker._sender._client.push
+
+        def slow(*args):
+            sent.append(args[0])
+            may_go.wait(20)
+            push(*args)
+
+        monkeypatch.setattr(worker._sender._client, "push", slow)
+        for _ in range(5):
+            worker.push("emb", np.arange(2), np.ones((2, 2), np.float32))
+        while not sent:
+            pass
+        threading.Timer(0.1, may_go.set).start()
+        worker.close()
+        assert len(sent) == 1
+
+
+def test_a_worker_whose_last_push_fails_leaves_nothing_behind(tmp_path):
+    with job(tmp_path, joins=False) as (services, _):
+        worker = start(services, 0, Mode("async"), 1)
+        worker.push("emb", np.arange(2), np.ones((2, 5), np.float32))
+        with pytest.raises(TableError, match="of dimension 2"):
+            worker.stop()
+        assert not [t for t in threading.enumerate() if t.name.startswith("argosy-ps")]
+        assert not services[0].stopped.is_set()

@@ -37,6 +37,7 @@ class ServedWorlds:
     def __init__(self, facts: RoleFacts) -> None:
         self._facts = facts
         self._sessions: dict[str, Session] = {}
+        self._stores: list[StoreClient] = []  # of the sessions, which do not close them
         atexit.register(self.close)
 
     def group(self, world: str, call: str) -> Group:
@@ -58,13 +59,16 @@ class ServedWorlds:
                 f"{call}: servers take part only where a launcher serves the job's store; start the job with fleetrun --server_num ..."
             )
         where = parse(master, "PADDLE_MASTER")
-        self._client = StoreClient(where.host, where.port, token_for(where), Deadline.after(_TIMEOUT_S), _TIMEOUT_S)
-        return self._client
+        store = StoreClient(where.host, where.port, token_for(where), Deadline.after(_TIMEOUT_S), _TIMEOUT_S)
+        self._stores.append(store)
+        return store
 
     def close(self) -> None:
         atexit.unregister(self.close)
         while self._sessions:
             self._sessions.popitem()[1].close()
+        while self._stores:
+            self._stores.pop().close()
 
 
 def describe_workers(facts: RoleFacts, connect: Callable[[], Any]) -> None:

@@ -12,7 +12,7 @@ from argosy.foundation.errors import ConfigError, DtypeError
 from argosy.foundation.places import CPUPlace
 from argosy.incubate.optimizer.recompute import RecomputeOptimizer
 from argosy.optimizer.optimizer import Optimizer
-from argosy.static import Executor, Program
+from argosy.static import Executor, Program, Variable
 from argosy.static.amp.decorator import OptimizerWithMixedPrecision
 
 __all__ = ["DistributedOptimizer", "Fleet", "Mode"]
@@ -178,3 +178,9 @@ def check_program(call: str, program: Any) -> Program:
     if not isinstance(program, Program):
         raise DtypeError(f"fleet.{call}: main_program must be a Program, but is {program!r}")
     return program
+
+
+def named_targets(program: Program, target_vars: Any) -> list[Variable]:
+    """The variables of ``program`` that have the names of ``target_vars``: one, a list, or None for none."""
+    given = [target_vars] if isinstance(target_vars, (str, Variable)) else target_vars or ()
+    return [program.global_block().var(v if isinstance(v, str) else v.name) for v in given]

@@ -18,6 +18,7 @@ from argosy.fluid.incubate.fleet.base.fleet_base import (
     Mode,
     check_executor,
     check_program,
+    named_targets,
 )
 from argosy.fluid.incubate.fleet.collective import _checkpoints
 from argosy.fluid.incubate.fleet.collective._checkpoints import TrainStatus
@@ -26,7 +27,7 @@ from argosy.fluid.optimizer import RecomputeOptimizer
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
 from argosy.optimizer.optimizer import Optimizer
-from argosy.static import BuildStrategy, CompiledProgram, Program, default_startup_program
+from argosy.static import CompiledProgram, Program, default_startup_program
 from argosy.static.amp.decorator import OptimizerWithMixedPrecision
 
 __all__ = ["Collective", "CollectiveOptimizer", "DistributedStrategy", "TrainStatus", "fleet"]
@@ -90,9 +91,7 @@ class Collective(Fleet):
         """Write the program that computes ``target_vars`` and its parameters; every worker that calls it does."""
         check_executor("save_inference_model", executor)
         given = check_program("save_inference_model", self._origin_program if main_program is None else main_program)
-        block = given.global_block()
-        targets = [block.var(v if isinstance(v, str) else v.name) for v in target_vars or ()]
-        args = (dirname, feeded_var_names, targets, executor, given)
+        args = (dirname, feeded_var_names, named_targets(given, target_vars), executor, given)
         io.save_inference_model(*args, export_for_deployment=export_for_deployment)
 
     def save_persistables(
@@ -228,6 +227,8 @@ class CollectiveOptimizer(DistributedOptimizer):
             raise BadArgument(f"DistributedStrategy.mode must be 'nccl2' or 'collective', but is {strategy.mode!r}")
         if strategy.use_local_sgd:
             strategy.mode, strategy.collective_mode = "collective", "local_sgd"
+        if strategy._ut4grad_allreduce:
+            strategy.mode, strategy.collective_mode = "collective", "grad_allreduce"
         wanted = strategy.collective_mode
         if wanted not in (None, "local_sgd", "grad_allreduce"):
             raise BadArgument(f"DistributedStrategy.collective_mode {wanted!r} is unknown")
@@ -240,6 +241,10 @@ class CollectiveOptimizer(DistributedOptimizer):
         if strategy.forward_recompute:
             if not strategy.recompute_checkpoints:
                 raise BadArgument("DistributedStrategy.forward_recompute needs recompute_checkpoints")
+            if isinstance(optimizer, RecomputeOptimizer):
+                raise BadArgument(
+                    "DistributedStrategy.forward_recompute: the optimizer is a RecomputeOptimizer already"
+                )
             if isinstance(optimizer, OptimizerWithMixedPrecision):
                 raise BadArgument(
                     "DistributedStrategy.forward_recompute: the optimizer has mixed precision already; set use_amp"
@@ -273,11 +278,9 @@ class CollectiveOptimizer(DistributedOptimizer):
         owner = self._fleet
         if strategy.averages_parameters:
             return program
-        if strategy.mode == "collective":
-            build = BuildStrategy()
-            build.num_trainers, build.trainer_id = owner.worker_num(), owner.worker_index()
-            program._compiled = CompiledProgram(program, build)
-            return program
         build = copy.copy(strategy)
         build.num_trainers, build.trainer_id = owner.worker_num(), owner.worker_index()
+        if strategy.mode == "collective":
+            program._compiled = CompiledProgram(program, build)
+            return program
         return CompiledProgram(program).with_data_parallel(loss.name, build, strategy.exec_strategy)

@@ -75,6 +75,7 @@ def save(executor: Any, path: str, status: TrainStatus, program: Any, fs: FS, ca
         json.dump({"epoch_no": status._epoch_no}, file)
     if fs.need_upload_download():
         fs.upload(folder, draft)
+        LocalFS().delete(folder)
     fs.mv(draft, target)
 
 
@@ -90,7 +91,10 @@ def load(executor: Any, path: str, trainer_id: int, program: Any, fs: FS, cache:
         fs.download(folder, local)
         folder = local
     io.load_persistables(executor, folder, program, filename=VARIABLES)
-    return _status(folder)
+    status = _status(folder)
+    if fs.need_upload_download():
+        LocalFS().delete(folder)
+    return status
 
 
 def _status(folder: str) -> TrainStatus:

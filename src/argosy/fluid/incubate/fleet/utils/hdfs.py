@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from argosy.distributed.fleet.base.util_factory import _share
 from argosy.distributed.fleet.utils.fs import HDFSClient as _Current
@@ -55,10 +55,10 @@ class HDFSClient:
         folders, files = self._client.ls_dir(hdfs_path)
         return [f"{hdfs_path}/{name}" for name in sorted((*folders, *files))]
 
-    def lsr(self, hdfs_path: str, excludes: Iterable[str] = ()) -> list[str]:
-        """The paths of the files below a folder, without those named in ``excludes``."""
+    def lsr(self, hdfs_path: str, excludes: Collection[str] = ()) -> list[str]:
+        """The paths of the files below a folder, without those in ``excludes``."""
         folders, files = self._client.ls_dir(hdfs_path)
-        found = [f"{hdfs_path}/{name}" for name in sorted(files) if name not in set(excludes)]
+        found = [path for name in sorted(files) if (path := f"{hdfs_path}/{name}") not in excludes]
         for name in sorted(folders):
             found += self.lsr(f"{hdfs_path}/{name}", excludes)
         return found
@@ -79,3 +79,8 @@ class HDFSClient:
     ) -> None:
         """Copy a local file, or the files of a local folder, there; tried again as ``download``."""
         self._client.upload(local_path, hdfs_path, multi_processes, overwrite)
+
+    def upload_dir(self, dest_dir: str, local_dir: str, overwrite: bool = False) -> bool:
+        """Copy a local folder into the folder ``dest_dir`` there."""
+        self._client.upload_dir(local_dir, dest_dir.rstrip("/"), overwrite)
+        return True

@@ -17,6 +17,7 @@ from argosy.fluid.incubate.fleet.base.fleet_base import (
     Mode,
     check_executor,
     check_program,
+    named_targets,
 )
 from argosy.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import (
     AsyncStrategy,
@@ -58,7 +59,13 @@ class _Transpiler(DistributeTranspiler):
     """A transpiler whose mode is that of a strategy."""
 
     def __init__(self, strategy: DistributedStrategy) -> None:
-        super().__init__(strategy.get_program_config())
+        config = strategy.get_program_config()
+        if config.mode != "pserver":
+            raise ConfigError(
+                f"fleet.distributed_optimizer: DistributeTranspilerConfig.mode is {config.mode!r}, but this job has servers; "
+                "leave it 'pserver', or use fluid.incubate.fleet.collective in a job without"
+            )
+        super().__init__(config)
         self._set_server_config(strategy.get_server_runtime_config())
         self._strategy = strategy
 
@@ -178,8 +185,7 @@ class DistributedTranspiler(Fleet):
         check_executor("save_inference_model", executor)
         given = check_program("save_inference_model", self._origin_program if main_program is None else main_program)
         job = self._job("save_inference_model")
-        block = given.global_block()
-        targets = [block.var(v if isinstance(v, str) else v.name) for v in target_vars]
+        targets = named_targets(given, target_vars)
         if job is None or main_program is not None:
             args = (dirname, feeded_var_names, targets, executor, given)
             io.save_inference_model(*args, export_for_deployment=export_for_deployment)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from argosy.fluid.transpiler._config import DistributedMode, DistributeTranspilerConfig, ServerRuntimeConfig, mode_of
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported
-from argosy.runtime.ps.worker import Mode
 from argosy.static import BuildStrategy, ExecutionStrategy
+
+if TYPE_CHECKING:
+    from argosy.runtime.ps.worker import Mode
 
 __all__ = [
     "AsyncStrategy",
@@ -71,7 +74,6 @@ class DistributedStrategy:
         self._build_strategy = BuildStrategy()
         self._execute_strategy.num_threads = env.integer("CPU_NUM", 1)
         self._execute_strategy.use_thread_barrier = True
-        self.debug_opt: dict[str, Any] | None = None
         self._fix()
 
     def _fix(self) -> None:
@@ -88,7 +90,7 @@ class DistributedStrategy:
             return mode
         settings = self._trainer_runtime_config.runtime_configs
         size, merged = (int(settings[f"communicator_{n}"]) for n in ("send_queue_size", "max_merge_var_num"))
-        return Mode("async", queue_size=size, max_merge=merged)
+        return dataclasses.replace(mode, queue_size=size, max_merge=merged)
 
     def set_debug_opt(self, opt_info: dict[str, Any] | None) -> None:
         """What should be dumped. Not supported, unless it is nothing."""

@@ -1,0 +1,43 @@
+"""``make test``: the tests of single processes and those of several, side by side; ``python tests/run.py [options of pytest]``.
+
+Tests of several processes mostly wait for each other, so together they take little longer than the longer part alone. The architecture's tests come first, alone:
+one measures how long an import takes.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent
+ALONE = ["architecture"]
+SEVERAL = ["multiprocess", "faults"]
+
+
+def pytest(folders: list[str], options: list[str]) -> list[str]:
+    paths = [str(TESTS / folder) for folder in folders]
+    return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *paths, *options]
+
+
+def main(options: list[str]) -> int:
+    folders = sorted(path.name for path in TESTS.iterdir() if any(path.glob("**/test_*.py")))
+    single = [name for name in folders if name not in (*ALONE, *SEVERAL)]
+    codes = [subprocess.call(pytest(ALONE, options))]
+    with tempfile.TemporaryFile() as shown:
+        several = subprocess.Popen(pytest(SEVERAL, options), stdout=shown, stderr=subprocess.STDOUT)
+        try:
+            codes.append(subprocess.call(pytest(single, options)))
+            print(f"waiting for {' and '.join(SEVERAL)}", flush=True)
+            codes.append(several.wait())
+        finally:
+            several.terminate()
+            several.wait()
+        shown.seek(0)
+        sys.stdout.write(shown.read().decode(errors="replace"))
+    return max(codes, key=abs)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
