@@ -1,11 +1,12 @@
 """``make test``: the tests of single processes and those of several, side by side; ``python tests/run.py [options of pytest]``.
 
 Tests of several processes mostly wait for each other, so together they take little longer than the longer part alone. The architecture's tests come first, alone:
-one measures how long an import takes.
+one measures how long an import takes. Tests start hundreds of processes, so the package is compiled before, also where the environment keeps Python from doing so by itself.
 """
 
 from __future__ import annotations
 
+import compileall
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ def pytest(folders: list[str], options: list[str]) -> list[str]:
 def main(options: list[str]) -> int:
     folders = sorted(path.name for path in TESTS.iterdir() if any(path.glob("**/test_*.py")))
     single = [name for name in folders if name not in (*ALONE, *SEVERAL)]
+    compileall.compile_dir(TESTS.parent / "src", quiet=1)
     codes = [subprocess.call(pytest(ALONE, options))]
     with tempfile.TemporaryFile() as shown:
         several = subprocess.Popen(pytest(SEVERAL, options), stdout=shown, stderr=subprocess.STDOUT)
