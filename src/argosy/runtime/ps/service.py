@@ -204,18 +204,14 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             self._check_member(worker)
         except _TOLD as error:
             writer.write_metadata(wire.encode(wire.refusal(error)))
+            _hold(reader)  # the client may miss the answer if the stream ends with it
             return
         with self._lock:
             self._num_streams[worker] += 1
             self.tables.welcome(worker)
         try:
             writer.write_metadata(wire.encode({}))
-            while True:
-                reader.read_chunk()
-        except StopIteration:
-            pass
-        except (pa.ArrowException, OSError):
-            log.info("the connection of worker %d broke", worker)
+            _hold(reader)
         finally:
             with self._lock:
                 self._num_streams[worker] -= 1
@@ -289,6 +285,17 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
 def _writable(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """A copy, for torch: the memory of a message is read-only."""
     return np.array(values)
+
+
+def _hold(reader: Any) -> None:
+    """Return when the client has ended its stream, or its connection broke."""
+    try:
+        while True:
+            reader.read_chunk()
+    except StopIteration:
+        return
+    except (pa.ArrowException, OSError):
+        log.info("a connection broke")
 
 
 def _cut_connections(port: int) -> None:
