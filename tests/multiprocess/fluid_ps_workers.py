@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import paddle.distributed as dist
 import paddle.fluid as fluid
 from paddle.fluid.incubate.fleet.base import role_maker
 from paddle.fluid.incubate.fleet.parameter_server import distribute_transpiler as jobs
@@ -31,8 +30,6 @@ def fresh() -> Iterator[Any]:
             yield fluid.Executor(fluid.CPUPlace())
         finally:
             paddle.disable_static()
-            if dist.is_initialized():  # workers have met for barriers; the process goes on with other tests
-                dist.destroy_process_group()
 
 
 def by_hand(rank: int, endpoints: list[str], num_trainers: int = 2) -> Any:

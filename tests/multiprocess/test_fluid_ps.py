@@ -14,10 +14,18 @@ import pytest
 from goldens.fluid_jobs import click_model
 from multiprocess import fluid_ps_workers
 from multiprocess.job import run_job
+from multiprocess.pool import Pool
 
 HERE = "multiprocess.fluid_ps_workers"
 pytestmark = pytest.mark.timeout(400)  # four processes load what servers need; slow where others compute too
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "data" / "fluid_jobs.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def pool():
+    """Processes for these tests alone: workers that meet for a barrier stay a group for as long as their process lives."""
+    with Pool() as workers:
+        yield workers
 
 
 @pytest.fixture
