@@ -3,7 +3,7 @@
     python benchmarks/bench_fleet.py [--rounds 15]
 
 The model is an MLP 512-2048-2048-1024-10 (7.4 million parameters), batch 64 per process, two processes with one thread each. What the wrappers cost is
-measured on a small model: in the large one it is lost in what the place of its memory makes a step faster or slower.
+measured on a small model, as time per step: in the large one it is lost in the differences between runs, of several per cent in either direction.
 """
 
 from __future__ import annotations
