@@ -1,7 +1,7 @@
 """``make test``: the tests of single processes and those of several, side by side; ``python tests/run.py [options of pytest]``.
 
-Tests of several processes mostly wait for each other, so together they take little longer than the longer part alone. The architecture's tests come first, alone:
-one measures how long an import takes. Tests start hundreds of processes, so the package is compiled before, also where the environment keeps Python from doing so by itself.
+Tests of several processes mostly wait for each other, so together they take little longer than the longer part alone. The architecture's tests come first and
+those of faults last, alone: one measures how long an import takes, others look at what is left on the whole machine. Tests start hundreds of processes, so the package is compiled before, also where the environment keeps Python from doing so by itself.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import tempfile
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
-ALONE = ["architecture"]
-SEVERAL = ["multiprocess", "faults"]
+FIRST, SEVERAL, LAST = "architecture", "multiprocess", "faults"
 
 
 def pytest(folders: list[str], options: list[str]) -> list[str]:
@@ -24,20 +23,21 @@ def pytest(folders: list[str], options: list[str]) -> list[str]:
 
 def main(options: list[str]) -> int:
     folders = sorted(path.name for path in TESTS.iterdir() if any(path.glob("**/test_*.py")))
-    single = [name for name in folders if name not in (*ALONE, *SEVERAL)]
+    single = [name for name in folders if name not in (FIRST, SEVERAL, LAST)]
     compileall.compile_dir(TESTS.parent / "src", quiet=1)
-    codes = [subprocess.call(pytest(ALONE, options))]
+    codes = [subprocess.call(pytest([FIRST], options))]
     with tempfile.TemporaryFile() as shown:
-        several = subprocess.Popen(pytest(SEVERAL, options), stdout=shown, stderr=subprocess.STDOUT)
+        several = subprocess.Popen(pytest([SEVERAL], options), stdout=shown, stderr=subprocess.STDOUT)
         try:
             codes.append(subprocess.call(pytest(single, options)))
-            print(f"waiting for {' and '.join(SEVERAL)}", flush=True)
+            print(f"waiting for {SEVERAL}", flush=True)
             codes.append(several.wait())
         finally:
             several.terminate()
             several.wait()
         shown.seek(0)
-        sys.stdout.write(shown.read().decode(errors="replace"))
+        print(shown.read().decode(errors="replace"), flush=True)
+    codes.append(subprocess.call(pytest([LAST], options)))
     return max(codes, key=abs)
 
 

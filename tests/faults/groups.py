@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import signal
@@ -33,22 +32,13 @@ def _barriers(group: Backend) -> None:
         group.barrier()
 
 
-def _descriptors() -> set[tuple[str, str]]:
-    """What this process has open: numbers and what they stand for."""
-    found = set()
-    for number in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):  # that of the listing itself is closed by now
-            found.add((number, os.readlink(f"/proc/self/fd/{number}")))
-    return found
-
-
 def killed(
     rank: int, world_size: int, *, kind: str, moment: str, name: str, rendezvous: Any
 ) -> tuple[str, float, int] | None:
     """The last rank is killed; each survivor returns its error, the seconds from death to error, and the victim's pid."""
     victim = world_size - 1
     gc.collect()  # what earlier tests left in cycles
-    before = _descriptors()
+    descriptors = len(os.listdir("/proc/self/fd"))
     with joined(kind, name, rank, world_size, rendezvous) as group, open_store(rendezvous) as store:
         _all_reduce(group)
         if rank == victim:
@@ -66,7 +56,7 @@ def killed(
     # the frames of its traceback still hold tensors and the group
     del caught, group
     gc.collect()
-    assert _descriptors() - before == set()
+    assert len(os.listdir("/proc/self/fd")) == descriptors
     return message, late_s, pid
 
 
@@ -174,13 +164,13 @@ def absent(rank: int, world_size: int, *, name: str, rendezvous: Any) -> str:
         return ""
     with open_store(rendezvous) as store:
         gc.collect()  # what earlier tests left in cycles
-        before = _descriptors()
+        descriptors = len(os.listdir("/proc/self/fd"))
         with pytest.raises(CollectiveTimeout) as caught:
             make_backend("shm", name, rank, world_size, store, timeout_s=0.3)
         message = str(caught.value)
         del caught
         gc.collect()
-        assert _descriptors() - before == set()
+        assert len(os.listdir("/proc/self/fd")) == descriptors
     return message
 
 
