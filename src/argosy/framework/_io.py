@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import stat
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from argosy.foundation import files
 from argosy.foundation.errors import CheckpointError, DtypeError, NotSupported, UsageError, nearest
 from argosy.framework import _pickle, _tensor_file
 from argosy.tensor._tensor import Tensor, _wrap
@@ -166,25 +166,8 @@ def _writing(target: Any) -> Iterator[IO[bytes]]:
     if isinstance(target, BytesIO):
         yield target
         return
-    if os.path.exists(target) and not stat.S_ISREG(os.stat(target).st_mode):
-        with open(target, "wb") as file:  # a device or a pipe cannot be replaced
-            yield file
-        return
-    folder, name = os.path.split(target)
-    os.makedirs(folder, exist_ok=True)
-    draft = os.path.join(folder, f".{name[:100]}.{os.urandom(6).hex()}.tmp")
-    try:
-        with open(draft, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if os.path.exists(target):
-            os.chmod(draft, stat.S_IMODE(os.stat(target).st_mode))
-        os.replace(draft, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(draft)
-        raise
+    with files.replacing(target) as file:
+        yield file
 
 
 # -- loading ----------------------------------------------------------------------------------------------------------
@@ -263,8 +246,8 @@ def _replace(value: Any, found: Callable[[Any], bool], convert: Callable[[Any], 
 def _load_folder(folder: str) -> dict[str, np.ndarray]:
     """Each file of the folder is one variable, named by its path inside it."""
     arrays = {}
-    for root, _, files in os.walk(folder):
-        for file_name in files:
+    for root, _, names in os.walk(folder):
+        for file_name in names:
             path = os.path.join(root, file_name)
             with open(path, "rb") as file:
                 raw = _tensor_file.read(file, f"paddle.load: {path!r}")
