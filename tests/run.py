@@ -18,7 +18,7 @@ FIRST, SEVERAL, LAST = "architecture", "multiprocess", "faults"
 
 def pytest(folders: list[str], options: list[str]) -> list[str]:
     paths = [str(TESTS / folder) for folder in folders]
-    return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *paths, *options]
+    return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "not thorough", *paths, *options]
 
 
 def main(options: list[str]) -> int:
