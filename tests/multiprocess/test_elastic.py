@@ -25,7 +25,7 @@ def start(tmp_path, master):
     def launch(number, *argv):
         folder = tmp_path / str(number)
         folder.mkdir()
-        started.append(Launcher(folder, "--master", master, *argv, ARGOSY_TOKEN="of this test"))
+        started.append(Launcher(folder, "--master", master, *argv, ARGOSY_TOKEN="of this test, all of it"))
         return started[-1]
 
     yield launch

@@ -84,7 +84,7 @@ def start_launcher(host: str, folder: Path, *argv: str) -> subprocess.Popen[str]
         ["ip", "netns", "exec", host, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
          sys.executable, "-m", "paddle.distributed.launch", *argv],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(tests), "ARGOSY_TOKEN": "of this test", "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "PYTHONPATH": str(tests), "ARGOSY_TOKEN": "of this test, all of it", "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -7,7 +7,6 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import queue
-import secrets
 import signal
 import sys
 import threading
@@ -22,7 +21,8 @@ import torch
 from argosy.foundation import env
 from argosy.foundation.endpoints import LOOPBACK, bind_listener
 from argosy.foundation.errors import ChildFailed
-from argosy.runtime.comm.store_server import StoreServer
+from argosy.runtime.comm.store_server import StoreFailed, StoreServer
+from argosy.runtime.comm.token import make as make_token
 from argosy.runtime.launch.host import reserve
 from argosy.runtime.launch.process import describe_exit, die_with_parent
 from argosy.runtime.launch.rank_env import Job, worker_env
@@ -62,7 +62,9 @@ def _outlive_not_the_parent() -> None:
 class SpawnContext:
     """The processes that were started. ``join()`` waits for them; the first that fails ends the others."""
 
-    def __init__(self, processes: Sequence[Any], reports: Sequence[Any], resources: ExitStack) -> None:
+    def __init__(
+        self, processes: Sequence[Any], reports: Sequence[Any], resources: ExitStack, server: StoreServer
+    ) -> None:
         self.processes = list(processes)
         self.return_queues: list[queue.SimpleQueue[Any]] = [queue.SimpleQueue() for _ in processes]
         self._rank_by_report = {report: rank for rank, report in enumerate(reports)}
@@ -71,7 +73,8 @@ class SpawnContext:
             int, tuple[float, str]
         ] = {}  # when, on the clock that all processes share, and the traceback
         self._resources = resources
-        self._failure: ChildFailed | None = None
+        self._server = server
+        self._failure: ChildFailed | StoreFailed | None = None
 
     def pids(self) -> list[int]:
         return [process.pid for process in self.processes]
@@ -79,16 +82,21 @@ class SpawnContext:
     def join(self, timeout: float | None = None) -> bool:
         """Wait for the processes; True once all have ended well, False after ``timeout`` seconds.
 
-        ChildFailed, with the rank and its traceback, when one failed; the others have been ended by then.
+        ChildFailed, with the rank and its traceback, when one failed, StoreFailed when the store did through which they
+        meet; the others have been ended by then.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
             while self._rank_by_sentinel and self._failure is None:
                 left = None if deadline is None else max(0.0, deadline - time.monotonic())
                 # Reports are read while their sender still runs: a large result does not fit into the pipe.
-                ready = multiprocessing.connection.wait([*self._rank_by_report, *self._rank_by_sentinel], left)
+                ready = multiprocessing.connection.wait(
+                    [*self._rank_by_report, *self._rank_by_sentinel, self._server.sentinel], left
+                )
                 if not ready:
                     return False
+                if self._has_lost_store():
+                    break
                 for report in [item for item in ready if item in self._rank_by_report]:
                     self._read(report)
                 self._reap([self._rank_by_sentinel.pop(item) for item in ready if item in self._rank_by_sentinel])
@@ -99,6 +107,14 @@ class SpawnContext:
             raise self._failure
         self._resources.close()
         return True
+
+    def _has_lost_store(self) -> bool:
+        try:
+            self._server.check()
+        except StoreFailed as error:
+            self.terminate()
+            self._failure = error
+        return self._failure is not None
 
     def _read(self, report: Any) -> None:
         rank = self._rank_by_report.pop(report)
@@ -172,7 +188,7 @@ def start(
     processes: list[Any] = []
     reports: list[Any] = []
     with ExitStack() as stack:
-        token = secrets.token_hex(16)
+        token = make_token()
         server = stack.enter_context(StoreServer(bind_listener(LOOPBACK), token))
         job = Job(
             endpoints=reserve(stack, LOOPBACK, None, nprocs),
@@ -198,6 +214,6 @@ def start(
                     process.start()
                 processes.append(process)
         except BaseException:
-            SpawnContext(processes, reports, stack.pop_all()).terminate()
+            SpawnContext(processes, reports, stack.pop_all(), server).terminate()
             raise
-        return SpawnContext(processes, reports, stack.pop_all())
+        return SpawnContext(processes, reports, stack.pop_all(), server)

@@ -38,4 +38,4 @@ def test_two_hosts_with_one_rank():
 
 def test_a_node_survives_the_store():
     node = Node("10.0.0.1", 2, ("10.0.0.1:5", "10.0.0.1:6"), ("0", "1"))
-    assert Node.from_json(node.to_json().encode()) == node
+    assert Node.from_json(node.to_json().encode(), "node/0") == node
