@@ -103,17 +103,11 @@ def _read_private(path: Path, what: str) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise ConfigError(f"{what} cannot be read: {error.strerror}") from error
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise ConfigError(f"{what} must be a regular file")
-        if status.st_uid != os.geteuid():
-            raise ConfigError(f"{what} belongs to user {status.st_uid}, not to this one ({os.geteuid()})")
-        if status.st_mode & _OTHERS:
-            raise ConfigError(
-                f"{what} can be read or written by other users (mode {stat.S_IMODE(status.st_mode):04o}); chmod 600 it"
-            )
-        content = file.read(_MAX_BYTES + 1)
+    try:
+        _check_private(os.fstat(descriptor), what)
+        content = os.read(descriptor, _MAX_BYTES + 1)
+    finally:
+        os.close(descriptor)
     try:
         text = content.decode().strip()
     except UnicodeDecodeError:
@@ -121,3 +115,14 @@ def _read_private(path: Path, what: str) -> str:
     if len(content) > _MAX_BYTES or "\n" in text:
         raise ConfigError(f"{what} must hold one line of at most {_MAX_BYTES} bytes")
     return text
+
+
+def _check_private(status: os.stat_result, what: str) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise ConfigError(f"{what} must be a regular file")
+    if status.st_uid != os.geteuid():
+        raise ConfigError(f"{what} belongs to user {status.st_uid}, not to this one ({os.geteuid()})")
+    if status.st_mode & _OTHERS:
+        raise ConfigError(
+            f"{what} can be read or written by other users (mode {stat.S_IMODE(status.st_mode):04o}); chmod 600 it"
+        )

@@ -221,9 +221,10 @@ class _Agent(SimpleElasticAgent):
             raise
         except ValueError as error:  # torch reads MASTER_ADDR and MASTER_PORT, which nobody needs
             raise CommError(f"what another host has stored as MASTER_PORT is refused: {error}") from error
-        self._store = worker_group.store = info.store
-        worker_group.group_rank, worker_group.group_world_size = info.rank, info.world_size
-        worker_group.workers = [Worker(local_rank=i) for i in range(self._launch.nproc)]
+        group: Any = worker_group  # torch's annotations allow its fields nothing but None
+        group.store = info.store
+        group.group_rank, group.group_world_size = info.rank, info.world_size
+        group.workers = [Worker(local_rank=i) for i in range(self._launch.nproc)]
 
     def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
         store: Any = worker_group.store

@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Iterable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from torch.distributed.elastic.rendezvous import RendezvousConnectionError, RendezvousStateError
@@ -33,7 +33,7 @@ _CACHE_S = 1.0  # torch asks for the state several times in a row
 _KEEP_ALIVE_S = 5
 _KEEP_ALIVE_ATTEMPTS = 3
 _MAX_HOSTS = 1 << 16
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
 _LAST_TICK = 1 << 52  # in the year 2112
 _FIELDS = ("round", "complete", "deadline", "closed", "participants", "wait_list", "redundancy_list", "last_heartbeats")
