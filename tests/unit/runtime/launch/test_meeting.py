@@ -6,6 +6,7 @@ import base64
 import json
 import pickle
 import secrets
+import types
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -16,6 +17,7 @@ from argosy.foundation.deadline import Deadline
 from argosy.foundation.endpoints import bind_listener
 from argosy.foundation.errors import CommError
 from argosy.runtime.comm.store import StoreClient, StoreServer
+from argosy.runtime.launch.elastic import _Agent
 from argosy.runtime.launch.meeting import decode, encode, make_handler, state_key
 
 KEY = state_key("job")
@@ -128,3 +130,15 @@ def test_a_hostile_state_is_an_error_of_ours(store):
     store.set(KEY, pickle.dumps(example()))
     with pytest.raises(RendezvousStateError, match="something that is not JSON under the key"):
         handler.next_rendezvous()
+
+
+@pytest.mark.attack("a port of torch's that is no number")
+def test_what_torch_reads_on_the_side_is_an_error_of_ours_too(store):
+    """torch's handler shares an address and a port that nobody here needs."""
+    handler = make_handler(store, "job", "10.0.0.1", (1, 1), 20, 1)
+    usual = store.get
+    store.get = lambda key: b"no port" if key.endswith("MASTER_PORT") else usual(key)
+    group = types.SimpleNamespace(spec=types.SimpleNamespace(rdzv_handler=handler))
+    with pytest.raises(CommError, match="MASTER_PORT is refused"):
+        _Agent._rendezvous(None, group)
+    handler.shutdown()
