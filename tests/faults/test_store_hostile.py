@@ -138,7 +138,7 @@ def test_spawned_processes_are_ended_when_their_store_dies(record_property):
 def test_a_store_without_descriptors_waits_for_one(pool):
     [found] = pool.run("faults.store_acts:out_of_descriptors", 1)
     assert found["greeting"] > 0
-    assert found["busy_s"] < 0.25  # of half a second; a loop that spins takes all of it
+    assert 1 <= found["looks"] <= 20  # in half a second; a loop that spins looks thousands of times
 
 
 @pytest.mark.attack("1,000 silent connections to the store")
