@@ -79,6 +79,7 @@ class Lane:
         self._queue: deque[tuple[Work, Callable[..., Any], tuple[Any, ...]]] = deque()
         self._thread: threading.Thread | None = None  # guarded by _changed
         self._closed = False  # guarded by _changed
+        self._refusal: Callable[[str], Exception] = lambda what: CommError(f"{what}: lane {name!r} is closed")
 
     @property
     def num_pending(self) -> int:
@@ -99,7 +100,7 @@ class Lane:
         work = Work(what or getattr(call, "__name__", "collective"))
         with self._changed:
             if self._closed:
-                raise CommError(f"{work.what}: lane {self.name!r} is closed")
+                raise self._refusal(work.what)
             self._queue.append((work, call, args))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name=f"argosy-lane-{self.name}", daemon=True)
@@ -141,6 +142,16 @@ class Lane:
             work._finish(None, CommError(f"{work.what}: lane {self.name!r} was closed before it ran"))
         if thread is not None and thread is not threading.current_thread():
             thread.join()
+
+    def refuse_in_child(self, refusal: Callable[[str], Exception]) -> None:
+        """After a fork, in the child, which has neither the thread nor a way to free its locks: calls get ``refusal(what)``."""
+        self._running = threading.Lock()
+        self._changed = threading.Condition(threading.Lock())
+        self._closed, self._thread, self._refusal = True, None, refusal
+        while self._queue:
+            work = self._queue.popleft()[0]
+            work._done = threading.Event()
+            work._finish(None, refusal(work.what))
 
     def __enter__(self) -> Lane:
         return self

@@ -28,10 +28,12 @@ from argosy.foundation.errors import (
     PeerLost,
     UsageError,
 )
-from argosy.runtime.comm import arguments, fingerprint
+from argosy.runtime.comm import arguments, fingerprint, forks
 from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.backends import torch_groups
 from argosy.runtime.comm.backends.connections import Connections
+from argosy.runtime.comm.backends.shm.board import Seat
+from argosy.runtime.comm.backends.watched_store import WatchedStore
 
 _CLOSE_S = 5.0
 _TORCH_OP: dict[ReduceOp, Any] = {
@@ -64,6 +66,7 @@ class TorchBackend(Backend):
         timeout_s: float = 1800.0,
         address: str = "127.0.0.1",
         checks: bool = False,
+        seat: Seat | None = None,
     ) -> None:
         self.kind = kind
         self.name = name
@@ -72,12 +75,14 @@ class TorchBackend(Backend):
         self._timeout_s = timeout_s
         self._has_checks = checks
         self._number = 0
-        self._error: CommError | None = None  # set once
+        self._error: ArgosyError | None = None  # set once
+        self._is_forked = False
+        self._seat = seat
         self._inside: list[None] = []  # one entry per call under way; append and pop are atomic
         self._device = torch_groups.wire_device(kind) if kind in torch_groups.available() else None
         # torch's group keeps the C++ half of a Python store alive, not the Python half
-        self._store = store
-        prefix = dist.PrefixStore(f"argosy/{kind}/{name}", store)  # type: ignore[attr-defined]
+        self._store = store if seat is None else WatchedStore(store, seat, f"joining of group {name!r} ({kind})")
+        prefix = dist.PrefixStore(f"argosy/{kind}/{name}", self._store)  # type: ignore[attr-defined]
         self._connections = Connections()
         try:
             with self._connections:
@@ -86,6 +91,7 @@ class TorchBackend(Backend):
             raise
         except RuntimeError as error:
             raise self._translate("joining", error) from error
+        forks.register(self)
 
     # -- running ------------------------------------------------------------------------------------------------
 
@@ -109,7 +115,7 @@ class TorchBackend(Backend):
         self._inside.append(None)
         try:
             if self._error is not None:
-                raise type(self._error)(f"group {self.name!r} cannot be used any more: {self._error}")
+                raise self._refusal(activity)
             work = start()
             if work is not None:
                 work.wait()
@@ -137,9 +143,26 @@ class TorchBackend(Backend):
         return self._give_up(CommError(f"{where} when it failed.\n  {text}"))
 
     def _give_up(self, error: CommError) -> CommError:
+        """Take no further part because of ``error``; returns it, to be raised."""
         if self._error is None:
             self._error = error
         return error
+
+    def _refusal(self, activity: str) -> ArgosyError:
+        if self._is_forked:
+            return forks.refusal(activity.partition(" #")[0], self._job_rank, self.name)
+        return type(self._error)(f"group {self.name!r} cannot be used any more: {self._error}")  # type: ignore[misc]
+
+    @property
+    def _job_rank(self) -> int:
+        return self.rank if self._seat is None else self._seat.ranks[self.rank]
+
+    def on_forked(self) -> None:
+        self._is_forked = True
+        self._error = forks.refusal("the group", self._job_rank, self.name)
+        # the destructor waits for threads; open copies of the connections would hide this rank's death from the others
+        forks.never_free(self._group)
+        self._connections.forget()
 
     def _compare(
         self, activity: str, kind: str, tensor: torch.Tensor | None, detail: int, sizes: Sequence[int]
@@ -295,7 +318,7 @@ class TorchBackend(Backend):
         self._give_up(CommError("it was closed"))
         if self._group is None:
             return
-        if self._inside:
+        if self._inside and not self._is_forked:
             self._group.abort()
             self._connections.shut_down()
             until = Deadline.after(_CLOSE_S)
