@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import json
+import multiprocessing
 import os
 import signal
 import threading
@@ -137,7 +138,9 @@ class _WithModel(paddle.io.Dataset):
 
 def data_loader(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> None:
     """Forked workers of a DataLoader, whose dataset holds a DataParallel, between the steps of training."""
-    with joined_job(rank, world_size, meeting, backend):
+    # a worker of the pool is daemonic, which may not have children; a rank is not
+    with pytest.MonkeyPatch.context() as patch, joined_job(rank, world_size, meeting, backend):
+        patch.setitem(multiprocessing.current_process()._config, "daemon", False)
         wrapped = paddle.DataParallel(paddle.nn.Linear(2, 1))
         for _ in range(2):
             loader = paddle.io.DataLoader(_WithModel(wrapped), batch_size=3, num_workers=2)

@@ -152,8 +152,21 @@ class Wait:
         if not self._is_shown:
             self._show(row)
         row[_LOOKS] += 1
-        found = self._verdict(int(row[_NUMBER])) or self._certain_circle()
+        known = self.verdict()
+        if known is not None:
+            return known
+        found = self._certain_circle()
         return None if found is None else _deadlock(found, board.rank)
+
+    def verdict(self) -> CollectiveMismatch | None:
+        """The error if another rank has found this wait in a circle."""
+        board = self._board
+        number = int(board.fields[board.rank, _NUMBER])
+        finders = np.flatnonzero(board.verdicts[:, board.rank] == number).tolist() if self._is_shown else []
+        for r in finders:
+            text = bytes(board.circles[r]).rstrip(b"\0")
+            return _deadlock([(rank, pid, place) for rank, pid, place in json.loads(text)], board.rank)
+        return None
 
     def end(self) -> None:
         self._hide()
@@ -170,14 +183,6 @@ class Wait:
             self._board.fields[self._board.rank, _WAITING] = 0
         self._is_shown = False
         self._seen = None
-
-    def _verdict(self, number: int) -> Circle | None:
-        """The circle in which another rank has found this wait."""
-        board = self._board
-        for r in np.flatnonzero(board.verdicts[:, board.rank] == number).tolist():
-            text = bytes(board.circles[r]).rstrip(b"\0")
-            return [(rank, pid, place) for rank, pid, place in json.loads(text)]
-        return None
 
     def _certain_circle(self) -> Circle | None:
         """The circle that this wait is in, once it is certain; the others are told."""

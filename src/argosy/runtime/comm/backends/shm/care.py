@@ -36,7 +36,14 @@ def wait_with_care(
         while True:
             # before the look: a rank that arrives and then leaves or exits must not be reported
             fate_by_rank = find_fates()
-            missing = look()
+            try:
+                missing = look()
+            except RuntimeError:
+                # a rank that has found us in a circle and left may break what is looked at
+                deadlock = wait.verdict()
+                if deadlock is not None:
+                    raise deadlock from None
+                raise
             if not missing:
                 return
             deadlock = wait.look(missing)
