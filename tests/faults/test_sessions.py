@@ -30,6 +30,15 @@ def test_a_forked_child(pool, record_property, backend, world_size):
     assert found["new_group"].startswith("UsageError: new_group: ")
 
 
+@pytest.mark.attack("a child forked from a rank of a group over hosts")
+def test_a_child_of_a_group_over_hosts(pool, rendezvous):
+    answers = pool.run(
+        f"{HERE}:forked_from_a_host", 3, deadline_s=PATIENCE_S, name="forked-hosts", rendezvous=rendezvous
+    )
+    lines = [line for line in answers[1].splitlines() if line.startswith("UsageError: ")]
+    assert [line.split(": ")[1] for line in lines] == ["barrier", "backward of DataParallel", "send"]
+
+
 @pytest.mark.parametrize("backend", ["shm", "gloo"])
 def test_workers_of_a_data_loader_work_as_ever(pool, backend):
     run(pool, "data_loader", 2, backend=backend)

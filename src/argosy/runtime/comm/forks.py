@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from argosy.foundation.errors import UsageError
@@ -44,8 +45,12 @@ def never_free(thing: Any) -> None:
 
 
 def _in_child() -> None:
+    _in_child_of(list(_owners))
+
+
+def _in_child_of(owners: Sequence[Owner]) -> None:
     errors = []
-    for owner in list(_owners):
+    for owner in owners:
         try:
             owner.on_forked()
         except Exception as error:  # the others must let go all the same

@@ -97,7 +97,7 @@ class Session:
             self.store = dist.PrefixStore(f"argosy/{self.number}", store)  # type: ignore[attr-defined]
             self._store_places = connections.connected_to(_port_of(store))
             self._hosts, self._board = self._meet()
-            self._board.is_busy = lambda: any(group.num_pending for group in self._groups.values())
+            self._board.is_busy = lambda: any(group.num_pending for group in list(self._groups.values()))
             self.world = self.new_group(range(world_size), name="world")
         except BaseException:
             self._leave()

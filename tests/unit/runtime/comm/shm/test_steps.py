@@ -13,7 +13,6 @@ from argosy.runtime.comm.backends.shm.board import Board, board_bytes
 from argosy.runtime.comm.backends.shm.segment import Segment
 from argosy.runtime.comm.backends.shm.steps import Steps
 
-
 PLACES = layout.Layout(world_size=2, board_bytes=board_bytes(2))
 
 
