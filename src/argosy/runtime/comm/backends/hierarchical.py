@@ -72,6 +72,7 @@ class HierarchicalBackend(Backend):
         self.world_size = len(hosts_of_ranks)
         self._hosts = list(hosts_of_ranks)
         self._error: ArgosyError | None = None  # set once
+        self._is_forked = False
         self._seat = seat
         mine = self._hosts[rank]
         self._host_names = list(dict.fromkeys(self._hosts))  # in the order of their first ranks
@@ -90,7 +91,6 @@ class HierarchicalBackend(Backend):
         except BaseException:
             self.close()
             raise
-        self._is_forked = False
         forks.register(self)
 
     def on_forked(self) -> None:

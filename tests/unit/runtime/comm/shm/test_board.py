@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from argosy.foundation.errors import CollectiveMismatch, CollectiveTimeout, PeerLost
+from argosy.foundation.errors import CollectiveMismatch, CollectiveTimeout, PeerLost, UsageError
 from argosy.runtime.comm.backends.shm import board as board_module
 from argosy.runtime.comm.backends.shm.board import Board, Wait, board_bytes
 from argosy.runtime.comm.backends.shm.care import poll, wait_with_care
@@ -134,6 +134,21 @@ def test_a_broken_look_is_explained_by_a_verdict(boards):
 
     with pytest.raises(CollectiveMismatch, match="rank 0 is in c and waits for rank 1"):
         wait_with_care(boards[0], "c", 10, look, fates=dict)
+
+
+def test_a_board_that_is_closed_meanwhile_ends_nothing_by_accident(boards):
+    """Whoever waits then finds its store or group closed, which says more."""
+
+    def look():
+        boards[0].close()
+        raise UsageError("closed")
+
+    wait = Wait(boards[0], "a")
+    wait.look([1])
+    with pytest.raises(UsageError, match="closed"):
+        wait_with_care(boards[0], "a", 10, look)
+    assert wait.look([1]) is wait.verdict() is None
+    wait.end()
 
 
 def test_one_warning_says_who_is_missing(boards, caplog):

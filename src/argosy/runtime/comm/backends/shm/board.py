@@ -90,7 +90,7 @@ class Board:
 
     def pid_of(self, rank: int) -> int:
         """The process of ``rank``; 0 before it is known, and where that is on another host."""
-        return int(self.fields[rank, _PID])
+        return 0 if self.is_closed else int(self.fields[rank, _PID])
 
     def who(self, rank: int) -> str:
         pid = self.pid_of(rank)
@@ -110,6 +110,10 @@ class Board:
             if r != self.rank:
                 self._peers.watch(r, self.pid_of(r))
         return dict.fromkeys(self._peers.lost(), "exited")
+
+    @property
+    def is_closed(self) -> bool:
+        return not len(self.fields)
 
     def close(self) -> None:
         """Let go of the memory, which a traceback may outlive."""
@@ -136,13 +140,13 @@ class Wait:
         self._seen: tuple[tuple[tuple[int, int], ...], float, list[int]] | None = None
         thread = threading.current_thread()
         self._may_show = thread is threading.main_thread()
-        if not self._may_show and not thread.name.startswith("argosy-"):
+        if not self._may_show and not thread.name.startswith("argosy-") and not board.is_closed:
             board.fields[board.rank, _THREADS] = 1
 
     def look(self, missing: Sequence[int]) -> CollectiveMismatch | None:
         """Write down that ``missing`` are still awaited; the error if this wait cannot end."""
         board = self._board
-        if not self._may_show or board.is_busy():
+        if board.is_closed or not self._may_show or board.is_busy():
             self._hide()
             return None
         row = board.fields[board.rank]
@@ -161,9 +165,10 @@ class Wait:
     def verdict(self) -> CollectiveMismatch | None:
         """The error if another rank has found this wait in a circle."""
         board = self._board
-        number = int(board.fields[board.rank, _NUMBER])
-        finders = np.flatnonzero(board.verdicts[:, board.rank] == number).tolist() if self._is_shown else []
-        for r in finders:
+        if board.is_closed or not self._is_shown:
+            return None
+        number = board.fields[board.rank, _NUMBER]
+        for r in np.flatnonzero(board.verdicts[:, board.rank] == number).tolist():
             text = bytes(board.circles[r]).rstrip(b"\0")
             return _deadlock([(rank, pid, place) for rank, pid, place in json.loads(text)], board.rank)
         return None
@@ -179,7 +184,7 @@ class Wait:
         self._is_shown = True
 
     def _hide(self) -> None:
-        if self._is_shown and len(self._board.fields):
+        if self._is_shown and not self._board.is_closed:
             self._board.fields[self._board.rank, _WAITING] = 0
         self._is_shown = False
         self._seen = None
