@@ -124,7 +124,7 @@ class Session:
             leader = min(local)
             board.close()
             board = Board(segment, 0, self.rank, self.world_size)
-            board.enter(local)
+            board.enter(dict.fromkeys(range(self.world_size), 0) | local)
             if self.rank == leader:
                 self.store.set(f"board/{leader}", segment.handle)
             else:

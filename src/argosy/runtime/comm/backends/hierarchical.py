@@ -37,7 +37,7 @@ def _call(method: _Method[_P]) -> _Method[_P]:
     def call(self: HierarchicalBackend, *args: _P.args, **kwargs: _P.kwargs) -> None:
         if self._error is not None:
             if self._is_forked:
-                raise forks.refusal(method.__name__, self.rank, self.name)
+                raise forks.refusal(method.__name__, self._job_rank, self.name)
             raise type(self._error)(f"group {self.name!r} cannot be used any more: {self._error}")
         try:
             method(self, *args, **kwargs)
@@ -96,7 +96,11 @@ class HierarchicalBackend(Backend):
     def on_forked(self) -> None:
         """The parts let go of what they share by themselves."""
         self._is_forked = True
-        self._error = forks.refusal("the group", self.rank, self.name)
+        self._error = forks.refusal("the group", self._job_rank, self.name)
+
+    @property
+    def _job_rank(self) -> int:
+        return self.rank if self._seat is None else self._seat.ranks[self.rank]
 
     def _keep(self, part: Backend) -> Backend:
         self._parts.append(part)

@@ -114,6 +114,18 @@ def test_long_and_strange_places_fit(boards):
     assert sorted(looks(waits, 8)) == [0, 1, 2]
 
 
+def test_a_circle_of_many_is_named_though_texts_are_cut(monkeypatch):
+    monkeypatch.setattr(board_module, "_SURE_S", 0.0)
+    n = 100
+    segment = Segment.create("many", board_bytes(n))
+    boards = [Board(segment, 0, rank, n) for rank in range(n)]
+    waits = [(Wait(board, "\x01" * 300), [(board.rank + 1) % n]) for board in boards]
+    assert sorted(looks(waits, 6)) == list(range(n))
+    for board in boards:
+        board.close()
+    segment.close()
+
+
 def test_those_who_left(boards):
     boards[1].leave()
     assert boards[0].leavers() == {1: "left the job"}

@@ -42,16 +42,20 @@ _SURE_LOOKS = 2
 _FIELDS = 8
 _PID, _LEFT, _NUMBER, _WAITING, _LOOKS, _THREADS = range(6)
 _TEXT_BYTES = 160
-_VERDICT_BYTES = 1024  # for each member of a circle: its text may need six bytes for one in JSON
+_VERDICT_BYTES = 1 << 10  # for each member of a circle: its text may need six bytes for one in JSON
+_MAX_VERDICT_BYTES = 1 << 15  # of a circle; in longer ones the texts are cut short
 
 Circle = list[tuple[int, int, str]]  # rank, pid and place of each, in the order in which each waits for the next
 
 
 def board_bytes(world_size: int) -> int:
     """What a board of ``world_size`` ranks takes."""
-    return world_size * (_FIELDS * 8 + _TEXT_BYTES + 8 * world_size + world_size * _VERDICT_BYTES) + _round_up(
-        world_size * world_size
-    )
+    row = _FIELDS * 8 + 8 * world_size + _TEXT_BYTES + _verdict_bytes(world_size)
+    return world_size * row + _round_up(world_size * world_size)
+
+
+def _verdict_bytes(world_size: int) -> int:
+    return min(world_size * _VERDICT_BYTES, _MAX_VERDICT_BYTES)
 
 
 def _round_up(count: int) -> int:
@@ -76,7 +80,7 @@ class Board:
         self.fields = part((n, _FIELDS), np.int64)
         self.verdicts = part((n, n), np.int64)
         self.texts = part((n, _TEXT_BYTES), np.uint8)
-        self.circles = part((n, n * _VERDICT_BYTES), np.uint8)
+        self.circles = part((n, _verdict_bytes(n)), np.uint8)
         self.awaited = part((n, n), np.uint8)
 
     def enter(self, pids: dict[int, int] | None = None) -> None:
@@ -205,7 +209,11 @@ class Wait:
         _, since, first = self._seen
         if now - since < _SURE_S or any(b < a + _SURE_LOOKS for a, b in zip(first, looks, strict=True)):
             return None
-        found = [(r, board.pid_of(r), bytes(board.texts[r]).rstrip(b"\0").decode(errors="replace")) for r in members]
+        room = board.circles.shape[1] // len(members)  # for each in JSON: numbers, and up to six bytes for a letter
+        found = [
+            (r, board.pid_of(r), bytes(board.texts[r]).rstrip(b"\0").decode(errors="replace")[: max(0, room - 40) // 6])
+            for r in members
+        ]
         self._tell(waits, found)
         return found
 
