@@ -1,0 +1,152 @@
+"""What reading one pickle may cost, and which keys and nests it may make.
+
+Everything is bounded by a constant and the size of the file. Bounds that a file of plain values comes near to would be mistakes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy.foundation.dtypes import DType
+
+MAX_DEPTH = 200  # of containers in each other: what walks a nest by recursion stays within Python's limit
+LONG_BYTES = 2**16  # bytes from here on may become the memory of an array, and are no keys
+_ARRAY_BYTES = 256
+_KEY_BATCH = 1024
+_PLAIN_KEYS = frozenset({str, bytes, int, float, complex, bool, type(None), DType})
+_NESTED = frozenset({list, tuple, dict, OrderedDict, defaultdict, Counter, deque})
+_CHAINED = (deque, defaultdict)
+_MAX_CHAIN = 50
+
+
+class Damage(Exception):
+    """The bytes are no pickle of plain values; the text completes "the file is damaged: "."""
+
+
+class Limits:
+    """The account of one reading. ``key_types`` may be keys beside plain values."""
+
+    def __init__(self, file_bytes: int, key_types: Collection[type]) -> None:
+        self._room_bytes = 2**28 + 64 * file_bytes
+        self._nodes = 2**24 + 64 * file_bytes
+        self._end_s = time.thread_time() + 5.0 + 5e-6 * file_bytes
+        self._unwatched_keys = 0
+        self._key_types = frozenset(key_types)
+        self._chains: dict[int, tuple[Any, int]] = {}
+        self._links: set[int] = set()
+        self._taken: dict[int, bytes | bytearray] = {}
+
+    def spend(self, num_bytes: int) -> None:
+        """Account for memory that no bytes of the file stand for."""
+        self._room_bytes -= num_bytes
+        if self._room_bytes < 0:
+            raise Damage("it asks for far more memory than its size can mean")
+
+    def take(self, data: bytes | bytearray) -> bool:
+        """Whether an array may live in the memory of ``data``: it is long, so that copying it would cost, and no array's already."""
+        if len(data) < LONG_BYTES or id(data) in self._taken:
+            self.spend(_ARRAY_BYTES + len(data))
+            return False
+        self._taken[id(data)] = data
+        return True
+
+    def check_keys(self, keys: Iterable[Any]) -> None:
+        """Keys and members of sets are plain values and flat tuples of them: hashing such a thing takes no time."""
+        kinds = set(map(type, keys))
+        if kinds <= _PLAIN_KEYS and bytes not in kinds:
+            return
+        for key in keys:
+            self._check_key(key, 2)
+
+    def _check_key(self, key: Any, depth: int) -> None:
+        kind = type(key)
+        if kind is tuple and depth:
+            self.spend(64 * (1 + len(key)))  # a tuple computes its hash each time
+            for item in key:
+                self._check_key(item, depth - 1)
+        elif kind is bytes and len(key) >= LONG_BYTES:
+            raise Damage(f"a key of {len(key)} bytes")
+        elif kind not in _PLAIN_KEYS and kind not in self._key_types:
+            if not isinstance(key, np.generic) or key.dtype.kind not in "biufc":
+                raise Damage(f"a {kind.__name__} as a key or in a set")
+
+    def add_pairs(self, target: dict[Any, Any], keys: Sequence[Any], values: Sequence[Any]) -> None:
+        """Put pairs into a dict, an OrderedDict, a defaultdict or a Counter."""
+        self.check_keys(keys)
+        self.chain(target, values)
+        update = dict.update if type(target) is Counter else type(target).update
+        for i in range(0, len(keys), _KEY_BATCH):
+            update(target, zip(keys[i : i + _KEY_BATCH], values[i : i + _KEY_BATCH], strict=True))
+            self.watch(min(_KEY_BATCH, len(keys) - i))
+
+    def add_members(self, target: set[Any], members: Sequence[Any]) -> None:
+        self.check_keys(members)
+        for i in range(0, len(members), _KEY_BATCH):
+            target.update(members[i : i + _KEY_BATCH])
+            self.watch(min(_KEY_BATCH, len(members) - i))
+
+    def watch(self, num_keys: int) -> None:
+        """Numbers can be chosen so that all have one hash, and inserting them never ends: notice by the time it takes."""
+        self._unwatched_keys += num_keys
+        if self._unwatched_keys >= _KEY_BATCH:
+            self._unwatched_keys = 0
+            if time.thread_time() > self._end_s:
+                raise Damage("its keys take far longer to insert than keys do")
+
+    def chain(self, target: Any, values: Sequence[Any]) -> None:
+        """CPython frees a deque in a deque, or a defaultdict, by recursion in C, which ends the process if it goes deep."""
+        if type(target) not in _CHAINED:
+            return
+        length = self._chains.get(id(target), (target, 0))[1]
+        if id(target) in self._links:
+            raise Damage(f"a {type(target).__name__} that changes after it was put into another")
+        if not set(map(type, values)).isdisjoint(_CHAINED):
+            for value in values:
+                if type(value) in _CHAINED:
+                    length = max(length, 1 + self._chains.get(id(value), (value, 0))[1])
+                    self._links.add(id(value))
+                    self._chains.setdefault(id(value), (value, 0))
+        self._chains[id(target)] = (target, length)
+        if length > _MAX_CHAIN:
+            raise Damage(f"a {type(target).__name__} in another, more than {_MAX_CHAIN} deep")
+
+    def check_nest(self, root: Any) -> None:
+        """Containers form a tree of bounded depth and size, if those that occur twice count twice."""
+        found: dict[int, tuple[int, int]] = {}  # depth and size of what is done
+        walked: dict[int, list[Any]] = {}  # the containers inside of those that are being walked
+        todo = [[root]]
+        while todo:
+            value = todo[-1]
+            key = id(value)
+            if key in found:
+                todo.pop()
+            elif key in walked:
+                found[key] = self._measured(value, [found[id(v)] for v in walked.pop(key)])
+                todo.pop()
+            else:
+                walked[key] = inner = _containers_in(value, self._taken)
+                if any(id(v) in walked for v in inner):
+                    raise Damage("a container that holds itself")
+                todo.extend({id(v): v for v in inner if id(v) not in found}.values())
+
+    def _measured(self, value: Any, inner: list[tuple[int, int]]) -> tuple[int, int]:
+        depth = 1 + max((depth for depth, _ in inner), default=0)
+        size = 1 + len(value) + sum(size for _, size in inner)
+        if depth > MAX_DEPTH:
+            raise Damage(f"containers in each other, more than {MAX_DEPTH} deep")
+        if size > self._nodes:
+            raise Damage("containers that hold each other many times over")
+        return depth, size
+
+
+def _containers_in(value: Any, taken: Collection[int]) -> list[Any]:
+    items = value.values() if isinstance(value, dict) else value
+    kinds = set(map(type, items))
+    if taken and bytes in kinds and any(id(v) in taken for v in items):
+        raise Damage("bytes that are the elements of an array and a value too")
+    return [] if kinds.isdisjoint(_NESTED) else [v for v in items if type(v) in _NESTED]
