@@ -78,19 +78,24 @@ class Limits:
     def add_pairs(self, target: dict[Any, Any], keys: Sequence[Any], values: Sequence[Any]) -> None:
         """Put pairs into a dict, an OrderedDict, a defaultdict or a Counter."""
         self.check_keys(keys)
-        self.chain(target, values)
+        if type(target) is defaultdict:
+            self.chain(target, values)
         update = dict.update if type(target) is Counter else type(target).update
+        if len(keys) <= _KEY_BATCH:
+            update(target, zip(keys, values, strict=True))
+            self._watch(len(keys))
+            return
         for i in range(0, len(keys), _KEY_BATCH):
             update(target, zip(keys[i : i + _KEY_BATCH], values[i : i + _KEY_BATCH], strict=True))
-            self.watch(min(_KEY_BATCH, len(keys) - i))
+            self._watch(_KEY_BATCH)
 
     def add_members(self, target: set[Any], members: Sequence[Any]) -> None:
         self.check_keys(members)
         for i in range(0, len(members), _KEY_BATCH):
             target.update(members[i : i + _KEY_BATCH])
-            self.watch(min(_KEY_BATCH, len(members) - i))
+            self._watch(min(_KEY_BATCH, len(members) - i))
 
-    def watch(self, num_keys: int) -> None:
+    def _watch(self, num_keys: int) -> None:
         """Numbers can be chosen so that all have one hash, and inserting them never ends: notice by the time it takes."""
         self._unwatched_keys += num_keys
         if self._unwatched_keys >= _KEY_BATCH:
@@ -100,8 +105,6 @@ class Limits:
 
     def chain(self, target: Any, values: Sequence[Any]) -> None:
         """CPython frees a deque in a deque, or a defaultdict, by recursion in C, which ends the process if it goes deep."""
-        if type(target) not in _CHAINED:
-            return
         length = self._chains.get(id(target), (target, 0))[1]
         if id(target) in self._links:
             raise Damage(f"a {type(target).__name__} that changes after it was put into another")
@@ -117,31 +120,31 @@ class Limits:
 
     def check_nest(self, root: Any) -> None:
         """Containers form a tree of bounded depth and size, if those that occur twice count twice."""
-        found: dict[int, tuple[int, int]] = {}  # depth and size of what is done
-        walked: dict[int, list[Any]] = {}  # the containers inside of those that are being walked
+        size_by_id: dict[int, int] = {}
+        path: dict[int, list[Any]] = {}  # the containers that are being walked, each with those in it
         todo = [[root]]
         while todo:
             value = todo[-1]
             key = id(value)
-            if key in found:
+            if key in path:
+                size = 1 + len(value) + sum(size_by_id[id(v)] for v in path.pop(key))
+                if size > self._nodes:
+                    raise Damage("containers that hold each other many times over")
+                size_by_id[key] = size
+            if key in size_by_id:
                 todo.pop()
-            elif key in walked:
-                found[key] = self._measured(value, [found[id(v)] for v in walked.pop(key)])
+                continue
+            inner = _containers_in(value, self._taken)
+            if not inner:
+                size_by_id[key] = 1 + len(value)
                 todo.pop()
-            else:
-                walked[key] = inner = _containers_in(value, self._taken)
-                if any(id(v) in walked for v in inner):
-                    raise Damage("a container that holds itself")
-                todo.extend({id(v): v for v in inner if id(v) not in found}.values())
-
-    def _measured(self, value: Any, inner: list[tuple[int, int]]) -> tuple[int, int]:
-        depth = 1 + max((depth for depth, _ in inner), default=0)
-        size = 1 + len(value) + sum(size for _, size in inner)
-        if depth > MAX_DEPTH:
-            raise Damage(f"containers in each other, more than {MAX_DEPTH} deep")
-        if size > self._nodes:
-            raise Damage("containers that hold each other many times over")
-        return depth, size
+                continue
+            path[key] = inner
+            if len(path) > MAX_DEPTH:
+                raise Damage(f"containers in each other, more than {MAX_DEPTH} deep")
+            if any(id(v) in path for v in inner):
+                raise Damage("a container that holds itself")
+            todo.extend({id(v): v for v in inner}.values())
 
 
 def _containers_in(value: Any, taken: Collection[int]) -> list[Any]:

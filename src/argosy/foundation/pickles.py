@@ -113,7 +113,7 @@ class _Window:
     def byte(self) -> int:
         at = self.at
         if at >= len(self.data):
-            self._need(1)
+            self.need(1)
             at = 0
         self.at = at + 1
         return self.data[at]
@@ -125,7 +125,7 @@ class _Window:
         if end > len(self.data):
             if size >= _WINDOW_BYTES:
                 return self._straight(size)
-            self._need(size)
+            self.need(size)
             at, end = 0, size
         self.at = end
         return self.data[at:end]
@@ -153,7 +153,8 @@ class _Window:
         """Put the file behind what was read."""
         self._file.seek(self._base + self.at)
 
-    def _need(self, size: int) -> None:
+    def need(self, size: int) -> None:
+        """Have ``size`` bytes in ``data``, from its beginning."""
         self.check(size)
         self._fill(size)
         if len(self.data) < size:
@@ -202,9 +203,16 @@ class _Machine:
 
     def run(self) -> Any:
         """The object that the pickle is of."""
-        byte = self.window.byte
-        handlers = _HANDLERS
-        while (opcode := byte()) != _STOP:
+        window, handlers = self.window, _HANDLERS
+        while True:
+            at = window.at
+            if at >= len(window.data):
+                window.need(1)
+                at = 0
+            opcode = window.data[at]
+            window.at = at + 1
+            if opcode == _STOP:
+                break
             handlers[opcode](self)
         value = self.popped()
         self.limits.check_nest(value)
@@ -383,34 +391,44 @@ def _number(layout: str) -> Callable[[_Machine], Any]:
     return lambda machine: form.unpack(machine.window.take(form.size))[0]
 
 
-_byte, _short, _int, _uint, _ulong = (_number(layout) for layout in ("<B", "<H", "<i", "<I", "<Q"))
+_int, _uint, _ulong = (_number(layout) for layout in ("<i", "<I", "<Q"))
+
+
+def _byte(machine: _Machine) -> int:
+    return machine.window.byte()
 
 
 def _numbers(opcode: bytes, layout: str) -> Handler:
     """A number, and those after it that are written alike: a list of many takes one step for each window."""
     form = struct.Struct(layout)
-    run = re.compile(rb"(?:%s.{%d}){8,}+" % (re.escape(opcode), form.size), re.DOTALL)
+    size = form.size
+    run = re.compile(rb"(?:%s.{%d}){8,}+" % (re.escape(opcode), size), re.DOTALL)
     dtype = np.dtype([("opcode", "u1"), ("value", np.dtype(layout))])
 
     def handler(machine: _Machine) -> None:
         window = machine.window
-        found = run.match(window.data, window.at - 1)
+        at, data = window.at, window.data
+        found = run.match(data, at - 1) if data[at + size : at + size + 1] == opcode else None
         if found:
             machine.stack.extend(np.frombuffer(found[0], dtype)["value"].tolist())
             window.at = found.end()
         else:
-            machine.stack.append(form.unpack(window.take(form.size))[0])
+            machine.stack.append(window.byte() if size == 1 else form.unpack(window.take(size))[0])
 
     return handler
 
 
-def _constant(make: Callable[[], Any], num_bytes: int = 0) -> Handler:
-    def handler(machine: _Machine) -> None:
-        if num_bytes:
-            machine.limits.spend(num_bytes)
-        machine.stack.append(make())
-
-    return handler
+def _short_text(machine: _Machine) -> None:
+    """The commonest opcode, and mostly followed by one that puts the text into the memo."""
+    window = machine.window
+    length = window.byte()
+    text = str(window.take(length), "utf-8", "surrogatepass")
+    machine.stack.append(text)
+    at = window.at
+    if window.data[at : at + 1] == b"\x94":
+        window.at = at + 1
+        memo = machine.memo
+        memo[len(memo)] = text
 
 
 def _data(size: Callable[[_Machine], int], decode: Callable[[bytes], Any] | None) -> Handler:
@@ -504,6 +522,11 @@ def _frame(machine: _Machine) -> None:
     machine.window.check(_ulong(machine))
 
 
+def _memoize(machine: _Machine) -> None:
+    memo = machine.memo
+    memo[len(memo)] = machine.stack[-1]
+
+
 def _mark(machine: _Machine) -> None:
     machine.outer.append(machine.stack)
     machine.stack = []
@@ -529,6 +552,11 @@ def _dict_to_mark(machine: _Machine) -> None:
     items = machine.popped_to_mark()
     machine.stack.append({})
     machine.set_items(items)
+
+
+def _empty_set(machine: _Machine) -> None:
+    machine.limits.spend(256)  # for one byte
+    machine.stack.append(set())
 
 
 def _frozen_to_mark(machine: _Machine) -> None:
@@ -567,9 +595,9 @@ _HANDLER_BY_OPCODE: dict[bytes, Handler] = {
     b"\x80": _protocol,
     b"\x95": _frame,
     # numbers
-    b"N": _constant(lambda: None),
-    b"\x88": _constant(lambda: True),
-    b"\x89": _constant(lambda: False),
+    b"N": lambda machine: machine.stack.append(None),
+    b"\x88": lambda machine: machine.stack.append(True),
+    b"\x89": lambda machine: machine.stack.append(False),
     b"K": _numbers(b"K", "B"),
     b"M": _numbers(b"M", "<H"),
     b"J": _numbers(b"J", "<i"),
@@ -580,7 +608,7 @@ _HANDLER_BY_OPCODE: dict[bytes, Handler] = {
     b"L": _integer_line,
     b"F": _float_line,
     # texts and bytes
-    b"\x8c": _data(_byte, _text),
+    b"\x8c": _short_text,
     b"X": _data(_uint, _text),
     b"\x8d": _data(_ulong, _text),
     b"V": _unicode_line,
@@ -596,18 +624,18 @@ _HANDLER_BY_OPCODE: dict[bytes, Handler] = {
     b"0": _Machine.drop,
     b"1": _Machine.drop_to_mark,
     b"2": lambda machine: machine.push(machine.stack[-1]),
-    b"\x94": lambda machine: machine.remember(len(machine.memo)),
-    b"q": lambda machine: machine.remember(_byte(machine)),
+    b"\x94": _memoize,
+    b"q": lambda machine: machine.remember(machine.window.byte()),
     b"r": lambda machine: machine.remember(_uint(machine)),
     b"p": lambda machine: machine.remember(_place_line(machine)),
-    b"h": lambda machine: machine.recall(_byte(machine)),
+    b"h": lambda machine: machine.recall(machine.window.byte()),
     b"j": lambda machine: machine.recall(_uint(machine)),
     b"g": lambda machine: machine.recall(_place_line(machine)),
     # containers
-    b"]": _constant(list),
-    b"}": _constant(dict),
-    b")": _constant(tuple),
-    b"\x8f": _constant(set, num_bytes=256),
+    b"]": lambda machine: machine.stack.append([]),
+    b"}": lambda machine: machine.stack.append({}),
+    b")": lambda machine: machine.stack.append(()),
+    b"\x8f": _empty_set,
     b"l": _to_mark(list),
     b"t": _to_mark(tuple),
     b"\x85": _tuple_of(1),
