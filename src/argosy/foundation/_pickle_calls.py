@@ -62,7 +62,9 @@ class DtypeDraft(Draft):
     def completed(self, state: Any, limits: Limits) -> Any:
         if type(state) is not tuple or len(state) != 8 or type(state[0]) is not int or state[0] != 3:
             raise Damage("a dtype with a state of a form that plain dtypes do not have")
-        _, order, subdtype, names, fields, size, _, _ = state  # the last two: alignment and flags, which follow from the code
+        _, order, subdtype, names, fields, size, _, _ = (
+            state  # the last two: alignment and flags, which follow from the code
+        )
         if subdtype is not None or names is not None or fields is not None:
             raise Damage("a dtype with fields")
         dtype = arrays.dtype_of(self._code, order)

@@ -20,7 +20,7 @@ _MAX_RANK = 32  # what NumPy 1 and torch both have
 _MAX_EXTENT = 2**31  # of an array without elements: what else its shape says takes no bytes in the file
 _MAX_BYTES = 2**62
 
-_rebuild = np.zeros(0).__reduce__()[0]
+_rebuild: Any = np.zeros(0).__reduce__()[0]
 
 
 class BadArray(ValueError):
@@ -70,16 +70,15 @@ def array_from(
     if len(data) != wanted:
         raise BadArray(f"an array of {wanted} bytes with {len(data)} bytes of elements")
     shape = tuple(shape)
-    order = "F" if is_fortran else "C"
+    array: Any
     if may_keep and type(data) is bytes:
-        array: Array = _rebuild(np.ndarray, (0,), b"b")
+        array = _rebuild(np.ndarray, (0,), b"b")
         array.__setstate__((1, shape, dtype, is_fortran, data))  # the one way to a writable array over bytes
-    elif may_keep:
-        array = np.ndarray(shape, dtype, data, order=order)  # type: ignore[call-overload]
     else:
-        array = np.ndarray(shape, dtype, bytearray(data), order=order)  # type: ignore[call-overload]
+        memory = data if may_keep else bytearray(data)
+        array = np.ndarray(shape, dtype, memory, order="F" if is_fortran else "C")
     check_elements(array)
-    return array
+    return array  # type: ignore[no-any-return]
 
 
 def check_elements(array: Array) -> None:
@@ -87,9 +86,8 @@ def check_elements(array: Array) -> None:
     if array.dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
         raise BadArray("truth values other than 0 and 1")
     if array.dtype.kind == "U" and array.size:
-        order = "F" if array.flags.f_contiguous else "C"
-        points = np.ndarray((array.nbytes // 4,), np.dtype("u4").newbyteorder(array.dtype.byteorder), array.ravel(order))
-        if points.max(initial=0) > 0x10FFFF:
+        points = array.ravel("K").view(np.dtype("u4").newbyteorder(array.dtype.byteorder))
+        if points.max() > 0x10FFFF:
             raise BadArray("a text with characters that do not exist")
 
 

@@ -187,9 +187,7 @@ class _Machine:
     and while there are any, whatever is put into a container is looked at.
     """
 
-    def __init__(
-        self, window: _Window, classes: Mapping[Name, type], functions: Iterable[Callable[..., Any]]
-    ) -> None:
+    def __init__(self, window: _Window, classes: Mapping[Name, type], functions: Iterable[Callable[..., Any]]) -> None:
         self.window = window
         self.limits = Limits(window.size, classes.values())
         self.stack: list[Any] = []

@@ -230,7 +230,9 @@ def _state_tensors(loaded: dict[Any, Any], keep_name_table: bool, wants_arrays: 
 
 def _tensor(array: np.ndarray, name: str | None = None) -> Tensor:
     if array.dtype == np.clongdouble:
-        raise CheckpointError(f"paddle.load: an array of dtype {array.dtype}, which no Tensor has; pass return_numpy=True")
+        raise CheckpointError(
+            f"paddle.load: an array of dtype {array.dtype}, which no Tensor has; pass return_numpy=True"
+        )
     tensor = Tensor(array)
     if name is not None:
         tensor.name = name

@@ -78,9 +78,7 @@ def dump(obj: Any, file: IO[bytes], protocol: int) -> None:
     (_Writer if protocol >= 4 else _PlainWriter)(file, protocol).dump(obj)
 
 
-def load(
-    file: IO[bytes], source: str, functions: Iterable[Callable[..., Any]] = (), call: str = "paddle.load"
-) -> Any:
+def load(file: IO[bytes], source: str, functions: Iterable[Callable[..., Any]] = (), call: str = "paddle.load") -> Any:
     """Unpickle one object from ``file``; ``call`` and ``source`` name it in messages.
 
     ``functions`` may be called by the file, with any arguments.
