@@ -116,7 +116,7 @@ def _scalar(args: Args, limits: Limits) -> Any:
     if len(args) != 2 or not isinstance(args[0], np.dtype):
         raise Damage("a call of NumPy's scalar that NumPy does not write")
     data = _bytes_of(args[1])
-    limits.spend(_CONTAINER_BYTES + len(data))
+    limits.spend_copy(data)
     return arrays.scalar_from(args[0], bytes(data))
 
 
@@ -140,7 +140,7 @@ def _encoded(args: Args, limits: Limits) -> bytes:
     """How protocol 2 writes bytes: ``_codecs.encode(text, 'latin1')``."""
     if len(args) != 2 or type(args[0]) is not str or type(args[1]) is not str or args[1] != "latin1":
         raise Damage("a call of _codecs.encode other than the one that spells bytes")
-    limits.spend(len(args[0]))
+    limits.spend_copy(args[0])
     return args[0].encode("latin1")
 
 
@@ -224,7 +224,7 @@ def _byte_array(args: Args, limits: Limits) -> bytearray:
         args = (args[0].encode("latin1"),)
     if args and (len(args) != 1 or type(args[0]) not in (bytes, bytearray)):
         _refuse("bytearray")
-    limits.spend(_CONTAINER_BYTES + (len(args[0]) if args else 0))
+    limits.spend_copy(args[0] if args else b"")
     return bytearray(*args)
 
 

@@ -17,6 +17,7 @@ from argosy.foundation.dtypes import DType
 MAX_DEPTH = 200  # of containers in each other: what walks a nest by recursion stays within Python's limit
 LONG_BYTES = 2**16  # bytes from here on may become the memory of an array, and are no keys
 _ARRAY_BYTES = 256
+_PATIENCE_S = 3.0  # of processor time, beside 4 us for each byte: a byte takes about 0.3
 _KEY_BATCH = 1024
 _PLAIN_KEYS = frozenset({str, bytes, int, float, complex, bool, type(None), DType})
 _NESTED = frozenset({list, tuple, dict, OrderedDict, defaultdict, Counter, deque})
@@ -34,7 +35,7 @@ class Limits:
     def __init__(self, file_bytes: int, key_types: Collection[type]) -> None:
         self._room_bytes = 2**28 + 64 * file_bytes
         self._nodes = 2**24 + 64 * file_bytes
-        self._end_s = time.thread_time() + 5.0 + 5e-6 * file_bytes
+        self._end_s = time.thread_time() + _PATIENCE_S + 4e-6 * file_bytes
         self._unwatched_keys = 0
         self._key_types = frozenset(key_types)
         self._chains: dict[int, tuple[Any, int]] = {}
@@ -47,10 +48,14 @@ class Limits:
         if self._room_bytes < 0:
             raise Damage("it asks for far more memory than its size can mean")
 
+    def spend_copy(self, data: str | bytes | bytearray) -> None:
+        """Account for a copy of ``data``: a file of plain values leads to few of each."""
+        self.spend(_ARRAY_BYTES + 8 * len(data))
+
     def take(self, data: bytes | bytearray) -> bool:
         """Whether an array may live in the memory of ``data``: it is long, so that copying it would cost, and no array's already."""
         if len(data) < LONG_BYTES or id(data) in self._taken:
-            self.spend(_ARRAY_BYTES + len(data))
+            self.spend_copy(data)
             return False
         self._taken[id(data)] = data
         return True

@@ -78,7 +78,7 @@ def array_from(
         memory = data if may_keep else bytearray(data)
         array = np.ndarray(shape, dtype, memory, order="F" if is_fortran else "C")
     check_elements(array)
-    return array  # type: ignore[no-any-return]
+    return array
 
 
 def check_elements(array: Array) -> None:
