@@ -73,7 +73,7 @@ def doubling(make: bytes, levels: int = 60) -> bytes:
     """``x = (x, x)``, again and again."""
     out = make + put(0)
     for _ in range(levels):
-        out += get(0) + get(0) + b"\x86" + put(0)
+        out += b"0" + get(0) + get(0) + b"\x86" + put(0)
     return out
 
 
@@ -107,7 +107,7 @@ PICKLES: dict[str, bytes] = {
     ),
     "a subarray in a dtype": dtype("V8", number(3), text("|"), group(dtype("O8"), group(number(1))), NONE, NONE, number(8), number(1), number(0)),
     "a dtype of another size": dtype("V8", number(3), text("|"), NONE, NONE, NONE, number(2**40), number(1), number(0)),
-    "a state for a class": named("argosy.foundation.dtypes", "DType") + b"}" + text("__repr__") + NONE + b"sb",
+    "a state for a class": named("argosy.foundation.dtypes", "DType") + group(NONE, b"}" + text("hacked") + NONE + b"s") + b"b",
     "a state for a built-in class": builtin("list") + b"}" + text("append") + NONE + b"sb",
     "a state for paddle.float32": PADDLE_FLOAT32 + group(NONE, b"}" + text("name") + text("hacked") + b"s") + b"b",
     "a state for a function": builtin("eval") + b"}" + text("call") + NONE + b"sb",
@@ -201,7 +201,7 @@ def main() -> None:
         except Exception as error:
             outcome = [kind.__name__ for kind in type(error).__mro__]
         mib = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-        is_whole = repr(paddle.float32) == "paddle.float32"
+        is_whole = repr(paddle.float32) == "paddle.float32" and not hasattr(paddle.dtype, "hacked")
         print(json.dumps([name, outcome if is_whole else ["changed"], time.monotonic() - start, mib]), flush=True)
 
 

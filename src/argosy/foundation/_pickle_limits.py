@@ -14,7 +14,7 @@ import numpy as np
 
 from argosy.foundation.dtypes import DType
 
-MAX_DEPTH = 200  # of containers in each other: what walks a nest by recursion stays within Python's limit
+MAX_DEPTH = 100  # of containers in each other: what walks a nest by recursion stays within Python's limit
 LONG_BYTES = 2**16  # bytes from here on may become the memory of an array, and are no keys
 _ARRAY_BYTES = 256
 _PATIENCE_S = 3.0  # of processor time, beside 4 us for each byte: a byte takes about 0.3

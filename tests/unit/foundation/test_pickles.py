@@ -176,12 +176,6 @@ NESTS = [
 @pytest.mark.parametrize("protocol", range(6))
 @pytest.mark.parametrize("value", NESTS, ids=lambda value: f"{type(value).__name__} {value!r:.20}")
 def test_plain_nests(value, protocol):
-    if (
-        protocol < 2
-        and isinstance(value, (collections.deque, collections.defaultdict, range, slice, type))
-        and not value
-    ):
-        pytest.skip("not what a checkpoint is written in")
     back = read(pickle.dumps(value, protocol))
     assert type(back) is type(value)
     assert back == value
@@ -284,5 +278,5 @@ def test_other_kinds_of_files(tmp_path):
 def test_messages_name_call_and_source():
     with pytest.raises(pickles.NotPickle, match="all_gather_object: an object of a peer is damaged"):
         pickles.load(io.BytesIO(b"\0\0"), "an object of a peer", call="all_gather_object")
-    with pytest.raises(CheckpointError, match="cut short .1000 bytes were expected where 3 are left"):
+    with pytest.raises(CheckpointError, match=r"cut short .1000 bytes were expected where 3 are left"):
         read(b"\x80\x04B" + (1000).to_bytes(4, "little") + b"abc")

@@ -37,7 +37,7 @@ _DTYPE_BY_NAME = {
         torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.float8_e8m0fnu,
     )
 }  # fmt: skip
-_MAX_DEPTH = 200  # of values in each other: what walks a state by recursion stays within Python's limit
+_MAX_DEPTH = 100  # of values in each other: what walks a state by recursion stays within Python's limit
 
 Path = tuple[Any, ...]
 

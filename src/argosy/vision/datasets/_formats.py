@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import struct
 import tarfile
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,25 +18,22 @@ from argosy.framework import _pickle
 
 def read_idx(path: str) -> np.ndarray:
     """The uint8 array of a gzipped IDX file (MNIST's): two zero bytes, type 8, rank, extents, values."""
-    with gzip.open(path, "rb") as file:
-        data = file.read()
-    if len(data) < 4 or data[:3] != b"\0\0\x08":
-        raise CheckpointError(f"{path} is not an IDX file of bytes")
-    rank = data[3]
-    if len(data) < 4 + 4 * rank:
-        raise CheckpointError(f"{path} is cut short: it ends inside of its {rank} extents")
-    shape = struct.unpack_from(f">{rank}I", data, 4)
-    values = np.frombuffer(data, np.uint8)[4 + 4 * rank :]
-    if values.size != _num_values(shape, path):
+    try:
+        with gzip.open(path, "rb") as file:
+            head = file.read(4)
+            if len(head) < 4 or head[:3] != b"\0\0\x08":
+                raise CheckpointError(f"{path} is not an IDX file of bytes")
+            extents = file.read(4 * head[3])
+            if len(extents) != 4 * head[3]:
+                raise CheckpointError(f"{path} is cut short: it ends inside of its {head[3]} extents")
+            shape = struct.unpack(f">{head[3]}I", extents)
+            wanted = arrays.bytes_of(shape, 1)
+            values = np.frombuffer(file.read(wanted + 1), np.uint8)  # a zipped file can have many more
+    except (gzip.BadGzipFile, EOFError, zlib.error, arrays.BadArray) as error:
+        raise CheckpointError(f"{path} is damaged: {error}") from error
+    if values.size != wanted:
         raise CheckpointError(f"{path} is cut short: it has {values.size} values for the shape {shape}")
     return values.reshape(shape)
-
-
-def _num_values(shape: tuple[int, ...], path: str) -> int:
-    try:
-        return arrays.bytes_of(shape, 1)
-    except arrays.BadArray as error:
-        raise CheckpointError(f"{path} is damaged: {error}") from None
 
 
 def read_cifar(path: str, part: str, by_name: bool) -> Iterator[tuple[np.ndarray, int]]:
