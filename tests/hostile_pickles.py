@@ -2,7 +2,8 @@
 
     python hostile_pickles.py
 
-reads lines of JSON ``[name, hex]``, loads each with ``paddle.load`` and answers with a line ``[name, classes of the error or value, seconds, MiB]``.
+reads lines of JSON ``[name, hex]``, loads each with ``paddle.load`` and answers with a line
+``[name, classes of the error or value, seconds, MiB]``.
 """
 
 from __future__ import annotations
@@ -175,7 +176,10 @@ PICKLES: dict[str, bytes] = {
     "names that are none": b"}" + text("w") + EIGHT + b"s" + text("StructuredToParameterName@@") + b"}" + text("w") + number(3) + b"ss",
 }  # fmt: skip
 
-FLOOD = b"}(" + b"".join(number(i * MERSENNE) + NONE for i in range(60_000)) + b"u"
+
+def flood(count: int) -> bytes:
+    """A dict whose keys all have one hash."""
+    return b"}(" + b"".join(number(i * MERSENNE) + NONE for i in range(count)) + b"u"
 
 
 def framed(opcodes: bytes) -> bytes:

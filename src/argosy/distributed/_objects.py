@@ -1,7 +1,8 @@
 """Collectives of Python objects: numbers, strings, containers, arrays, Tensors.
 
-Objects travel as pickles that are read as ``paddle.load`` reads files: what a peer sends cannot run code, and an instance of a class of the script is
-refused by name until ``paddle.framework.add_safe_globals`` admits the class.
+Objects travel as pickles that are read as ``paddle.load`` reads files: what a peer sends cannot run
+code, and an instance of a class of the script is refused by name until
+``paddle.framework.add_safe_globals`` admits the class.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What a pickle may name and call: functions of our own in the place of NumPy's and Python's.
 
-Each checks the types of its arguments and accounts for what it copies. None iterates over anything but a list, a tuple or a dict that the
-file itself holds, allocates by a number, or turns an object into text.
+Each checks the types of its arguments and accounts for what it copies. None iterates over anything
+but a list, a tuple or a dict that the file itself holds, allocates by a number, or turns an object
+into text.
 """
 
 from __future__ import annotations

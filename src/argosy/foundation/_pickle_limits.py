@@ -1,6 +1,7 @@
 """What reading one pickle may cost, and which keys and nests it may make.
 
-Everything is bounded by a constant and the size of the file. Bounds that a file of plain values comes near to would be mistakes.
+Everything is bounded by a constant and the size of the file. The bounds are far from what a file of
+plain values needs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from argosy.foundation.dtypes import DType
 
-MAX_DEPTH = 100  # of containers in each other: what walks a nest by recursion stays within Python's limit
+MAX_DEPTH = 100  # of containers in each other: a walk by recursion stays within Python's limit
 LONG_BYTES = 2**16  # bytes from here on may become the memory of an array, and are no keys
 _ARRAY_BYTES = 256
 _PATIENCE_S = 3.0  # of processor time, beside 4 us for each byte: a byte takes about 0.3
@@ -53,7 +54,10 @@ class Limits:
         self.spend(_ARRAY_BYTES + 8 * len(data))
 
     def take(self, data: bytes | bytearray) -> bool:
-        """Whether an array may live in the memory of ``data``: it is long, so that copying it would cost, and no array's already."""
+        """Whether an array may live in the memory of ``data``.
+
+        It may if ``data`` is long, so that a copy would cost, and not the memory of an array already.
+        """
         if len(data) < LONG_BYTES or id(data) in self._taken:
             self.spend_copy(data)
             return False
@@ -61,7 +65,7 @@ class Limits:
         return True
 
     def check_keys(self, keys: Iterable[Any]) -> None:
-        """Keys and members of sets are plain values and flat tuples of them: hashing such a thing takes no time."""
+        """Keys and members of sets must be plain values or flat tuples of them, quick to hash."""
         kinds = set(map(type, keys))
         if kinds <= _PLAIN_KEYS and bytes not in kinds:
             return
@@ -101,7 +105,7 @@ class Limits:
             self._watch(min(_KEY_BATCH, len(members) - i))
 
     def _watch(self, num_keys: int) -> None:
-        """Numbers can be chosen so that all have one hash, and inserting them never ends: notice by the time it takes."""
+        """Notice by the time it takes that numbers were chosen so that all have one hash."""
         self._unwatched_keys += num_keys
         if self._unwatched_keys >= _KEY_BATCH:
             self._unwatched_keys = 0
@@ -109,7 +113,11 @@ class Limits:
                 raise Damage("its keys take far longer to insert than keys do")
 
     def chain(self, target: Any, values: Sequence[Any]) -> None:
-        """CPython frees a deque in a deque, or a defaultdict, by recursion in C, which ends the process if it goes deep."""
+        """Bound how deep a deque or defaultdict holds another.
+
+        CPython frees such a chain by recursion in C, which ends the process if it is long. Whatever is
+        in another may not change any more, so that no chain can grow at its inner end.
+        """
         length = self._chains.get(id(target), (target, 0))[1]
         if id(target) in self._links:
             raise Damage(f"a {type(target).__name__} that changes after it was put into another")

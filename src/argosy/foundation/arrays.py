@@ -1,6 +1,7 @@
-"""Arrays from what a file says of them: element type, shape and bytes, each checked before memory is taken.
+"""Arrays from what a file says of them: element type, shape and bytes, checked before memory is taken.
 
-Only plain elements exist here: truth values, numbers, texts and raw bytes. Nothing that is read becomes a pointer or a field.
+Only plain elements exist here: truth values, numbers, texts and raw bytes. Nothing that is read
+becomes a pointer or a field.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _CODE = re.compile(r"(\?)|([biufcSUV])(\d{1,9})")
 _SIZES = {"b": {1}, "i": {1, 2, 4, 8}, "u": {1, 2, 4, 8}, "f": {2, 4, 8, 16}, "c": {8, 16, 32}}
 _ORDERS = {"<", ">", "=", "|"}
 _MAX_RANK = 32  # what NumPy 1 and torch both have
-_MAX_EXTENT = 2**31  # of an array without elements: what else its shape says takes no bytes in the file
+_MAX_EXTENT = 2**31  # of an array without elements, whose shape takes no bytes in the file
 _MAX_BYTES = 2**62
 
 _rebuild: Any = np.zeros(0).__reduce__()[0]
@@ -82,7 +83,7 @@ def array_from(
 
 
 def check_elements(array: Array) -> None:
-    """BadArray for bytes that are no element of their type: such a truth value or text fails far from here."""
+    """BadArray for a truth value or a text that does not exist, and would fail far from here."""
     if array.dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
         raise BadArray("truth values other than 0 and 1")
     if array.dtype.kind == "U" and array.size:

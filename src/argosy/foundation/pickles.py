@@ -1,9 +1,10 @@
 """Reads pickles of plain values, from a file that nobody vouches for.
 
-A pickle is a program for a small machine with a stack and a memo. This is such a machine, whose opcodes build plain containers, numbers, texts and
-arrays, and instances of classes that the caller admits. What else a file names is refused before it is imported. A file can reach no class,
-function or object of the process, cannot take more memory or time than a multiple of its size, and no bytes at all raise anything but
-CheckpointError.
+A pickle is a program for a small machine with a stack and a memo. This is such a machine, whose
+opcodes build plain containers, numbers, texts and arrays, and instances of classes that the caller
+admits. What else a file names is refused before it is imported. A file can change no class, function
+or object of the process, cannot take more memory or time than a multiple of its size, and no bytes
+at all raise anything but CheckpointError.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ def load(
 ) -> Any:
     """Read one object from ``file``, which must be seekable, and leave it behind the object.
 
-    ``classes`` are those whose instances may be rebuilt, ``functions`` those that may be called, with arguments that are only as good as the file.
-    ``call`` and ``source`` name the reader and the file in messages.
+    ``classes`` are those whose instances may be rebuilt, ``functions`` those that may be called, with
+    any arguments. ``call`` and ``source`` name the reader and the file in messages.
     """
     where = f"{call}: {source}"
     window = _Window(file)
@@ -94,7 +95,7 @@ def _shown(name: str) -> str:
 
 
 class _Window:
-    """The bytes of a file from where it stands, some at a time; nothing is allocated that the file does not have."""
+    """The bytes of a file from where it stands; no memory is taken for any that it does not have."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -161,7 +162,7 @@ class _Window:
             raise _Torn("it shrank while it was read")
 
     def _fill(self, size: int) -> bool:
-        """Have at least ``size`` bytes in ``data`` from its beginning, if there are so many; False if there is not one more."""
+        """Have ``size`` bytes in ``data`` from its beginning if there are; False if there are no more."""
         self._base += self.at
         more = self._file.read(max(size - (len(self.data) - self.at), _WINDOW_BYTES))
         self.data = self.data[self.at :] + more
@@ -183,8 +184,9 @@ class _Window:
 class _Machine:
     """Runs the opcodes of one pickle.
 
-    A ``Special`` (a function that was named, an array without its bytes) is only ever on a stack or in the memo: ``_specials`` counts those on the stacks,
-    and while there are any, whatever is put into a container is looked at.
+    A ``Special`` (a function that was named, an array without its bytes) is only ever on a stack or in
+    the memo: ``_specials`` counts those on the stacks, and while there are any, whatever is put into a
+    container is looked at.
     """
 
     def __init__(self, window: _Window, classes: Mapping[Name, type], functions: Iterable[Callable[..., Any]]) -> None:
@@ -320,7 +322,8 @@ class _Machine:
             self.limits.chain(target, items)
             target.extend(items)
         elif id(target) in self._made:
-            target.extend(items) if hasattr(target, "extend") else [target.append(item) for item in items]
+            for item in items:
+                target.append(item)
         else:
             raise Damage(f"an append to a {type(target).__name__}")
 
@@ -397,7 +400,7 @@ def _byte(machine: _Machine) -> int:
 
 
 def _numbers(opcode: bytes, layout: str) -> Handler:
-    """A number, and those after it that are written alike: a list of many takes one step for each window."""
+    """A number, and those after it that are written alike: a list of many takes few steps."""
     form = struct.Struct(layout)
     size = form.size
     run = re.compile(rb"(?:%s.{%d}){8,}+" % (re.escape(opcode), size), re.DOTALL)
@@ -430,7 +433,7 @@ def _short_text(machine: _Machine) -> None:
 
 
 def _data(size: Callable[[_Machine], int], decode: Callable[[bytes], Any] | None) -> Handler:
-    """Bytes with their length before them; a length that the file does not have is refused before anything is allocated."""
+    """Bytes with their length before them."""
 
     def handler(machine: _Machine) -> None:
         length = size(machine)

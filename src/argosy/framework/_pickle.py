@@ -1,7 +1,8 @@
-"""The pickles of ``paddle.save``: written as Paddle writes them, read by the machine of ``foundation.pickles``.
+"""The pickles of ``paddle.save``: written as Paddle writes them, read by ``foundation.pickles``.
 
-A Tensor inside an object becomes ``(name, array)``, and the array is NumPy's own pickle. Reading builds plain containers, numbers and arrays; any
-other global is refused by name before it is imported. ``add_safe_globals`` admits the classes of a script that saves its own.
+A Tensor inside an object becomes ``(name, array)``, and the array is NumPy's own pickle. Reading
+builds plain containers, numbers and arrays; any other global is refused by name before it is
+imported. ``add_safe_globals`` admits the classes of a script that saves its own.
 """
 
 from __future__ import annotations

@@ -58,17 +58,12 @@ def test_hostile_pickle_is_refused(outcomes, name, record_property):
     assert seconds < 30
 
 
-def flood(count: int) -> bytes:
-    numbers = b"".join(hostile_pickles.number(i * hostile_pickles.MERSENNE) + b"N" for i in range(count))
-    return hostile_pickles.framed(b"}(" + numbers + b"u")
-
-
 @pytest.mark.attack("keys with one hash, quick")
 def test_keys_with_one_hash_are_noticed(monkeypatch, record_property):
     monkeypatch.setattr(_pickle_limits, "_PATIENCE_S", 0.1)
     start = time.monotonic()
     with pytest.raises(CheckpointError, match="take far longer to insert"):
-        read(flood(15_000))
+        read(hostile_pickles.framed(hostile_pickles.flood(15_000)))
     record_property("named_s", time.monotonic() - start)
 
 
@@ -77,7 +72,7 @@ def test_keys_with_one_hash_are_noticed(monkeypatch, record_property):
 def test_many_keys_with_one_hash_are_noticed(record_property):
     start = time.monotonic()
     with pytest.raises(CheckpointError, match="take far longer to insert"):
-        read(flood(60_000))
+        read(hostile_pickles.framed(hostile_pickles.flood(60_000)))
     record_property("named_s", time.monotonic() - start)
     assert time.monotonic() - start < 60
 
