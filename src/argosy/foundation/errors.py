@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import NoReturn
 
 
 class ArgosyError(Exception):
@@ -104,6 +105,13 @@ class ChildFailed(ArgosyError, RuntimeError):
 
 class InternalError(ArgosyError):
     """A bug in argosy."""
+
+
+def raise_as(found: Exception, error: Exception) -> NoReturn:
+    """Raise ``found`` because of ``error``, also if they are one: an error must not become its own cause."""
+    if found is error:
+        raise error
+    raise found from error
 
 
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> str:

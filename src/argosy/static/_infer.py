@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import NotSupported, ProgramError
+from argosy.foundation.errors import NotSupported, ProgramError, raise_as
 from argosy.ops.table import Op
 from argosy.static._operator import leaves, mapped
 from argosy.static._variable import OTHER_STAND_IN, STAND_IN, Variable
@@ -55,7 +55,7 @@ def infer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 else:
                     raise
     except _ERRORS as error:
-        raise _explained(op, args, kwargs, error) from error
+        raise_as(_explained(op, args, kwargs, error), error)
     return _paired(first, second, op)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from argosy.foundation.errors import ProgramError, UsageError, nearest
+from argosy.foundation.errors import ProgramError, UsageError, nearest, raise_as
 from argosy.ops.table import Op
 from argosy.static._lowered import Lowered
 from argosy.static._operator import Number, Operator, Ref, mapped
@@ -28,7 +28,7 @@ def launch(
     try:
         fetched, written = lowered.run(feeds, state)
     except (RuntimeError, IndexError, TypeError, ValueError, AttributeError) as error:
-        raise _located(lowered, error) from error
+        raise_as(_located(lowered, error), error)
     finally:
         torch._C._set_grad_enabled(was_enabled)
     for name, value in zip(lowered.writes, written, strict=True):
