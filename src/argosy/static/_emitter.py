@@ -12,6 +12,7 @@ from argosy.foundation.errors import ProgramError
 from argosy.static import _feed, _source
 from argosy.static._arrays import ARRAY_OPERATORS, emit_array
 from argosy.static._block import Block
+from argosy.static._guard import guarded
 from argosy.static._lower_control import Lines, emit_cond, emit_while, has_backward
 from argosy.static._lower_gradients import emit_backward, excluded_names, gradients_of, is_differentiable, unshared
 from argosy.static._lower_segments import Segments, recomputed
@@ -186,6 +187,8 @@ class Emitter:
         if operator.copies_first:
             given[0] += ".clone()"
         function = operator.op.fn if self.adaptation is None else self.adaptation.function(operator.op)
+        if self.block.program._is_loaded:
+            function = guarded(operator.op, function)
         return f"{self.constant(function, 'f')}({', '.join(given)})"
 
     def pattern(self, operator: Operator, out: Any) -> str:
