@@ -73,6 +73,16 @@ def loads(data: bytes, source: str) -> tuple[Program, dict[str, Any]]:
     return program, {key: node.value for key, node in root["extra"].entries().items()}
 
 
+def extra_names(program: Program, extra: dict[str, Any], key: str, source: str) -> list[str]:
+    """The list of variables of ``program`` that stands under ``key`` beside it."""
+    node = Node(extra.get(key), source, key=f"extra.{key}")
+    known = program.global_block().vars
+    for item in node.items():
+        if item.name() not in known:
+            raise item.refused("the name of a variable of the program")
+    return node.names()
+
+
 def _fill(program: Program, node: Node) -> None:
     blocks = [item.fields(("parent", "vars", "ops")) for item in node.items()]
     if not blocks:
