@@ -11,10 +11,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import torch
+
 from argosy.foundation.errors import nearest
 from argosy.ops.table import Op
 from argosy.static._arrays import ARRAY_OPERATORS
-from argosy.static._operator import ONLY_IF, Operator, Ref, SubBlock, leaves
+from argosy.static._operator import ONLY_IF, Number, Operator, Ref, SubBlock, leaves
 from argosy.static._print import PHASES
 from argosy.static._rows import CLIPS
 
@@ -62,17 +64,40 @@ def _problem_of_call(operator: Operator, op: Op) -> str:
         return f"does not fit {op.name!r}: {error}"
     if any(isinstance(leaf, SubBlock) for leaf in leaves([list(operator.args), operator.kwargs])):
         return "has a block among its arguments"
-    return _problem_of_tensors(signature, bound) or _problem_of_result(operator, op)
+    return _problem_of_types(signature, bound) or _problem_of_result(operator, op)
 
 
-def _problem_of_tensors(signature: inspect.Signature, bound: dict[str, Any]) -> str:
+def _problem_of_types(signature: inspect.Signature, bound: dict[str, Any]) -> str:
     for name, value in bound.items():
         kind = str(signature.parameters[name].annotation)
-        if kind == "Tensor" and not isinstance(value, Ref):
-            return f"has {name}, which must be a variable"
-        if kind in ("Tensors", "list[Tensor]", "Sequence[Tensor]") and not _are_refs(value):
-            return f"has {name}, which must be a list of variables"
+        fits = _TYPES.get(kind.removesuffix(" | None"))
+        if fits is None or fits(value) or (value is None and kind.endswith(" | None")):
+            continue
+        return f"has {name}, which must be of type {kind}"
     return ""
+
+
+def _is_a(*types: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, types)
+
+
+def _is_list_of(*types: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, (list, tuple)) and all(isinstance(item, types) for item in value)
+
+
+# What fits the types that parameters of ops are annotated with; a Number is one when the program runs.
+_TYPES: dict[str, Callable[[Any], bool]] = {
+    "Tensor": _is_a(Ref),
+    **dict.fromkeys(("Tensors", "list[Tensor]", "Sequence[Tensor]"), _is_list_of(Ref)),
+    "float": _is_a(float, int, Number),
+    "int": _is_a(int, Number),
+    "bool": _is_a(bool, int),
+    "str": _is_a(str),
+    "torch.dtype": _is_a(torch.dtype),
+    "torch.device": _is_a(torch.device),
+    **dict.fromkeys(("list[int]", "Sequence[int]"), _is_list_of(int, Number)),
+    **dict.fromkeys(("list[float]", "Sequence[float]"), _is_list_of(float, int, Number)),
+}
 
 
 def _problem_of_result(operator: Operator, op: Op) -> str:

@@ -18,9 +18,8 @@ from argosy.static._variable import Variable
 from argosy.tensor._explain import explain
 
 
-# What ops, and the engine below them, raise about what they are given; the first of these in a function of the script are told alike.
+# What is told in the words of the call also when a function of the script raises it.
 _EXPLAINED = (RuntimeError, IndexError, TypeError, ValueError, AttributeError)
-_ERRORS = (*_EXPLAINED, LookupError, ArithmeticError, AssertionError, NameError, MemoryError)
 
 
 def launch(
@@ -32,7 +31,7 @@ def launch(
     was_enabled = torch.is_grad_enabled()
     try:
         fetched, written = lowered.run(feeds, state)
-    except _ERRORS as error:
+    except Exception as error:  # of an op: whatever it is, it is told with the operator
         raise _located(lowered, error) from error
     finally:
         torch._C._set_grad_enabled(was_enabled)
