@@ -99,6 +99,22 @@ def _constant(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return op.fn(*mapped(args, to_cpu), **mapped(kwargs, to_cpu))
 
 
+def constant_tensors(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    """What an op without inputs returns, without values; none if it needs them. A wrong call raises the error of eager mode."""
+
+    def on_meta(value: Any) -> Any:
+        return _META if isinstance(value, torch.device) else value
+
+    try:
+        with torch.no_grad(), _META:
+            out = op.fn(*mapped(args, on_meta), **mapped(kwargs, on_meta))
+    except (*_ERRORS, LookupError, ArithmeticError, AssertionError, MemoryError) as error:
+        if _needs_values(error):
+            return []
+        raise _explained(op, args, kwargs, error) from error
+    return [leaf for leaf in leaves(out) if isinstance(leaf, torch.Tensor)]
+
+
 def _run_on_size(
     op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], variables: list[Variable], error: Exception
 ) -> Any:

@@ -21,7 +21,7 @@ from argosy.static._program import Program
 from argosy.static._scope import global_scope
 from argosy.static._step_counts import step_powers, with_counts, written_powers
 from argosy.static._variable import Parameter, Variable
-from argosy.static._vars_io import load_vars
+from argosy.static._vars_io import file_of, load_vars
 from argosy.tensor._tensor import _wrap
 
 _SUFFIXES = (".pdparams", ".pdopt", ".pdmodel")
@@ -92,7 +92,8 @@ def load_program_state(model_path: str, var_list: Iterable[Any] | None = None) -
     if os.path.isfile(prefix + ".pdparams"):
         state = _pickled_state(prefix)
     elif os.path.isdir(model_path):
-        state = {name: _array(os.path.join(model_path, name)) for name in names or _files_below(model_path)}
+        found = names or _files_below(model_path)
+        state = {name: _array(str(file_of(model_path, name, "static.load_program_state"))) for name in found}
     elif os.path.isfile(model_path):
         if names is None:
             raise UsageError(f"static.load_program_state: {model_path!r} holds no names; give them with var_list")

@@ -37,7 +37,7 @@ from argosy.static._inference import normalize_program, packed, persistables, sa
 from argosy.static._program import Program
 from argosy.static._scope import global_scope
 from argosy.static._variable import Variable
-from argosy.static._vars_io import is_persistable, load_vars
+from argosy.static._vars_io import file_of, is_persistable, load_vars
 
 __all__ = [
     "load_one_table",
@@ -74,7 +74,7 @@ def load_tables(runtime: PsRuntime, dirname: str) -> None:
 def load_variables(runtime: PsRuntime, dirname: str, program: Program) -> None:
     """Fill, from a checkpoint, what ``program`` keeps and servers do not; what it does not have stays."""
     folder = os.path.join(dirname, _VARIABLES)
-    own = [v for v in _own_variables(runtime, program) if os.path.isfile(os.path.join(folder, v.name))]
+    own = [v for v in _own_variables(runtime, program) if file_of(folder, v.name, "load_model").is_file()]
     if own:
         load_vars(None, folder, program, own)
 
@@ -161,10 +161,11 @@ def _write_rows(folder: Path, table: str, dim: int) -> int:
     found = [parquet.read_table(path, columns=["id"])["id"].to_numpy() for path in parts]
     ids = np.concatenate(found)
     keys = np.sort(ids)
-    path, head = folder / table, _tensor_file.header(torch.float32, (len(keys), dim))
-    for name in (f"{table}.keys", table):
-        (folder / name).unlink(missing_ok=True)  # it may be another name of the file that is to be replaced
-    with (folder / f"{table}.keys").open("wb") as file:
+    path, names = (file_of(folder, name, "save_inference_model") for name in (table, f"{table}.keys"))
+    head = _tensor_file.header(torch.float32, (len(keys), dim))
+    for target in (names, path):
+        target.unlink(missing_ok=True)  # it may be another name of the file that is to be replaced
+    with names.open("wb") as file:
         _tensor_file.write(torch.from_numpy(keys), file)
     with path.open("wb") as file:
         file.write(head)
