@@ -11,6 +11,7 @@ import pyarrow.flight as flight
 import pytest
 
 from argosy.runtime.ps.dense_table import DenseSpec, Piece
+from faults.ps_wire import command_of, connect, knocking, opened, told
 from unit.runtime.ps.test_service import SPEC, TOKEN, job
 
 IDS = pa.array([1, 2])
@@ -84,16 +85,10 @@ def test_http1_and_tls(port):
         context.wrap_socket(connection, server_hostname="localhost")
 
 
-def connect(port, token=None):
-    return flight.connect(f"grpc://127.0.0.1:{port}", generic_options=[("grpc.max_send_message_length", -1)]), (
-        flight.FlightCallOptions(headers=[] if token is None else [(b"authorization", f"Bearer {token}".encode())])
-    )
-
-
 @pytest.mark.parametrize("token", [None, "", "wrong", TOKEN[:-1], TOKEN + "x"])
 def test_every_call_needs_the_token(port, token):
-    client, options = connect(port, token)
-    command = flight.FlightDescriptor.for_command(json.dumps({"op": "pull", "table": "emb", "worker": 0}).encode())
+    client, options = connect(port), knocking(f"127.0.0.1:{port}", token, bytes(32))
+    command = flight.FlightDescriptor.for_command(command_of("pull", "emb"))
     calls = [
         lambda: list(client.do_action(flight.Action("status", b"{}"), options)),
         lambda: list(client.list_flights(b"", options)),
@@ -109,19 +104,14 @@ def test_every_call_needs_the_token(port, token):
 
 def ask(port, op, columns, header, table="emb", worker=0, names=None):
     """The answer to one request of an exchange, made with nothing but Arrow Flight."""
-    client, options = connect(port, TOKEN)
-    command = json.dumps({"op": op, "table": table, "worker": worker}).encode()
-    with client:
-        writer, reader = client.do_exchange(flight.FlightDescriptor.for_command(command), options)
-        with writer:
-            if columns is None:
-                writer.write_metadata(header)
-            else:
-                batch = pa.record_batch(columns, names=names or [f"c{i}" for i in range(len(columns))])
-                writer.begin(batch.schema)
-                writer.write_with_metadata(batch, header)
-            chunk = reader.read_chunk()
-            return json.loads(chunk.app_metadata.to_pybytes())
+    with opened(port, TOKEN, command_of(op, table, worker)) as (writer, reader):
+        if columns is None:
+            writer.write_metadata(header)
+        else:
+            batch = pa.record_batch(columns, names=names or [f"c{i}" for i in range(len(columns))])
+            writer.begin(batch.schema)
+            writer.write_with_metadata(batch, header)
+        return told(reader)
 
 
 BAD_REQUESTS = {
@@ -186,9 +176,8 @@ def test_a_stranger_is_not_present(port, worker):
 
 @pytest.mark.parametrize("command", [b"", b"[1]"])
 def test_a_stream_that_cannot_be_opened_ends(port, command):
-    client, options = connect(port, TOKEN)
-    with client, pytest.raises(pa.ArrowException):
-        client.do_exchange(flight.FlightDescriptor.for_command(command), options)[1].read_chunk()
+    with pytest.raises(pa.ArrowException), opened(port, TOKEN, command) as (_, reader):
+        reader.read_chunk()
 
 
 @pytest.mark.parametrize(
@@ -196,15 +185,18 @@ def test_a_stream_that_cannot_be_opened_ends(port, command):
     [("format_disk", b"{}"), ("create", b"{}"), ("applied", b'{"table": "nobody"}'), ("shrink", b'{"table": "dense"}'), ("status", b"\xff"), ("row", b'{"table": "emb", "id": "x"}'), ("load", b'{"path": "/nowhere", "server": 0, "num_servers": 1}')],
 )  # fmt: skip
 def test_an_action_that_makes_no_sense_is_refused(port, action, body):
-    client, options = connect(port, TOKEN)
-    with client:
-        [answer] = client.do_action(flight.Action(action, body), options)
-        assert "error" in json.loads(answer.body.to_pybytes())
+    request = b'{"action": ' + json.dumps(action).encode() + b', "body": ' + body + b"}"
+    assert "error" in ask(port, "act", None, request)
+
+
+@pytest.mark.parametrize("request_", [b"{}", b'{"action": 7}', b'{"action": "status", "body": [1]}'])
+def test_a_request_to_act_of_another_form_is_refused(port, request_):
+    assert ask(port, "act", None, request_)["error"] == "UsageError"
 
 
 def test_a_huge_message_without_the_token_is_not_taken_in(port):
-    client, options = connect(port, "wrong")
-    command = flight.FlightDescriptor.for_command(json.dumps({"op": "push", "table": "emb", "worker": 0}).encode())
+    client, options = connect(port), knocking(f"127.0.0.1:{port}", "wrong", bytes(32))
+    command = flight.FlightDescriptor.for_command(command_of("push", "emb"))
     batch = pa.record_batch([pa.array(np.zeros(1 << 23))], names=["id"])  # 64 MB
 
     def flood():
