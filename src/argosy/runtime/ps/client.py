@@ -65,6 +65,7 @@ class _Server:
         if tls_root is not None:
             self._options["tls_root_certs"] = tls_root
         self._client: Any = None
+        self._port = 0  # of this side of the connection
         self._places: frozenset[Endpoint] = frozenset()
         self._streams: dict[tuple[str, str], Stream] = {}
         self._pings_in: Stream | None = None  # the last ping's; cancelling one that has ended does nothing
@@ -78,8 +79,9 @@ class _Server:
         """The connection to a server that has proved itself in it."""
         if self._client is None:
             client = flight.connect(f"{self._scheme}://{self.endpoint}", **self._options)
-            Stream(client, self.endpoint, self._token, self._command("ping", ""), self._greet_s).ask({})
+            answer = Stream(client, self.endpoint, self._token, self._command("ping", ""), self._greet_s).ask({})
             self._client = client
+            self._port = parse(str(answer.get("peer")), "the server's answer to a ping").port
             self._places = sockets.addresses(self.endpoint)
             self.tend()
         return self._client
@@ -150,15 +152,15 @@ class _Server:
             self._pings_in.ask({})
 
     def tend(self) -> None:
-        sockets.tend(sockets.outgoing(self._places))
+        sockets.tend(sockets.outgoing(self._port, self._places))
 
     def end(self) -> None:
         """Wake the call that waits for this server."""
         stream = self._waits_in
         if stream is not None:
             stream.cancel()
-            return
-        for connection in sockets.outgoing(self._places):  # gRPC opens a stream, which nothing else can end
+        # nothing else ends a stream that is being opened, or a write that the kernel does not take
+        for connection in sockets.outgoing(self._port, self._places):
             connection.cut()
 
 

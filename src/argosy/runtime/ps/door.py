@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import resource
 import threading
@@ -16,6 +17,7 @@ from argosy.runtime.ps import sockets
 log = logging.getLogger("argosy.ps")
 
 _ROUND_S = 1.0
+_PAUSE_S = 0.05
 UNPROVED_S = 5.0
 _NUM_UNPROVED = 64
 _PER_WORKER = 4  # connections a worker may open at once
@@ -37,6 +39,7 @@ class Door:
         self._since: dict[int, float] = {}  # when a connection was first seen, by inode; the thread's own
         self._proved: set[int] = set()  # the thread's own
         self._stop = threading.Event()
+        self._wake = threading.Event()  # for a round before its time, because there are too many, and for the end
         self._thread = threading.Thread(target=self._watch, name="argosy-door", daemon=True)
 
     def watch(self, port: int) -> None:
@@ -45,6 +48,7 @@ class Door:
 
     def close(self) -> None:
         self._stop.set()
+        self._wake.set()
         if self._thread.is_alive():
             self._thread.join()
 
@@ -54,9 +58,8 @@ class Door:
         key = object()
         with self._lock:
             self._entering[key] = address_of(peer)
-            oldest = next(iter(self._entering.values())) if len(self._entering) > self._limit else None
-        if oldest is not None:
-            self._cut(oldest)
+            if len(self._entering) > self._limit:
+                self._wake.set()
         try:
             yield
         finally:
@@ -71,13 +74,12 @@ class Door:
         for connection in sockets.accepted(self._port):
             connection.cut()
 
-    def _cut(self, peer: str) -> None:
-        for connection in sockets.accepted(self._port):
-            if str(connection.peer) == peer:
-                connection.cut()
-
     def _watch(self) -> None:
-        while not self._stop.wait(_ROUND_S):
+        while True:
+            self._wake.wait(_ROUND_S)
+            if self._stop.wait(_PAUSE_S):  # a crowd must not keep this thread busy
+                return
+            self._wake.clear()
             try:
                 self._round()
             except OSError as error:  # out of descriptors; those that are cut by now will be free in the next round
@@ -87,6 +89,8 @@ class Door:
         now = time.monotonic()
         with self._lock:
             proved, self._proved_peers = self._proved_peers, set()
+            num_over = max(0, len(self._entering) - self._limit)
+            crowd = set(itertools.islice(self._entering.values(), num_over))
         here: set[int] = set()
         strangers: list[tuple[float, int]] = []
         for connection in sockets.accepted(self._port):
@@ -97,11 +101,14 @@ class Door:
             with contextlib.suppress(OSError):  # it ended meanwhile
                 if since == now:
                     connection.keep_watch()
-                if connection.is_lost():
+                elif connection.is_lost():
                     log.warning("the host of %s does not answer any more: its connection is cut", connection.peer)
                     connection.cut()
-                elif connection.inode not in self._proved:
-                    strangers.append((since, connection.inode))
+                if str(connection.peer) in crowd:
+                    log.warning("%s opens too many streams without a proof: its connection is cut", connection.peer)
+                    connection.cut()
+            if connection.inode not in self._proved:
+                strangers.append((since, connection.inode))
         self._proved &= here
         self._since = {inode: since for inode, since in self._since.items() if inode in here}
         self._turn_away(sorted(strangers), now)

@@ -19,7 +19,7 @@ from argosy.foundation.endpoints import Endpoint, bind_listener, parse
 from argosy.foundation.errors import OutOfRange, UsageError, nearest
 from argosy.foundation.faultpoint import reach
 from argosy.runtime.ps import checkpoint, handshake, wire
-from argosy.runtime.ps.door import Door, allow_many_files
+from argosy.runtime.ps.door import Door, address_of, allow_many_files
 from argosy.runtime.ps.port import given_way
 from argosy.runtime.ps.tables import Entry, Tables
 
@@ -156,7 +156,8 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         elif op == "act":
             self._converse(reader, writer, self._act)
         elif op == "ping":
-            self._converse(reader, writer, lambda chunk: {})
+            peer = address_of(context.peer())
+            self._converse(reader, writer, lambda chunk: {"peer": peer})
         else:
             self._serve(op, command, reader, writer)
 

@@ -15,11 +15,9 @@ from dataclasses import dataclass
 
 from argosy.foundation.endpoints import Endpoint, parse
 
-LOST_MS = 3500  # without an acknowledgement of what was sent; with a look each second a lost host is known within 5 s
-_RESENDS = 2
-_INFO_BYTES = 60
-# struct tcp_info of linux/tcp.h: retransmits at 2, unacked at 24, last_ack_recv at 56
-_INFO = struct.Struct("=2xB21xI28xI")
+LOST_MS = 3500  # without a word, though something was sent; with a look each second a lost host is known within 5 s
+# struct tcp_info of linux/tcp.h: unacked at 24, last_data_recv at 52, last_ack_recv at 56
+_INFO = struct.Struct("=24xI24xII")
 _MAPPED = "::ffff:"
 
 
@@ -33,7 +31,7 @@ class Connection:
     peer: Endpoint
 
     def keep_watch(self) -> None:
-        """Have the kernel ask a silent peer every second, and end the connection when it is lost."""
+        """Have the kernel ask a silent peer every second, and end the connection when it does not answer."""
         for level, option, value in (
             (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
             (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1),
@@ -43,13 +41,16 @@ class Connection:
             self.link.setsockopt(level, option, value)
 
     def is_lost(self) -> bool:
-        """Whether the peer's host does not acknowledge what was sent; there the kernel sends no keepalives.
+        """Whether the peer's host does not acknowledge what was sent: as long as that waits, the kernel asks nothing.
 
-        TCP_USER_TIMEOUT would also end connections to a process that is only frozen and whose buffer is full.
+        Only where ``keep_watch`` was called before: on other connections nothing may have come for long because nothing
+        was said. TCP_USER_TIMEOUT would also end connections to a process that is only frozen and whose buffer is full.
         """
-        info = self.link.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
-        resends, unacknowledged, silent_ms = _INFO.unpack(info)
-        return bool(unacknowledged and resends >= _RESENDS and silent_ms >= LOST_MS)
+        if not self.link.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE):
+            return False
+        info = self.link.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
+        unacknowledged, *silent_ms = _INFO.unpack(info)
+        return bool(unacknowledged and min(silent_ms) >= LOST_MS)
 
     def cut(self) -> None:
         """End the connection in both directions; whoever waits in it wakes."""
@@ -83,9 +84,9 @@ def accepted(port: int) -> Iterator[Connection]:
     return each(lambda here, peer: here.port == port)
 
 
-def outgoing(places: Collection[Endpoint]) -> Iterator[Connection]:
-    """Connections from this process to any of ``places``."""
-    return each(lambda here, peer: peer in places)
+def outgoing(port: int, places: Collection[Endpoint]) -> Iterator[Connection]:
+    """The connection from ``port`` of this process to one of ``places``."""
+    return each(lambda here, peer: here.port == port and peer in places)
 
 
 def addresses(endpoint: str) -> frozenset[Endpoint]:
@@ -102,9 +103,10 @@ def tend(connections: Iterator[Connection]) -> None:
     """Have ``connections`` watched, and cut those whose peer is lost."""
     for connection in connections:
         with contextlib.suppress(OSError):  # it ended meanwhile
-            connection.keep_watch()
             if connection.is_lost():
                 connection.cut()
+            else:
+                connection.keep_watch()
 
 
 def _address(address: tuple[object, ...]) -> Endpoint:

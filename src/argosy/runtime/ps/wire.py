@@ -29,7 +29,8 @@ push_dense     ``value`` float; metadata as for push                           m
 fill_dense     ``value`` float                                                 metadata ``{}``
 present        nothing: the stream stays open while the worker lives           metadata ``{}``, at once
 act            metadata ``{"action": name, "body": {...}}``                    metadata
-ping           metadata ``{}``                                                 metadata ``{}``, at once
+ping           metadata ``{}``                                                 metadata ``{"peer": host:port}``, the
+                                                                               client's, at once
 =============  ==============================================================  ====================================
 
 An answer whose metadata has ``error`` and ``message`` is a refusal; the stream goes on. Actions are ``create``,
