@@ -106,7 +106,10 @@ def test_a_killed_server_comes_back_with_its_tables(tmp_path, launch):
 
 @pytest.mark.attack("Another process takes a server's port before the server, or after its death")
 def test_the_port_of_a_server_cannot_be_taken(tmp_path, launch):
-    text = TRAIN.replace('if role == "PSERVER":', 'if role == "PSERVER":\n    while not os.path.exists("serve"):\n        time.sleep(0.01)')
+    text = TRAIN.replace(
+        'if role == "PSERVER":',
+        'if role == "PSERVER":\n    while not os.path.exists("serve"):\n        time.sleep(0.01)',
+    )
     launcher = launch("--server_num", "1", "--worker_num", "1", script(tmp_path, text), "waits")
     line = until(lambda: next((x for x in launcher.stderr.splitlines() if "server 0" in x), None), "the table").split()
     host, _, port = line[3].partition(":")

@@ -65,6 +65,7 @@ class _Server:
         if tls_root is not None:
             self._options["tls_root_certs"] = tls_root
         self._client: Any = None
+        self._has_joined = False
         self._port = 0  # of this side of the connection
         self._places: frozenset[Endpoint] = frozenset()
         self._streams: dict[tuple[str, str], Stream] = {}
@@ -78,6 +79,7 @@ class _Server:
     def connection(self) -> Any:
         """The connection to a server that has proved itself in it."""
         if self._client is None:
+            self._pulse.check(self)
             client = flight.connect(f"{self._scheme}://{self.endpoint}", **self._options)
             answer = Stream(client, self.endpoint, self._token, self._command("ping", ""), self._greet_s).ask({})
             self._client = client
@@ -89,6 +91,8 @@ class _Server:
     def stream(self, op: str, table: str, schema: pa.Schema | None) -> Stream:
         found = self._streams.get((op, table))
         if found is None:
+            if self._has_joined and op != "present":
+                self.present()  # the connection that showed it may have broken
             connection, self._waits_in = self.connection(), None
             with self._pulse.during(self):
                 found = self._waits_in = Stream(connection, self.endpoint, self._token, self._command(op, table))
@@ -106,6 +110,7 @@ class _Server:
         if ("present", "") not in self._streams:
             self.stream("present", "", None)
             wire.check(self.receive("present", "")[1], self.endpoint)
+            self._has_joined = True
 
     def send(self, op: str, table: str, batch: pa.RecordBatch | None, data: dict[str, Any]) -> None:
         stream = self._waits_in = self.stream(op, table, None if batch is None else batch.schema)

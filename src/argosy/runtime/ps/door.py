@@ -34,7 +34,7 @@ class Door:
         self._limit = _NUM_UNPROVED + _PER_WORKER * num_workers
         self._port = 0
         self._lock = threading.Lock()
-        self._proved_peers: set[str] = set()  # since the last round; guarded by _lock
+        self._proved_at: dict[str, float] = {}  # peers that no round has seen since; guarded by _lock
         self._entering: dict[object, str] = {}  # peers of streams in their handshake, oldest first; guarded by _lock
         self._since: dict[int, float] = {}  # when a connection was first seen, by inode; the thread's own
         self._proved: set[int] = set()  # the thread's own
@@ -68,7 +68,7 @@ class Door:
 
     def has_proved(self, peer: str) -> None:
         with self._lock:
-            self._proved_peers.add(address_of(peer))
+            self._proved_at[address_of(peer)] = time.monotonic()
 
     def cut_all(self) -> None:
         for connection in sockets.accepted(self._port):
@@ -88,15 +88,17 @@ class Door:
     def _round(self) -> None:
         now = time.monotonic()
         with self._lock:
-            proved, self._proved_peers = self._proved_peers, set()
+            proved = set(self._proved_at)
             num_over = max(0, len(self._entering) - self._limit)
             crowd = set(itertools.islice(self._entering.values(), num_over))
         here: set[int] = set()
+        seen: set[str] = set()
         strangers: list[tuple[float, int]] = []
         for connection in sockets.accepted(self._port):
             here.add(connection.inode)
             if str(connection.peer) in proved:
                 self._proved.add(connection.inode)
+                seen.add(str(connection.peer))
             since = self._since.setdefault(connection.inode, now)
             with contextlib.suppress(OSError):  # it ended meanwhile
                 if since == now:
@@ -109,6 +111,10 @@ class Door:
                     connection.cut()
             if connection.inode not in self._proved:
                 strangers.append((since, connection.inode))
+        with self._lock:
+            for peer, at in list(self._proved_at.items()):
+                if peer in seen or now - at > UNPROVED_S:
+                    del self._proved_at[peer]
         self._proved &= here
         self._since = {inode: since for inode, since in self._since.items() if inode in here}
         self._turn_away(sorted(strangers), now)

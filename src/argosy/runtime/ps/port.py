@@ -8,11 +8,11 @@ listens, and the kernel refuses every other bind for that reason.
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 from collections.abc import Iterator
 
 from argosy.foundation.endpoints import Endpoint
+from argosy.runtime.ps.sockets import tcp_sockets
 
 
 def keep(host: str) -> socket.socket:
@@ -31,39 +31,21 @@ def keep(host: str) -> socket.socket:
 def given_way(where: Endpoint) -> Iterator[None]:
     """Let this process bind ``where`` if it has inherited the socket that keeps it."""
     with contextlib.ExitStack() as stack:
-        for keeper in _keepers(where):
+        for keeper in (found.dup() for found in tcp_sockets() if _keeps(found, where)):
             stack.enter_context(keeper)
             keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             stack.callback(keeper.setsockopt, socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
         yield
 
 
-def _keepers(where: Endpoint) -> Iterator[socket.socket]:
-    """Duplicates of this process's sockets that are bound to ``where`` and do not listen."""
-    if where.port == 0:
-        return
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            if not os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
-                continue
-            found = socket.socket(fileno=os.dup(int(name)))
-        except OSError:
-            continue  # closed meanwhile
-        if _keeps(found, where):
-            yield found
-        else:
-            found.close()
-
-
 def _keeps(found: socket.socket, where: Endpoint) -> bool:
+    """Whether a socket is bound to ``where`` and neither listens nor is connected."""
+    if found.getsockname()[:2] != (where.host, where.port):
+        return False
+    if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        return False
     try:
-        if found.family not in (socket.AF_INET, socket.AF_INET6) or found.type != socket.SOCK_STREAM:
-            return False
-        if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-            return False
-        if found.getsockname()[:2] != (where.host, where.port):
-            return False
         found.getpeername()
-    except OSError:  # the socket that keeps a port has no peer
+    except OSError:  # it has no peer
         return True
     return False

@@ -6,12 +6,15 @@ client's patience is given up, and the call ends with an error that names it.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
 from argosy.foundation.errors import ServerUnavailable
+
+log = logging.getLogger("argosy.ps")
 
 PATIENCE_S = 60.0
 _TICK_S = 0.5
@@ -61,7 +64,7 @@ class Pulse:
         self._patience_s = patience_s
         self._lock = threading.Lock()
         self._wait: _Wait | None = None  # guarded by _lock
-        self._is_interrupted = False  # guarded by _lock
+        self._is_interrupted = False  # written under _lock
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -69,10 +72,14 @@ class Pulse:
         """For ``with``: watch over a block that waits for ``server``."""
         return _Wait(self, server)
 
+    def check(self, server: Watched) -> None:
+        """Raise if this client was interrupted."""
+        if self._is_interrupted:
+            raise ServerUnavailable(f"this client was closed before it asked server {server.endpoint}")
+
     def begin(self, wait: _Wait) -> None:
         with self._lock:
-            if self._is_interrupted:
-                raise ServerUnavailable(f"this client was closed before it asked server {wait.server.endpoint}")
+            self.check(wait.server)
             self._wait = wait
         if self._thread is None:
             self._thread = threading.Thread(target=self._watch, name="argosy-ps-pulse", daemon=True)
@@ -95,7 +102,8 @@ class Pulse:
         if thread is not None:
             thread.join()
         self._stop = threading.Event()
-        self._is_interrupted = False
+        with self._lock:
+            self._is_interrupted = False
 
     def _watch(self) -> None:
         with ThreadPoolExecutor(1, "argosy-ps-ping") as pings:
@@ -114,7 +122,10 @@ class Pulse:
                 heard_at = now if wait is None else wait.since
             if wait is None or now - wait.since < _TICK_S:
                 continue
-            wait.server.tend()
+            try:
+                wait.server.tend()
+            except OSError as error:  # out of descriptors; pings go on
+                log.warning("cannot look at the connection to server %s: %s", wait.server.endpoint, error)
             if answer is not None and answer.done():
                 if answer.exception() is None:
                     heard_at = now

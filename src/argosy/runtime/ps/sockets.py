@@ -7,6 +7,7 @@ number that was closed and given to another file meanwhile does no harm.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import struct
@@ -58,25 +59,32 @@ class Connection:
             self.link.shutdown(socket.SHUT_RDWR)
 
 
-def each(is_wanted: Callable[[Endpoint, Endpoint], bool]) -> Iterator[Connection]:
-    """Connections of this process whose own address and peer are ``is_wanted``."""
+def tcp_sockets() -> Iterator[socket.socket]:
+    """Duplicates of this process's TCP sockets, each open as long as the iterator stands at it."""
     for name in os.listdir("/proc/self/fd"):
         try:
             if not os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
                 continue
             link = socket.socket(fileno=os.dup(int(name)))
-        except OSError:
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                raise  # nothing can be said of those that are left
             continue  # closed meanwhile
         with link:
-            try:
-                if link.family not in (socket.AF_INET, socket.AF_INET6) or link.type != socket.SOCK_STREAM:
-                    continue
-                here, peer = _address(link.getsockname()), _address(link.getpeername())
-                found = Connection(link, os.fstat(link.fileno()).st_ino, here, peer)
-            except OSError:
-                continue  # it listens, or is not connected any more
-            if is_wanted(here, peer):
-                yield found
+            if link.family in (socket.AF_INET, socket.AF_INET6) and link.type == socket.SOCK_STREAM:
+                yield link
+
+
+def each(is_wanted: Callable[[Endpoint, Endpoint], bool]) -> Iterator[Connection]:
+    """Connections of this process whose own address and peer are ``is_wanted``."""
+    for link in tcp_sockets():
+        try:
+            here, peer = _address(link.getsockname()), _address(link.getpeername())
+            found = Connection(link, os.fstat(link.fileno()).st_ino, here, peer)
+        except OSError:
+            continue  # it listens, or is not connected any more
+        if is_wanted(here, peer):
+            yield found
 
 
 def accepted(port: int) -> Iterator[Connection]:
