@@ -47,6 +47,12 @@ def on_one_host(rank, world_size, *, meeting):
         return parameters_after_training(rank, world_size)
 
 
+def cable_of(host: str) -> str:
+    """The name of the cable's end in a namespace of ``hosts``."""
+    _, pid, side = host.split("-")
+    return f"agy{int(pid) % 100_000}{side}"
+
+
 def _ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
 
@@ -58,7 +64,7 @@ def hosts() -> Iterator[list[str]]:
         if shutil.which(tool) is None:
             pytest.skip(f"network namespaces need the command `{tool}`")
     names = [f"argosy-{os.getpid()}-{side}" for side in "ab"]
-    ends = [f"agy{os.getpid() % 100_000}{side}" for side in "ab"]
+    ends = [cable_of(name) for name in names]
     made = []
     try:
         for name in names:

@@ -25,6 +25,7 @@ from argosy.runtime.comm.rendezvous import token_for
 from argosy.runtime.ps import checkpoint, tls
 from argosy.runtime.ps.client import Client
 from argosy.runtime.ps.placement import place_dense
+from argosy.runtime.ps.pulse import PATIENCE_S
 from argosy.runtime.ps.service import Action, Service
 from argosy.runtime.ps.spec import SparseSpec
 from argosy.runtime.ps.tables import Tables
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TABLES", "Model", "PsRuntime", "checkpoint_in", "mode_of"]
 
+_PATIENCE = "ARGOSY_PS_PATIENCE"
 TABLES = "tables"  # the folder of tables beside an inference model
 
 
@@ -151,7 +153,7 @@ class PsRuntime:
         def update(*args: Any) -> Any:
             return dense_update(model.optimizer, model.params)(*args)
 
-        patience_s = env.integer("ARGOSY_PS_PATIENCE", 0)
+        patience_s = env.integer(_PATIENCE, 0)
         if self._tables is not None:
             self._tables.close()
         self._tables = Tables(self._own_folder(), self._role._worker_num(), update, self._bound, patience_s)
@@ -214,7 +216,10 @@ class PsRuntime:
     def connect(self) -> Client:
         """A client of all servers."""
         endpoints = self._role._get_pserver_endpoints()
-        return Client(endpoints, self._role._worker_index(), self._token, tls_root=tls.root_certificates())
+        # 0, which servers take as "wait for no lost worker", would leave no server the time to answer
+        patience_s = env.integer(_PATIENCE, 0) or PATIENCE_S
+        number, root = self._role._worker_index(), tls.root_certificates()
+        return Client(endpoints, number, self._token, tls_root=root, patience_s=patience_s)
 
     def init_worker(self) -> None:
         """Connect to the servers and take over the parameters they have; worker 0's if they have none. A second call does nothing.

@@ -26,7 +26,13 @@ class Worker:
     """A child in the process group ``group``. ``fd`` becomes readable when it ends."""
 
     def __init__(
-        self, rank: int, command: Sequence[str], env: Mapping[str, str], log: IO[bytes] | None, group: int
+        self,
+        rank: int,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        log: IO[bytes] | None,
+        group: int,
+        inherits: Sequence[int] = (),
     ) -> None:
         self.rank = rank
         parent = os.getpid()
@@ -39,6 +45,7 @@ class Worker:
                 stderr=subprocess.STDOUT if log is not None else None,
                 process_group=group,
                 preexec_fn=lambda: die_with_parent(parent),
+                pass_fds=inherits,
             )
         except OSError as error:
             raise ConfigError(f"launch: cannot start {command[0]!r}: {error.strerror}") from error

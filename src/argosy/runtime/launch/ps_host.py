@@ -22,7 +22,7 @@ from types import FrameType
 from typing import TextIO
 
 from argosy.foundation import env
-from argosy.foundation.endpoints import LOOPBACK, Endpoint, bind_listener, parse
+from argosy.foundation.endpoints import LOOPBACK, Endpoint, bind_listener, endpoint_of, parse
 from argosy.foundation.errors import ConfigError
 from argosy.runtime.comm.rendezvous import token_for
 from argosy.runtime.comm.store_server import StoreServer
@@ -35,6 +35,7 @@ from argosy.runtime.launch.ps_env import SERVER, WORKER, PsJob, role_env
 from argosy.runtime.launch.ps_view import Display
 from argosy.runtime.launch.spec import LaunchSpec, PsSpec
 from argosy.runtime.launch.supervisor import GRACE_S, install_handlers, restore_handlers
+from argosy.runtime.ps.port import keep
 
 _LOOK_S = 0.05
 _SERVERS_END_S = 30.0
@@ -61,10 +62,11 @@ def run_roles(spec: LaunchSpec, ps: PsSpec, out: TextIO) -> int:
     with ExitStack() as stack:
         folder = tempfile.mkdtemp(prefix="argosy-ps-")
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        job, here = _plan(spec, ps, folder, stack)
+        ports = _Ports(stack)
+        job, here = _plan(spec, ps, folder, stack, ports)
         crew = stack.enter_context(Crew(folder))
         display = Display(job.servers, job.token, out, None if job.tls is None else job.tls.root)
-        run = _Run(spec, job, here, command, crew, display)
+        run = _Run(spec, job, here, command, crew, display, ports)
         follower = run.follower()
         if follower is not None:
             stack.enter_context(follower)
@@ -73,10 +75,37 @@ def run_roles(spec: LaunchSpec, ps: PsSpec, out: TextIO) -> int:
         return run.until_done(follower)
 
 
-def _plan(spec: LaunchSpec, ps: PsSpec, folder: str, stack: ExitStack) -> tuple[PsJob, list[tuple[str, int]]]:
+class _Ports:
+    """Ports that this launcher has chosen, kept until ``stack`` ends; a server inherits the socket of its own."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._keeper_by_endpoint: dict[str, socket.socket] = {}
+
+    def for_server(self) -> str:
+        keeper = self._stack.enter_context(keep(LOOPBACK))
+        endpoint = str(endpoint_of(keeper))
+        self._keeper_by_endpoint[endpoint] = keeper
+        return endpoint
+
+    def for_worker(self) -> str:
+        """Nothing of ours connects to a worker; its script may want to listen there by itself."""
+        keeper = self._stack.enter_context(keep(LOOPBACK))
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return str(endpoint_of(keeper))
+
+    def inherited_at(self, endpoint: str) -> list[int]:
+        """Descriptors for the process at ``endpoint``."""
+        keeper = self._keeper_by_endpoint.get(endpoint)
+        return [] if keeper is None else [keeper.fileno()]
+
+
+def _plan(
+    spec: LaunchSpec, ps: PsSpec, folder: str, stack: ExitStack, ports: _Ports
+) -> tuple[PsJob, list[tuple[str, int]]]:
     """The job, and which of its roles run on this host."""
-    servers = list(ps.servers) or [_reserve(stack, LOOPBACK, 0) for _ in range(ps.num_servers)]
-    workers = list(ps.workers) or [_reserve(stack, LOOPBACK, 0) for _ in range(ps.num_workers)]
+    servers = list(ps.servers) or [ports.for_server() for _ in range(ps.num_servers)]
+    workers = list(ps.workers) or [ports.for_worker() for _ in range(ps.num_workers)]
     workers = [w if ":" in w else str(Endpoint(w, 0)) for w in workers]
     here = [(SERVER, i) for i, e in enumerate(servers) if _is_here(e, spec)]
     here += [(WORKER, i) for i, e in enumerate(workers) if _is_here(e, spec)]
@@ -124,14 +153,6 @@ def _is_here(endpoint: str, spec: LaunchSpec) -> bool:
     return host == spec.host if spec.host else is_own_address(host)
 
 
-def _reserve(stack: ExitStack, host: str, port: int) -> str:
-    """Keep a port for a server to come: bound but not listening, so that nobody is given it, and the server can take it over."""
-    holder = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind((host, port))
-    return str(Endpoint(host, holder.getsockname()[1]))
-
-
 class _Run:
     """The processes of one run and what happens to them."""
 
@@ -143,8 +164,10 @@ class _Run:
         command: Sequence[str],
         crew: Crew,
         display: Display,
+        ports: _Ports,
     ) -> None:
         self._spec = spec
+        self._ports = ports
         self._job = job
         self._here = here
         self._command = command
@@ -189,7 +212,11 @@ class _Run:
             log = None
             if self._logs is not None:
                 log = stack.enter_context(open(role_log(self._logs, role, number), "ab"))
-            return self._crew.start(number, self._command, variables, log)
+            inherits = self._ports.inherited_at(self._endpoint(role, number))
+            return self._crew.start(number, self._command, variables, log, inherits)
+
+    def _endpoint(self, role: str, number: int) -> str:
+        return (self._job.servers if role == SERVER else self._job.workers)[number]
 
     def _watch(self, pump: Callable[[], None]) -> int:
         """Until the workers have finished and the servers have gone, or something failed for good; the exit code."""
@@ -247,7 +274,7 @@ class _Run:
         head = f"launch: {servers} server{'s' if servers > 1 else ''}, {workers} worker{'s' if workers > 1 else ''}: {' '.join(self._command)}"
         lines = [head, "  role      pid      endpoint               log"]
         for m in self._members:
-            endpoint = (self._job.servers if m.role == SERVER else self._job.workers)[m.number]
+            endpoint = self._endpoint(m.role, m.number)
             log = "terminal" if self._logs is None else role_log(self._logs, m.role, m.number)
             lines.append(f"  {m!s:8}  {m.process.pid:<7}  {endpoint:21}  {log}")
         return "\n".join(lines)

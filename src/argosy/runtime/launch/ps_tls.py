@@ -56,7 +56,10 @@ def make_certificate(folder: Path, hosts: Sequence[str]) -> tuple[Path, Path]:
     names = ",".join(sorted({_alternative(host) for host in hosts}))
     command = [program, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", str(_DAYS)]  # fmt: skip
     command += ["-subj", "/CN=argosy", "-addext", f"subjectAltName={names}", "-keyout", str(key), "-out", str(cert)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_MEET_S)
+    except subprocess.TimeoutExpired as error:
+        raise ConfigError(f"launch: openssl made no certificate within {_MEET_S:g} s: {' '.join(command)}") from error
     if done.returncode:
         raise ConfigError(f"launch: openssl could not make a certificate for {', '.join(hosts)}: {done.stderr.strip()}")
     return cert, key

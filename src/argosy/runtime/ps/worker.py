@@ -8,10 +8,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ DENSE = "dense"
 Counts = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
 _MODES = ("sync", "async", "half_async", "geo")
 _END_S = 10.0
+_LOOK_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -255,74 +255,97 @@ class Worker:
 class _Sender:
     """The thread of ``async``: sends what was put into its queue, in order, and keeps the newest dense values.
 
-    An error ends it and is raised by the next call.
+    An error ends its work and is raised by every later call. No call waits longer than the thread lives, and each push
+    of the thread is ended by its client when a server does not answer.
     """
 
     def __init__(self, connect: Callable[[], Client], mode: Mode) -> None:
         self._mode = mode
-        self._queue: queue.Queue[Any] = queue.Queue(mode.queue_size)
-        self._lock = threading.Lock()
-        self._dense: npt.NDArray[np.float32] | None = None  # guarded by _lock
-        self._error: BaseException | None = None  # guarded by _lock
+        self._changed = threading.Condition()
+        self._queue: deque[Any] = deque()  # guarded by _changed, as all below
+        self._num_under_way = 0
+        self._is_closed = False
+        self._dense: npt.NDArray[np.float32] | None = None
+        self._error: BaseException | None = None
         self._client = connect()
         self._thread = threading.Thread(target=self._serve, name="argosy-ps-sender", daemon=True)
         self._thread.start()
 
     def put(self, table: str, item: Any) -> None:
-        self._check()
-        self._queue.put((table, item))
+        """Queue a push; waits while the queue is full."""
+        with self._changed:
+            self._wait(lambda: len(self._queue) < self._mode.queue_size)
+            self._queue.append((table, item))
+            self._changed.notify_all()
 
     def latest_dense(self) -> npt.NDArray[np.float32] | None:
         """The newest dense values that were not handed out yet."""
-        self._check()
-        with self._lock:
+        with self._changed:
+            self._check()
             fresh, self._dense = self._dense, None
         return fresh
 
     def flush(self) -> None:
-        self._queue.join()
-        self._check()
+        """Return when the servers have everything that was put."""
+        with self._changed:
+            self._wait(lambda: not self._queue and not self._num_under_way)
 
     def close(self) -> None:
         """End the thread, after the push that is under way; those behind it are dropped."""
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self._queue.get_nowait()
-                self._queue.task_done()
-        self._queue.put(None)
+        with self._changed:
+            self._queue.clear()
+            self._is_closed = True
+            self._changed.notify_all()
         self._thread.join(_END_S)
-        if not self._thread.is_alive():  # else a push waits for a server or for other workers; it ends with the process
-            self._client.close()
+        if self._thread.is_alive():  # a push waits for a server or for other workers
+            self._client.interrupt()
+            self._thread.join()
+        self._client.close()
+
+    def _wait(self, is_done: Callable[[], bool]) -> None:
+        """Wait until ``is_done``, or raise why that will not be; ``_changed`` is held."""
+        self._check()
+        while not is_done():
+            self._changed.wait(_LOOK_S)
+            self._check()
 
     def _check(self) -> None:
-        with self._lock:
-            if self._error is not None:
-                raise self._error
+        if self._error is not None:
+            raise self._error
+        if self._is_closed or not self._thread.is_alive():
+            raise UsageError("this worker has been stopped: nothing can be pushed any more")
 
     def _serve(self) -> None:
-        waiting: list[Any] = []
         while True:
-            first = waiting.pop(0) if waiting else self._queue.get()
-            if first is None:
-                self._queue.task_done()
+            batch = self._next()
+            if not batch:
                 return
-            batch = [first]
-            while len(batch) < self._mode.max_merge and not self._queue.empty():
-                item = self._queue.get()
-                if item is not None and item[0] == first[0]:
-                    batch.append(item)
-                else:
-                    waiting.append(item)
-                    break
             try:
-                if self._error is None:
-                    self._send(first[0], [item for _, item in batch])
+                self._send(batch[0][0], [item for _, item in batch])
             except BaseException as error:  # it belongs to the thread that trains
-                with self._lock:
+                with self._changed:
                     self._error = error
+                    self._queue.clear()
+                    self._changed.notify_all()
+                return
             finally:
-                for _ in batch:
-                    self._queue.task_done()
+                with self._changed:
+                    self._num_under_way = 0
+                    self._changed.notify_all()
+
+    def _next(self) -> list[Any]:
+        """Pushes to one table that are sent as one, at least one; none at the end."""
+        with self._changed:
+            while not self._queue and not self._is_closed:
+                self._changed.wait()  # ended by close()
+            batch: list[Any] = []
+            while self._queue and len(batch) < max(1, self._mode.max_merge):
+                if batch and self._queue[0][0] != batch[0][0]:
+                    break
+                batch.append(self._queue.popleft())
+            self._num_under_way = len(batch)
+            self._changed.notify_all()
+            return batch
 
     def _send(self, table: str, items: list[Any]) -> None:
         scale = np.float32(1.0 / len(items))
@@ -330,7 +353,7 @@ class _Sender:
             total = sum(flat for flat, _ in items) * scale
             self._client.push_dense(DENSE, np.asarray(total, np.float32), items[-1][1])
             fresh = self._client.pull_dense(DENSE)
-            with self._lock:
+            with self._changed:
                 self._dense = fresh
         else:
             ids = np.concatenate([item[0] for item in items])
@@ -358,5 +381,7 @@ class _Ahead:
         return known[1].result()
 
     def close(self) -> None:
+        """Give up what is under way."""
+        self._client.interrupt()
         self._thread.shutdown(cancel_futures=True)
         self._client.close()
