@@ -24,6 +24,9 @@ def served(tmp_path_factory):
     with job(tmp_path_factory.mktemp("server"), num_workers=1) as ([service], [client]):
         client.create_sparse(SPEC, "async")
         client.create_dense([DenseSpec("dense", (Piece("w", (4,), 0, 4),))], "async")
+        stranger, options = connect(service.port)
+        with stranger, pytest.raises(flight.FlightUnauthenticatedError):
+            list(stranger.list_flights(b"", options))  # makes what Arrow keeps for the whole process
         yield service.port, client
 
 
@@ -64,16 +67,19 @@ FRAMES = {
 }
 
 
+@pytest.mark.attack("random bytes on a server's port")
 @pytest.mark.parametrize("payload", random_bytes(), ids=lambda p: f"{len(p)} bytes")
 def test_noise(port, payload):
     send(port, payload)
 
 
+@pytest.mark.attack("broken HTTP/2 frames on a server's port")
 @pytest.mark.parametrize("frames", FRAMES.values(), ids=FRAMES.keys())
 def test_broken_http2(port, frames):
     send(port, PREFACE + frames)
 
 
+@pytest.mark.attack("HTTP/1 and TLS on a server's port")
 def test_http1_and_tls(port):
     send(port, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
     context = ssl.create_default_context()
@@ -90,6 +96,7 @@ def connect(port, token=None):
     )
 
 
+@pytest.mark.attack("calls to a server without the token")
 @pytest.mark.parametrize("token", [None, "", "wrong", TOKEN[:-1], TOKEN + "x"])
 def test_every_call_needs_the_token(port, token):
     client, options = connect(port, token)
@@ -148,6 +155,7 @@ BAD_REQUESTS = {
 }  # fmt: skip
 
 
+@pytest.mark.attack("requests of a wrong form to a server")
 @pytest.mark.parametrize("request_", BAD_REQUESTS.values(), ids=BAD_REQUESTS.keys())
 def test_a_request_of_another_form_is_refused(port, request_):
     op, columns, header = request_
@@ -157,6 +165,7 @@ def test_a_request_of_another_form_is_refused(port, request_):
     assert "Traceback" not in answer["message"]
 
 
+@pytest.mark.attack("a worker number that cannot be")
 @pytest.mark.parametrize("worker", [-1, 1 << 16, 1 << 40])
 def test_a_worker_that_cannot_be_is_refused(port, worker):
     for op, columns, table in (
@@ -166,11 +175,13 @@ def test_a_worker_that_cannot_be_is_refused(port, worker):
         assert ask(port, op, columns, json.dumps(HEADER).encode(), table, worker)["error"] == "OutOfRange"
 
 
+@pytest.mark.attack("request metadata that is no object")
 @pytest.mark.parametrize("header", [b"", b"\xff\xfe", b"[1]", b"{", b'"x"' * 100000])
 def test_metadata_that_is_no_object_is_refused(port, header):
     assert ask(port, "push", [IDS, ROWS], header)["error"] == "UsageError"
 
 
+@pytest.mark.attack("streams for tables and operations that do not exist")
 @pytest.mark.parametrize(
     ("op", "table", "worker", "error"),
     [("pull", "nobody", 0, "TableError"), ("destroy", "emb", 0, "UsageError"), ("pull", "dense", 0, "TableError"), ("pull", "emb", "x", "ValueError"), (None, None, None, "TableError")],
@@ -179,11 +190,13 @@ def test_a_stream_of_nothing_is_refused(port, op, table, worker, error):
     assert ask(port, op, [IDS], b"{}", table, worker)["error"] == error
 
 
+@pytest.mark.attack("a stranger who claims to be a worker")
 @pytest.mark.parametrize("worker", [1, -1, "x", None])
 def test_a_stranger_is_not_present(port, worker):
     assert ask(port, "present", None, b"{}", "", worker)["error"] in ("OutOfRange", "ValueError", "TypeError")
 
 
+@pytest.mark.attack("a stream without a command")
 @pytest.mark.parametrize("command", [b"", b"[1]"])
 def test_a_stream_that_cannot_be_opened_ends(port, command):
     client, options = connect(port, TOKEN)
@@ -191,6 +204,7 @@ def test_a_stream_that_cannot_be_opened_ends(port, command):
         client.do_exchange(flight.FlightDescriptor.for_command(command), options)[1].read_chunk()
 
 
+@pytest.mark.attack("actions that make no sense")
 @pytest.mark.parametrize(
     ("action", "body"),
     [("format_disk", b"{}"), ("create", b"{}"), ("applied", b'{"table": "nobody"}'), ("shrink", b'{"table": "dense"}'), ("status", b"\xff"), ("row", b'{"table": "emb", "id": "x"}'), ("load", b'{"path": "/nowhere", "server": 0, "num_servers": 1}')],
@@ -202,6 +216,7 @@ def test_an_action_that_makes_no_sense_is_refused(port, action, body):
         assert "error" in json.loads(answer.body.to_pybytes())
 
 
+@pytest.mark.attack("256 MB without the token")
 def test_a_huge_message_without_the_token_is_not_taken_in(port):
     client, options = connect(port, "wrong")
     command = flight.FlightDescriptor.for_command(json.dumps({"op": "push", "table": "emb", "worker": 0}).encode())
