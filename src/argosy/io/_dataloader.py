@@ -220,7 +220,7 @@ class BatchIterator:
 
 
 def _kill(workers: Sequence[Any]) -> None:
-    """End the processes that have not ended when they were asked to, stopped ones for example."""
+    """End the processes that have not ended when they were asked to."""
     for worker in workers:
         worker.join(_GRACE_S)
         if worker.is_alive():
