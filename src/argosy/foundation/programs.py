@@ -119,7 +119,7 @@ class Program:
             sys.stderr.write(self._decoder.decode(data))
 
     def _is_open(self, stream: IO[bytes] | None) -> bool:
-        return stream in (key.fileobj for key in self._selector.get_map().values())
+        return any(key.fileobj is stream for key in self._selector.get_map().values())
 
     def _taken(self) -> bytes:
         data = b"".join(self._parts)

@@ -210,7 +210,7 @@ class BatchIterator:
         """End the worker processes of this pass."""
         end_workers = getattr(self._batches, "_shutdown_workers", None)
         if end_workers is not None:
-            workers = list(self._batches._workers)  # type: ignore[attr-defined]
+            workers = list(self._batches._workers)
             end_workers()
             _kill(workers)
         self._batches = iter(())

@@ -147,7 +147,7 @@ def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_
                 sender.close()
                 open_ends.append(receiver)
                 processes.append(process)
-            yield from _merge(open_ends, [process.pid for process in processes])
+            yield from _merge(open_ends, processes)
         finally:
             for receiver in open_ends:
                 receiver.close()
@@ -181,10 +181,10 @@ def _end(process: Any) -> None:
     process.close()
 
 
-def _merge(receivers: Sequence[Connection], pids: Sequence[int]) -> Iterator[Any]:
+def _merge(receivers: Sequence[Connection], processes: Sequence[Any]) -> Iterator[Any]:
     waiting = list(receivers)
     # a pipe ends only when the children of a reader's process have closed it too
-    receiver_by_end = {os.pidfd_open(pid): receiver for pid, receiver in zip(pids, receivers, strict=True)}
+    receiver_by_end = {os.pidfd_open(p.pid): receiver for p, receiver in zip(processes, receivers, strict=True)}
     try:
         while waiting:
             ready: list[Any] = wait_for_connections([*waiting, *receiver_by_end])
