@@ -32,6 +32,9 @@ def served(tmp_path_factory):
     with job(tmp_path_factory.mktemp("server"), num_workers=1) as ([service], [client]):
         client.create_sparse(SPEC, "async")
         client.create_dense([DenseSpec("dense", (Piece("w", (4,), 0, 4),))], "async")
+        stranger, options = connect(service.port)
+        with stranger, pytest.raises(flight.FlightUnauthenticatedError):
+            list(stranger.list_flights(b"", options))  # makes what Arrow keeps for the whole process
         yield service.port, client
 
 
@@ -72,16 +75,19 @@ FRAMES = {
 }
 
 
+@pytest.mark.attack("random bytes on a server's port")
 @pytest.mark.parametrize("payload", random_bytes(), ids=lambda p: f"{len(p)} bytes")
 def test_noise(port, payload):
     send(port, payload)
 
 
+@pytest.mark.attack("broken HTTP/2 frames on a server's port")
 @pytest.mark.parametrize("frames", FRAMES.values(), ids=FRAMES.keys())
 def test_broken_http2(port, frames):
     send(port, PREFACE + frames)
 
 
+@pytest.mark.attack("HTTP/1 and TLS on a server's port")
 def test_http1_and_tls(port):
     send(port, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
     context = ssl.create_default_context()
@@ -92,6 +98,7 @@ def test_http1_and_tls(port):
         context.wrap_socket(connection, server_hostname="localhost")
 
 
+@pytest.mark.attack("calls to a server without the token")
 @pytest.mark.parametrize("token", [None, "", "wrong", TOKEN[:-1], TOKEN + "x"])
 def test_every_call_needs_the_token(port, token):
     client, options = connect(port), knocking(f"127.0.0.1:{port}", token, bytes(32))
@@ -145,6 +152,7 @@ BAD_REQUESTS = {
 }  # fmt: skip
 
 
+@pytest.mark.attack("requests of a wrong form to a server")
 @pytest.mark.parametrize("request_", BAD_REQUESTS.values(), ids=BAD_REQUESTS.keys())
 def test_a_request_of_another_form_is_refused(port, request_):
     op, columns, header = request_
@@ -154,6 +162,7 @@ def test_a_request_of_another_form_is_refused(port, request_):
     assert "Traceback" not in answer["message"]
 
 
+@pytest.mark.attack("a worker number that cannot be")
 @pytest.mark.parametrize("worker", [-1, 1 << 16, 1 << 40])
 def test_a_worker_that_cannot_be_is_refused(port, worker):
     for op, columns, table in (
@@ -163,11 +172,13 @@ def test_a_worker_that_cannot_be_is_refused(port, worker):
         assert ask(port, op, columns, json.dumps(HEADER).encode(), table, worker)["error"] == "OutOfRange"
 
 
+@pytest.mark.attack("request metadata that is no object")
 @pytest.mark.parametrize("header", [b"", b"\xff\xfe", b"[1]", b"{", b'"x"' * 100000])
 def test_metadata_that_is_no_object_is_refused(port, header):
     assert ask(port, "push", [IDS, ROWS], header)["error"] == "UsageError"
 
 
+@pytest.mark.attack("streams for tables and operations that do not exist")
 @pytest.mark.parametrize(
     ("op", "table", "worker", "error"),
     [("pull", "nobody", 0, "TableError"), ("destroy", "emb", 0, "UsageError"), ("pull", "dense", 0, "TableError"), ("pull", "emb", "x", "ValueError"), (None, None, None, "TableError")],
@@ -176,17 +187,20 @@ def test_a_stream_of_nothing_is_refused(port, op, table, worker, error):
     assert ask(port, op, [IDS], b"{}", table, worker)["error"] == error
 
 
+@pytest.mark.attack("a stranger who claims to be a worker")
 @pytest.mark.parametrize("worker", [1, -1, "x", None])
 def test_a_stranger_is_not_present(port, worker):
     assert ask(port, "present", None, b"{}", "", worker)["error"] in ("OutOfRange", "ValueError", "TypeError")
 
 
+@pytest.mark.attack("a stream without a command")
 @pytest.mark.parametrize("command", [b"", b"[1]"])
 def test_a_stream_that_cannot_be_opened_ends(port, command):
     with pytest.raises(pa.ArrowException), opened(port, TOKEN, command) as (_, reader):
         reader.read_chunk()
 
 
+@pytest.mark.attack("actions that make no sense")
 @pytest.mark.parametrize(
     ("action", "body"),
     [("format_disk", b"{}"), ("create", b"{}"), ("applied", b'{"table": "nobody"}'), ("shrink", b'{"table": "dense"}'), ("status", b"\xff"), ("row", b'{"table": "emb", "id": "x"}'), ("load", b'{"path": "/nowhere", "server": 0, "num_servers": 1}')],
@@ -201,6 +215,7 @@ def test_a_request_to_act_of_another_form_is_refused(port, request_):
     assert ask(port, "act", None, request_)["error"] == "UsageError"
 
 
+@pytest.mark.attack("256 MB without the token")
 def test_a_huge_message_without_the_token_is_not_taken_in(port):
     client, options = connect(port), knocking(f"127.0.0.1:{port}", "wrong", bytes(32))
     command = flight.FlightDescriptor.for_command(command_of("push", "emb"))

@@ -69,6 +69,7 @@ def plan(seed):
     return mode, faults
 
 
+@pytest.mark.attack("servers and workers killed at seeded instants")
 @pytest.mark.parametrize("seed", range(NUM_SEEDS))
 def test_killed_processes_change_nothing(zygote, whole, tmp_path, seed):
     mode, faults = plan(seed)
@@ -89,6 +90,7 @@ def test_plans_reach_every_place():
     assert places == {*SERVER_PLACES, *WORKER_PLACES}
 
 
+@pytest.mark.attack("a server killed while it saves")
 def test_a_save_that_is_cut_off_leaves_the_last_checkpoint(zygote, tmp_path):
     job = Job(zygote, tmp_path / "job", "async", {"server": "ps.save.part:3"})  # two tables: the second save
     with job.serving() as endpoint, Client([endpoint], 0, TOKEN, 20.0) as client:

@@ -103,6 +103,10 @@ class ChildFailed(ArgosyError, RuntimeError):
     """A process that we started failed; the message has its traceback."""
 
 
+class ProgramTimeout(ChildFailed, TimeoutError):
+    """A program that we started did not end, or was silent, for longer than it may; it has been ended."""
+
+
 class InternalError(ArgosyError):
     """A bug in argosy."""
 

@@ -57,7 +57,9 @@ class Worker:
         return self._process.poll()
 
     def close(self) -> None:
-        """Let go of a process that has ended."""
+        """Let go of the process; one that has left its group, and so still runs, is killed."""
+        if self.fd >= 0 and self._process.poll() is None:
+            signal.pidfd_send_signal(self.fd, signal.SIGKILL)
         self._process.wait()
         if self.fd >= 0:
             os.close(self.fd)

@@ -68,7 +68,7 @@ class SpawnContext:
         self.processes = list(processes)
         self.return_queues: list[queue.SimpleQueue[Any]] = [queue.SimpleQueue() for _ in processes]
         self._rank_by_report = {report: rank for rank, report in enumerate(reports)}
-        self._rank_by_sentinel = {process.sentinel: rank for rank, process in enumerate(processes)}
+        self._rank_by_end = {_end_of(process): rank for rank, process in enumerate(processes)}
         self._error_by_rank: dict[
             int, tuple[float, str]
         ] = {}  # when, on the clock that all processes share, and the traceback
@@ -87,11 +87,11 @@ class SpawnContext:
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            while self._rank_by_sentinel and self._failure is None:
+            while self._rank_by_end and self._failure is None:
                 left = None if deadline is None else max(0.0, deadline - time.monotonic())
                 # Reports are read while their sender still runs: a large result does not fit into the pipe.
                 ready = multiprocessing.connection.wait(
-                    [*self._rank_by_report, *self._rank_by_sentinel, self._server.sentinel], left
+                    [*self._rank_by_report, *self._rank_by_end, self._server.sentinel], left
                 )
                 if not ready:
                     return False
@@ -99,7 +99,7 @@ class SpawnContext:
                     break
                 for report in [item for item in ready if item in self._rank_by_report]:
                     self._read(report)
-                self._reap([self._rank_by_sentinel.pop(item) for item in ready if item in self._rank_by_sentinel])
+                self._reap([self._let_go(item) for item in ready if item in self._rank_by_end])
         except BaseException:  # Ctrl-C: nobody will wait for them any more
             self.terminate()
             raise
@@ -129,6 +129,10 @@ class SpawnContext:
         else:
             self._error_by_rank[rank] = value
 
+    def _let_go(self, end: int) -> int:
+        os.close(end)
+        return self._rank_by_end.pop(end)
+
     def _reap(self, ended: Sequence[int]) -> None:
         for rank in ended:
             self.processes[rank].join()
@@ -145,7 +149,8 @@ class SpawnContext:
         }
         at_s |= {rank: when for rank, (when, _) in self._error_by_rank.items()}
         first = min(at_s, key=at_s.__getitem__)
-        self.processes[first].join(_GRACE_S)
+        for end in [end for end, rank in self._rank_by_end.items() if rank == first]:
+            multiprocessing.connection.wait([end], _GRACE_S)
         exit_code = self.processes[first].exitcode
         self.terminate()
         message = f"spawn: process {first} (pid {self.processes[first].pid}) {describe_exit(1 if exit_code is None else exit_code)}; the other processes were ended."
@@ -158,16 +163,24 @@ class SpawnContext:
             if process.is_alive():
                 process.terminate()
         deadline = time.monotonic() + _GRACE_S
-        for process in self.processes:
-            process.join(max(0.0, deadline - time.monotonic()))
-            if process.is_alive():
+        for end in list(self._rank_by_end):
+            is_over = multiprocessing.connection.wait([end], max(0.0, deadline - time.monotonic()))
+            process = self.processes[self._let_go(end)]
+            if not is_over:
                 process.kill()
-                process.join()
-        self._rank_by_sentinel.clear()
+            process.join()
         for report in self._rank_by_report:
             report.close()
         self._rank_by_report.clear()
         self._resources.close()
+
+
+def _end_of(process: Any) -> int:
+    """A descriptor that becomes readable when the process ends; its sentinel does so only when no child of it is left either."""
+    try:
+        return os.pidfd_open(process.pid)
+    except ProcessLookupError:  # of a forkserver, which has reaped it
+        return os.dup(process.sentinel)
 
 
 def start(
