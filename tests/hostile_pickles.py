@@ -142,7 +142,7 @@ PICKLES: dict[str, bytes] = {
     "deques, very deep": chain(DEQUE, b"a"),
     "defaultdicts, very deep": chain(DEFAULTDICT + text("a"), b"s"),
     "deques, very deep from outside": outer_first(DEQUE),
-    "deques through lists, very deep": chain(call(named("collections", "deque"), b"]" + get(0) + b"a"), b"0"),
+    "deques through lists, very deep": DEQUE + put(0) + named("collections", "deque") + put(1) + (get(1) + b"]" + get(0) + b"a\x85R" + put(0)) * 200_000,
     "an integer of a megabyte": number(1 << 8_000_000),
     "an integer of many digits": b"I" + b"9" * 10_000 + b"\n",
     "a float of many digits": b"F" + b"9" * 10_000 + b"\n",

@@ -142,6 +142,14 @@ def test_damaged_files_are_named(tmp_path):
             list(_formats.read_cifar(str(tmp_path / "batches.tar.gz"), "train", True))
 
 
+@pytest.mark.attack("damaged text of a dataset")
+@pytest.mark.parametrize("text", ["", "1 2 3", "1 2 x", "\xff"])
+def test_damaged_numbers_are_named(tmp_path, text):
+    (tmp_path / "housing").write_text(text)
+    with pytest.raises(CheckpointError, match="housing"):
+        dataset.uci_housing.load_data(str(tmp_path / "housing"))
+
+
 def test_uci_housing(home, monkeypatch):
     rows = np.random.RandomState(0).rand(10, 14).round(3)
     text = "\n".join(" ".join(map(str, row)) for row in rows)
