@@ -11,6 +11,7 @@ import pyarrow.flight as flight
 import pytest
 
 from argosy.runtime.ps.dense_table import DenseSpec, Piece
+from faults.seed import SEED
 from unit.runtime.ps.test_service import SPEC, TOKEN, job
 
 IDS = pa.array([1, 2])
@@ -55,7 +56,7 @@ def send(port, payload):
 
 
 def random_bytes():
-    rng = random.Random(7)
+    rng = random.Random(7 + SEED)
     return [rng.randbytes(size) for size in (1, 17, 4096, 1 << 20)]
 
 
