@@ -6,6 +6,7 @@ They are found by the names of methods and functions, so the table also has a fe
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -84,6 +85,7 @@ def test_what_counts_as_a_wait(code, is_wait):
     assert bool(waits_of(code)) == is_wait
 
 
+@functools.cache
 def found() -> set[tuple[str, str]]:
     return {
         (str(path.relative_to(SOURCES)), call)

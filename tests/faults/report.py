@@ -145,7 +145,7 @@ def show(attacks: list[Attack], seconds: float) -> None:
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Run the attacks and print what came of them.")
-    parser.add_argument("--seed", type=int, default=0, help="of tests that draw at random; ARGOSY_FAULTS_SEED for them")
+    parser.add_argument("--seed", type=int, default=0, help="of tests that draw at random")
     parser.add_argument("--json", metavar="FILE", help="write the rows to FILE as well")
     options, others = parser.parse_known_args(argv)
     os.environ["ARGOSY_FAULTS_SEED"] = str(options.seed)

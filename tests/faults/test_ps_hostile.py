@@ -19,6 +19,7 @@ from argosy.runtime.ps.client import Client
 from argosy.runtime.ps.dense_table import DenseSpec, Piece
 from faults.ps_thief import Relay, Thief
 from faults.ps_wire import command_of, connect, knocking, opened, prove, told
+from faults.seed import SEED
 from unit.runtime.ps.test_service import SPEC, TOKEN, in_threads, job, until_true
 
 IDS = pa.array([1, 2])
@@ -63,7 +64,7 @@ def send(port, payload):
 
 
 def random_bytes():
-    rng = random.Random(7)
+    rng = random.Random(7 + SEED)
     return [rng.randbytes(size) for size in (1, 17, 4096, 1 << 20)]
 
 

@@ -12,6 +12,7 @@ from argosy.foundation.errors import ServerUnavailable
 from argosy.runtime.ps import checkpoint
 from argosy.runtime.ps.client import Client
 from faults.ps_processes import STEPS, TOKEN, Job, Zygote, specs
+from faults.seed import SEED
 from multiprocess.test_hosts import ADDRESSES, cable_of, hosts  # noqa: F401  a fixture
 
 # fault points of a server, and how often it comes by in a run
@@ -57,7 +58,7 @@ def whole(zygote, tmp_path_factory):
 
 def plan(seed):
     """Who dies where: in turn the server, a worker, both."""
-    rng = random.Random(seed)
+    rng = random.Random(seed + 1000 * SEED)
     mode = "async" if seed % 5 == 4 else "sync"
     faults = {}
     if seed % 3 != 1:
