@@ -7,7 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -15,11 +15,10 @@ import torch.distributed as dist
 from argosy.foundation.errors import CollectiveMismatch, CommError, ConfigError, UsageError
 from argosy.runtime.comm import forks, hosts
 from argosy.runtime.comm.backend import Backend
-from argosy.runtime.comm.backends import connections
-from argosy.runtime.comm.backends.shm.board import Board, Seat, board_bytes
-from argosy.runtime.comm.backends.shm.care import await_keys
-from argosy.runtime.comm.backends.shm.segment import Segment
 from argosy.runtime.comm.group import Group
+
+if TYPE_CHECKING:
+    from argosy.runtime.comm.backends.shm.board import Board, Seat
 
 T = TypeVar("T")
 
@@ -91,6 +90,10 @@ class Session:
         self._next_id = 0
         self._is_forked = False
         self._board: Board | None = None
+        # where a job is joined, so that ``import paddle`` need not pay for it
+        from argosy.runtime.comm.backends import connections
+
+        self._forget_server = connections.forget_server
         self.store: Any = None
         try:
             self.number = _whether_there(lambda: int(store.add(f"argosy/sessions/{rank}", 1)))
@@ -108,6 +111,10 @@ class Session:
 
     def _meet(self) -> tuple[list[str], Board]:
         """Wait for every rank's description of itself; return their hosts, and the board of this one."""
+        from argosy.runtime.comm.backends.shm.board import Board, board_bytes
+        from argosy.runtime.comm.backends.shm.care import await_keys
+        from argosy.runtime.comm.backends.shm.segment import Segment
+
         place = f"joining the job, for the {_ordinal(self.number)} time in its store,"
         host = hosts.host_identity()
         keys = [f"member/{r}" for r in range(self.world_size)]
@@ -203,6 +210,8 @@ class Session:
                 torch.cuda.is_available(),
                 _registered_with_torch(),
             )
+            from argosy.runtime.comm.backends.shm.board import Seat
+
             assert self._board is not None
             limit_s = self.timeout_s if timeout_s is None else timeout_s
             self._gather(id, members, kind, limit_s)
@@ -222,6 +231,8 @@ class Session:
 
     def _gather(self, id: int, members: list[int], kind: str, timeout_s: float) -> None:
         """Wait until all members make the group, and see whether they mean the same one."""
+        from argosy.runtime.comm.backends.shm.care import await_keys
+
         if len(members) == 1:
             return
         assert self._board is not None
@@ -265,7 +276,7 @@ class Session:
         self._is_forked = True
         self.store = self._whole_store = _ParentsStore(self.rank)
         self._closers.clear()
-        connections.forget_server(self._store_places)
+        self._forget_server(self._store_places)
 
     def close(self) -> None:
         """Close what was registered and every group, youngest first, then the store."""

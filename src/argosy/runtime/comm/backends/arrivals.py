@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from argosy.runtime.comm.backends.shm.board import Seat
 from argosy.runtime.comm.backends.shm.care import await_keys
 from argosy.runtime.comm.backends.shm.segment import Segment
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 class Arrivals:

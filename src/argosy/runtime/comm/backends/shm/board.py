@@ -26,14 +26,16 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from argosy.foundation.errors import CollectiveMismatch
 from argosy.runtime.comm.backends.shm.peers import Peers
 from argosy.runtime.comm.backends.shm.segment import Segment
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 LOOK_S = 0.05
 _SURE_S = 1.0

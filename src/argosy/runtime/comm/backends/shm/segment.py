@@ -17,13 +17,15 @@ import ctypes
 import mmap
 import os
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from argosy.foundation.errors import CommError
 from argosy.runtime.comm import forks
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _HUGE_PAGE = 2 << 20
 _MAP_FIXED = 0x10
