@@ -13,7 +13,6 @@ A folder is replaced as a whole.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterable, Sequence
@@ -101,8 +100,7 @@ def load_one_table(runtime: PsRuntime, table: str, dirname: str) -> None:
 
 
 def _facts(folder: Path) -> list[dict[str, Any]]:
-    path = folder / checkpoint.MANIFEST
-    return list(json.loads(path.read_text())["files"]) if path.is_file() else []
+    return checkpoint.listed(folder) if (folder / checkpoint.MANIFEST).is_file() else []
 
 
 def _own_variables(runtime: PsRuntime, program: Program) -> list[Variable]:

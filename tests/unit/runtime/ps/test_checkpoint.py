@@ -84,7 +84,7 @@ def test_a_torn_or_foreign_checkpoint_changes_nothing(tmp_path):
             (lambda: part.write_bytes(content[:-1]), "not the file"),
             (lambda: part.write_bytes(content[:-9] + b"x" + content[-8:]), "not the file"),
             (part.unlink, "missing"),
-            (lambda: (tmp_path / "saved" / "manifest.json").write_text("{}"), "damaged"),
+            (lambda: (tmp_path / "saved" / "manifest.json").write_text("{}"), "format None"),
             (lambda: (tmp_path / "saved" / "manifest.json").write_text('{"format": "x", "files": []}'), "format 'x'"),
             (lambda: (tmp_path / "saved" / "manifest.json").unlink(), "no manifest"),
         ):
