@@ -9,10 +9,11 @@ from typing import Any
 from argosy.distributed._group import Group
 from argosy.distributed.fleet import _checkpoint_files as files
 from argosy.distributed.fleet._checkpoint_ranks import Ranks, averaged, digests, joined, without_same
-from argosy.distributed.fleet._checkpoint_state import Objects
+from argosy.distributed.fleet._checkpoint_state import Objects, Own
 from argosy.distributed.fleet._resumable import Batches, Position, checked, random_state, set_random_state
 from argosy.distributed.fleet.utils import log_util
 from argosy.foundation.errors import CheckpointError, UsageError
+from argosy.foundation.manifest import Fact
 
 __all__ = ["AutoCheckpoint"]
 
@@ -42,10 +43,10 @@ class AutoCheckpoint:
         for name, value in (("every_n_steps", every_n_steps), ("keep", keep)):
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise UsageError(f"auto_checkpoint: {name} must be an integer of at least 1, but is {value!r}")
-        self._ranks = Ranks(group)
+        self._ranks = self._make_ranks(group)
         self._every = every_n_steps
         self._files = files.Checkpoints(directory, keep)
-        self._objects = Objects(model, optimizer, scaler, lr, extra, self._ranks.rank)
+        self._objects = Objects(model, optimizer, scaler, lr, extra, self._ranks.rank, self._own(model))
         self._batches = None if loader is None else Batches(loader, self._ranks.world_size)
         self._random: State | None = None  # of the checkpoint, until training goes on
         self._saved: tuple[int, int] | None = None
@@ -53,6 +54,13 @@ class AutoCheckpoint:
         self.epoch = 0
         self.resumed_from: int | None = None
         self._restore()
+
+    def _make_ranks(self, group: Group | None) -> Ranks:
+        return Ranks(group)
+
+    def _own(self, model: Any) -> Own | None:
+        """What this process has of the model, if it does not have all of it."""
+        return None
 
     # -- training -----------------------------------------------------------------------------------------------
 
@@ -71,6 +79,7 @@ class AutoCheckpoint:
         """The batches that are left of the epoch. Asking for the next one says that the step with the last one is complete."""
         if self._batches is None:
             raise UsageError("auto_checkpoint: batches() needs the argument loader; without one, use steps()")
+        self._begin()
         for batch in self._batches:
             yield batch
             self._batches.advance()
@@ -78,6 +87,7 @@ class AutoCheckpoint:
 
     def steps(self, num_steps: int) -> Iterator[int]:
         """The numbers, from 0, of the steps that are left of ``num_steps``, for data that depend on nothing else. In the end everything is saved."""
+        self._begin()
         self._put_random_back()
         while self.num_steps < num_steps:
             yield self.num_steps
@@ -91,6 +101,13 @@ class AutoCheckpoint:
         self.num_steps += 1
         if self.num_steps % self._every == 0:
             self.save()
+        self._rest()
+
+    def _begin(self) -> None:
+        """A loop begins."""
+
+    def _rest(self) -> None:
+        """A step is complete."""
 
     def _put_random_back(self) -> None:
         state, self._random = self._random, None
@@ -109,7 +126,7 @@ class AutoCheckpoint:
         if ranks.world_size > 1:
             first = ranks.from_first(digests(state) if is_first else None)
             state = state if is_first else without_same(state, first)
-        fact: files.Fact = {}
+        fact: Fact = {}
         content = {"objects": state, "progress": self._progress()}
         name = files.state_name(ranks.rank)
         ranks.agree(_problem(lambda: fact.update(files.write_state(self._files.draft(step), name, content))))
@@ -119,7 +136,8 @@ class AutoCheckpoint:
 
     def _progress(self) -> State:
         data = None if self._batches is None else self._batches.state()
-        return {"num_steps": self.num_steps, "epoch": self.epoch, "random": random_state(), "data": data}
+        now = random_state() if self._random is None else self._random
+        return {"num_steps": self.num_steps, "epoch": self.epoch, "random": now, "data": data}
 
     # -- restoring ----------------------------------------------------------------------------------------------
 
@@ -171,7 +189,7 @@ class AutoCheckpoint:
         for fact in self._files.manifest(step):
             self._content(step, fact)
 
-    def _content(self, step: int, fact: files.Fact) -> State:
+    def _content(self, step: int, fact: Fact) -> State:
         """The state in a rank's file: ``objects`` and ``progress``."""
         folder = self._files.folder(step)
         return checked(files.read_state(folder, fact), str(folder / fact["file"]))
@@ -197,7 +215,7 @@ class AutoCheckpoint:
         if self._batches is not None:
             self._batches.fitted(Position(**data["position"]))
 
-    def _adapted(self, step: int, facts: list[files.Fact], first: State) -> State:
+    def _adapted(self, step: int, facts: list[Fact], first: State) -> State:
         """One state for all ranks of a job of another size; each goes on with the generators of its number, if there was one."""
         others = [self._content(step, fact) for fact in facts[1:]]
         progress = dict(first["progress"])

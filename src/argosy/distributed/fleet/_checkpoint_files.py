@@ -12,7 +12,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from argosy.foundation.manifest import Fact
 
 LAYOUT = manifest.Layout("argosy checkpoint", {"step": int, "world_size": int}, {})
 MANIFEST = manifest.NAME
+TABLES = f"tables/{MANIFEST}"  # where servers keep what is trained: the manifest of their part
 _NAME = re.compile(r"step-([0-9]{10})")
 _DRAFT = re.compile(r"\.step-[0-9]{10}\.(writing|old)")
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2
@@ -168,10 +169,13 @@ class Checkpoints:
             shutil.rmtree(left)
         self.draft(step).mkdir()
 
-    def complete(self, step: int, facts: list[Fact]) -> None:
-        """Make the draft, whose files are all on disk, a checkpoint; remove those beyond the last ``keep``."""
+    def complete(self, step: int, facts: list[Fact], more: Sequence[Fact] = ()) -> None:
+        """Make the draft, whose files are all on disk, a checkpoint; remove those beyond the last ``keep``.
+
+        ``facts``: of the files of the ranks, ``more``: of others.
+        """
         draft = self.draft(step)
-        manifest.write(draft, LAYOUT, {"step": step, "world_size": len(facts)}, facts)
+        manifest.write(draft, LAYOUT, {"step": step, "world_size": len(facts)}, [*facts, *more])
         sync_folder(draft)
         reach("checkpoint.rename")
         _move(draft, self.folder(step))
@@ -190,9 +194,12 @@ class Checkpoints:
         if found.fields["step"] != step:
             raise CheckpointError(f"{folder / MANIFEST} is that of step {found.fields['step']}, not of {step}")
         world_size, names = found.fields["world_size"], [fact["file"] for fact in found.files]
-        if not world_size or names != [state_name(rank) for rank in range(len(names))] or len(names) != world_size:
+        own, more = names[:world_size], names[world_size:]
+        if not own or own != [state_name(rank) for rank in range(len(own))] or len(own) != world_size or set(more) - {TABLES}:
             raise CheckpointError(f"{folder / MANIFEST} lists {names[:5]}, not the files of {world_size} ranks")
+        for fact in found.files[world_size:]:
+            manifest.verified(folder, fact)
         for path in sorted(folder.glob("*.state")):
             if path.name not in names:
                 raise CheckpointError(f"{path} does not belong to the checkpoint: {MANIFEST} does not list it")
-        return found.files
+        return found.files[:world_size]

@@ -28,7 +28,8 @@ from argosy.runtime.ps.placement import place_dense
 from argosy.runtime.ps.service import Action, Service
 from argosy.runtime.ps.spec import SparseSpec
 from argosy.runtime.ps.tables import Tables
-from argosy.runtime.ps.worker import DENSE, Mode, Worker
+from argosy.runtime.ps.tape import Tape
+from argosy.runtime.ps.worker import DENSE, WAY_OUT, Mode, Worker
 
 if TYPE_CHECKING:
     from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
@@ -87,6 +88,7 @@ class PsRuntime:
         self._tables: Tables | None = None
         self._worker: Worker | None = None
         self._folder: str | None = None
+        self.num_passes = 0  # over datasets that this process has begun
         atexit.register(self.close)
 
     # -- both -------------------------------------------------------------------------------------------------------
@@ -207,7 +209,14 @@ class PsRuntime:
                 meeting["place"] = body["place"]
             return dict(meeting)
 
-        return {"save_table": save, "load_table": load, "meet": meet}
+        def give_up(body: dict[str, Any]) -> dict[str, Any]:
+            tables.give_up(str(body["reason"]))
+            return {}
+
+        def notes(body: dict[str, Any]) -> dict[str, Any]:
+            return {"notes": tables.notes(dict(body))}
+
+        return {"save_table": save, "load_table": load, "meet": meet, "give_up": give_up, "notes": notes}
 
     # -- workers ----------------------------------------------------------------------------------------------------
 
@@ -228,9 +237,13 @@ class PsRuntime:
             return
         number = self._role._worker_index()
         folder = self._own_folder() / f"worker-{number}" if self.mode.kind == "geo" else None
-        worker = Worker(self.connect, self._role._worker_num(), self.mode, folder)
+        kept = env.get("ARGOSY_PS_PROGRESS")  # of a launcher that starts workers again
+        tape = Tape(Path(kept), self.mode.is_exact) if kept else None
+        worker = Worker(self.connect, self._role._worker_num(), self.mode, folder, tape)
         try:
             self._start(worker, model, number)
+            if tape is not None and self.mode.kind == "sync" and worker.num_steps_before and not worker.resting_point:
+                worker.refuse(f"fleet.init_worker: {worker.lost()}.\n  {WAY_OUT}")
         except BaseException:
             worker.close()
             raise

@@ -129,6 +129,11 @@ class Batches:
             then()
         yield from batches
 
+    def mark(self) -> None:
+        """The next pass, of which nothing is done, begins with the generators as they are now."""
+        if self._waiting is None and not self.position.num_samples and not self.position.num_batches:
+            self.random_at_start, self._epoch_at_start = random_state(), self._epoch_of_sampler()
+
     def advance(self) -> None:
         self.position.num_batches += 1
 
