@@ -155,7 +155,7 @@ class Tape:
         self._number += 1
         rest = self._rest
         arrays = [rest.dense, *(array for read in self._reads for array in (read.ids, read.values))]
-        pieces: list[bytes] = [rest.state, *(memoryview(array.reshape(-1)).cast("B") for array in arrays if array.size)]  # type: ignore[arg-type]
+        pieces = [memoryview(rest.state), *(array.reshape(-1).data.cast("B") for array in arrays if array.size)]
         facts = {
             "number": self._number,
             "num_pushes": self._num_pushes,
@@ -171,16 +171,16 @@ class Tape:
             seal.update(piece)
         fd = os.open(self.folder / _SLOTS[self._number % 2], os.O_WRONLY | os.O_CREAT, 0o600)
         with open(fd, "wb", buffering=0) as file:
-            for piece in [seal.digest(), lengths, text, *pieces]:
-                _write_all(file, piece)
+            for part in [seal.digest(), lengths, text, *pieces]:
+                _write_all(file, part)
         self._is_written = True
         reach("ps.tape.written")
 
 
-def _write_all(file: Any, piece: Any) -> None:
-    view = memoryview(piece)
-    while view:
-        view = view[file.write(view) :]
+def _write_all(file: Any, piece: bytes | memoryview) -> None:
+    done = 0
+    while done < len(piece):
+        done += file.write(piece[done:])
 
 
 def _read_record(path: Path) -> tuple[int, Rest, list[Read]] | None:
