@@ -182,6 +182,10 @@ class Checkpoints:
         sync_folder(self.directory)
         shutil.rmtree(draft, ignore_errors=True)  # an earlier one of the same step
         reach("checkpoint.remove")
+        self.thin_out()
+
+    def thin_out(self) -> None:
+        """Remove the checkpoints beyond the last ``keep``."""
         for old in self.steps()[self._keep :]:
             gone = self.draft(old)  # a name that is no checkpoint's, before its files go one by one
             self.folder(old).rename(gone)

@@ -12,18 +12,20 @@ from typing import Any
 
 import torch
 
+from argosy.distributed import _default
 from argosy.distributed.fleet import _checkpoint_format
 from argosy.distributed.fleet._checkpoint_format import raw_tensor
 from argosy.distributed.fleet._checkpoint_state import Own, held, set_held
-from argosy.distributed.fleet._ps_runtime import PsRuntime
+from argosy.distributed.fleet._ps_runtime import GROUPED, PsRuntime
 from argosy.distributed.fleet._resumable import random_state, set_random_state
 from argosy.foundation.errors import CheckpointError
 from argosy.foundation.files import replacing
+from argosy.runtime.ps.worker import Worker
 from argosy.static import Program, global_scope
 from argosy.static._variable import Variable
 from argosy.static._vars_io import is_persistable
 
-__all__ = ["OwnState", "Pass", "decoded", "encoded", "follow", "own_variables"]
+__all__ = ["OwnState", "Pass", "decoded", "encoded", "follow", "own_variables", "rest"]
 
 State = dict[str, Any]
 _DATASET = "dataset"
@@ -32,6 +34,14 @@ _DATASET = "dataset"
 def encoded(state: State) -> bytes:
     """A state as bytes; tensors are copied."""
     return b"".join(_checkpoint_format.dumps(state))
+
+
+def rest(worker: Worker, state: State) -> None:
+    """Give ``state`` as the worker's resting point."""
+    folder = worker.progress_folder
+    if folder is not None and _default.is_initialized() and not (folder / GROUPED).exists():
+        (folder / GROUPED).touch()
+    worker.rest(encoded(state))
 
 
 def decoded(data: bytes, source: str) -> State:
@@ -149,11 +159,11 @@ class Pass:
             file.write(hashlib.sha256(data).digest() + data)
 
     def refuse(self, reason: str) -> None:
-        self._worker.refuse(f"{self._worker.lost()}: {reason}.\n  Start the whole job again from a checkpoint.")
+        self._worker.refuse(f"{self._worker.again()}: {reason}.\n  Start the whole job again from a checkpoint.")
 
     def _rest(self) -> None:
         if self._worker.keeps_resting_points:
-            self._worker.rest(encoded(self._state()))
+            rest(self._worker, self._state())
 
     def _state(self) -> State:
         variables = {v.name: held(v.name) for v in own_variables(self._runtime, self._program)}

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
     from argosy.distributed.fleet.base.role_maker import RoleMakerBase
 
-__all__ = ["TABLES", "Model", "PsRuntime", "checkpoint_in", "mode_of"]
+__all__ = ["GROUPED", "TABLES", "Model", "PsRuntime", "checkpoint_in", "mode_of"]
 
+GROUPED = "grouped"  # a file in the folder of a worker that has talked to others
 TABLES = "tables"  # the folder of tables beside an inference model
 
 
@@ -242,12 +243,22 @@ class PsRuntime:
         worker = Worker(self.connect, self._role._worker_num(), self.mode, folder, tape)
         try:
             self._start(worker, model, number)
-            if tape is not None and self.mode.kind == "sync" and worker.num_steps_before and not worker.resting_point:
-                worker.refuse(f"fleet.init_worker: {worker.lost()}.\n  {WAY_OUT}")
+            if tape is not None:
+                self._check_return(worker, tape)
         except BaseException:
             worker.close()
             raise
         self._worker = worker
+
+    def _check_return(self, worker: Worker, tape: Tape) -> None:
+        """End the job if this worker was started again and cannot go on."""
+        if (tape.folder / GROUPED).exists():
+            worker.refuse(
+                f"fleet.init_worker: {worker.again()}, but was in a group with the other workers (fleet.barrier_worker, fleet.util, fleet.metrics, "
+                "global_shuffle), which it cannot join again.\n  Start the whole job again from a checkpoint."
+            )
+        if self.mode.kind == "sync" and worker.num_steps_before and worker.resting_point is None:
+            worker.refuse(f"fleet.init_worker: {worker.lost()}.\n  {WAY_OUT}")
 
     def _start(self, worker: Worker, model: Model, number: int) -> None:
         worker.start(

@@ -22,7 +22,7 @@ from argosy.distributed.fleet import _checkpoint_files as files
 from argosy.distributed.fleet._auto_checkpoint import AutoCheckpoint, State
 from argosy.distributed.fleet._checkpoint_ranks import Ranks
 from argosy.distributed.fleet._checkpoint_state import Own
-from argosy.distributed.fleet._ps_progress import OwnState, decoded, encoded
+from argosy.distributed.fleet._ps_progress import OwnState, decoded, rest
 from argosy.distributed.fleet._ps_runtime import TABLES, PsRuntime
 from argosy.distributed.fleet._resumable import checked
 from argosy.distributed.fleet.base.role_maker import RoleMakerBase
@@ -74,7 +74,7 @@ class ServedCheckpoint(AutoCheckpoint):
 
     def _rest(self) -> None:
         if self._worker.keeps_resting_points:
-            self._worker.rest(encoded({"kind": _LOOP, "objects": self._objects.take(), "progress": self._progress()}))
+            rest(self._worker, {"kind": _LOOP, "objects": self._objects.take(), "progress": self._progress()})
 
     # -- notes --------------------------------------------------------------------------------------------------
 
@@ -122,6 +122,8 @@ class ServedCheckpoint(AutoCheckpoint):
             if self._number == 0:
                 with self._told():
                     self._complete(step)
+        elif self._number == 0:
+            self._files.thin_out()
         if self._number == 0:
             self._notes(saved=step)
         else:

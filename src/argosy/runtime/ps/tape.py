@@ -155,7 +155,8 @@ class Tape:
         self._number += 1
         rest = self._rest
         arrays = [rest.dense, *(array for read in self._reads for array in (read.ids, read.values))]
-        pieces = [memoryview(rest.state), *(array.reshape(-1).data.cast("B") for array in arrays if array.size)]
+        pieces: list[bytes | memoryview] = [rest.state]
+        pieces += [array.reshape(-1).data.cast("B") for array in arrays if array.size]
         facts = {
             "number": self._number,
             "num_pushes": self._num_pushes,
@@ -171,7 +172,7 @@ class Tape:
             seal.update(piece)
         fd = os.open(self.folder / _SLOTS[self._number % 2], os.O_WRONLY | os.O_CREAT, 0o600)
         with open(fd, "wb", buffering=0) as file:
-            for part in [seal.digest(), lengths, text, *pieces]:
+            for part in (seal.digest(), lengths, text, *pieces):
                 _write_all(file, part)
         self._is_written = True
         reach("ps.tape.written")

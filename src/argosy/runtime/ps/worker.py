@@ -217,7 +217,7 @@ class Worker:
             applied = self._client.applied(table)
             if min(applied) < sequence or max(applied) > sequence + rest.num_pushes:
                 self.refuse(
-                    f"{self.lost()}: servers have {applied} pushes to table {table!r}, but what it kept is of {sequence} to "
+                    f"{self.again()}: servers have {applied} pushes to table {table!r}, but what it kept is of {sequence} to "
                     f"{sequence + rest.num_pushes}.\n  Start the whole job again from a checkpoint."
                 )
         self._client.go_on_from(rest.sequences)
@@ -244,9 +244,12 @@ class Worker:
 
     def lost(self) -> str:
         """What to say where nobody knows the position."""
-        return (
-            f"worker {self._client.worker} was started again after {self.num_steps_before} steps, and this script gives no way to know where in its data it was"
-        )
+        return f"{self.again()}, and this script gives no way to know where in its data it was"
+
+    def again(self) -> str:
+        """That this worker is not the first of its number."""
+        count = self.num_steps_before
+        return f"worker {self._client.worker} was started again after {count} step{'s' if count != 1 else ''}"
 
     def _check_position(self) -> None:
         """Before a push: its position must be known, or it pushes what it has pushed before."""
@@ -267,7 +270,7 @@ class Worker:
             yield
         except PositionUnknown as error:  # another worker has ended the job: to start this one again does not help
             if self._tape is not None:
-                self._tape.refuse(str(error))
+                self._tape.refuse(str(error).partition(": ")[2])  # without the server that told it
             raise
 
     # -- a step -------------------------------------------------------------------------------------------------
