@@ -62,50 +62,38 @@ def own_variables(runtime: PsRuntime, program: Program) -> list[Variable]:
 
 
 class OwnState(Own):
-    """What only this worker has of a model: of a program its own variables, else buffers, and parameters that servers do not train if they have changed."""
+    """What only this worker has of a model: of a program its own variables, else buffers and the parameters that servers do not train."""
 
     def __init__(self, model: Any, runtime: PsRuntime) -> None:
         self._model = model
         self._runtime = runtime
-        self._versions = {name: _version(raw) for name, raw in self._frozen().items()}
 
     def take(self) -> State:
         if isinstance(self._model, Program):
             return {v.name: held(v.name) for v in own_variables(self._runtime, self._model)}
-        changed = {n: raw for n, raw in self._frozen().items() if self._versions.get(n) != _version(raw)}
-        return {**self._buffers(), **changed}
+        return self._here()
 
     def give(self, state: State) -> None:
         if isinstance(self._model, Program):
             set_held(state)
             return
-        here = {**self._buffers(), **self._frozen()}
+        here = self._here()
         with torch.no_grad():
             for name, saved in state.items():
                 here[name].copy_(saved)
 
     def check(self, state: State) -> None:
-        if isinstance(self._model, Program):
-            return
-        here = {**self._buffers(), **self._frozen()}
+        here = self.take()
         for name, saved in state.items():
             raw = raw_tensor(saved)
             if name not in here or raw is None or raw.shape != here[name].shape:
                 raise CheckpointError(f"{name!r} of the checkpoint does not fit: the checkpoint is of another model")
 
-    def _buffers(self) -> dict[str, torch.Tensor]:
-        return {name: raw for name, b in self._model.named_buffers() if (raw := raw_tensor(b)) is not None}
-
-    def _frozen(self) -> dict[str, torch.Tensor]:
-        if isinstance(self._model, Program):
-            return {}
+    def _here(self) -> dict[str, torch.Tensor]:
         trained = {id(p) for p in self._runtime.known_model("auto_checkpoint").params}
-        pairs = ((n, raw_tensor(p)) for n, p in self._model.named_parameters() if id(p) not in trained)
+        named = [*self._model.named_buffers(), *self._model.named_parameters()]
+        pairs = ((name, raw_tensor(value)) for name, value in named if id(value) not in trained)
         return {name: raw.detach() for name, raw in pairs if raw is not None}
-
-
-def _version(raw: torch.Tensor) -> tuple[int, int]:
-    return raw._version, raw.data_ptr()
 
 
 # -- datasets ---------------------------------------------------------------------------------------------------------
