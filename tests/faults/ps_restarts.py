@@ -144,6 +144,14 @@ def seed_all(number):
     paddle.seed(number)
 
 
+def served(fleet):
+    """Serve to the end, if this is a server; whether it was."""
+    if fleet.is_server():
+        fleet.init_server()
+        fleet.run_server()
+    return fleet.is_server()
+
+
 def finish(folder, fleet, number, arrays):
     """Keep what this worker ends with; worker 0 has the tables saved."""
     with open(folder / f"final.{number}.new", "wb") as file:
@@ -168,9 +176,10 @@ def write_data(folder, number, num_samples=22):
 
 def train_dataset(folder, mode="sync", num_passes=2):
     """Two shuffled passes over a dataset of a program with two tables, batch norm and dropout."""
-    import paddle
     import paddle.distributed.fleet as fleet
     import torch
+
+    import paddle
 
     paddle.enable_static()
     fleet.init(is_collective=False)
@@ -196,9 +205,7 @@ def train_dataset(folder, mode="sync", num_passes=2):
     rate = paddle.optimizer.lr.StepDecay(0.1, 1, 0.5)
     fleet.distributed_optimizer(paddle.optimizer.Adam(rate), strategy).minimize(loss)
     exe = paddle.static.Executor(paddle.CPUPlace())
-    if fleet.is_server():
-        fleet.init_server()
-        fleet.run_server()
+    if served(fleet):
         return
     exe.run(paddle.static.default_startup_program())
     fleet.init_worker()
@@ -241,9 +248,10 @@ class Samples:
 
 def train_loop(folder, mode="sync", every=4, epochs=2, kills_job_at=None):
     """Epochs of ``auto_checkpoint``: a model with two embeddings, batch norm, dropout and a scheduler."""
-    import paddle
     import paddle.distributed.fleet as fleet
     import torch
+
+    import paddle
 
     strategy = fleet.DistributedStrategy()
     strategy.a_sync = mode != "sync"
@@ -268,9 +276,7 @@ def train_loop(folder, mode="sync", every=4, epochs=2, kills_job_at=None):
     optimizer = paddle.optimizer.Adam(rate, parameters=model.parameters())
     optimizer = fleet.distributed_optimizer(optimizer)
     model = fleet.distributed_model(model)
-    if fleet.is_server():
-        fleet.init_server()
-        fleet.run_server()
+    if served(fleet):
         return
     fleet.init_worker()
     seed_all(number)
@@ -293,8 +299,9 @@ def train_loop(folder, mode="sync", every=4, epochs=2, kills_job_at=None):
 
 def train_by_hand(folder, mode="sync", num_steps=6, grouped=False):
     """A plain loop, which tells nobody where it is; with ``grouped`` one that does, after the workers have met."""
-    import paddle
     import paddle.distributed.fleet as fleet
+
+    import paddle
 
     strategy = fleet.DistributedStrategy()
     strategy.a_sync = mode != "sync"
@@ -302,14 +309,16 @@ def train_by_hand(folder, mode="sync", num_steps=6, grouped=False):
     model = paddle.nn.Sequential(paddle.nn.Linear(2, 1))
     optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=model.parameters()))
     model = fleet.distributed_model(model)
-    if fleet.is_server():
-        fleet.init_server()
-        fleet.run_server()
+    if served(fleet):
         return
     fleet.init_worker()
     if grouped:
         fleet.barrier_worker()
-    steps = fleet.auto_checkpoint(str(folder / "ckpt"), 100, model=model, optimizer=optimizer).steps(num_steps) if grouped else range(num_steps)
+    steps = (
+        fleet.auto_checkpoint(str(folder / "ckpt"), 100, model=model, optimizer=optimizer).steps(num_steps)
+        if grouped
+        else range(num_steps)
+    )
     for step in steps:
         note(folder, fleet.worker_index(), step)
         model(paddle.ones([1, 2])).mean().backward()

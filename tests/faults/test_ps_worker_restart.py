@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from faults.ps_restarts import Job, final_of, tables_of, train_by_hand, train_dataset, train_loop
+from faults.ps_restarts import Job, final_of, served, tables_of, train_by_hand, train_dataset, train_loop
 from multiprocess.launcher import Launcher, script
 
 # where a worker may be killed, and how often it comes by in a run: after it has written down what it pushes, with a request to all servers on its way, and with
@@ -67,7 +67,11 @@ def kill_and_compare(whole, folder, name, faults):
     undisturbed, tables = whole(name)
     job = Job(folder, SCRIPTS[name], faults)
     assert job.run() == {0: 0, 1: 0}, job.said()
-    assert job.num_starts == {("server", 0): 1, ("server", 1): 1, **{("worker", n): 1 + (n in faults) for n in range(2)}}
+    assert job.num_starts == {
+        ("server", 0): 1,
+        ("server", 1): 1,
+        **{("worker", n): 1 + (n in faults) for n in range(2)},
+    }
     assert_as_if_nothing_had_happened(undisturbed, tables, job)
 
 
@@ -210,7 +214,7 @@ def test_the_launcher_does_not_try_again_and_again(tmp_path, record_property):
         "            os.kill(os.getpid(), 9)\n",
     )
     assert "os.kill" in loop
-    name = script(tmp_path, f"import pathlib\n{loop}\ntrain_by_hand(pathlib.Path('.'))\n")
+    name = script(tmp_path, f"import pathlib\n{inspect.getsource(served)}\n{loop}\ntrain_by_hand(pathlib.Path('.'))\n")
     launcher = Launcher(tmp_path, "--server_num", "1", "--worker_num", "2", "--max_restart", "5", name)
     try:
         code = launcher.wait(110)
@@ -223,5 +227,3 @@ def test_the_launcher_does_not_try_again_and_again(tmp_path, record_property):
     assert re.search("launch: fleet.init_worker: worker 1 was started again after 3 steps", said)
     assert "the job was ended" in said
     assert list((tmp_path / "tmp").iterdir()) == []
-
-

@@ -86,7 +86,9 @@ def read(folder: Path, layout: Layout) -> Manifest:
     found = content.get("format")
     if found == layout.unsealed and layout.is_read_unsealed:
         content = {**content, "num_files": len(content["files"]) if isinstance(content.get("files"), list) else 0}
-        log.warning("%s has format %r, which has no seal: a change of the file itself would not be noticed", path, found)
+        log.warning(
+            "%s has format %r, which has no seal: a change of the file itself would not be noticed", path, found
+        )
     elif found == layout.format:
         _check_seal(content, data, path)
     else:

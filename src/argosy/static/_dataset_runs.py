@@ -82,10 +82,8 @@ def run_from_dataset(
     feeds = Timed(batches)
     with Watch(fetch_handler) as watch, contextlib.closing(batches):
         looks_ahead = getattr(program, "_look_ahead", None)
-        if place is not None:
-            number = _skipped(feeds, place)
-        items = iter(feeds if looks_ahead is None else _announced(feeds, looks_ahead))
-        for number, feed in enumerate(items, number + 1):
+        first = 1 if place is None else _skipped(feeds, place) + 1
+        for number, feed in enumerate(feeds if looks_ahead is None else _announced(feeds, looks_ahead), first):
             prints = bool(names) and number % print_period == 0
             fetches = [*names, *watch.names] if prints else list(watch.names)
             values = executor.run(program, feed=feed, fetch_list=fetches, scope=scope, return_numpy=False)

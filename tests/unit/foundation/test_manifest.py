@@ -35,7 +35,10 @@ def sealed(content):
 def test_what_was_written_is_read(folder):
     found = manifest.read(folder, LAYOUT)
     assert found.fields == {"step": 7}
-    assert [(f["file"], f["table"], f["bytes"]) for f in found.files] == [("a", "table a", 3), ("sub/b", "table sub/b", 15)]
+    assert [(f["file"], f["table"], f["bytes"]) for f in found.files] == [
+        ("a", "table a", 3),
+        ("sub/b", "table sub/b", 15),
+    ]
     assert [manifest.verified(folder, fact) for fact in found.files] == [folder / "a", folder / "sub" / "b"]
     path = folder / manifest.NAME
     assert path.read_bytes() == sealed(json.loads(path.read_bytes()))
@@ -146,7 +149,7 @@ def test_one_from_before_seals_is_read_with_a_warning(folder, caplog):
 def test_a_sealed_one_does_not_pass_for_an_old_one(folder):
     path = folder / manifest.NAME
     path.write_text(path.read_text().replace("argosy test 2", "argosy test 1"))
-    with pytest.raises(CheckpointError, match="num_files|has no seal"):
+    with pytest.raises(CheckpointError, match="has no seal"):
         manifest.read(folder, LAYOUT)
 
 

@@ -150,7 +150,9 @@ class Checkpoints:
 
     def misnamed(self) -> list[Path]:
         """Folders with a manifest that have no checkpoint's name: somebody or something has renamed them."""
-        strange = [entry for entry in self._folders() if not _NAME.fullmatch(entry.name) and not _DRAFT.match(entry.name)]
+        strange = [
+            entry for entry in self._folders() if not _NAME.fullmatch(entry.name) and not _DRAFT.match(entry.name)
+        ]
         return sorted(entry for entry in strange if (entry / MANIFEST).exists())
 
     def _folders(self) -> list[Path]:
@@ -199,7 +201,12 @@ class Checkpoints:
             raise CheckpointError(f"{folder / MANIFEST} is that of step {found.fields['step']}, not of {step}")
         world_size, names = found.fields["world_size"], [fact["file"] for fact in found.files]
         own, more = names[:world_size], names[world_size:]
-        if not own or own != [state_name(rank) for rank in range(len(own))] or len(own) != world_size or set(more) - {TABLES}:
+        if (
+            not own
+            or own != [state_name(rank) for rank in range(len(own))]
+            or len(own) != world_size
+            or set(more) - {TABLES}
+        ):
             raise CheckpointError(f"{folder / MANIFEST} lists {names[:5]}, not the files of {world_size} ranks")
         for fact in found.files[world_size:]:
             manifest.verified(folder, fact)

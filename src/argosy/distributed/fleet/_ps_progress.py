@@ -18,7 +18,7 @@ from argosy.distributed.fleet._checkpoint_format import raw_tensor
 from argosy.distributed.fleet._checkpoint_state import Own, held, set_held
 from argosy.distributed.fleet._ps_runtime import GROUPED, PsRuntime
 from argosy.distributed.fleet._resumable import random_state, set_random_state
-from argosy.foundation.errors import CheckpointError
+from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.foundation.files import replacing
 from argosy.runtime.ps.worker import Worker
 from argosy.static import Program, global_scope
@@ -106,6 +106,11 @@ class Pass:
     """
 
     def __init__(self, runtime: PsRuntime, program: Program) -> None:
+        if runtime.has_loop:
+            raise UsageError(
+                "train_from_dataset: this script has a fleet.auto_checkpoint, and both would tell where in its data the worker is; feed batches with exe.run "
+                "in its loop, or train without it: train_from_dataset goes on by itself, and save_persistables saves the tables"
+            )
         self._runtime, self._program = runtime, program
         self._worker = runtime.worker
         self._number = runtime.num_passes

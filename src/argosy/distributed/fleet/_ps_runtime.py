@@ -90,6 +90,7 @@ class PsRuntime:
         self._worker: Worker | None = None
         self._folder: str | None = None
         self.num_passes = 0  # over datasets that this process has begun
+        self.has_loop = False  # of auto_checkpoint, which tells where in its data the worker is
         atexit.register(self.close)
 
     # -- both -------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from argosy.distributed.fleet._resumable import checked
 from argosy.distributed.fleet.base.role_maker import RoleMakerBase
 from argosy.foundation import manifest
 from argosy.foundation.deadline import Deadline
-from argosy.foundation.errors import CheckpointError
+from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.runtime.ps import checkpoint
 
 __all__ = ["ServedCheckpoint"]
@@ -52,11 +52,16 @@ class ServedCheckpoint(AutoCheckpoint):
     def __init__(
         self, runtime: PsRuntime, role: RoleMakerBase, directory: str, every_n_steps: int, **objects: Any
     ) -> None:
+        if runtime.has_loop or runtime.num_passes:
+            raise UsageError(
+                "fleet.auto_checkpoint: with parameter servers a script has one, before any train_from_dataset: it tells where in its data the worker is"
+            )
         self._runtime = runtime
         self._worker = runtime.worker
         self._number, self._count = role._worker_index(), role._worker_num()
         self._job = ""
         super().__init__(directory, every_n_steps, None, **objects)
+        runtime.has_loop = True
 
     def _make_ranks(self, group: Group | None) -> Ranks:
         return _Workers(self._number, self._count)
@@ -83,7 +88,9 @@ class ServedCheckpoint(AutoCheckpoint):
         notes: dict[str, Any] = self._worker.client.act("notes", fresh)[0]["notes"]
         return notes
 
-    def _wait(self, call: str, is_done: Callable[[dict[str, Any]], bool], missing: Callable[[dict[str, Any]], str]) -> State:
+    def _wait(
+        self, call: str, is_done: Callable[[dict[str, Any]], bool], missing: Callable[[dict[str, Any]], str]
+    ) -> State:
         """Wait until the workers have said something; CheckpointError if one could not do its part, or nothing comes."""
         deadline = Deadline.after(_TIMEOUT_S)
         while True:
@@ -116,7 +123,9 @@ class ServedCheckpoint(AutoCheckpoint):
             draft.mkdir(parents=True, exist_ok=True)
             for left in (name, f"{name}.new"):
                 (draft / left).unlink(missing_ok=True)
-            files.write_state(draft, f"{name}.new", {"objects": self._objects.take(), "progress": self._progress(), "job": self._job})
+            files.write_state(
+                draft, f"{name}.new", {"objects": self._objects.take(), "progress": self._progress(), "job": self._job}
+            )
             os.replace(draft / f"{name}.new", draft / name)
             self._notes(**{f"save.{self._number}": step})
             if self._number == 0:
@@ -147,7 +156,9 @@ class ServedCheckpoint(AutoCheckpoint):
             for worker in range(self._count):
                 at = notes.get(f"save.{worker}", -1)
                 if at > step:
-                    raise CheckpointError(f"worker {worker} saves after {at} steps, worker 0 after {step}; all must take as many")
+                    raise CheckpointError(
+                        f"worker {worker} saves after {at} steps, worker 0 after {step}; all must take as many"
+                    )
             return all(notes.get(f"save.{worker}", -1) == step for worker in range(self._count))
 
         def missing(notes: dict[str, Any]) -> str:

@@ -131,7 +131,9 @@ class Servers:
         from argosy.distributed.fleet._served_checkpoint import ServedCheckpoint
 
         if self._role._is_server():
-            raise UsageError("fleet.auto_checkpoint: this process is a server; workers call it, after fleet.init_worker()")
+            raise UsageError(
+                "fleet.auto_checkpoint: this process is a server; workers call it, after fleet.init_worker()"
+            )
         return ServedCheckpoint(self.runtime, self._role, directory, every_n_steps, **objects)
 
     def load_model(self, path: str, mode: int = 0) -> None:

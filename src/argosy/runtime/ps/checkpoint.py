@@ -309,7 +309,9 @@ def _read_dense(parts: Sequence[_Part], table: DenseTable) -> dict[tuple[str, st
         if num_values != fact["rows"]:
             raise CheckpointError(f"{path} has {num_values} values, but {fact['rows']} were saved")
     for (name, state), found in cuts.items():
-        what = f"{parts[0][0].parent}: " + (f"state {state!r} of parameter {name!r}" if state else f"parameter {name!r}")
+        what = f"{parts[0][0].parent}: " + (
+            f"state {state!r} of parameter {name!r}" if state else f"parameter {name!r}"
+        )
         whole.setdefault((name, state), _joined(found, numel[name], what))
     for piece in table.spec.pieces:
         given = whole.get((piece.name, ""))

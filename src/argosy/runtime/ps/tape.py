@@ -125,7 +125,9 @@ class Tape:
         if self._again:
             before = self._again.popleft()
             if before.table != table or not np.array_equal(before.ids, ids):
-                raise _other_data(f"{ids.size} ids of table {table!r} were asked for, not {before.ids.size} of {before.table!r}")
+                raise _other_data(
+                    f"{ids.size} ids of table {table!r} were asked for, not {before.ids.size} of {before.table!r}"
+                )
             values = before.values
         else:
             values, self._is_written = fetch(), False

@@ -317,7 +317,12 @@ def test_whatever_file_is_missing_the_one_before_is_taken(tmp_path, caplog):
     more.write_bytes(data)
     assert_the_one_before_is_taken(tmp_path, caplog, more.name)
     more.unlink()
-    for name in ("step-0000000005", "stop-0000000004", "step-00000000041", "step-\u0660\u0660\u0660\u0660\u0660\u0660\u0660\u0660\u0660\u0664"):
+    for name in (
+        "step-0000000005",
+        "stop-0000000004",
+        "step-00000000041",
+        "step-\u0660\u0660\u0660\u0660\u0660\u0660\u0660\u0660\u0660\u0664",
+    ):
         folder.rename(tmp_path / name)
         assert_the_one_before_is_taken(tmp_path, caplog, "step 5" if name.endswith("05") else name)
         (tmp_path / name).rename(folder)

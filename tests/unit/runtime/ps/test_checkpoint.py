@@ -14,6 +14,8 @@ from argosy.runtime.ps.dense_table import DenseSpec, Piece
 from argosy.runtime.ps.initial import Initial
 from argosy.runtime.ps.rules import Rule
 from argosy.runtime.ps.spec import ShowClick, SparseSpec
+from argosy.runtime.ps.tables import Tables
+from faults.ps_processes import momentum
 from unit.runtime.ps.test_service import job
 
 EMB = SparseSpec("a/b", 3, Rule("adam", 0.1), Initial("uniform", -1.0, 1.0), max_rows=1 << 13)
@@ -187,7 +189,7 @@ def test_files_that_come_and_go_are_noticed(saved, tmp_path):
         checkpoint.verify(folder)
     folder = shutil.copytree(saved, tmp_path / "renamed table")
     (folder / "ctr").rename(folder / "ctx")
-    with pytest.raises(CheckpointError, match="ctr/part-00000.parquet is missing"):
+    with pytest.raises(CheckpointError, match=r"ctr/part-00000\.parquet is missing"):
         checkpoint.verify(folder)
 
 
@@ -206,9 +208,6 @@ def test_a_table_that_the_checkpoint_lacks_is_named(tmp_path):
 
 def test_a_state_of_a_piece_of_one_element_is_no_number_for_all(tmp_path):
     """A parameter of four elements, cut into three and one; the optimizer keeps a velocity of each."""
-    from faults.ps_processes import momentum
-
-    from argosy.runtime.ps.tables import Tables
 
     def tables(name, cuts):
         found = []
@@ -280,7 +279,12 @@ HOSTILE = {
     "a start that is a fraction": ("dense", dense_rows(row(start=0.5), start=pa.float64()), 6, "has the columns"),
     "another parameter": ("dense", dense_rows(row(parameter="v")), 6, "a parameter 'v'"),
     "no parameter": ("dense", dense_rows(), 0, "'w' has 6 elements, but in the checkpoint it is not there"),
-    "a state that is not whole": ("dense", dense_rows(row(), row(state="velocity", value=[1.0] * 2)), 6, "state 'velocity' of parameter 'w' has 6 elements, but 2"),
+    "a state that is not whole": (
+        "dense",
+        dense_rows(row(), row(state="velocity", value=[1.0] * 2)),
+        6,
+        "state 'velocity' of parameter 'w' has 6 elements, but 2",
+    ),
     "no Parquet": ("dense", b"PAR1 nothing PAR1", 6, "cannot be read"),
 }
 

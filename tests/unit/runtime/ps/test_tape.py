@@ -208,7 +208,9 @@ def undisturbed(tmp_path_factory):
 
 
 @pytest.mark.attack("a worker is killed when some servers have applied its push to some tables: each push counts once")
-@pytest.mark.parametrize("places", [ORDER[:n] for n in range(len(ORDER) + 1)] + [ORDER[1:2], [ORDER[1], ORDER[3]]], ids=str)
+@pytest.mark.parametrize(
+    "places", [ORDER[:n] for n in range(len(ORDER) + 1)] + [ORDER[1:2], [ORDER[1], ORDER[3]]], ids=str
+)
 def test_every_push_counts_once_wherever_it_was_cut_off(tmp_path, undisturbed, places):
     with servers(tmp_path / "servers") as (services, connect):
         first = Training(connect, tmp_path / "tape")
@@ -238,7 +240,9 @@ def test_a_worker_that_does_not_know_its_place_does_not_push(tmp_path):
         first.worker.close()
         second = Training(connect, tmp_path / "tape")
         before = second.outcome()
-        with pytest.raises(PositionUnknown, match="worker 0 was started again after 1 step, and this script gives no way"):
+        with pytest.raises(
+            PositionUnknown, match="worker 0 was started again after 1 step, and this script gives no way"
+        ):
             second.step(0)
         for ours, theirs in zip(second.outcome(), before, strict=True):
             np.testing.assert_array_equal(ours, theirs)
