@@ -111,3 +111,16 @@ def test_the_job_dies_while_it_saves(whole, tmp_path, point, resumed_at):
     assert code == 0, said
     assert_as_if_nothing_had_happened(whole, tmp_path, resumed_at)
     assert not list((tmp_path / "ckpt").glob(".*"))
+
+
+@pytest.mark.attack("the newest checkpoint of a run of two ranks is damaged: both go on from the one before")
+@pytest.mark.parametrize("name", ["rank-00001.state", "manifest.json"])
+def test_a_damaged_checkpoint_gives_way_on_all_ranks(whole, tmp_path, name):
+    assert run(tmp_path, killed_at=10, max_restart=0)[0] != 0
+    path = tmp_path / "ckpt" / "step-0000000008" / name
+    data = path.read_bytes()
+    path.write_bytes(data[:40] + bytes([data[40] ^ 4]) + data[41:])
+    code, said = run(tmp_path)
+    assert code == 0, said
+    assert_as_if_nothing_had_happened(whole, tmp_path, 4)
+    assert "leaving out step 8" in (tmp_path / "log" / "workerlog.0").read_text()

@@ -91,6 +91,10 @@ class ServerUnavailable(PsError):
     """A server does not answer; to try again is safe."""
 
 
+class PositionUnknown(PsError):
+    """A worker was started again and cannot know where in its data it was; to start it once more does not help."""
+
+
 class TableError(PsError):
     """A table is not there, is of another kind, or has no room."""
 

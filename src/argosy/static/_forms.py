@@ -105,7 +105,9 @@ def _problem_of_result(operator: Operator, op: Op) -> str:
         return "has results that are no variables"
     if op.name == "setitem_" and not isinstance(operator.out, Ref):
         return "must have one variable as its result"
-    if op.name in CLIPS and (not operator.args or len(list(leaves(operator.args[0]))) != len(operator.output_arg_names)):
+    if op.name in CLIPS and (
+        not operator.args or len(list(leaves(operator.args[0]))) != len(operator.output_arg_names)
+    ):
         return "must have as many results as gradients"
     return ""
 
@@ -137,7 +139,9 @@ def _backward(operator: Operator, named: dict[str, Any]) -> str:
         return "takes no_grad, is_loss and checkpoints"
     if named.get("is_loss") and len(targets) != 1:
         return "must have one loss"
-    return next((f"has {key}, which must be names" for key in ("no_grad", "checkpoints") if not _are_names(named.get(key))), "")
+    return next(
+        (f"has {key}, which must be names" for key in ("no_grad", "checkpoints") if not _are_names(named.get(key))), ""
+    )
 
 
 def _are_names(value: Any) -> bool:
@@ -191,7 +195,13 @@ def _print(operator: Operator, named: dict[str, Any]) -> str:
     return "" if isinstance(operator.out, Ref) else "must have one variable as its result"
 
 
-_ARRAY_ARGUMENTS = {"create_array": 0, "write_to_array": 3, "read_from_array": 2, "lod_array_length": 1, "stack_array": 1}
+_ARRAY_ARGUMENTS = {
+    "create_array": 0,
+    "write_to_array": 3,
+    "read_from_array": 2,
+    "lod_array_length": 1,
+    "stack_array": 1,
+}
 
 
 def _array(operator: Operator, named: dict[str, Any]) -> str:

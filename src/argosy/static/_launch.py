@@ -17,7 +17,6 @@ from argosy.static._scope import Scope
 from argosy.static._variable import Variable
 from argosy.tensor._explain import explain
 
-
 # What is told in the words of the call also when a function of the script raises it.
 _EXPLAINED = (RuntimeError, IndexError, TypeError, ValueError, AttributeError)
 

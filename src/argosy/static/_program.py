@@ -82,6 +82,9 @@ class Program:
         self._job: Any = None  # the parameter-server job that it belongs to
         self._fleet_opt: dict[str, Any] | None = None  # what Fleet says about runs over datasets
         self._look_ahead: Callable[[Any], None] | None = None  # is told the feed after the one that runs next
+        self._follow: Callable[[], Any] | None = (
+            None  # begins a pass over a dataset, of which some batches may be done already
+        )
         self._forward_part: tuple[int, Program] | None = None  # what infer_from_dataset runs, and of which version
 
     def _changed(self) -> None:

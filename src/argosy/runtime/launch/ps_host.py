@@ -31,7 +31,7 @@ from argosy.runtime.launch.crew import Crew
 from argosy.runtime.launch.host import command_of, is_own_address
 from argosy.runtime.launch.logs import Follower, last_lines, role_log
 from argosy.runtime.launch.process import Worker, describe_exit, shell_code
-from argosy.runtime.launch.ps_env import SERVER, WORKER, PsJob, role_env
+from argosy.runtime.launch.ps_env import REFUSED, SERVER, WORKER, PsJob, progress_folder, role_env
 from argosy.runtime.launch.ps_view import Display
 from argosy.runtime.launch.spec import LaunchSpec, PsSpec
 from argosy.runtime.launch.supervisor import GRACE_S, install_handlers, restore_handlers
@@ -249,6 +249,8 @@ class _Run:
     def _restart(self, member: _Member) -> bool:
         """Start a process that failed once more, if that is allowed: servers that were killed, workers as often as ``--max_restart`` says."""
         code = member.process.poll() or 0
+        if self._refusal() is not None:
+            return False
         allowed = _SERVER_RESTARTS if member.role == SERVER and code < 0 else self._spec.max_restart
         if member.num_restarts >= allowed:
             return False
@@ -259,8 +261,19 @@ class _Run:
         member.process = self._start(member.role, member.number)
         return True
 
+    def _refusal(self) -> str | None:
+        """Why a worker that was started again does not go on, if one said so: to start anybody again would not help."""
+        for member in self._members:
+            said = Path(progress_folder(self._job, member.number)) / REFUSED
+            if member.role == WORKER and said.is_file():
+                return said.read_text(errors="replace")
+        return None
+
     def _report(self, member: _Member) -> None:
         code = member.process.poll() or 0
+        refusal = self._refusal()
+        if refusal is not None:
+            self._display.print(f"launch: {refusal}")
         self._display.print(f"launch: {member} {describe_exit(code)}; the job was ended")
         if self._logs is not None:
             path = role_log(self._logs, member.role, member.number)

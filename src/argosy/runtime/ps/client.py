@@ -13,7 +13,7 @@ import logging
 import shutil
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -253,9 +253,19 @@ class Client:
 
     def _resume(self, table: str) -> None:
         """Go on counting pushes where the servers are; after a worker's restart that is not 0."""
-        body = {"table": table, "worker": self.worker}
-        answers = [self._persist(s, lambda s: s.act("applied", body)) for s in self._servers]
-        self._sequence_by_table[table] = max(a["applied"] for a in answers)
+        self._sequence_by_table[table] = max(self.applied(table))
+
+    def applied(self, table: str) -> list[int]:
+        """The number of this worker's last push to ``table`` that was applied, by server: not all need have the last one."""
+        return [answer["applied"] for answer in self.act("applied", {"table": table, "worker": self.worker})]
+
+    def go_on_from(self, sequences: Mapping[str, int]) -> None:
+        """Give the next push to each table the number after this one; servers that have it already know it by that."""
+        self._sequence_by_table.update(sequences)
+
+    def sequences(self) -> dict[str, int]:
+        """The number of the last push to each table."""
+        return dict(self._sequence_by_table)
 
     def knowing(self, other: Client) -> Client:
         """Take over what another client knows of the tables. Only one of the two may push to a table."""
