@@ -327,7 +327,9 @@ def repeat_node(subject: Subject, dice: random.Random) -> tuple[str, bytes]:
 def repeat_key(subject: Subject, dice: random.Random) -> tuple[str, bytes]:
     body = subject.body
     at = dice.choice([i for i in range(len(body)) if body[i : i + 1] == b"{"])
-    return f"the object at {at} names an entry twice", sealed(body[: at + 1] + b'"type": 1, "type": 2, ' + body[at + 1 :])
+    return f"the object at {at} names an entry twice", sealed(
+        body[: at + 1] + b'"type": 1, "type": 2, ' + body[at + 1 :]
+    )
 
 
 ACTS: dict[str, tuple[int, Callable[[Subject, random.Random], tuple[str, bytes]]]] = {
@@ -360,8 +362,28 @@ class Watch:
     """Raises Harm when, inside ``with``, something is written, started, connected or executed that is not a program."""
 
     _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-    _ACTS = ("os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "webbrowser.", "ftplib.", "urllib.", "tempfile.", "marshal.")
-    _HARMLESS = ("os.listdir", "os.scandir", "os.walk", "os.fwalk", "os.getxattr", "os.listxattr", "ctypes.seh_exception")
+    _ACTS = (
+        "os.",
+        "subprocess.",
+        "socket.",
+        "shutil.",
+        "ctypes.",
+        "pty.",
+        "webbrowser.",
+        "ftplib.",
+        "urllib.",
+        "tempfile.",
+        "marshal.",
+    )
+    _HARMLESS = (
+        "os.listdir",
+        "os.scandir",
+        "os.walk",
+        "os.fwalk",
+        "os.getxattr",
+        "os.listxattr",
+        "ctypes.seh_exception",
+    )
 
     def __init__(self) -> None:
         self.is_on = False

@@ -124,9 +124,7 @@ class Emitter:
         run = _source.compiled(source, f"<program {self.block.program.id}>", self.globals)
         feeds = _feed.feed_specs(self.block, self.feeds, self.operators)
         variables = [self.block.vars[name] for name in state]
-        return Lowered(
-            run, source, self.line_operators, self.locals, feeds, variables, writes, self.trains
-        )
+        return Lowered(run, source, self.line_operators, self.locals, feeds, variables, writes, self.trains)
 
     # -- text ---------------------------------------------------------------------------------------------------
 

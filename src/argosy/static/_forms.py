@@ -7,6 +7,7 @@ at it. A form is a function that says what is wrong with an operator, or nothing
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -20,6 +21,7 @@ from argosy.static._operator import ONLY_IF, Number, Operator, Ref, SubBlock, le
 from argosy.static._print import PHASES
 from argosy.static._rows import CLIPS
 
+_PLACE = re.compile(r"cpu|cuda(:[0-9]{1,3})?")  # torch looks for a module named after any other
 _DEEPEST = 16  # lists inside of one another in the result of an op
 
 
@@ -64,6 +66,8 @@ def _problem_of_call(operator: Operator, op: Op) -> str:
         return f"does not fit {op.name!r}: {error}"
     if any(isinstance(leaf, SubBlock) for leaf in leaves([list(operator.args), operator.kwargs])):
         return "has a block among its arguments"
+    if op.name == "to_device" and not _PLACE.fullmatch(str(bound["device"])):
+        return f"moves to {bound['device']!r:.60}, but a file may name cpu and cuda only"
     return _problem_of_types(signature, bound) or _problem_of_result(operator, op)
 
 
@@ -105,7 +109,9 @@ def _problem_of_result(operator: Operator, op: Op) -> str:
         return "has results that are no variables"
     if op.name == "setitem_" and not isinstance(operator.out, Ref):
         return "must have one variable as its result"
-    if op.name in CLIPS and (not operator.args or len(list(leaves(operator.args[0]))) != len(operator.output_arg_names)):
+    if op.name in CLIPS and (
+        not operator.args or len(list(leaves(operator.args[0]))) != len(operator.output_arg_names)
+    ):
         return "must have as many results as gradients"
     return ""
 
@@ -137,7 +143,9 @@ def _backward(operator: Operator, named: dict[str, Any]) -> str:
         return "takes no_grad, is_loss and checkpoints"
     if named.get("is_loss") and len(targets) != 1:
         return "must have one loss"
-    return next((f"has {key}, which must be names" for key in ("no_grad", "checkpoints") if not _are_names(named.get(key))), "")
+    return next(
+        (f"has {key}, which must be names" for key in ("no_grad", "checkpoints") if not _are_names(named.get(key))), ""
+    )
 
 
 def _are_names(value: Any) -> bool:
@@ -191,7 +199,13 @@ def _print(operator: Operator, named: dict[str, Any]) -> str:
     return "" if isinstance(operator.out, Ref) else "must have one variable as its result"
 
 
-_ARRAY_ARGUMENTS = {"create_array": 0, "write_to_array": 3, "read_from_array": 2, "lod_array_length": 1, "stack_array": 1}
+_ARRAY_ARGUMENTS = {
+    "create_array": 0,
+    "write_to_array": 3,
+    "read_from_array": 2,
+    "lod_array_length": 1,
+    "stack_array": 1,
+}
 
 
 def _array(operator: Operator, named: dict[str, Any]) -> str:

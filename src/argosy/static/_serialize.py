@@ -117,7 +117,10 @@ def _packed_variable(variable: Variable) -> dict[str, Any]:
         "lod": list(variable._lod),
     }
     if isinstance(variable, Parameter):
-        packed["parameter"] = {"rate": float(variable.optimize_attr["learning_rate"]), "need_clip": bool(variable.need_clip)}
+        packed["parameter"] = {
+            "rate": float(variable.optimize_attr["learning_rate"]),
+            "need_clip": bool(variable.need_clip),
+        }
     return packed
 
 
@@ -164,4 +167,3 @@ def _packed(value: Any) -> Any:
         raw = np.ascontiguousarray(value)
         return ["array", raw.dtype.str, list(value.shape), base64.b64encode(raw.tobytes()).decode()]
     raise NotSupported(f"an attribute of type {type(value).__name__} has no form in a file")
-
