@@ -123,9 +123,12 @@ class Model(Subject):
 def recording() -> Iterator[Any]:
     main, startup = paddle.static.Program(), paddle.static.Program()
     main.random_seed = startup.random_seed = 5
-    with paddle.static.scope_guard(paddle.static.Scope()), paddle.utils.unique_name.guard():
-        with paddle.static.program_guard(main, startup):
-            yield main, startup
+    with (
+        paddle.static.scope_guard(paddle.static.Scope()),
+        paddle.utils.unique_name.guard(),
+        paddle.static.program_guard(main, startup),
+    ):
+        yield main, startup
 
 
 def perceptron() -> Subject:

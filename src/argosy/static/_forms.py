@@ -7,6 +7,7 @@ at it. A form is a function that says what is wrong with an operator, or nothing
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -20,6 +21,7 @@ from argosy.static._operator import ONLY_IF, Number, Operator, Ref, SubBlock, le
 from argosy.static._print import PHASES
 from argosy.static._rows import CLIPS
 
+_PLACE = re.compile(r"cpu|cuda(:[0-9]{1,3})?")  # torch looks for a module named after any other
 _DEEPEST = 16  # lists inside of one another in the result of an op
 
 
@@ -64,6 +66,8 @@ def _problem_of_call(operator: Operator, op: Op) -> str:
         return f"does not fit {op.name!r}: {error}"
     if any(isinstance(leaf, SubBlock) for leaf in leaves([list(operator.args), operator.kwargs])):
         return "has a block among its arguments"
+    if op.name == "to_device" and not _PLACE.fullmatch(str(bound["device"])):
+        return f"moves to {bound['device']!r:.60}, but a file may name cpu and cuda only"
     return _problem_of_types(signature, bound) or _problem_of_result(operator, op)
 
 

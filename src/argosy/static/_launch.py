@@ -35,6 +35,8 @@ def launch(
     finally:
         torch._C._set_grad_enabled(was_enabled)
     for name, value in zip(lowered.writes, written, strict=True):
+        if not isinstance(value, torch.Tensor):
+            raise ProgramError(f"Executor.run: {name!r}, which is kept, must get a tensor, but got {value!r:.80}")
         # What a startup program made belongs to nobody else; other values may share memory with feeds or state.
         scope.var(name).store(value.to(device), copies=bool(feeds or state))
     return fetched

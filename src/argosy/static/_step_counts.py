@@ -83,10 +83,12 @@ def with_counts(program: Program, state: Mapping[str, np.ndarray], source: str) 
 
 def _powers_of(operator: Operator) -> Powers | None:
     named = operator._named
-    step, moments, params = named.get("step"), named.get("moment1s") or named.get("moments"), named.get("params")
+    step, params = named.get("step"), named.get("params") or ()
+    moments = named.get("moment1s") or named.get("moments") or ()
     has_both = "moment1s" in named  # Adamax keeps the powers of its first rate only
-    is_counted = isinstance(step, Ref) and moments and len(moments) == len(params or ())
-    if not is_counted or not all(isinstance(named.get(r), float) for r in ("beta1", "beta2")[: 1 + has_both]):
+    if not isinstance(step, Ref) or not moments or len(moments) != len(params):
+        return None
+    if not all(isinstance(named.get(r), float) for r in ("beta1", "beta2")[: 1 + has_both]):
         return None
     label = "moment1" if has_both else "moment"
     rates = [(1, named["beta1"]), (2, named["beta2"])] if has_both else [(1, named["beta1"])]

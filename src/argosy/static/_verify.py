@@ -69,7 +69,7 @@ def verify_loaded(program: Program, source: str) -> None:
             problem = problem_of(operator) or _problem_of_names(operator) or _problem_of_blocks(operator, run)
             problem = problem or _problem_of_constant(operator)
             if problem:
-                raise ProgramError(f"{source}: {operator.describe()} of block {block.idx} {problem}")
+                raise ProgramError(f"{source}: block {block.idx}: {operator.describe()} {problem}")
 
 
 def _problem_of_names(operator: Operator) -> str:
