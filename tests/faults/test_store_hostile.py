@@ -59,6 +59,21 @@ def test_a_job_ends_when_its_store_dies(tmp_path, launch, restarts, record_prope
     assert_nothing_left(launcher)
 
 
+@pytest.mark.attack("the store of a parameter-server job dies")
+def test_a_server_job_ends_when_its_store_dies(tmp_path, launch, record_property):
+    waiting = script(tmp_path, WAIT.replace("PADDLE_TRAINER_ID", "PADDLE_PORT"))
+    launcher = launch("--server_num=1", "--worker_num=1", waiting, entry=MORTAL)
+    until(lambda: len(list(tmp_path.glob("ready.*"))) == 2, "the processes of the job")
+    began_s = time.monotonic()
+    (tmp_path / store_acts.DIE).touch()
+    named_s = seconds_until(launcher, "launch: the store of the job at 127.0.0.1:", began_s)
+    record_property("named_s", named_s)
+    assert launcher.wait() == 1
+    assert "failed: ZeroDivisionError('a bug of the store'); all processes are ended" in launcher.stderr
+    assert "it is started again" not in launcher.stderr
+    assert_nothing_left(launcher)
+
+
 @pytest.fixture
 def two_hosts(tmp_path, launch):
     """Two launchers with mortal stores whose workers run; the one that serves the meeting point comes first."""

@@ -19,7 +19,7 @@ import torch.distributed as dist
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.endpoints import Endpoint
 from argosy.foundation.errors import CollectiveTimeout, CommError, UsageError
-from argosy.runtime.comm import frames
+from argosy.runtime.comm import forks, frames
 from argosy.runtime.comm.frames import BadFrame, Frame
 from argosy.runtime.comm.store_server import StoreFailed, StoreServer
 
@@ -51,6 +51,7 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
         self._all: set[socket.socket] = set()  # guarded by _lock
         self._is_closed = False  # guarded by _lock
         self.set_timeout(timedelta(seconds=timeout_s))
+        forks.register(self)
         self._release(self._connect(deadline, is_patient=True))
 
     # -- operations ---------------------------------------------------------------------------------------------
@@ -192,6 +193,8 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
                 time.sleep(_RETRY_S)
                 continue
             try:
+                if sock.getsockname() == sock.getpeername():  # the kernel chose the port we knock at for our end
+                    raise ConnectionRefusedError("nobody listens there yet")
                 self._shake_hands(sock, deadline)
                 break
             except BaseException as error:
@@ -252,6 +255,14 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
                 sock.shutdown(socket.SHUT_RDWR)
             except OSError:
                 continue
+
+    def on_forked(self) -> None:
+        """In a forked child: what it said on these connections would be taken for the parent's."""
+        self._lock = threading.Lock()  # another thread may have held it
+        self._is_closed = True
+        for sock in self._all:
+            sock.close()
+        self._idle, self._all = [], set()
 
     def __enter__(self) -> StoreClient:
         return self

@@ -21,7 +21,7 @@ import threading
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.endpoints import Endpoint, endpoint_of
 from argosy.foundation.errors import CommError, UsageError
-from argosy.runtime.comm import frames, store_values
+from argosy.runtime.comm import forks, frames, store_values
 from argosy.runtime.comm.frames import BadFrame, Frame
 from argosy.runtime.comm.store_values import Values
 
@@ -121,6 +121,7 @@ class StoreServer:
         self._selector.register(self._wake_read, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._serve, name=f"argosy-store-{self.endpoint.port}", daemon=True)
         self._thread.start()
+        forks.register(self)
 
     @property
     def port(self) -> int:
@@ -143,6 +144,14 @@ class StoreServer:
             os.close(self.sentinel)
         if not self._is_told:
             self.check()
+
+    def on_forked(self) -> None:
+        """In a child that was forked from the server's process: the parent serves on, and a port is not kept by the child."""
+        self._is_closing.set()
+        self._is_told = True
+        self._listener.close()
+        self._wake_write.close()
+        self._wake_read.close()
 
     def __enter__(self) -> StoreServer:
         return self

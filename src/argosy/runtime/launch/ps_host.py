@@ -25,7 +25,7 @@ from argosy.foundation import env
 from argosy.foundation.endpoints import LOOPBACK, Endpoint, bind_listener, endpoint_of, parse
 from argosy.foundation.errors import ConfigError
 from argosy.runtime.comm.rendezvous import token_for
-from argosy.runtime.comm.store_server import StoreServer
+from argosy.runtime.comm.store_server import StoreFailed, StoreServer
 from argosy.runtime.launch import ps_tls
 from argosy.runtime.launch.crew import Crew
 from argosy.runtime.launch.host import command_of, is_own_address
@@ -63,10 +63,10 @@ def run_roles(spec: LaunchSpec, ps: PsSpec, out: TextIO) -> int:
         folder = tempfile.mkdtemp(prefix="argosy-ps-")
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         ports = _Ports(stack)
-        job, here = _plan(spec, ps, folder, stack, ports)
+        job, here, store = _plan(spec, ps, folder, stack, ports)
         crew = stack.enter_context(Crew(folder))
         display = Display(job.servers, job.token, out, None if job.tls is None else job.tls.root)
-        run = _Run(spec, job, here, command, crew, display, ports)
+        run = _Run(spec, job, here, command, crew, display, ports, store)
         follower = run.follower()
         if follower is not None:
             stack.enter_context(follower)
@@ -102,8 +102,8 @@ class _Ports:
 
 def _plan(
     spec: LaunchSpec, ps: PsSpec, folder: str, stack: ExitStack, ports: _Ports
-) -> tuple[PsJob, list[tuple[str, int]]]:
-    """The job, and which of its roles run on this host."""
+) -> tuple[PsJob, list[tuple[str, int]], StoreServer | None]:
+    """The job, which of its roles run on this host, and the store if it is served here."""
     servers = list(ps.servers) or [ports.for_server() for _ in range(ps.num_servers)]
     workers = list(ps.workers) or [ports.for_worker() for _ in range(ps.num_workers)]
     workers = [w if ":" in w else str(Endpoint(w, 0)) for w in workers]
@@ -118,13 +118,15 @@ def _plan(
     if is_alone and not env.get("ARGOSY_TOKEN"):
         token = secrets.token_hex(16)
     master = spec.master
+    store: StoreServer | None = None
     if is_alone and not master:
-        master = str(stack.enter_context(StoreServer(bind_listener(LOOPBACK, 0), token)).endpoint)
+        store = stack.enter_context(StoreServer(bind_listener(LOOPBACK, 0), token))
+        master = str(store.endpoint)
     elif not master:
         raise ConfigError("launch: servers and workers on several hosts need --master host:port, the same on each")
     elif _is_here(master, spec):
         where = parse(master, "--master")
-        stack.enter_context(StoreServer(bind_listener(where.host, where.port), token))
+        store = stack.enter_context(StoreServer(bind_listener(where.host, where.port), token))
     tls = None
     if ps.uses_tls:
         mine = [number for role, number in here if role == SERVER]
@@ -145,7 +147,7 @@ def _plan(
         tls=tls,
         patience_s=_PATIENCE_S if spec.max_restart else 0,
     )
-    return job, here
+    return job, here, store
 
 
 def _is_here(endpoint: str, spec: LaunchSpec) -> bool:
@@ -165,8 +167,10 @@ class _Run:
         crew: Crew,
         display: Display,
         ports: _Ports,
+        store: StoreServer | None,
     ) -> None:
         self._spec = spec
+        self._store = store
         self._ports = ports
         self._job = job
         self._here = here
@@ -200,6 +204,9 @@ class _Run:
             if self._spec.shows_table:
                 self._display.print(self._table())
             return shell_code(self._watch(pump))
+        except StoreFailed as error:
+            self._display.print(f"launch: {error}; all processes are ended")
+            return 1
         finally:
             asked = len(self._signals)
             self._crew.end(GRACE_S, lambda: len(self._signals) > asked)
@@ -227,6 +234,8 @@ class _Run:
                 return -self._signals[0]
             failed = self._crew.wait(_LOOK_S)
             pump()
+            if self._store is not None:
+                self._store.check()  # before a process is blamed that failed for want of the store
             if failed is not None:
                 member = next(m for m in self._members if m.process is failed)
                 if not self._restart(member):

@@ -716,3 +716,58 @@ def test_a_member_that_is_hung_up_on_while_it_comes_tries_again(server, store):
     store.set("late", "1")
     assert value() == b"1"
     assert len(num_calls) == 3
+
+
+def test_a_forked_child_leaves_the_server_and_its_port_alone(server, store):
+    release, hold = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            server.close()
+            store.close()
+            os.close(hold)
+            os.read(release, 1)  # lives on until its parent is done
+        finally:
+            os._exit(0)
+    try:
+        store.set("key", "value")
+        assert store.get("key") == b"value"
+        port = server.port
+        store.close()
+        server.close()
+        bind_listener("127.0.0.1", port).close()  # which the child does not keep
+    finally:
+        os.close(hold)
+        os.close(release)
+        assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_forked_child_cannot_talk_as_its_parent(store):
+    child = os.fork()
+    if not child:
+        try:
+            store.set("key", "child")
+        except CommError:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert not store.check(["key"])
+
+
+def test_a_client_that_meets_itself_tries_again(server, monkeypatch):
+    usual = socket.create_connection
+    met = []
+
+    def create_connection(*args, **kwargs):
+        if met:
+            return usual(*args, **kwargs)
+        sock = socket.socket()
+        sock.bind(("127.0.0.1", 0))
+        sock.connect(sock.getsockname())  # what the kernel does when it chooses our end at the port we knock at
+        met.append(sock)
+        return sock
+
+    monkeypatch.setattr(socket, "create_connection", create_connection)
+    with connect(server) as store:
+        store.set("key", "value")
+    assert met[0].fileno() == -1
