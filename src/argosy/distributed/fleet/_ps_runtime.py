@@ -111,7 +111,7 @@ class PsRuntime:
 
     @property
     def _token(self) -> str:
-        return env.get("ARGOSY_TOKEN") or token_for(parse(self._role._get_pserver_endpoints()[0]))
+        return token_for(parse(self._role._get_pserver_endpoints()[0]))
 
     def _own_folder(self) -> Path:
         """Where tables lie: the launcher's choice, else a temporary folder that goes with this process."""

@@ -42,11 +42,14 @@ def token_for(where: Endpoint) -> str:
     return hmac.new(_own_secret().encode(), f"meeting at {where}".encode(), hashlib.sha256).hexdigest()
 
 
-def given() -> str:
-    """The token that the environment gives, empty if it gives none; ConfigError if it is too short or others can read it."""
-    token, source = env.get(TOKEN), TOKEN
+def given(path: str = "") -> str:
+    """The token in the file ``path``, else the one that the environment gives, empty if it gives none.
+
+    ConfigError if it is too short or others can read it.
+    """
+    token, source = "" if path else env.get(TOKEN), TOKEN
     if not token:
-        path = env.get(TOKEN_FILE)
+        path = path or env.get(TOKEN_FILE)
         if not path:
             return ""
         source = f"the file {path!r} ({TOKEN_FILE})"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 import socket
 import sys
@@ -24,11 +23,13 @@ from typing import TextIO
 from argosy.foundation import env
 from argosy.foundation.endpoints import LOOPBACK, Endpoint, bind_listener, endpoint_of, parse
 from argosy.foundation.errors import ConfigError
-from argosy.runtime.comm.rendezvous import token_for
 from argosy.runtime.comm.store_server import StoreFailed, StoreServer
+from argosy.runtime.comm.token import given as given_token
+from argosy.runtime.comm.token import make as make_token
 from argosy.runtime.launch import ps_tls
 from argosy.runtime.launch.crew import Crew
 from argosy.runtime.launch.host import command_of, is_own_address
+from argosy.runtime.launch.job_token import token_of_job
 from argosy.runtime.launch.logs import Follower, last_lines, role_log
 from argosy.runtime.launch.process import Worker, describe_exit, shell_code
 from argosy.runtime.launch.ps_env import REFUSED, SERVER, WORKER, PsJob, progress_folder, role_env
@@ -63,7 +64,7 @@ def run_roles(spec: LaunchSpec, ps: PsSpec, out: TextIO) -> int:
         folder = tempfile.mkdtemp(prefix="argosy-ps-")
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         ports = _Ports(stack)
-        job, here, store = _plan(spec, ps, folder, stack, ports)
+        job, here, store = _plan(spec, ps, folder, stack, ports, out)
         crew = stack.enter_context(Crew(folder))
         display = Display(job.servers, job.token, out, None if job.tls is None else job.tls.root)
         run = _Run(spec, job, here, command, crew, display, ports, store)
@@ -101,7 +102,7 @@ class _Ports:
 
 
 def _plan(
-    spec: LaunchSpec, ps: PsSpec, folder: str, stack: ExitStack, ports: _Ports
+    spec: LaunchSpec, ps: PsSpec, folder: str, stack: ExitStack, ports: _Ports, out: TextIO
 ) -> tuple[PsJob, list[tuple[str, int]], StoreServer | None]:
     """The job, which of its roles run on this host, and the store if it is served here."""
     servers = list(ps.servers) or [ports.for_server() for _ in range(ps.num_servers)]
@@ -114,16 +115,17 @@ def _plan(
             f"launch: none of the servers {','.join(servers)} and workers {','.join(workers)} runs on this host; name it with --host"
         )
     is_alone = len(here) == len(servers) + len(workers)
-    token = token_for(parse(servers[0]))
-    if is_alone and not env.get("ARGOSY_TOKEN"):
-        token = secrets.token_hex(16)
     master = spec.master
+    if not is_alone and not master:
+        raise ConfigError("launch: servers and workers on several hosts need --master host:port, the same on each")
+    if is_alone:
+        token = given_token() or make_token()
+    else:
+        token = token_of_job(parse(master, "--master"), _is_here(master, spec), spec.argv, out)
     store: StoreServer | None = None
-    if is_alone and not master:
+    if not master:
         store = stack.enter_context(StoreServer(bind_listener(LOOPBACK, 0), token))
         master = str(store.endpoint)
-    elif not master:
-        raise ConfigError("launch: servers and workers on several hosts need --master host:port, the same on each")
     elif _is_here(master, spec):
         where = parse(master, "--master")
         store = stack.enter_context(StoreServer(bind_listener(where.host, where.port), token))

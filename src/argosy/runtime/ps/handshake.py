@@ -92,7 +92,7 @@ class Stream:
 
     def _refused(self, error: Exception) -> ServerUnavailable:
         return ServerUnavailable(
-            f"server {self._endpoint} refused this process: {_told(error)}. ARGOSY_TOKEN (inspect: --token) and the "
+            f"server {self._endpoint} refused this process: {_told(error)}. ARGOSY_TOKEN (inspect: --token_file) and the "
             "server's address must be the same in all processes of a job"
         )
 

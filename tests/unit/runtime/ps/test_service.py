@@ -18,7 +18,7 @@ from argosy.runtime.ps.service import Service
 from argosy.runtime.ps.spec import ShowClick, SparseSpec
 from argosy.runtime.ps.tables import Tables
 
-TOKEN = "a token"
+TOKEN = "the token of this test"
 SPEC = SparseSpec("emb", 3, Rule("sgd", 1.0), Initial("uniform", -1.0, 1.0), max_rows=1 << 14)
 
 
