@@ -49,7 +49,7 @@ def test_a_row_of_a_server(client, capsys, monkeypatch):
 def test_the_token_is_needed(client, capsys, monkeypatch):
     monkeypatch.delenv("ARGOSY_TOKEN", raising=False)
     assert main(["inspect", client.endpoints]) == 1
-    assert "refused the token; give the job's with --token_file or ARGOSY_TOKEN" in capsys.readouterr().err
+    assert "refused this process: this call does not prove to know the job's token" in capsys.readouterr().err
 
 
 def test_a_server_that_is_not_there(capsys, monkeypatch):
@@ -94,4 +94,4 @@ def test_a_torn_checkpoint(client, tmp_path, capsys):
     part = next(folder.rglob("*.parquet"))
     part.write_bytes(part.read_bytes()[:-1])
     assert main(["inspect", str(folder)]) == 1
-    assert f"CheckpointError: {part} is missing or not the file" in capsys.readouterr().err
+    assert f"CheckpointError: {part} is missing, cut short or damaged" in capsys.readouterr().err

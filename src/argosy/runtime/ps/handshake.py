@@ -144,7 +144,9 @@ def _bytes(text: Any, size: int) -> bytes:
 
 def _told(error: Exception) -> str:
     """What the server said, without what gRPC adds."""
-    return str(error).partition("message: ")[2].partition(". gRPC client")[0].partition(". Detail")[0] or str(error)
+    text = str(error)
+    text = text.partition("message: ")[2] or text
+    return text.partition(". gRPC client")[0].partition(". Detail")[0]
 
 
 # -- server -------------------------------------------------------------------------------------------------------
