@@ -15,6 +15,7 @@ import torch
 
 from argosy.foundation.errors import ProgramError
 from argosy.ops.table import Op
+from argosy.tensor._explain import describe
 
 _FUSED = frozenset({"adam_", "adamw_", "momentum_", "sgd_"})  # ops that call a fused kernel
 
@@ -41,15 +42,17 @@ def _require_fitting(op: Op, given: dict[str, Any]) -> None:
     lists = {name: value for name, value in given.items() if isinstance(value, list)}
     if given.get("amsgrad") is not True:
         lists = {name: value for name, value in lists.items() if name != "moment2_maxs" or value}
+    shapes, dtype = [param.shape for param in params], params[0].dtype
     for name, tensors in lists.items():
-        if len(tensors) != len(params):
-            raise ProgramError(f"{op.name}: {len(params)} params, but {len(tensors)} {name}")
-        for param, tensor in zip(params, tensors, strict=True):
-            if not isinstance(tensor, torch.Tensor):
-                raise ProgramError(f"{op.name}: {name} must be tensors, but one is a {type(tensor).__name__}")
-            is_alike = tensor.shape == param.shape and tensor.dtype is param.dtype and tensor.device == param.device
-            if not is_alike or not (tensor.is_contiguous() or name == "grads"):
-                raise ProgramError(
-                    f"{op.name}: {name} must be like the parameters, but one is {tensor.dtype}{list(tensor.shape)} "
-                    f"beside {param.dtype}{list(param.shape)}"
-                )
+        is_alike = all(isinstance(t, torch.Tensor) and t.dtype is dtype for t in tensors)
+        if not is_alike or [t.shape for t in tensors] != shapes:
+            raise ProgramError(
+                f"{op.name}: {name} must be like the parameters: {_shown(tensors)} beside {_shown(params)}"
+            )
+        # An expanded tensor has fewer elements in memory than in its shape. Gradients are copied if need be.
+        if name != "grads" and not all(t.is_contiguous() for t in tensors):
+            raise ProgramError(f"{op.name}: {name} must be contiguous: {_shown(tensors)}")
+
+
+def _shown(tensors: list[Any]) -> str:
+    return ", ".join(describe(t) for t in tensors[:4]) + (", ..." if len(tensors) > 4 else "")

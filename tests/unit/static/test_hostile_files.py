@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _strptime  # noqa: F401  which C code will ask for
 import hashlib
 import json
 import os
+from time import strptime
 
 import numpy as np
 import pytest
@@ -87,6 +89,8 @@ def test_the_emitter_refuses_what_is_no_name(key, tmp_path, monkeypatch):
         "v0 = lambda: 1",
         "v0 = f1(__init__=1)",
         "v0 = print",
+        "v0 = __import__",
+        "v0 = __builtins__",
         "v0 = feeds[0]",
         "for v0 in feeds: pass",
         "global v0",
@@ -100,7 +104,18 @@ def test_the_text_of_a_function_has_few_words(text):
 def test_a_function_has_no_builtins():
     run = _source.compiled("def run(feeds, state):\n    return f1(2)\n", "<program>", {"f1": float})
     assert run((), ()) == 2.0
-    assert run.__globals__["__builtins__"] == {} == run.__builtins__
+    assert list(run.__builtins__) == ["__import__"]  # for the engine's own modules; the text has no word for it
+    assert run.__builtins__["__import__"]("torch.linalg").__name__ == "torch"
+    with pytest.raises(ImportError, match="may not import 'antigravity'"):
+        run.__builtins__["__import__"]("antigravity")
+
+
+def test_the_engine_can_load_its_modules_from_a_function():
+    """C code imports through the builtins of the Python function that called it."""
+    run = _source.compiled(
+        "def run(feeds, state):\n    return f1(c1, c2)\n", "<program>", {"f1": strptime, "c1": "7", "c2": "%d"}
+    )
+    assert run((), ()).tm_mday == 7
 
 
 def test_text_of_a_program_is_constants_and_invented_names(tmp_path):
