@@ -9,7 +9,8 @@ Each case takes the file of a real program, does one seeded thing to it and read
     stopped           a loop in it did not end, as a program may say; only the program with a loop may come to this
 
 Anything else ends the process with the case: another exception, a file opened for writing, a process, a connection, code that is not
-the function of a program, more than a second of time or a gigabyte of memory more than an undamaged program takes.
+the function of a program, or 20 seconds (a case takes milliseconds). The process may take a gigabyte more than the undamaged programs do:
+a case that wants more has to end with one of our errors too.
 """
 
 from __future__ import annotations
