@@ -720,16 +720,19 @@ def test_a_member_that_is_hung_up_on_while_it_comes_tries_again(server, store):
 
 def test_a_forked_child_leaves_the_server_and_its_port_alone(server, store):
     release, hold = os.pipe()
+    ready, tell = os.pipe()
     child = os.fork()
     if not child:
         try:
             server.close()
             store.close()
             os.close(hold)
+            os.write(tell, b"x")
             os.read(release, 1)  # lives on until its parent is done
         finally:
             os._exit(0)
     try:
+        os.read(ready, 1)
         store.set("key", "value")
         assert store.get("key") == b"value"
         port = server.port
@@ -737,8 +740,8 @@ def test_a_forked_child_leaves_the_server_and_its_port_alone(server, store):
         server.close()
         bind_listener("127.0.0.1", port).close()  # which the child does not keep
     finally:
-        os.close(hold)
-        os.close(release)
+        for end in (hold, release, ready, tell):
+            os.close(end)
         assert os.waitpid(child, 0)[1] == 0
 
 
