@@ -33,9 +33,8 @@ def served(tmp_path_factory):
     with job(tmp_path_factory.mktemp("server"), num_workers=1) as ([service], [client]):
         client.create_sparse(SPEC, "async")
         client.create_dense([DenseSpec("dense", (Piece("w", (4,), 0, 4),))], "async")
-        stranger, options = connect(service.port)
-        with stranger, pytest.raises(flight.FlightUnauthenticatedError):
-            list(stranger.list_flights(b"", options))  # makes what Arrow keeps for the whole process
+        with connect(service.port) as stranger, pytest.raises(flight.FlightUnauthenticatedError):
+            list(stranger.list_flights(b""))  # makes what Arrow keeps for the whole process
         yield service.port, client
 
 
