@@ -148,8 +148,8 @@ class Pool:
 
     def collect(self) -> None:
         """Have the workers drop what their cycles keep."""
-        if self._workers and list(self._workers) == list(range(len(self._workers))):
-            self.run(f"{__name__}:_collect", len(self._workers))
+        if self._workers:
+            self.run(f"{__name__}:_collect", max(self._workers) + 1)
 
     def _replace(self, ranks: Collection[int]) -> None:
         for rank in ranks:
