@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test check bench clean
+.PHONY: demo test faults check bench clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -16,6 +16,9 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	$(BIN)/python tests/run.py
+
+faults: $(INSTALLED)
+	$(BIN)/python tests/faults/report.py
 
 check: $(INSTALLED)
 	$(BIN)/ruff check src tests benchmarks examples

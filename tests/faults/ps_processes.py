@@ -6,7 +6,9 @@ Run as a program this file is that process: it reads a JSON object per line, for
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
+import logging
 import os
 import select
 import signal
@@ -27,6 +29,7 @@ SAVES_AFTER = (1, 3)
 NUM_IDS = 40
 DEADLINE_S = 30.0
 MAX_RESTARTS = 8
+_NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 
 
 def specs():
@@ -58,7 +61,7 @@ def serve(order):
     from argosy.runtime.ps.tables import Tables
 
     tables = Tables(Path(order["folder"]) / "server", 2, momentum, patience_s=DEADLINE_S)
-    Service(f"grpc://127.0.0.1:{order['port']}", tables, TOKEN, 2).serve_to_the_end()
+    Service(f"grpc://{order['host']}:{order['port']}", tables, TOKEN, 2).serve_to_the_end()
 
 
 def train(order):
@@ -84,6 +87,32 @@ def train(order):
             np.savez(file, rows=rows, values=values, emb=client.sequence("emb"), dense=client.sequence("dense"))
         os.replace(folder / f"result.{number}.new", folder / f"result.{number}")
         client.leave()
+
+
+def work(order):
+    """A worker that says when it is at work: it waits for another, or asks again and again."""
+    from argosy.runtime.ps.client import Client
+
+    with Client([f"{order['host']}:{order['port']}"], 0, TOKEN, 10.0) as client:
+        client.join()
+        client._timeout_s = 1.0
+        client.create_sparse(specs()[0], order["mode"])
+        ids, grads = np.arange(4), np.ones((4, 4), np.float32)
+        logging.getLogger("argosy.ps").warning("ready")
+        while True:
+            client.push("emb", ids, grads)
+
+
+def prepare(order):
+    """Enter the host of this role, and log with the time of the system's clock."""
+    folder, role = Path(order["folder"]), order["role"]
+    if order["netns"]:
+        with open(f"/var/run/netns/{order['netns']}") as file:
+            assert ctypes.CDLL(None).setns(file.fileno(), _NEW_NETWORK) == 0
+        handler = logging.FileHandler(folder / f"{role}.log")
+        handler.setFormatter(logging.Formatter("%(clock)f %(message)s"))
+        handler.addFilter(lambda record: setattr(record, "clock", time.monotonic()) or True)
+        logging.getLogger("argosy.ps").addHandler(handler)
 
 
 def warm_up():
@@ -127,10 +156,13 @@ def fork_children():
         try:
             name, _, count = order["fault"].partition(":")
             faultpoint._plan.name, faultpoint._plan.left = name, int(count or 1)
-            (serve if order["role"] == "server" else train)(order)
+            prepare(order)
+            act = serve if order["role"] == "server" else work if order["netns"] else train
+            act(order)
             code = 0
-        except BaseException:
+        except BaseException as error:
             traceback.print_exc()
+            logging.getLogger("argosy.ps").error("%s: %s", type(error).__name__, error)
         finally:
             sys.stderr.flush()
             os._exit(code)
@@ -163,6 +195,25 @@ class Zygote:
         self._log.close()
 
 
+class Told:
+    """What the processes of a job have logged."""
+
+    def __init__(self, folder):
+        self._folder = folder
+
+    def until(self, role, words):
+        """Wait until ``role`` has logged ``words``; when that was."""
+        deadline = time.monotonic() + DEADLINE_S
+        path = self._folder / f"{role}.log"
+        while True:
+            lines = path.read_text().splitlines() if path.exists() else []
+            for line in lines:
+                if words in line:
+                    return float(line.split()[0])
+            assert time.monotonic() < deadline, f"{role} did not say {words!r}, but {lines}"
+            time.sleep(0.05)
+
+
 class Job:
     """One server and two workers in ``folder``; who dies is started again, without a plan to die, as a launcher does."""
 
@@ -173,6 +224,9 @@ class Job:
         self._faults = dict(faults)  # by role
         self.num_starts = {"server": 0, "worker 0": 0, "worker 1": 0}
         self._fds = {}  # role by pidfd
+        self.pids = {}  # of those that were started last, by role
+        self._host = "127.0.0.1"  # of the server
+        self._netns = {}  # network namespaces by role
         folder.mkdir(parents=True)
 
     @contextlib.contextmanager
@@ -187,6 +241,32 @@ class Job:
                 yield f"127.0.0.1:{self._port}"
             finally:
                 self._end()
+
+    @contextlib.contextmanager
+    def on_hosts(self, names, addresses, port):
+        """The server on one host and worker 0 on another (network namespaces); gives what they log."""
+        self._netns = {"server": names[0], "worker 0": names[1]}
+        self._host, self._port = addresses[0], port
+        try:
+            self._start("server")
+            self._start("worker 0")
+            yield Told(self._folder)
+        finally:
+            self._end()
+
+    @contextlib.contextmanager
+    def frozen(self):
+        """The server stopped, until the block ends."""
+        os.kill(self.pids["server"], signal.SIGSTOP)
+        try:
+            while not all(  # each thread stops when it notices
+                stat.read_text().rpartition(")")[2].split()[0] == "T"
+                for stat in Path(f"/proc/{self.pids['server']}/task").glob("*/stat")
+            ):
+                time.sleep(0.001)
+            yield
+        finally:
+            os.kill(self.pids["server"], signal.SIGCONT)
 
     def revive(self):
         """Start the server, which must have died, again."""
@@ -214,7 +294,8 @@ class Job:
         self.num_starts[role] += 1
         order = {"role": role.split()[0], "folder": str(self._folder), "port": self._port, "mode": self._mode}
         order |= {"number": int(role[-1]) if role != "server" else 0, "fault": self._faults.pop(role, "")}
-        pid = self._zygote.fork(order)
+        order |= {"host": self._host, "netns": self._netns.get(role, "")}
+        pid = self.pids[role] = self._zygote.fork(order)
         try:
             self._fds[os.pidfd_open(pid)] = role
         except ProcessLookupError:

@@ -91,6 +91,7 @@ def assert_as_if_nothing_had_happened(whole, parts, resumed_at):
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.attack("a rank killed between two checkpoints")
 def test_a_rank_is_killed(whole, tmp_path):
     """In the second epoch, between two checkpoints."""
     code, said = run(tmp_path, killed_at=10)
@@ -100,6 +101,7 @@ def test_a_rank_is_killed(whole, tmp_path):
     assert sorted(p.name for p in (tmp_path / "ckpt").iterdir()) == ["step-0000000008", "step-0000000012"]
 
 
+@pytest.mark.attack("a job killed while it saves")
 @pytest.mark.parametrize(("point", "resumed_at"), [("checkpoint.file:2", 4), ("checkpoint.rename:2", 4)])
 def test_the_job_dies_while_it_saves(whole, tmp_path, point, resumed_at):
     """Killed with the files of the second checkpoint written, and then with everything but its name: the first one counts."""
@@ -109,3 +111,16 @@ def test_the_job_dies_while_it_saves(whole, tmp_path, point, resumed_at):
     assert code == 0, said
     assert_as_if_nothing_had_happened(whole, tmp_path, resumed_at)
     assert not list((tmp_path / "ckpt").glob(".*"))
+
+
+@pytest.mark.attack("the newest checkpoint of a run of two ranks is damaged: both go on from the one before")
+@pytest.mark.parametrize("name", ["rank-00001.state", "manifest.json"])
+def test_a_damaged_checkpoint_gives_way_on_all_ranks(whole, tmp_path, name):
+    assert run(tmp_path, killed_at=10, max_restart=0)[0] != 0
+    path = tmp_path / "ckpt" / "step-0000000008" / name
+    data = path.read_bytes()
+    path.write_bytes(data[:40] + bytes([data[40] ^ 4]) + data[41:])
+    code, said = run(tmp_path)
+    assert code == 0, said
+    assert_as_if_nothing_had_happened(whole, tmp_path, 4)
+    assert "leaving out step 8" in (tmp_path / "log" / "workerlog.0").read_text()

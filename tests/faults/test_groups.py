@@ -11,6 +11,7 @@ from multiprocess.pool import Died
 _names = (f"faults-{i}" for i in itertools.count())
 
 
+@pytest.mark.attack("a rank killed in or before a collective")
 @pytest.mark.parametrize(
     ("kind", "world_size", "moment"),
     [
@@ -22,7 +23,7 @@ _names = (f"faults-{i}" for i in itertools.count())
         ("gloo", 3, "recv"),
     ],
 )
-def test_a_killed_rank_is_named_within_two_seconds(pool, rendezvous, kind, world_size, moment):
+def test_a_killed_rank_is_named_within_two_seconds(pool, rendezvous, kind, world_size, moment, record_property):
     victim = world_size - 1
     *survivors, dead = pool.run(
         "faults.groups:killed",
@@ -34,6 +35,7 @@ def test_a_killed_rank_is_named_within_two_seconds(pool, rendezvous, kind, world
         rendezvous=rendezvous,
     )
     assert dead == Died(-9)
+    record_property("named_s", max(late_s for _, late_s, _ in survivors))
     for rank, (message, late_s, pid) in enumerate(survivors):
         assert late_s < 2
         assert message.startswith(f"rank {rank} was in ")
@@ -41,6 +43,7 @@ def test_a_killed_rank_is_named_within_two_seconds(pool, rendezvous, kind, world
             assert message.endswith(f" when rank {victim} (pid {pid}) exited.")
 
 
+@pytest.mark.attack("a rank that stays away")
 @pytest.mark.parametrize("kind", ["shm", "gloo"])
 def test_a_late_rank(pool, rendezvous, kind):
     waited, came = pool.run("faults.groups:late", 2, kind=kind, name=next(_names), rendezvous=rendezvous)
@@ -51,6 +54,7 @@ def test_a_late_rank(pool, rendezvous, kind):
         assert "gave up on the group after an error" in came
 
 
+@pytest.mark.attack("a rank that leaves the group")
 @pytest.mark.parametrize("kind", ["shm", "gloo"])
 def test_a_rank_that_leaves(pool, rendezvous, kind):
     message, _ = pool.run("faults.groups:left", 2, kind=kind, name=next(_names), rendezvous=rendezvous)
@@ -58,10 +62,12 @@ def test_a_rank_that_leaves(pool, rendezvous, kind):
     assert "left the group" in message
 
 
+@pytest.mark.attack("a rank that leaves after its part is done")
 def test_a_rank_that_arrives_and_leaves_is_not_lost(pool, rendezvous):
     pool.run("faults.groups:arrives_and_leaves", 3, name=next(_names), rendezvous=rendezvous)
 
 
+@pytest.mark.attack("Ctrl-C in a collective")
 def test_an_interrupted_rank(pool, rendezvous):
     own, other = pool.run("faults.groups:interrupted", 2, name=next(_names), rendezvous=rendezvous)
     assert "barrier #2 was interrupted by KeyboardInterrupt()" in own
@@ -69,18 +75,21 @@ def test_an_interrupted_rank(pool, rendezvous):
     assert "gave up on the group after an error" in other
 
 
+@pytest.mark.attack("a message of another shape and dtype")
 def test_a_message_of_another_kind(pool, rendezvous):
     sender, receiver = pool.run("faults.groups:wrong_message", 2, name=next(_names), rendezvous=rendezvous)
     assert "rank 1 expects int64[3], but rank 0 sent float32[3]" in receiver
     assert "gave up on the group" in sender
 
 
+@pytest.mark.attack("a rank that never joins")
 def test_a_rank_that_never_joins(pool, rendezvous):
     message, _ = pool.run("faults.groups:absent", 2, name=next(_names), rendezvous=rendezvous)
     assert "waited 0.3 s in joining of group" in message
     assert "rank 1 (not seen yet)" in message
 
 
+@pytest.mark.attack("the process that serves the store is killed")
 def test_the_store_dies_with_its_process(pool, rendezvous):
     (message, port), dead = pool.run(
         "faults.groups:served_by_a_victim", 2, may_die=[1], name=next(_names), rendezvous=rendezvous

@@ -44,6 +44,7 @@ def assert_nothing_left(launcher):
     assert list((launcher.folder / "tmp").iterdir()) == []
 
 
+@pytest.mark.attack("a launcher ended by a signal")
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)]
 )
@@ -72,6 +73,7 @@ def test_the_end_of_the_launcher_is_the_end_of_everything(tmp_path, launch, numb
         assert f"was killed by {signal.Signals(number).name}" in launcher.stderr
 
 
+@pytest.mark.attack("a worker that ignores SIGTERM")
 def test_a_second_signal_does_not_wait(tmp_path, launch):
     launcher = launch(
         script(
@@ -89,6 +91,7 @@ def test_a_second_signal_does_not_wait(tmp_path, launch):
     assert_nothing_left(launcher)
 
 
+@pytest.mark.attack("a rank that fails, and drags others along")
 @pytest.mark.parametrize(
     ("end", "words", "code"),
     [
@@ -120,6 +123,7 @@ os._exit(9)
     assert_nothing_left(launcher)
 
 
+@pytest.mark.attack("an old log beside a new failure")
 def test_the_log_of_an_earlier_run_is_not_blamed(tmp_path, launch):
     assert launch(script(tmp_path, "print('long ago')\n")).wait() == 0
     launcher = launch(script(tmp_path, "sys.exit('just now')\n"))
@@ -128,12 +132,14 @@ def test_the_log_of_an_earlier_run_is_not_blamed(tmp_path, launch):
     assert "  | just now\n" in launcher.stderr
 
 
+@pytest.mark.attack("a child that outlives its worker")
 def test_children_of_a_worker_that_ended_well_are_ended_with_the_job(tmp_path, launch):
     launcher = launch(script(tmp_path, "subprocess.Popen(['sleep', '600'])\n"))
     assert launcher.wait() == 0
     assert_nothing_left(launcher)
 
 
+@pytest.mark.attack("processes of others beside the job")
 def test_only_the_own_group_is_signalled(monkeypatch):
     signalled = []
     real = os.killpg
@@ -153,6 +159,7 @@ def test_only_the_own_group_is_signalled(monkeypatch):
     assert set(signalled) == {group}
 
 
+@pytest.mark.attack("a job of which half can be started")
 def test_a_crew_that_cannot_be_completed_is_ended(tmp_path, launch):
     """The second worker's log cannot be opened when the first one already runs."""
     (tmp_path / "log").mkdir()

@@ -607,9 +607,9 @@ def random_branches(
 
 def slow(rank: int, world_size: int, meeting: Meeting) -> list[float]:
     """Each rank in turn is busy for longer than two that wait for each other are given: nobody is to blame."""
-    from argosy.runtime.comm.backends.shm import waits
+    from argosy.runtime.comm.backends.shm import board
 
-    before, waits._SURE_S = waits._SURE_S, 0.1
+    before, board._SURE_S = board._SURE_S, 0.1
     try:
         with joined_job(rank, world_size, meeting):
             layer = _weight()
@@ -627,4 +627,4 @@ def slow(rank: int, world_size: int, meeting: Meeting) -> list[float]:
                 seen.append(_first(layer.weight))
             return seen
     finally:
-        waits._SURE_S = before
+        board._SURE_S = before

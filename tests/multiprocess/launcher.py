@@ -55,6 +55,8 @@ class Launcher:
         self.folder = folder
         self.mark = secrets.token_hex(8)
         (folder / "tmp").mkdir(exist_ok=True)
+        for name in ("stdout", "stderr"):  # readable from now on
+            (folder / name).write_bytes(b"")
         variables |= {MARK: self.mark, "TMPDIR": str(folder / "tmp")}
         self.process = _context.Process(target=_run, args=(argv, entry, str(folder), variables))
         self.process.start()

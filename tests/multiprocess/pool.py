@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import gc
 import importlib
 import multiprocessing
 import os
@@ -21,6 +22,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
+POOLS: list[Pool] = []  # that are open
 
 
 class WorkerFailed(AssertionError):
@@ -64,6 +66,10 @@ def _work(conn: Connection, parent_pid: int) -> None:
         conn.send(answer)
 
 
+def _collect(rank: int, world_size: int) -> None:
+    gc.collect()
+
+
 class _Worker:
     def __init__(self, index: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -71,6 +77,10 @@ class _Worker:
         self.process = context.Process(target=_work, args=(child, os.getpid()), name=f"pool-{index}", daemon=True)
         self.process.start()
         child.close()
+
+    def descriptors(self) -> list[int]:
+        """What this process holds open for the worker."""
+        return [self.conn.fileno(), *self.process._popen.finalizer._args]  # type: ignore[attr-defined]
 
     def kill(self) -> int:
         """End and await the process; return its exit code."""
@@ -89,6 +99,7 @@ class Pool:
     def __init__(self, max_workers: int = 4) -> None:
         self.max_workers = max_workers
         self._workers: dict[int, _Worker] = {}
+        POOLS.append(self)
 
     def run(
         self, target: str, world_size: int, *, deadline_s: float = 30.0, may_die: Collection[int] = (), **kwargs: Any
@@ -135,6 +146,11 @@ class Pool:
                     answers[rank] = Died(worker.kill())
         return answers
 
+    def collect(self) -> None:
+        """Have the workers drop what their cycles keep."""
+        if self._workers:
+            self.run(f"{__name__}:_collect", max(self._workers) + 1)
+
     def _replace(self, ranks: Collection[int]) -> None:
         for rank in ranks:
             self._workers.pop(rank).kill()
@@ -142,6 +158,7 @@ class Pool:
     def close(self) -> None:
         """Kill and await every worker."""
         self._replace(list(self._workers))
+        POOLS.remove(self)
 
     def __enter__(self) -> Pool:
         return self

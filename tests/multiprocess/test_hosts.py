@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,12 @@ def on_one_host(rank, world_size, *, meeting):
         return parameters_after_training(rank, world_size)
 
 
+def cable_of(host: str) -> str:
+    """The name of the cable's end in a namespace of ``hosts``."""
+    _, pid, side = host.split("-")
+    return f"agy{int(pid) % 100_000}{side}"
+
+
 def _ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
 
@@ -57,7 +64,7 @@ def hosts() -> Iterator[list[str]]:
         if shutil.which(tool) is None:
             pytest.skip(f"network namespaces need the command `{tool}`")
     names = [f"argosy-{os.getpid()}-{side}" for side in "ab"]
-    ends = [f"agy{os.getpid() % 100_000}{side}" for side in "ab"]
+    ends = [cable_of(name) for name in names]
     made = []
     try:
         for name in names:
@@ -77,36 +84,53 @@ def hosts() -> Iterator[list[str]]:
             _ip("netns", "delete", name)  # the cable goes with it
 
 
-def start_launcher(host: str, folder: Path, *argv: str) -> subprocess.Popen[str]:
+def start_launcher(host: str, folder: Path, token: str, *argv: str) -> subprocess.Popen[str]:
     """On a host of its own: network, process numbers and /proc."""
-    tests = Path(__file__).resolve().parents[1]
+    path = os.pathsep.join([str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
         ["ip", "netns", "exec", host, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
          sys.executable, "-m", "paddle.distributed.launch", *argv],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(tests), "ARGOSY_TOKEN": "of this test", "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "PYTHONPATH": path, "ARGOSY_TOKEN": token, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )  # fmt: skip
 
 
+def token_shown_by(launcher: subprocess.Popen[str]) -> str:
+    """The secret in the line with which the first launcher tells how to start the others."""
+    assert launcher.stdout is not None
+    seen = []
+    for line in launcher.stdout:
+        seen.append(line)
+        found = re.match(r"  ARGOSY_TOKEN=(\w+) python -m paddle.distributed.launch --nnodes 2 .* train.py$", line)
+        if found:
+            return found[1]
+    raise AssertionError("".join(seen))
+
+
 def test_two_hosts_train_as_one(tmp_path, hosts, pool):
-    """Two workers here, one there; gradients go through shared memory on the first host and gloo between them."""
+    """Two workers here, one there; gradients go through shared memory on the first host and gloo between them.
+
+    The first host is given no token; the second one takes the one that the first has made.
+    """
     (tmp_path / "train.py").write_text(SCRIPT)
     common = ["--nnodes", "2", "--master", f"{ADDRESSES[0]}:29400"]
-    launchers = [
-        start_launcher(
-            host, tmp_path, *common, "--nproc_per_node", nproc, "--log_dir", f"log{rank}", "--rank", rank, "train.py"
-        )
-        for host, nproc, rank in zip(hosts, "21", "01", strict=True)
-    ]
+    launchers: list[subprocess.Popen[str]] = []
+    token, outputs = "", []
     try:
+        for host, nproc, rank in zip(hosts, "21", "01", strict=True):
+            flags = ["--nproc_per_node", nproc, "--log_dir", f"log{rank}", "--rank", rank]
+            launchers.append(start_launcher(host, tmp_path, token, *common, *flags, "train.py"))
+            if not token:
+                token = token_shown_by(launchers[0])
         outputs = [launcher.communicate(timeout=90)[0] for launcher in launchers]
     finally:
         for launcher in launchers:
             launcher.kill()
-            launcher.wait()
+            if launcher.returncode is None:
+                launcher.communicate()
     assert [launcher.returncode for launcher in launchers] == [0, 0], "\n".join(outputs)
     expected = run_job(pool, f"{__name__}:on_one_host", 3)
     for rank, address in enumerate((ADDRESSES[0], ADDRESSES[0], ADDRESSES[1])):

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 
 import pytest
 
@@ -98,9 +99,41 @@ def test_a_killed_server_comes_back_with_its_tables(tmp_path, launch):
     assert launcher.wait(100) == 0, launcher.stderr
     assert "server 0 was killed by SIGKILL" in launcher.stderr
     assert (tmp_path / "log" / "serverlog.0").read_text() == "serving 0 tables\nserving 1 tables\n"
-    values = [(tmp_path / "log" / f"workerlog.{w}").read_text() for w in range(2)]
-    assert f"values {[-12.0] * 4}\n" in values  # the last worker sees all twelve pushes, each applied once
+    logs = [(tmp_path / "log" / f"workerlog.{w}").read_text().splitlines() for w in range(2)]
+    assert f"values {[-12.0] * 4}" in (
+        logs[0][-1],
+        logs[1][-1],
+    )  # the last worker sees all twelve pushes, each applied once
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.attack("Another process takes a server's port before the server, or after its death")
+def test_the_port_of_a_server_cannot_be_taken(tmp_path, launch):
+    text = TRAIN.replace(
+        'if role == "PSERVER":',
+        'if role == "PSERVER":\n    while not os.path.exists("serve"):\n        time.sleep(0.01)',
+    )
+    launcher = launch("--server_num", "1", "--worker_num", "1", script(tmp_path, text), "waits")
+    until((tmp_path / "stderr").exists, "the launcher")
+    line = until(lambda: next((x for x in launcher.stderr.splitlines() if "server 0" in x), None), "the table").split()
+    host, _, port = line[3].partition(":")
+
+    def take():
+        with socket.socket() as thief:
+            thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            thief.bind((host, int(port)))
+
+    with pytest.raises(OSError, match="in use"):
+        take()
+    (tmp_path / "serve").touch()
+    until((tmp_path / "step.0.2").exists, "three pushes")
+    os.kill(int(line[2]), signal.SIGKILL)
+    for _ in range(20):
+        with pytest.raises(OSError, match="in use"):
+            take()
+    (tmp_path / "go").touch()
+    assert launcher.wait(100) == 0, launcher.stderr
+    assert f"values {[-6.0] * 4}\n" in launcher.stdout
 
 
 def test_a_worker_that_fails_ends_the_job(tmp_path, launch):

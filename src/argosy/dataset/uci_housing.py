@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy.dataset import common
+from argosy.foundation.errors import CheckpointError
 
 __all__ = ["train", "test", "predict_reader"]
 
@@ -18,11 +19,22 @@ feature_names = ["CRIM", "ZN", "INDUS", "CHAS", "NOX", "RM", "AGE", "DIS", "RAD"
 
 def load_data(filename: str, feature_num: int = 14, ratio: float = 0.8) -> tuple[np.ndarray, np.ndarray]:
     """The rows of the file, features normalised, as (first ``ratio`` of them, the rest)."""
-    data = np.fromfile(filename, sep=" ").reshape(-1, feature_num)
+    data = np.array(_numbers(filename, feature_num)).reshape(-1, feature_num)
     features = data[:, :-1]
     data[:, :-1] = (features - features.mean(axis=0)) / (features.max(axis=0) - features.min(axis=0))
     offset = int(len(data) * ratio)
     return data[:offset], data[offset:]
+
+
+def _numbers(filename: str, feature_num: int) -> list[float]:
+    try:
+        with open(filename, encoding="ascii") as file:
+            numbers = [float(word) for word in file.read().split()]
+    except ValueError as error:
+        raise CheckpointError(f"{filename} is damaged: {error}") from error
+    if not numbers or len(numbers) % feature_num:
+        raise CheckpointError(f"{filename} has {len(numbers)} numbers, which are no rows of {feature_num}")
+    return numbers
 
 
 def _reader(rows: np.ndarray) -> Callable[[], Iterator[Any]]:

@@ -10,10 +10,11 @@ from argosy.distributed import _sync_batch_norm, _trainers
 from argosy.distributed._env import ParallelEnv
 from argosy.distributed._group import Group
 from argosy.foundation import env
-from argosy.foundation.errors import BadArgument, ConfigError
+from argosy.foundation.deadline import Deadline
+from argosy.foundation.errors import BadArgument, ConfigError, UsageError
 from argosy.runtime.comm import hosts
-from argosy.runtime.comm.rendezvous import connect
-from argosy.runtime.comm.session import Session
+from argosy.runtime.comm.rendezvous import SERVED, connect
+from argosy.runtime.comm.session import Session, StoreEnded
 from argosy.tensor._defaults import defaults
 
 DEFAULT_GROUP_NAME = "_default_pg"
@@ -67,6 +68,11 @@ def init_parallel_env(nccl_config: Any = None) -> Group | None:
         )
         return None
     if state.session is not None:
+        if state.session.is_forked:
+            raise UsageError(
+                f"init_parallel_env: this process was forked from rank {state.session.rank}, which has joined the job, and cannot join in its place.\n"
+                "  Start processes that are to be ranks with paddle.distributed.spawn or launch."
+            )
         return state.groups[0]
     backend = env.get("PADDLE_DISTRI_BACKEND", "auto")
     hosts.choose(backend, ["here", "here"], is_cuda=False)  # an unknown name fails before anybody waits
@@ -83,21 +89,38 @@ def init_parallel_env(nccl_config: Any = None) -> Group | None:
         )
     if backend != "gloo" and defaults.device.type == "cuda":
         defaults.set_place(f"gpu:{settings.device_id}")
-    timeout_s = settings.pg_timeout / 1000
-    store = connect(_master(settings), settings.rank, timeout_s)
-    address = settings.current_endpoint.rpartition(":")[0] or "127.0.0.1"
-    state.session = Session(
-        rank=settings.rank,
-        world_size=settings.world_size,
-        store=store,
-        backend=backend,
-        timeout_s=timeout_s,
-        address=address,
-    )
+    state.session = _join(settings, backend)
     _sync_batch_norm.install(state.session.world)
     _trainers.install(state.session.world)
     group = state.groups[0] = Group(state.session.world, DEFAULT_GROUP_NAME)
     return group
+
+
+def _join(settings: ParallelEnv, backend: str) -> Session:
+    """Meet the other ranks in the job's store.
+
+    Where rank 0 serves it, a rank that leaves a job and joins again may be faster than rank 0 and find the old store just before it ends: then it looks for the new one.
+    """
+    deadline = Deadline.after(settings.pg_timeout / 1000)
+    address = settings.current_endpoint.rpartition(":")[0] or "127.0.0.1"
+    while True:
+        store = connect(_master(settings), settings.rank, deadline.remaining_s())
+        try:
+            return Session(
+                rank=settings.rank,
+                world_size=settings.world_size,
+                store=store,
+                backend=backend,
+                timeout_s=deadline.seconds,
+                address=address,
+            )
+        except StoreEnded:
+            store.close()
+            if settings.rank == 0 or env.get(SERVED) == "1" or deadline.expired:
+                raise
+        except BaseException:
+            store.close()
+            raise
 
 
 def _master(settings: ParallelEnv) -> str:

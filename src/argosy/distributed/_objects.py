@@ -1,7 +1,8 @@
 """Collectives of Python objects: numbers, strings, containers, arrays, Tensors.
 
-Objects travel as pickles that are read through the allow-list of ``paddle.load``: an instance of a class of the script is refused by name
-until ``paddle.framework.add_safe_globals`` admits the class.
+Objects travel as pickles that are read as ``paddle.load`` reads files: what a peer sends cannot run
+code, and an instance of a class of the script is refused by name until
+``paddle.framework.add_safe_globals`` admits the class.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import torch
 
 from argosy.distributed._collectives import _group
 from argosy.distributed._group import Group
-from argosy.foundation.errors import UsageError
-from argosy.framework._pickle import load, safe_functions
+from argosy.foundation import dtypes
+from argosy.foundation.errors import CheckpointError, CommError, UsageError
+from argosy.framework._pickle import load
 from argosy.tensor._tensor import Tensor, _wrap
 
 __all__ = [
@@ -24,7 +26,15 @@ __all__ = [
 ]  # fmt: skip
 
 
+_DTYPE_NAMES = {dtype.name for dtype in dtypes.ALL}
+
+
 def _tensor(array: np.ndarray, dtype: str, stop_gradient: bool) -> Tensor:
+    """Called by the pickles of peers: the arguments may be anything."""
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biufc" or not isinstance(stop_gradient, bool):
+        raise CheckpointError("a Tensor that is not made of an array of numbers")
+    if not isinstance(dtype, str) or dtype not in _DTYPE_NAMES or (dtype == "bfloat16" and array.dtype != np.uint16):
+        raise CheckpointError("a Tensor whose dtype is not that of its array")
     if dtype == "bfloat16":  # NumPy has no such dtype: its bits travel as uint16
         return _wrap(torch.from_numpy(array.view(np.int16)).view(torch.bfloat16))
     return Tensor(array, dtype=dtype, stop_gradient=stop_gradient)
@@ -44,8 +54,25 @@ def _encode(obj: Any) -> torch.Tensor:
 
 
 def _decode(data: torch.Tensor, call: str) -> Any:
-    with safe_functions([_tensor]):
-        return load(io.BytesIO(data.numpy().tobytes()), f"an object received by {call}")
+    return load(io.BytesIO(data.numpy().tobytes()), "an object of a peer", [_tensor], call)
+
+
+def _decode_list(data: torch.Tensor, call: str) -> list[Any]:
+    objects = _decode(data, call)
+    if not isinstance(objects, list):
+        raise CheckpointError(f"{call}: a peer sent a {type(objects).__name__}, but a list of objects was expected")
+    return objects
+
+
+def _buffer(announced: torch.Tensor) -> torch.Tensor:
+    """Memory for an object, of the length that its sender announced."""
+    num_bytes = int(announced)
+    try:
+        if num_bytes > 0:
+            return torch.zeros(num_bytes, dtype=torch.uint8)
+    except RuntimeError as error:  # the allocator's
+        raise CommError(f"a peer announced an object of {num_bytes} bytes, for which there is no memory") from error
+    raise CommError(f"a peer announced an object of {num_bytes} bytes")
 
 
 def _exchange(group: Group, mine: torch.Tensor) -> list[torch.Tensor]:
@@ -53,10 +80,12 @@ def _exchange(group: Group, mine: torch.Tensor) -> list[torch.Tensor]:
     backend = group._inner.backend
     sizes = [torch.empty(1, dtype=torch.int64) for _ in range(group.nranks)]
     backend.all_gather(sizes, torch.tensor([mine.numel()]))
-    padded = torch.zeros(max(int(s) for s in sizes), dtype=torch.uint8)
+    padded = _buffer(max(sizes))
     padded[: mine.numel()] = mine
     every = [torch.empty_like(padded) for _ in sizes]
     backend.all_gather(every, padded)
+    if min(sizes) <= 0:
+        raise CommError(f"a peer announced an object of {int(min(sizes))} bytes")
     return [data[: int(size)] for data, size in zip(every, sizes, strict=True)]
 
 
@@ -89,7 +118,7 @@ def _send_from(group: Group, src: int, data: torch.Tensor | None) -> torch.Tenso
     backend = group._inner.backend
     size = torch.tensor([0 if data is None else data.numel()])
     backend.broadcast(size, src)
-    buffer = data if data is not None else torch.empty(int(size), dtype=torch.uint8)
+    buffer = data if data is not None else _buffer(size)
     backend.broadcast(buffer, src)
     return buffer
 
@@ -103,7 +132,7 @@ def broadcast_object_list(object_list: list[Any], src: int, group: Group | None 
         return
     place = chosen._inner.rank_of(src, "broadcast_object_list")
     mine = _encode(object_list) if chosen.rank == place else None
-    received = _decode(chosen._inner.run(_send_from, chosen, place, mine), "broadcast_object_list")
+    received = _decode_list(chosen._inner.run(_send_from, chosen, place, mine), "broadcast_object_list")
     if len(received) != len(object_list):
         raise UsageError(
             f"broadcast_object_list: rank {src} passed {len(received)} objects, this rank a list of {len(object_list)}"
@@ -127,7 +156,9 @@ def scatter_object_list(
                 f"scatter_object_list: rank {src} must pass a list of {chosen.nranks} objects, one for each rank"
             )
         mine = _encode(list(in_object_list))
-    received = _decode(chosen._inner.run(_send_from, chosen, place, mine), "scatter_object_list")
+    received = _decode_list(chosen._inner.run(_send_from, chosen, place, mine), "scatter_object_list")
+    if len(received) != chosen.nranks:
+        raise CheckpointError(f"scatter_object_list: rank {src} sent {len(received)} objects to {chosen.nranks} ranks")
     out_object_list[:] = [received[chosen.rank]]
 
 
@@ -158,9 +189,9 @@ def recv_object_list(
     recv = chosen._inner.backend.recv
     size = torch.zeros(1, dtype=torch.int64)
     chosen._inner.message("recv", peer, False, recv, size, peer)
-    data = torch.empty(int(size), dtype=torch.uint8)
+    data = _buffer(size)
     chosen._inner.message("recv", peer, False, recv, data, peer)
-    received = _decode(data, "recv_object_list")
+    received = _decode_list(data, "recv_object_list")
     if len(received) != len(object_list):
         raise UsageError(f"recv_object_list: {len(received)} objects were sent, but the list has {len(object_list)}")
     object_list[:] = received

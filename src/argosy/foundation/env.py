@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 
@@ -49,6 +50,18 @@ def missing(names: tuple[str, ...]) -> list[str]:
 def integer(name: str, default: int) -> int:
     """A variable as an integer; what is not one is an error that names it."""
     return _integer(name, default)
+
+
+def seconds(name: str, default: float) -> float:
+    """A variable as a number of seconds, more than 0; ``inf`` is one."""
+    text = os.environ.get(name, "")
+    try:
+        value = float(text) if text else default
+    except ValueError:
+        value = math.nan
+    if not value > 0:
+        raise ConfigError(f"the environment variable {name} must be a number of seconds, but is {text!r}")
+    return value
 
 
 def everything() -> dict[str, str]:

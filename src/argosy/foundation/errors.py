@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import NoReturn
 
 
 class ArgosyError(Exception):
@@ -90,6 +91,10 @@ class ServerUnavailable(PsError):
     """A server does not answer; to try again is safe."""
 
 
+class PositionUnknown(PsError):
+    """A worker was started again and cannot know where in its data it was; to start it once more does not help."""
+
+
 class TableError(PsError):
     """A table is not there, is of another kind, or has no room."""
 
@@ -102,8 +107,19 @@ class ChildFailed(ArgosyError, RuntimeError):
     """A process that we started failed; the message has its traceback."""
 
 
+class ProgramTimeout(ChildFailed, TimeoutError):
+    """A program that we started did not end, or was silent, for longer than it may; it has been ended."""
+
+
 class InternalError(ArgosyError):
     """A bug in argosy."""
+
+
+def raise_as(found: Exception, error: Exception) -> NoReturn:
+    """Raise ``found`` because of ``error``, also if they are one: an error must not become its own cause."""
+    if found is error:
+        raise error
+    raise found from error
 
 
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> str:

@@ -12,13 +12,13 @@ import math
 import os
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from typing import IO, Any
 
 import numpy as np
 
-from argosy.foundation import files
+from argosy.foundation import arrays, files
 from argosy.foundation.errors import CheckpointError, DtypeError, NotSupported, UsageError, nearest
 from argosy.framework import _pickle, _tensor_file
 from argosy.tensor._tensor import Tensor, _wrap
@@ -27,6 +27,8 @@ __all__ = ["save", "load"]
 
 NAME_TABLE = "StructuredToParameterName@@"
 SLICES = "UnpackBigParamInfor@@"
+_WALKED = frozenset({dict, OrderedDict, list, tuple})  # members of sets are plain: they hold no arrays
+_HOLDERS = _WALKED | {np.ndarray}
 _SLICE_BYTES = 2**30 - 1  # the longest array that Paddle puts in one piece into a pickle of protocol 2 or 3
 
 _SAVE_OPTIONS = ("use_binary_format", "pickle_protocol", "safetensors")
@@ -124,11 +126,13 @@ def _is_state_dict(obj: Any) -> bool:
 
 
 def _holds_tensor(obj: Any) -> bool:
+    return _contains(obj, lambda value: isinstance(value, Tensor), _members)
+
+
+def _members(obj: Any) -> Iterable[Any]:
     if isinstance(obj, dict):
-        return any(_holds_tensor(v) for v in obj.values())
-    if isinstance(obj, (list, tuple)):
-        return any(_holds_tensor(v) for v in obj)
-    return isinstance(obj, Tensor)
+        return obj.values()
+    return obj if isinstance(obj, (list, tuple)) else ()
 
 
 def _state_arrays(state: dict[Any, Any], protocol: int) -> dict[Any, Any]:
@@ -182,65 +186,119 @@ def _load_file(file: IO[bytes], source: str, configs: dict[str, Any], wants_arra
         tensor = _wrap(_tensor_file.read(file, f"paddle.load: {source}"))
         return tensor.numpy() if wants_arrays else tensor
     if isinstance(loaded, dict) and SLICES in loaded:
-        _join_slices(loaded)
+        _join_slices(loaded, source)
     if isinstance(loaded, dict) and NAME_TABLE in loaded:
-        return _state_tensors(loaded, bool(configs.get("keep_name_table")), wants_arrays)
-    if _contains(loaded, _is_named_array):
+        return _state_tensors(loaded, bool(configs.get("keep_name_table")), wants_arrays, source)
+    if _contains(loaded, _is_named_array, _parts):
         return _replace(loaded, _is_named_array, lambda pair: pair[1] if wants_arrays else _tensor(pair[1], pair[0]))
     if wants_arrays:
         return loaded
-    return _replace(loaded, lambda v: isinstance(v, np.ndarray) and v.dtype.kind in "biufc", _tensor)
+    return _replace(loaded, _is_array, _tensor)
 
 
-def _join_slices(loaded: dict[Any, Any]) -> None:
-    for key, piece in loaded.pop(SLICES).items():
-        flat = np.concatenate([loaded.pop(part) for part in piece["slices"]])
-        loaded[key] = flat.reshape(piece["OriginShape"])
+def _join_slices(loaded: dict[Any, Any], source: str) -> None:
+    """Undo ``_slice_big``."""
+    table = loaded.pop(SLICES)
+    try:
+        for key, piece in table.items():
+            loaded[key] = _joined([loaded.pop(name) for name in piece["slices"]], piece["OriginShape"])
+    except (AttributeError, TypeError, KeyError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise CheckpointError(f"paddle.load: {source} is damaged in its table {SLICES!r}: {reason}") from error
 
 
-def _state_tensors(loaded: dict[Any, Any], keep_name_table: bool, wants_arrays: bool) -> dict[Any, Any]:
+def _joined(pieces: list[Any], shape: Any) -> np.ndarray:
+    is_flat = all(isinstance(piece, np.ndarray) and piece.ndim == 1 for piece in pieces)
+    if not is_flat or len({piece.dtype for piece in pieces}) != 1:
+        raise ValueError("the pieces of an array are not flat arrays of one dtype")
+    flat = np.concatenate(pieces)
+    if arrays.bytes_of(shape, flat.itemsize) != flat.nbytes:
+        raise ValueError(f"{flat.size} elements are not those of the array's shape")
+    return flat.reshape(shape)
+
+
+def _state_tensors(loaded: dict[Any, Any], keep_name_table: bool, wants_arrays: bool, source: str) -> dict[Any, Any]:
     names = loaded[NAME_TABLE] if keep_name_table else loaded.pop(NAME_TABLE)
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+        raise CheckpointError(f"paddle.load: {source} is damaged: {NAME_TABLE!r} is no table of names")
     if not wants_arrays:
         for key, name in names.items():
-            if isinstance(loaded.get(key), np.ndarray):
+            if key in loaded and _is_array(loaded[key]):
                 loaded[key] = _tensor(loaded[key], name)
     return loaded
 
 
 def _tensor(array: np.ndarray, name: str | None = None) -> Tensor:
+    if array.dtype == np.clongdouble:
+        raise CheckpointError(
+            f"paddle.load: an array of dtype {array.dtype}, which no Tensor has; pass return_numpy=True"
+        )
     tensor = Tensor(array)
     if name is not None:
         tensor.name = name
     return tensor
 
 
+def _is_array(value: Any) -> bool:
+    """An array of numbers, which becomes a Tensor."""
+    return isinstance(value, np.ndarray) and value.dtype.kind in "biufc"
+
+
 def _is_named_array(value: Any) -> bool:
-    return (
-        isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], np.ndarray)
-    )
+    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and _is_array(value[1])
 
 
-def _contains(value: Any, found: Callable[[Any], bool]) -> bool:
-    if found(value):
-        return True
-    if type(value) in (dict, OrderedDict):
-        return any(_contains(v, found) for v in value.values())
-    return type(value) in (list, tuple, set) and any(_contains(v, found) for v in value)
+def _contains(value: Any, found: Callable[[Any], bool], parts: Callable[[Any], Iterable[Any]]) -> bool:
+    """Whether ``found`` accepts anything in a nest, in which a container may occur many times, or in itself."""
+    seen = {id(value)}
+    todo = [value]
+    while todo:
+        value = todo.pop()
+        if found(value):
+            return True
+        for part in parts(value):
+            if id(part) not in seen:
+                seen.add(id(part))
+                todo.append(part)
+    return False
 
 
-def _replace(value: Any, found: Callable[[Any], bool], convert: Callable[[Any], Any]) -> Any:
-    """Convert every value that ``found`` accepts, inside plain containers too; dicts and lists are changed in place."""
+def _parts(value: Any) -> list[Any]:
+    """The members of a plain container that can be or hold arrays."""
+    kind = type(value)
+    if kind not in _WALKED:
+        return []
+    items = value.values() if kind in (dict, OrderedDict) else value
+    return [v for v in items if type(v) in _HOLDERS] if not _HOLDERS.isdisjoint(map(type, items)) else []
+
+
+def _replace(
+    value: Any, found: Callable[[Any], bool], convert: Callable[[Any], Any], done: dict[int, Any] | None = None
+) -> Any:
+    """Convert every value that ``found`` accepts, inside plain containers too; dicts and lists are changed in place.
+
+    A container that occurs several times is converted once, and remains one.
+    """
+    done = {} if done is None else done
     if found(value):
         return convert(value)
     kind = type(value)
+    if kind not in _WALKED or not _parts(value):
+        return value
+    if id(value) in done:
+        return done[id(value)][1]
+    result = value
     if kind in (dict, OrderedDict):
         for key in value:
-            value[key] = _replace(value[key], found, convert)
-    elif kind is list:
-        value[:] = [_replace(v, found, convert) for v in value]
-    elif kind is tuple or kind is set:
-        return kind([_replace(v, found, convert) for v in value])
-    return value
+            value[key] = _replace(value[key], found, convert, done)
+    else:
+        items = [_replace(v, found, convert, done) for v in value]
+        if kind is list:
+            value[:] = items
+        else:
+            result = tuple(items)
+    done[id(value)] = value, result  # the first keeps the id from another
+    return result
 
 
 def _load_folder(folder: str) -> dict[str, np.ndarray]:

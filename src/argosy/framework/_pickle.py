@@ -1,13 +1,12 @@
-"""The pickles of ``paddle.save``: written as Paddle writes them, read through an allow-list.
+"""The pickles of ``paddle.save``: written as Paddle writes them, read by ``foundation.pickles``.
 
-A Tensor inside an object becomes ``(name, array)``, and the array is NumPy's own pickle. Reading admits the globals that such a
-file can hold: NumPy's constructors, plain containers and numbers. Any other global is refused by name before it is imported, so
-that a checkpoint from a stranger cannot run code. ``add_safe_globals`` admits the classes of a script that saves its own.
+A Tensor inside an object becomes ``(name, array)``, and the array is NumPy's own pickle. Reading
+builds plain containers, numbers and arrays; any other global is refused by name before it is
+imported. ``add_safe_globals`` admits the classes of a script that saves its own.
 """
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import pickle
 from collections.abc import Callable, Iterable, Iterator
@@ -15,47 +14,14 @@ from typing import IO, Any
 
 import numpy as np
 
-from argosy.foundation import dtypes
-from argosy.foundation.errors import CheckpointError, NotSupported, UsageError
+from argosy.foundation import pickles
+from argosy.foundation.errors import NotSupported, UsageError
+from argosy.foundation.pickles import NotPickle, RefusedGlobal
 from argosy.tensor._tensor import Tensor
 
-# NumPy's own name for them moved between versions
-_reconstruct = np.zeros(0).__reduce__()[0]
-_scalar = np.float32(0).__reduce__()[0]
+__all__ = ["NotPickle", "RefusedGlobal", "add_safe_globals", "array_of", "dump", "load", "safe_globals"]
 
-
-def _evaluated(expression: str, names: dict[str, Any]) -> Any:
-    """Stand in for ``eval``, by which Paddle's writer wraps a bare tensor of a static program: ``eval('data', {'data': a})``."""
-    if expression != "data" or not isinstance(names.get("data"), np.ndarray):
-        raise pickle.UnpicklingError("a call of builtins.eval that Paddle's writer never emits")
-    return names["data"]
-
-
-def _latin1(text: str, codec: str) -> bytes:
-    """Stand in for ``codecs.encode``, by which protocol 2 spells bytes."""
-    if codec != "latin1":
-        raise pickle.UnpicklingError(f"a call of _codecs.encode with codec {codec!r}; only latin1 spells bytes")
-    return text.encode("latin1")
-
-
-_SAFE: dict[tuple[str, str], Any] = {
-    ("builtins", "eval"): _evaluated,
-    ("_codecs", "encode"): _latin1,
-    ("collections", "OrderedDict"): collections.OrderedDict,
-    ("collections", "defaultdict"): collections.defaultdict,
-    ("collections", "Counter"): collections.Counter,
-    ("collections", "deque"): collections.deque,
-    ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): np.dtype,
-    ("argosy.foundation.dtypes", "DType"): dtypes.DType,
-}
-for _kind in (bool, bytearray, bytes, complex, dict, float, frozenset, int, list, range, set, slice, str, tuple):
-    _SAFE["builtins", _kind.__name__] = _SAFE["__builtin__", _kind.__name__] = _kind  # the latter in protocol 2
-for _module in ("numpy.core.multiarray", "numpy._core.multiarray"):
-    _SAFE[_module, "_reconstruct"] = _reconstruct
-    _SAFE[_module, "scalar"] = _scalar
-
-_admitted: dict[tuple[str, str], Any] = {}
+_admitted: dict[tuple[str, str], type] = {}
 
 
 def add_safe_globals(classes: Iterable[type]) -> None:
@@ -78,18 +44,6 @@ def safe_globals(classes: Iterable[type]) -> Iterator[None]:
         _admitted.update(before)
 
 
-@contextlib.contextmanager
-def safe_functions(functions: Iterable[Callable[..., Any]]) -> Iterator[None]:
-    """Admit functions of argosy that rebuild values, for the length of a block."""
-    added = {(function.__module__, function.__qualname__): function for function in functions}
-    _admitted.update(added)
-    try:
-        yield
-    finally:
-        for key in added:
-            _admitted.pop(key, None)
-
-
 class _Writer(pickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Tensor):
@@ -110,29 +64,6 @@ class _PlainWriter(_Writer):
         return super().reducer_override(obj)
 
 
-class _Reader(pickle.Unpickler):
-    def __init__(self, file: IO[bytes], source: str) -> None:
-        super().__init__(file, encoding="latin1")  # Python 2 wrote its byte strings so
-        self._source = source
-
-    def find_class(self, module: str, name: str) -> Any:
-        found = _SAFE.get((module, name)) or _admitted.get((module, name))
-        if found is None:
-            raise RefusedGlobal(
-                f"paddle.load: {self._source} asks for {module}.{name}, which a checkpoint has no need of; it was not imported.\n"
-                f"  If you trust the file, import that class and call paddle.framework.add_safe_globals([{name}]) first."
-            )
-        return found
-
-
-class RefusedGlobal(CheckpointError):
-    """A file wants to import something that is not on the allow-list."""
-
-
-class NotPickle(CheckpointError):
-    """The bytes are not a pickle at all."""
-
-
 def array_of(tensor: Tensor) -> np.ndarray:
     """The array that stands for a tensor in a file; bfloat16 goes as uint16, which is how it is known again."""
     if tensor._t.dtype.is_floating_point and tensor._t.dtype.itemsize == 1:
@@ -148,29 +79,9 @@ def dump(obj: Any, file: IO[bytes], protocol: int) -> None:
     (_Writer if protocol >= 4 else _PlainWriter)(file, protocol).dump(obj)
 
 
-def load(file: IO[bytes], source: str) -> Any:
-    """Unpickle one object from ``file``; ``source`` names it in messages."""
-    position = file.tell()
-    first = file.read(1)
-    file.seek(position)
-    if not first:
-        raise CheckpointError(f"paddle.load: {source} is empty; nothing was saved to it, or it was cut short")
-    try:
-        return _Reader(file, source).load()
-    except CheckpointError:
-        raise
-    except EOFError as error:
-        raise CheckpointError(_torn(source, error)) from error
-    except pickle.UnpicklingError as error:
-        if "truncated" in str(error):
-            raise CheckpointError(_torn(source, error)) from error
-        if first != b"\x80":
-            raise NotPickle(f"paddle.load: {source} is not a pickle: {error}") from error
-        raise CheckpointError(f"paddle.load: {source} is damaged: {error}") from error
-    except Exception as error:  # damaged bytes may fail anywhere inside the constructors that they name
-        kind = NotPickle if first != b"\x80" else CheckpointError
-        raise kind(f"paddle.load: {source} is damaged: {type(error).__name__}: {error}") from error
+def load(file: IO[bytes], source: str, functions: Iterable[Callable[..., Any]] = (), call: str = "paddle.load") -> Any:
+    """Unpickle one object from ``file``; ``call`` and ``source`` name it in messages.
 
-
-def _torn(source: str, error: Exception) -> str:
-    return f"paddle.load: {source} is cut short ({error}): its writing or its copying was interrupted. Take an earlier checkpoint."
+    ``functions`` may be called by the file, with any arguments.
+    """
+    return pickles.load(file, source, _admitted, functions, call)

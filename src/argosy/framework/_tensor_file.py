@@ -11,6 +11,7 @@ offset  bytes
 
 from __future__ import annotations
 
+import io
 import struct
 from collections.abc import Iterable, Iterator
 from typing import IO
@@ -18,7 +19,7 @@ from typing import IO
 import numpy as np
 import torch
 
-from argosy.foundation import dtypes
+from argosy.foundation import arrays, dtypes
 from argosy.foundation.errors import CheckpointError, NotSupported
 
 _CODE_BY_DTYPE = {
@@ -47,36 +48,58 @@ def header(dtype: torch.dtype, shape: Iterable[int]) -> bytes:
 
 
 def read(file: IO[bytes], source: str) -> torch.Tensor:
-    """Read the next tensor of ``file``; ``source`` names it in messages."""
+    """Read the next tensor of ``file``, which must be seekable; ``source`` names it in messages."""
     (version, num_levels) = struct.unpack("<IQ", _exactly(file, 12, source))
     if version != 0 or num_levels > 16:
         raise CheckpointError(f"{source} is neither a pickle nor a tensor in Paddle's binary format")
     for _ in range(num_levels):
         (length,) = struct.unpack("<Q", _exactly(file, 8, source))
+        _check_left(file, length, source)
         file.seek(length, 1)
     (version, length) = struct.unpack("<Ii", _exactly(file, 8, source))
     if version != 0 or not 0 < length < 4096:
         raise CheckpointError(f"{source} is neither a pickle nor a tensor in Paddle's binary format")
+    dtype, shape = _described(_exactly(file, length, source), source)
+    try:
+        size = arrays.bytes_of(shape, dtype.itemsize)
+    except arrays.BadArray as error:
+        raise CheckpointError(f"{source} is damaged: {error}") from None
+    if size == 0:
+        return torch.empty(shape, dtype=dtype)
+    data = np.frombuffer(bytearray(_exactly(file, size, source)), np.uint8)
+    if dtype is torch.bool and data.max() > 1:
+        raise CheckpointError(f"{source} is damaged: it has truth values other than 0 and 1")
+    return torch.from_numpy(data).view(dtype).reshape(shape)
+
+
+def _described(description: bytes, source: str) -> tuple[torch.dtype, list[int]]:
+    """Element type and shape."""
     code, shape = -1, []
-    for field, value in _fields(_exactly(file, length, source), source):
+    for field, value in _fields(description, source):
         if field == 1:
             code = value
         elif field == 2:
             shape.append(value)
     if code not in _DTYPE_BY_CODE:
         raise CheckpointError(f"{source} holds a tensor of unknown element type {code}")
-    dtype = _DTYPE_BY_CODE[code]
-    size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-    if size == 0:
-        return torch.empty(shape, dtype=dtype)
-    return torch.frombuffer(bytearray(_exactly(file, size, source)), dtype=dtype).reshape(shape)
+    return _DTYPE_BY_CODE[code], shape
 
 
 def _exactly(file: IO[bytes], size: int, source: str) -> bytes:
+    _check_left(file, size, source)
     data = file.read(size)
     if len(data) != size:
         raise CheckpointError(f"{source} is cut short: {size} bytes were expected where {len(data)} are left")
     return data
+
+
+def _check_left(file: IO[bytes], size: int, source: str) -> None:
+    """A size that the file does not have is refused before memory is taken for it."""
+    position = file.tell()
+    left = file.seek(0, io.SEEK_END) - position
+    file.seek(position)
+    if size > left:
+        raise CheckpointError(f"{source} is cut short: {size} bytes were expected where {left} are left")
 
 
 def _varint(value: int) -> bytes:
@@ -104,6 +127,8 @@ def _fields(description: bytes, source: str) -> Iterator[tuple[int, int]]:
             shift += 7
             if byte < 0x80:
                 return value
+            if shift > 63:
+                raise CheckpointError(f"{source}: the description of the tensor is damaged")
 
     while position < len(description):
         key = varint()

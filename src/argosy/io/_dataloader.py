@@ -21,6 +21,8 @@ from argosy.io._generator_loader import GeneratorLoader
 from argosy.io._worker import Collate, Start, Stream
 from argosy.tensor._defaults import defaults
 
+_GRACE_S = 1.0
+
 
 class DataLoader:
     """Iterate a dataset in batches of Tensors.
@@ -208,11 +210,22 @@ class BatchIterator:
         """End the worker processes of this pass."""
         end_workers = getattr(self._batches, "_shutdown_workers", None)
         if end_workers is not None:
+            workers = list(self._batches._workers)
             end_workers()
+            _kill(workers)
         self._batches = iter(())
 
     def __len__(self) -> int:
         return len(self._loader)
+
+
+def _kill(workers: Sequence[Any]) -> None:
+    """End the processes that have not ended when they were asked to."""
+    for worker in workers:
+        worker.join(_GRACE_S)
+        if worker.is_alive():
+            worker.kill()
+            worker.join()
 
 
 def _load_here(loader: DataLoader) -> Iterator[Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from argosy.foundation.errors import ArgosyError, ConfigError
 from argosy.ps.inspection import inspect_checkpoint, inspect_servers
+from argosy.runtime.comm.token import given
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise ConfigError(f"inspect: {arguments.what!r} is no folder, and no host:port either")
         else:
             root = Path(arguments.tls_root).read_bytes() if arguments.tls_root else None
-            print(inspect_servers(arguments.what, row, arguments.token, arguments.timeout, root))
+            print(inspect_servers(arguments.what, row, given(arguments.token_file), arguments.timeout, root))
     except (ArgosyError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
@@ -39,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     inspect.add_argument("what", help="a checkpoint's folder, or host:port of servers, separated by commas")
     inspect.add_argument("--table", help="with --id: show a row of this table")
     inspect.add_argument("--id", type=int, help="the row's id")
-    inspect.add_argument("--token", help="the job's token (default: ARGOSY_TOKEN)")
+    inspect.add_argument("--token_file", default="", help="file with the job's token (default: ARGOSY_TOKEN)")
     inspect.add_argument("--tls_root", help="file with the certificates to trust (default: ARGOSY_TLS_ROOT)")
     inspect.add_argument("--timeout", type=float, default=5.0, help="seconds to wait for a server")
     return parser

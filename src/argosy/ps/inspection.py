@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from argosy.foundation import env
 from argosy.foundation.endpoints import parse
 from argosy.foundation.errors import CheckpointError, ServerUnavailable, TableError, nearest
 from argosy.runtime.ps import tls, view
@@ -15,13 +14,13 @@ _BETWEEN_S = 0.5  # rates need two samples
 
 
 def inspect_servers(
-    endpoints: str, row: tuple[str, int] | None, token: str | None, timeout_s: float, tls_root: bytes | None
+    endpoints: str, row: tuple[str, int] | None, token: str, timeout_s: float, tls_root: bytes | None
 ) -> str:
     """Tables of the servers at ``endpoints`` (host:port, separated by commas), or one row of them."""
     from argosy.runtime.ps.status import Observer
 
     hosts = [str(parse(e.strip(), "inspect")) for e in endpoints.split(",")]
-    with Observer(hosts, token or env.get("ARGOSY_TOKEN"), timeout_s, tls_root or tls.root_certificates()) as observer:
+    with Observer(hosts, token, timeout_s, tls_root or tls.root_certificates()) as observer:
         if row is not None:
             answers = [observer.ask(host, "row", {"table": row[0], "id": row[1]}) for host in hosts]
             found = [(host, a["row"]) for host, a in zip(hosts, answers, strict=True) if a["row"] is not None]

@@ -7,8 +7,10 @@ thread or process is raised to whoever iterates.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import threading
 import traceback
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -19,6 +21,8 @@ from typing import Any
 from argosy.foundation.errors import ChildFailed, UsageError
 
 Reader = Callable[[], Any]
+_END_S = 10.0  # for a reader that is asked for no more
+_GRACE_S = 5.0  # between SIGTERM and SIGKILL
 
 
 class _Channel:
@@ -78,7 +82,14 @@ def buffered(reader: Reader, size: int) -> Reader:
                 yield sample
         finally:
             channel.close()
-            thread.join()
+            thread.join(_END_S)
+            if thread.is_alive():
+                warnings.warn(
+                    f"paddle.reader.buffered: the reader has not returned for {_END_S:g} s after the end of the loop; "
+                    "its thread is left to itself",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
 
     return serve
 
@@ -136,14 +147,12 @@ def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_
                 sender.close()
                 open_ends.append(receiver)
                 processes.append(process)
-            yield from _merge(open_ends)
+            yield from _merge(open_ends, processes)
         finally:
             for receiver in open_ends:
                 receiver.close()
             for process in processes:
-                process.terminate()
-                process.join()
-                process.close()
+                _end(process)
 
     return serve
 
@@ -162,19 +171,48 @@ def _send_samples(reader: Reader, sender: Connection) -> None:
         sender.send((False, traceback.format_exc()))
 
 
-def _merge(receivers: Sequence[Connection]) -> Iterator[Any]:
+def _end(process: Any) -> None:
+    if process.is_alive():
+        process.terminate()
+        process.join(_GRACE_S)
+    if process.is_alive():
+        process.kill()
+    process.join()
+    process.close()
+
+
+def _merge(receivers: Sequence[Connection], processes: Sequence[Any]) -> Iterator[Any]:
     waiting = list(receivers)
-    while waiting:
-        ready: list[Any] = wait_for_connections(waiting)
-        for receiver in ready:
-            number = receivers.index(receiver)
-            try:
-                is_sample, value = receiver.recv()
-            except EOFError:
-                raise ChildFailed(f"multiprocess_reader: the process of reader {number} died before its end") from None
-            if is_sample:
-                yield value
-            elif value is None:
-                waiting.remove(receiver)
-            else:
-                raise ChildFailed(f"multiprocess_reader: reader {number} failed in its process:\n{value}")
+    # a pipe ends only when the children of a reader's process have closed it too
+    receiver_by_end = {os.pidfd_open(p.pid): receiver for p, receiver in zip(processes, receivers, strict=True)}
+    try:
+        while waiting:
+            ready: list[Any] = wait_for_connections([*waiting, *receiver_by_end])
+            ended = []
+            for end in [end for end in ready if end in receiver_by_end]:
+                os.close(end)
+                ended.append(receiver_by_end.pop(end))
+            for receiver in [receiver for receiver in waiting if receiver in ready or receiver in ended]:
+                yield from _received(receiver, receivers.index(receiver), receiver in ended, waiting)
+    finally:
+        for end in receiver_by_end:
+            os.close(end)
+
+
+def _received(receiver: Connection, number: int, is_all: bool, waiting: list[Connection]) -> Iterator[Any]:
+    """The next sample of a reader's process, or with ``is_all`` all that the process, which has ended, has left."""
+    while receiver.poll():
+        try:
+            is_sample, value = receiver.recv()
+        except EOFError:
+            break
+        if is_sample:
+            yield value
+        elif value is None:
+            waiting.remove(receiver)
+            return
+        else:
+            raise ChildFailed(f"multiprocess_reader: reader {number} failed in its process:\n{value}")
+        if not is_all:
+            return
+    raise ChildFailed(f"multiprocess_reader: the process of reader {number} died before its end")

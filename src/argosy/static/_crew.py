@@ -129,9 +129,14 @@ class Crew:
             )
             for place, jobs in enumerate(self._jobs)
         ]
-        for thread in threads:
-            thread.start()
-        ready.wait()
+        try:
+            for thread in threads:
+                thread.start()
+            ready.wait()
+        except BaseException:  # no more threads, or Ctrl-C: those that wait for the others go
+            ready.abort()
+            _end(self._jobs, [thread for thread in threads if thread.ident is not None])
+            raise
         # torch notes the last number set for threads to come, whichever thread has set it for itself.
         torch.set_num_threads(own)
         self._stop = weakref.finalize(self, _end, self._jobs, threads)
@@ -154,7 +159,10 @@ def _work(
     """The life of a thread; it knows no Crew, so that a Crew nobody uses any more can end it."""
     torch.get_num_threads()  # the first call in a thread takes over the number of the process, after which it can be changed
     torch.set_num_threads(num_threads)
-    ready.wait()
+    try:
+        ready.wait()
+    except threading.BrokenBarrierError:  # another could not be started
+        return
     while (call := jobs.get()) is not None:
         outcome = _outcome(call, meeting)
         del call  # it holds the values of the run

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -73,12 +74,16 @@ def run_from_dataset(
     infos = _infos(names, fetch_info, call)
     if not isinstance(print_period, int) or print_period < 1:
         raise UsageError(f"{call}: print_period must be a positive integer, but is {print_period!r}")
+    place = _place(program) if updates else None
+    if place is not None and place.is_over:
+        return
     began, number = time.perf_counter(), 0
     batches = buffered(functools.partial(dataset._feeds, thread), _BATCHES_AHEAD)()
     feeds = Timed(batches)
     with Watch(fetch_handler) as watch, contextlib.closing(batches):
         looks_ahead = getattr(program, "_look_ahead", None)
-        for number, feed in enumerate(feeds if looks_ahead is None else _announced(feeds, looks_ahead), 1):
+        first = 1 if place is None else _skipped(feeds, place) + 1
+        for number, feed in enumerate(feeds if looks_ahead is None else _announced(feeds, looks_ahead), first):
             prints = bool(names) and number % print_period == 0
             fetches = [*names, *watch.names] if prints else list(watch.names)
             values = executor.run(program, feed=feed, fetch_list=fetches, scope=scope, return_numpy=False)
@@ -86,11 +91,31 @@ def run_from_dataset(
                 watch.show(values[len(values) - len(watch.names) :])
             if prints:
                 print(_line(number, infos, values), flush=True)
+            if place is not None:
+                place.advance()
+        if place is not None:
+            place.end()
     if debug:
         total = time.perf_counter() - began
         print(
             f"{call}: {number} batches in {total:.3f} s, of which {feeds.waited_s:.3f} s waiting for data", flush=True
         )
+
+
+def _place(program: Any) -> Any:
+    """Where in its data a worker of a parameter-server job is; None for other programs."""
+    recorded = program._program if isinstance(program, CompiledProgram) else program
+    follow = getattr(recorded, "_follow", None)
+    return None if follow is None else follow()
+
+
+def _skipped(feeds: Iterable[Any], place: Any) -> int:
+    """Read the batches that a process before this one has trained on; how many."""
+    found = sum(1 for _ in itertools.islice(feeds, place.num_done))
+    if found < place.num_done:
+        place.refuse(f"it had trained on {place.num_done} batches of this pass, but the dataset has {found} now")
+    place.begin()
+    return found
 
 
 def _announced(feeds: Iterable[Any], look: Callable[[Any], None]) -> Iterator[Any]:

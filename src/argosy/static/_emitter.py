@@ -9,9 +9,10 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import ProgramError
-from argosy.static import _feed
+from argosy.static import _feed, _source
 from argosy.static._arrays import ARRAY_OPERATORS, emit_array
 from argosy.static._block import Block
+from argosy.static._guard import guarded
 from argosy.static._lower_control import Lines, emit_cond, emit_while, has_backward
 from argosy.static._lower_gradients import emit_backward, excluded_names, gradients_of, is_differentiable, unshared
 from argosy.static._lower_segments import Segments, recomputed
@@ -120,13 +121,10 @@ class Emitter:
 
     def _compile(self, state: list[str], writes: list[str]) -> Lowered:
         source = "def run(feeds, state):\n" + "".join(f"    {line}\n" for line in self.lines)
-        code = compile(source, f"<program {self.block.program.id}>", "exec")
-        exec(code, self.globals)
+        run = _source.compiled(source, f"<program {self.block.program.id}>", self.globals)
         feeds = _feed.feed_specs(self.block, self.feeds, self.operators)
         variables = [self.block.vars[name] for name in state]
-        return Lowered(
-            self.globals["run"], source, self.line_operators, self.locals, feeds, variables, writes, self.trains
-        )
+        return Lowered(run, source, self.line_operators, self.locals, feeds, variables, writes, self.trains)
 
     # -- text ---------------------------------------------------------------------------------------------------
 
@@ -154,7 +152,7 @@ class Emitter:
 
     def _present(self, name: str, writer: Operator, reader: str = "") -> str:
         problem = f"{reader}{name!r}, which has no value in this run: {writer.describe()} has not written it"
-        return f"present({self.dense_local(name)}, {problem!r})"
+        return f"present({self.dense_local(name)}, {self.constant(problem)})"
 
     def constant(self, value: Any, prefix: str = "c") -> str:
         name = f"{prefix}{len(self.globals)}"
@@ -168,9 +166,8 @@ class Emitter:
             return self.local(value.name) if keeps_rows else self.dense_local(value.name)
         if isinstance(value, Number):
             text = f"{self.local(value.name)}.item()"
-            return text if value.scale == 1.0 else f"{text} * {value.scale!r}"
-        kind = type(value)  # exactly: the text of a NumPy number is no Python
-        if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
+            return text if value.scale == 1.0 else f"{text} * {self.expression(value.scale)}"
+        if _is_literal(value):
             return repr(value)
         if isinstance(value, torch.device):
             return self.constant(self.device)
@@ -183,11 +180,13 @@ class Emitter:
         keeps_rows = takes_rows(operator)
         given = [self.expression(a, keeps_rows) for a in operator.args]
         named = {key: a for key, a in operator.kwargs.items() if key != ONLY_IF}
-        given += [f"{key}={self.expression(a, keeps_rows)}" for key, a in named.items()]
+        given += [f"{_source.keyword(key)}={self.expression(a, keeps_rows)}" for key, a in named.items()]
         assert operator.op is not None  # others have emitters of their own
         if operator.copies_first:
             given[0] += ".clone()"
         function = operator.op.fn if self.adaptation is None else self.adaptation.function(operator.op)
+        if self.block.program._is_loaded:
+            function = guarded(operator.op, function)
         return f"{self.constant(function, 'f')}({', '.join(given)})"
 
     def pattern(self, operator: Operator, out: Any) -> str:
@@ -249,6 +248,14 @@ def _helpers() -> dict[str, Any]:
         "dense": dense,
         "recomputed": recomputed,
     }
+
+
+def _is_literal(value: Any) -> bool:
+    """Whether a value may stand in the text; all others, strings too, are globals of the function."""
+    kind = type(value)  # exactly: the text of a NumPy number is no Python
+    if kind is int:
+        return value.bit_length() <= 64  # type: ignore[no-any-return]
+    return value is None or kind is bool or (kind is float and math.isfinite(value))
 
 
 def _present(value: Any, problem: str) -> Any:

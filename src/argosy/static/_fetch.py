@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
-from argosy.foundation.errors import UsageError
+from argosy.foundation import dtypes
+from argosy.foundation.errors import DtypeError, ProgramError, UsageError
 from argosy.static._block import Block
 from argosy.static._lod import LoDTensor
 from argosy.static._operator import Operator
@@ -48,10 +50,24 @@ def _joined(value: torch.Tensor, lod: list[torch.Tensor | None]) -> torch.Tensor
     return LoDTensor(value, levels) if levels and len(levels) == len(lod) else value
 
 
+def _array(value: torch.Tensor) -> np.ndarray:
+    try:
+        return _wrap(value).numpy()
+    except TypeError as error:
+        kind = dtypes.name_of(value.dtype)
+        raise DtypeError(
+            f"Executor.run: a fetch is of {kind}, which arrays do not have; set return_numpy=False"
+        ) from error
+
+
 def given_out(value: torch.Tensor | LoDTensor, as_array: bool) -> Any:
     """A copy for the script: what is fetched may share memory with the scope or with what was fed."""
+    if isinstance(value, torch.Tensor):
+        return _array(value) if as_array else _wrap(value.detach().clone())
     if not isinstance(value, LoDTensor):
-        return _wrap(value).numpy() if as_array else _wrap(value.detach().clone())
+        raise ProgramError(
+            f"Executor.run: a fetch is a {type(value).__name__}, as of an array of tensors; fetch its elements"
+        )
     if as_array:
         raise HoldsSequences(
             "Executor.run: Some of your fetched tensors hold LoD information: they are sequences with the lod "

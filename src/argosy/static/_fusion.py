@@ -6,6 +6,7 @@ random numbers, works in place or meets other places run as they are.
 
 from __future__ import annotations
 
+import builtins
 import shutil
 import warnings
 from collections.abc import Callable
@@ -34,6 +35,7 @@ def fuse(lowered: Lowered) -> None:
     """Let ``lowered.run`` be compiled at its first call."""
     names = lowered.run.__globals__
     names["gradients_of"] = _kept_out(names["gradients_of"])
+    names["__builtins__"] = vars(builtins)  # torch's guards look here for their own; the function itself has none
     lowered.run = torch.compile(lowered.run)
 
 

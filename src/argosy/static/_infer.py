@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import NotSupported, ProgramError
+from argosy.foundation.errors import NotSupported, ProgramError, raise_as
 from argosy.ops.table import Op
 from argosy.static._operator import leaves, mapped
 from argosy.static._variable import OTHER_STAND_IN, STAND_IN, Variable
@@ -55,7 +55,7 @@ def infer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 else:
                     raise
     except _ERRORS as error:
-        raise _explained(op, args, kwargs, error) from error
+        raise_as(_explained(op, args, kwargs, error), error)
     return _paired(first, second, op)
 
 
@@ -97,6 +97,22 @@ def _constant(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if op.is_random or any(t.numel() > _SMALL or t.is_floating_point() for t in tensors):
         return mapped(out, lambda t: t.to(_META) if isinstance(t, torch.Tensor) else t)
     return op.fn(*mapped(args, to_cpu), **mapped(kwargs, to_cpu))
+
+
+def constant_tensors(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    """What an op without inputs returns, without values; none if it needs them. A wrong call raises the error of eager mode."""
+
+    def on_meta(value: Any) -> Any:
+        return _META if isinstance(value, torch.device) else value
+
+    try:
+        with torch.no_grad(), _META:
+            out = op.fn(*mapped(args, on_meta), **mapped(kwargs, on_meta))
+    except (*_ERRORS, LookupError, ArithmeticError, AssertionError, MemoryError) as error:
+        if _needs_values(error):
+            return []
+        raise _explained(op, args, kwargs, error) from error
+    return [leaf for leaf in leaves(out) if isinstance(leaf, torch.Tensor)]
 
 
 def _run_on_size(

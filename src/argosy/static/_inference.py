@@ -156,11 +156,12 @@ def read_model(data: bytes, source: str, folder: str | None, params: Any, execut
     program, extra = _serialize.loads(data, source)
     if "fetches" not in extra:
         raise CheckpointError(f"load_inference_model: {source} was written by static.save; read it with static.load")
+    feeds, fetches = (_serialize.extra_names(program, extra, key, source) for key in ("feeds", "fetches"))
     kept = persistables(program)
     if kept:
         load_vars(executor, folder, program, kept, filename=params)
     block = program.global_block()
-    return [program, extra["feeds"], [block.var(name) for name in extra["fetches"]]]
+    return [program, feeds, [block.var(name) for name in fetches]]
 
 
 def packed(normal: Program, feed_vars: Any, fetch_vars: Any) -> bytes:

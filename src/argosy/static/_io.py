@@ -21,7 +21,7 @@ from argosy.static._program import Program
 from argosy.static._scope import global_scope
 from argosy.static._step_counts import step_powers, with_counts, written_powers
 from argosy.static._variable import Parameter, Variable
-from argosy.static._vars_io import load_vars
+from argosy.static._vars_io import file_of, load_vars
 from argosy.tensor._tensor import _wrap
 
 _SUFFIXES = (".pdparams", ".pdopt", ".pdmodel")
@@ -56,7 +56,8 @@ def load(program: Program, model_path: str, executor: Any = None, var_list: Any 
     if not os.path.isfile(prefix + ".pdparams") and os.path.exists(model_path):
         _load_variables(program, model_path, executor, var_list)
         return
-    state = with_counts(program, load_program_state(model_path), "static.load")
+    values = {name: value for name, value in load_program_state(model_path).items() if isinstance(value, np.ndarray)}
+    state = with_counts(program, values, "static.load")
     wanted = persistables(program) if var_list is None else list(var_list)
     for variable in wanted:
         if variable.name not in state:
@@ -91,7 +92,8 @@ def load_program_state(model_path: str, var_list: Iterable[Any] | None = None) -
     if os.path.isfile(prefix + ".pdparams"):
         state = _pickled_state(prefix)
     elif os.path.isdir(model_path):
-        state = {name: _array(os.path.join(model_path, name)) for name in names or _files_below(model_path)}
+        found = names or _files_below(model_path)
+        state = {name: _array(str(file_of(model_path, name, "static.load_program_state"))) for name in found}
     elif os.path.isfile(model_path):
         if names is None:
             raise UsageError(f"static.load_program_state: {model_path!r} holds no names; give them with var_list")
@@ -122,11 +124,25 @@ def set_program_state(program: Program, state_dict: dict[str, np.ndarray]) -> No
 
 
 def _pickled_state(prefix: str) -> dict[str, np.ndarray]:
-    state: dict[str, np.ndarray] = dict(_io.load(prefix + ".pdparams", return_numpy=True))
+    state = _pickled_arrays(prefix + ".pdparams")
     if os.path.isfile(prefix + ".pdopt"):
-        state.update(_io.load(prefix + ".pdopt", return_numpy=True))
-    state.pop(_io.NAME_TABLE, None)
+        state.update(_pickled_arrays(prefix + ".pdopt"))
     return state
+
+
+def _pickled_arrays(path: str) -> dict[str, np.ndarray]:
+    """The arrays by name in one file of ``save``, or of Paddle's."""
+    state = _io.load(path, return_numpy=True)
+    if not isinstance(state, dict):
+        raise CheckpointError(f"static.load: {path!r} holds a {type(state).__name__}, not values by name")
+    strange = [name for name, value in state.items() if not isinstance(name, str) or not _is_value(value)]
+    if strange:
+        raise CheckpointError(f"static.load: {path!r} holds no array of numbers for {strange[0]!r:.80}")
+    return state
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, np.ndarray) and value.dtype.kind in "biufc")
 
 
 def _array(path: str) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from argosy.foundation.errors import ProgramError, UsageError, nearest
+from argosy.foundation.errors import ArgosyError, ProgramError, UsageError, nearest, raise_as
 from argosy.ops.table import Op
 from argosy.static._lowered import Lowered
 from argosy.static._operator import Number, Operator, Ref, mapped
@@ -16,6 +16,9 @@ from argosy.static._program import Program
 from argosy.static._scope import Scope
 from argosy.static._variable import Variable
 from argosy.tensor._explain import explain
+
+# What is told in the words of the call also when a function of the script raises it.
+_EXPLAINED = (RuntimeError, IndexError, TypeError, ValueError, AttributeError)
 
 
 def launch(
@@ -27,11 +30,13 @@ def launch(
     was_enabled = torch.is_grad_enabled()
     try:
         fetched, written = lowered.run(feeds, state)
-    except (RuntimeError, IndexError, TypeError, ValueError, AttributeError) as error:
-        raise _located(lowered, error) from error
+    except Exception as error:  # of an op: whatever it is, it is told with the operator
+        raise_as(_located(lowered, error), error)
     finally:
         torch._C._set_grad_enabled(was_enabled)
     for name, value in zip(lowered.writes, written, strict=True):
+        if not isinstance(value, torch.Tensor):
+            raise ProgramError(f"Executor.run: {name!r}, which is kept, must get a tensor, but got {value!r:.80}")
         # What a startup program made belongs to nobody else; other values may share memory with feeds or state.
         scope.var(name).store(value.to(device), copies=bool(feeds or state))
     return fetched
@@ -98,13 +103,19 @@ def _located(lowered: Lowered, error: Exception) -> Exception:
         if lowered.code is not None and step.tb_frame.f_code.co_filename == lowered.code.co_filename:
             trace = step
         step = step.tb_next
-    operator = None if trace is None else lowered.operators.get(trace.tb_lineno)
-    if trace is None or operator is None:
+    if trace is None:
         return error
+    operator = lowered.operators.get(trace.tb_lineno)
+    if operator is None:
+        return error if isinstance(error, ArgosyError) else ProgramError(f"Executor.run: {error}")
+    if operator.type == "py_func" and not isinstance(error, _EXPLAINED):
+        return error  # of the script's own function
+    if isinstance(error, NameError) and trace.tb_next is None:
+        return ProgramError(f"Executor.run: {operator.describe()}: a variable has no value in this run ({error})")
     held = trace.tb_frame.f_locals
 
     def given(value: Any) -> Any:
-        return held.get(lowered.locals_by_name[value.name]) if isinstance(value, (Ref, Number)) else value
+        return held.get(lowered.locals_by_name.get(value.name, "")) if isinstance(value, (Ref, Number)) else value
 
     plain = explain(_op_of(operator), mapped(operator.args, given), mapped(operator.kwargs, given), error)
     try:

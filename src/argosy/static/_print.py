@@ -19,7 +19,7 @@ from argosy.tensor._naming import unique_name
 if TYPE_CHECKING:
     from argosy.static._emitter import Emitter
 
-_PHASES = ("FORWARD", "BACKWARD", "BOTH")
+PHASES = ("FORWARD", "BACKWARD", "BOTH")
 _DTYPES = ("bfloat16", "float16", "float32", "float64", "int32", "int64", "bool")
 
 
@@ -47,7 +47,7 @@ def Print(
         raise DtypeError(
             f"static.Print: the dtype of input must be one of {', '.join(_DTYPES)}, but received {dtypes.name_of(input._t.dtype)}"
         )
-    if str(print_phase).upper() not in _PHASES:
+    if str(print_phase).upper() not in PHASES:
         raise UsageError(
             f"static.Print: print_phase must be 'forward', 'backward' or 'both', but received {print_phase!r}"
         )

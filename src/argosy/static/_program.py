@@ -78,9 +78,13 @@ class Program:
         self._lowered: dict[Any, Any] = {}
         self._compiled: Any = None  # a CompiledProgram that runs in its stead
         self._is_for_test = False
+        self._is_loaded = False  # whether a file says what its operators are
         self._job: Any = None  # the parameter-server job that it belongs to
         self._fleet_opt: dict[str, Any] | None = None  # what Fleet says about runs over datasets
         self._look_ahead: Callable[[Any], None] | None = None  # is told the feed after the one that runs next
+        self._follow: Callable[[], Any] | None = (
+            None  # begins a pass over a dataset, of which some batches may be done already
+        )
         self._forward_part: tuple[int, Program] | None = None  # what infer_from_dataset runs, and of which version
 
     def _changed(self) -> None:
@@ -172,6 +176,7 @@ class Program:
         out = Program()
         out._seed = self._seed
         out._is_for_test = for_test
+        out._is_loaded = self._is_loaded
         out._readers = list(self._readers)
         if not for_test:
             out._rates = list(self._rates)

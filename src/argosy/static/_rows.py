@@ -13,7 +13,7 @@ import torch
 from argosy.static._operator import FORWARD, Operator, names_in
 
 _UPDATES = {"sgd_sparse_", "adagrad_sparse_", "adam_sparse_"}
-_CLIPS = {"clip_grads_by_value", "clip_grads_by_norm", "clip_grads_by_global_norm"}
+CLIPS = {"clip_grads_by_value", "clip_grads_by_norm", "clip_grads_by_global_norm"}
 _SCALERS = {"unscale_gradients", "update_loss_scaling_"}
 _COMBINERS = {"combine_gradients"}  # of the places of a run
 _READERS = {"embedding_renorm_"}  # of a table, without a gradient
@@ -21,7 +21,7 @@ _READERS = {"embedding_renorm_"}  # of a table, without a gradient
 
 def takes_rows(operator: Operator) -> bool:
     """Whether an operator works on row-sparse gradients."""
-    return operator.op is not None and operator.op.name in _UPDATES | _CLIPS | _SCALERS | _COMBINERS
+    return operator.op is not None and operator.op.name in _UPDATES | CLIPS | _SCALERS | _COMBINERS
 
 
 def row_names(operators: Sequence[Operator]) -> set[str]:
@@ -33,7 +33,7 @@ def row_names(operators: Sequence[Operator]) -> set[str]:
         if operator.type == "backward":
             pairs = zip(names_in(operator.args[1]), outputs, strict=True)
             found.update(grad for name, grad in pairs if name in tables)
-        elif operator.op is not None and operator.op.name in _CLIPS:
+        elif operator.op is not None and operator.op.name in CLIPS:
             pairs = zip(names_in(operator.args[0]), outputs, strict=True)
             found.update(clipped for grad, clipped in pairs if grad in found)
     return found
@@ -48,7 +48,7 @@ def _tables(operators: Sequence[Operator]) -> set[str]:
             continue
         is_lookup = operator.op is not None and operator.op.name == "embedding" and operator.attrs.get("sparse") is True
         if is_lookup:
-            sparse.update(operator.inputs["weight"])
+            sparse.update(operator.inputs.get("weight", ()))
         else:
             others.update(operator.input_arg_names)
     return sparse - others

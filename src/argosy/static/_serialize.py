@@ -19,14 +19,16 @@ import numpy as np
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import CheckpointError, NotSupported
-from argosy.ops import table
+from argosy.foundation.errors import CheckpointError, NotSupported, UsageError
 from argosy.static._block import Block
+from argosy.static._decode import Node, add_variable, operator_of, parsed
 from argosy.static._operator import Number, Operator, Ref, SubBlock
 from argosy.static._program import Program
-from argosy.static._variable import Parameter, Variable, offset_samples, samples
+from argosy.static._variable import Parameter, Variable, offset_samples
+from argosy.static._verify import verify_loaded
 
 _MAGIC = b"argosy-program 1\n"
+_DEEPEST_BLOCK = 32  # branches and loops inside of one another
 _PROTOBUF = b"\x0a"  # the first field of Paddle's ProgramDesc, its blocks
 
 
@@ -50,6 +52,8 @@ def dumps(program: Program, extra: dict[str, Any] | None = None) -> bytes:
 
 def loads(data: bytes, source: str) -> tuple[Program, dict[str, Any]]:
     """Read what ``dumps`` wrote; ``source`` names it in messages."""
+    if not isinstance(data, bytes):
+        raise UsageError(f"{source} must be bytes, but is a {type(data).__name__}")
     if not data.startswith(_MAGIC):
         if data.startswith(_PROTOBUF):
             raise ForeignProgram(
@@ -60,17 +64,46 @@ def loads(data: bytes, source: str) -> tuple[Program, dict[str, Any]]:
     digest, _, body = data[len(_MAGIC) :].partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != digest:
         raise CheckpointError(f"{source} is damaged or cut short: its checksum does not fit its contents")
-    stored = json.loads(body)
+    root = parsed(body, source).fields(("seed", "blocks", "extra"))
     program = Program()
-    program.random_seed = stored["seed"]
-    program.blocks = [Block(program, i, block["parent"]) for i, block in enumerate(stored["blocks"])]
-    for block, packed in zip(program.blocks, stored["blocks"], strict=True):
-        for variable in packed["vars"]:
-            _unpack_variable(block, variable)
-        for name in {name for v in block.vars.values() for name in v._lod if name in block.vars}:
-            block.vars[name]._t, block.vars[name]._alt = offset_samples()
-        block.ops = [_unpacked_operator(block, operator, source) for operator in packed["ops"]]
-    return program, stored["extra"]
+    program._is_loaded = True
+    program._seed = root["seed"].integer()
+    _fill(program, root["blocks"])
+    verify_loaded(program, source)
+    return program, {key: node.value for key, node in root["extra"].entries().items()}
+
+
+def extra_names(program: Program, extra: dict[str, Any], key: str, source: str) -> list[str]:
+    """The list of variables of ``program`` that stands under ``key`` beside it."""
+    node = Node(extra.get(key), source, key=f"extra.{key}")
+    known = program.global_block().vars
+    for item in node.items():
+        if item.name() not in known:
+            raise item.refused("the name of a variable of the program")
+    return node.names()
+
+
+def _fill(program: Program, node: Node) -> None:
+    blocks = [item.fields(("parent", "vars", "ops")) for item in node.items()]
+    if not blocks:
+        raise node.refused("a list of one block or more")
+    depths: list[int] = []
+    for index, fields in enumerate(blocks):  # a block stands behind the one around it
+        parent = fields["parent"].integer(*((0, index - 1) if index else (-1, -1)))
+        depths.append(depths[parent] + 1 if index else 0)
+        if depths[-1] > _DEEPEST_BLOCK:
+            raise fields["parent"].refused(f"a block at most {_DEEPEST_BLOCK - 1} deep")
+    program.blocks = [Block(program, i, fields["parent"].value) for i, fields in enumerate(blocks)]
+    for block, fields in zip(program.blocks, blocks, strict=True):
+        _fill_block(block, fields)
+
+
+def _fill_block(block: Block, fields: dict[str, Node]) -> None:
+    for node in fields["vars"].items():
+        add_variable(block, node)
+    for name in {name for v in block.vars.values() for name in v._lod if name in block.vars}:
+        block.vars[name]._t, block.vars[name]._alt = offset_samples()
+    block.ops = [operator_of(block, node) for node in fields["ops"].items()]
 
 
 def _packed_variable(variable: Variable) -> dict[str, Any]:
@@ -78,26 +111,17 @@ def _packed_variable(variable: Variable) -> dict[str, Any]:
         "name": variable.name,
         "shape": list(variable.shape),
         "dtype": dtypes.name_of(variable._t.dtype),
-        "persistable": variable.persistable,
+        "persistable": bool(variable.persistable),
         "stop_gradient": variable.stop_gradient,
-        "is_data": variable.is_data,
+        "is_data": bool(variable.is_data),
         "lod": list(variable._lod),
     }
     if isinstance(variable, Parameter):
-        packed["parameter"] = {"rate": float(variable.optimize_attr["learning_rate"]), "need_clip": variable.need_clip}
+        packed["parameter"] = {
+            "rate": float(variable.optimize_attr["learning_rate"]),
+            "need_clip": bool(variable.need_clip),
+        }
     return packed
-
-
-def _unpack_variable(block: Block, packed: dict[str, Any]) -> None:
-    own = packed.pop("parameter", None)
-    if own is None:
-        lod = tuple(packed.pop("lod"))
-        block.create_var(**packed)._lod = lod
-        return
-    first, _ = samples(packed["shape"], dtypes.to_torch(packed["dtype"]))
-    parameter = block._add(Parameter(block, packed["name"], first, not packed["stop_gradient"]))
-    parameter.optimize_attr = {"learning_rate": own["rate"]}
-    parameter.need_clip = own["need_clip"]
 
 
 def _packed_operator(operator: Operator) -> dict[str, Any]:
@@ -116,24 +140,6 @@ def _packed_operator(operator: Operator) -> dict[str, Any]:
         "where": operator.where,
         "device": operator.device,
     }
-
-
-def _unpacked_operator(block: Block, packed: dict[str, Any], source: str) -> Operator:
-    name = packed["op"]
-    if name is not None and name not in table.names():
-        raise CheckpointError(f"{source} uses the op {name!r}, which this version does not have")
-    return Operator(
-        block,
-        packed["type"],
-        None if name is None else table.get(name),
-        tuple(_unpacked(a) for a in packed["args"]),
-        {k: _unpacked(v) for k, v in packed["kwargs"].items()},
-        _unpacked(packed["out"]),
-        packed["role"],
-        packed["name_scope"],
-        packed["where"],
-        packed["device"],
-    )
 
 
 def _packed(value: Any) -> Any:
@@ -161,29 +167,3 @@ def _packed(value: Any) -> Any:
         raw = np.ascontiguousarray(value)
         return ["array", raw.dtype.str, list(value.shape), base64.b64encode(raw.tobytes()).decode()]
     raise NotSupported(f"an attribute of type {type(value).__name__} has no form in a file")
-
-
-def _unpacked(value: Any) -> Any:
-    if not isinstance(value, list):
-        return value
-    kind, items = value[0], value[1:]
-    if kind == "list":
-        return [_unpacked(v) for v in items]
-    if kind == "tuple":
-        return tuple(_unpacked(v) for v in items)
-    if kind == "array":
-        dtype, shape, text = items
-        return np.frombuffer(base64.b64decode(text), np.dtype(dtype)).reshape(shape).copy()
-    return _READERS[kind](*items)
-
-
-_READERS: dict[str, Any] = {
-    "ref": Ref,
-    "number": Number,
-    "dtype": dtypes.to_torch,
-    "device": lambda: torch.device("cpu"),  # any: a run puts its own in place
-    "slice": slice,
-    "block": lambda index, results: SubBlock(index, tuple(results)),
-    "ellipsis": lambda: Ellipsis,
-    "complex": complex,
-}

@@ -83,12 +83,17 @@ def with_counts(program: Program, state: Mapping[str, np.ndarray], source: str) 
 
 def _powers_of(operator: Operator) -> Powers | None:
     named = operator._named
-    step, moments = named.get("step"), named.get("moment1s") or named.get("moments")
-    if not isinstance(step, Ref) or not moments or not isinstance(named.get("beta1"), float):
-        return None
+    step, params = named.get("step"), named.get("params") or ()
+    moments = named.get("moment1s") or named.get("moments") or ()
     has_both = "moment1s" in named  # Adamax keeps the powers of its first rate only
+    if not isinstance(step, Ref) or not moments or len(moments) != len(params):
+        return None
+    if not all(isinstance(named.get(r), float) for r in ("beta1", "beta2")[: 1 + has_both]):
+        return None
     label = "moment1" if has_both else "moment"
     rates = [(1, named["beta1"]), (2, named["beta2"])] if has_both else [(1, named["beta1"])]
+    held = operator.block._find_var_recursive(moments[0].name)
+    assert held is not None  # an operator of the block names it
     return Powers(
         step.name,
         {
@@ -96,7 +101,7 @@ def _powers_of(operator: Operator) -> Powers | None:
                 (parameter.name + moment.name[len(parameter.name) :].replace(label, f"beta{i}_pow_acc", 1), rate)
                 for i, rate in rates
             ]
-            for parameter, moment in zip(named["params"], moments, strict=True)
+            for parameter, moment in zip(params, moments, strict=True)
         },
-        operator.block.program.global_block().vars[moments[0].name]._t.dtype,
+        held._t.dtype,
     )

@@ -7,18 +7,20 @@ dimensions, so a scalar is written as one of shape [1]; reading takes either.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import CheckpointError, DtypeError, UsageError
+from argosy.foundation.files import inside, replacing
 from argosy.framework import _tensor_file
-from argosy.framework._io import _writing
 from argosy.static._program import Program
 from argosy.static._recorder import default_main_program
 from argosy.static._scope import global_scope
@@ -27,6 +29,8 @@ from argosy.static._variable import Parameter, Variable
 
 Predicate = Callable[[Variable], Any]
 Values = list[tuple[Variable, torch.Tensor]]
+
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 class ShapeMismatch(CheckpointError, RuntimeError):
@@ -71,12 +75,13 @@ def save_vars(
     contents = _contents(chosen)
     if filename is None and dirname is not None:
         contents.update({v.name: _held(v) for v in chosen})  # step counts too, which Paddle has no files of
-        for name, raw in contents.items():
-            with _writing(os.path.realpath(os.path.join(dirname, name))) as file:
+        files = [(file_of(dirname, name, "save_vars"), raw) for name, raw in contents.items()]  # all before the first
+        for path, raw in files:
+            with replacing(path) as file:
                 _tensor_file.write(raw, file)
         return None
     buffer = io.BytesIO()
-    with contextlib.nullcontext(buffer) if filename is None else _writing(_path(dirname, filename)) as file:
+    with contextlib.nullcontext(buffer) if filename is None else replacing(_path(dirname, filename)) as file:
         for _, raw in sorted(contents.items()):
             _tensor_file.write(raw, file)
     return buffer.getvalue() if filename is None else None
@@ -129,6 +134,11 @@ def _chosen(
     return chosen
 
 
+def file_of(dirname: str | os.PathLike[str], name: str, call: str) -> Path:
+    """The file of the variable ``name``, which a file may have told: one that leads out of ``dirname`` is refused."""
+    return inside(dirname, name, f"{call}: a variable")
+
+
 def _path(dirname: str | None, filename: str) -> str:
     return os.path.realpath(os.path.join(dirname or "", filename))
 
@@ -165,7 +175,7 @@ def _read_folder(variables: Sequence[Variable], dirname: str) -> Values:
 
     def value(variable: Variable) -> torch.Tensor:
         powers = counts.get(variable.name)
-        if powers is None or os.path.exists(os.path.join(dirname, variable.name)):
+        if powers is None or file_of(dirname, variable.name, "load_vars").exists():
             return _fitting(variable, _read_file(dirname, variable.name), dirname)
         return _counted(variable, powers, {name: _read_file(dirname, name) for name in powers}, dirname)
 
@@ -173,7 +183,7 @@ def _read_folder(variables: Sequence[Variable], dirname: str) -> Values:
 
 
 def _read_file(dirname: str, name: str) -> torch.Tensor:
-    path = os.path.join(dirname, name)
+    path = str(file_of(dirname, name, "load_vars"))
     with _opened(path, name) as file:
         raw = _tensor_file.read(file, repr(path))
         _check_end(file, path, [name])
@@ -232,6 +242,8 @@ def _fitting(variable: Variable, raw: torch.Tensor, source: str) -> torch.Tensor
 def _opened(path: str, name: str = "") -> IO[bytes]:
     try:
         return open(path, "rb")
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            raise
         what = f" for the variable {name!r}" if name else ""
         raise CheckpointError(f"load_vars: there is no file {path!r}{what}") from None

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import AutogradError, DtypeError, OutOfRange, RankError, UsageError
+from argosy.foundation.errors import AutogradError, DtypeError, OutOfRange, RankError, UsageError, raise_as
 from argosy.foundation.places import Place, to_place
 from argosy.ops import elementwise as _elementwise
 from argosy.ops import logic as _logic
@@ -82,7 +82,7 @@ def _binary(symbol: str, op: Op, fast: Callable[[Any, Any], Any], reflected: boo
                         out._t = fast(other, a)
                         return out
                     except (RuntimeError, TypeError, ValueError) as error:
-                        raise explain(op, (other, self), {}, error) from error
+                        raise_as(explain(op, (other, self), {}, error), error)
             value = _operand(self, other, symbol)
             return NotImplemented if value is None else apply(op, value, self)
 
@@ -99,7 +99,7 @@ def _binary(symbol: str, op: Op, fast: Callable[[Any, Any], Any], reflected: boo
                         out._t = fast(a, b)
                         return out
                     except (RuntimeError, TypeError, ValueError) as error:
-                        raise explain(op, (self, other), {}, error) from error
+                        raise_as(explain(op, (self, other), {}, error), error)
             elif (type(other) is float or type(other) is int) and _mode is None:
                 a = self._t
                 if a.is_floating_point():
@@ -108,7 +108,7 @@ def _binary(symbol: str, op: Op, fast: Callable[[Any, Any], Any], reflected: boo
                         out._t = fast(a, other)
                         return out
                     except (RuntimeError, TypeError, ValueError) as error:
-                        raise explain(op, (self, other), {}, error) from error
+                        raise_as(explain(op, (self, other), {}, error), error)
             value = _operand(self, other, symbol)
             return NotImplemented if value is None else apply(op, self, value)
 
@@ -712,7 +712,7 @@ def apply(op: Op, *args: Any, **attrs: Any) -> Any:
             **({k: _unwrap(v) for k, v in attrs.items()} if attrs else attrs),
         )
     except (RuntimeError, IndexError, TypeError, ValueError, AttributeError) as error:
-        raise explain(op, args, attrs, error) from error
+        raise_as(explain(op, args, attrs, error), error)
     if out.__class__ is _raw_tensor:
         result = _new(Tensor)
         result._t = out

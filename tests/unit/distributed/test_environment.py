@@ -119,7 +119,8 @@ def test_where_to_meet(variables, monkeypatch):
         variables(**more)
         with pytest.raises(Met):
             dist.init_parallel_env()
-    assert met == [("h:1", 1800.0), ("h:3", 1800.0), ("h:3", 1800.0), ("h:4", 5.0)]
+    assert [endpoint for endpoint, _ in met] == ["h:1", "h:3", "h:3", "h:4"]
+    assert [timeout_s for _, timeout_s in met] == pytest.approx([1800.0, 1800.0, 1800.0, 5.0], abs=0.5)  # what is left
 
 
 def test_calls_before_init():

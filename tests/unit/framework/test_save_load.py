@@ -87,7 +87,7 @@ def test_big_arrays_are_sliced_and_joined_for_old_protocols():
     sliced = _io._slice_big(arrays, limit_bytes=16)
     assert [len(sliced[f"w@@.{i}"]) for i in range(2)] == [4, 2]
     assert sliced["UnpackBigParamInfor@@"] == {"w": {"OriginShape": (2, 3), "slices": ["w@@.0", "w@@.1"]}}
-    _io._join_slices(sliced)
+    _io._join_slices(sliced, "the file")
     assert set(sliced) == set(arrays)
     np.testing.assert_array_equal(sliced["w"], X)
 

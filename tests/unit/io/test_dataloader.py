@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 
+import leftovers
 import paddle
 from argosy.foundation.errors import ChildFailed, NotSupported
 from argosy.io import DataLoader, Dataset, IterableDataset, default_collate_fn, get_worker_info
@@ -49,17 +50,8 @@ class Counting(IterableDataset):
 
 @pytest.fixture(autouse=True)
 def nothing_left():
-    shm = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
-    threads = set(threading.enumerate())
-    yield
-    gc.collect()
-    assert not children()
-    for thread in set(threading.enumerate()) - threads:
-        thread.join(timeout=10)
-        assert not thread.is_alive(), thread.name
-    if shm:
-        # only what this process could have made: other processes of the machine come and go
-        assert not [f for f in set(os.listdir("/dev/shm")) - shm if str(os.getpid()) in f]
+    with leftovers.guard():
+        yield
 
 
 @pytest.mark.parametrize("use_shared_memory", [True, False])

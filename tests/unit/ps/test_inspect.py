@@ -24,8 +24,11 @@ def client(tmp_path):
         yield client
 
 
-def test_servers_show_the_heaviest_table_first(client, capsys):
-    assert main(["inspect", client.endpoints, "--token", TOKEN]) == 0
+def test_servers_show_the_heaviest_table_first(client, capsys, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text(TOKEN)
+    secret.chmod(0o600)
+    assert main(["inspect", client.endpoints, "--token_file", str(secret)]) == 0
     head, columns, first, second = capsys.readouterr().out.splitlines()
     assert head.startswith("2 of 2 servers, 2 tables, 503 rows, ")
     assert columns.split()[:6] == ["table", "kind", "mode", "dim", "rows", "bytes"]
@@ -46,14 +49,15 @@ def test_a_row_of_a_server(client, capsys, monkeypatch):
 def test_the_token_is_needed(client, capsys, monkeypatch):
     monkeypatch.delenv("ARGOSY_TOKEN", raising=False)
     assert main(["inspect", client.endpoints]) == 1
-    assert "refused the token; give the job's with --token or ARGOSY_TOKEN" in capsys.readouterr().err
+    assert "refused this process: this call does not prove to know the job's token" in capsys.readouterr().err
 
 
-def test_a_server_that_is_not_there(capsys):
+def test_a_server_that_is_not_there(capsys, monkeypatch):
+    monkeypatch.setenv("ARGOSY_TOKEN", TOKEN)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
-        assert main(["inspect", endpoint, "--token", "x", "--timeout", "0.5"]) == 1
+        assert main(["inspect", endpoint, "--timeout", "0.5"]) == 1
     assert f"server {endpoint} did not answer" in capsys.readouterr().err
 
 
@@ -90,4 +94,4 @@ def test_a_torn_checkpoint(client, tmp_path, capsys):
     part = next(folder.rglob("*.parquet"))
     part.write_bytes(part.read_bytes()[:-1])
     assert main(["inspect", str(folder)]) == 1
-    assert f"CheckpointError: {part} is missing or not the file" in capsys.readouterr().err
+    assert f"CheckpointError: {part} is missing, cut short or damaged" in capsys.readouterr().err

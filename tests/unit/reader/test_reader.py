@@ -1,17 +1,15 @@
 """paddle.batch and paddle.reader."""
 
-import gc
 import itertools
 import os
 import random
-import threading
 
 import pytest
 
+import leftovers
 from argosy import reader
 from argosy.batch import batch
 from argosy.foundation.errors import ChildFailed
-from processes import children
 
 
 def numbers(n):
@@ -20,13 +18,8 @@ def numbers(n):
 
 @pytest.fixture(autouse=True)
 def nothing_left():
-    threads = set(threading.enumerate())
-    yield
-    gc.collect()
-    assert not children()
-    for thread in set(threading.enumerate()) - threads:
-        thread.join(timeout=10)
-        assert not thread.is_alive(), thread.name
+    with leftovers.guard():
+        yield
 
 
 def test_batch():

@@ -256,3 +256,22 @@ def test_gradients_stay_off_outside_training(exe):
     [value] = exe.run(feed={"x": ones(1, 2)}, fetch_list=[out], return_numpy=False)
     assert value.stop_gradient
     assert paddle.is_grad_enabled()
+
+
+class Refused(UsageError):
+    """A class of ours that cannot be made from a text alone, so that its error stays as it is."""
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(what, why)
+
+
+def test_an_error_that_stays_as_it_is_is_not_its_own_cause():
+    def refuse(x):
+        raise Refused("this", "for a reason")
+
+    x = paddle.static.data("x", [2])
+    out = paddle.static.default_main_program().global_block().create_var(name="out", dtype="float32", shape=[2])
+    paddle.static.py_func(refuse, x, out)
+    with pytest.raises(Refused) as caught:
+        paddle.static.Executor().run(feed={"x": np.ones(2, "float32")}, fetch_list=[out])
+    assert caught.value.__cause__ is not caught.value

@@ -116,3 +116,13 @@ def test_attributes_without_a_form_are_refused():
     main.global_block().ops[0].kwargs["odd"] = object()
     with pytest.raises(NotSupported, match=r"operator 0 'relu'.*an attribute of type object"):
         _serialize.dumps(main)
+
+
+@pytest.mark.attack("a pickle of something else for static.load")
+@pytest.mark.parametrize("content", [[1], {"w": 1}, {1: np.ones(2)}, {"w": np.array(["a"])}])
+def test_files_that_hold_no_arrays_by_name(tmp_path, content):
+    prefix = str(tmp_path / "m")
+    paddle.save(content, prefix + ".pdparams")
+    for load in (paddle.static.load_program_state, lambda path: paddle.static.load(paddle.static.Program(), path)):
+        with pytest.raises(CheckpointError, match=r"m\.pdparams' holds"):
+            load(prefix)

@@ -121,6 +121,35 @@ def test_cifar(home, monkeypatch, kind):
     assert hundred[1][1] == 5
 
 
+@pytest.mark.attack("damaged files of datasets")
+def test_damaged_files_are_named(tmp_path):
+    whole = gzip.decompress(idx(LABELS))
+    for name, data in {"extents": whole[:5], "shape": whole[:3] + b"\xff" + whole[4:] + b"\xff" * 2000}.items():
+        put(tmp_path / name, gzip.compress(data))
+    put(tmp_path / "cut", gzip.compress(whole)[:-9])
+    put(tmp_path / "other", b"no gzip")
+    for name in ("extents", "shape", "cut", "other"):
+        with pytest.raises(CheckpointError, match=name):
+            _formats.read_idx(str(tmp_path / name))
+    for batch in (
+        [1],
+        {"data": np.zeros((2, 3072))},
+        {"data": np.zeros((2, 3072)), "labels": [1]},
+        {"data": 1, "labels": []},
+    ):
+        put(tmp_path / "batches.tar.gz", tar({"c/train": pickle.dumps(batch)}))
+        with pytest.raises(CheckpointError, match="is no batch of CIFAR"):
+            list(_formats.read_cifar(str(tmp_path / "batches.tar.gz"), "train", True))
+
+
+@pytest.mark.attack("damaged text of a dataset")
+@pytest.mark.parametrize("text", ["", "1 2 3", "1 2 x", "\xff"])
+def test_damaged_numbers_are_named(tmp_path, text):
+    (tmp_path / "housing").write_text(text)
+    with pytest.raises(CheckpointError, match="housing"):
+        dataset.uci_housing.load_data(str(tmp_path / "housing"))
+
+
 def test_uci_housing(home, monkeypatch):
     rows = np.random.RandomState(0).rand(10, 14).round(3)
     text = "\n".join(" ".join(map(str, row)) for row in rows)

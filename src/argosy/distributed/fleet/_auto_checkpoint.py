@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from argosy.distributed._group import Group
 from argosy.distributed.fleet import _checkpoint_files as files
 from argosy.distributed.fleet._checkpoint_ranks import Ranks, averaged, digests, joined, without_same
-from argosy.distributed.fleet._checkpoint_state import Objects
-from argosy.distributed.fleet._resumable import Batches, Position, random_state, set_random_state
+from argosy.distributed.fleet._checkpoint_state import Objects, Own
+from argosy.distributed.fleet._resumable import Batches, Position, checked, random_state, set_random_state
 from argosy.distributed.fleet.utils import log_util
 from argosy.foundation.errors import CheckpointError, UsageError
+from argosy.foundation.manifest import Fact
 
 __all__ = ["AutoCheckpoint"]
 
@@ -43,10 +43,10 @@ class AutoCheckpoint:
         for name, value in (("every_n_steps", every_n_steps), ("keep", keep)):
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise UsageError(f"auto_checkpoint: {name} must be an integer of at least 1, but is {value!r}")
-        self._ranks = Ranks(group)
+        self._ranks = self._make_ranks(group)
         self._every = every_n_steps
         self._files = files.Checkpoints(directory, keep)
-        self._objects = Objects(model, optimizer, scaler, lr, extra, self._ranks.rank)
+        self._objects = Objects(model, optimizer, scaler, lr, extra, self._ranks.rank, self._own(model))
         self._batches = None if loader is None else Batches(loader, self._ranks.world_size)
         self._random: State | None = None  # of the checkpoint, until training goes on
         self._saved: tuple[int, int] | None = None
@@ -54,6 +54,13 @@ class AutoCheckpoint:
         self.epoch = 0
         self.resumed_from: int | None = None
         self._restore()
+
+    def _make_ranks(self, group: Group | None) -> Ranks:
+        return Ranks(group)
+
+    def _own(self, model: Any) -> Own | None:
+        """What this process has of the model, if it does not have all of it."""
+        return None
 
     # -- training -----------------------------------------------------------------------------------------------
 
@@ -72,6 +79,7 @@ class AutoCheckpoint:
         """The batches that are left of the epoch. Asking for the next one says that the step with the last one is complete."""
         if self._batches is None:
             raise UsageError("auto_checkpoint: batches() needs the argument loader; without one, use steps()")
+        self._begin()
         for batch in self._batches:
             yield batch
             self._batches.advance()
@@ -79,6 +87,7 @@ class AutoCheckpoint:
 
     def steps(self, num_steps: int) -> Iterator[int]:
         """The numbers, from 0, of the steps that are left of ``num_steps``, for data that depend on nothing else. In the end everything is saved."""
+        self._begin()
         self._put_random_back()
         while self.num_steps < num_steps:
             yield self.num_steps
@@ -92,6 +101,13 @@ class AutoCheckpoint:
         self.num_steps += 1
         if self.num_steps % self._every == 0:
             self.save()
+        self._rest()
+
+    def _begin(self) -> None:
+        """A loop begins."""
+
+    def _rest(self) -> None:
+        """A step is complete."""
 
     def _put_random_back(self) -> None:
         state, self._random = self._random, None
@@ -110,9 +126,9 @@ class AutoCheckpoint:
         if ranks.world_size > 1:
             first = ranks.from_first(digests(state) if is_first else None)
             state = state if is_first else without_same(state, first)
-        fact: files.Fact = {}
+        fact: Fact = {}
         content = {"objects": state, "progress": self._progress()}
-        name = f"rank-{ranks.rank:05d}.state"
+        name = files.state_name(ranks.rank)
         ranks.agree(_problem(lambda: fact.update(files.write_state(self._files.draft(step), name, content))))
         facts = ranks.gather(fact)
         ranks.agree(_problem(self._files.complete, step, facts) if is_first else None)
@@ -120,7 +136,8 @@ class AutoCheckpoint:
 
     def _progress(self) -> State:
         data = None if self._batches is None else self._batches.state()
-        return {"num_steps": self.num_steps, "epoch": self.epoch, "random": random_state(), "data": data}
+        now = random_state() if self._random is None else self._random
+        return {"num_steps": self.num_steps, "epoch": self.epoch, "random": now, "data": data}
 
     # -- restoring ----------------------------------------------------------------------------------------------
 
@@ -138,23 +155,27 @@ class AutoCheckpoint:
             return
         read: State = {}
         ranks.agree(_problem(lambda: read.update(self._read(step))))
-        objects, progress = read["objects"], read["progress"]
-        self._objects.give(objects)
+        self._put_back(read)
+        self.resumed_from = step
+        self._saved = (step, self.epoch)
+
+    def _put_back(self, state: State) -> None:
+        """Go on from a state that fits."""
+        progress = state["progress"]
+        self._objects.give(state["objects"])
         self.num_steps, self.epoch = progress["num_steps"], progress["epoch"]
         self._random = progress["random"]
         if self._batches is not None:
             self._batches.set_state(progress["data"], self._put_random_back)
-        self.resumed_from = step
-        self._saved = (step, self.epoch)
 
     def _newest(self) -> int | None:
         """The newest checkpoint whose files are what they were; None where there has been none."""
-        steps = self._files.steps()
-        problems = []
-        for step in steps:
+        problems = [f"{path} has a manifest, but not the name of a checkpoint" for path in self._files.misnamed()]
+        for problem in problems:
+            log_util.logger.warning("auto_checkpoint: leaving out %s", problem)
+        for step in self._files.steps():
             try:
-                for fact in self._files.manifest(step)["files"]:
-                    files.read_state(self._files.folder(step), fact)
+                self._check_files(step)
                 return step
             except CheckpointError as error:
                 log_util.logger.warning("auto_checkpoint: leaving out step %d: %s", step, error)
@@ -163,27 +184,40 @@ class AutoCheckpoint:
             raise CheckpointError("no checkpoint is usable: " + "; ".join(problems))
         return None
 
+    def _check_files(self, step: int) -> None:
+        """CheckpointError unless every file of a checkpoint is what it was, and holds the state of a rank."""
+        for fact in self._files.manifest(step):
+            self._content(step, fact)
+
+    def _content(self, step: int, fact: Fact) -> State:
+        """The state in a rank's file: ``objects`` and ``progress``."""
+        folder = self._files.folder(step)
+        return checked(files.read_state(folder, fact), str(folder / fact["file"]))
+
     def _read(self, step: int) -> State:
         """This rank's state, checked against the objects that it is for."""
-        folder, facts = self._files.folder(step), self._files.manifest(step)["files"]
+        facts = self._files.manifest(step)
         ranks = self._ranks
-        first = files.read_state(folder, facts[0])
+        first = self._content(step, facts[0])
         if len(facts) == ranks.world_size:
-            own = first if ranks.rank == 0 else files.read_state(folder, facts[ranks.rank])
+            own = first if ranks.rank == 0 else self._content(step, facts[ranks.rank])
             found = {"objects": joined(own["objects"], first["objects"]), "progress": own["progress"]}
         else:
-            found = self._adapted(folder, facts, first)
-        self._objects.check(found["objects"])
-        data = found["progress"]["data"]
+            found = self._adapted(step, facts, first)
+        self._check_fits(found)
+        return found
+
+    def _check_fits(self, state: State) -> None:
+        self._objects.check(state["objects"])
+        data = state["progress"]["data"]
         if (data is None) != (self._batches is None):
             raise CheckpointError(f"the checkpoint was written with{'out' if data is None else ''} a loader")
         if self._batches is not None:
             self._batches.fitted(Position(**data["position"]))
-        return found
 
-    def _adapted(self, folder: Path, facts: list[files.Fact], first: State) -> State:
+    def _adapted(self, step: int, facts: list[Fact], first: State) -> State:
         """One state for all ranks of a job of another size; each goes on with the generators of its number, if there was one."""
-        others = [files.read_state(folder, fact) for fact in facts[1:]]
+        others = [self._content(step, fact) for fact in facts[1:]]
         progress = dict(first["progress"])
         if 0 < self._ranks.rank:
             known = self._ranks.rank < len(facts)

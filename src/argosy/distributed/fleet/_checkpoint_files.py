@@ -9,25 +9,27 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import hashlib
-import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from argosy.distributed.fleet import _checkpoint_format
+from argosy.foundation import manifest
 from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.foundation.faultpoint import reach
+from argosy.foundation.files import inside
+from argosy.foundation.manifest import Fact
 
-FORMAT = "argosy checkpoint 1"
-MANIFEST = "manifest.json"
-_NAME = re.compile(r"step-(\d{10})")
+LAYOUT = manifest.Layout("argosy checkpoint", {"step": int, "world_size": int}, {})
+MANIFEST = manifest.NAME
+TABLES = f"tables/{MANIFEST}"  # where servers keep what is trained: the manifest of their part
+_NAME = re.compile(r"step-([0-9]{10})")
+_DRAFT = re.compile(r"\.step-[0-9]{10}\.(writing|old)")
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2
 _AT_FDCWD = -100
-
-Fact = dict[str, Any]
 
 
 # -- one writer -----------------------------------------------------------------------------------------------------
@@ -101,6 +103,11 @@ def sync_folder(folder: Path) -> None:
 # -- all ranks ------------------------------------------------------------------------------------------------------
 
 
+def state_name(rank: int) -> str:
+    """What the file of a rank is called."""
+    return f"rank-{rank:05d}.state"
+
+
 def write_state(folder: Path, name: str, state: Any) -> Fact:
     """Write a state file, to disk; returns what the manifest needs to know of it."""
     found, size = hashlib.sha256(), 0
@@ -117,7 +124,7 @@ def write_state(folder: Path, name: str, state: Any) -> Fact:
 
 def read_state(folder: Path, fact: Fact) -> Any:
     """What ``write_state`` wrote; CheckpointError if the file is missing or another."""
-    path = folder / fact["file"]
+    path = inside(folder, fact["file"], str(folder / MANIFEST))
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -138,10 +145,18 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """The checkpoints that there are, the newest first."""
-        if not self.directory.is_dir():
-            return []
-        found = (_NAME.fullmatch(entry.name) for entry in self.directory.iterdir() if entry.is_dir())
+        found = (_NAME.fullmatch(entry.name) for entry in self._folders())
         return sorted((int(match[1]) for match in found if match), reverse=True)
+
+    def misnamed(self) -> list[Path]:
+        """Folders with a manifest that have no checkpoint's name: somebody or something has renamed them."""
+        strange = [
+            entry for entry in self._folders() if not _NAME.fullmatch(entry.name) and not _DRAFT.match(entry.name)
+        ]
+        return sorted(entry for entry in strange if (entry / MANIFEST).exists())
+
+    def _folders(self) -> list[Path]:
+        return [entry for entry in self.directory.iterdir() if entry.is_dir()] if self.directory.is_dir() else []
 
     def folder(self, step: int) -> Path:
         return self.directory / f"step-{step:010d}"
@@ -156,35 +171,46 @@ class Checkpoints:
             shutil.rmtree(left)
         self.draft(step).mkdir()
 
-    def complete(self, step: int, facts: list[Fact]) -> None:
-        """Make the draft, whose files are all on disk, a checkpoint; remove those beyond the last ``keep``."""
+    def complete(self, step: int, facts: list[Fact], more: Sequence[Fact] = ()) -> None:
+        """Make the draft, whose files are all on disk, a checkpoint; remove those beyond the last ``keep``.
+
+        ``facts``: of the files of the ranks, ``more``: of others.
+        """
         draft = self.draft(step)
-        with (draft / MANIFEST).open("x") as file:
-            json.dump({"format": FORMAT, "step": step, "world_size": len(facts), "files": facts}, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
+        manifest.write(draft, LAYOUT, {"step": step, "world_size": len(facts)}, [*facts, *more])
         sync_folder(draft)
         reach("checkpoint.rename")
         _move(draft, self.folder(step))
         sync_folder(self.directory)
         shutil.rmtree(draft, ignore_errors=True)  # an earlier one of the same step
         reach("checkpoint.remove")
+        self.thin_out()
+
+    def thin_out(self) -> None:
+        """Remove the checkpoints beyond the last ``keep``."""
         for old in self.steps()[self._keep :]:
             gone = self.draft(old)  # a name that is no checkpoint's, before its files go one by one
             self.folder(old).rename(gone)
             shutil.rmtree(gone)
 
-    def manifest(self, step: int) -> dict[str, Any]:
-        """What a checkpoint consists of; CheckpointError if it is no checkpoint of this kind."""
-        path = self.folder(step) / MANIFEST
-        try:
-            manifest: dict[str, Any] = json.loads(path.read_text())
-            is_ours = manifest["format"] == FORMAT and manifest["step"] == step
-            is_whole = len(manifest["files"]) == manifest["world_size"]
-        except FileNotFoundError:
-            raise CheckpointError(f"{path.parent} is no checkpoint: it has no {MANIFEST}") from None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(f"{path} is damaged: {error}") from error
-        if not is_ours or not is_whole:
-            raise CheckpointError(f"{path} is not that of step {step} in format {FORMAT!r}")
-        return manifest
+    def manifest(self, step: int) -> list[Fact]:
+        """The files of a checkpoint, by rank; CheckpointError if it is no checkpoint of this kind and step."""
+        folder = self.folder(step)
+        found = manifest.read(folder, LAYOUT)
+        if found.fields["step"] != step:
+            raise CheckpointError(f"{folder / MANIFEST} is that of step {found.fields['step']}, not of {step}")
+        world_size, names = found.fields["world_size"], [fact["file"] for fact in found.files]
+        own, more = names[:world_size], names[world_size:]
+        if (
+            not own
+            or own != [state_name(rank) for rank in range(len(own))]
+            or len(own) != world_size
+            or set(more) - {TABLES}
+        ):
+            raise CheckpointError(f"{folder / MANIFEST} lists {names[:5]}, not the files of {world_size} ranks")
+        for fact in found.files[world_size:]:
+            manifest.verified(folder, fact)
+        for path in sorted(folder.glob("*.state")):
+            if path.name not in names:
+                raise CheckpointError(f"{path} does not belong to the checkpoint: {MANIFEST} does not list it")
+        return found.files[:world_size]

@@ -22,11 +22,22 @@ from typing import Any
 import numpy as np
 import torch
 
+from argosy.foundation import arrays
 from argosy.foundation.errors import CheckpointError
 from argosy.tensor._tensor import Tensor, _wrap
 
 MAGIC = b"argosy1\n"
 _HEAD = struct.Struct("<8sQ")
+
+_DTYPE_BY_NAME = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32, torch.int64,
+        torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex32, torch.complex64, torch.complex128,
+        torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.float8_e8m0fnu,
+    )
+}  # fmt: skip
+_MAX_DEPTH = 100  # of values in each other: what walks a state by recursion stays within Python's limit
 
 Path = tuple[Any, ...]
 
@@ -53,8 +64,11 @@ def loads(data: bytes | bytearray, source: str) -> Any:
         if magic != MAGIC:
             raise ValueError("it does not begin as one")
         start = _HEAD.size + length
-        return _rebuilt(json.loads(bytes(data[_HEAD.size : start])), memoryview(data)[start:])
-    except (ValueError, KeyError, TypeError, RuntimeError, AttributeError, struct.error) as error:
+        if start > len(data):
+            raise ValueError("it is cut short")
+        pieces = memoryview(data)[start:]
+        return _rebuilt(json.loads(bytes(data[_HEAD.size : start])), pieces, [pieces.nbytes])
+    except (ValueError, KeyError, TypeError, RecursionError, struct.error) as error:
         raise CheckpointError(f"{source} is not a state file, or it is damaged: {error}") from error
 
 
@@ -128,38 +142,51 @@ def _placed(tensor: torch.Tensor, more: dict[str, Any], pieces: list[memoryview]
     return {"tensor": {"dtype": dtype, "shape": list(tensor.shape), "start": start, "bytes": data.nbytes, **more}}
 
 
-def _rebuilt(node: Any, data: memoryview) -> Any:
+def _rebuilt(node: Any, data: memoryview, left: list[int], depth: int = 0) -> Any:
+    """The value that a node of the description stands for; ``left`` are the bytes that no tensor has had yet."""
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"values in each other, more than {_MAX_DEPTH} deep")
+
+    def inner(value: Any) -> Any:
+        return _rebuilt(value, data, left, depth + 1)
+
     if isinstance(node, list):
-        return [_rebuilt(v, data) for v in node]
+        return [inner(v) for v in node]
     if not isinstance(node, dict):
         return node
     ((kind, value),) = node.items()
     if kind == "dict":
-        return {_rebuilt(k, data): _rebuilt(v, data) for k, v in value}
+        return {inner(k): inner(v) for k, v in value}
     if kind == "tuple":
-        return tuple(_rebuilt(v, data) for v in value)
+        return tuple([inner(v) for v in value])
     if kind == "bytes":
         return base64.b64decode(value)
     if kind == "same":
         return SAME
     if kind == "tensor":
-        return _read(value, data)
-    raise ValueError(f"an entry of unknown kind {kind!r}")
+        return _read(value, data, left)
+    raise ValueError(f"an entry of unknown kind {kind[:80]!r}")
 
 
-def _read(fact: dict[str, Any], data: memoryview) -> Any:
-    piece = data[fact["start"] : fact["start"] + fact["bytes"]]
-    dtype = getattr(torch, fact["dtype"])
-    if not isinstance(dtype, torch.dtype) or piece.nbytes != fact["bytes"]:
+def _read(fact: dict[str, Any], data: memoryview, left: list[int]) -> Any:
+    start, num_bytes, shape, name = fact["start"], fact["bytes"], fact["shape"], fact.get("name", "")
+    dtype = _DTYPE_BY_NAME[fact["dtype"]]
+    if type(start) is not int or type(num_bytes) is not int or not 0 <= start <= start + num_bytes <= data.nbytes:
         raise ValueError("it is cut short")
-    raw = torch.empty(fact["bytes"], dtype=torch.uint8)
-    if piece.nbytes:
-        raw.numpy()[:] = np.frombuffer(piece, np.uint8)
-    tensor = raw.view(dtype).reshape(fact["shape"])
+    if arrays.bytes_of(shape, dtype.itemsize) != num_bytes or not isinstance(name, str):
+        raise ValueError("a tensor whose bytes are not those of its shape")
+    left[0] -= num_bytes
+    if left[0] < 0:
+        raise ValueError("tensors in the same bytes")
+    raw = torch.empty(num_bytes, dtype=torch.uint8)
+    raw.numpy()[:] = np.frombuffer(data[start : start + num_bytes], np.uint8)
+    if dtype is torch.bool and num_bytes and int(raw.max()) > 1:
+        raise ValueError("truth values other than 0 and 1")
+    tensor = raw.view(dtype).reshape(shape) if num_bytes else torch.empty(shape, dtype=dtype)
     if fact["kind"] == "array":
         return tensor.numpy()
     if fact["kind"] == "face":
         wrapped = _wrap(tensor)
-        wrapped.name = fact["name"]
+        wrapped.name = name
         return wrapped
     return tensor

@@ -24,12 +24,37 @@ _WRAPPED = ("_inner_opt", "_optim", "inner")  # how our wrappers call the optimi
 State = dict[str, Any]
 
 
+class Own:
+    """What a process has of a model by itself, where servers have the rest."""
+
+    def take(self) -> State:
+        raise NotImplementedError
+
+    def check(self, state: State) -> None:
+        """CheckpointError unless ``state`` can be given."""
+        raise NotImplementedError
+
+    def give(self, state: State) -> None:
+        raise NotImplementedError
+
+
 class Objects:
-    """The objects whose states make a checkpoint. ``extra``: others, by name, with ``state_dict`` and ``set_state_dict`` or ``load_state_dict``."""
+    """The objects whose states make a checkpoint. ``extra``: others, by name, with ``state_dict`` and ``set_state_dict`` or ``load_state_dict``.
+
+    ``own`` stands for the model where servers train it.
+    """
 
     def __init__(
-        self, model: Any, optimizer: Any, scaler: Any, lr: Any, extra: Mapping[str, Any] | None, rank: int
+        self,
+        model: Any,
+        optimizer: Any,
+        scaler: Any,
+        lr: Any,
+        extra: Mapping[str, Any] | None,
+        rank: int,
+        own: Own | None = None,
     ) -> None:
+        self._own = own
         named = {"scaler": scaler, "lr": lr, **{f"extra.{name}": value for name, value in (extra or {}).items()}}
         self._plain = {name: value for name, value in named.items() if value is not None}
         for name, value in {"model": model, "optimizer": optimizer, **self._plain}.items():
@@ -46,7 +71,7 @@ class Objects:
         """The state of every object."""
         state: State = {"kinds": self._kinds()}
         if self._model is not None:
-            state["model"] = _model_state(self._model)
+            state["model"] = _model_state(self._model) if self._own is None else self._own.take()
         if self._optimizer is not None:
             state["optimizer"] = _optimizer_state(self._optimizer, self._is_first)
             state["gradients"] = _waiting_gradients(self._optimizer)
@@ -56,6 +81,12 @@ class Objects:
 
     def check(self, state: State) -> None:
         """CheckpointError if ``state`` is not one of such objects."""
+        try:
+            self._check(state)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise CheckpointError(f"the checkpoint does not hold the states of such objects: {error!r}") from error
+
+    def _check(self, state: State) -> None:
         kinds, ours = state["kinds"], self._kinds()
         for name in {**kinds, **ours}:
             if kinds.get(name) != ours.get(name):
@@ -63,7 +94,10 @@ class Objects:
                     f"the checkpoint was written with {name}: {kinds.get(name, 'none')}, this script has {ours.get(name, 'none')}"
                 )
         if self._model is not None:
-            _compare(state["model"], _model_state(self._model))
+            if self._own is None:
+                _compare(state["model"], _model_state(self._model))
+            else:
+                self._own.check(state["model"])
         if isinstance(_innermost(self._optimizer), torch.optim.Optimizer):
             saved = [len(g["params"]) for g in state["optimizer"]["state"]["param_groups"]]
             here = [len(g["params"]) for g in self._optimizer.param_groups]
@@ -75,7 +109,10 @@ class Objects:
     def give(self, state: State) -> None:
         """Put back what ``take`` gave, perhaps in a job of another size."""
         if self._model is not None:
-            _set_model_state(self._model, state["model"])
+            if self._own is None:
+                _set_model_state(self._model, state["model"])
+            else:
+                self._own.give(state["model"])
         if self._optimizer is not None:
             saved = state["optimizer"]
             stages = {_STAGES: saved["stages"]} if saved["stages"] else {}
@@ -102,11 +139,12 @@ def _set(target: Any, state: Any) -> None:
 
 def _model_state(model: Any) -> State:
     if isinstance(model, Program):
-        return {v.name: _held(v.name) for v in model.list_vars() if is_persistable(v)}
+        return {v.name: held(v.name) for v in model.list_vars() if is_persistable(v)}
     return dict(model.state_dict())
 
 
-def _held(name: str) -> torch.Tensor:
+def held(name: str) -> torch.Tensor:
+    """The value of a program's variable."""
     return global_scope()._holding(name).get_tensor()._raw()
 
 
@@ -114,6 +152,11 @@ def _set_model_state(model: Any, state: State) -> None:
     if not isinstance(model, Program):
         _set(model, state)
         return
+    set_held(state)
+
+
+def set_held(state: State) -> None:
+    """Give variables of a program their values, by name."""
     for name, raw in state.items():
         slot = global_scope().var(name)
         slot.store(raw if slot.tensor is None else raw.to(slot.tensor.device), copies=False)

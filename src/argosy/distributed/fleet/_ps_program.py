@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
+from argosy.distributed.fleet._ps_progress import follow
 from argosy.distributed.fleet._ps_rewrite import Link, Pull, forget, rewrite, sparse_parameters, variable
 from argosy.distributed.fleet._ps_rules import sparse_rule
 from argosy.distributed.fleet._ps_runtime import Model, PsRuntime
@@ -146,6 +148,7 @@ class ProgramOptimizer:
             _record_take(startup, [p.name for p, _ in pairs], link)
             pushed = [(p, g) for p, g in zip(trained, found[len(dense) :], strict=True) if g is not None]
             program._look_ahead = link.look_ahead
+            program._follow = partial(follow, self._runtime, program)
             program._fleet_opt = dict(self._runtime.strategy.trainer_desc_configs)
             return self._record_update(program, pushed, pairs, entries, link), pairs
 

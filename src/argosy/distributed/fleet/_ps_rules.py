@@ -183,6 +183,8 @@ def _face_update(
         own._learning_rate = float(optimizer.get_lr()) if learning_rate is None else learning_rate
         for param, grad in zip(params, grads, strict=True):
             param._t.grad = grad
+        for state, steps in clocks:
+            state.clock.tensor.copy_(steps[0])  # a checkpoint may have been loaded, a push taken back
         own.step()
         for state, steps in clocks:
             steps.fill_(state.clock.count)

@@ -25,17 +25,21 @@ from argosy.runtime.comm.rendezvous import token_for
 from argosy.runtime.ps import checkpoint, tls
 from argosy.runtime.ps.client import Client
 from argosy.runtime.ps.placement import place_dense
+from argosy.runtime.ps.pulse import PATIENCE_S
 from argosy.runtime.ps.service import Action, Service
 from argosy.runtime.ps.spec import SparseSpec
 from argosy.runtime.ps.tables import Tables
-from argosy.runtime.ps.worker import DENSE, Mode, Worker
+from argosy.runtime.ps.tape import Tape
+from argosy.runtime.ps.worker import DENSE, WAY_OUT, Mode, Worker
 
 if TYPE_CHECKING:
     from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
     from argosy.distributed.fleet.base.role_maker import RoleMakerBase
 
-__all__ = ["TABLES", "Model", "PsRuntime", "checkpoint_in", "mode_of"]
+__all__ = ["GROUPED", "TABLES", "Model", "PsRuntime", "checkpoint_in", "mode_of"]
 
+_PATIENCE = "ARGOSY_PS_PATIENCE"
+GROUPED = "grouped"  # a file in the folder of a worker that has talked to others
 TABLES = "tables"  # the folder of tables beside an inference model
 
 
@@ -87,6 +91,8 @@ class PsRuntime:
         self._tables: Tables | None = None
         self._worker: Worker | None = None
         self._folder: str | None = None
+        self.num_passes = 0  # over datasets that this process has begun
+        self.has_loop = False  # of auto_checkpoint, which tells where in its data the worker is
         atexit.register(self.close)
 
     # -- both -------------------------------------------------------------------------------------------------------
@@ -105,7 +111,7 @@ class PsRuntime:
 
     @property
     def _token(self) -> str:
-        return env.get("ARGOSY_TOKEN") or token_for(parse(self._role._get_pserver_endpoints()[0]))
+        return token_for(parse(self._role._get_pserver_endpoints()[0]))
 
     def _own_folder(self) -> Path:
         """Where tables lie: the launcher's choice, else a temporary folder that goes with this process."""
@@ -151,7 +157,7 @@ class PsRuntime:
         def update(*args: Any) -> Any:
             return dense_update(model.optimizer, model.params)(*args)
 
-        patience_s = env.integer("ARGOSY_PS_PATIENCE", 0)
+        patience_s = env.integer(_PATIENCE, 0)
         if self._tables is not None:
             self._tables.close()
         self._tables = Tables(self._own_folder(), self._role._worker_num(), update, self._bound, patience_s)
@@ -207,14 +213,24 @@ class PsRuntime:
                 meeting["place"] = body["place"]
             return dict(meeting)
 
-        return {"save_table": save, "load_table": load, "meet": meet}
+        def give_up(body: dict[str, Any]) -> dict[str, Any]:
+            tables.give_up(str(body["reason"]))
+            return {}
+
+        def notes(body: dict[str, Any]) -> dict[str, Any]:
+            return {"notes": tables.notes(dict(body))}
+
+        return {"save_table": save, "load_table": load, "meet": meet, "give_up": give_up, "notes": notes}
 
     # -- workers ----------------------------------------------------------------------------------------------------
 
     def connect(self) -> Client:
         """A client of all servers."""
         endpoints = self._role._get_pserver_endpoints()
-        return Client(endpoints, self._role._worker_index(), self._token, tls_root=tls.root_certificates())
+        # 0, which servers take as "wait for no lost worker", would leave no server the time to answer
+        patience_s = env.integer(_PATIENCE, 0) or PATIENCE_S
+        number, root = self._role._worker_index(), tls.root_certificates()
+        return Client(endpoints, number, self._token, tls_root=root, patience_s=patience_s)
 
     def init_worker(self) -> None:
         """Connect to the servers and take over the parameters they have; worker 0's if they have none. A second call does nothing.
@@ -228,13 +244,27 @@ class PsRuntime:
             return
         number = self._role._worker_index()
         folder = self._own_folder() / f"worker-{number}" if self.mode.kind == "geo" else None
-        worker = Worker(self.connect, self._role._worker_num(), self.mode, folder)
+        kept = env.get("ARGOSY_PS_PROGRESS")  # of a launcher that starts workers again
+        tape = Tape(Path(kept), self.mode.is_exact) if kept else None
+        worker = Worker(self.connect, self._role._worker_num(), self.mode, folder, tape)
         try:
             self._start(worker, model, number)
+            if tape is not None:
+                self._check_return(worker, tape)
         except BaseException:
             worker.close()
             raise
         self._worker = worker
+
+    def _check_return(self, worker: Worker, tape: Tape) -> None:
+        """End the job if this worker was started again and cannot go on."""
+        if (tape.folder / GROUPED).exists():
+            worker.refuse(
+                f"fleet.init_worker: {worker.again()}, but was in a group with the other workers (fleet.barrier_worker, fleet.util, fleet.metrics, "
+                "global_shuffle), which it cannot join again.\n  Start the whole job again from a checkpoint."
+            )
+        if self.mode.kind == "sync" and worker.num_steps_before and worker.resting_point is None:
+            worker.refuse(f"fleet.init_worker: {worker.lost()}.\n  {WAY_OUT}")
 
     def _start(self, worker: Worker, model: Model, number: int) -> None:
         worker.start(

@@ -13,7 +13,6 @@ A folder is replaced as a whole.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterable, Sequence
@@ -28,6 +27,7 @@ import torch
 from argosy.distributed.fleet import _saving
 from argosy.distributed.fleet._checkpoint_files import folder_replaced
 from argosy.distributed.fleet._ps_frozen import freeze, frozen_tables
+from argosy.distributed.fleet._ps_progress import own_variables
 from argosy.distributed.fleet._ps_runtime import TABLES, PsRuntime, checkpoint_in
 from argosy.foundation.errors import CheckpointError
 from argosy.framework import _tensor_file
@@ -35,9 +35,7 @@ from argosy.runtime.ps import checkpoint, wire
 from argosy.static import save_vars, scope_guard
 from argosy.static._inference import normalize_program, packed, persistables, save_to_file
 from argosy.static._program import Program
-from argosy.static._scope import global_scope
-from argosy.static._variable import Variable
-from argosy.static._vars_io import is_persistable, load_vars
+from argosy.static._vars_io import file_of, load_vars
 
 __all__ = [
     "load_one_table",
@@ -60,7 +58,7 @@ def save_persistables(runtime: PsRuntime, executor: Any, dirname: str, program: 
     runtime.worker.flush()
     with folder_replaced(dirname) as folder:
         runtime.worker.client.save(Path(folder), mode)
-        own = [] if program is None else _own_variables(runtime, program)
+        own = [] if program is None else own_variables(runtime, program)
         if own:
             save_vars(executor, os.path.join(folder, _VARIABLES), program, own)
 
@@ -74,7 +72,7 @@ def load_tables(runtime: PsRuntime, dirname: str) -> None:
 def load_variables(runtime: PsRuntime, dirname: str, program: Program) -> None:
     """Fill, from a checkpoint, what ``program`` keeps and servers do not; what it does not have stays."""
     folder = os.path.join(dirname, _VARIABLES)
-    own = [v for v in _own_variables(runtime, program) if os.path.isfile(os.path.join(folder, v.name))]
+    own = [v for v in own_variables(runtime, program) if file_of(folder, v.name, "load_model").is_file()]
     if own:
         load_vars(None, folder, program, own)
 
@@ -101,17 +99,7 @@ def load_one_table(runtime: PsRuntime, table: str, dirname: str) -> None:
 
 
 def _facts(folder: Path) -> list[dict[str, Any]]:
-    path = folder / checkpoint.MANIFEST
-    return list(json.loads(path.read_text())["files"]) if path.is_file() else []
-
-
-def _own_variables(runtime: PsRuntime, program: Program) -> list[Variable]:
-    """What the program keeps from run to run and servers do not have; rates belong to the script."""
-    model = runtime.known_model("save_persistables")
-    elsewhere = {*model.shapes, *(spec.name for spec in model.sparse), *(rate.name for rate in program._rates)}
-    scope = global_scope()
-    kept = [v for v in program.list_vars() if is_persistable(v) and v.name not in elsewhere]
-    return [v for v in kept if (held := scope.find_var(v.name)) is not None and held.tensor is not None]
+    return checkpoint.listed(folder) if (folder / checkpoint.MANIFEST).is_file() else []
 
 
 # -- programs -------------------------------------------------------------------------------------------------------------
@@ -161,10 +149,11 @@ def _write_rows(folder: Path, table: str, dim: int) -> int:
     found = [parquet.read_table(path, columns=["id"])["id"].to_numpy() for path in parts]
     ids = np.concatenate(found)
     keys = np.sort(ids)
-    path, head = folder / table, _tensor_file.header(torch.float32, (len(keys), dim))
-    for name in (f"{table}.keys", table):
-        (folder / name).unlink(missing_ok=True)  # it may be another name of the file that is to be replaced
-    with (folder / f"{table}.keys").open("wb") as file:
+    path, names = (file_of(folder, name, "save_inference_model") for name in (table, f"{table}.keys"))
+    head = _tensor_file.header(torch.float32, (len(keys), dim))
+    for target in (names, path):
+        target.unlink(missing_ok=True)  # it may be another name of the file that is to be replaced
+    with names.open("wb") as file:
         _tensor_file.write(torch.from_numpy(keys), file)
     with path.open("wb") as file:
         file.write(head)

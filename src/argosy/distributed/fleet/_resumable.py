@@ -37,6 +37,34 @@ def set_random_state(state: State) -> None:
         torch.cuda.set_rng_state_all(state["cuda"])
 
 
+def checked(state: Any, source: str) -> State:
+    """The state of a rank or worker that was read from ``source``: what it trains with (``objects``) and where it is (``progress``)."""
+    try:
+        progress, objects = state["progress"], state["objects"]
+        counts = [progress["num_steps"], progress["epoch"]]
+        _check_random(progress["random"])
+        data = progress["data"]
+        if data is not None:
+            position = Position(**data["position"])
+            counts += position.state().values()
+            _check_random(data["random"])
+            counts.append(0 if data["epoch"] is None else data["epoch"])
+    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError, IndexError, OverflowError) as error:
+        raise CheckpointError(f"{source} does not hold the state of a rank: {error!r}") from error
+    if not isinstance(objects, dict) or any(type(count) is not int or count < 0 for count in counts):
+        raise CheckpointError(f"{source} does not hold the state of a rank: its counts are {counts}")
+    return dict(state)
+
+
+def _check_random(state: State) -> None:
+    """Raise what putting the state back would raise; no generator of the process changes."""
+    random.Random().setstate(state["python"])
+    np.random.RandomState().set_state(state["numpy"])
+    torch.Generator().set_state(state["torch"])
+    if not isinstance(state["cuda"], list):
+        raise TypeError("the states of CUDA devices are no list")
+
+
 @dataclass
 class Position:
     """Where in an epoch the job is: ``num_batches`` that each rank had since sample ``offset`` of the epoch's order, which has ``order_size`` samples."""
@@ -100,6 +128,11 @@ class Batches:
         if then is not None:
             then()
         yield from batches
+
+    def mark(self) -> None:
+        """The next pass, of which nothing is done, begins with the generators as they are now."""
+        if self._waiting is None and not self.position.num_samples and not self.position.num_batches:
+            self.random_at_start, self._epoch_at_start = random_state(), self._epoch_of_sampler()
 
     def advance(self) -> None:
         self.position.num_batches += 1

@@ -15,11 +15,11 @@ import torch
 from argosy.distributed.fleet._checkpoint_files import folder_replaced
 from argosy.distributed.fleet._static.sharding import full_state
 from argosy.foundation.errors import DtypeError, ProgramError, nearest
+from argosy.foundation.files import replacing
 from argosy.framework import _tensor_file
-from argosy.framework._io import _writing
 from argosy.static import Executor, Program, Variable, default_main_program, global_scope, save_vars
 from argosy.static._inference import write_model
-from argosy.static._vars_io import is_persistable, valid_program
+from argosy.static._vars_io import file_of, is_persistable, valid_program
 
 __all__ = ["save_inference_model", "save_persistables", "variables"]
 
@@ -39,9 +39,9 @@ def save_persistables(is_writer: bool, executor: Any, dirname: Any, main_program
 def _write_rest(folder: str, values: dict[str, torch.Tensor]) -> None:
     """Write the state that only other workers' programs have."""
     for name, raw in values.items():
-        path = os.path.join(folder, name)
-        if not os.path.exists(path):
-            with _writing(path) as file:
+        path = file_of(folder, name, "fleet.save_persistables")
+        if not path.exists():
+            with replacing(path) as file:
                 _tensor_file.write(raw, file)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from argosy.distributed.fleet._auto_checkpoint import AutoCheckpoint
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.distributed.fleet.base.role_maker import RoleMakerBase
 from argosy.foundation.errors import ConfigError, NotSupported, UsageError
@@ -124,6 +125,16 @@ class Servers:
         name = self._table_name(table_id, "save_one_table")
         if self._is_first():
             _ps_saving.save_one_table(self.runtime, name, path, mode)
+
+    def auto_checkpoint(self, directory: str, every_n_steps: int, **objects: Any) -> AutoCheckpoint:
+        """``fleet.auto_checkpoint`` of a worker."""
+        from argosy.distributed.fleet._served_checkpoint import ServedCheckpoint
+
+        if self._role._is_server():
+            raise UsageError(
+                "fleet.auto_checkpoint: this process is a server; workers call it, after fleet.init_worker()"
+            )
+        return ServedCheckpoint(self.runtime, self._role, directory, every_n_steps, **objects)
 
     def load_model(self, path: str, mode: int = 0) -> None:
         """Take everything from what ``save_persistables`` wrote. Other workers see the dense values after their next step."""

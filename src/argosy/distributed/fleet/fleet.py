@@ -482,6 +482,9 @@ class Fleet:
         ``model`` may be a static program. ``lr`` is a scheduler that the optimizer does not save itself (any of torch's). ``loader`` gives the batches. ``extra``:
         more objects with a ``state_dict``, by name. The last ``keep`` checkpoints stay. All workers see the same directory.
 
+        With parameter servers the tables are saved too; workers call it after ``init_worker``. A worker that is started again goes on at the
+        batch at which it was.
+
         Example:
             >>> import tempfile
             >>> import paddle.distributed.fleet as fleet
@@ -500,7 +503,9 @@ class Fleet:
             6
         """
         if self._servers is not None:
-            raise NotSupported("fleet.auto_checkpoint in a parameter-server job: save_persistables writes the tables")
+            return self._servers.auto_checkpoint(
+                directory, every_n_steps, model=model, optimizer=optimizer, scaler=scaler, lr=lr, loader=loader, extra=extra, keep=keep
+            )  # fmt: skip
         return AutoCheckpoint(
             directory,
             every_n_steps,

@@ -22,7 +22,7 @@ from argosy.runtime.ps.worker import DENSE
 from argosy.static._inference import normalize_program, packed, save_to_file
 from argosy.static._program import Program
 from argosy.static._variable import Variable
-from argosy.static._vars_io import is_persistable, save_vars
+from argosy.static._vars_io import file_of, is_persistable, save_vars
 
 __all__ = ["load_tables", "save_model", "save_variables"]
 
@@ -68,13 +68,13 @@ def _write_variables(
     if own:
         save_vars(executor, folder, program, own)
     for name in tables:
-        _write_table(worker.client, name, (sizes[name], dims[name]), os.path.join(folder, name))
+        _write_table(worker.client, name, (sizes[name], dims[name]), file_of(folder, name, "save_persistables"))
     worker.client.save(Path(folder) / TABLES)
 
 
-def _write_table(client: Any, name: str, shape: tuple[int, int], path: str) -> None:
-    Path(path).unlink(missing_ok=True)  # it may be a second name of an earlier file
-    with open(path, "wb") as file:
+def _write_table(client: Any, name: str, shape: tuple[int, int], path: Path) -> None:
+    path.unlink(missing_ok=True)  # it may be a second name of an earlier file
+    with path.open("wb") as file:
         file.write(_tensor_file.header(torch.float32, shape))
         for start in range(0, shape[0], _ROWS):
             ids = np.arange(start, min(start + _ROWS, shape[0]))
@@ -111,7 +111,7 @@ def _fill_rows(tables: Tables, name: str, values: np.ndarray, number: int, count
 
 
 def _read(dirname: str, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    path = os.path.join(dirname, name)
+    path = str(file_of(dirname, name, "load_persistables"))
     if not os.path.isfile(path):
         raise CheckpointError(f"{dirname} has neither tables of servers nor a file of variable {name!r}")
     with open(path, "rb") as file:

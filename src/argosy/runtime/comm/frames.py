@@ -11,7 +11,7 @@ Handshake, before anything else, with fresh random numbers on both sides (so tha
 
     server -> client   HELLO    server's challenge
     client -> server   PROOF    client's challenge, proof of "client" over both challenges
-    server -> client   WELCOME  proof of "server" over both challenges,   or REFUSED
+    server -> client   WELCOME  proof of "server" over both challenges,   or REFUSED, or FULL
 
 Nothing is ever unpickled.
 """
@@ -28,9 +28,10 @@ from argosy.foundation.errors import CommError
 
 MAX_FRAME_BYTES = 64 << 20
 MAX_HANDSHAKE_BYTES = 256  # what a stranger may make the server read
+MAX_FIELDS = 1 << 17  # of one frame; each costs its receiver more than its bytes
 CHALLENGE_BYTES = 32
 
-HELLO, PROOF, WELCOME, REFUSED = 1, 2, 3, 4
+HELLO, PROOF, WELCOME, REFUSED, FULL = 1, 2, 3, 4, 5
 SET, GET, WAIT, ADD, CHECK, DELETE, COMPARE_SET, NUM_KEYS, APPEND = range(10, 19)
 OK, TIMED_OUT, FAILED = 30, 31, 32
 
@@ -54,15 +55,16 @@ class Frame:
 
 def pack(frame: Frame) -> bytes:
     """The frame as bytes, with its length in front."""
-    parts = [_HEAD.pack(frame.code, frame.number)]
+    size = _HEAD.size + sum(_LENGTH.size + len(field) for field in frame.fields)
+    if size > MAX_FRAME_BYTES or len(frame.fields) > MAX_FIELDS:
+        raise CommError(
+            f"a message of {size} bytes in {len(frame.fields)} parts is too large for the store; at most "
+            f"{MAX_FRAME_BYTES} bytes in {MAX_FIELDS} parts are allowed"
+        )
+    parts = [_LENGTH.pack(size), _HEAD.pack(frame.code, frame.number)]
     for field in frame.fields:
         parts += (_LENGTH.pack(len(field)), field)
-    body = b"".join(parts)
-    if len(body) > MAX_FRAME_BYTES:
-        raise CommError(
-            f"a message of {len(body)} bytes is too large for the store; at most {MAX_FRAME_BYTES} are allowed"
-        )
-    return _LENGTH.pack(len(body)) + body
+    return b"".join(parts)
 
 
 def body_bytes(header: bytes | bytearray | memoryview, limit: int = MAX_FRAME_BYTES) -> int:
@@ -89,6 +91,8 @@ def unpack(body: bytes) -> Frame:
             raise BadFrame(f"a field of {size} bytes does not fit into its frame of {len(body)}")
         fields.append(body[at : at + size])
         at += size
+        if len(fields) > MAX_FIELDS:
+            raise BadFrame(f"a frame has more than {MAX_FIELDS} fields")
     return Frame(code, number, tuple(fields))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from argosy.foundation.errors import BadArgument, CommError
+from argosy.foundation.errors import BadArgument, CommError, UsageError
+from argosy.runtime.comm import forks
 from argosy.runtime.comm.backend import Backend
 from argosy.runtime.comm.work import Lane, Work
 
@@ -21,12 +22,15 @@ class Group:
         self.name = name
         self.ranks = list(ranks)
         self.rank = self.ranks.index(global_rank) if global_rank in self.ranks else -1
+        self._global_rank = global_rank
+        self._is_forked = False
         self._backend = backend
         self._lane = Lane(name)
         self.run = self._lane.run  # runs a collective of this group and waits for it
         # Messages have lanes of their own, one for each peer and direction: a send that waits for its receiver must not hold up the
         # receive that somebody else waits for.
         self._message_lanes: dict[tuple[str, int], Lane] = {}
+        forks.register(self)
 
     @property
     def world_size(self) -> int:
@@ -61,14 +65,32 @@ class Group:
         lane = self._message_lanes.get((direction, peer))
         if lane is None:
             fresh = Lane(f"{self.name}-{direction}-{peer}")
+            if self._is_forked:
+                fresh.refuse_in_child(self._refusal)
             lane = self._message_lanes.setdefault((direction, peer), fresh)
         if is_async:
             return lane.submit(call, *args)
         return Work.completed(lane.run(call, *args), direction)
 
+    @property
+    def num_pending(self) -> int:
+        """Calls that were submitted and have not finished."""
+        return sum(lane.num_pending for lane in self._lanes())
+
+    def on_forked(self) -> None:
+        self._is_forked = True
+        for lane in self._lanes():
+            lane.refuse_in_child(self._refusal)
+
+    def _refusal(self, call: str) -> UsageError:
+        return forks.refusal(call, self._global_rank, self.name)
+
+    def _lanes(self) -> list[Lane]:
+        return [self._lane, *self._message_lanes.values()]
+
     def close(self) -> None:
         backend, self._backend = self._backend, None
         if backend is not None:
             backend.close()
-        for lane in (self._lane, *self._message_lanes.values()):
+        for lane in self._lanes():
             lane.close()

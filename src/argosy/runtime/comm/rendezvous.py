@@ -1,7 +1,7 @@
 """How the ranks of a job find each other: a key-value store at one endpoint.
 
-A launcher that serves the store itself says so with ARGOSY_STORE_SERVED; otherwise rank 0 does. ARGOSY_TOKEN is the job's secret; processes that
-were started by hand without one use the endpoint itself.
+A launcher that serves the store itself says so with ARGOSY_STORE_SERVED; otherwise rank 0 does. Who may take part is in
+``token.py``.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from typing import Any
 
 from argosy.foundation import endpoints, env
 from argosy.foundation.deadline import Deadline
+from argosy.foundation.errors import CommError
 from argosy.runtime.comm.store import StoreClient
 from argosy.runtime.comm.store_server import StoreServer
+from argosy.runtime.comm.token import token_for
 
-TOKEN = "ARGOSY_TOKEN"
+__all__ = ["SERVED", "ServedStore", "connect", "token_for"]
+
 SERVED = "ARGOSY_STORE_SERVED"
 
 
@@ -21,17 +24,16 @@ class ServedStore(StoreClient):
     """The client of a rank that also serves the store; closing it ends the server."""
 
     def __init__(self, server: StoreServer, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
         self._server = server
+        super().__init__(*args, **kwargs)
+
+    def _gone(self, error: Exception) -> CommError:
+        self._server.check()  # knows why
+        return super()._gone(error)
 
     def close(self) -> None:
         super().close()
         self._server.close()
-
-
-def token_for(where: endpoints.Endpoint) -> str:
-    """The secret of the job that meets at ``where``."""
-    return env.get(TOKEN) or f"started by hand, meeting at {where}"
 
 
 def connect(endpoint: str, rank: int, timeout_s: float) -> StoreClient:
@@ -42,5 +44,9 @@ def connect(endpoint: str, rank: int, timeout_s: float) -> StoreClient:
     deadline = Deadline.after(timeout_s)
     if rank == 0 and env.get(SERVED) != "1":
         server = StoreServer(endpoints.bind_listener(host, port), token)
-        return ServedStore(server, host, port, token, deadline)
+        try:
+            return ServedStore(server, host, port, token, deadline)
+        except BaseException:
+            server.close()
+            raise
     return StoreClient(host, port, token, deadline)

@@ -19,15 +19,20 @@ import torch.distributed as dist
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.endpoints import Endpoint
 from argosy.foundation.errors import CollectiveTimeout, CommError, UsageError
-from argosy.runtime.comm import frames
+from argosy.runtime.comm import forks, frames
 from argosy.runtime.comm.frames import BadFrame, Frame
-from argosy.runtime.comm.store_server import StoreServer
+from argosy.runtime.comm.store_server import StoreFailed, StoreServer
 
-__all__ = ["StoreClient", "StoreServer"]
+__all__ = ["StoreClient", "StoreFailed", "StoreServer", "TokenRefused"]
 
 _RETRY_S = 0.02
 _FOREVER_S = 1e9
+_LONGEST_WAIT_S = 1e6  # of one call; a socket counts milliseconds in 32 bits
 _GRACE_S = 5.0  # how much longer than the server a client waits for a reply that the server owes it
+
+
+class TokenRefused(CommError):
+    """The store belongs to another job, or the two sides were given different tokens."""
 
 
 class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
@@ -46,6 +51,7 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
         self._all: set[socket.socket] = set()  # guarded by _lock
         self._is_closed = False  # guarded by _lock
         self.set_timeout(timedelta(seconds=timeout_s))
+        forks.register(self)
         self._release(self._connect(deadline, is_patient=True))
 
     # -- operations ---------------------------------------------------------------------------------------------
@@ -76,9 +82,8 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
 
     def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
         """Set ``key`` if its value is the expected one (empty: not there yet); return the value it then has."""
-        return self._call(
-            Frame(frames.COMPARE_SET, 0, (_bytes(key), _bytes(expected_value), _bytes(desired_value)))
-        ).fields[0]
+        fields = (_bytes(key), _bytes(expected_value), _bytes(desired_value))
+        return self._fields(self._call(Frame(frames.COMPARE_SET, 0, fields)), 1)[0]
 
     def num_keys(self) -> int:
         return self._call(Frame(frames.NUM_KEYS)).number
@@ -112,18 +117,17 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
         reply = self._call(Frame(code, math.ceil(min(timeout_s, _FOREVER_S) * 1000), fields), timeout_s)
         if reply.code == frames.TIMED_OUT:
             raise CollectiveTimeout(
-                f"the store at {self.endpoint}: waited {timeout_s:g} s for key {reply.fields[0].decode()!r}, which nobody has set"
+                f"the store at {self.endpoint}: waited {timeout_s:g} s for key {_text(reply)!r}, which nobody has set"
             )
-        return reply.fields
+        return self._fields(reply, len(fields) if code == frames.GET else 0)
 
     def _call(self, request: Frame, timeout_s: float = 0.0) -> Frame:
         message = frames.pack(request)
         deadline = Deadline.after(timeout_s + _GRACE_S)
         sock = self._acquire(deadline)
         try:
-            sock.settimeout(deadline.remaining_s())
-            sock.sendall(message)
-            reply = _receive(sock)
+            _send(sock, message, deadline)
+            reply = _receive(sock, deadline)
         except (OSError, BadFrame) as error:
             self._discard(sock)
             raise self._gone(error) from error
@@ -132,14 +136,23 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
             raise
         self._release(sock)
         if reply.code == frames.FAILED:
-            raise UsageError(f"the store at {self.endpoint}: {reply.fields[0].decode()}")
+            raise UsageError(f"the store at {self.endpoint}: {_text(reply)}")
         return reply
+
+    def _fields(self, reply: Frame, count: int) -> tuple[bytes, ...]:
+        if len(reply.fields) != count:
+            raise CommError(
+                f"the store at {self.endpoint} answered with {len(reply.fields)} values, but {count} were asked for"
+            )
+        return reply.fields
 
     def _gone(self, error: Exception) -> CommError:
         if self._is_closed:
             return CommError(f"the client of the store at {self.endpoint} is closed")
         if isinstance(error, TimeoutError):
-            return CommError(f"the store at {self.endpoint} does not answer; its host may be down")
+            return CommError(
+                f"the store at {self.endpoint} does not answer; its host may be down, or its process stopped"
+            )
         return CommError(
             f"the store at {self.endpoint} has gone away: {error}. The process that serves it has probably exited."
         )
@@ -168,9 +181,7 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
         """Open a connection and shake hands; with ``is_patient`` try again until the deadline if nobody listens yet."""
         while True:
             try:
-                sock = socket.create_connection(
-                    (self.endpoint.host, self.endpoint.port), max(deadline.remaining_s(), 0.001)
-                )
+                sock = socket.create_connection((self.endpoint.host, self.endpoint.port), _wait_s(deadline))
             except OSError as error:
                 if not is_patient:
                     raise self._gone(error) from error
@@ -182,17 +193,16 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
                 time.sleep(_RETRY_S)
                 continue
             try:
-                self._shake_hands(sock)
-            except (OSError, BadFrame, IndexError) as error:
+                if sock.getsockname() == sock.getpeername():  # the kernel chose the port we knock at for our end
+                    raise ConnectionRefusedError("nobody listens there yet")
+                self._shake_hands(sock, deadline)
+                break
+            except BaseException as error:
                 sock.close()
-                if is_patient and isinstance(error, ConnectionError) and deadline.remaining_s() >= _RETRY_S:
-                    time.sleep(_RETRY_S)
-                    continue
-                raise CommError(f"what listens at {self.endpoint} is not the store of this job: {error!r}") from error
-            except BaseException:
-                sock.close()
-                raise
-            break
+                # hung up on: the server may just have begun or ended, or have been flooded by strangers
+                if not isinstance(error, ConnectionError) or deadline.remaining_s() < _RETRY_S:
+                    raise self._not_welcome(error, deadline) from error
+                time.sleep(_RETRY_S)
         with self._lock:
             if not self._is_closed:
                 self._all.add(sock)
@@ -200,19 +210,35 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
         sock.close()
         raise CommError(f"the client of the store at {self.endpoint} is closed")
 
-    def _shake_hands(self, sock: socket.socket) -> None:
+    def _not_welcome(self, error: BaseException, deadline: Deadline) -> BaseException:
+        if isinstance(error, TimeoutError):
+            return CollectiveTimeout(
+                f"what listens at {self.endpoint} took the connection, but did not answer within {deadline.seconds:g} s; "
+                "its process may be stopped, or it is not the store of a job"
+            )
+        if isinstance(error, ConnectionError):
+            return self._gone(error)
+        if isinstance(error, (OSError, BadFrame)):
+            return CommError(f"what listens at {self.endpoint} is not the store of this job: {error!r}")
+        return error
+
+    def _shake_hands(self, sock: socket.socket, deadline: Deadline) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        hello = _receive(sock, frames.MAX_HANDSHAKE_BYTES)
-        if hello.code != frames.HELLO:
+        hello = _receive(sock, deadline, frames.MAX_HANDSHAKE_BYTES)
+        if hello.code != frames.HELLO or [len(field) for field in hello.fields] != [frames.CHALLENGE_BYTES]:
             raise BadFrame(f"expected a greeting, but received code {hello.code}")
         challenges = (hello.fields[0], secrets.token_bytes(frames.CHALLENGE_BYTES))
-        sock.sendall(
-            frames.pack(Frame(frames.PROOF, 0, (challenges[1], frames.prove(self._token, "client", challenges))))
-        )
-        reply = _receive(sock, frames.MAX_HANDSHAKE_BYTES)
+        proof = Frame(frames.PROOF, 0, (challenges[1], frames.prove(self._token, "client", challenges)))
+        _send(sock, frames.pack(proof), deadline)
+        reply = _receive(sock, deadline, frames.MAX_HANDSHAKE_BYTES)
         if reply.code == frames.REFUSED:
-            raise CommError(f"the store at {self.endpoint} refused this process: its token is that of another job")
-        if reply.code != frames.WELCOME or not frames.is_proof(reply.fields[0], self._token, "server", challenges):
+            raise TokenRefused(f"the store at {self.endpoint} refused this process: its token is that of another job")
+        if reply.code == frames.FULL:
+            raise CommError(
+                f"the store at {self.endpoint} has no room for another connection; raise `ulimit -n` where it is served"
+            )
+        is_welcome = reply.code == frames.WELCOME and len(reply.fields) == 1
+        if not is_welcome or not frames.is_proof(reply.fields[0], self._token, "server", challenges):
             raise CommError(f"what listens at {self.endpoint} does not know the token of this job")
 
     def close(self) -> None:
@@ -230,6 +256,14 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
             except OSError:
                 continue
 
+    def on_forked(self) -> None:
+        """In a forked child: what it said on these connections would be taken for the parent's."""
+        self._lock = threading.Lock()  # another thread may have held it
+        self._is_closed = True
+        for sock in self._all:
+            sock.close()
+        self._idle, self._all = [], set()
+
     def __enter__(self) -> StoreClient:
         return self
 
@@ -241,16 +275,37 @@ def _bytes(text: str | bytes) -> bytes:
     return text.encode() if isinstance(text, str) else bytes(text)
 
 
-def _receive(sock: socket.socket, limit: int = frames.MAX_FRAME_BYTES) -> Frame:
-    size = frames.body_bytes(_receive_exactly(sock, frames.HEADER_BYTES), limit)
-    return frames.unpack(_receive_exactly(sock, size))
+def _text(reply: Frame) -> str:
+    """What a reply says, for a message."""
+    return reply.fields[0].decode(errors="replace") if reply.fields else ""
 
 
-def _receive_exactly(sock: socket.socket, size: int) -> bytes:
+def _wait_s(deadline: Deadline) -> float:
+    """What is left of ``deadline``, as a socket takes it; never 0, which would mean not to wait."""
+    return min(max(deadline.remaining_s(), 0.001), _LONGEST_WAIT_S)
+
+
+def _send(sock: socket.socket, message: bytes, deadline: Deadline) -> None:
+    sock.settimeout(_wait_s(deadline))  # sendall takes it for the whole message
+    sock.sendall(message)
+
+
+def _receive(sock: socket.socket, deadline: Deadline, limit: int = frames.MAX_FRAME_BYTES) -> Frame:
+    size = frames.body_bytes(_receive_exactly(sock, frames.HEADER_BYTES, deadline), limit)
+    return frames.unpack(_receive_exactly(sock, size, deadline))
+
+
+def _receive_exactly(sock: socket.socket, size: int, deadline: Deadline) -> bytes:
     data = bytearray(size)
     view, have = memoryview(data), 0
     while have < size:
-        count = sock.recv_into(view[have:])
+        if deadline.expired:
+            raise TimeoutError("timed out")
+        sock.settimeout(_wait_s(deadline))
+        try:
+            count = sock.recv_into(view[have:])
+        except TimeoutError:
+            continue  # the loop looks at the deadline, which may be further away than a socket can wait
         if not count:
             raise ConnectionResetError("the connection was closed")
         have += count

@@ -1,28 +1,47 @@
 """The serving side of the store: one dictionary, one thread, no thread per client.
 
 Sets of one key are seen by all clients in one order. A ``get`` waits here, without polling, until its keys are there.
+
+What others can make this thread hold is bounded: connections by number, those of strangers also by
+time, values and replies by bytes. If the thread dies all the same, ``check`` tells its owner why.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import logging
-import math
+import os
+import resource
 import secrets
 import selectors
 import socket
 import threading
-from collections.abc import Callable
 
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.endpoints import Endpoint, endpoint_of
-from argosy.foundation.errors import CommError, InternalError, UsageError
-from argosy.runtime.comm import frames
+from argosy.foundation.errors import CommError, UsageError
+from argosy.runtime.comm import forks, frames, store_values
 from argosy.runtime.comm.frames import BadFrame, Frame
+from argosy.runtime.comm.store_values import Values
 
 _log = logging.getLogger(__name__)
 
 _HANDSHAKE_S = 5.0  # a stranger may keep a connection open for so long
+_MAX_STRANGERS = 64  # at once; a member is a stranger for one round trip
+_SEND_S = 60.0  # a member that takes nothing of its reply for so long is dropped
+_MAX_UNSENT_BYTES = 1 << 30  # of all replies together that wait for their readers
+_LARGE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
+_LONGEST_NAP_S = 3600.0  # epoll counts milliseconds in 32 bits
+_PAUSE_S = 0.25  # before the next attempt to accept when descriptors have run out
+_NOTES_S = 10.0
+_MAX_NOTES = 20  # lines of the log in that time
+_PEER_IS_GONE = (errno.ECONNABORTED, errno.EAGAIN, errno.EINTR, errno.EPROTO)
+
+
+class StoreFailed(CommError):
+    """The thread that serves the store has died; the message has the reason."""
 
 
 class _Peer:
@@ -36,14 +55,46 @@ class _Peer:
         self.handshake = Deadline.after(_HANDSHAKE_S)
         self.received = bytearray()
         self.unsent = bytearray()
+        self.unsent_until = Deadline.never()
         self.request: Frame | None = None  # a GET or WAIT whose keys are not all there yet
         self.request_until = Deadline.never()
+
+    @property
+    def next_event(self) -> Deadline:
+        """When something is due for this peer by itself."""
+        if not self.is_trusted:
+            return self.handshake
+        return self.unsent_until if self.unsent else self.request_until
+
+
+class _Notes:
+    """Warnings about peers, at most a few in a while: a flood of strangers is not to become one of lines."""
+
+    def __init__(self) -> None:
+        self._until = Deadline.after(_NOTES_S)
+        self._num_said = self._num_unsaid = 0
+
+    def warn(self, line: str) -> None:
+        if self._until.expired:
+            self.flush()
+            self._until, self._num_said = Deadline.after(_NOTES_S), 0
+        if self._num_said == _MAX_NOTES:
+            self._num_unsaid += 1
+            return
+        self._num_said += 1
+        _log.warning("%s", line)
+
+    def flush(self) -> None:
+        if self._num_unsaid:
+            _log.warning("%d more warnings like these were left out", self._num_unsaid)
+        self._num_unsaid = 0
 
 
 class StoreServer:
     """Serves the store on ``listener``, which it takes over, until ``close()``. All state belongs to its thread.
 
-    ``token`` must be known to every client; whoever does not know it is turned away and logged.
+    ``token`` must be known to every client; whoever does not know it is turned away and logged. The owner
+    looks at ``check()`` now and then; ``sentinel`` is a descriptor that becomes readable when the thread ends.
     """
 
     def __init__(self, listener: socket.socket, token: str) -> None:
@@ -52,31 +103,55 @@ class StoreServer:
         self.endpoint = endpoint_of(listener)
         self._token = token
         self._listener = listener
-        self._value_by_key: dict[bytes, bytes] = {}
+        self._values = Values()
         self._peers: dict[socket.socket, _Peer] = {}
+        self._strangers: dict[socket.socket, _Peer] = {}  # those of _peers that are not trusted, oldest first
+        self._busy: dict[socket.socket, _Peer] = {}  # those that wait for a key, or for the rest of a reply
+        self._max_strangers, self._max_members = _room()
+        self._listen_again: Deadline | None = None  # the listener rests until then
+        self._notes = _Notes()
         self._error: BaseException | None = None
+        self._is_told = False
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = socket.socketpair()
+        self.sentinel = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._is_closing = threading.Event()
         listener.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ)
         self._selector.register(self._wake_read, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._serve, name=f"argosy-store-{self.endpoint.port}", daemon=True)
         self._thread.start()
+        forks.register(self)
 
     @property
     def port(self) -> int:
         return self.endpoint.port
 
+    def check(self) -> None:
+        """Raise StoreFailed if the thread has died; costs nothing."""
+        if self._error is not None:
+            self._is_told = True
+            raise StoreFailed(f"the store of the job at {self.endpoint} failed: {self._error!r}") from self._error
+
     def close(self) -> None:
-        """Stop serving and close every socket; clients get CommError. Raises what the thread died of, if it did."""
+        """Stop serving and close every socket; clients get CommError. Raises StoreFailed if ``check`` has not done so before."""
         if not self._is_closing.is_set():
             self._is_closing.set()
-            self._wake_write.send(b"x")
+            with contextlib.suppress(OSError):  # a thread that died has closed the other end
+                self._wake_write.send(b"x")
             self._thread.join()
             self._wake_write.close()
-        if self._error is not None:
-            raise InternalError(f"the store at {self.endpoint} failed: {self._error!r}") from self._error
+            os.close(self.sentinel)
+        if not self._is_told:
+            self.check()
+
+    def on_forked(self) -> None:
+        """In a child that was forked from the server's process: the parent serves on, and a port is not kept by the child."""
+        self._is_closing.set()
+        self._is_told = True
+        self._listener.close()
+        self._wake_write.close()
+        self._wake_read.close()
 
     def __enter__(self) -> StoreServer:
         return self
@@ -90,51 +165,80 @@ class StoreServer:
         try:
             while not self._is_closing.is_set():
                 for key, events in self._selector.select(self._nap_s()):
-                    if key.fileobj is self._listener:
-                        self._accept()
-                    elif key.fileobj is not self._wake_read:
-                        self._attend(self._peers[key.fileobj], events)  # type: ignore[index]
+                    self._turn_to(key.fileobj, events)
                 self._expire()
         except BaseException as error:
-            _log.exception("the store at %s stops serving", self.endpoint)
             self._error = error
+            _log.exception("the store at %s stops serving", self.endpoint)
         finally:
+            self._notes.flush()
             for peer in list(self._peers.values()):
                 self._drop(peer)
             self._selector.close()
             self._listener.close()
             self._wake_read.close()
+            os.eventfd_write(self.sentinel, 1)
 
-    def _nap_s(self) -> float | None:
+    def _turn_to(self, source: object, events: int) -> None:
+        if source is self._listener:
+            self._accept()
+            return
+        # none: the wake-up call, or a peer that another one's event of this round has ended
+        peer = self._peers.get(source)  # type: ignore[call-overload]
+        if peer is not None:
+            self._attend(peer, events)
+
+    def _nap_s(self) -> float:
         """How long nothing can happen by itself."""
-        waits = [
-            p.request_until if p.is_trusted else p.handshake
-            for p in self._peers.values()
-            if p.request or not p.is_trusted
-        ]
-        nap_s = min((wait.remaining_s() for wait in waits), default=math.inf)
-        return None if math.isinf(nap_s) else nap_s
+        waits = [peer.next_event for peer in (*self._strangers.values(), *self._busy.values())]
+        if self._listen_again is not None:
+            waits.append(self._listen_again)
+        return min([_LONGEST_NAP_S, *(wait.remaining_s() for wait in waits)])
 
     def _expire(self) -> None:
-        for peer in list(self._peers.values()):
-            if not peer.is_trusted and peer.handshake.expired:
+        if self._listen_again is not None and self._listen_again.expired:
+            self._listen_again = None
+            self._selector.register(self._listener, selectors.EVENT_READ)
+        late = [p for p in (*self._strangers.values(), *self._busy.values()) if p.next_event.expired]
+        for peer in late:
+            if not peer.is_trusted:
                 self._turn_away(peer, "it did not prove that it knows the token in time")
-            elif peer.request is not None and peer.request_until.expired:
-                missing = next(k for k in peer.request.fields if k not in self._value_by_key)
-                peer.request = None
+            elif peer.unsent:
+                self._turn_away(peer, f"it took nothing of its reply for {_SEND_S:g} s")
+            elif peer.request is not None:
+                missing = next((k for k in peer.request.fields if k not in self._values), b"")
+                self._end_wait(peer)
                 self._reply(peer, Frame(frames.TIMED_OUT, 0, (missing,)))
 
     def _accept(self) -> None:
         try:
             sock, address = self._listener.accept()
-        except OSError as error:  # the peer was gone before we looked, or we are out of descriptors
-            _log.warning("the store at %s could not accept a connection: %s", self.endpoint, error)
+        except OSError as error:
+            if error.errno not in _PEER_IS_GONE:
+                self._pause(error)
             return
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        peer = self._peers[sock] = _Peer(sock, str(Endpoint(*address[:2])))
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        except OSError:  # reset meanwhile
+            sock.close()
+            return
+        if len(self._strangers) >= self._max_strangers:
+            oldest = next(iter(self._strangers.values()))
+            self._turn_away(oldest, f"{self._max_strangers} strangers were there, and it was the first to come")
+        peer = self._peers[sock] = self._strangers[sock] = _Peer(sock, str(Endpoint(*address[:2])))
         self._selector.register(sock, selectors.EVENT_READ)
         self._reply(peer, Frame(frames.HELLO, 0, (peer.challenge,)))
+
+    def _pause(self, error: OSError) -> None:
+        """Stop listening for a moment: what cannot be accepted stays readable, and the loop would spin."""
+        self._notes.warn(
+            f"the store at {self.endpoint} cannot accept connections: {error}; it tries again. "
+            "If descriptors have run out, raise `ulimit -n`."
+        )
+        self._selector.unregister(self._listener)
+        self._listen_again = Deadline.after(_PAUSE_S)
 
     def _attend(self, peer: _Peer, events: int) -> None:
         if events & selectors.EVENT_WRITE:
@@ -168,29 +272,37 @@ class StoreServer:
             del peer.received[:end]
             if not peer.is_trusted:
                 self._examine(peer, frame)
-            elif peer.request is not None:
+            elif peer.request is not None or peer.unsent:
                 raise BadFrame("a request was sent while another one waits on the same connection")
             else:
                 self._answer(peer, frame)
 
     def _examine(self, peer: _Peer, frame: Frame) -> None:
-        if frame.code != frames.PROOF or len(frame.fields) != 2:
+        if frame.code != frames.PROOF or len(frame.fields) != 2 or len(frame.fields[0]) != frames.CHALLENGE_BYTES:
             raise BadFrame("it did not prove that it knows the token")
         theirs, proof = frame.fields
         challenges = (peer.challenge, theirs)
         if not frames.is_proof(proof, self._token, "client", challenges):
             self._turn_away(peer, "it does not know the token", Frame(frames.REFUSED))
             return
+        if len(self._peers) - len(self._strangers) >= self._max_members:
+            self._turn_away(
+                peer, f"{self._max_members} connections are open; `ulimit -n` bounds them", Frame(frames.FULL)
+            )
+            return
         peer.is_trusted = True
+        del self._strangers[peer.sock]
         self._reply(peer, Frame(frames.WELCOME, 0, (frames.prove(self._token, "server", challenges),)))
 
     def _turn_away(self, peer: _Peer, reason: str, farewell: Frame | None = None) -> None:
-        _log.warning("the store at %s turned %s away: %s", self.endpoint, peer.name, reason)
+        self._notes.warn(f"the store at {self.endpoint} turned {peer.name} away: {reason}")
         if farewell is not None:
             self._reply(peer, farewell)
         self._drop(peer)
 
     def _drop(self, peer: _Peer) -> None:
+        self._strangers.pop(peer.sock, None)
+        self._busy.pop(peer.sock, None)
         if self._peers.pop(peer.sock, None) is not None:
             self._selector.unregister(peer.sock)
             peer.sock.close()
@@ -199,20 +311,35 @@ class StoreServer:
         if peer.sock not in self._peers:
             return
         try:
-            peer.unsent += frames.pack(frame)
+            message = frames.pack(frame)
+            self._make_sure_of_room(len(message))
         except CommError as error:  # several values that are too large together
-            peer.unsent += frames.pack(Frame(frames.FAILED, 0, (str(error).encode(),)))
+            message = frames.pack(Frame(frames.FAILED, 0, (str(error).encode(),)))
+        peer.unsent += message
         self._flush(peer)
+
+    def _make_sure_of_room(self, num_bytes: int) -> None:
+        if num_bytes < _LARGE_BYTES:
+            return
+        waiting_bytes = sum(len(peer.unsent) for peer in self._busy.values())
+        if waiting_bytes + num_bytes > _MAX_UNSENT_BYTES:
+            raise CommError(
+                f"{waiting_bytes} bytes of replies wait for readers that are too slow; at most "
+                f"{_MAX_UNSENT_BYTES} are allowed"
+            )
 
     def _flush(self, peer: _Peer) -> None:
         try:
             while peer.unsent:
                 del peer.unsent[: peer.sock.send(peer.unsent)]
+                peer.unsent_until = Deadline.after(_SEND_S)
         except BlockingIOError:
-            pass
+            self._busy[peer.sock] = peer
         except OSError:
             self._drop(peer)
             return
+        if not peer.unsent and peer.request is None:
+            self._busy.pop(peer.sock, None)
         wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if peer.unsent else 0)
         if self._selector.get_key(peer.sock).events != wanted:
             self._selector.modify(peer.sock, wanted)
@@ -222,82 +349,35 @@ class StoreServer:
     def _answer(self, peer: _Peer, frame: Frame) -> None:
         if frame.code in (frames.GET, frames.WAIT):
             peer.request, peer.request_until = frame, Deadline.after(frame.number / 1000)
+            self._busy[peer.sock] = peer
             self._grant(peer)
             return
-        operation = _OPERATIONS.get(frame.code)
+        before = len(self._values)
         try:
-            if operation is None:
-                raise BadFrame(f"there is no operation {frame.code}")
-            before = len(self._value_by_key)
-            self._reply(peer, operation(self._value_by_key, frame))
-        except (ValueError, IndexError) as error:
-            self._reply(peer, Frame(frames.FAILED, 0, (str(error).encode(),)))
-            return
-        if len(self._value_by_key) > before:
-            for waiting in list(self._peers.values()):
+            reply = store_values.operate(self._values, frame)
+        except ValueError as error:
+            reply = Frame(frames.FAILED, 0, (str(error).encode(),))
+        self._reply(peer, reply)
+        if len(self._values) > before:
+            for waiting in list(self._busy.values()):
                 self._grant(waiting)
 
     def _grant(self, peer: _Peer) -> None:
         """Answer the waiting request of ``peer`` if its keys are all there."""
         request = peer.request
-        if request is not None and all(key in self._value_by_key for key in request.fields):
-            peer.request = None
-            values = tuple(self._value_by_key[key] for key in request.fields) if request.code == frames.GET else ()
+        if request is not None and all(key in self._values for key in request.fields):
+            self._end_wait(peer)
+            values = tuple(self._values[key] for key in request.fields) if request.code == frames.GET else ()
             self._reply(peer, Frame(frames.OK, 0, values))
 
-
-def _set(values: dict[bytes, bytes], frame: Frame) -> Frame:
-    keys, contents = frame.fields[::2], frame.fields[1::2]
-    values.update(zip(keys, contents, strict=True))
-    return Frame(frames.OK)
+    def _end_wait(self, peer: _Peer) -> None:
+        peer.request, peer.request_until = None, Deadline.never()
+        self._busy.pop(peer.sock, None)
 
 
-def _append(values: dict[bytes, bytes], frame: Frame) -> Frame:
-    key, content = frame.fields
-    values[key] = values.get(key, b"") + content
-    return Frame(frames.OK)
-
-
-def _add(values: dict[bytes, bytes], frame: Frame) -> Frame:
-    (key,) = frame.fields
-    current = values.get(key, b"0")
-    if not current.removeprefix(b"-").isdigit():
-        raise ValueError(f"add: key {key.decode()!r} holds {current[:40]!r}, which is not a counter")
-    total = int(current) + frame.number
-    if not -(2**63) <= total < 2**63:
-        raise ValueError(f"add: key {key.decode()!r} would become {total}, which does not fit into 64 bits")
-    values[key] = str(total).encode()
-    return Frame(frames.OK, total)
-
-
-def _check(values: dict[bytes, bytes], frame: Frame) -> Frame:
-    return Frame(frames.OK, int(all(key in values for key in frame.fields)))
-
-
-def _delete(values: dict[bytes, bytes], frame: Frame) -> Frame:
-    (key,) = frame.fields
-    return Frame(frames.OK, int(values.pop(key, None) is not None))
-
-
-def _compare_set(values: dict[bytes, bytes], frame: Frame) -> Frame:
-    """Return the value that the key has afterwards; as in torch, the expected one if there is no such key."""
-    key, expected, desired = frame.fields
-    current = values.get(key)
-    if current == expected or (current is None and not expected):
-        values[key] = current = desired
-    return Frame(frames.OK, 0, (expected if current is None else current,))
-
-
-def _num_keys(values: dict[bytes, bytes], frame: Frame) -> Frame:
-    return Frame(frames.OK, len(values))
-
-
-_OPERATIONS: dict[int, Callable[[dict[bytes, bytes], Frame], Frame]] = {
-    frames.SET: _set,
-    frames.APPEND: _append,
-    frames.ADD: _add,
-    frames.CHECK: _check,
-    frames.DELETE: _delete,
-    frames.COMPARE_SET: _compare_set,
-    frames.NUM_KEYS: _num_keys,
-}
+def _room() -> tuple[int, int]:
+    """How many connections of strangers and of members this process may hold; the rest of its descriptors is for others."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit == resource.RLIM_INFINITY:
+        limit = 1 << 20
+    return max(1, min(_MAX_STRANGERS, limit // 8)), max(1, limit * 3 // 4)

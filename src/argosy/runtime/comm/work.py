@@ -7,6 +7,7 @@ call runs in the caller's thread at the price of one uncontended lock (0.2 us).
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -15,6 +16,10 @@ from typing import Any, TypeVar
 from argosy.foundation.errors import CollectiveTimeout, CommError
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+_CLOSE_S = 10.0  # longer than backends wait for their calls when they are closed
 
 
 class Work:
@@ -79,6 +84,7 @@ class Lane:
         self._queue: deque[tuple[Work, Callable[..., Any], tuple[Any, ...]]] = deque()
         self._thread: threading.Thread | None = None  # guarded by _changed
         self._closed = False  # guarded by _changed
+        self._refusal: Callable[[str], Exception] = lambda what: CommError(f"{what}: lane {name!r} is closed")
 
     @property
     def num_pending(self) -> int:
@@ -99,7 +105,7 @@ class Lane:
         work = Work(what or getattr(call, "__name__", "collective"))
         with self._changed:
             if self._closed:
-                raise CommError(f"{work.what}: lane {self.name!r} is closed")
+                raise self._refusal(work.what)
             self._queue.append((work, call, args))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name=f"argosy-lane-{self.name}", daemon=True)
@@ -128,7 +134,7 @@ class Lane:
     def close(self) -> None:
         """Give up the calls that have not started, wait for the one that runs, end the thread.
 
-        The running call ends by itself or by its backend's timeout; close the backend first to end it at once.
+        Close the backend first: it ends the running call. One that does not end even so is left to its thread, with a warning.
         """
         with self._changed:
             self._closed = True
@@ -140,7 +146,19 @@ class Lane:
         for work, _, _ in given_up:
             work._finish(None, CommError(f"{work.what}: lane {self.name!r} was closed before it ran"))
         if thread is not None and thread is not threading.current_thread():
-            thread.join()
+            thread.join(_CLOSE_S)
+            if thread.is_alive():
+                _log.warning("lane %r: its last call has not ended within %g s", self.name, _CLOSE_S)
+
+    def refuse_in_child(self, refusal: Callable[[str], Exception]) -> None:
+        """After a fork, in the child, which has neither the thread nor a way to free its locks: calls get ``refusal(what)``."""
+        self._running = threading.Lock()
+        self._changed = threading.Condition(threading.Lock())
+        self._closed, self._thread, self._refusal = True, None, refusal
+        while self._queue:
+            work = self._queue.popleft()[0]
+            work._done = threading.Event()
+            work._finish(None, refusal(work.what))
 
     def __enter__(self) -> Lane:
         return self

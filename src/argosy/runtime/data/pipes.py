@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import signal
 import subprocess
-import sys
 import threading
-from collections import deque
 from collections.abc import Iterator
+from contextlib import ExitStack
 from types import TracebackType
 from typing import IO
 
+from argosy.foundation import env
+from argosy.foundation.programs import Program
 from argosy.runtime.data.slots import BadData
 
 _CHUNK_BYTES = 1 << 20
-_KEPT_LINES = 20
 _PLAIN = ("", "cat")
 _SIGPIPE_CODE = 128 + signal.SIGPIPE
+IDLE_VARIABLE, IDLE_S = "ARGOSY_PIPE_IDLE_S", 600.0
 
 # The last stage decides, but a source that fails must not look like a short file. That the last stage reads no further is no failure.
 _PIPELINE = '{source} | ( {command}\n); codes=("${{PIPESTATUS[@]}}"); [ "${{codes[1]}}" = 0 ] || exit "${{codes[1]}}"; [ "${{codes[0]}}" = {sigpipe} ] || exit "${{codes[0]}}"'
@@ -29,17 +29,20 @@ class Pipe:
     """Reads one file through a command; a context manager that leaves no process behind.
 
     A file whose name ends in ``.gz`` is unpacked, and with a ``download_command`` the source is what that prints for the file's name. Without any of these and with the
-    command ``cat`` no process is started. What the command writes to its standard error is passed on, and its last lines are part of the error if it fails.
+    command ``cat`` no process is started. What the command writes to its standard error is passed on, and its last lines are part of the error if it fails. A command
+    that neither reads nor writes for ``ARGOSY_PIPE_IDLE_S`` seconds (600) while its output is waited for is ended, with an error. Another thread may ``cancel``.
     """
 
     def __init__(self, path: str, command: str = "cat", download_command: str = "cat") -> None:
         self.path = path
         self._command = command.strip()
         self._download = download_command.strip()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._stream: IO[bytes] | None = None
-        self._said: deque[str] = deque(maxlen=_KEPT_LINES)
-        self._listener: threading.Thread | None = None
+        self._idle_s = env.seconds(IDLE_VARIABLE, IDLE_S)
+        self._resources = ExitStack()
+        self._file: IO[bytes] | None = None
+        self._lock = threading.Lock()
+        self._program: Program | None = None  # this and the next guarded by _lock
+        self._is_cancelled = False
 
     @property
     def source(self) -> str:
@@ -51,7 +54,7 @@ class Pipe:
             raise BadData(f"{self.path}: there is no such file")
         source = self._source_command()
         if source is None and self._command in _PLAIN:
-            self._stream = open(self.path, "rb", buffering=0)
+            self._file = self._resources.enter_context(open(self.path, "rb", buffering=0))
         else:
             self._start(source)
         return self
@@ -65,35 +68,32 @@ class Pipe:
     def _start(self, source: str | None) -> None:
         command = self._command or "cat"
         text = command if source is None else _PIPELINE.format(source=source, command=command, sigpipe=_SIGPIPE_CODE)
-        with open(self.path, "rb") if source is None else contextlib.nullcontext(subprocess.DEVNULL) as stdin:
-            self._process = subprocess.Popen(
-                ["bash", "-c", text],
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                process_group=0,  # so that all of its stages can be ended together
-            )
-        self._stream = self._process.stdout
-        self._listener = threading.Thread(target=self._listen, name="argosy-data-stderr", daemon=True)
-        self._listener.start()
+        what = f"{self.path}: the pipe command {self._command!r}"
+        with ExitStack() as files, self._lock:
+            stdin = subprocess.DEVNULL if source is not None else files.enter_context(open(self.path, "rb"))
+            self._program = self._resources.enter_context(Program(["bash", "-c", text], what, stdin, passes_on=True))
+            if self._is_cancelled:
+                self._program.kill()
 
-    def _listen(self) -> None:
-        assert self._process is not None
-        assert self._process.stderr is not None
-        with self._process.stderr as stream:
-            for line in iter(stream.readline, b""):
-                text = line.decode(errors="replace")
-                self._said.append(text.rstrip("\n"))
-                sys.stderr.write(text)
+    def cancel(self) -> None:
+        """End the command; who waits for its output gets an error."""
+        with self._lock:
+            self._is_cancelled = True
+            if self._program is not None:
+                self._program.kill()
+
+    def _read(self) -> bytes:
+        if self._program is not None:
+            return self._program.read(self._idle_s)
+        assert self._file is not None
+        return self._file.read(_CHUNK_BYTES)
 
     def chunks(self) -> Iterator[bytes]:
         """Whole lines, about a megabyte at a time; an error after the last if the command failed."""
-        assert self._stream is not None
         rest = b""
         parts: list[bytes] = []
         size = 0
-        while data := self._stream.read(_CHUNK_BYTES):
+        while data := self._read():
             parts.append(data)
             size += len(data)
             if size < _CHUNK_BYTES:  # pipes give 64 kB at a time
@@ -109,25 +109,14 @@ class Pipe:
         self._check_end()
 
     def _check_end(self) -> None:
-        if self._process is None:
+        if self._program is None:
             return
-        code = self._process.wait()
-        assert self._listener is not None
-        self._listener.join()
+        code = self._program.finish(self._idle_s)
         if code:
             how = f"ended with exit code {code}" if code > 0 else f"was ended by {signal.Signals(-code).name}"
-            said = "".join(f"\n  | {line}" for line in self._said) or "\n  It wrote nothing to its standard error."
-            raise BadData(f"{self.path}: the pipe command {self._command!r} {how}.{said}")
+            raise BadData(f"{self._program.what} {how}.{self._program.last_words}")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._stream is not None:
-            self._stream.close()
-        if self._process is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)  # also what the command left running
-        self._process.wait()
-        assert self._listener is not None
-        self._listener.join()
+        self._resources.close()

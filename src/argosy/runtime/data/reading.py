@@ -28,7 +28,7 @@ class _FileReader:
     """One file, read ahead by a few chunks in a thread."""
 
     def __init__(self, pipe: Pipe, parser: Parser, stop: threading.Event) -> None:
-        self._pipe, self._parser, self._stop = pipe, parser, stop
+        self.pipe, self._parser, self._stop = pipe, parser, stop
         self._queue: queue.Queue[Records | BaseException | None] = queue.Queue(_CHUNKS_AHEAD)
         self.thread = threading.Thread(target=self._run, name=f"argosy-data {pipe.path}", daemon=True)
         self.thread.start()
@@ -36,7 +36,7 @@ class _FileReader:
     def _run(self) -> None:
         try:
             line = 1
-            with self._pipe as pipe:
+            with self.pipe as pipe:
                 for text in pipe.chunks():
                     self._put(self._parser.parse(text, pipe.source, line))
                     line += text.count(b"\n")
@@ -105,6 +105,8 @@ class Reading:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
+        for reader in self._readers:
+            reader.pipe.cancel()  # its thread may be waiting for a command that says nothing
         for reader in self._readers:
             reader.thread.join()
 

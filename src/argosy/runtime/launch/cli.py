@@ -12,6 +12,8 @@ import torch
 
 from argosy.foundation import env
 from argosy.foundation.errors import ArgosyError
+from argosy.runtime.comm.store_server import StoreFailed
+from argosy.runtime.comm.token import TOKEN_FILE
 from argosy.runtime.launch import flags, spec
 from argosy.runtime.launch.host import run_host
 
@@ -44,6 +46,8 @@ def main(argv: Sequence[str] | None = None, is_fleet: bool = False) -> int:
                 f"launch: PyTorch sees no GPU here; the cards that were named become {wanted.nproc} CPU worker(s)",
                 file=out,
             )
+        if wanted.token_file:
+            env.update({TOKEN_FILE: os.path.abspath(wanted.token_file)})
         if wanted.ps is not None:
             from argosy.runtime.launch.ps_host import run_roles
 
@@ -53,6 +57,9 @@ def main(argv: Sequence[str] | None = None, is_fleet: bool = False) -> int:
 
             return run_node(wanted, out)
         return run_host(wanted, out)
+    except StoreFailed as error:
+        print(f"launch: {error}", file=out)
+        return 1
     except ArgosyError as error:
         print(f"{type(error).__name__}: {error}", file=out)
         return _WRONG_CALL

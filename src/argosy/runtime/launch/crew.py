@@ -64,8 +64,16 @@ class Crew:
         self._running: dict[int, Worker] = {}  # by fd
         self.workers: list[Worker] = []
 
-    def start(self, rank: int, command: Sequence[str], env: Mapping[str, str], log: IO[bytes] | None) -> Worker:
-        worker = Worker(rank, command, env, log, self._group.id)
+    def start(
+        self,
+        rank: int,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        log: IO[bytes] | None,
+        inherits: Sequence[int] = (),
+    ) -> Worker:
+        """Start a worker; ``inherits`` are files of this process that it keeps."""
+        worker = Worker(rank, command, env, log, self._group.id, inherits)
         self.workers.append(worker)
         self._running[worker.fd] = worker
         self._epoll.register(worker.fd, select.EPOLLIN)

@@ -6,7 +6,7 @@ script's path ends the flags; what follows it belongs to the script.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +64,7 @@ FLAGS = (
     Flag("rank", (), int, -1, "PADDLE_RANK", "this host's number (default: in order of arrival)"),
     Flag("host", ("node_ip",), str, "", "POD_IP", "this host's address"),
     Flag("ips", ("cluster_node_ips",), str, "", "PADDLE_IPS", "addresses of all hosts, instead of --master"),
+    Flag("token_file", (), str, "", "ARGOSY_TOKEN_FILE", "file with the job's secret, the same on each host (mode 0600; default: ARGOSY_TOKEN)"),
     Flag("sort_ip", (), boolean, False, "PADDLE_SORT_IP", "number the hosts by address"),
     Flag("elastic_timeout", (), int, 30, "PADDLE_ELASTIC_TIMEOUT", "seconds to wait for more hosts than the least"),
     Flag("elastic_level", (), int, -1, "PADDLE_ELASTIC_LEVEL"),
@@ -105,17 +106,23 @@ class CommandLine:
     spellings: frozenset[str] = frozenset()
 
 
-def read(argv: Sequence[str]) -> CommandLine:
-    """Read ``[flags] script [arguments]``. A flag's value follows ``=`` or a blank; a boolean one may stand alone."""
-    values: dict[str, Any] = {}
-    spellings: set[str] = set()
+@dataclass(frozen=True)
+class _Option:
+    """One option as it was written: its value, and where its words lie in the command line."""
+
+    flag: Flag
+    spelling: str
+    text: str
+    words: slice
+
+
+def _options(argv: Sequence[str]) -> Iterator[_Option]:
+    """The options in front of the script."""
     at = 0
-    while at < len(argv):
-        word = argv[at]
+    while at < len(argv) and argv[at].startswith("-"):
+        first = at
+        spelling, has_value, text = argv[at].partition("=")
         at += 1
-        if not word.startswith("-"):
-            return CommandLine(word, tuple(argv[at:]), values, frozenset(spellings))
-        spelling, has_value, text = word.partition("=")
         flag = _FLAG_BY_SPELLING.get(spelling)
         if flag is None:
             raise ConfigError(f"launch: there is no option {spelling!r}.{nearest(spelling, _FLAG_BY_SPELLING)}")
@@ -128,11 +135,32 @@ def read(argv: Sequence[str]) -> CommandLine:
             else:
                 text = follows
                 at += 1
-        values[flag.name] = flag.read(text, spelling)
-        spellings.add(spelling.removeprefix("--"))
-    raise ConfigError(
-        "launch: no training script was given; expected `python -m paddle.distributed.launch [options] script.py [arguments]`"
-    )
+        yield _Option(flag, spelling, text, slice(first, at))
+
+
+def read(argv: Sequence[str]) -> CommandLine:
+    """Read ``[flags] script [arguments]``. A flag's value follows ``=`` or a blank; a boolean one may stand alone."""
+    values: dict[str, Any] = {}
+    spellings: set[str] = set()
+    at = 0
+    for option in _options(argv):
+        values[option.flag.name] = option.flag.read(option.text, option.spelling)
+        spellings.add(option.spelling.removeprefix("--"))
+        at = option.words.stop
+    if at == len(argv):
+        raise ConfigError(
+            "launch: no training script was given; expected `python -m paddle.distributed.launch [options] script.py [arguments]`"
+        )
+    return CommandLine(argv[at], tuple(argv[at + 1 :]), values, frozenset(spellings))
+
+
+def without(argv: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The command line without these flags."""
+    left = list(argv)
+    for option in reversed(list(_options(argv))):
+        if option.flag.name in names:
+            del left[option.words]
+    return left
 
 
 def resolve(line: CommandLine, environ: Mapping[str, str]) -> dict[str, Any]:

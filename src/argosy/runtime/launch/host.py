@@ -15,9 +15,10 @@ from typing import TextIO
 from argosy.foundation import env
 from argosy.foundation.endpoints import LOOPBACK, Endpoint, bind_listener, endpoint_of, parse
 from argosy.foundation.errors import ConfigError
-from argosy.runtime.comm.rendezvous import token_for
 from argosy.runtime.comm.store_server import StoreServer
+from argosy.runtime.comm.token import make as make_token
 from argosy.runtime.launch.crew import Crew
+from argosy.runtime.launch.job_token import token_of_job
 from argosy.runtime.launch.logs import Follower, LogFolder
 from argosy.runtime.launch.process import Worker, describe_exit, shell_code
 from argosy.runtime.launch.rank_env import Job, worker_env
@@ -39,7 +40,7 @@ def run_host(spec: LaunchSpec, out: TextIO) -> int:
 
 def _run_once(spec: LaunchSpec, command: Sequence[str], out: TextIO, is_first: bool) -> Outcome:
     with ExitStack() as stack:
-        job = _join_listed_hosts(spec, stack) if spec.is_listed else _one_host(spec, stack)
+        job, server = _join_listed_hosts(spec, stack, out) if spec.is_listed else _one_host(spec, stack)
         logs = open_logs(spec, is_first)
         crew = stack.enter_context(Crew())
         follower = stack.enter_context(Follower(logs.worker(0), sys.stdout.buffer)) if logs else None
@@ -49,7 +50,8 @@ def _run_once(spec: LaunchSpec, command: Sequence[str], out: TextIO, is_first: b
             if spec.shows_table:
                 print(table(job, crew.workers, command, logs), file=out)
 
-        outcome = Supervisor(crew, start, follower, out).run()
+        check = (lambda: None) if server is None else server.check
+        outcome = Supervisor(crew, start, follower, out, check=check).run()
         if outcome.interrupted_by is not None:
             print(f"launch: stopped ({describe_exit(outcome.exit_code)}); all workers were ended", file=out)
         elif outcome.failed_rank is not None:
@@ -57,31 +59,34 @@ def _run_once(spec: LaunchSpec, command: Sequence[str], out: TextIO, is_first: b
         return outcome
 
 
-def _one_host(spec: LaunchSpec, stack: ExitStack) -> Job:
+def _one_host(spec: LaunchSpec, stack: ExitStack) -> tuple[Job, StoreServer]:
     """All processes are here: the launcher serves the store, under a fresh token."""
-    token = secrets.token_hex(16)
+    token = make_token()
     where = parse(spec.master, "--master") if spec.master else Endpoint(LOOPBACK, 0)
     server = stack.enter_context(StoreServer(bind_listener(where.host, where.port), token))
     endpoints = reserve(stack, LOOPBACK, spec.start_port, spec.nproc)
-    return make_job(spec, endpoints=endpoints, master=str(server.endpoint), token=token, devices=spec.devices)
+    job = make_job(spec, endpoints=endpoints, master=str(server.endpoint), token=token, devices=spec.devices)
+    return job, server
 
 
-def _join_listed_hosts(spec: LaunchSpec, stack: ExitStack) -> Job:
+def _join_listed_hosts(spec: LaunchSpec, stack: ExitStack, out: TextIO) -> tuple[Job, StoreServer | None]:
     """Everybody knows every endpoint; the first host serves the store on the first one."""
     assert spec.start_port is not None
     node = _own_place(spec)
     endpoints = [str(Endpoint(ip, spec.start_port + i)) for ip in spec.ips for i in range(spec.nproc)]
     where = parse(endpoints[0])
-    token = token_for(where)
+    token = token_of_job(where, node == 0, spec.argv, out)
+    server = None
     if node == 0:
-        stack.enter_context(StoreServer(bind_listener(where.host, where.port), token))
+        server = stack.enter_context(StoreServer(bind_listener(where.host, where.port), token))
         reserve(stack, where.host, spec.start_port + 1, spec.nproc - 1)
     else:
         reserve(stack, spec.ips[node], spec.start_port, spec.nproc)
-    return make_job(
+    job = make_job(
         spec, endpoints=endpoints, master=endpoints[0], token=token, num_nodes=len(spec.ips), first_rank=node * spec.nproc,
         devices=spec.devices * len(spec.ips),
     )  # fmt: skip
+    return job, server
 
 
 def _own_place(spec: LaunchSpec) -> int:

@@ -1,4 +1,7 @@
-"""The hosts of a job and their order. Pure."""
+"""What the launchers of a job tell each other through the store, and the order of their hosts. Pure.
+
+What another launcher has stored is read strictly: a value of another form is a CommError that names its key.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,13 @@ import json
 import socket
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
-from argosy.foundation.errors import ConfigError
+from argosy.foundation.endpoints import parse
+from argosy.foundation.errors import CommError, ConfigError
+
+_MAX_PROCESSES = 1 << 12  # of one host
+_LONGEST_TEXT = 1000
 
 
 @dataclass(frozen=True)
@@ -23,9 +31,110 @@ class Node:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: bytes) -> Node:
-        fields = json.loads(text)
-        return cls(fields["address"], fields["asked_rank"], tuple(fields["endpoints"]), tuple(fields["devices"]))
+    def from_json(cls, value: bytes, key: str) -> Node:
+        fields = read_json(value, key)
+        if not isinstance(fields, dict) or sorted(fields) != ["address", "asked_rank", "devices", "endpoints"]:
+            raise wrong(key, "something that does not describe a host")
+        address, rank, endpoints, devices = (fields[n] for n in ("address", "asked_rank", "endpoints", "devices"))
+        if not is_word(address):
+            raise wrong(key, "a host whose address is not one")
+        if not _is_rank(rank):
+            raise wrong(key, "a host whose rank is not a number")
+        if not isinstance(endpoints, list) or not 0 < len(endpoints) <= _MAX_PROCESSES:
+            raise wrong(key, f"a host whose endpoints are not a list of 1 to {_MAX_PROCESSES}")
+        if not isinstance(devices, list) or len(devices) > _MAX_PROCESSES or not all(map(is_text, devices)):
+            raise wrong(key, "a host whose devices are not a list of texts")
+        for endpoint in endpoints:
+            _check_endpoint(endpoint, key)
+        return cls(address, rank, tuple(endpoints), tuple(devices))
+
+
+@dataclass(frozen=True)
+class WorkerStore:
+    """Where the workers of a round meet, and under which token."""
+
+    endpoint: str
+    token: str
+
+    def to_json(self) -> str:
+        return json.dumps([self.endpoint, self.token])
+
+    @classmethod
+    def from_json(cls, value: bytes, key: str) -> WorkerStore:
+        fields = read_json(value, key)
+        if not isinstance(fields, list) or len(fields) != 2 or not is_word(fields[1]):
+            raise wrong(key, "something that is not the place where workers meet")
+        _check_endpoint(fields[0], key)
+        return cls(*fields)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What ended a round: the worker that failed first, or, with rank -1, the store of the workers and the ``reason``."""
+
+    rank: int
+    exit_code: int
+    address: str
+    reason: str = ""
+
+    def to_json(self) -> str:
+        return json.dumps([self.rank, self.exit_code, self.address, self.reason[:_LONGEST_TEXT]])
+
+    @classmethod
+    def from_json(cls, value: bytes, key: str) -> Failure:
+        fields = read_json(value, key)
+        if not isinstance(fields, list) or len(fields) != 4 or not is_word(fields[2]) or not is_text(fields[3]):
+            raise wrong(key, "something that does not describe a failure")
+        if not _is_rank(fields[0]) or type(fields[1]) is not int:
+            raise wrong(key, "a failure whose rank or exit code is not a number")
+        if not -128 <= fields[1] <= 255:
+            raise wrong(key, f"a failure with the exit code {fields[1]}")
+        return cls(*fields)
+
+
+def read_json(value: bytes, key: str) -> Any:
+    """The JSON that another launcher has stored under ``key``."""
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        raise wrong(key, "something that is not JSON") from None
+
+
+def wrong(key: str, found: str) -> CommError:
+    """The error of a value that no launcher of this version stores."""
+    return CommError(
+        f"the meeting point of the hosts holds {found} under the key {key!r}; it is refused. "
+        "Who stored it knows the job's token: another version of the launcher, or somebody who means harm."
+    )
+
+
+def is_count(value: Any, limit: int) -> bool:
+    """Whether it is an integer from 0 on and below ``limit``."""
+    return type(value) is int and 0 <= value < limit
+
+
+def _is_rank(value: Any) -> bool:
+    """Whether it is a rank, or -1 for none."""
+    return type(value) is int and -1 <= value < 1 << 31
+
+
+def is_text(value: Any) -> bool:
+    """Whether it is a text that does a terminal no harm."""
+    return isinstance(value, str) and len(value) <= _LONGEST_TEXT and value.isprintable()
+
+
+def is_word(value: Any) -> bool:
+    """Whether it is a text that can be an address or a token, also in a list with commas."""
+    return is_text(value) and value != "" and not set(value) & set(" ,;")
+
+
+def _check_endpoint(value: Any, key: str) -> None:
+    if not is_word(value):
+        raise wrong(key, "an endpoint that is not one")
+    try:
+        parse(value)
+    except ConfigError as error:
+        raise wrong(key, f"an endpoint that is not one ({error})") from error
 
 
 def in_rank_order(nodes: Sequence[Node], sorts_hosts: bool) -> list[int]:
@@ -40,10 +149,17 @@ def in_rank_order(nodes: Sequence[Node], sorts_hosts: bool) -> list[int]:
         raise ConfigError(f"launch: {both} were both started with --rank {repeated}")
     arrival = list(range(len(nodes)))
     if sorts_hosts:
-        arrival.sort(key=lambda i: socket.inet_aton(nodes[i].address))
+        arrival.sort(key=lambda i: _ipv4(nodes[i].address))
     waiting = [i for i in arrival if nodes[i].asked_rank < 0]
     seated = {nodes[i].asked_rank: i for i in arrival if nodes[i].asked_rank >= 0}
     for place in range(len(nodes)):
         if place not in seated and waiting:
             seated[place] = waiting.pop(0)
     return [seated[place] for place in sorted(seated)]
+
+
+def _ipv4(address: str) -> bytes:
+    try:
+        return socket.inet_aton(address)
+    except OSError:
+        raise ConfigError(f"launch: --sort_ip sorts IPv4 addresses, but the host {address!r} has none") from None

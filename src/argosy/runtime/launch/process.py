@@ -26,7 +26,13 @@ class Worker:
     """A child in the process group ``group``. ``fd`` becomes readable when it ends."""
 
     def __init__(
-        self, rank: int, command: Sequence[str], env: Mapping[str, str], log: IO[bytes] | None, group: int
+        self,
+        rank: int,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        log: IO[bytes] | None,
+        group: int,
+        inherits: Sequence[int] = (),
     ) -> None:
         self.rank = rank
         parent = os.getpid()
@@ -39,6 +45,7 @@ class Worker:
                 stderr=subprocess.STDOUT if log is not None else None,
                 process_group=group,
                 preexec_fn=lambda: die_with_parent(parent),
+                pass_fds=inherits,
             )
         except OSError as error:
             raise ConfigError(f"launch: cannot start {command[0]!r}: {error.strerror}") from error
@@ -50,7 +57,9 @@ class Worker:
         return self._process.poll()
 
     def close(self) -> None:
-        """Let go of a process that has ended."""
+        """Let go of the process; one that has left its group, and so still runs, is killed."""
+        if self.fd >= 0 and self._process.poll() is None:
+            signal.pidfd_send_signal(self.fd, signal.SIGKILL)
         self._process.wait()
         if self.fd >= 0:
             os.close(self.fd)

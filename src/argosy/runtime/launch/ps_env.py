@@ -10,6 +10,7 @@ from argosy.runtime.launch.ps_tls import TlsFiles
 from argosy.runtime.launch.rank_env import inherited_by_children
 
 SERVER, WORKER = "server", "worker"
+REFUSED = "refused"  # the file in a worker's folder in which it says why it will not go on (runtime/ps/tape.py)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,11 @@ class PsJob:
     with_gloo: str = "1"
     tls: TlsFiles | None = None
     patience_s: int = 0  # how long a synchronous step waits for a worker that is started again
+
+
+def progress_folder(job: PsJob, number: int) -> str:
+    """Where a worker keeps what it needs to go on after it was started again."""
+    return f"{job.folder}/worker-{number}"
 
 
 def role_env(job: PsJob, role: str, number: int, inherited: Mapping[str, str]) -> dict[str, str]:
@@ -53,6 +59,9 @@ def role_env(job: PsJob, role: str, number: int, inherited: Mapping[str, str]) -
     env.pop("PADDLE_TRAINER_ID", None)
     if role == WORKER:
         env.update(PADDLE_TRAINER_ID=str(number), FLAGS_selected_gpus="0")
+        env.pop("ARGOSY_PS_PROGRESS", None)
+        if job.patience_s:
+            env["ARGOSY_PS_PROGRESS"] = progress_folder(job, number)
     else:
         env.update(ARGOSY_PS_FOLDER=f"{job.folder}/{number}", PADDLE_PSERVER_ID=str(number))
         env.setdefault("ARGOSY_PS_PATIENCE", str(job.patience_s))

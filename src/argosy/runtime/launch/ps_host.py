@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 import socket
 import sys
@@ -22,19 +21,22 @@ from types import FrameType
 from typing import TextIO
 
 from argosy.foundation import env
-from argosy.foundation.endpoints import LOOPBACK, Endpoint, bind_listener, parse
+from argosy.foundation.endpoints import LOOPBACK, Endpoint, bind_listener, endpoint_of, parse
 from argosy.foundation.errors import ConfigError
-from argosy.runtime.comm.rendezvous import token_for
-from argosy.runtime.comm.store_server import StoreServer
+from argosy.runtime.comm.store_server import StoreFailed, StoreServer
+from argosy.runtime.comm.token import given as given_token
+from argosy.runtime.comm.token import make as make_token
 from argosy.runtime.launch import ps_tls
 from argosy.runtime.launch.crew import Crew
 from argosy.runtime.launch.host import command_of, is_own_address
+from argosy.runtime.launch.job_token import token_of_job
 from argosy.runtime.launch.logs import Follower, last_lines, role_log
 from argosy.runtime.launch.process import Worker, describe_exit, shell_code
-from argosy.runtime.launch.ps_env import SERVER, WORKER, PsJob, role_env
+from argosy.runtime.launch.ps_env import REFUSED, SERVER, WORKER, PsJob, progress_folder, role_env
 from argosy.runtime.launch.ps_view import Display
 from argosy.runtime.launch.spec import LaunchSpec, PsSpec
 from argosy.runtime.launch.supervisor import GRACE_S, install_handlers, restore_handlers
+from argosy.runtime.ps.port import keep
 
 _LOOK_S = 0.05
 _SERVERS_END_S = 30.0
@@ -61,10 +63,11 @@ def run_roles(spec: LaunchSpec, ps: PsSpec, out: TextIO) -> int:
     with ExitStack() as stack:
         folder = tempfile.mkdtemp(prefix="argosy-ps-")
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        job, here = _plan(spec, ps, folder, stack)
+        ports = _Ports(stack)
+        job, here, store = _plan(spec, ps, folder, stack, ports, out)
         crew = stack.enter_context(Crew(folder))
         display = Display(job.servers, job.token, out, None if job.tls is None else job.tls.root)
-        run = _Run(spec, job, here, command, crew, display)
+        run = _Run(spec, job, here, command, crew, display, ports, store)
         follower = run.follower()
         if follower is not None:
             stack.enter_context(follower)
@@ -73,10 +76,37 @@ def run_roles(spec: LaunchSpec, ps: PsSpec, out: TextIO) -> int:
         return run.until_done(follower)
 
 
-def _plan(spec: LaunchSpec, ps: PsSpec, folder: str, stack: ExitStack) -> tuple[PsJob, list[tuple[str, int]]]:
-    """The job, and which of its roles run on this host."""
-    servers = list(ps.servers) or [_reserve(stack, LOOPBACK, 0) for _ in range(ps.num_servers)]
-    workers = list(ps.workers) or [_reserve(stack, LOOPBACK, 0) for _ in range(ps.num_workers)]
+class _Ports:
+    """Ports that this launcher has chosen, kept until ``stack`` ends; a server inherits the socket of its own."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._keeper_by_endpoint: dict[str, socket.socket] = {}
+
+    def for_server(self) -> str:
+        keeper = self._stack.enter_context(keep(LOOPBACK))
+        endpoint = str(endpoint_of(keeper))
+        self._keeper_by_endpoint[endpoint] = keeper
+        return endpoint
+
+    def for_worker(self) -> str:
+        """Nothing of ours connects to a worker; its script may want to listen there by itself."""
+        keeper = self._stack.enter_context(keep(LOOPBACK))
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return str(endpoint_of(keeper))
+
+    def inherited_at(self, endpoint: str) -> list[int]:
+        """Descriptors for the process at ``endpoint``."""
+        keeper = self._keeper_by_endpoint.get(endpoint)
+        return [] if keeper is None else [keeper.fileno()]
+
+
+def _plan(
+    spec: LaunchSpec, ps: PsSpec, folder: str, stack: ExitStack, ports: _Ports, out: TextIO
+) -> tuple[PsJob, list[tuple[str, int]], StoreServer | None]:
+    """The job, which of its roles run on this host, and the store if it is served here."""
+    servers = list(ps.servers) or [ports.for_server() for _ in range(ps.num_servers)]
+    workers = list(ps.workers) or [ports.for_worker() for _ in range(ps.num_workers)]
     workers = [w if ":" in w else str(Endpoint(w, 0)) for w in workers]
     here = [(SERVER, i) for i, e in enumerate(servers) if _is_here(e, spec)]
     here += [(WORKER, i) for i, e in enumerate(workers) if _is_here(e, spec)]
@@ -85,17 +115,20 @@ def _plan(spec: LaunchSpec, ps: PsSpec, folder: str, stack: ExitStack) -> tuple[
             f"launch: none of the servers {','.join(servers)} and workers {','.join(workers)} runs on this host; name it with --host"
         )
     is_alone = len(here) == len(servers) + len(workers)
-    token = token_for(parse(servers[0]))
-    if is_alone and not env.get("ARGOSY_TOKEN"):
-        token = secrets.token_hex(16)
     master = spec.master
-    if is_alone and not master:
-        master = str(stack.enter_context(StoreServer(bind_listener(LOOPBACK, 0), token)).endpoint)
-    elif not master:
+    if not is_alone and not master:
         raise ConfigError("launch: servers and workers on several hosts need --master host:port, the same on each")
+    if is_alone:
+        token = given_token() or make_token()
+    else:
+        token = token_of_job(parse(master, "--master"), _is_here(master, spec), spec.argv, out)
+    store: StoreServer | None = None
+    if not master:
+        store = stack.enter_context(StoreServer(bind_listener(LOOPBACK, 0), token))
+        master = str(store.endpoint)
     elif _is_here(master, spec):
         where = parse(master, "--master")
-        stack.enter_context(StoreServer(bind_listener(where.host, where.port), token))
+        store = stack.enter_context(StoreServer(bind_listener(where.host, where.port), token))
     tls = None
     if ps.uses_tls:
         mine = [number for role, number in here if role == SERVER]
@@ -116,20 +149,12 @@ def _plan(spec: LaunchSpec, ps: PsSpec, folder: str, stack: ExitStack) -> tuple[
         tls=tls,
         patience_s=_PATIENCE_S if spec.max_restart else 0,
     )
-    return job, here
+    return job, here, store
 
 
 def _is_here(endpoint: str, spec: LaunchSpec) -> bool:
     host = parse(endpoint).host
     return host == spec.host if spec.host else is_own_address(host)
-
-
-def _reserve(stack: ExitStack, host: str, port: int) -> str:
-    """Keep a port for a server to come: bound but not listening, so that nobody is given it, and the server can take it over."""
-    holder = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind((host, port))
-    return str(Endpoint(host, holder.getsockname()[1]))
 
 
 class _Run:
@@ -143,8 +168,12 @@ class _Run:
         command: Sequence[str],
         crew: Crew,
         display: Display,
+        ports: _Ports,
+        store: StoreServer | None,
     ) -> None:
         self._spec = spec
+        self._store = store
+        self._ports = ports
         self._job = job
         self._here = here
         self._command = command
@@ -177,6 +206,9 @@ class _Run:
             if self._spec.shows_table:
                 self._display.print(self._table())
             return shell_code(self._watch(pump))
+        except StoreFailed as error:
+            self._display.print(f"launch: {error}; all processes are ended")
+            return 1
         finally:
             asked = len(self._signals)
             self._crew.end(GRACE_S, lambda: len(self._signals) > asked)
@@ -189,7 +221,11 @@ class _Run:
             log = None
             if self._logs is not None:
                 log = stack.enter_context(open(role_log(self._logs, role, number), "ab"))
-            return self._crew.start(number, self._command, variables, log)
+            inherits = self._ports.inherited_at(self._endpoint(role, number))
+            return self._crew.start(number, self._command, variables, log, inherits)
+
+    def _endpoint(self, role: str, number: int) -> str:
+        return (self._job.servers if role == SERVER else self._job.workers)[number]
 
     def _watch(self, pump: Callable[[], None]) -> int:
         """Until the workers have finished and the servers have gone, or something failed for good; the exit code."""
@@ -200,6 +236,8 @@ class _Run:
                 return -self._signals[0]
             failed = self._crew.wait(_LOOK_S)
             pump()
+            if self._store is not None:
+                self._store.check()  # before a process is blamed that failed for want of the store
             if failed is not None:
                 member = next(m for m in self._members if m.process is failed)
                 if not self._restart(member):
@@ -222,6 +260,8 @@ class _Run:
     def _restart(self, member: _Member) -> bool:
         """Start a process that failed once more, if that is allowed: servers that were killed, workers as often as ``--max_restart`` says."""
         code = member.process.poll() or 0
+        if self._refusal() is not None:
+            return False
         allowed = _SERVER_RESTARTS if member.role == SERVER and code < 0 else self._spec.max_restart
         if member.num_restarts >= allowed:
             return False
@@ -232,8 +272,19 @@ class _Run:
         member.process = self._start(member.role, member.number)
         return True
 
+    def _refusal(self) -> str | None:
+        """Why a worker that was started again does not go on, if one said so: to start anybody again would not help."""
+        for member in self._members:
+            said = Path(progress_folder(self._job, member.number)) / REFUSED
+            if member.role == WORKER and said.is_file():
+                return said.read_text(errors="replace")
+        return None
+
     def _report(self, member: _Member) -> None:
         code = member.process.poll() or 0
+        refusal = self._refusal()
+        if refusal is not None:
+            self._display.print(f"launch: {refusal}")
         self._display.print(f"launch: {member} {describe_exit(code)}; the job was ended")
         if self._logs is not None:
             path = role_log(self._logs, member.role, member.number)
@@ -247,7 +298,7 @@ class _Run:
         head = f"launch: {servers} server{'s' if servers > 1 else ''}, {workers} worker{'s' if workers > 1 else ''}: {' '.join(self._command)}"
         lines = [head, "  role      pid      endpoint               log"]
         for m in self._members:
-            endpoint = (self._job.servers if m.role == SERVER else self._job.workers)[m.number]
+            endpoint = self._endpoint(m.role, m.number)
             log = "terminal" if self._logs is None else role_log(self._logs, m.role, m.number)
             lines.append(f"  {m!s:8}  {m.process.pid:<7}  {endpoint:21}  {log}")
         return "\n".join(lines)

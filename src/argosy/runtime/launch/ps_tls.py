@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ipaddress
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from argosy.foundation import programs
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.endpoints import parse
 from argosy.foundation.errors import ConfigError
@@ -21,6 +21,7 @@ from argosy.runtime.launch.spec import PsSpec
 
 _MEET_S = 120.0
 _DAYS = 365
+_OPENSSL_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ def make_certificate(folder: Path, hosts: Sequence[str]) -> tuple[Path, Path]:
     names = ",".join(sorted({_alternative(host) for host in hosts}))
     command = [program, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", str(_DAYS)]  # fmt: skip
     command += ["-subj", "/CN=argosy", "-addext", f"subjectAltName={names}", "-keyout", str(key), "-out", str(cert)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ConfigError(f"launch: openssl could not make a certificate for {', '.join(hosts)}: {done.stderr.strip()}")
+    done = programs.run(command, "launch: --tls: openssl, which was to make a certificate,", _OPENSSL_S)
+    if done.code:
+        raise ConfigError(f"launch: openssl could not make a certificate for {', '.join(hosts)}.{done.last_words}")
     return cert, key
 
 

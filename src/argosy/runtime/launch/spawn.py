@@ -7,7 +7,6 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import queue
-import secrets
 import signal
 import sys
 import threading
@@ -22,7 +21,8 @@ import torch
 from argosy.foundation import env
 from argosy.foundation.endpoints import LOOPBACK, bind_listener
 from argosy.foundation.errors import ChildFailed
-from argosy.runtime.comm.store_server import StoreServer
+from argosy.runtime.comm.store_server import StoreFailed, StoreServer
+from argosy.runtime.comm.token import make as make_token
 from argosy.runtime.launch.host import reserve
 from argosy.runtime.launch.process import describe_exit, die_with_parent
 from argosy.runtime.launch.rank_env import Job, worker_env
@@ -62,16 +62,19 @@ def _outlive_not_the_parent() -> None:
 class SpawnContext:
     """The processes that were started. ``join()`` waits for them; the first that fails ends the others."""
 
-    def __init__(self, processes: Sequence[Any], reports: Sequence[Any], resources: ExitStack) -> None:
+    def __init__(
+        self, processes: Sequence[Any], reports: Sequence[Any], resources: ExitStack, server: StoreServer
+    ) -> None:
         self.processes = list(processes)
         self.return_queues: list[queue.SimpleQueue[Any]] = [queue.SimpleQueue() for _ in processes]
         self._rank_by_report = {report: rank for rank, report in enumerate(reports)}
-        self._rank_by_sentinel = {process.sentinel: rank for rank, process in enumerate(processes)}
+        self._rank_by_end = {_end_of(process): rank for rank, process in enumerate(processes)}
         self._error_by_rank: dict[
             int, tuple[float, str]
         ] = {}  # when, on the clock that all processes share, and the traceback
         self._resources = resources
-        self._failure: ChildFailed | None = None
+        self._server = server
+        self._failure: ChildFailed | StoreFailed | None = None
 
     def pids(self) -> list[int]:
         return [process.pid for process in self.processes]
@@ -79,19 +82,24 @@ class SpawnContext:
     def join(self, timeout: float | None = None) -> bool:
         """Wait for the processes; True once all have ended well, False after ``timeout`` seconds.
 
-        ChildFailed, with the rank and its traceback, when one failed; the others have been ended by then.
+        ChildFailed, with the rank and its traceback, when one failed, StoreFailed when the store did through which they
+        meet; the others have been ended by then.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            while self._rank_by_sentinel and self._failure is None:
+            while self._rank_by_end and self._failure is None:
                 left = None if deadline is None else max(0.0, deadline - time.monotonic())
                 # Reports are read while their sender still runs: a large result does not fit into the pipe.
-                ready = multiprocessing.connection.wait([*self._rank_by_report, *self._rank_by_sentinel], left)
+                ready = multiprocessing.connection.wait(
+                    [*self._rank_by_report, *self._rank_by_end, self._server.sentinel], left
+                )
                 if not ready:
                     return False
+                if self._has_lost_store():
+                    break
                 for report in [item for item in ready if item in self._rank_by_report]:
                     self._read(report)
-                self._reap([self._rank_by_sentinel.pop(item) for item in ready if item in self._rank_by_sentinel])
+                self._reap([self._let_go(item) for item in ready if item in self._rank_by_end])
         except BaseException:  # Ctrl-C: nobody will wait for them any more
             self.terminate()
             raise
@@ -99,6 +107,14 @@ class SpawnContext:
             raise self._failure
         self._resources.close()
         return True
+
+    def _has_lost_store(self) -> bool:
+        try:
+            self._server.check()
+        except StoreFailed as error:
+            self.terminate()
+            self._failure = error
+        return self._failure is not None
 
     def _read(self, report: Any) -> None:
         rank = self._rank_by_report.pop(report)
@@ -112,6 +128,10 @@ class SpawnContext:
             self.return_queues[rank].put(value)
         else:
             self._error_by_rank[rank] = value
+
+    def _let_go(self, end: int) -> int:
+        os.close(end)
+        return self._rank_by_end.pop(end)
 
     def _reap(self, ended: Sequence[int]) -> None:
         for rank in ended:
@@ -129,7 +149,8 @@ class SpawnContext:
         }
         at_s |= {rank: when for rank, (when, _) in self._error_by_rank.items()}
         first = min(at_s, key=at_s.__getitem__)
-        self.processes[first].join(_GRACE_S)
+        for end in [end for end, rank in self._rank_by_end.items() if rank == first]:
+            multiprocessing.connection.wait([end], _GRACE_S)
         exit_code = self.processes[first].exitcode
         self.terminate()
         message = f"spawn: process {first} (pid {self.processes[first].pid}) {describe_exit(1 if exit_code is None else exit_code)}; the other processes were ended."
@@ -142,16 +163,24 @@ class SpawnContext:
             if process.is_alive():
                 process.terminate()
         deadline = time.monotonic() + _GRACE_S
-        for process in self.processes:
-            process.join(max(0.0, deadline - time.monotonic()))
-            if process.is_alive():
+        for end in list(self._rank_by_end):
+            is_over = multiprocessing.connection.wait([end], max(0.0, deadline - time.monotonic()))
+            process = self.processes[self._let_go(end)]
+            if not is_over:
                 process.kill()
-                process.join()
-        self._rank_by_sentinel.clear()
+            process.join()
         for report in self._rank_by_report:
             report.close()
         self._rank_by_report.clear()
         self._resources.close()
+
+
+def _end_of(process: Any) -> int:
+    """A descriptor that becomes readable when the process ends; its sentinel does so only when no child of it is left either."""
+    try:
+        return os.pidfd_open(process.pid)
+    except ProcessLookupError:  # of a forkserver, which has reaped it
+        return os.dup(process.sentinel)
 
 
 def start(
@@ -172,7 +201,7 @@ def start(
     processes: list[Any] = []
     reports: list[Any] = []
     with ExitStack() as stack:
-        token = secrets.token_hex(16)
+        token = make_token()
         server = stack.enter_context(StoreServer(bind_listener(LOOPBACK), token))
         job = Job(
             endpoints=reserve(stack, LOOPBACK, None, nprocs),
@@ -198,6 +227,6 @@ def start(
                     process.start()
                 processes.append(process)
         except BaseException:
-            SpawnContext(processes, reports, stack.pop_all()).terminate()
+            SpawnContext(processes, reports, stack.pop_all(), server).terminate()
             raise
-        return SpawnContext(processes, reports, stack.pop_all())
+        return SpawnContext(processes, reports, stack.pop_all(), server)

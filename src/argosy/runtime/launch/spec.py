@@ -60,6 +60,7 @@ class LaunchSpec:
 
     script: str
     script_args: tuple[str, ...] = ()
+    argv: tuple[str, ...] = ()  # the command line as it was written
     nproc: int = 1
     devices: tuple[str, ...] = ()  # for each process its cards as positions among the visible ones; empty without cards
     falls_back_to_cpu: bool = False  # cards were named, but torch sees none
@@ -68,6 +69,7 @@ class LaunchSpec:
     master: str = ""
     node_rank: int = -1
     host: str = ""
+    token_file: str = ""
     ips: tuple[str, ...] = ()
     sorts_hosts: bool = False
     start_port: int | None = None
@@ -112,6 +114,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], device_count: int, is
     return LaunchSpec(
         script=line.script,
         script_args=line.script_args,
+        argv=tuple(argv),
         nproc=nproc,
         devices=devices,
         falls_back_to_cpu=bool(values["devices"]) and device_count == 0,
@@ -120,6 +123,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], device_count: int, is
         master=values["master"].removeprefix("http://"),
         node_rank=_node_rank(values["rank"], environ),
         host=values["host"],
+        token_file=values["token_file"],
         ips=ips,
         sorts_hosts=values["sort_ip"],
         start_port=_FIRST_PORT if is_listed and values["start_port"] is None else values["start_port"],

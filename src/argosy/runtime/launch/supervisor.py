@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, TextIO
 
+from argosy.runtime.comm.store_server import StoreFailed
 from argosy.runtime.launch.crew import Crew
 from argosy.runtime.launch.logs import Follower
 
@@ -30,13 +31,23 @@ class Outcome:
 
 
 class Supervisor:
-    """``start`` fills the crew; it is called once, with signal handlers in place, so that none is missed. ``follower`` shows a log meanwhile."""
+    """``start`` fills the crew; it is called once, with signal handlers in place, so that none is missed. ``follower`` shows a log meanwhile.
+
+    ``check`` raises StoreFailed when the store that this process serves has died; that ends the run.
+    """
 
     def __init__(
-        self, crew: Crew, start: Callable[[], None], follower: Follower | None, out: TextIO, grace_s: float = GRACE_S
+        self,
+        crew: Crew,
+        start: Callable[[], None],
+        follower: Follower | None,
+        out: TextIO,
+        grace_s: float = GRACE_S,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         self._crew = crew
         self._start = start
+        self._check = check
         self._follower = follower
         self._out = out
         self._grace_s = grace_s
@@ -48,6 +59,10 @@ class Supervisor:
         try:
             self._start()
             return self._watch()
+        except StoreFailed as error:
+            # said before the workers are ended, which can take a while
+            print(f"launch: {error}; the workers are ended", file=self._out, flush=True)
+            return Outcome(exit_code=1)
         finally:
             self._end()
             restore_handlers(before)
@@ -60,6 +75,7 @@ class Supervisor:
             if self._signals:
                 return Outcome(exit_code=-self._signals[0], interrupted_by=self._signals[0])
             failed = self._crew.wait(_LOOK_S)
+            self._check()  # before a worker is blamed that failed for want of the store
             if failed is not None:
                 return Outcome(failed_rank=failed.rank, exit_code=failed.poll() or 0)
             if self._follower is not None:

@@ -2,16 +2,18 @@
 
 Streams are kept open, one per server, operation and table; a request is written to all servers before the first answer is read. When a server breaks off, the client
 connects again until ``timeout_s`` is over and repeats what was not answered: pulls may be repeated, and pushes carry a number by which the server knows them.
-Not thread-safe: each thread that talks makes its own.
+A server that stands but has answered nothing for ``patience_s`` is an error.
+Not thread-safe: each thread that talks makes its own. Only ``interrupt`` may be called by others.
 """
 
 from __future__ import annotations
 
 import ctypes
+import logging
 import shutil
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +23,21 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from argosy.foundation.deadline import Deadline
+from argosy.foundation.endpoints import Endpoint, parse
 from argosy.foundation.errors import PsError, ServerUnavailable
 from argosy.foundation.faultpoint import reach
-from argosy.runtime.ps import checkpoint, hashing, wire
+from argosy.runtime.ps import checkpoint, hashing, sockets, wire
 from argosy.runtime.ps.dense_table import DenseSpec
+from argosy.runtime.ps.handshake import BROKEN, Stream
+from argosy.runtime.ps.pulse import PATIENCE_S, Pulse
 from argosy.runtime.ps.spec import SparseSpec
 
+log = logging.getLogger("argosy.ps")
+
 _AGAIN_S = 0.05
+_GREET_S = 10.0  # what a server that has just been connected to may take to prove itself
 _AT_CWD, _EXCHANGE = -100, 2  # of renameat2
 _FILL_ROWS = 1 << 16
-_BROKEN = (flight.FlightError, pa.ArrowException, OSError, StopIteration)
 _CHANNEL = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
@@ -42,91 +49,124 @@ _CHANNEL = [
 ]
 
 
-class _Bearer(flight.ClientMiddlewareFactory):  # type: ignore[misc]
-    """Adds the token to every call."""
-
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def start_call(self, info: Any) -> Any:
-        return _BearerCall(self._token)
-
-
-class _BearerCall(flight.ClientMiddleware):  # type: ignore[misc]
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def sending_headers(self) -> dict[str, str]:
-        return {"authorization": f"Bearer {self._token}"}
-
-
 class _Server:
     """The connection to one server: its client and its open streams."""
 
-    def __init__(self, endpoint: str, worker: int, token: str, tls_root: bytes | None) -> None:
+    def __init__(
+        self, endpoint: str, worker: int, token: str, tls_root: bytes | None, pulse: Pulse, greet_s: float
+    ) -> None:
         self.endpoint = endpoint
         self._worker = worker
+        self._token = token
+        self._pulse = pulse
+        self._greet_s = greet_s
         self._scheme = "grpc" if tls_root is None else "grpc+tls"
-        self._options: dict[str, Any] = {"middleware": [_Bearer(token)], "generic_options": _CHANNEL}
+        self._options: dict[str, Any] = {"generic_options": _CHANNEL}
         if tls_root is not None:
             self._options["tls_root_certs"] = tls_root
         self._client: Any = None
-        self._streams: dict[tuple[str, str], tuple[Any, Any]] = {}
+        self._has_joined = False
+        self._port = 0  # of this side of the connection
+        self._places: frozenset[Endpoint] = frozenset()
+        self._streams: dict[tuple[str, str], Stream] = {}
+        self._pings_in: Stream | None = None  # the last ping's; cancelling one that has ended does nothing
+        self._waits_in: Stream | None = None  # changes only before a wait, or from None during it
+
+    @property
+    def is_connected(self) -> bool:
+        return self._client is not None
 
     def connection(self) -> Any:
+        """The connection to a server that has proved itself in it."""
         if self._client is None:
-            self._client = flight.connect(f"{self._scheme}://{self.endpoint}", **self._options)
+            self._pulse.check(self)
+            client = flight.connect(f"{self._scheme}://{self.endpoint}", **self._options)
+            answer = Stream(client, self.endpoint, self._token, self._command("ping", ""), self._greet_s).ask({})
+            self._client = client
+            self._port = parse(str(answer.get("peer")), "the server's answer to a ping").port
+            self._places = sockets.addresses(self.endpoint)
+            self.tend()
         return self._client
 
-    def stream(self, op: str, table: str, schema: pa.Schema | None) -> tuple[Any, Any]:
+    def stream(self, op: str, table: str, schema: pa.Schema | None) -> Stream:
         found = self._streams.get((op, table))
         if found is None:
-            command = wire.encode({"op": op, "table": table, "worker": self._worker})
-            writer, reader = self.connection().do_exchange(flight.FlightDescriptor.for_command(command))
+            if self._has_joined and op != "present":
+                self.present()  # the connection that showed it may have broken
+            connection, self._waits_in = self.connection(), None
+            with self._pulse.during(self):
+                found = self._waits_in = Stream(connection, self.endpoint, self._token, self._command(op, table))
+                found.greet()
+            self._streams[op, table] = found
             if schema is not None:
-                writer.begin(schema)
-            found = self._streams[op, table] = (writer, reader)
+                found.begin(schema)
         return found
+
+    def _command(self, op: str, table: str) -> dict[str, Any]:
+        return {"op": op, "table": table, "worker": self._worker}
 
     def present(self) -> None:
         """Show the server that this worker is there, as long as the connection lasts; returns when it has taken note."""
         if ("present", "") not in self._streams:
-            self.stream("present", "", wire.IDS)
+            self.stream("present", "", None)
             wire.check(self.receive("present", "")[1], self.endpoint)
+            self._has_joined = True
 
     def send(self, op: str, table: str, batch: pa.RecordBatch | None, data: dict[str, Any]) -> None:
-        writer, _ = self.stream(op, table, None if batch is None else batch.schema)
-        if batch is None:
-            writer.write_metadata(wire.encode(data))
-        else:
-            writer.write_with_metadata(batch, wire.encode(data))
+        stream = self._waits_in = self.stream(op, table, None if batch is None else batch.schema)
+        with self._pulse.during(self):
+            stream.send(batch, data)
 
     def receive(self, op: str, table: str) -> tuple[Any, dict[str, Any]]:
-        _, reader = self._streams[op, table]
-        chunk = reader.read_chunk()
-        return chunk.data, wire.decode(chunk.app_metadata or b"{}")
+        stream = self._waits_in = self._streams[op, table]
+        with self._pulse.during(self):
+            return stream.receive()
 
     def give_up(self, op: str, table: str) -> None:
         """Forget a stream with an answer that nobody will read."""
         found = self._streams.pop((op, table), None)
         if found is not None:
-            found[1].cancel()
+            found.close()
 
     def act(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
-        [answer] = self.connection().do_action(flight.Action(name, wire.encode(body)))
-        return wire.check(wire.decode(answer.body.to_pybytes()), self.endpoint)
+        try:
+            self.send("act", "", None, {"action": name, "body": body})
+            _, answer = self.receive("act", "")
+        except BaseException:
+            self.give_up("act", "")  # or the next request would get the answer to this one
+            raise
+        return wire.check(answer, self.endpoint)
 
     def drop(self) -> None:
         """Forget a connection that broke."""
         streams, self._streams = self._streams, {}
-        for writer, _ in streams.values():
-            try:
-                writer.close()
-            except _BROKEN:
-                continue  # it is broken: that is why it is dropped
+        for stream in streams.values():
+            stream.close()
         client, self._client = self._client, None
+        if self._pings_in is not None:
+            self._pings_in.cancel()
         if client is not None:
             client.close()
+
+    # -- for the pulse, in its threads ----------------------------------------------------------------------------
+
+    def ping(self, timeout_s: float) -> None:
+        client = self._client
+        if client is not None:
+            self._pings_in = Stream(client, self.endpoint, self._token, self._command("ping", ""), timeout_s)
+            self._pings_in.ask({})
+
+    def tend(self) -> None:
+        sockets.tend(sockets.outgoing(self._port, self._places))
+
+    def end(self) -> None:
+        """Wake the call that waits for this server."""
+        stream = self._waits_in
+        if stream is not None:
+            stream.cancel()
+        # nothing else ends a stream that is being opened, or a write that the kernel does not take
+        for connection in sockets.outgoing(self._port, self._places):
+            connection.cut()
 
 
 class Client:
@@ -139,10 +179,16 @@ class Client:
         token: str,
         timeout_s: float = 60.0,
         tls_root: bytes | None = None,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self.worker = worker
         self._timeout_s = timeout_s
-        self._servers = [_Server(endpoint, worker, token, tls_root) for endpoint in endpoints]
+        self._pulse = Pulse(patience_s)
+        greet_s = min(_GREET_S, max(1.0, timeout_s))
+        self._servers = [
+            _Server(str(parse(endpoint, "Client: endpoints")), worker, token, tls_root, self._pulse, greet_s)
+            for endpoint in endpoints
+        ]
         self._dim_by_table: dict[str, int] = {}
         self._sequence_by_table: dict[str, int] = {}
         self._counts: set[str] = set()  # tables that keep shows and clicks
@@ -170,9 +216,14 @@ class Client:
         if failed:
             raise failed[0]
 
+    def interrupt(self) -> None:
+        """End the call that waits in another thread, and all to come, with ServerUnavailable, until ``close``."""
+        self._pulse.interrupt()
+
     def close(self) -> None:
         for server in self._servers:
             server.drop()
+        self._pulse.close()
 
     def __enter__(self) -> Client:
         return self
@@ -202,9 +253,19 @@ class Client:
 
     def _resume(self, table: str) -> None:
         """Go on counting pushes where the servers are; after a worker's restart that is not 0."""
-        body = {"table": table, "worker": self.worker}
-        answers = [self._persist(s, lambda s: s.act("applied", body)) for s in self._servers]
-        self._sequence_by_table[table] = max(a["applied"] for a in answers)
+        self._sequence_by_table[table] = max(self.applied(table))
+
+    def applied(self, table: str) -> list[int]:
+        """The number of this worker's last push to ``table`` that was applied, by server: not all need have the last one."""
+        return [answer["applied"] for answer in self.act("applied", {"table": table, "worker": self.worker})]
+
+    def go_on_from(self, sequences: Mapping[str, int]) -> None:
+        """Give the next push to each table the number after this one; servers that have it already know it by that."""
+        self._sequence_by_table.update(sequences)
+
+    def sequences(self) -> dict[str, int]:
+        """The number of the last push to each table."""
+        return dict(self._sequence_by_table)
 
     def knowing(self, other: Client) -> Client:
         """Take over what another client knows of the tables. Only one of the two may push to a table."""
@@ -372,7 +433,7 @@ class Client:
     def _ask(self, server: _Server, op: str, table: str, batch: pa.RecordBatch, header: dict[str, Any]) -> bool:
         try:
             server.send(op, table, batch, header)
-        except _BROKEN:
+        except BROKEN:
             return False
         return True
 
@@ -382,8 +443,8 @@ class Client:
         if is_asked:
             try:
                 return server.receive(op, table)
-            except _BROKEN:
-                server.drop()
+            except BROKEN as error:
+                self._lose(server, error)
 
         def again(s: _Server) -> tuple[Any, dict[str, Any]]:
             s.present()
@@ -398,15 +459,26 @@ class Client:
         while True:
             try:
                 return call(server)
-            except flight.FlightUnauthenticatedError as error:
-                raise ServerUnavailable(f"server {server.endpoint} refused this worker's token") from error
-            except _BROKEN as error:
-                server.drop()
+            except BROKEN as error:
+                self._lose(server, error)
                 if deadline.expired:
                     raise ServerUnavailable(
-                        f"server {server.endpoint} did not answer for {self._timeout_s:g} s: {str(error).splitlines()[0]}"
+                        f"server {server.endpoint} did not answer for {self._timeout_s:g} s: {_first_line(error)}"
                     ) from error
                 time.sleep(_AGAIN_S)
+
+    def _lose(self, server: _Server, error: BaseException) -> None:
+        """Let go of a connection that broke."""
+        if server.is_connected:
+            log.warning(
+                "worker %d: the connection to server %s broke (%s); connecting again for up to %g s",
+                self.worker, server.endpoint, _first_line(error), self._timeout_s,
+            )  # fmt: skip
+        server.drop()
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _no_rows() -> pa.RecordBatch:

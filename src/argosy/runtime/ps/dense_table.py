@@ -171,6 +171,11 @@ class DenseTable:
         """The number of the last push of ``worker`` that was applied."""
         return self._journal.applied(worker)
 
+    def forget_pushes(self) -> None:
+        """Count the pushes of all workers from 0 again."""
+        with self._locked():
+            self._journal.forget_pushes()
+
     @property
     def num_bytes(self) -> int:
         return 4 * self._places.end

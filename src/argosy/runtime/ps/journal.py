@@ -49,6 +49,10 @@ class Journal:
         """Have something done that changes no rows."""
         self._applied.array[worker] = sequence
 
+    def forget_pushes(self) -> None:
+        """Count the pushes of all workers from 0 again."""
+        self._applied.array[:MAX_WORKERS] = 0
+
     def recover(self) -> bool:
         """Take back a push that was cut off; whether there was one."""
         head = self._head.array

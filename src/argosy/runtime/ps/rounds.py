@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy.foundation.deadline import Deadline
-from argosy.foundation.errors import PsError, ServerUnavailable
+from argosy.foundation.errors import PositionUnknown, PsError, ServerUnavailable
 
 log = logging.getLogger("argosy.ps")
 
@@ -48,6 +48,7 @@ class Rounds:
         self._steps: dict[int, _Step] = {}  # those to which parts are missing, by number; guarded by _changed
         self._gone: dict[int, Deadline] = {}  # by worker, until when it may come back; guarded by _changed
         self._is_closed = False  # guarded by _changed
+        self._given_up = ""  # why the job cannot go on; guarded by _changed
 
     def push(self, worker: int, step: int, payload: Any, timeout_s: float) -> bool:
         """Hand in a worker's part of a step and wait until the step is applied; False if it was applied before."""
@@ -55,6 +56,11 @@ class Rounds:
             self._check_open()
             if step <= self._applied():
                 return False
+            if step > self._applied() + 1:
+                raise PsError(
+                    f"worker {worker} pushed step {step} of {self._what}, but step {self._applied()} was the last: either the steps between "
+                    "were never pushed, or the server has lost its tables. Start the job again from a checkpoint."
+                )
             current = self._steps.setdefault(step, _Step())
             current.payloads[worker] = payload
             self._expected.add(worker)
@@ -98,8 +104,16 @@ class Rounds:
             self._changed.wait(min(1.0, *(d.remaining_s() for d in (deadline, said_by, *self._gone.values()))))
 
     def _check_open(self) -> None:
+        if self._given_up:
+            raise PositionUnknown(self._given_up)
         if self._is_closed:
             raise ServerUnavailable(f"{self._what}: the server is ending")
+
+    def give_up(self, reason: str) -> None:
+        """The job cannot go on: whoever waits or comes gets an error that says why."""
+        with self._changed:
+            self._given_up = reason
+            self._changed.notify_all()
 
     def retire(self, worker: int) -> None:
         """A worker has finished: steps to come do without it, and are the mean of the others."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import hmac
 import logging
-import os
-import socket
-import stat
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,36 +15,62 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.flight as flight
 
+from argosy.foundation.endpoints import Endpoint, bind_listener, parse
 from argosy.foundation.errors import OutOfRange, UsageError, nearest
 from argosy.foundation.faultpoint import reach
-from argosy.runtime.ps import checkpoint, wire
+from argosy.runtime.ps import checkpoint, handshake, wire
+from argosy.runtime.ps.door import Door, address_of, allow_many_files
+from argosy.runtime.ps.port import given_way
 from argosy.runtime.ps.tables import Entry, Tables
 
 log = logging.getLogger("argosy.ps")
 
 Action = Callable[[dict[str, Any]], dict[str, Any]]
 _LAST_ANSWERS_S = 2.0
+_LOG_S = 1.0
 _ID, _NUMBER = pa.int64(), pa.float32()
 _TOLD = (ValueError, TypeError, LookupError, RuntimeError, OSError, MemoryError)  # errors that are an answer
 
 
 class _Gate(flight.ServerMiddlewareFactory):  # type: ignore[misc]
-    """Lets calls with the job's token in."""
+    """Lets those in who knock with the job's token and mean this server, before anything else of a call is read."""
 
     def __init__(self, token: str) -> None:
-        self._expected = f"Bearer {token}"
+        self._token = token
+        self.endpoints: frozenset[str] = frozenset()  # what clients may call this server; set before it is known to any
+        self._lock = threading.Lock()
+        self._num_refused = 0  # since the last line in the log; guarded by _lock
+        self._told_at = -_LOG_S  # guarded by _lock
 
-    def start_call(self, info: Any, headers: dict[str, list[str]]) -> None:
-        given = (headers.get("authorization") or [""])[0]
-        if not hmac.compare_digest(given.encode(), self._expected.encode()):
-            log.warning("refused a call of %s without the job's token", info.method)
-            raise flight.FlightUnauthenticatedError("this call does not carry the job's token")
+    def start_call(self, info: Any, headers: dict[str, list[Any]]) -> handshake.Knock:
+        knock = handshake.knocked(headers, self._token)
+        if knock is None:
+            self._tell(info.method)
+            raise flight.FlightUnauthenticatedError("this call does not prove to know the job's token")
+        if knock.endpoint.decode(errors="replace") not in self.endpoints:
+            log.warning("refused a call that means %r, but this server is %s", knock.endpoint, self._name())
+            raise flight.FlightUnauthenticatedError(f"this call was not meant for this server, which is {self._name()}")
+        return knock
+
+    def _name(self) -> str:
+        return " or ".join(sorted(self.endpoints))
+
+    def _tell(self, method: Any) -> None:
+        """Log a refusal, with those that came soon after the last line."""
+        now = time.monotonic()
+        with self._lock:
+            self._num_refused += 1
+            if now - self._told_at < _LOG_S:
+                return
+            count, self._num_refused, self._told_at = self._num_refused, 0, now
+        log.warning("refused %d call(s) without the job's token, the last of %s", count, method)
 
 
 class Service(flight.FlightServerBase):  # type: ignore[misc]
     """Serves ``tables`` at ``location`` (``grpc://127.0.0.1:0`` takes a free port, which ``port`` tells) to ``num_workers`` workers.
 
     ``timeout_s`` is how long a push may wait for other workers; ``actions`` are answered beside those of the tables. ``stopped`` is set when every worker has said goodbye.
+    ``names`` are endpoints (host:port) under which clients know this server, beside that of ``location``.
     """
 
     def __init__(
@@ -60,6 +82,7 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         timeout_s: float = 1800.0,
         tls_certificates: list[tuple[bytes, bytes]] | None = None,
         actions: Mapping[str, Action] | None = None,
+        names: Sequence[str] = (),
     ) -> None:
         self.tables = tables
         self.stopped = threading.Event()
@@ -82,7 +105,20 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             **(actions or {}),
         }
         self._stop_if_all_have_finished()
-        super().__init__(location, middleware={"gate": _Gate(token)}, tls_certificates=tls_certificates)
+        self._token = token
+        self._door = Door(num_workers)
+        gate = _Gate(token)
+        where = parse(location.partition("://")[2], "Service: location")
+        gate.endpoints = _names(where, names)
+        allow_many_files()
+        with given_way(where):
+            try:
+                super().__init__(location, middleware={"gate": gate}, tls_certificates=tls_certificates)
+            except pa.ArrowException:
+                bind_listener(where.host, where.port).close()  # says why, if it is the port
+                raise
+        gate.endpoints = _names(Endpoint(where.host, self.port), names)
+        self._door.watch(self.port)
 
     def serve_to_the_end(self) -> None:
         """Return when every worker has said goodbye and has its answer. Others that still hold a stream are not waited for longer than a moment."""
@@ -93,9 +129,15 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         ending.join(_LAST_ANSWERS_S)
         if ending.is_alive():
             log.warning("the job has ended, but a client keeps its stream: its connection is cut")
-            _cut_connections(self.port)
-            ending.join()
+        while ending.is_alive():
+            self._door.cut_all()
+            ending.join(_LAST_ANSWERS_S)
         self.tables.end_job()
+
+    def shutdown(self) -> None:
+        """Take no more calls; returns when the last stream has ended."""
+        super().shutdown()
+        self._door.close()
 
     def end(self) -> None:
         """End now, whoever is there. Close the tables before where workers may wait for each other: that ends their pushes."""
@@ -105,11 +147,46 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
     # -- streams ------------------------------------------------------------------------------------------------
 
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
+        if not self._admit(context, descriptor, reader, writer):
+            raise flight.FlightUnauthenticatedError("the proof of the job's token was wrong")
         command = wire.decode(descriptor.command)
         op = str(command.get("op"))
         if op == "present":
             self._watch(command, reader, writer)
-            return
+        elif op == "act":
+            self._converse(reader, writer, self._act)
+        elif op == "ping":
+            peer = address_of(context.peer())
+            self._converse(reader, writer, lambda chunk: {"peer": peer})
+        else:
+            self._serve(op, command, reader, writer)
+
+    def _admit(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> bool:
+        """Whether the peer and this server have proved to each other that they know the token."""
+        peer = context.peer()
+        with self._door.entering(peer):
+            knock = context.get_middleware("gate")
+            try:
+                is_known = handshake.admit(knock, self._token, descriptor.command, reader, writer)
+            except StopIteration:
+                is_known = False  # it has gone
+        if is_known:
+            self._door.has_proved(peer)
+        else:
+            log.warning("refused a stream of %s, which did not prove to know the job's token", peer)
+        return is_known
+
+    def _converse(self, reader: Any, writer: Any, answer: Callable[[Any], dict[str, Any]]) -> None:
+        """Answer messages of metadata until the stream ends."""
+        while True:
+            try:
+                chunk = reader.read_chunk()
+            except StopIteration:
+                return
+            writer.write_metadata(wire.encode(answer(chunk)))
+
+    def _serve(self, op: str, command: dict[str, Any], reader: Any, writer: Any) -> None:
+        """Answer requests to a table until the stream ends."""
         asked, done = f"ps.{op}.asked", f"ps.{op}.done"
         # found at the first request, so that what is wrong with the command is told as an answer
         answer: Callable[..., Any] | None = None
@@ -227,17 +304,21 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
 
     # -- actions ------------------------------------------------------------------------------------------------
 
-    def do_action(self, context: Any, action: Any) -> Iterator[bytes]:
-        reach(f"ps.{action.type}.asked")
+    def _act(self, chunk: Any) -> dict[str, Any]:
+        """The answer to one request of an ``act`` stream."""
+        name = ""
         try:
-            answer = self._actions.get(action.type)
+            request = wire.decode(chunk.app_metadata or b"{}")
+            name, body = wire.action(request)
+            reach(f"ps.{name}.asked")
+            answer = self._actions.get(name)
             if answer is None:
-                raise UsageError(f"there is no action {action.type!r}.{nearest(action.type, self._actions)}")
-            reply = answer(wire.decode(action.body.to_pybytes() or b"{}"))
+                raise UsageError(f"there is no action {name!r}.{nearest(name, self._actions)}")
+            reply = answer(body)
         except _TOLD as error:
             reply = wire.refusal(error)
-        reach(f"ps.{action.type}.done")
-        return iter([wire.encode(reply)])
+        reach(f"ps.{name}.done")
+        return reply
 
     def _create(self, body: dict[str, Any]) -> dict[str, Any]:
         self.tables.create(body["kind"], body["spec"], body["mode"])
@@ -298,16 +379,5 @@ def _hold(reader: Any) -> None:
         log.info("a connection broke")
 
 
-def _cut_connections(port: int) -> None:
-    """Shut down every connection that this process accepted at ``port``; gRPC has no call for it."""
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            if not stat.S_ISSOCK(os.stat(f"/proc/self/fd/{name}").st_mode):
-                continue
-            connection = socket.socket(fileno=os.dup(int(name)))
-        except OSError:
-            continue  # closed meanwhile
-        with connection, contextlib.suppress(OSError):  # the socket that listens has no connection to shut down
-            if connection.family in (socket.AF_INET, socket.AF_INET6) and connection.getsockname()[1] == port:
-                connection.getpeername()
-                connection.shutdown(socket.SHUT_RDWR)
+def _names(where: Endpoint, others: Sequence[str]) -> frozenset[str]:
+    return frozenset((str(where), *(str(parse(name, "Service: names")) for name in others)))

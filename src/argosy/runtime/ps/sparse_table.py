@@ -213,6 +213,11 @@ class SparseTable:
         """The number of the last push of ``worker`` that was applied."""
         return self._journal.applied(worker)
 
+    def forget_pushes(self) -> None:
+        """Count the pushes of all workers from 0 again."""
+        with self._locked():
+            self._journal.forget_pushes()
+
     def snapshot(self, resets_delta: bool = False) -> Generator[Snapshot, None, None]:
         """The table as it is when the first chunk is asked for, a chunk at a time; pulls and pushes go on meanwhile.
 

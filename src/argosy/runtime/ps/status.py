@@ -6,11 +6,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.flight as flight
 
 from argosy.foundation.errors import ServerUnavailable
-from argosy.runtime.ps import wire
+from argosy.runtime.ps import handshake, wire
 from argosy.runtime.ps.view import Sample
 
 
@@ -21,22 +20,23 @@ class Observer:
         self, endpoints: Sequence[str], token: str, timeout_s: float = 2.0, tls_root: bytes | None = None
     ) -> None:
         self._endpoints = list(endpoints)
+        self._token = token
+        self._timeout_s = timeout_s
         self._tls_root = tls_root
-        headers = [(b"authorization", f"Bearer {token}".encode())]
-        self._options = flight.FlightCallOptions(timeout=timeout_s, headers=headers)
         self._connections: dict[str, Any] = {}
 
     def ask(self, endpoint: str, action: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """Have one server do an action; ServerUnavailable if it does not answer or does not let us in."""
+        request = {"action": action, "body": body or {}}
         try:
-            call = flight.Action(action, wire.encode(body or {}))
-            [answer] = self._connection(endpoint).do_action(call, self._options)
-        except flight.FlightUnauthenticatedError as error:
-            raise ServerUnavailable(f"server {endpoint} refused the token; give the job's with --token or ARGOSY_TOKEN") from error  # fmt: skip
-        except (flight.FlightError, pa.ArrowException, OSError) as error:
+            connection = self._connection(endpoint)
+            stream = handshake.Stream(connection, endpoint, self._token, {"op": "act"}, self._timeout_s)
+            answer = stream.ask(request)
+        except handshake.BROKEN as error:
             self._drop(endpoint)
-            raise ServerUnavailable(f"server {endpoint} did not answer: {str(error).splitlines()[0]}") from error
-        return wire.check(wire.decode(answer.body.to_pybytes()), endpoint)
+            reason = next(iter(str(error).splitlines()), "it ended the stream")
+            raise ServerUnavailable(f"server {endpoint} did not answer: {reason}") from error
+        return wire.check(answer, endpoint)
 
     def sample(self) -> Sample:
         """What every server says now; a server that does not answer counts as such."""

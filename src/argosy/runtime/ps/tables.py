@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import BadArgument, PsError, ServerUnavailable, TableError, nearest
+from argosy.foundation.files import replacing
 from argosy.runtime.ps.dense_table import DenseSpec, DenseTable, MakeUpdate
 from argosy.runtime.ps.rounds import Rounds
 from argosy.runtime.ps.sparse_table import SparseTable
@@ -304,10 +305,30 @@ class Tables:
         with self._lock:
             return set(self._finished)
 
+    def give_up(self, reason: str) -> None:
+        """A worker cannot go on: those who wait for it hear why, at once."""
+        for _, entry in self.items():
+            if entry.rounds is not None:
+                entry.rounds.give_up(reason)
+
+    def notes(self, fresh: dict[str, Any]) -> dict[str, Any]:
+        """What the workers of this job leave for each other, with ``fresh`` added; a server that is started again still has it."""
+        path = self._folder / "notes.json"
+        with self._lock:
+            known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+            if fresh:
+                known.update(fresh)
+                with replacing(path) as file:
+                    file.write(json.dumps(known).encode())
+            return known
+
     def end_job(self) -> None:
-        """Forget who has said goodbye: whoever opens the folder next begins a job of its own."""
+        """Forget who has said goodbye and how often workers pushed: whoever opens the folder next begins a job of its own."""
         for worker in self.finished:
             self._mark_of(worker).unlink(missing_ok=True)
+        (self._folder / "notes.json").unlink(missing_ok=True)
+        for _, entry in self.items():
+            entry.table.forget_pushes()
 
     def status(self) -> list[dict[str, Any]]:
         """What a person wants to see of each table."""

@@ -1,7 +1,20 @@
 """What travels between workers and servers, so that any Arrow Flight client can take part.
 
-Every call carries the header ``authorization: Bearer <token>``. A stream (DoExchange) is opened with a command, a JSON object with ``op``, ``table`` and ``worker``; then
-requests and answers alternate, each a record batch and/or metadata (JSON):
+Every conversation is a stream (DoExchange), opened with a command, a JSON object with ``op``, ``table`` and ``worker``.
+Its headers are (HMAC is that of SHA-256 with the token as its key; what is hashed are bytes, what travels are their
+hexadecimal digits)::
+
+    argosy-endpoint    host:port of the server, as the client was told
+    argosy-challenge   32 random bytes, c
+    argosy-knock       HMAC("argosy-store|ps-knock|" c "|" SHA-256(endpoint))
+
+The server sends metadata ``{"challenge": s}`` with 32 random bytes of its own. The client answers ``{"proof": p}``, and
+the server ``{"proof": q}``, which the client must check before it sends anything else::
+
+    p   HMAC("argosy-store|ps-client|" c "|" s "|" SHA-256(endpoint "\\n" command))
+    q   HMAC("argosy-store|ps-server|" c "|" s "|" SHA-256(endpoint "\\n" command))
+
+Then requests and answers alternate, each a record batch and/or metadata (JSON):
 
 =============  ==============================================================  ====================================
 op             request                                                         answer
@@ -15,10 +28,13 @@ pull_dense     metadata ``{}``                                                 `
 push_dense     ``value`` float; metadata as for push                           metadata ``{"done": bool}``
 fill_dense     ``value`` float                                                 metadata ``{}``
 present        nothing: the stream stays open while the worker lives           metadata ``{}``, at once
+act            metadata ``{"action": name, "body": {...}}``                    metadata
+ping           metadata ``{}``                                                 metadata ``{"peer": host:port}``, the
+                                                                               client's, at once
 =============  ==============================================================  ====================================
 
-An answer whose metadata has ``error`` and ``message`` is a refusal; the stream goes on. Actions (DoAction) take and return JSON: ``create``, ``applied``, ``is_filled``, ``rows_filled``,
-``status``, ``save``, ``load``, ``shrink``, ``end_day``, ``row``, ``stop``.
+An answer whose metadata has ``error`` and ``message`` is a refusal; the stream goes on. Actions are ``create``,
+``applied``, ``is_filled``, ``rows_filled``, ``status``, ``save``, ``load``, ``shrink``, ``end_day``, ``row``, ``stop``.
 """
 
 from __future__ import annotations
@@ -33,7 +49,9 @@ import pyarrow as pa
 
 from argosy.foundation import errors
 
-OPERATIONS = ("pull", "push", "fill", "pull_changed", "pull_dense", "push_dense", "fill_dense", "present")
+OPERATIONS = (
+    "pull", "push", "fill", "pull_changed", "pull_dense", "push_dense", "fill_dense", "present", "act", "ping",
+)  # fmt: skip
 IDS = pa.schema([("id", pa.int64())])
 FLAT = pa.schema([("value", pa.float32())])
 
@@ -107,6 +125,14 @@ def push_header(data: dict[str, Any]) -> tuple[int, float | None]:
     if rate is not None and (type(rate) not in (int, float) or not math.isfinite(rate)):
         raise errors.UsageError(f"the learning_rate of a push must be a number or null, but is {rate!r}")
     return sequence, rate
+
+
+def action(request: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Name and body of a request to act."""
+    name, body = request.get("action"), request.get("body", {})
+    if not isinstance(name, str) or not isinstance(body, dict):
+        raise errors.UsageError(f"expected an action, a word, and its body, an object, but received {request!r:.80}")
+    return name, body
 
 
 def encode(data: dict[str, Any]) -> bytes:

@@ -9,29 +9,38 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
-import queue
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from argosy.foundation.errors import BadArgument, UsageError
+from argosy.foundation.errors import BadArgument, PositionUnknown, UsageError
 from argosy.runtime.ps.client import Client
 from argosy.runtime.ps.geo import GeoDense, GeoRows, on_server
 from argosy.runtime.ps.placement import place_dense
 from argosy.runtime.ps.spec import SparseSpec
+from argosy.runtime.ps.tape import Tape
+
+log = logging.getLogger("argosy.ps")
 
 DENSE = "dense"
+WAY_OUT = (
+    "Train with exe.train_from_dataset, or in a loop over fleet.auto_checkpoint(...).batches() or .steps(): these go on where they were. "
+    "Or start the whole job again from a checkpoint."
+)
 Counts = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
 _MODES = ("sync", "async", "half_async", "geo")
 _END_S = 10.0
+_LOOK_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -55,15 +64,30 @@ class Mode:
         return {"half_async": "async"}.get(self.kind, self.kind)
 
     @property
+    def is_exact(self) -> bool:
+        """Whether a step is one push to each table, which is applied when it returns."""
+        return self.kind in ("sync", "half_async")
+
+    @property
     def trains_locally(self) -> bool:
         """Whether the worker's own optimizer changes dense values."""
         return self.kind == "geo"
 
 
 class Worker:
-    """One worker. ``connect`` makes a client; threads of the worker have clients of their own. ``folder`` is where ``geo`` keeps its rows."""
+    """One worker. ``connect`` makes a client; threads of the worker have clients of their own. ``folder`` is where ``geo`` keeps its rows.
 
-    def __init__(self, connect: Callable[[], Client], num_workers: int, mode: Mode, folder: Path | None = None) -> None:
+    With ``tape`` it can go on where it was after its process was killed. ``num_steps_before`` is how many steps the servers know of a process before this one.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Client],
+        num_workers: int,
+        mode: Mode,
+        folder: Path | None = None,
+        tape: Tape | None = None,
+    ) -> None:
         self.mode = mode
         self._connect = connect
         self._client = connect()
@@ -76,6 +100,9 @@ class Worker:
         self._sender: _Sender | None = None
         self._ahead: _Ahead | None = None
         self._num_steps = 0
+        self._tape = tape
+        self.num_steps_before = 0
+        self._is_lost = False  # started again, and nobody has said where in its data it was
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -106,6 +133,8 @@ class Worker:
                 self._client.fill_dense(DENSE, self._flat(self._params))
             self._client.wait_filled(DENSE, timeout_s)
             self._write(self._client.pull_dense(DENSE))
+        self.num_steps_before = max((max(self._client.applied(t)) for t in self._client.sequences()), default=0)
+        self._is_lost = self.num_steps_before > 0
         if mode == "geo":
             self._start_geo(sparse)
         elif self.mode.kind == "async":
@@ -156,6 +185,95 @@ class Worker:
         """For checkpoints and other care of tables."""
         return self._client
 
+    # -- a process that comes back ------------------------------------------------------------------------------
+
+    @property
+    def resting_point(self) -> bytes | None:
+        """The state that a process before this one gave at its last resting point; None if there is none, or it was taken."""
+        return None if self._tape is None or self._tape.found is None else self._tape.found.state
+
+    @property
+    def keeps_resting_points(self) -> bool:
+        """Whether anything becomes of ``rest``."""
+        return self._tape is not None
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether there is a resting point of this process to go back to."""
+        return self._tape is not None and self._tape.is_resting
+
+    @property
+    def progress_folder(self) -> Path | None:
+        """A folder that a process after this one finds, if one may come."""
+        return None if self._tape is None else self._tape.folder
+
+    def go_on(self) -> None:
+        """The state of the resting point was put back: the steps since then are done again, with what they read, and each push counts once."""
+        assert self._tape is not None
+        rest = self._tape.rewind()
+        self._is_lost = False
+        if not self.mode.is_exact:
+            return
+        for table, sequence in rest.sequences.items():
+            applied = self._client.applied(table)
+            if min(applied) < sequence or max(applied) > sequence + rest.num_pushes:
+                self.refuse(
+                    f"{self.again()}: servers have {applied} pushes to table {table!r}, but what it kept is of {sequence} to "
+                    f"{sequence + rest.num_pushes}.\n  Start the whole job again from a checkpoint."
+                )
+        self._client.go_on_from(rest.sequences)
+        if self._shapes:
+            self._write(rest.dense)
+
+    def rest(self, state: bytes) -> None:
+        """Between two steps: ``state`` is all that a process after this one needs to go on here, beside what the servers have."""
+        if self._tape is not None:
+            dense = self._flat(self._params) if self._shapes and self.mode.is_exact else np.empty(0, np.float32)
+            self._tape.rest(state, self._client.sequences(), dense)
+
+    def leave_resting_point(self) -> None:
+        """Nobody tells any more where in its data this worker is."""
+        if self._tape is not None:
+            self._tape.forget()
+
+    def refuse(self, reason: str) -> NoReturn:
+        """End the job, because this worker cannot go on: the servers tell those who wait for it, and it is not started again."""
+        if self._tape is not None:
+            self._tape.refuse(reason)
+        self._client.act("give_up", {"reason": reason})
+        raise PositionUnknown(reason)
+
+    def lost(self) -> str:
+        """What to say where nobody knows the position."""
+        return f"{self.again()}, and this script gives no way to know where in its data it was"
+
+    def again(self) -> str:
+        """That this worker is not the first of its number."""
+        count = self.num_steps_before
+        return f"worker {self._client.worker} was started again after {count} step{'s' if count != 1 else ''}"
+
+    def _check_position(self) -> None:
+        """Before a push: its position must be known, or it pushes what it has pushed before."""
+        if not self._is_lost:
+            return
+        self._is_lost = False
+        if self.mode.kind == "sync":
+            self.refuse(f"{self.lost()}.\n  {WAY_OUT}")
+        log.warning("%s: it begins its data again, so samples are seen twice. %s", self.lost(), WAY_OUT)
+
+    @contextlib.contextmanager
+    def _pushing(self) -> Iterator[None]:
+        """Around a push."""
+        self._check_position()
+        if self._tape is not None:
+            self._tape.before_push()
+        try:
+            yield
+        except PositionUnknown as error:  # another worker has ended the job: to start this one again does not help
+            if self._tape is not None:
+                self._tape.refuse(str(error).partition(": ")[2])  # without the server that told it
+            raise
+
     # -- a step -------------------------------------------------------------------------------------------------
 
     def pull(self, table: str, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
@@ -166,6 +284,8 @@ class Worker:
             found = self._ahead.take(table, ids)
             if found is not None:
                 return found
+        if self._tape is not None:
+            return self._tape.read(table, ids, lambda: self._client.pull(table, ids))
         return self._client.pull(table, ids)
 
     def peek(self, table: str, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
@@ -188,29 +308,36 @@ class Worker:
         counts: Counts | None = None,
     ) -> None:
         """Push the gradients of rows; once per table and step, with no ids if there were none. ``counts``: shows and clicks of each id, else one show."""
-        if table in self._geo_rows:
-            self._geo_rows[table].push(ids, grads, learning_rate)
-        elif self._sender is not None:
-            self._sender.put(table, (ids, grads, learning_rate, counts))
-        else:
-            self._client.push(table, ids, grads, learning_rate, *(counts or (None, None)))
+        with self._pushing():
+            if table in self._geo_rows:
+                self._geo_rows[table].push(ids, grads, learning_rate)
+            elif self._sender is not None:
+                self._sender.put(table, (ids, grads, learning_rate, counts))
+            else:
+                self._client.push(table, ids, grads, learning_rate, *(counts or (None, None)))
 
     def end_step(self, grads: Sequence[torch.Tensor], learning_rate: float | None = None) -> None:
         """Push the gradients of the dense parameters and bring their values up to date; in ``geo`` (no gradients) exchange if it is time."""
         self._num_steps += 1
-        if self.mode.kind == "geo":
-            if self._num_steps % self.mode.k_steps == 0:
-                self._exchange()
-        elif self._shapes:
-            flat = self._flat(grads)
-            if self._sender is not None:
-                self._sender.put(DENSE, (flat, learning_rate))
-                fresh = self._sender.latest_dense()
-                if fresh is not None:
-                    self._write(fresh)
-            else:
-                self._client.push_dense(DENSE, flat, learning_rate)
-                self._write(self._client.pull_dense(DENSE))
+        with self._pushing():
+            if self.mode.kind == "geo":
+                if self._num_steps % self.mode.k_steps == 0:
+                    self._exchange()
+            elif self._shapes:
+                flat = self._flat(grads)
+                if self._sender is not None:
+                    self._sender.put(DENSE, (flat, learning_rate))
+                    fresh = self._sender.latest_dense()
+                    if fresh is not None:
+                        self._write(fresh)
+                else:
+                    self._client.push_dense(DENSE, flat, learning_rate)
+                    self._write(self._read_dense())
+
+    def _read_dense(self) -> npt.NDArray[np.float32]:
+        if self._tape is None:
+            return self._client.pull_dense(DENSE)
+        return self._tape.read(DENSE, np.empty(0, np.int64), lambda: self._client.pull_dense(DENSE))
 
     def refresh(self) -> None:
         """Take over what the servers have now: dense values, in ``geo`` also rows; there what was not exchanged yet stays on top."""
@@ -255,74 +382,97 @@ class Worker:
 class _Sender:
     """The thread of ``async``: sends what was put into its queue, in order, and keeps the newest dense values.
 
-    An error ends it and is raised by the next call.
+    An error ends its work and is raised by every later call. No call waits longer than the thread lives, and each push
+    of the thread is ended by its client when a server does not answer.
     """
 
     def __init__(self, connect: Callable[[], Client], mode: Mode) -> None:
         self._mode = mode
-        self._queue: queue.Queue[Any] = queue.Queue(mode.queue_size)
-        self._lock = threading.Lock()
-        self._dense: npt.NDArray[np.float32] | None = None  # guarded by _lock
-        self._error: BaseException | None = None  # guarded by _lock
+        self._changed = threading.Condition()
+        self._queue: deque[Any] = deque()  # guarded by _changed, as all below
+        self._num_under_way = 0
+        self._is_closed = False
+        self._dense: npt.NDArray[np.float32] | None = None
+        self._error: BaseException | None = None
         self._client = connect()
         self._thread = threading.Thread(target=self._serve, name="argosy-ps-sender", daemon=True)
         self._thread.start()
 
     def put(self, table: str, item: Any) -> None:
-        self._check()
-        self._queue.put((table, item))
+        """Queue a push; waits while the queue is full."""
+        with self._changed:
+            self._wait(lambda: len(self._queue) < self._mode.queue_size)
+            self._queue.append((table, item))
+            self._changed.notify_all()
 
     def latest_dense(self) -> npt.NDArray[np.float32] | None:
         """The newest dense values that were not handed out yet."""
-        self._check()
-        with self._lock:
+        with self._changed:
+            self._check()
             fresh, self._dense = self._dense, None
         return fresh
 
     def flush(self) -> None:
-        self._queue.join()
-        self._check()
+        """Return when the servers have everything that was put."""
+        with self._changed:
+            self._wait(lambda: not self._queue and not self._num_under_way)
 
     def close(self) -> None:
         """End the thread, after the push that is under way; those behind it are dropped."""
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self._queue.get_nowait()
-                self._queue.task_done()
-        self._queue.put(None)
+        with self._changed:
+            self._queue.clear()
+            self._is_closed = True
+            self._changed.notify_all()
         self._thread.join(_END_S)
-        if not self._thread.is_alive():  # else a push waits for a server or for other workers; it ends with the process
-            self._client.close()
+        if self._thread.is_alive():  # a push waits for a server or for other workers
+            self._client.interrupt()
+            self._thread.join()
+        self._client.close()
+
+    def _wait(self, is_done: Callable[[], bool]) -> None:
+        """Wait until ``is_done``, or raise why that will not be; ``_changed`` is held."""
+        self._check()
+        while not is_done():
+            self._changed.wait(_LOOK_S)
+            self._check()
 
     def _check(self) -> None:
-        with self._lock:
-            if self._error is not None:
-                raise self._error
+        if self._error is not None:
+            raise self._error
+        if self._is_closed or not self._thread.is_alive():
+            raise UsageError("this worker has been stopped: nothing can be pushed any more")
 
     def _serve(self) -> None:
-        waiting: list[Any] = []
         while True:
-            first = waiting.pop(0) if waiting else self._queue.get()
-            if first is None:
-                self._queue.task_done()
+            batch = self._next()
+            if not batch:
                 return
-            batch = [first]
-            while len(batch) < self._mode.max_merge and not self._queue.empty():
-                item = self._queue.get()
-                if item is not None and item[0] == first[0]:
-                    batch.append(item)
-                else:
-                    waiting.append(item)
-                    break
             try:
-                if self._error is None:
-                    self._send(first[0], [item for _, item in batch])
+                self._send(batch[0][0], [item for _, item in batch])
             except BaseException as error:  # it belongs to the thread that trains
-                with self._lock:
+                with self._changed:
                     self._error = error
+                    self._queue.clear()
+                    self._changed.notify_all()
+                return
             finally:
-                for _ in batch:
-                    self._queue.task_done()
+                with self._changed:
+                    self._num_under_way = 0
+                    self._changed.notify_all()
+
+    def _next(self) -> list[Any]:
+        """Pushes to one table that are sent as one, at least one; none at the end."""
+        with self._changed:
+            while not self._queue and not self._is_closed:
+                self._changed.wait()  # ended by close()
+            batch: list[Any] = []
+            while self._queue and len(batch) < max(1, self._mode.max_merge):
+                if batch and self._queue[0][0] != batch[0][0]:
+                    break
+                batch.append(self._queue.popleft())
+            self._num_under_way = len(batch)
+            self._changed.notify_all()
+            return batch
 
     def _send(self, table: str, items: list[Any]) -> None:
         scale = np.float32(1.0 / len(items))
@@ -330,7 +480,7 @@ class _Sender:
             total = sum(flat for flat, _ in items) * scale
             self._client.push_dense(DENSE, np.asarray(total, np.float32), items[-1][1])
             fresh = self._client.pull_dense(DENSE)
-            with self._lock:
+            with self._changed:
                 self._dense = fresh
         else:
             ids = np.concatenate([item[0] for item in items])
@@ -358,5 +508,7 @@ class _Ahead:
         return known[1].result()
 
     def close(self) -> None:
+        """Give up what is under way."""
+        self._client.interrupt()
         self._thread.shutdown(cancel_futures=True)
         self._client.close()

@@ -260,6 +260,109 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path, caplog):
         saved(tmp_path, steps=0)
 
 
+def assert_the_one_before_is_taken(folder, caplog, name):
+    """One warning, which names what was hit."""
+    caplog.clear()
+    assert saved(folder, steps=0)[0].resumed_from == 2
+    [warning] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert "leaving out" in warning
+    assert name in warning
+
+
+def hit(data, place):
+    return data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :]
+
+
+@pytest.mark.attack("a byte of the newest checkpoint of a run is hit: the one before is taken")
+def test_whatever_byte_is_hit_the_one_before_is_taken(tmp_path, caplog):
+    saved(tmp_path)
+    for path in sorted((tmp_path / "step-0000000004").iterdir()):
+        data = path.read_bytes()
+        places = range(len(data)) if path.name == MANIFEST else random.Random(5).sample(range(len(data)), 60)
+        for place in places:
+            path.write_bytes(hit(data, place))
+            assert_the_one_before_is_taken(tmp_path, caplog, path.name)
+        path.write_bytes(data)
+    assert saved(tmp_path, steps=0)[0].resumed_from == 4
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(600)
+@pytest.mark.attack("each byte of the newest checkpoint of a run is hit: the one before is taken")
+def test_all_bytes_of_a_state(tmp_path, caplog):
+    saved(tmp_path)
+    path = tmp_path / "step-0000000004" / "rank-00000.state"
+    data = path.read_bytes()
+    for place in range(len(data)):
+        path.write_bytes(hit(data, place))
+        assert_the_one_before_is_taken(tmp_path, caplog, path.name)
+
+
+@pytest.mark.attack("a file of the newest checkpoint of a run is cut short, removed, renamed or put there")
+def test_whatever_file_is_missing_the_one_before_is_taken(tmp_path, caplog):
+    saved(tmp_path)
+    folder = tmp_path / "step-0000000004"
+    for path in sorted(folder.iterdir()):
+        data = path.read_bytes()
+        for length in (0, 1, len(data) // 2, len(data) - 1):
+            path.write_bytes(data[:length])
+            assert_the_one_before_is_taken(tmp_path, caplog, path.name)
+        path.unlink()
+        assert_the_one_before_is_taken(tmp_path, caplog, path.name)
+        other = path.with_name(f"x{path.name}")
+        other.write_bytes(data)
+        assert_the_one_before_is_taken(tmp_path, caplog, path.name)
+        other.rename(path)
+    more = folder / "rank-00001.state"
+    more.write_bytes(data)
+    assert_the_one_before_is_taken(tmp_path, caplog, more.name)
+    more.unlink()
+    for name in (
+        "step-0000000005",
+        "stop-0000000004",
+        "step-00000000041",
+        "step-\u0660\u0660\u0660\u0660\u0660\u0660\u0660\u0660\u0660\u0664",
+    ):
+        folder.rename(tmp_path / name)
+        assert_the_one_before_is_taken(tmp_path, caplog, "step 5" if name.endswith("05") else name)
+        (tmp_path / name).rename(folder)
+    assert saved(tmp_path, steps=0)[0].resumed_from == 4
+
+
+@pytest.mark.attack("no checkpoint of a run is usable: no silent beginning")
+def test_each_one_that_is_left_out_is_listed(tmp_path):
+    saved(tmp_path)
+    (tmp_path / "step-0000000004" / MANIFEST).unlink()
+    (tmp_path / "step-0000000002").rename(tmp_path / "stepp0000000002")
+    with pytest.raises(CheckpointError) as found:
+        saved(tmp_path, steps=0)
+    assert "step-0000000004 is no checkpoint: it has no manifest.json" in str(found.value)
+    assert "stepp0000000002 has a manifest, but not the name of a checkpoint" in str(found.value)
+
+
+@pytest.mark.attack("a state of a run with a right digest and wrong contents: the one before is taken")
+@pytest.mark.parametrize(
+    "content",
+    [
+        [],
+        {},
+        {"objects": {}},
+        {"objects": {}, "progress": None},
+        {"objects": {}, "progress": {"num_steps": -1, "epoch": 0, "random": {}, "data": None}},
+        {"objects": {}, "progress": {"num_steps": 1, "epoch": 0, "random": {"python": (1,)}, "data": None}},
+    ],
+    ids=str,
+)
+def test_a_state_of_another_shape(tmp_path, caplog, content):
+    from argosy.distributed.fleet import _checkpoint_files as files
+
+    saved(tmp_path)
+    checkpoints = files.Checkpoints(tmp_path, 2)
+    checkpoints.begin(4)
+    checkpoints.complete(4, [files.write_state(checkpoints.draft(4), files.state_name(0), content)])
+    assert_the_one_before_is_taken(tmp_path, caplog, "rank-00000.state")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

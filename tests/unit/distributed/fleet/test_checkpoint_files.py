@@ -78,7 +78,7 @@ def save(checkpoints, step, value=0):
 
 
 def value_of(checkpoints, step):
-    return read_state(checkpoints.folder(step), checkpoints.manifest(step)["files"][0])["value"]
+    return read_state(checkpoints.folder(step), checkpoints.manifest(step)[0])["value"]
 
 
 def test_the_last_are_kept(tmp_path):
@@ -126,9 +126,12 @@ def test_a_damaged_file_is_refused(tmp_path, damage):
     [
         (None, "has no manifest"),
         ("{", "damaged"),
-        ('{"format": "another", "step": 5, "files": [], "world_size": 0}', "not that of step 5"),
-        ('{"format": "argosy checkpoint 1", "step": 4, "files": [], "world_size": 0}', "not that of step 5"),
-        ('{"format": "argosy checkpoint 1", "step": 5, "files": [], "world_size": 2}', "not that of step 5"),
+        ("[]", "holds no object"),
+        ('{"format": "another", "step": 5, "files": [], "world_size": 0}', "format 'another'"),
+        ('{"format": "argosy checkpoint 2", "step": 5, "files": [], "world_size": 0}', "seal"),
+        ('{"format": "argosy checkpoint 1", "step": 4, "files": [], "world_size": 0}', "is that of step 4, not of 5"),
+        ('{"format": "argosy checkpoint 1", "step": 5, "files": [], "world_size": 2}', "not the files of 2 ranks"),
+        ('{"format": "argosy checkpoint 1", "step": 5, "files": [], "world_size": 0}', "not the files of 0 ranks"),
     ],
 )
 def test_a_foreign_folder_is_refused(tmp_path, text, message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 import textwrap
+import time
 
 import pytest
 from paddle.distributed.fleet.utils import HDFSClient, LocalFS, fs
@@ -107,3 +108,58 @@ def test_hdfs(hadoop, tmp_path):
 def test_hadoop_that_is_not_there(tmp_path):
     with pytest.raises(ValueError, match=r"there is no .*/bin/hadoop; hadoop_home must be"):
         HDFSClient(str(tmp_path), {}).ls_dir("/")
+
+
+def fake_hadoop(folder, text):
+    command = folder / "fake" / "bin" / "hadoop"
+    command.parent.mkdir(parents=True)
+    command.write_text(f"#!/bin/bash\n{text}\n")
+    command.chmod(0o700)
+    return str(folder / "fake")
+
+
+@pytest.mark.attack("a hadoop that hangs")
+@pytest.mark.parametrize("call", ["is_exist", "mkdirs", "ls_dir", "upload"])
+def test_a_hadoop_that_hangs_is_ended_in_time(tmp_path, call, record_property):
+    """Also one that has done part of its work: -test answers, and the copy hangs."""
+    hangs = '[ "$2" = -test ] && [ "$3" = -e ] || [ "$2" = -mkdir ] || sleep 1000'
+    home = fake_hadoop(tmp_path, hangs if call in ("ls_dir", "upload") else "echo trying >&2; sleep 1000")
+    arguments = [str(tmp_path / "fake"), "/x"] if call == "upload" else ["/x"]
+    start = time.monotonic()
+    with pytest.raises(fs.FSTimeOut, match=r"hadoop fs -\w+ .* so it was ended"):
+        getattr(HDFSClient(home, {}, time_out=500, sleep_inter=10), call)(*arguments)
+    record_property("named_s", time.monotonic() - start)
+    assert time.monotonic() - start < 20
+
+
+@pytest.mark.attack("a hadoop whose child keeps the pipe open")
+def test_a_child_of_hadoop_holds_nobody_up(tmp_path):
+    home = fake_hadoop(tmp_path, "sleep 1000 & echo 'drw 1 me us 0 2020-01-01 00:00 /x/sub'")
+    start = time.monotonic()
+    assert HDFSClient(home, {}, time_out=60_000).ls_dir("/x") == (["sub"], [])
+    assert time.monotonic() - start < 20
+
+
+@pytest.mark.attack("a hadoop that floods its standard error")
+def test_a_hadoop_that_floods_is_told_in_part(tmp_path):
+    home = fake_hadoop(tmp_path, "head -c 9000000 /dev/zero | tr '\\0' e >&2; echo the reason >&2; exit 2")
+    with pytest.raises(fs.FSTimeOut) as caught:
+        HDFSClient(home, {}, time_out=0).mkdirs("/x")
+    message = str(caught.value)
+    assert len(message) < 1000
+    assert "exit code 2" in message
+    assert message.endswith("ethe reason")
+
+
+@pytest.mark.attack("a hadoop that dies in the middle")
+@pytest.mark.parametrize("death", ["kill -9 $$", "exit 134"])
+def test_a_hadoop_that_dies_in_the_middle(tmp_path, death):
+    home = fake_hadoop(tmp_path, f'[ "$2" = -test ] && exec test "$3" = -e; echo half; {death}')
+    with pytest.raises(fs.FSShellCmdAborted, match=r"hadoop fs -cat /x: ended by signal (9|6)"):
+        HDFSClient(home, {}).cat("/x")
+
+
+def test_a_failing_hadoop_is_tried_again(tmp_path):
+    home = fake_hadoop(tmp_path, f"echo . >> {tmp_path}/tries; [ $(wc -l < {tmp_path}/tries) = 3 ]")
+    HDFSClient(home, {}, time_out=60_000, sleep_inter=1).mkdirs("/x")
+    assert (tmp_path / "tries").read_text() == ".\n" * 3

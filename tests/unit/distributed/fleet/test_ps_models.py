@@ -248,3 +248,41 @@ def test_a_server_is_no_worker_and_the_other_way_round(job):
     with pytest.raises(UsageError, match="init_server: this process is a worker"):
         fleet.init_server()
     server.close()
+
+
+def trained(net, optimizer, steps):
+    for _ in range(steps):
+        (net(paddle.to_tensor(IDS)) ** 2).sum().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+    return numbers(net.state_dict())
+
+
+def test_an_optimizer_on_a_server_goes_on_with_the_steps_of_what_was_loaded(job, tmp_path):
+    """Adam corrects its moments by how many steps there were."""
+    here = job(1, strategy())
+    net = Net()
+    optimizer = fleet.distributed_optimizer(paddle.optimizer.Adam(0.1, parameters=net.parameters()))
+    fleet.distributed_model(net)
+    here.serve()
+    trained(net, optimizer, 3)
+    fleet.save_persistables(None, str(tmp_path / "saved"))
+    expected = trained(net, optimizer, 2)
+    fleet.load_model(str(tmp_path / "saved"))
+    found = trained(net, optimizer, 2)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values, err_msg=name)
+
+
+def test_a_script_tells_its_place_in_one_way(job, tmp_path):
+    here = job(1, strategy())
+    net = Net()
+    optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=net.parameters()))
+    fleet.distributed_model(net)
+    here.serve()
+    run = fleet.auto_checkpoint(str(tmp_path / "a"), 2, model=net, optimizer=optimizer)
+    for _ in run.steps(3):
+        trained(net, optimizer, 1)
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["step-0000000002", "step-0000000003"]
+    with pytest.raises(UsageError, match="a script has one"):
+        fleet.auto_checkpoint(str(tmp_path / "b"), 2, model=net, optimizer=optimizer)

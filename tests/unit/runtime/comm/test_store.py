@@ -1,7 +1,10 @@
+import contextlib
 import logging
 import os
+import select
 import socket
 import threading
+import time
 from datetime import timedelta
 
 import pytest
@@ -10,9 +13,11 @@ import torch.distributed as dist
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.endpoints import bind_listener, endpoint_of
 from argosy.foundation.errors import CollectiveTimeout, CommError, UsageError
-from argosy.runtime.comm import frames, store_server
+from argosy.runtime.comm import frames, store_server, store_values
+from argosy.runtime.comm import store as store_module
 from argosy.runtime.comm.frames import Frame
-from argosy.runtime.comm.store import StoreClient, StoreServer
+from argosy.runtime.comm.rendezvous import ServedStore
+from argosy.runtime.comm.store import StoreClient, StoreFailed, StoreServer
 
 TOKEN = "the token of this job"
 
@@ -380,3 +385,392 @@ def test_nothing_is_left_behind():
 def test_an_empty_token_is_refused():
     with bind_listener() as listener, pytest.raises(UsageError, match="token"):
         StoreServer(listener, "")
+
+
+# -- what must not end it ---------------------------------------------------------------------------------------
+
+
+def trusted_connection(server: StoreServer) -> socket.socket:
+    """A connection of a member, to say on it what ``StoreClient`` would not."""
+    store = connect(server)
+    with store._lock:
+        sock = store._idle.pop()
+        store._all.discard(sock)
+    store.close()
+    sock.settimeout(5)
+    return sock
+
+
+def pause(server: StoreServer) -> tuple[threading.Event, threading.Event]:
+    """Have the thread stop before its next look at the sockets: it sets the first event and waits for the second."""
+    is_paused, go_on = threading.Event(), threading.Event()
+    usual = server._nap_s
+
+    def nap_s():
+        if not is_paused.is_set():
+            is_paused.set()
+            go_on.wait(10)
+        return usual()
+
+    server._nap_s = nap_s
+    server._wake_write.send(b"x")
+    assert is_paused.wait(5)
+    return is_paused, go_on
+
+
+@pytest.mark.attack("a wait of 30 days")
+def test_a_wait_of_30_days(server, store):
+    with trusted_connection(server) as sock:
+        sock.sendall(frames.pack(Frame(frames.WAIT, 30 * 86400 * 1000, (b"late",))))
+        done = in_thread(store.wait, ["late"], timedelta(days=30))
+        forever = in_thread(store.wait, ["late"], timedelta.max)
+        while sum(peer.request is not None for peer in list(server._peers.values())) < 3:
+            pass
+        with connect(server) as other:
+            other.set("late", "1")
+        assert sock.recv(4096) == frames.pack(Frame(frames.OK))
+        done()
+        forever()
+
+
+@pytest.mark.attack("a reset in the same instant as the answer")
+def test_a_reset_in_the_same_round_as_a_grant(server, store):
+    sock = trusted_connection(server)
+    sock.sendall(frames.pack(Frame(frames.GET, 10000, (b"late",))))
+    while not any(peer.request for peer in list(server._peers.values())):
+        pass
+    _, go_on = pause(server)
+    done = in_thread(store.set, "late", "1")
+    # the thread must find the set first, and the reset in the same round
+    peer = next(peer for peer in server._peers.values() if peer.request is None)
+    while not socket_has_data(peer.sock):
+        pass
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+    sock.close()
+    go_on.set()
+    done()
+    assert store.get("late") == b"1"
+
+
+def socket_has_data(sock: socket.socket) -> bool:
+    try:
+        return bool(sock.recv(1, socket.MSG_PEEK))
+    except BlockingIOError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("code", "fields"),
+    [
+        (frames.SET, (b"a",)),
+        (frames.SET, (b"a", b"1", b"b")),
+        (frames.APPEND, (b"a",)),
+        (frames.APPEND, ()),
+        (frames.ADD, ()),
+        (frames.ADD, (b"a", b"b")),
+        (frames.DELETE, ()),
+        (frames.DELETE, (b"a", b"b")),
+        (frames.COMPARE_SET, (b"a",)),
+        (frames.COMPARE_SET, (b"a", b"b", b"c", b"d")),
+        (frames.NUM_KEYS, (b"a",)),
+        (frames.ADD, (b"\xff",)),
+        (frames.ADD, (b"long",)),
+    ],
+)
+@pytest.mark.attack("a request with too many or too few fields")
+def test_requests_that_make_no_sense_change_nothing(server, store, code, fields):
+    store.multi_set([b"\xff", "long"], ["text", "9" * 5000])
+    with trusted_connection(server) as sock:
+        sock.sendall(frames.pack(Frame(code, 1, fields)))
+        assert frames.unpack(sock.recv(4096)[4:]).code == frames.FAILED
+        sock.sendall(frames.pack(Frame(frames.NUM_KEYS)))
+        assert frames.unpack(sock.recv(4096)[4:]).number == 2
+
+
+@pytest.mark.attack("half of a request, and then nothing")
+def test_half_a_request_holds_up_nobody(server, store):
+    with trusted_connection(server) as sock:
+        sock.sendall(frames.pack(Frame(frames.SET, 0, (b"a", b"x" * 1000)))[:500])
+        for i in range(20):
+            assert store.add("n", 1) == i + 1
+        assert not store.check(["a"])
+
+
+@pytest.mark.attack("more strangers than there is room for")
+def test_of_too_many_strangers_the_oldest_goes(monkeypatch, caplog):
+    monkeypatch.setattr(store_server, "_MAX_STRANGERS", 4)
+    with StoreServer(bind_listener(), TOKEN) as server:
+        strangers = [raw_connection(server) for _ in range(8)]
+        with connect(server) as store:
+            store.set("a", "1")
+        assert len(server._strangers) <= 4
+        for sock in strangers[:4]:
+            assert is_hung_up(sock)
+            sock.close()
+        for sock in strangers[4:]:
+            sock.close()
+    assert "4 strangers were there, and it was the first to come" in caplog.text
+
+
+@pytest.mark.attack("a flood of strangers in the log")
+def test_a_flood_of_strangers_is_not_one_of_lines(monkeypatch, caplog):
+    monkeypatch.setattr(store_server, "_MAX_STRANGERS", 1)
+    with StoreServer(bind_listener(), TOKEN) as server:
+        for _ in range(50):
+            with raw_connection(server) as sock:
+                sock.sendall(b"\xff" * 64)
+                assert is_hung_up(sock)
+    lines = [line for line in caplog.text.splitlines() if "turned 127.0.0.1" in line]
+    assert len(lines) == store_server._MAX_NOTES
+    assert "30 more warnings like these were left out" in caplog.text
+
+
+@pytest.mark.attack("more members than there is room for")
+def test_members_are_bounded_too(server, store):
+    server._max_members = 1
+    with pytest.raises(
+        CommError, match=rf"127.0.0.1:{server.port} has no room for another connection; raise `ulimit -n`"
+    ):
+        connect(server)
+    store.set("a", "1")
+
+
+@pytest.mark.attack("more values than there is room for")
+def test_values_are_bounded_together(store, monkeypatch):
+    monkeypatch.setattr(store_values, "MAX_VALUES_BYTES", 2000)
+    store.set("a", "x" * 1000)
+    for call, *arguments in (
+        (store.set, "b", "x" * 1000),
+        (store.append, "a", "x" * 1000),
+        (store.compare_set, "b", "", "x" * 1000),
+    ):
+        with pytest.raises(UsageError, match="at most 2000 are allowed"):
+            call(*arguments)
+    with pytest.raises(UsageError, match="at most 2000 are allowed"):
+        store.multi_set(["b", "c"], ["x", "x" * 1000])
+    assert store.num_keys() == 1
+    store.set("a", "x")
+    store.set("b", "x" * 1000)
+    assert store.delete_key("b")
+    store.set("c", "x" * 1000)
+
+
+@pytest.mark.attack("requests, and nobody who reads the replies")
+def test_a_member_that_does_not_read_is_dropped(server, store):
+    store.set("big", b"x" * (8 << 20))
+    message = frames.pack(Frame(frames.GET, 1000, (b"big",)))
+    with trusted_connection(server) as sock:
+        for _ in range(3):
+            try:
+                sock.sendall(message)
+            except ConnectionError:
+                break
+        while len(server._peers) > 1:  # all but ``store``'s
+            pass
+    assert len(store.get("big")) == 8 << 20
+
+
+@pytest.mark.attack("a reply that nobody reads")
+def test_a_reply_that_nobody_takes(server, store, monkeypatch):
+    monkeypatch.setattr(store_server, "_SEND_S", 0.05)
+    store.set("big", b"x" * (32 << 20))
+    with trusted_connection(server) as sock:
+        sock.sendall(frames.pack(Frame(frames.GET, 1000, (b"big",))))
+        while len(server._peers) > 1:
+            pass
+    assert store.check(["big"])
+
+
+@pytest.mark.attack("replies that are too large together")
+def test_replies_that_wait_are_bounded_together(server, store, monkeypatch):
+    monkeypatch.setattr(store_server, "_MAX_UNSENT_BYTES", 4 << 20)
+    store.set("big", b"x" * (3 << 20))
+    with pytest.raises(UsageError, match="readers that are too slow"):
+        store.multi_get(["big", "big"])
+    assert len(store.get("big")) == 3 << 20
+
+
+def test_a_frame_of_too_many_fields(server, store, monkeypatch):
+    message = frames.pack(Frame(frames.GET, 1000, (b"",) * 100))
+    monkeypatch.setattr(frames, "MAX_FIELDS", 50)
+    with pytest.raises(CommError, match="in 51 parts is too large"):
+        store.multi_get(["a"] * 51)
+    with trusted_connection(server) as sock:
+        sock.sendall(message)
+        assert is_hung_up(sock)
+    store.set("a", "1")
+
+
+# -- a server that fails or does not answer ---------------------------------------------------------------------
+
+
+@pytest.mark.attack("the thread that serves the store dies")
+def test_a_thread_that_dies_says_why(record_property):
+    server = StoreServer(bind_listener(), TOKEN)
+    server.check()
+    with connect(server) as store:
+        value = in_thread(store.get, "never")
+        while not any(peer.request for peer in list(server._peers.values())):
+            pass
+
+        def fail(*_):
+            raise ZeroDivisionError("a bug")
+
+        server._answer = fail
+        began = time.monotonic()
+        with pytest.raises(CommError, match="has gone away"):
+            store.set("a", "1")
+        with pytest.raises(CommError, match="has gone away"):
+            value()
+        ready, _, _ = select.select([server.sentinel], [], [], 5)
+        assert ready
+        with pytest.raises(StoreFailed, match=rf"127.0.0.1:{server.port} failed: ZeroDivisionError\('a bug'\)"):
+            server.check()
+        record_property("named_s", time.monotonic() - began)
+    server.close()  # does not say it again
+    server.close()
+
+
+def test_a_failure_that_nobody_looked_at_comes_out_at_the_end():
+    server = StoreServer(bind_listener(), TOKEN)
+
+    def fail():
+        raise ZeroDivisionError("a bug")
+
+    server._expire = fail
+    raw_connection(server).close()
+    server._thread.join(5)
+    with pytest.raises(StoreFailed, match="a bug"):
+        server.close()
+
+
+def test_a_rank_that_serves_the_store_names_the_reason():
+    server = StoreServer(bind_listener(), TOKEN)
+    store = ServedStore(server, "127.0.0.1", server.port, TOKEN, Deadline.after(5))
+
+    def fail(*_):
+        raise ZeroDivisionError("a bug")
+
+    server._answer = fail
+    with pytest.raises(StoreFailed, match="a bug"):
+        store.set("a", "1")
+    store.close()
+
+
+@pytest.mark.attack("a server that takes connections and says nothing")
+def test_a_server_that_says_nothing():
+    with bind_listener() as listener:
+        port = endpoint_of(listener).port
+        began = time.monotonic()
+        with pytest.raises(
+            CollectiveTimeout, match=rf"127.0.0.1:{port} took the connection, but did not answer within 0.2 s"
+        ):
+            StoreClient("127.0.0.1", port, TOKEN, Deadline.after(0.2))
+        assert time.monotonic() - began < 5
+
+
+@pytest.mark.attack("a server that speaks one byte at a time")
+def test_a_server_that_drips():
+    with bind_listener() as listener:
+
+        def drip():
+            sock, _ = listener.accept()
+            with sock, contextlib.suppress(OSError):
+                for byte in frames.pack(Frame(frames.HELLO, 0, (b"c" * 32,))):
+                    sock.sendall(bytes([byte]))
+                    time.sleep(0.05)
+
+        done = in_thread(drip)
+        with pytest.raises(CollectiveTimeout, match=r"did not answer within 0\.3 s"):
+            StoreClient("127.0.0.1", endpoint_of(listener).port, TOKEN, Deadline.after(0.3))
+        done()
+
+
+@pytest.mark.attack("a server that stops in the middle of a job")
+def test_a_server_that_freezes(server, store, monkeypatch):
+    monkeypatch.setattr(store_module, "_GRACE_S", 0.2)
+    _, go_on = pause(server)
+    try:
+        for call in (lambda: store.set("a", "1"), lambda: store.wait(["a"], timedelta(milliseconds=50))):
+            with pytest.raises(CommError, match=rf"127.0.0.1:{server.port} .*(does not|did not) answer"):
+                call()
+    finally:
+        go_on.set()
+
+
+def test_a_member_that_is_hung_up_on_while_it_comes_tries_again(server, store):
+    """As under a flood of strangers, which pushes those out that have not yet proved themselves."""
+    usual, num_calls = server._examine, []
+
+    def examine(peer, frame):
+        num_calls.append(1)
+        if len(num_calls) < 3:
+            server._drop(peer)
+        else:
+            usual(peer, frame)
+
+    server._examine = examine
+    value = in_thread(store.get, "late")  # keeps the only connection busy
+    while not any(peer.request for peer in list(server._peers.values())):
+        pass
+    store.set("late", "1")
+    assert value() == b"1"
+    assert len(num_calls) == 3
+
+
+def test_a_forked_child_leaves_the_server_and_its_port_alone(server, store):
+    release, hold = os.pipe()
+    ready, tell = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            server.close()
+            store.close()
+            os.close(hold)
+            os.write(tell, b"x")
+            os.read(release, 1)  # lives on until its parent is done
+        finally:
+            os._exit(0)
+    try:
+        os.read(ready, 1)
+        store.set("key", "value")
+        assert store.get("key") == b"value"
+        port = server.port
+        store.close()
+        server.close()
+        bind_listener("127.0.0.1", port).close()  # which the child does not keep
+    finally:
+        for end in (hold, release, ready, tell):
+            os.close(end)
+        assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_forked_child_cannot_talk_as_its_parent(store):
+    child = os.fork()
+    if not child:
+        try:
+            store.set("key", "child")
+        except CommError:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert not store.check(["key"])
+
+
+def test_a_client_that_meets_itself_tries_again(server, monkeypatch):
+    usual = socket.create_connection
+    met = []
+
+    def create_connection(*args, **kwargs):
+        if met:
+            return usual(*args, **kwargs)
+        sock = socket.socket()
+        sock.bind(("127.0.0.1", 0))
+        sock.connect(sock.getsockname())  # what the kernel does when it chooses our end at the port we knock at
+        met.append(sock)
+        return sock
+
+    monkeypatch.setattr(socket, "create_connection", create_connection)
+    with connect(server) as store:
+        store.set("key", "value")
+    assert met[0].fileno() == -1

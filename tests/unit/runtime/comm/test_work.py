@@ -121,6 +121,19 @@ def test_close_gives_up_what_has_not_started_and_joins():
         lane.run(int)
 
 
+def test_close_does_not_wait_for_ever(monkeypatch, caplog):
+    monkeypatch.setattr("argosy.runtime.comm.work._CLOSE_S", 0.05)
+    lane = Lane("stuck")
+    gate, started = threading.Event(), threading.Event()
+    lane.submit(lambda: (started.set(), gate.wait(5)))
+    assert started.wait(5)
+    lane.close()
+    assert "lane 'stuck': its last call has not ended within 0.05 s" in caplog.text
+    gate.set()
+    lane.close()
+    assert "argosy-lane-stuck" not in thread_names()
+
+
 def test_completed_work():
     work = Work.completed(3)
     assert work.is_completed()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from argosy.foundation import programs
+from argosy.foundation.errors import ProgramTimeout
 from argosy.runtime.data import pipes
 from argosy.runtime.data.reading import Reading, batches
 from argosy.runtime.data.slots import BadData, Layout, Slot
@@ -128,3 +131,34 @@ def test_an_endless_file_is_read_in_bounded_memory(tmp_path):
         taken = [len(part) for part, _ in zip(batches(reading, 1000), range(50), strict=False)]
     assert taken == [1000] * 50
     assert np.sum(taken) == 50000
+
+
+@pytest.mark.attack("a pipe command that falls silent")
+def test_a_command_that_falls_silent_is_ended(tmp_path, monkeypatch, record_property):
+    monkeypatch.setenv("ARGOSY_PIPE_IDLE_S", "0.5")
+    paths, start = write(tmp_path, 2), time.monotonic()
+    with pytest.raises(ProgramTimeout) as caught:
+        read(paths, "cat; sleep 1000")
+    record_property("named_s", time.monotonic() - start)
+    assert time.monotonic() - start < 20
+    words = f"{paths[0]}: the pipe command 'cat; sleep 1000' has neither read nor written anything for 0.5 s"
+    assert str(caught.value).startswith(words)
+    assert not my_threads()
+
+
+@pytest.mark.attack("training ends while a pipe command hangs")
+@pytest.mark.parametrize("command", ["sleep 1000", "trap '' TERM INT; sleep 1000 & sleep 1000"])
+def test_a_command_that_hangs_ends_with_the_block(tmp_path, command):
+    start = time.monotonic()
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        read(write(tmp_path, 1, 1), f"cat; {command}")
+    assert time.monotonic() - start < 20
+    assert not my_threads()
+
+
+@pytest.mark.attack("a pipe command that ends while its child keeps the stream open")
+def test_a_child_that_keeps_the_stream_open_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(programs, "_ORPHAN_S", 0.5)
+    with pytest.raises(ProgramTimeout, match="a process that it started keeps its output open"):
+        read(write(tmp_path, 2), "cat; sleep 1000 &")

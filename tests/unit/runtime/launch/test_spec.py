@@ -209,3 +209,16 @@ def test_parameter_server_jobs():
     ):
         with pytest.raises(ConfigError, match=message):
             read(words)
+
+
+def test_the_token_is_named_by_a_file():
+    assert read("--token_file secret t.py").token_file == "secret"
+    assert read("--token_file secret t.py", ARGOSY_TOKEN_FILE="other").token_file == "other"
+    with pytest.raises(ConfigError, match="there is no option '--token'"):  # others would see it among the processes
+        read("--token 0123456789abcdef t.py")
+
+
+def test_the_line_for_other_hosts():
+    kept = ["--nnodes=2", "--legacy", "--master", "10.0.0.1:5", "t.py", "--rank", "7"]
+    words = ["--rank", "0", kept[0], "--host=10.0.0.1", kept[1], "--token_file", "f", *kept[2:]]
+    assert flags.without(words, ("rank", "host", "token_file")) == kept

@@ -77,7 +77,7 @@ def test_a_checkpoint_opens_in_pyarrow(tmp_path):
         ("w", "", [2, 2], 3, [3.0]),
     ]
     manifest = json.loads((tmp_path / "saved" / "manifest.json").read_text())
-    assert manifest.keys() == {"format", "mode", "files"}
+    assert manifest.keys() == {"format", "mode", "num_files", "files", "seal"}
     assert [file["rows"] for file in manifest["files"] if file["table"] == "dense"] == [3, 1]
 
 

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from argosy.foundation.errors import PsError, ServerUnavailable
+from argosy.foundation.errors import PositionUnknown, PsError, ServerUnavailable
 from argosy.runtime.ps import rounds
 from argosy.runtime.ps.rounds import Rounds
 
@@ -142,3 +142,37 @@ def test_who_waits_for_whom_is_said_once_and_in_the_end_an_error(monkeypatch, ca
     assert [r.getMessage() for r in caplog.records] == [
         "worker 0 waits in step 1 of table 't' for workers [1]; one that has no more batches calls fleet.stop_worker()"
     ]
+
+
+@pytest.mark.attack("a worker pushes a step whose predecessor nobody has seen")
+def test_a_step_that_skips_one_is_refused_at_once():
+    steps = Steps(num_workers=1)
+    assert steps.rounds.push(0, 1, "a", 20.0) is True
+    with pytest.raises(PsError, match="pushed step 3 of table 't', but step 1 was the last"):
+        steps.rounds.push(0, 3, "c", 20.0)
+    assert steps.rounds.push(0, 2, "b", 20.0) is True
+
+
+@pytest.mark.attack("a worker that was started again cannot go on: nobody waits for it")
+def test_whoever_waits_for_a_worker_that_gives_up_hears_why():
+    steps = Steps(patience_s=20.0)
+    waiting = steps.push(0, 1, "a")
+    while not steps.rounds._steps:
+        pass
+    steps.rounds.give_up("worker 1 has lost its place")
+    with pytest.raises(PositionUnknown, match="worker 1 has lost its place"):
+        raise waiting()
+    with pytest.raises(PositionUnknown, match="worker 1 has lost its place"):
+        steps.rounds.push(0, 1, "a", 20.0)
+
+
+def test_who_takes_more_steps_than_the_others_goes_on_alone():
+    steps = Steps()
+    late = steps.push(1, 1, "b")
+    assert steps.rounds.push(0, 1, "a", 20.0) is True
+    assert late() is True
+    waiting = steps.push(1, 2, "more")
+    steps.rounds.retire(0)
+    assert waiting() is True
+    assert steps.rounds.push(1, 3, "and more", 20.0) is True
+    assert steps.done == [["a", "b"], ["more"], ["and more"]]

@@ -12,12 +12,13 @@ from argosy.runtime.ps import client as client_module
 from argosy.runtime.ps.client import Client
 from argosy.runtime.ps.dense_table import DenseSpec, Piece
 from argosy.runtime.ps.initial import Initial
+from argosy.runtime.ps.port import keep
 from argosy.runtime.ps.rules import Rule
 from argosy.runtime.ps.service import Service
 from argosy.runtime.ps.spec import ShowClick, SparseSpec
 from argosy.runtime.ps.tables import Tables
 
-TOKEN = "a token"
+TOKEN = "the token of this test"
 SPEC = SparseSpec("emb", 3, Rule("sgd", 1.0), Initial("uniform", -1.0, 1.0), max_rows=1 << 14)
 
 
@@ -196,7 +197,7 @@ def test_errors_are_told_and_the_server_goes_on(tmp_path):
             client.act("applied", {"table": "emp", "worker": 0})
         with pytest.raises(TableError, match="of dimension 3"):
             client.push("emb", np.array([1]), np.ones((1, 2), np.float32))
-        with pytest.raises(ServerUnavailable, match="refused this worker's token"):
+        with pytest.raises(ServerUnavailable, match=r"refused this process.*the job's token.*ARGOSY_TOKEN"):
             Client([f"127.0.0.1:{service.port}"], 0, "wrong", 1.0).act("status", {})
         with socket.create_connection(("127.0.0.1", service.port)) as noise:
             noise.sendall(b"\x00garbage\r\n" * 100)
@@ -346,3 +347,65 @@ def test_goodbyes_are_said_to_the_servers_that_are_left(tmp_path):
         with pytest.raises(ServerUnavailable, match="did not answer"):
             client.leave()
         assert services[1].stopped.is_set()
+
+
+def test_a_push_that_waits_for_others_outlasts_patience(tmp_path):
+    with (
+        job(tmp_path, num_workers=2) as ([service], [_, other]),
+        Client([f"127.0.0.1:{service.port}"], 0, TOKEN, 20.0, patience_s=1.0) as one,
+    ):
+        one.join()
+        for client in (one, other):
+            client.create_sparse(SPEC, "sync")
+
+        def late():
+            threading.Event().wait(3.0)
+            return other.push("emb", np.array([1]), np.ones((1, 3), np.float32))
+
+        begin = time.monotonic()
+        results = in_threads([lambda: one.push("emb", np.array([1]), np.ones((1, 3), np.float32)), late])
+        assert results == [None, None]
+        assert time.monotonic() - begin >= 3.0
+
+
+def test_a_call_that_waits_can_be_interrupted_and_the_client_used_again(tmp_path):
+    with job(tmp_path, num_workers=2) as (_, [one, other]):
+        for client in (one, other):
+            client.create_sparse(SPEC, "sync")
+        interrupting = threading.Timer(0.3, one.interrupt)
+        interrupting.start()
+        with pytest.raises(ServerUnavailable, match="was ended: the client is closed"):
+            one.push("emb", np.array([1]), np.ones((1, 3), np.float32))
+        interrupting.join()
+        with pytest.raises(ServerUnavailable, match="was closed before it asked"):
+            one.act("status", {})
+        one.close()
+        assert one.pull("emb", np.array([1])).shape == (1, 3)
+
+
+def test_a_client_leaves_no_thread_behind(tmp_path):
+    with job(tmp_path) as (_, [client]):
+        client.create_sparse(SPEC, "async")
+        client.close()
+        assert not [t for t in threading.enumerate() if t.name.startswith("argosy-ps")]
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_server_answers_to_the_names_it_was_given(tmp_path, is_named):
+    tables = Tables(tmp_path, 1, plain_sgd)
+    with keep("127.0.0.1") as keeper:
+        port = keeper.getsockname()[1]
+        names = [f"localhost:{port}"] if is_named else []
+        service = Service(f"grpc://127.0.0.1:{port}", tables, TOKEN, 1, names=names)
+        try:
+            with Client([f"localhost:{port}"], 0, TOKEN, 20.0) as client:
+                if is_named:
+                    assert client.act("status", {}) == [{"tables": []}]
+                else:
+                    with pytest.raises(
+                        ServerUnavailable, match=f"not meant for this server, which is 127.0.0.1:{port}"
+                    ):
+                        client.act("status", {})
+        finally:
+            tables.close()
+            service.end()

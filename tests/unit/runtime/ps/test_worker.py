@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from argosy.foundation.errors import BadArgument, TableError, UsageError
+from argosy.foundation.errors import BadArgument, ServerUnavailable, TableError, UsageError
+from argosy.runtime.ps import worker as worker_module
 from argosy.runtime.ps.client import Client
 from argosy.runtime.ps.initial import Initial
 from argosy.runtime.ps.placement import place_dense
@@ -286,3 +287,35 @@ def test_a_worker_whose_last_push_fails_leaves_nothing_behind(tmp_path):
             worker.stop()
         assert not [t for t in threading.enumerate() if t.name.startswith("argosy-ps")]
         assert not services[0].stopped.is_set()
+
+
+def test_a_push_that_waits_for_others_does_not_keep_a_worker_that_closes(tmp_path, monkeypatch):
+    monkeypatch.setattr(worker_module, "_END_S", 0.2)
+    with job(tmp_path, num_workers=2, bound=0, joins=False) as (services, _):
+        worker = start(services, 0, Mode("async", queue_size=1), 2)
+        for _ in range(2):  # one that waits for worker 1, and one behind it
+            worker.push("emb", np.arange(2), np.ones((2, 2), np.float32))
+        worker.close()
+        assert not [t for t in threading.enumerate() if t.name.startswith("argosy-ps")]
+        with pytest.raises((ServerUnavailable, UsageError)):
+            worker.push("emb", np.arange(2), np.ones((2, 2), np.float32))
+
+
+def test_a_full_queue_does_not_keep_who_pushes_when_the_sender_fails(tmp_path, monkeypatch):
+    with job(tmp_path, joins=False) as (services, _):
+        worker = start(services, 0, Mode("async", queue_size=1), 1)
+        may_fail = threading.Event()
+
+        def fails(*args):
+            may_fail.wait(20)
+            raise TableError("the table is full")
+
+        monkeypatch.setattr(worker._sender._client, "push", fails)
+        for _ in range(2):
+            worker.push("emb", np.arange(2), np.ones((2, 2), np.float32))
+        threading.Timer(0.2, may_fail.set).start()
+        with pytest.raises(TableError, match="full"):
+            worker.push("emb", np.arange(2), np.ones((2, 2), np.float32))
+        with pytest.raises(TableError, match="full"):
+            worker.flush()
+        worker.close()

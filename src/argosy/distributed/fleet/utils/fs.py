@@ -5,14 +5,20 @@ from __future__ import annotations
 import abc
 import os
 import shutil
-import subprocess
+import signal
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from argosy.foundation.errors import ArgosyError, BadArgument, ConfigError
+from argosy.foundation import programs
+from argosy.foundation.deadline import Deadline
+from argosy.foundation.errors import ArgosyError, BadArgument, ConfigError, ProgramTimeout
 
 __all__ = ["FS", "ExecuteError", "FSFileExistsError", "FSFileNotExistsError", "FSShellCmdAborted", "FSTimeOut", "HDFSClient", "LocalFS"]  # fmt: skip
+
+_COPIES = ("-put", "-get", "-cat")  # take as long as files are large, but not without a byte moving
+_ATTEMPT_S = 300.0  # for a command that is to be tried once only, with a time_out of 0
+_ABORTED_CODE = 128 + signal.SIGABRT  # as a shell script reports it
 
 
 class ExecuteError(ArgosyError):
@@ -162,7 +168,8 @@ class HDFSClient(FS):
     """The files of a Hadoop cluster, through ``<hadoop_home>/bin/hadoop fs``.
 
     ``configs`` becomes ``-Dkey=value`` options, ``fs.default.name`` and ``hadoop.job.ugi`` for example. A failing command is tried again every
-    ``sleep_inter`` milliseconds until ``time_out`` milliseconds have passed; then FSTimeOut shows what it said.
+    ``sleep_inter`` milliseconds until ``time_out`` milliseconds have passed; then FSTimeOut shows what it said. A command that does not end is
+    ended, with FSTimeOut: after ``time_out`` milliseconds, and where it copies a file after as many in which it has neither read nor written anything.
     """
 
     def __init__(
@@ -177,15 +184,23 @@ class HDFSClient(FS):
         self._time_out = time_out
         self._sleep_inter = sleep_inter
 
-    def _attempt(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def _attempt(self, *arguments: str) -> programs.Finished:
+        allowed_s = self._time_out / 1000 or _ATTEMPT_S
+        what = f"hadoop fs {' '.join(arguments)}"
         try:
-            done = subprocess.run([*self.pre_commands, *arguments], capture_output=True, text=True, check=False)
+            with programs.Program([*self.pre_commands, *arguments], what) as program:
+                if arguments[0] in _COPIES:
+                    done = program.outcome(idle_s=allowed_s)
+                else:
+                    done = program.outcome(Deadline.after(allowed_s))
         except FileNotFoundError:
             raise ConfigError(
                 f"HDFSClient: there is no {self.pre_commands[0]}; hadoop_home must be the folder of a Hadoop client"
             ) from None
-        if done.returncode < 0:
-            raise FSShellCmdAborted(f"hadoop fs {' '.join(arguments)}: ended by signal {-done.returncode}")
+        except ProgramTimeout as error:
+            raise FSTimeOut(str(error)) from None
+        if done.code < 0 or done.code == _ABORTED_CODE:
+            raise FSShellCmdAborted(f"{what}: ended by signal {-done.code if done.code < 0 else done.code - 128}")
         return done
 
     def _run(self, *arguments: str) -> str:
@@ -193,16 +208,16 @@ class HDFSClient(FS):
         end = time.monotonic() + self._time_out / 1000
         while True:
             done = self._attempt(*arguments)
-            if done.returncode == 0:
+            if done.code == 0:
                 return done.stdout
             if time.monotonic() >= end:
                 raise FSTimeOut(
-                    f"hadoop fs {' '.join(arguments)}: exit code {done.returncode} after {self._time_out} ms of attempts: {done.stderr.strip()}"
+                    f"hadoop fs {' '.join(arguments)}: exit code {done.code} after {self._time_out} ms of attempts.{done.last_words}"
                 )
             time.sleep(self._sleep_inter / 1000)
 
     def _test(self, flag: str, path: str) -> bool:
-        return self._attempt("-test", flag, path).returncode == 0
+        return self._attempt("-test", flag, path).code == 0
 
     def is_exist(self, fs_path: str) -> bool:
         return self._test("-e", fs_path)

@@ -8,7 +8,7 @@ from typing import Any
 from argosy.foundation.errors import ConfigError, NotSupported, UsageError
 from argosy.static import default_startup_program, load_vars
 from argosy.static._program import Program
-from argosy.static._vars_io import is_persistable, valid_program
+from argosy.static._vars_io import file_of, is_persistable, valid_program
 
 __all__ = ["DistributedInfer"]
 
@@ -87,7 +87,8 @@ class DistributedInfer:
                 "a model of fleet.save_inference_model can be read by one process"
             )
         program = self.origin_main_program
-        kept = [v for v in program.list_vars() if is_persistable(v) and os.path.isfile(os.path.join(dirname, v.name))]
+        call = "init_distributed_infer_env"
+        kept = [v for v in program.list_vars() if is_persistable(v) and file_of(dirname, v.name, call).is_file()]
         load_vars(exe, dirname, program, kept)
 
     def get_dist_infer_program(self) -> Program:

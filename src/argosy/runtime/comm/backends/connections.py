@@ -11,7 +11,7 @@ import contextlib
 import os
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,11 +49,41 @@ class Connections:
         """End them in both directions; those that are closed already are left alone."""
         for connection in self._found:
             with contextlib.suppress(OSError):
-                # the descriptor's number may belong to something else by now, the inode does not
-                if os.fstat(connection.fd).st_ino == connection.inode:
+                if _is_still(connection):
                     with socket.socket(fileno=os.dup(connection.fd)) as sock:
                         sock.shutdown(socket.SHUT_RDWR)
         self._found = []
+
+    def forget(self) -> None:
+        """Let go of this process's copies of them, in a forked child; the parent's stay open."""
+        _blind(c.fd for c in self._found if _is_still(c))
+        self._found = []
+
+
+def connected_to(port: int) -> set[tuple[str, int]]:
+    """The addresses with this port that this process is connected to."""
+    return {c.remote for c in _tcp_sockets() if c.remote and c.remote[1] == port}
+
+
+def forget_server(places: Collection[tuple[str, int]]) -> None:
+    """Let go of this process's copies of all connections to the server at ``places`` and, where it runs here, of its own sockets; in a forked child."""
+    ports = {port for _, port in places}
+    _blind(c.fd for c in list(_tcp_sockets()) if c.remote in places or c.local[1] in ports)
+
+
+def _blind(fds: Iterable[int]) -> None:
+    """Put ``/dev/null`` in the place of sockets: whoever holds their numbers may close them, and closes nothing else."""
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for fd in fds:
+        os.dup2(null, fd, inheritable=False)
+    os.close(null)
+
+
+def _is_still(connection: _Connection) -> bool:
+    """Whether its descriptor is its own; the number may belong to something else by now, the inode does not."""
+    with contextlib.suppress(OSError):
+        return os.fstat(connection.fd).st_ino == connection.inode
+    return False
 
 
 def _tcp_sockets() -> Iterator[_Connection]:

@@ -15,11 +15,12 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias
 
 import torch
 
-from argosy.foundation.errors import CommError
-from argosy.runtime.comm import arguments
+from argosy.foundation.errors import ArgosyError, CommError
+from argosy.runtime.comm import arguments, forks
 from argosy.runtime.comm.backend import Backend, PlainBucket, ReduceOp
 from argosy.runtime.comm.backends.loopback import LoopbackBackend
 from argosy.runtime.comm.backends.shm.backend import ShmBackend
+from argosy.runtime.comm.backends.shm.board import Seat
 from argosy.runtime.comm.backends.torch_pg import TorchBackend
 from argosy.runtime.comm.bucket import Bucket
 
@@ -35,6 +36,8 @@ def _call(method: _Method[_P]) -> _Method[_P]:
     @functools.wraps(method)
     def call(self: HierarchicalBackend, *args: _P.args, **kwargs: _P.kwargs) -> None:
         if self._error is not None:
+            if self._is_forked:
+                raise forks.refusal(method.__name__, self._job_rank, self.name)
             raise type(self._error)(f"group {self.name!r} cannot be used any more: {self._error}")
         try:
             method(self, *args, **kwargs)
@@ -61,13 +64,16 @@ class HierarchicalBackend(Backend):
         store: Any,
         timeout_s: float = 1800.0,
         address: str = "127.0.0.1",
+        seat: Seat | None = None,
         **shm_options: Any,
     ) -> None:
         self.name = name
         self.rank = rank
         self.world_size = len(hosts_of_ranks)
         self._hosts = list(hosts_of_ranks)
-        self._error: CommError | None = None  # set once
+        self._error: ArgosyError | None = None  # set once
+        self._is_forked = False
+        self._seat = seat
         mine = self._hosts[rank]
         self._host_names = list(dict.fromkeys(self._hosts))  # in the order of their first ranks
         self._neighbours = [r for r, host in enumerate(self._hosts) if host == mine]
@@ -77,7 +83,7 @@ class HierarchicalBackend(Backend):
         try:
             self._local = self._keep(self._make_local(store, timeout_s, shm_options))
             self._all = self._keep(
-                TorchBackend("gloo", f"{name}-all", rank, self.world_size, store, timeout_s, address)
+                TorchBackend("gloo", f"{name}-all", rank, self.world_size, store, timeout_s, address, seat=seat)
             )
             self._between: Backend | None = None  # on the first rank of each host
             if rank == self._leaders[self._host_index]:
@@ -85,6 +91,16 @@ class HierarchicalBackend(Backend):
         except BaseException:
             self.close()
             raise
+        forks.register(self)
+
+    def on_forked(self) -> None:
+        """The parts let go of what they share by themselves."""
+        self._is_forked = True
+        self._error = forks.refusal("the group", self._job_rank, self.name)
+
+    @property
+    def _job_rank(self) -> int:
+        return self.rank if self._seat is None else self._seat.ranks[self.rank]
 
     def _keep(self, part: Backend) -> Backend:
         self._parts.append(part)
@@ -94,13 +110,24 @@ class HierarchicalBackend(Backend):
         if len(self._neighbours) == 1:
             return LoopbackBackend()
         name = f"{self.name}-host{self._host_index}"
-        return ShmBackend(name, self._neighbours.index(self.rank), len(self._neighbours), store, timeout_s, **options)
+        place, size = self._neighbours.index(self.rank), len(self._neighbours)
+        return ShmBackend(name, place, size, store, timeout_s, seat=self._seat_of(self._neighbours), **options)
+
+    def _seat_of(self, members: Sequence[int]) -> Seat | None:
+        return self._seat and Seat(self._seat.board, [self._seat.ranks[r] for r in members])
 
     def _make_between(self, store: Any, timeout_s: float, address: str) -> Backend:
         if len(self._leaders) == 1:
             return LoopbackBackend()
         return TorchBackend(
-            "gloo", f"{self.name}-hosts", self._host_index, len(self._leaders), store, timeout_s, address
+            "gloo",
+            f"{self.name}-hosts",
+            self._host_index,
+            len(self._leaders),
+            store,
+            timeout_s,
+            address,
+            seat=self._seat_of(self._leaders),
         )
 
     # -- collectives that are split -----------------------------------------------------------------------------

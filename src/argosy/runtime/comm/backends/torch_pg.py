@@ -4,16 +4,19 @@ The semantics are those of the other backends, whatever the group lacks: data th
 reductions of dtypes that a group does not know are made in a wider one (``_Wire``). Reductions of floats are not in rank order: results of
 different kinds agree up to rounding.
 
-A mismatch (ranks that call different collectives) ends in an error or in CollectiveTimeout, as the group has it. With ``checks=True`` every
+Ranks of one host that wait for each other in different collectives or groups are named after a second (see ``shm/board.py``); a rank that dies or stays away is. Any other
+mismatch (ranks that call different collectives) ends in an error or in CollectiveTimeout, as the group has it. With ``checks=True`` every
 collective is preceded by a comparison of fingerprints and raises CollectiveMismatch instead; that costs a small all_gather each time
 (1.5 ms for gloo), so it is meant for tests and for finding a bug.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -28,12 +31,17 @@ from argosy.foundation.errors import (
     PeerLost,
     UsageError,
 )
-from argosy.runtime.comm import arguments, fingerprint
+from argosy.runtime.comm import arguments, fingerprint, forks
 from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.backends import torch_groups
+from argosy.runtime.comm.backends.arrivals import Arrivals
 from argosy.runtime.comm.backends.connections import Connections
+from argosy.runtime.comm.backends.shm.board import LOOK_S, Seat
+from argosy.runtime.comm.backends.shm.care import wait_with_care
+from argosy.runtime.comm.backends.watched_store import WatchedStore
 
 _CLOSE_S = 5.0
+_LOOK = timedelta(seconds=LOOK_S)
 _TORCH_OP: dict[ReduceOp, Any] = {
     ReduceOp.SUM: dist.ReduceOp.SUM,
     ReduceOp.AVG: dist.ReduceOp.SUM,  # gloo has no mean; divided afterwards
@@ -64,6 +72,7 @@ class TorchBackend(Backend):
         timeout_s: float = 1800.0,
         address: str = "127.0.0.1",
         checks: bool = False,
+        seat: Seat | None = None,
     ) -> None:
         self.kind = kind
         self.name = name
@@ -72,20 +81,28 @@ class TorchBackend(Backend):
         self._timeout_s = timeout_s
         self._has_checks = checks
         self._number = 0
-        self._error: CommError | None = None  # set once
+        self._error: ArgosyError | None = None  # set once
+        self._is_forked = False
+        self._seat = seat
         self._inside: list[None] = []  # one entry per call under way; append and pop are atomic
         self._device = torch_groups.wire_device(kind) if kind in torch_groups.available() else None
         # torch's group keeps the C++ half of a Python store alive, not the Python half
-        self._store = store
-        prefix = dist.PrefixStore(f"argosy/{kind}/{name}", store)  # type: ignore[attr-defined]
+        self._store = store if seat is None else WatchedStore(store, seat, f"joining of group {name!r} ({kind})")
+        prefix = dist.PrefixStore(f"argosy/{kind}/{name}", self._store)  # type: ignore[attr-defined]
         self._connections = Connections()
+        self._group: Any = None
+        self._arrivals: Arrivals | None = None  # of a gloo group on one host
         try:
             with self._connections:
                 self._group = torch_groups.make(kind, prefix, rank, world_size, timeout_s, address)
+            if seat is not None and kind == "gloo" and all(map(seat.board.pid_of, seat.ranks)):
+                self._arrivals = Arrivals(name, rank, self._store, seat, timeout_s)
         except ArgosyError:
+            self.close()
             raise
         except RuntimeError as error:
             raise self._translate("joining", error) from error
+        forks.register(self)
 
     # -- running ------------------------------------------------------------------------------------------------
 
@@ -99,19 +116,23 @@ class TorchBackend(Backend):
     ) -> None:
         self._number += 1
         activity = f"{kind} #{self._number}"
+        if self._arrivals is not None:
+            self._arrivals.start(self._number)
         if self._has_checks:
             self._wait(activity, lambda: self._compare(activity, kind, tensor, detail, sizes))
-        self._wait(activity, start)
+        self._wait(activity, start, self._number)
 
-    def _wait(self, activity: str, start: Callable[[], Any]) -> None:
-        """Start an operation of the group, wait for it and translate its error."""
+    def _wait(self, activity: str, start: Callable[[], Any], number: int = 0) -> None:
+        """Start an operation of the group, wait for it and translate its error; ``number`` is that of a collective."""
         # announced before the check: close() sets the error first and then looks who is inside
         self._inside.append(None)
         try:
             if self._error is not None:
-                raise type(self._error)(f"group {self.name!r} cannot be used any more: {self._error}")
+                raise self._refusal(activity)
             work = start()
-            if work is not None:
+            if work is not None and number and self._arrivals is not None:
+                self._wait_with_care(activity, work, number, self._arrivals)
+            elif work is not None:
                 work.wait()
         except ArgosyError:
             raise
@@ -122,6 +143,36 @@ class TorchBackend(Backend):
             raise
         finally:
             self._inside.pop()
+
+    def _wait_with_care(self, activity: str, work: Any, number: int, arrivals: Arrivals) -> None:
+        """Wait for a collective of gloo, and meanwhile look after ranks that have not come to it.
+
+        A wait that times out leaves the operation as it is; those of ``send`` and ``recv`` would break it.
+        """
+        if _is_done(work):
+            return
+
+        def look() -> list[int]:
+            while not _is_done(work):
+                if missing := arrivals.missing(number):
+                    return missing
+            return []
+
+        assert self._seat is not None
+        try:
+            wait_with_care(self._seat.board, f"{activity} of group {self.name!r} ({self.kind})", self._timeout_s, look)
+        except CommError as error:
+            self._give_up(error)
+            self._break()
+            # its tensors are in use until it has ended
+            with contextlib.suppress(RuntimeError):
+                work.wait(timedelta(seconds=_CLOSE_S))
+            raise
+
+    def _break(self) -> None:
+        """End what is under way: gloo does so only when its connections break."""
+        self._group.abort()
+        self._connections.shut_down()
 
     def _translate(self, activity: str, error: RuntimeError) -> CommError:
         if self._error is not None:
@@ -137,9 +188,26 @@ class TorchBackend(Backend):
         return self._give_up(CommError(f"{where} when it failed.\n  {text}"))
 
     def _give_up(self, error: CommError) -> CommError:
+        """Take no further part because of ``error``; returns it, to be raised."""
         if self._error is None:
             self._error = error
         return error
+
+    def _refusal(self, activity: str) -> ArgosyError:
+        if self._is_forked:
+            return forks.refusal(activity.partition(" #")[0], self._job_rank, self.name)
+        return type(self._error)(f"group {self.name!r} cannot be used any more: {self._error}")  # type: ignore[misc]
+
+    @property
+    def _job_rank(self) -> int:
+        return self.rank if self._seat is None else self._seat.ranks[self.rank]
+
+    def on_forked(self) -> None:
+        self._is_forked = True
+        self._error = forks.refusal("the group", self._job_rank, self.name)
+        # the destructor waits for threads; open copies of the connections would hide this rank's death from the others
+        forks.never_free(self._group)
+        self._connections.forget()
 
     def _compare(
         self, activity: str, kind: str, tensor: torch.Tensor | None, detail: int, sizes: Sequence[int]
@@ -295,14 +363,15 @@ class TorchBackend(Backend):
         self._give_up(CommError("it was closed"))
         if self._group is None:
             return
-        if self._inside:
-            self._group.abort()
-            self._connections.shut_down()
+        if self._inside and not self._is_forked:
+            self._break()
             until = Deadline.after(_CLOSE_S)
             while self._inside and not until.expired:
                 time.sleep(0.001)
         self._group = None  # its destructor closes the connections
         self._store = None
+        if self._arrivals is not None:
+            self._arrivals.close()
 
     def _raw(self, tensor: torch.Tensor) -> torch.Tensor:
         """The elements as contiguous bytes where the group can take them: the tensor's own memory if possible."""
@@ -310,6 +379,17 @@ class TorchBackend(Backend):
         if self._device is not None:
             flat = flat.to(self._device)
         return flat.view(torch.uint8) if flat.numel() else flat.new_empty(0, dtype=torch.uint8)
+
+
+def _is_done(work: Any) -> bool:
+    """Wait a moment for a collective of gloo; raises its error if it has one."""
+    try:
+        work.wait(_LOOK)
+    except RuntimeError:
+        if not work.is_completed():
+            return False
+        work.wait()
+    return True
 
 
 class _Wire:

@@ -9,20 +9,38 @@ import pytest
 
 from argosy.foundation.errors import CollectiveTimeout, CommError, PeerLost
 from argosy.runtime.comm.backends.shm import kernels, layout
+from argosy.runtime.comm.backends.shm.board import Board, board_bytes
 from argosy.runtime.comm.backends.shm.segment import Segment
 from argosy.runtime.comm.backends.shm.steps import Steps
+
+PLACES = layout.Layout(world_size=2, board_bytes=board_bytes(2))
 
 
 @pytest.fixture
 def segment():
-    made = Segment.create("test", layout.Layout(world_size=2).total_bytes)
+    made = Segment.create("test", PLACES.total_bytes)
     yield made
     made.close()
 
 
 @pytest.fixture
-def steps(segment):
-    made = Steps("test", 0, 2, segment, timeout_s=10)
+def board(segment):
+    made = Board(segment, PLACES.board_offset, 0, 2)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def make_steps(segment, board):
+    def make(timeout_s=10.0):
+        return Steps("test", 0, segment, timeout_s, board, range(2))
+
+    return make
+
+
+@pytest.fixture
+def steps(make_steps):
+    made = make_steps()
     yield made
     assert made.close()
 
@@ -46,24 +64,24 @@ def test_a_rank_that_left_and_stays_missing_is_lost(segment, steps):
     assert kernels.departure(segment.address, 0) == layout.GAVE_UP
 
 
-def test_a_death_is_named_rather_than_a_rank_that_gave_up_because_of_it(segment, steps):
+def test_a_death_is_named_rather_than_a_rank_that_gave_up_because_of_it(segment, board, steps):
     with subprocess.Popen(["true"]) as process:
         child = process.pid
-    segment.array(layout.CONTROL_BYTES + layout.PID, (1,), "int64")[0] = child
+    board.enter({1: child})
     kernels.depart(segment.address, 1, layout.GAVE_UP)
     with pytest.raises(PeerLost, match=rf"rank 1 \(pid {child}\) exited"):
         steps.wait_with_care(lambda: [1], "barrier #1")
 
 
-def test_the_deadline(segment):
-    steps = Steps("test", 0, 2, segment, timeout_s=0)
+def test_the_deadline(make_steps):
+    steps = make_steps(timeout_s=0)
     with pytest.raises(CollectiveTimeout, match="waited 0 s in barrier #1 of group 'test' for rank 1"):
         steps.wait_with_care(lambda: [1], "barrier #1")
     steps.close()
 
 
-def test_close_ends_a_wait(segment):
-    steps = Steps("test", 0, 2, segment, timeout_s=10)
+def test_close_ends_a_wait(make_steps):
+    steps = make_steps()
 
     def look():
         steps.close()
@@ -73,9 +91,9 @@ def test_close_ends_a_wait(segment):
         steps.wait_with_care(look, "barrier #1")
 
 
-def test_close_does_not_pull_the_memory_from_under_a_call(segment, monkeypatch):
+def test_close_does_not_pull_the_memory_from_under_a_call(make_steps, monkeypatch):
     monkeypatch.setattr("argosy.runtime.comm.backends.shm.steps._CLOSE_S", 0.05)
-    steps = Steps("test", 0, 2, segment, timeout_s=10)
+    steps = make_steps()
     steps.inside.append(None)
     began = time.monotonic()
     assert not steps.close()

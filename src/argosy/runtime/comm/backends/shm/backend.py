@@ -17,16 +17,17 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias
 import numpy as np
 import torch
 
-from argosy.foundation.errors import ArgosyError, CollectiveMismatch, CommError, UsageError
+from argosy.foundation.errors import ArgosyError, CollectiveMismatch, CollectiveTimeout, CommError, UsageError
 from argosy.runtime.comm import arguments, fingerprint
 from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.backends.shm import layout
+from argosy.runtime.comm.backends.shm.board import Board, Seat, board_bytes
 from argosy.runtime.comm.backends.shm.bucket import ShmBucket, bucket_offset, row_bytes
+from argosy.runtime.comm.backends.shm.care import await_keys, poll
 from argosy.runtime.comm.backends.shm.mail import Mail
 from argosy.runtime.comm.backends.shm.reduction import HAS_KERNEL, Rows, combine, operation_for
 from argosy.runtime.comm.backends.shm.segment import Segment
 from argosy.runtime.comm.backends.shm.steps import Steps
-from argosy.runtime.comm.backends.shm.waits import What
 from argosy.runtime.comm.bucket import Bucket
 
 _P = ParamSpec("_P")
@@ -46,9 +47,8 @@ def _call(method: _Method[_P]) -> _Method[_P]:
         # announced before the check: close() sets the error first and then looks who is inside
         self._steps.inside.append(None)
         try:
-            error = self._steps.error
-            if error is not None:
-                raise type(error)(f"group {self.name!r} cannot be used any more: {error}")
+            if self._steps.error is not None:
+                raise self._steps.refusal(method.__name__)
             method(self, *args, **kwargs)
         except ArgosyError:
             raise
@@ -65,7 +65,7 @@ def _call(method: _Method[_P]) -> _Method[_P]:
 class ShmBackend(Backend):
     """One rank's end of a shared-memory group.
 
-    ``store`` is a torch store that the ranks share; it is used once, to hand out the segment. Collectives are called by one thread
+    ``store`` is a torch store that the ranks share; it is used once, to hand out the segment. ``seat`` says who the ranks are in their job. Collectives are called by one thread
     at a time; ``send`` and ``recv`` by one per peer and direction; ``close`` by any, it ends calls that wait.
     """
 
@@ -79,13 +79,21 @@ class ShmBackend(Backend):
         store: Any,
         timeout_s: float = 1800.0,
         slot_bytes: int = 1 << 20,
+        seat: Seat | None = None,
     ) -> None:
         self.name = name
         self.rank = rank
         self.world_size = world_size
-        self._layout = layout.Layout(world_size=world_size, slot_bytes=slot_bytes)
-        self._segment = self._join(store)
-        self._steps = Steps(name, rank, world_size, self._segment, timeout_s)
+        self._layout = layout.Layout(
+            world_size=world_size, slot_bytes=slot_bytes, board_bytes=0 if seat else board_bytes(world_size)
+        )
+        self._segment = self._join(store, timeout_s, seat)
+        self._own_board: Board | None = None
+        if seat is None:
+            self._own_board = Board(self._segment, self._layout.board_offset, rank, world_size)
+            self._own_board.enter()
+            seat = Seat(self._own_board, range(world_size))
+        self._steps = Steps(name, rank, self._segment, timeout_s, seat.board, seat.ranks)
         self._mail = Mail(self._segment, self._layout, rank, self._steps)
         self._slots = torch.from_numpy(
             self._segment.array(self._layout.data_offset, (world_size, 2, slot_bytes), np.uint8)
@@ -97,22 +105,38 @@ class ShmBackend(Backend):
         except BaseException:
             self.close()
             raise
-        self._segment.release_name()
 
-    def _join(self, store: Any) -> Segment:
+    def _join(self, store: Any, timeout_s: float, seat: Seat | None) -> Segment:
         key = f"argosy/shm/{self.name}"
         if self.rank == 0:
             segment = Segment.create(self.name, self._layout.total_bytes)
             store.set(key, segment.handle)
             return segment
-        return Segment.attach(store.get(key).decode())
+        place = f"joining of group {self.name!r}"
+        if seat is not None:
+            await_keys(store, {seat.ranks[0]: key}, seat.board, place, timeout_s)
+        elif not poll(lambda: store.check([key]), limit_s=timeout_s):
+            raise CollectiveTimeout(
+                f"rank {self.rank} waited {timeout_s:g} s in {place} for rank 0, which did not arrive."
+            )
+        segment = Segment.attach(store.get(key).decode())
+        if segment.num_bytes != self._layout.total_bytes:
+            raise CollectiveMismatch(
+                f"{place}: rank 0 made it for another number of ranks than {self.world_size}, or with other sizes"
+            )
+        return segment
 
     # -- steps --------------------------------------------------------------------------------------------------
 
     @_call
-    def wait_at(self, base: int, step: int, what: What | None = None) -> None:
+    def wait_at(self, base: int, step: int, activity: str | None = None) -> None:
         """Wait until all ranks have published ``step`` in the control blocks at ``base``; dead and late peers are errors."""
-        self._steps.wait_at(base, step, what)
+        self._steps.wait_at(base, step, activity)
+
+    def check_member(self, call: str) -> None:
+        """UsageError in a process that was forked from this rank."""
+        if self._steps.is_forked:
+            raise self._steps.refusal(call)
 
     def _buffer(self, dtype: torch.dtype) -> Rows:
         """Buffers of the step to come."""
@@ -328,8 +352,7 @@ class ShmBackend(Backend):
         self.broadcast(handle, 0)
         if segment is None:
             segment = Segment.attach(bytes(handle.tolist()).rstrip(b"\0").decode())
-        self.barrier()
-        segment.release_name()
+        self.barrier()  # before anybody can close it
         self._num_buckets += 1
         return ShmBucket(self, segment, numel, dtype, self._num_buckets - 1)
 
@@ -355,6 +378,8 @@ class ShmBackend(Backend):
         """Leave the group: calls of other threads end with CommError, the other ranks' with PeerLost."""
         if self._segment.is_closed or not self._steps.close():
             return
+        if self._own_board is not None:
+            self._own_board.close()
         self._rows.clear()
         self._slots = torch.empty(0)
         self._segment.close()

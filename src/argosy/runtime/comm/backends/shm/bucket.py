@@ -21,7 +21,6 @@ import torch
 from argosy.runtime.comm.backends.shm import layout
 from argosy.runtime.comm.backends.shm.compiled import kernels
 from argosy.runtime.comm.backends.shm.segment import Segment
-from argosy.runtime.comm.backends.shm.waits import BUCKET
 from argosy.runtime.comm.bucket import Bucket
 
 if TYPE_CHECKING:
@@ -50,6 +49,7 @@ class ShmBucket(Bucket):
         self._is_share_done = True
 
     def publish(self) -> None:
+        self._owner.check_member("backward of DataParallel")
         self._round += 1
         if self._round == _LASTING:
             size = self._stride * self._rows.dtype.itemsize
@@ -65,11 +65,11 @@ class ShmBucket(Bucket):
         return self._is_share_done
 
     def finish(self) -> None:
-        what = (BUCKET, self._number, self._round)
+        activity = f"the average of gradients in backward #{self._round} (bucket {self._number})"
         if not self._is_share_done:
-            self._owner.wait_at(self._segment.address, 2 * self._round - 1, what)
+            self._owner.wait_at(self._segment.address, 2 * self._round - 1, activity)
             self._average_share()
-        self._owner.wait_at(self._segment.address, 2 * self._round, what)
+        self._owner.wait_at(self._segment.address, 2 * self._round, activity)
 
     def _average_share(self) -> None:
         scale = 1.0 / self._owner.world_size

@@ -9,17 +9,17 @@
     + 2 * slot_bytes      rank 1: the same
     ...
     mail_offset           mailboxes, one for each ordered pair of ranks
+    board_offset          the group's own board (see ``board.py``), where the job has none
 
 A control block, one writer (its rank) but for ``sleepers``::
 
     0     arrived     steps this rank has published; grows by one per step, stored last
     8     sleepers    how many ranks sleep on ``arrived`` (any rank adds)
     16    pid
-    24    departed    1 once the rank has closed the group, 2 once it gave up after an error, 3 if that was a disagreement
+    24    departed    1 once the rank has closed the group, 2 once it gave up after an error
     32    cpu         the core on which the rank was when it last published
     64    fingerprint of even collectives: number, kind, dtype, count, detail
     128   fingerprint of odd collectives
-    192   what this rank waits for (see ``waits.py``): number of the wait, three of what, a bit for each rank it waits for
 
 A step is: write your own buffer of that parity, publish, wait until all have published, read the others' buffers. Nobody
 can publish step k+2 before all have published k+1, that is before all have finished reading step k: so the buffer of k may
@@ -45,10 +45,9 @@ from dataclasses import dataclass
 CONTROL_BYTES = 256
 ARRIVED, SLEEPERS, PID, DEPARTED = 0, 8, 16, 24
 FLAG_CPU = 32  # from any flag that is waited for
-CLOSED, GAVE_UP, DISAGREED = 1, 2, 3
+CLOSED, GAVE_UP = 1, 2
 FINGERPRINT = 64
 FINGERPRINT_FIELDS = 5
-WAITING = 192
 
 MAIL_SENT, MAIL_TAKEN = 0, 64
 MAIL_SLEEPERS = 8  # from either flag
@@ -69,6 +68,7 @@ class Layout:
     world_size: int
     slot_bytes: int = 1 << 20
     mail_bytes: int = 1 << 18
+    board_bytes: int = 0
 
     @property
     def data_offset(self) -> int:
@@ -83,8 +83,12 @@ class Layout:
         return _pages(MAIL_DATA + 2 * self.mail_bytes)
 
     @property
-    def total_bytes(self) -> int:
+    def board_offset(self) -> int:
         return self.mail_offset + self.world_size * self.world_size * self.mailbox_stride
+
+    @property
+    def total_bytes(self) -> int:
+        return self.board_offset + self.board_bytes
 
     def control(self, rank: int) -> int:
         return rank * CONTROL_BYTES

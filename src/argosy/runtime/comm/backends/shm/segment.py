@@ -4,6 +4,9 @@ The creator makes an anonymous memory file (memfd) and tells the others ``(pid, 
 ``/proc/<pid>/fd``. Nothing can be left behind: the kernel frees the memory with the last mapping, after SIGKILL too, and the
 size is not bound by that of ``/dev/shm``.
 
+A child that is forked from a rank gets a private copy, page by page as it writes: what it does to tensors that lie in a segment, gradients for
+instance, stays its own. The file stays open for that.
+
 A segment begins at a multiple of the size of a huge page, so that parts of it can be moved to huge pages: in a virtual machine, where looking up an
 address takes two walks through page tables, a training step that keeps its gradients there took 3 to 4 % less time.
 """
@@ -14,12 +17,15 @@ import ctypes
 import mmap
 import os
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from argosy.foundation.errors import CommError
+from argosy.runtime.comm import forks
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _HUGE_PAGE = 2 << 20
 _MAP_FIXED = 0x10
@@ -37,10 +43,10 @@ class Segment:
     """A mapped segment. ``close()`` lets go of it; it is unmapped with the last view that ``array`` handed out."""
 
     def __init__(self, fd: int, num_bytes: int) -> None:
-        self._fd = fd
+        self._mapping = _Mapping(fd, num_bytes)
         self.num_bytes = num_bytes
-        self._memory: Any = _map(fd, num_bytes)
-        self.address = ctypes.addressof(self._memory)
+        self._memory: Any = self._mapping.memory()
+        self.address = self._mapping.address
 
     @classmethod
     def create(cls, name: str, num_bytes: int) -> Segment:
@@ -66,11 +72,18 @@ class Segment:
                 f"cannot open the shared memory of process {pid}: {error.strerror}. The ranks of a shared-memory group must run on "
                 "one host, under one user, in one pid namespace; use backend='gloo' otherwise."
             ) from error
-        return cls(own, num_bytes)
+        try:
+            found = os.fstat(own).st_size
+            if found < num_bytes:
+                raise CommError(f"the shared memory of process {pid} has {found} bytes, but {num_bytes} are expected")
+            return cls(own, num_bytes)
+        except BaseException:
+            os.close(own)
+            raise
 
     @property
     def handle(self) -> str:
-        return f"{os.getpid()}:{self._fd}:{self.num_bytes}"
+        return f"{os.getpid()}:{self._mapping.fd}:{self.num_bytes}"
 
     def array(self, offset: int, shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
         """A view of part of the segment."""
@@ -83,34 +96,53 @@ class Segment:
         if first < last:
             _libc.madvise(self.address + first, last - first, _MADV_COLLAPSE)
 
-    def release_name(self) -> None:
-        """Close the file descriptor once everybody has attached; the mapping stays."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
     @property
     def is_closed(self) -> bool:
         return self._memory is None
 
     def close(self) -> None:
-        self.release_name()
         self._memory = None
 
 
-def _map(fd: int, num_bytes: int) -> Any:
-    """Map the file at a multiple of the huge page's size, as bytes that views can be made of."""
-    reserved = num_bytes + _HUGE_PAGE
-    start = _checked(_libc.mmap(None, reserved, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0))
-    address = -(-start // _HUGE_PAGE) * _HUGE_PAGE
-    try:
-        _checked(_libc.mmap(address, num_bytes, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | _MAP_FIXED, fd, 0))
-    except OSError:
-        _libc.munmap(start, reserved)
-        raise
-    memory = (ctypes.c_char * num_bytes).from_address(address)
-    weakref.finalize(memory, _libc.munmap, start, reserved).atexit = False  # the process's end unmaps it anyway
-    return memory
+class _Mapping:
+    """``num_bytes`` of the file ``fd``, mapped at a multiple of the huge page's size."""
+
+    def __init__(self, fd: int, num_bytes: int) -> None:
+        self.fd = fd
+        self._num_bytes = num_bytes
+        self._reserved = num_bytes + _HUGE_PAGE
+        self._start = _checked(_libc.mmap(None, self._reserved, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0))
+        self.address = -(-self._start // _HUGE_PAGE) * _HUGE_PAGE
+        try:
+            self._map(mmap.MAP_SHARED)
+        except OSError:
+            _libc.munmap(self._start, self._reserved)
+            raise
+
+    def _map(self, sharing: int) -> None:
+        access = mmap.PROT_READ | mmap.PROT_WRITE
+        _checked(_libc.mmap(self.address, self._num_bytes, access, sharing | _MAP_FIXED, self.fd, 0))
+
+    def memory(self) -> Any:
+        """It as bytes that views can be made of; unmapped with the last of them. Called once."""
+        memory = (ctypes.c_char * self._num_bytes).from_address(self.address)
+        weakref.finalize(memory, self._free).atexit = False  # the process's end unmaps it anyway
+        forks.register(self)
+        return memory
+
+    def on_forked(self) -> None:
+        if self.fd >= 0:
+            self._map(mmap.MAP_PRIVATE)
+            self._close_file()
+
+    def _free(self) -> None:
+        _libc.munmap(self._start, self._reserved)
+        self._close_file()
+
+    def _close_file(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
 
 
 def _checked(address: int) -> int:

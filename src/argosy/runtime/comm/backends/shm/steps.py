@@ -1,13 +1,13 @@
 """The steps of a group's collectives: publishing, waiting with care for late and dead peers, giving up, leaving.
 
-While it waits, a rank looks every 50 ms whether a peer has exited or left and whether the deadline has passed.
+While it waits, a rank looks every 50 ms whether a peer has exited or left, whether the ranks wait for each other, and whether the deadline has passed.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,57 +15,56 @@ import numpy.typing as npt
 import torch
 
 from argosy.foundation.deadline import Deadline
-from argosy.foundation.errors import CollectiveMismatch, CollectiveTimeout, CommError, PeerLost
-from argosy.runtime.comm import fingerprint
+from argosy.foundation.errors import ArgosyError, CollectiveMismatch, CommError
+from argosy.runtime.comm import fingerprint, forks
 from argosy.runtime.comm.backends.shm import layout
+from argosy.runtime.comm.backends.shm.board import LOOK_S, Board
+from argosy.runtime.comm.backends.shm.care import WARN_S, poll, wait_with_care
 from argosy.runtime.comm.backends.shm.compiled import kernels
-from argosy.runtime.comm.backends.shm.peers import Peers
 from argosy.runtime.comm.backends.shm.reduction import Rows
 from argosy.runtime.comm.backends.shm.segment import Segment
-from argosy.runtime.comm.backends.shm.waits import BUCKET, COLLECTIVE, Control, Wait, What, bucket_text
 
-_LOOK_S = 0.05
-_JOIN_S = 0.001
 _ALL_REDUCE = fingerprint.CODE_BY_KIND["all_reduce"]
 _CLOSE_S = 5.0
 
 
 class Steps:
-    """One rank's part in the steps of its group; ``error`` is what ended it, None while it works."""
+    """One rank's part in the steps of its group; ``error`` is what ended it, None while it works.
 
-    def __init__(self, name: str, rank: int, world_size: int, segment: Segment, timeout_s: float) -> None:
+    ``ranks`` are the rows of the group's ranks on ``board``, which is the job's or the group's own. Messages name these.
+    """
+
+    def __init__(
+        self, name: str, rank: int, segment: Segment, timeout_s: float, board: Board, ranks: Sequence[int]
+    ) -> None:
         self.name = name
         self.rank = rank
-        self.world_size = world_size
+        self.world_size = len(ranks)
         self._kind = "joining"
-        self.error: CommError | None = None  # set once; whoever waits looks at it
+        self.error: ArgosyError | None = None  # set once; whoever waits looks at it
         self.inside: list[None] = []  # one entry per call under way; append and pop are atomic
         self.num_done = 0
         self._timeout_s = timeout_s
         self._number = 0
         self._base = segment.address
-        self._timespec = np.array([0, int(_LOOK_S * 1e9)], np.int64)
+        self._timespec = np.array([0, int(LOOK_S * 1e9)], np.int64)
         self.timespec_address = int(self._timespec.ctypes.data)
-        self._blocks = Control(segment.array(0, (world_size, layout.CONTROL_BYTES // 8), np.int64))
+        self._control: npt.NDArray[Any] = segment.array(0, (self.world_size, layout.CONTROL_BYTES // 8), np.int64)
+        self._board = board
+        self._ranks = list(ranks)
         self._control[rank, layout.PID // 8] = os.getpid()
-        self._peers = Peers()
+        self.is_forked = False
+        forks.register(self)
 
     def join(self) -> None:
         """Wait until every rank has mapped the segment. The loops are not needed for it, so they are not loaded yet."""
-        deadline = Deadline.after(self._timeout_s)
-        while not (pids := self._control[:, layout.PID // 8]).all():
-            if deadline.expired:
-                absent = ", ".join(self._who(int(r)) for r in np.flatnonzero(pids == 0))
-                raise self.give_up(
-                    CollectiveTimeout(
-                        f"rank {self.rank} waited {self._timeout_s:g} s in joining of group {self.name!r} for {absent}, which did not arrive."
-                    )
-                )
-            time.sleep(_JOIN_S)
+        pids = self._control[:, layout.PID // 8]
 
-    @property
-    def _control(self) -> npt.NDArray[Any]:
-        return self._blocks.fields
+        def look() -> list[int]:
+            return [] if poll(lambda: bool(pids.all())) else [int(r) for r in np.flatnonzero(pids == 0)]
+
+        if not pids.all():
+            self.wait_with_care(look, "joining", WARN_S)
 
     @property
     def activity(self) -> str:
@@ -125,7 +124,7 @@ class Steps:
         if kernels.first_disagreement(self._base, self.world_size, self.rank, self._number) >= 0:
             raise self.give_up(self._mismatch())
 
-    def wait_at(self, base: int, step: int, what: What | None = None) -> None:
+    def wait_at(self, base: int, step: int, activity: str | None = None) -> None:
         """Wait until all ranks have published ``step`` in the control blocks at ``base``, by default for the collective under way."""
         n, timespec = self.world_size, self.timespec_address
         late = kernels.wait_step(base, n, 0, step, timespec)
@@ -136,60 +135,32 @@ class Steps:
             first = kernels.wait_step(base, n, late, step, timespec)
             return [r for r in range(first, n) if not kernels.has_arrived(base, r, step)]
 
-        if what is None:
-            what = (COLLECTIVE, self._number, 0)
-        self.wait_with_care(look, bucket_text(*what[1:]) if what[0] == BUCKET else self.activity, what)
+        self.wait_with_care(look, activity or self.activity)
 
-    def wait_with_care(self, look: Callable[[], list[int]], activity: str, what: What | None = None) -> None:
-        """Repeat ``look``, which sleeps a moment and returns the ranks still awaited, until there are none."""
-        deadline = Deadline.after(self._timeout_s)
-        wait = Wait(self._blocks, self.rank, what)
-        while True:
-            # before the flags: a rank that arrives and then leaves or exits must not be reported
-            fate_by_rank = self._departures()
-            missing = look()
-            if not missing:
-                wait.end()
-                return
-            if self.error is not None:
-                raise CommError(f"{activity} of group {self.name!r}: the group was closed meanwhile")
-            opposite = wait.opposite(missing)
-            for r in missing:
-                if kernels.departure(self._base, r) == layout.DISAGREED and wait.is_opposed_by(r):
-                    opposite = r
-            if opposite is not None:
-                raise self.give_up(self._deadlock(wait, opposite, activity), layout.DISAGREED)
-            gone = next((r for r in missing if r in fate_by_rank), None)
-            if gone is not None:
-                who, fate = self._who(gone), fate_by_rank[gone]
-                raise self.give_up(
-                    PeerLost(f"rank {self.rank} was in {activity} of group {self.name!r} when {who} {fate}.")
-                )
-            if deadline.expired:
-                raise self.give_up(
-                    CollectiveTimeout(
-                        f"rank {self.rank} waited {self._timeout_s:g} s in {activity} of group {self.name!r} for "
-                        f"{', '.join(map(self._who, missing))}, which did not arrive."
-                    )
-                )
+    def wait_with_care(self, look: Callable[[], list[int]], activity: str, warn_s: float | None = None) -> None:
+        """Repeat ``look``, which sleeps a moment and returns the ranks of the group still awaited, until there are none."""
+        place = f"{activity} of group {self.name!r}"
 
-    def _departures(self) -> dict[int, str]:
+        def missing() -> list[int]:
+            found = look()
+            if found and self.error is not None:
+                raise CommError(f"{place}: the group was closed meanwhile")
+            return [self._ranks[r] for r in found]
+
+        try:
+            wait_with_care(self._board, place, self._timeout_s, missing, self._fates, warn_s)
+        except CommError as error:
+            raise self.give_up(error) from None
+
+    def _fates(self) -> dict[int, str]:
         """What became of the ranks that are not with us any more.
 
         Flags first, processes second: a rank that gave up because of a death has seen it, so we see it too and name it.
         """
-        why = [kernels.departure(self._base, r) for r in range(self.world_size)]
-        for r in range(self.world_size):
-            pid = int(self._control[r, layout.PID // 8])
-            if r != self.rank and pid:
-                self._peers.watch(r, pid)
-        words = {layout.CLOSED: "left the group"}
-        fates = {r: words.get(w, "gave up on the group after an error") for r, w in enumerate(why) if w}
-        return fates | dict.fromkeys(self._peers.lost(), "exited")
-
-    def _who(self, rank: int) -> str:
-        pid = int(self._control[rank, layout.PID // 8])
-        return f"rank {rank} (pid {pid})" if pid else f"rank {rank} (not seen yet)"
+        words = {layout.CLOSED: "left the group", layout.GAVE_UP: "gave up on the group after an error"}
+        why = self._control[:, layout.DEPARTED // 8].tolist()
+        departed = {self._ranks[r]: words[w] for r, w in enumerate(why) if w}
+        return self._board.leavers() | departed | self._board.exits()
 
     def _mismatch(self) -> CollectiveMismatch:
         at = layout.FINGERPRINT // 8 + (self._number & 1) * 8
@@ -198,18 +169,22 @@ class Steps:
             f"{self.activity} on group {self.name!r}: ranks called different collectives.\n  {sides}"
         )
 
-    def _deadlock(self, wait: Wait, opposite: int, activity: str) -> CollectiveMismatch:
-        return CollectiveMismatch(
-            f"rank {self.rank} is in {activity} of group {self.name!r} and waits for {self._who(opposite)}, which waits for rank "
-            f"{self.rank} in {wait.place_of(opposite)}.\n  All ranks must call the same collectives and backwards in the same order."
-        )
-
-    def give_up(self, error: CommError, why: int = layout.GAVE_UP) -> CommError:
+    def give_up(self, error: CommError) -> CommError:
         """Take no further part because of ``error``, and let the others know; returns it, to be raised."""
         if self.error is None:
             self.error = error
-            self._depart(why)
+            self._depart(layout.GAVE_UP)
         return error
+
+    def refusal(self, call: str) -> ArgosyError:
+        """What ``call`` is told after the end."""
+        if self.is_forked:
+            return forks.refusal(call, self._ranks[self.rank], self.name)
+        return type(self.error)(f"group {self.name!r} cannot be used any more: {self.error}")  # type: ignore[misc]
+
+    def on_forked(self) -> None:
+        self.is_forked = True
+        self.error = forks.refusal("the group", self._ranks[self.rank], self.name)
 
     def _depart(self, why: int) -> None:
         if self.num_done or self._number:
@@ -222,11 +197,12 @@ class Steps:
         if self.error is None:
             self._depart(layout.CLOSED)
             self.error = CommError("it was closed")
+        if self.is_forked:
+            return not self.inside  # those of other threads will not end: there are none here
         until = Deadline.after(_CLOSE_S)
         while self.inside and not until.expired:
             time.sleep(0.001)
         if self.inside:
             return False
-        self._peers.close()
-        self._blocks.close()
+        self._control = self._control[:0].copy()  # a traceback may outlive the memory
         return True
