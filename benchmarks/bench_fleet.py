@@ -72,7 +72,7 @@ def data_parallel_step(sizes: list[int]) -> Callable[[], object]:
 
 def state_bytes(optimizer: Any) -> int:
     values = [v for v in optimizer.state_dict().values() if isinstance(v, paddle.Tensor)]
-    return sum(v._t.numel() * v._t.element_size() for v in values)
+    return sum(v.raw.numel() * v.raw.element_size() for v in values)
 
 
 def share_of_state() -> float:

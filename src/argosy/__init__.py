@@ -83,7 +83,7 @@ from argosy.framework import (
     set_flags,
     set_rng_state,
 )
-from argosy.nn._parameter import create_parameter
+from argosy.nn.parameter import create_parameter
 from argosy.tensor import *
 from argosy.tensor import Tensor, from_numpy, from_torch, set_printoptions
 from argosy.utils.dlpack import from_dlpack, to_dlpack

@@ -13,10 +13,8 @@ from argosy.foundation.errors import DtypeError, UsageError
 from argosy.foundation.places import to_place
 from argosy.ops import fft as ops
 from argosy.ops.table import Op
-from argosy.tensor._arguments import axes as read_axes
-from argosy.tensor._arguments import store
-from argosy.tensor._defaults import defaults
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply, defaults, store
+from argosy.tensor.engine import axes as read_axes
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",

@@ -1,6 +1,6 @@
 """Linear algebra under the names of ``paddle.linalg``."""
 
-from argosy.tensor._decomposition import (
+from argosy.tensor.decomposition import (
     cholesky,
     cholesky_inverse,
     cholesky_solve,

@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.foundation.errors import BadArgument
 from argosy.ops.elementwise import multiply
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply
 
 __all__ = ["L1Decay", "L2Decay"]
 

@@ -1,5 +1,5 @@
 """Short-time Fourier transforms under the names of ``paddle.signal``."""
 
-from argosy.tensor._stft import istft, stft
+from argosy.tensor.stft import istft, stft
 
 __all__ = ["istft", "stft"]

@@ -19,7 +19,7 @@ from argosy.io import DataLoader, Dataset
 from argosy.reader import _parallel
 from argosy.runtime.launch.crew import Crew
 from argosy.runtime.launch.spawn import start
-from argosy.static import _crew
+from argosy.static.parallel import thread_pool
 
 SOON_S = 20.0  # far below the hour that the helpers of these tests would take
 
@@ -168,9 +168,9 @@ def test_places_without_threads(monkeypatch, clock):
                 raise RuntimeError("can't start new thread")
             super().start()
 
-    crew = _crew.Crew(3, "places")
+    crew = thread_pool.Crew(3, "places")
     with monkeypatch.context() as patch:
-        patch.setattr(_crew.threading, "Thread", Scarce)
+        patch.setattr(thread_pool.threading, "Thread", Scarce)
         with pytest.raises(RuntimeError, match="can't start new thread"):
             crew.run([lambda: 1] * 3)
     clock()

@@ -354,7 +354,7 @@ def memory(rank: int, world_size: int, meeting: Meeting) -> tuple[int, int, bool
         model(paddle.ones([2, 300])).sum().backward()
         buckets = [bucket.tensor for bucket in model._reducer._places.buckets]
         spans = [(b.data_ptr(), b.data_ptr() + b.nbytes) for b in buckets]
-        grads = [p.grad._t for p in layers.parameters()]
+        grads = [p.grad.raw for p in layers.parameters()]
         inside = all(any(low <= g.data_ptr() < high for low, high in spans) for g in grads)
         return sum(g.nbytes for g in grads), sum(b.nbytes for b in buckets), inside
 

@@ -106,7 +106,7 @@ def simulated(kind: str, lr: float, world_size: int, direction: Any, **model: An
         by_rank = [_gradients(plain, batch[rank::world_size], dtype) for rank in range(world_size)]
         for number, (param, grads) in enumerate(zip(plain.parameters(), zip(*by_rank, strict=True), strict=True)):
             along = direction(step, number, [g.copy() for g in grads])
-            raw = param._t if kind == "layer" else param
+            raw = param.raw if kind == "layer" else param
             with torch.no_grad():
                 raw.sub_(torch.from_numpy(np.ascontiguousarray(along)).to(raw.dtype), alpha=lr)
         seen.append(values(plain))

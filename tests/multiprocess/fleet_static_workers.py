@@ -11,7 +11,7 @@ import paddle.distributed.fleet as fleet
 import paddle.nn as nn
 
 import paddle
-from argosy.distributed.fleet._static_optimizer import full_state
+from argosy.distributed.fleet.stages.program_optimizer import full_state
 from argosy.foundation.errors import CollectiveMismatch
 from argosy.runtime.comm.traffic import count_traffic
 from multiprocess.fleet_base_workers import in_job

@@ -17,7 +17,7 @@ from multiprocess import launcher
 DEADLINE_S = 90.0
 # what every role would otherwise load by itself; the last is loaded by torch when it first joins tensors without memory
 _LOADED = [
-    "argosy.distributed.fleet._ps_program",
+    "argosy.distributed.fleet.servers.program",
     "argosy.runtime.ps.service",
     "multiprocess.ps_model_workers",
     "torch._dynamo",

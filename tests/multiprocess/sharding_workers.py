@@ -198,8 +198,8 @@ def memory(rank: int, world_size: int, meeting: Meeting, *, level: str) -> tuple
         wrapped, sharded, _ = group_sharded_parallel(model, adam, level)
         wrapped(paddle.ones([2, 32])).sum().backward()
         sharded.step()
-        own = sum(t._t.nbytes for t in sharded.state_dict().values())
-        return own, sum(t._t.nbytes for t in sharded.full_state_dict().values())
+        own = sum(t.raw.nbytes for t in sharded.state_dict().values())
+        return own, sum(t.raw.nbytes for t in sharded.full_state_dict().values())
 
 
 def masters(rank: int, world_size: int, meeting: Meeting, *, level: str) -> tuple[dict[str, Any], list[str]]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import paddle
+from argosy.static.run.contract import PreparedProgram
 from multiprocess.job import environment, joined_job
 
 Values = dict[str, np.ndarray]
@@ -130,7 +131,7 @@ def train_attached(rank: int, world_size: int, meeting: dict[str, Any], *, steps
             scope = _start(startup, first_values(startup, rank))
             strategy = paddle.static.BuildStrategy()
             strategy.num_trainers, strategy.trainer_id = world_size, rank
-            main._compiled = paddle.static.CompiledProgram(main, strategy)
+            main.attachments.put(PreparedProgram, paddle.static.CompiledProgram(main, strategy))
             with paddle.static.Executor(paddle.CPUPlace()) as exe:
                 for step in range(steps):
                     rows = {n: np.array_split(v, world_size)[rank] for n, v in _fed(main, batch(step)).items()}

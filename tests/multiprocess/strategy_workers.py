@@ -172,7 +172,7 @@ def merged(
             model = models.build(paddle, "mlp", dtype)
             wrapped = paddle.DataParallel(model)
             optimizer = paddle.optimizer.Momentum(0.1, 0.9, parameters=model.parameters())
-            params = [p._t for p in model.parameters()]
+            params = [p.raw for p in model.parameters()]
         else:
             torch.manual_seed(0)
             model = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.Tanh(), torch.nn.Linear(4, 3)).double()

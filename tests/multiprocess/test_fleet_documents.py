@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import paddle
-from argosy.distributed.fleet.base._role_facts import VARIABLES
+from argosy.distributed.fleet.base.role_facts import VARIABLES
 from multiprocess.job import run_job
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "documents" / "fleet").glob("*.py"))

@@ -19,11 +19,11 @@ from hypothesis.extra import numpy as arrays
 
 import hostile_pickles
 import paddle
-from argosy.distributed.fleet._checkpoint_format import dumps, loads
+from argosy.distributed.fleet.checkpoints.state_file import dumps, loads
 from argosy.foundation import pickles
 from argosy.foundation._pickle_calls import NAMES
 from argosy.foundation.errors import CheckpointError, UsageError
-from argosy.framework import _tensor_file
+from argosy.framework import tensor_file
 
 DATA = Path(__file__).parents[1] / "goldens" / "data"
 PLAIN = (
@@ -180,7 +180,7 @@ def tensor_files() -> list[bytes]:
         torch.tensor([True, False]),
     ):
         file = io.BytesIO()
-        _tensor_file.write(value, file)
+        tensor_file.write(value, file)
         out.append(file.getvalue())
     level = struct.pack("<IQ", 0, 1) + struct.pack("<Q", 16) + bytes(16)
     return [*out, level + out[-1][12:]]
@@ -190,9 +190,9 @@ def tensor_files() -> list[bytes]:
 @pytest.mark.parametrize("count", [QUICK, THOROUGH])
 def test_spoilt_tensor_files(count):
     for data in tensor_files():
-        check_plain(_tensor_file.read(io.BytesIO(data), "the file"))
+        check_plain(tensor_file.read(io.BytesIO(data), "the file"))
     for data in spoilt(tensor_files(), 3, count):
-        check_any(lambda data: _tensor_file.read(io.BytesIO(data), "the file"), data)
+        check_any(lambda data: tensor_file.read(io.BytesIO(data), "the file"), data)
 
 
 def states() -> list[bytes]:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.places import to_place
-from argosy.tensor._defaults import defaults
+from argosy.tensor.engine import defaults
 
 
 def _device(device: Any) -> torch.device:

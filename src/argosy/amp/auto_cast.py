@@ -10,13 +10,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from argosy.amp._mode import AutoCast
 from argosy.amp.amp_lists import black_list, white_list
+from argosy.amp.mode import AutoCast
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.nn import Layer
-from argosy.tensor._defaults import defaults
-from argosy.tensor._tensor import Tensor, _wrap, current_mode, pop_mode, push_mode
+from argosy.tensor.engine import Tensor, current_mode, defaults, pop_mode, push_mode, wrap
 
 LEVELS = ("O0", "OD", "O1", "O2")
 LOW_DTYPES = ("float16", "bfloat16")
@@ -216,9 +215,9 @@ def _gather_in_float32(model: Any) -> None:
 
         def move(raw: Any, param: Tensor = param) -> None:
             grad, raw.grad = raw.grad.float(), None
-            param.main_grad = _wrap(grad if param.main_grad is None else param.main_grad._t.add_(grad))
+            param.main_grad = wrap(grad if param.main_grad is None else param.main_grad.raw.add_(grad))
 
-        param._t.register_post_accumulate_grad_hook(move)
+        param.raw.register_post_accumulate_grad_hook(move)
 
 
 class _SaveAs:
@@ -229,7 +228,7 @@ class _SaveAs:
 
     def __call__(self, state_dict: dict[str, Any]) -> None:
         for key, value in state_dict.items():
-            if isinstance(value, Tensor) and value._t.is_floating_point() and value._t.dtype is not self._dtype:
-                cast = _wrap(value._t.detach().to(self._dtype))
+            if isinstance(value, Tensor) and value.raw.is_floating_point() and value.raw.dtype is not self._dtype:
+                cast = wrap(value.raw.detach().to(self._dtype))
                 cast.name = value.name
                 state_dict[key] = cast

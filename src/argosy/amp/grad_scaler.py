@@ -18,7 +18,7 @@ from argosy.amp.auto_cast import amp_global_state
 from argosy.foundation.errors import BadArgument, CheckpointError, DtypeError, UsageError
 from argosy.ops.elementwise import multiply
 from argosy.ops.loss_scaling import check_finite_and_unscale_
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor.engine import Tensor, apply
 
 
 class OptimizerState(enum.Enum):
@@ -112,7 +112,7 @@ class AmpScaler:
             raise ScalerOrderError("unscale_() is being called after step().")
         grads = [raw for raw in map(_written_grad, optimizer._parameters()) if raw is not None]
         with torch.no_grad():
-            self._found_inf = bool(check_finite_and_unscale_.fn(grads, self._scale._t)) if grads else False
+            self._found_inf = bool(check_finite_and_unscale_.fn(grads, self._scale.raw)) if grads else False
         self._optimizer_states[id(optimizer)] = OptimizerState.UNSCALED
 
     def _update(self) -> None:
@@ -271,7 +271,7 @@ class GradScaler(AmpScaler):
 def _written_grad(param: Tensor) -> torch.Tensor | None:
     """The tensor that holds the gradient's numbers, or None; cleared gradients need no unscaling."""
     main = getattr(param, "main_grad", None)
-    grad = main._t if main is not None else param._t.grad
+    grad = main.raw if main is not None else param.raw.grad
     if grad is None:
         return None
     return grad._values() if grad.is_sparse else grad

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import DtypeError
-from argosy.tensor._tensor import Tensor, _wrap
+from argosy.tensor.engine import Tensor, wrap
 
 
 class saved_tensors_hooks:
@@ -30,7 +30,7 @@ class saved_tensors_hooks:
         self._engine = torch.autograd.graph.saved_tensors_hooks(self._pack, self._unpack)
 
     def _pack(self, raw: torch.Tensor) -> Any:
-        return self.pack_hook(_wrap(raw))
+        return self.pack_hook(wrap(raw))
 
     def _unpack(self, packed: Any) -> torch.Tensor:
         value = self.unpack_hook(packed)
@@ -38,7 +38,7 @@ class saved_tensors_hooks:
             raise DtypeError(
                 f"saved_tensors_hooks: unpack_hook must return a Tensor, but returned {type(value).__name__}"
             )
-        return value._t
+        return value.raw
 
     def __enter__(self) -> None:
         self._engine.__enter__()

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import AutogradError, BadArgument, NotSupported, UsageError
-from argosy.tensor._tensor import Tensor, _wrap
+from argosy.tensor.engine import Tensor, wrap
 
 __all__ = ["backward", "grad"]
 
@@ -38,13 +38,13 @@ def _starts(outputs: list[Tensor], given: Any, call: str, name: str) -> list[tor
     starts = []
     for i, (out, start) in enumerate(zip(outputs, given, strict=True)):
         if start is None:
-            starts.append(torch.ones_like(out._t))
+            starts.append(torch.ones_like(out.raw))
         elif not isinstance(start, Tensor):
             raise BadArgument(f"{call}: {name}[{i}] must be a Tensor or None, but received {type(start).__name__}")
-        elif start._t.shape != out._t.shape:
+        elif start.raw.shape != out.raw.shape:
             raise UsageError(f"{call}: {name}[{i}] has shape {start.shape}, its tensor {out.shape}; they must be equal")
         else:
-            starts.append(start._t)
+            starts.append(start.raw)
     return starts
 
 
@@ -86,7 +86,7 @@ def backward(
     _check_flag(call, "retain_graph", retain_graph)
     _check_dump(call, dump_backward_graph_path)
     starts = _starts(outputs, grad_tensors, call, "grad_tensors")
-    chosen = [(out._t, start) for out, start in zip(outputs, starts, strict=True) if out._t.requires_grad]
+    chosen = [(out.raw, start) for out, start in zip(outputs, starts, strict=True) if out.raw.requires_grad]
     if chosen:
         with _explaining(call):
             torch.autograd.backward([t for t, _ in chosen], [s for _, s in chosen], retain_graph=retain_graph)
@@ -137,7 +137,7 @@ def grad(
                     f"{call}: the {i}-th input does not appear in the backward graph. "
                     "Check the input, or pass allow_unused=True to get None for it."
                 )
-    return [None if raw is None else _wrap(raw) for raw in found]
+    return [None if raw is None else wrap(raw) for raw in found]
 
 
 def _read_constants(given: Any, call: str) -> list[Tensor]:
@@ -157,16 +157,16 @@ def _grads(
     constants: Sequence[Tensor],
 ) -> list[torch.Tensor | None]:
     """The raw gradient of each input, None where backward does not reach it."""
-    sources = [(out._t, start) for out, start in zip(outs, starts, strict=True) if out._t.requires_grad]
-    targets = [x._t for x in ins]
+    sources = [(out.raw, start) for out, start in zip(outs, starts, strict=True) if out.raw.requires_grad]
+    targets = [x.raw for x in ins]
     reached = [t.requires_grad for t in targets]
     if constants:
-        seen = _reachable([t for t, _ in sources], [c._t for c in constants])
+        seen = _reachable([t for t, _ in sources], [c.raw for c in constants])
         reached = [ok and _node(t) in seen for ok, t in zip(reached, targets, strict=True)]
     if not sources or not any(reached):
         return [None] * len(targets)
     # a zero gradient at a constant cuts every path through it
-    walls: list[Any] = [c._t for c in constants if c._t.requires_grad]
+    walls: list[Any] = [c.raw for c in constants if c.raw.requires_grad]
     handles = [wall.register_hook(torch.zeros_like) for wall in walls]
     try:
         with _explaining("paddle.grad"):

@@ -15,8 +15,7 @@ import torch
 
 from argosy.autograd._grad_mode import no_grad
 from argosy.foundation.errors import UsageError
-from argosy.tensor._inplace import check_writable
-from argosy.tensor._tensor import Tensor, _wrap
+from argosy.tensor.engine import Tensor, check_writable, wrap
 
 __all__ = ["PyLayer", "PyLayerContext", "once_differentiable"]
 
@@ -88,7 +87,7 @@ class PyLayer:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward so that backward of what follows goes through this layer's backward."""
         call = _Call(cls, args, kwargs)
-        raws = _Bridge.apply(call, *[t._t for t in call.inputs])  # type: ignore[no-untyped-call]
+        raws = _Bridge.apply(call, *[t.raw for t in call.inputs])  # type: ignore[no-untyped-call]
         return call.results(raws)
 
 
@@ -127,8 +126,8 @@ class _Call:
         slots = _slots([*args, *kwargs.values()])
         self.inputs = _flat(slots)
         self.input_sizes = [len(slot) if isinstance(slot, list) else None for slot in slots]
-        self.wants_grad = [t._t.requires_grad for t in self.inputs]
-        self.shapes = [t._t.shape for t in self.inputs]
+        self.wants_grad = [t.raw.requires_grad for t in self.inputs]
+        self.shapes = [t.raw.shape for t in self.inputs]
         self._arguments: Any = (args, kwargs)
         self._saved: list[Any] = []
 
@@ -148,12 +147,12 @@ class _Call:
         self._check_inplace(outputs)
         saved = context.container
         if saved is not None:
-            ctx.save_for_backward(*[v._t for v in saved if isinstance(v, Tensor)])
+            ctx.save_for_backward(*[v.raw for v in saved if isinstance(v, Tensor)])
             # weak: the engine decides what stays in memory; alive, the very same object is handed back
             self._saved = [weakref.ref(v) if isinstance(v, Tensor) else v for v in saved]
-        ctx.mark_non_differentiable(*[t._t for t in context.non_differentiable])
+        ctx.mark_non_differentiable(*[t.raw for t in context.non_differentiable])
         ctx.set_materialize_grads(context.materialize_grads)
-        return tuple(t._t for t in outputs)
+        return tuple(t.raw for t in outputs)
 
     def _check_inplace(self, outputs: list[Tensor]) -> None:
         inputs = {id(t) for t in self.inputs} - {id(t) for t in self.context.not_inplace_tensors}
@@ -171,8 +170,8 @@ class _Call:
             if isinstance(value, Tensor):
                 raw = next(rest)
                 if id(value) not in self._overwritten:
-                    return _wrap(raw)
-                value._t = raw
+                    return wrap(raw)
+                value.raw = raw
                 return value
             if isinstance(value, (list, tuple)) and _slots([value]):
                 return type(value)(rebuild(v) for v in value)
@@ -191,7 +190,7 @@ class _Call:
 
     def backward(self, ctx: Any, grads: tuple[torch.Tensor | None, ...]) -> list[torch.Tensor | None]:
         """Run the user's backward; one raw gradient per flat input comes back."""
-        rest = iter([None if g is None else _wrap(g) for g in grads])
+        rest = iter([None if g is None else wrap(g) for g in grads])
         given = [next(rest) if n is None else [next(rest) for _ in range(n)] for n in self._output_sizes]
         context = self.context
         context.container = self._restore(ctx)
@@ -209,7 +208,7 @@ class _Call:
         for kept in self._saved:
             if isinstance(kept, weakref.ref):
                 raw, original = next(raws), kept()
-                values.append(original if original is not None and original._t is raw else _wrap(raw))
+                values.append(original if original is not None and original.raw is raw else wrap(raw))
             else:
                 values.append(kept)
         return tuple(values)
@@ -249,12 +248,12 @@ class _Call:
             raise UsageError(f"{name}: gradient {i} must be a Tensor or None, but received {type(value).__name__}")
         if not self.wants_grad[i]:
             raise UsageError(f"{name}: gradient {i} must be None, because Tensor {i} of forward has stop_gradient=True")
-        if value._t.shape != self.shapes[i]:
+        if value.raw.shape != self.shapes[i]:
             raise UsageError(
                 f"{name}: gradient {i} has shape {value.shape}, Tensor {i} of forward {list(self.shapes[i])}; "
                 "they must be equal"
             )
-        return value._t
+        return value.raw
 
 
 _MISSING = object()

@@ -25,7 +25,6 @@ from argosy.fluid import (
     unique_name,
     wrapped_decorator,
 )
-from argosy.fluid._missing import lazy_names
 from argosy.fluid.backward import append_backward, gradients
 from argosy.fluid.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from argosy.fluid.core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope
@@ -33,6 +32,7 @@ from argosy.fluid.data_feeder import DataFeeder
 from argosy.fluid.dygraph.base import disable_dygraph, disable_imperative, enable_dygraph, enable_imperative
 from argosy.fluid.executor import Executor, global_scope, scope_guard
 from argosy.fluid.lod_tensor import create_lod_tensor, create_random_int_lodtensor
+from argosy.fluid.missing import lazy_names
 from argosy.fluid.param_attr import ParamAttr, WeightNormParamAttr
 from argosy.foundation.places import XPUPlace
 

@@ -1,6 +1,5 @@
 """``base.framework``: as ``fluid.framework``, except that ``program_guard`` leaves the mode alone, as in Paddle 2."""
 
-from argosy.fluid._missing import missing_names
 from argosy.fluid.framework import (
     Block,
     Operator,
@@ -22,6 +21,7 @@ from argosy.fluid.framework import (
     require_version,
     set_flags,
 )
+from argosy.fluid.missing import missing_names
 from argosy.framework import in_dynamic_or_pir_mode, in_pir_mode
 from argosy.static import program_guard
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from argosy.dataset import common
 from argosy.vision.datasets import Cifar10, Cifar100
-from argosy.vision.datasets._formats import read_cifar
+from argosy.vision.datasets.formats import read_cifar
 
 __all__ = ["train10", "test10", "train100", "test100"]
 

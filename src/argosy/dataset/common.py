@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argosy.utils._dataset_file import data_home, locate, md5file
+from argosy.utils.dataset_file import data_home, locate, md5file
 
 __all__ = ["md5file", "download"]
 

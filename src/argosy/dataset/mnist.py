@@ -7,7 +7,7 @@ from typing import Any
 
 from argosy.dataset import common
 from argosy.vision.datasets import MNIST
-from argosy.vision.datasets._formats import read_idx
+from argosy.vision.datasets.formats import read_idx
 
 __all__ = ["train", "test"]
 

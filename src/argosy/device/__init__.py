@@ -13,8 +13,7 @@ from argosy.device import cuda, xpu
 from argosy.device.cuda import Event, Stream, current_stream, stream_guard
 from argosy.foundation.errors import DtypeError
 from argosy.foundation.places import CPUPlace, CUDAPlace, Place, XPUPlace, to_place
-from argosy.tensor._defaults import defaults
-from argosy.tensor._tensor import Tensor
+from argosy.tensor.engine import Tensor, defaults
 
 __all__ = [
     "cuda",

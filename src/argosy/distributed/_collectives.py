@@ -18,7 +18,7 @@ from argosy.distributed._group import Group
 from argosy.foundation.errors import DtypeError, OutOfRange, UsageError
 from argosy.runtime.comm.backend import ReduceOp as RuntimeReduceOp
 from argosy.runtime.comm.work import Work
-from argosy.tensor._tensor import Tensor, _wrap
+from argosy.tensor.engine import Tensor, wrap
 
 __all__ = [
     "P2POp", "ReduceOp", "all_gather", "all_reduce", "alltoall", "alltoall_single", "barrier", "batch_isend_irecv", "broadcast", "gather",
@@ -53,7 +53,7 @@ def _operation(op: Any, call: str) -> RuntimeReduceOp:
 def _raw(tensor: Any, call: str, argument: str = "tensor") -> torch.Tensor:
     if not isinstance(tensor, Tensor):
         raise DtypeError(f"{call}: {argument} must be a Tensor, but received {type(tensor).__name__}")
-    raw = tensor._t
+    raw = tensor.raw
     return raw.detach() if raw.requires_grad else raw
 
 
@@ -114,7 +114,7 @@ def reduce(
 def _targets(out: Any, like: torch.Tensor, count: int, call: str) -> tuple[list[torch.Tensor], Callable[[], None]]:
     """Where parts are received: the tensors of a list (filled if empty), or slices of one tensor; and what to do afterwards."""
     if isinstance(out, Tensor):
-        whole = out._t.detach()
+        whole = out.raw.detach()
         if whole.numel() != like.numel() * count:
             raise UsageError(
                 f"{call}: the output has shape {out.shape}; {count} ranks with {list(like.shape)} each need {count} times as many elements"
@@ -130,7 +130,7 @@ def _targets(out: Any, like: torch.Tensor, count: int, call: str) -> tuple[list[
         raise DtypeError(f"{call}: the output must be a list or a Tensor, but received {type(out).__name__}")
     if not out:
         fresh = [torch.empty_like(like, memory_format=torch.contiguous_format) for _ in range(count)]
-        return fresh, lambda: out.extend(_wrap(t) for t in fresh)
+        return fresh, lambda: out.extend(wrap(t) for t in fresh)
     return [_raw(t, call, "each tensor of the list") for t in out], lambda: None
 
 
@@ -188,7 +188,7 @@ def scatter(
 def _parts(source: Any, count: int, call: str) -> list[torch.Tensor]:
     """What is sent: the tensors of a list, or equal slices of one tensor along its first axis."""
     if isinstance(source, Tensor):
-        raw = source._t.detach()
+        raw = source.raw.detach()
         if raw.ndim == 0 or raw.shape[0] % count:
             raise UsageError(
                 f"{call}: the first dimension of the input, of shape {source.shape}, must be a multiple of the {count} ranks"

@@ -23,7 +23,7 @@ from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
 from argosy.runtime.parallel.sharded_reducer import ShardedReducer
 from argosy.tensor import concat
-from argosy.tensor._tensor import Parameter, Tensor, _wrap
+from argosy.tensor.engine import Parameter, Tensor, wrap
 from argosy.utils import deprecated
 
 __all__ = ["DataParallel", "ParallelStrategy", "build_groups", "sync_params_buffers"]
@@ -53,7 +53,7 @@ def build_groups(vars: list[Tensor], group_size: int) -> list[list[Any]]:
     groups: list[list[Tensor]] = []
     held = 0
     for var in vars:
-        num_bytes = var._t.numel() * var._t.itemsize
+        num_bytes = var.raw.numel() * var.raw.itemsize
         if groups and held < group_size and groups[-1][0].dtype is var.dtype:
             groups[-1].append(var)
             held += num_bytes
@@ -82,7 +82,7 @@ def sync_params_buffers(
             raise DtypeError(f"sync_params_buffers: {name!r} must be a Tensor, but is a {type(value).__name__}")
         keeps = getattr(value, "no_sync", False) and not (is_moe_sharding_parallel and getattr(value, "expert", False))
         if not keeps and not (is_model_parallel and value.is_distributed):
-            chosen.append(value._t)
+            chosen.append(value.raw)
     group = comm_group if comm_group is not None else default_group("sync_params_buffers")
     if chosen:
         inner = group._inner
@@ -139,7 +139,7 @@ class DataParallel(Layer):
                 )
         inner = self.group._inner
         state = [
-            agreement.describe(name, value._t)
+            agreement.describe(name, value.raw)
             for name, value in layers.state_dict().items()
             if not getattr(value, "no_sync", False)
         ]
@@ -164,9 +164,9 @@ class DataParallel(Layer):
                 raise DtypeError(f"The data type of '{name}' must be Parameter, but is {type(param).__name__}")
         if not named:
             raise BadArgument("This model does not have any parameters to train, and does not need to use DataParallel")
-        self._hooked = [(p, p._t) for _, p in named]
+        self._hooked = [(p, p.raw) for _, p in named]
         self._reducer = self._make_reducer(
-            [p._t for _, p in named], [n for n, _ in named], [id(p) in sparse_ids for _, p in named]
+            [p.raw for _, p in named], [n for n, _ in named], [id(p) in sparse_ids for _, p in named]
         )
 
     def _to_reduce(self) -> list[tuple[str, Any]]:
@@ -189,13 +189,13 @@ class DataParallel(Layer):
         outputs = self._layers(*inputs, **kwargs)
         if self._reducer is None or not torch.is_grad_enabled():
             return outputs
-        if any(param._t is not raw for param, raw in self._hooked):
+        if any(param.raw is not raw for param, raw in self._hooked):
             # to() and astype() give parameters new engine tensors, which the hooks are not on
             self.init_reducer()
         reducer = self._reducer
-        raws = [t._t for t in self._find_tensor(outputs)]
+        raws = [t.raw for t in self._find_tensor(outputs)]
         if self.grad_need_sync and reducer.needs_anchor(raws):
-            outputs = map_tensors(outputs, Tensor, lambda t: _wrap(reducer.anchored(t._t)))
+            outputs = map_tensors(outputs, Tensor, lambda t: wrap(reducer.anchored(t.raw)))
         reducer.prepare(raws, self.grad_need_sync)
         return outputs
 

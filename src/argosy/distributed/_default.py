@@ -15,7 +15,7 @@ from argosy.foundation.errors import BadArgument, ConfigError, UsageError
 from argosy.runtime.comm import hosts
 from argosy.runtime.comm.rendezvous import SERVED, connect
 from argosy.runtime.comm.session import Session, StoreEnded
-from argosy.tensor._defaults import defaults
+from argosy.tensor.engine import defaults
 
 DEFAULT_GROUP_NAME = "_default_pg"
 _NEEDED = ("PADDLE_TRAINER_ID", "PADDLE_CURRENT_ENDPOINT", "PADDLE_TRAINERS_NUM")

@@ -18,8 +18,8 @@ from argosy.distributed._collectives import _group
 from argosy.distributed._group import Group
 from argosy.foundation import dtypes
 from argosy.foundation.errors import CheckpointError, CommError, UsageError
-from argosy.framework._pickle import load
-from argosy.tensor._tensor import Tensor, _wrap
+from argosy.framework.pickles import load
+from argosy.tensor.engine import Tensor, wrap
 
 __all__ = [
     "all_gather_object", "broadcast_object_list", "gather_object", "recv_object_list", "scatter_object_list", "send_object_list",
@@ -36,7 +36,7 @@ def _tensor(array: np.ndarray, dtype: str, stop_gradient: bool) -> Tensor:
     if not isinstance(dtype, str) or dtype not in _DTYPE_NAMES or (dtype == "bfloat16" and array.dtype != np.uint16):
         raise CheckpointError("a Tensor whose dtype is not that of its array")
     if dtype == "bfloat16":  # NumPy has no such dtype: its bits travel as uint16
-        return _wrap(torch.from_numpy(array.view(np.int16)).view(torch.bfloat16))
+        return wrap(torch.from_numpy(array.view(np.int16)).view(torch.bfloat16))
     return Tensor(array, dtype=dtype, stop_gradient=stop_gradient)
 
 

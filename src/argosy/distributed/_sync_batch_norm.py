@@ -5,7 +5,7 @@ from __future__ import annotations
 from argosy.nn import SyncBatchNorm
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.totals import total
-from argosy.tensor._tensor import Tensor, _wrap
+from argosy.tensor.engine import Tensor, wrap
 
 __all__ = ["install", "uninstall"]
 
@@ -14,7 +14,7 @@ def install(group: Group) -> None:
     """Make every SyncBatchNorm take its statistics over ``group``."""
 
     def reduce_moments(moments: Tensor) -> Tensor:
-        return _wrap(total(moments._t, group))
+        return wrap(total(moments.raw, group))
 
     SyncBatchNorm.reduce_moments = reduce_moments
 

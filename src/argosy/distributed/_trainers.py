@@ -11,7 +11,7 @@ from argosy.runtime.parallel import agreement
 from argosy.runtime.parallel.averages import average_rows
 from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.runtime.parallel.compression import plain_bucket
-from argosy.static import _trainers
+from argosy.static.parallel import trainers
 
 __all__ = ["AveragedBucket", "install", "uninstall"]
 
@@ -64,8 +64,8 @@ class _GroupTrainers:
 
 def install(group: Group) -> None:
     """Make the ranks of ``group`` the trainers of programs with ``num_trainers``."""
-    _trainers.install(_GroupTrainers(group))
+    trainers.install(_GroupTrainers(group))
 
 
 def uninstall() -> None:
-    _trainers.install(None)
+    trainers.install(None)

@@ -1,5 +1,5 @@
 """``paddle.distributed.entry_attr``: the module path of the rules by which rows enter a sparse table."""
 
-from argosy.static._entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
+from argosy.static.record.entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
 
 __all__ = ["CountFilterEntry", "ProbabilityEntry", "ShowClickEntry"]

@@ -13,7 +13,7 @@ from argosy.distributed import _collectives as plain
 from argosy.distributed._collectives import CallError, ReduceOp
 from argosy.distributed._group import Group
 from argosy.runtime.comm.work import Work
-from argosy.tensor._tensor import Tensor
+from argosy.tensor.engine import Tensor
 
 __all__ = [
     "all_gather", "all_reduce", "alltoall", "alltoall_single", "broadcast", "gather", "recv", "reduce", "reduce_scatter", "scatter", "send",

@@ -30,7 +30,6 @@ from argosy.fluid import (
     wrapped_decorator,
 )
 from argosy.fluid._memory import memory_optimize, release_memory
-from argosy.fluid._missing import lazy_names
 from argosy.fluid.backward import append_backward, gradients
 from argosy.fluid.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from argosy.fluid.core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope, VarBase
@@ -45,6 +44,7 @@ from argosy.fluid.framework import *
 from argosy.fluid.input import embedding, one_hot
 from argosy.fluid.io import load, load_program_state, save, set_program_state
 from argosy.fluid.lod_tensor import create_lod_tensor, create_random_int_lodtensor
+from argosy.fluid.missing import lazy_names
 from argosy.fluid.parallel_executor import ParallelExecutor
 from argosy.fluid.param_attr import ParamAttr, WeightNormParamAttr
 

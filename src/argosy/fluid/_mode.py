@@ -5,7 +5,7 @@ from __future__ import annotations
 import argosy.static  # noqa: F401  (installs what records)
 from argosy.fluid._tracer import tracers
 from argosy.foundation.errors import UsageError
-from argosy.framework._mode import switch
+from argosy.framework.mode import switch
 
 
 def begin_recording(call: str) -> None:

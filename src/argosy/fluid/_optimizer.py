@@ -15,13 +15,13 @@ import numpy as np
 from argosy.fluid._mode import is_static
 from argosy.fluid._tracer import tracers
 from argosy.fluid.clip import clips_of_parameters
-from argosy.fluid.dygraph._epoch_schedule import EpochDecay
-from argosy.fluid.dygraph._schedule import LearningRateDecay
+from argosy.fluid.dygraph.epoch_schedule import EpochDecay
+from argosy.fluid.dygraph.schedule import LearningRateDecay
 from argosy.foundation.errors import BadArgument, DtypeError, MissingParameters, UsageError
 from argosy.optimizer import Optimizer as _Current
-from argosy.static._recorder import default_main_program, program_guard
-from argosy.static._variable import Variable
-from argosy.tensor._tensor import Tensor
+from argosy.static.ir.variable import Variable
+from argosy.static.record.recorder import default_main_program, program_guard
+from argosy.tensor.engine import Tensor
 
 
 class Optimizer(_Current):
@@ -91,7 +91,7 @@ class Optimizer(_Current):
         if isinstance(self._learning_rate, Variable):
             return self._learning_rate
         program = program or default_main_program()
-        for source in program._rates:
+        for source in program.rates:
             if source.optimizer is self:
                 return program.global_block().var(source.name)
         if is_static():

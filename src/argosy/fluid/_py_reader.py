@@ -8,7 +8,7 @@ from typing import Any
 from argosy.fluid._mode import begin_recording
 from argosy.foundation.errors import UsageError
 from argosy.static import data
-from argosy.static._readers import ProgramLoader
+from argosy.static.run.readers import ProgramLoader
 from argosy.utils.unique_name import generate
 
 __all__ = ["create_py_reader_by_data", "double_buffer", "py_reader", "read_file"]

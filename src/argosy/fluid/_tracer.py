@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 
-from argosy.tensor._tensor import Parameter
+from argosy.tensor.engine import Parameter
 
 
 class Tracer:

@@ -1,6 +1,6 @@
 """``fluid.backward``: gradients of programs."""
 
-from argosy.fluid._missing import missing_names
+from argosy.fluid.missing import missing_names
 from argosy.static import append_backward, gradients
 
 __all__ = ["append_backward", "calc_gradient", "gradients"]

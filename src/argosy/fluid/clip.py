@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from argosy.fluid._missing import missing_names
+from argosy.fluid.missing import missing_names
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.nn import clip as _current
-from argosy.static._recorder import default_main_program
-from argosy.static._variable import Parameter
+from argosy.static.ir.variable import Parameter
+from argosy.static.record.recorder import default_main_program
 
 __all__ = [
     "GradientClipBase",

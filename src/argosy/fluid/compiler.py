@@ -1,6 +1,6 @@
 """``fluid.compiler``: programs on several places."""
 
-from argosy.fluid._missing import missing_names
+from argosy.fluid.missing import missing_names
 from argosy.static import BuildStrategy, CompiledProgram, ExecutionStrategy
 
 __all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy"]

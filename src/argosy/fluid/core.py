@@ -6,16 +6,16 @@ import enum
 
 from argosy.device import device_count, is_compiled_with_cuda
 from argosy.distributed._data_parallel import ParallelStrategy
-from argosy.fluid._missing import missing_names
+from argosy.fluid.missing import missing_names
 from argosy.foundation import dtypes
 from argosy.foundation.errors import ArgosyError
 from argosy.foundation.places import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
 from argosy.static import Scope
-from argosy.static._lod import LoDTensor, LoDTensorArray
-from argosy.static._program import ProgramDesc
-from argosy.static._readers import EOFException
-from argosy.static._variable import Variable
-from argosy.tensor._tensor import Tensor
+from argosy.static.ir.lod import LoDTensor, LoDTensorArray
+from argosy.static.ir.variable import Variable
+from argosy.static.methods import ProgramDesc
+from argosy.static.run.readers import EOFException
+from argosy.tensor.engine import Tensor
 
 __all__ = [
     "CPUPlace",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from argosy.fluid._missing import missing_names
 from argosy.fluid.framework import cpu_places, cuda_places
+from argosy.fluid.missing import missing_names
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.foundation.places import to_place
 from argosy.static import Program, Variable, default_main_program
-from argosy.static._readers import Feed, feed_of_samples
+from argosy.static.run.readers import Feed, feed_of_samples
 
 __all__ = ["DataFeeder", "convert_dtype"]
 

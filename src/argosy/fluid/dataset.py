@@ -1,6 +1,6 @@
 """``fluid.dataset``: the datasets with the setters of Paddle 1.x."""
 
-from argosy.distributed.fleet.dataset._factory import (
+from argosy.distributed.fleet.dataset.factory import (
     BoxPSDataset,
     DatasetBase,
     DatasetFactory,

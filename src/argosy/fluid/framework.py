@@ -5,17 +5,16 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 from argosy.device import is_compiled_with_cuda
-from argosy.fluid._missing import missing_names
 from argosy.fluid._mode import begin_recording
+from argosy.fluid.missing import missing_names
 from argosy.foundation.places import Place
 from argosy.framework import get_flags, in_dygraph_mode, set_flags
 from argosy.static import Program, default_main_program, default_startup_program, device_guard, name_scope
 from argosy.static import program_guard as _program_guard
-from argosy.static._block import Block
-from argosy.static._operator import Operator
-from argosy.static._places import cpu_places, cuda_pinned_places, cuda_places
-from argosy.tensor._defaults import defaults
-from argosy.tensor._tensor import Parameter, Tensor
+from argosy.static.ir.block import Block
+from argosy.static.ir.operator import Operator
+from argosy.static.parallel.places import cpu_places, cuda_pinned_places, cuda_places
+from argosy.tensor.engine import Parameter, Tensor, defaults
 from argosy.utils import require_version
 
 __all__ = [

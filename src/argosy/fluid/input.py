@@ -6,9 +6,12 @@ from typing import Any
 
 from argosy import tensor as T
 from argosy.nn import functional as F
-from argosy.static.nn._dense import embedding
+from argosy.static.nn import common
+from argosy.static.nn.layer import anywhere
 
 __all__ = ["embedding", "one_hot"]
+
+embedding = anywhere(common.embedding)
 
 
 def one_hot(input: Any, depth: int, allow_out_of_range: bool = False) -> Any:

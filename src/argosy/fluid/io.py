@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from argosy.batch import batch
-from argosy.fluid._missing import missing_names
+from argosy.fluid.missing import missing_names
 from argosy.fluid.reader import DataLoader, PyReader
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
 from argosy.reader import (
@@ -23,8 +23,9 @@ from argosy.reader import (
 )
 from argosy.static import Program, Variable, load, load_program_state, set_program_state
 from argosy.static import save as _save
-from argosy.static._inference import read_folder, read_model, variables, write_model
-from argosy.static._vars_io import is_parameter, is_persistable, load_vars, save_vars, valid_program
+from argosy.static.files.inference import read_folder, read_model, variables, write_model
+from argosy.static.files.variables import is_parameter, is_persistable, load_vars, save_vars, valid_program
+from argosy.static.ir.attachment import ServerJob
 
 __all__ = [
     "ComposeNotAligned",
@@ -57,6 +58,11 @@ __all__ = [
 ]
 
 
+def _job_of(program: Program) -> ServerJob | None:
+    """The parameter-server job that saves and loads ``program`` in its own way."""
+    return program.attachments.get(ServerJob)
+
+
 def save_params(
     executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | None = None
 ) -> bytes | None:
@@ -64,7 +70,7 @@ def save_params(
 
     Of a program that trains through parameter servers it writes what ``save_persistables`` does.
     """
-    if valid_program("save_params", main_program)._job is not None:
+    if _job_of(valid_program("save_params", main_program)) is not None:
         return save_persistables(executor, dirname, main_program, filename)
     return save_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
 
@@ -90,10 +96,10 @@ def save_persistables(
         >>> paddle.disable_static()
     """
     program = valid_program("save_persistables", main_program)
-    if program._job is None:
+    job = _job_of(program)
+    if job is None:
         return save_vars(executor, dirname, program, predicate=is_persistable, filename=filename)
-    _check_folder("save_persistables", dirname, filename)
-    program._job.save_persistables(executor, dirname, program)
+    job.save_persistables(executor, _folder("save_persistables", dirname, filename), program)
     return None
 
 
@@ -101,7 +107,7 @@ def load_params(
     executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | bytes | None = None
 ) -> None:
     """Fill the parameters of a program from files of ``save_params``, or of Paddle's."""
-    if valid_program("load_params", main_program)._job is not None:
+    if _job_of(valid_program("load_params", main_program)) is not None:
         load_persistables(executor, dirname, main_program, filename)
     else:
         load_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
@@ -112,16 +118,17 @@ def load_persistables(
 ) -> None:
     """Fill all that a program keeps from files of ``save_persistables``, or of Paddle's."""
     program = valid_program("load_persistables", main_program)
-    if program._job is None:
+    job = _job_of(program)
+    if job is None:
         load_vars(executor, dirname, program, predicate=is_persistable, filename=filename)
         return
-    _check_folder("load_persistables", dirname, filename)
-    program._job.load_persistables(executor, dirname, program)
+    job.load_persistables(executor, _folder("load_persistables", dirname, filename), program)
 
 
-def _check_folder(call: str, dirname: str | None, filename: Any) -> None:
+def _folder(call: str, dirname: str | None, filename: Any) -> str:
     if dirname is None or filename is not None:
         raise NotSupported(f"fluid.io.{call}: in a parameter-server job files are one per variable in dirname")
+    return dirname
 
 
 def save(program: Program, model_path: str) -> None:
@@ -157,12 +164,13 @@ def save_inference_model(
     block = program.global_block()
     feeds = [block.var(name) for name in names]
     targets = variables("target_vars", target_vars)
-    if program._job is not None:
+    job = _job_of(program)
+    if job is not None:
         if model_filename or params_filename or program_only:
             raise NotSupported(
                 "fluid.io.save_inference_model: in a parameter-server job model_filename, params_filename and program_only are not supported"
             )
-        program._job.save_inference_model(executor, dirname, names, targets)
+        job.save_inference_model(executor, dirname, names, targets)
         return [v.name for v in targets]
     model = os.path.basename(model_filename) if model_filename else "__model__"
     params = os.path.basename(params_filename) if params_filename else None

@@ -7,11 +7,11 @@ from typing import Any
 
 from argosy import tensor as T
 from argosy.fluid._mode import is_static
-from argosy.fluid.layers._call import Helper, as_attr
+from argosy.fluid.layers.layer_call import Helper, as_attr
 from argosy.foundation.errors import BadArgument, UsageError
-from argosy.static._recorder import default_main_program, default_startup_program, recorder
-from argosy.static.nn._activation import activate
-from argosy.tensor._naming import unique_name
+from argosy.static.record.activation import activate
+from argosy.static.record.recorder import default_main_program, default_startup_program, recorder
+from argosy.tensor.engine import unique_name
 
 __all__ = ["LayerHelper"]
 

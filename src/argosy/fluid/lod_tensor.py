@@ -1,7 +1,7 @@
 """``fluid.lod_tensor``: sequences of different lengths in one tensor."""
 
-from argosy.fluid._missing import missing_names
-from argosy.static._lod import create_lod_tensor, create_random_int_lodtensor
+from argosy.fluid.missing import missing_names
+from argosy.static.ir.lod import create_lod_tensor, create_random_int_lodtensor
 
 __all__ = ["create_lod_tensor", "create_random_int_lodtensor"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.fluid._missing import missing_names
+from argosy.fluid.missing import missing_names
 from argosy.foundation.errors import DtypeError, UsageError
 
 __all__ = ["Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "EditDistance", "MetricBase", "Precision", "Recall"]

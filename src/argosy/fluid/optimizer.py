@@ -12,13 +12,13 @@ from typing import Any
 import torch
 
 from argosy import optimizer as _current
-from argosy.fluid._missing import missing_names
 from argosy.fluid._optimizer import Optimizer
+from argosy.fluid.missing import missing_names
 from argosy.incubate.optimizer.recompute import RecomputeOptimizer
-from argosy.optimizer._plan import Bucket
 from argosy.optimizer.lars import LarsMomentumOptimizer as _Lars
+from argosy.optimizer.plan import Bucket
 from argosy.static import ExponentialMovingAverage
-from argosy.tensor._tensor import Tensor
+from argosy.tensor.engine import Tensor
 
 __all__ = [
     "Adadelta",

@@ -1,6 +1,6 @@
 """``fluid.parallel_executor``: the executor of 1.x for several places."""
 
-from argosy.fluid._missing import missing_names
+from argosy.fluid.missing import missing_names
 from argosy.static import BuildStrategy, ExecutionStrategy, ParallelExecutor
 
 __all__ = ["BuildStrategy", "ExecutionStrategy", "ParallelExecutor"]

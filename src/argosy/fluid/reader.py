@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy import io
-from argosy.fluid._missing import missing_names
+from argosy.fluid.missing import missing_names
 from argosy.static import Variable
-from argosy.static._readers import ProgramLoader
+from argosy.static.run.readers import ProgramLoader
 
 __all__ = ["DataLoader", "PyReader"]
 

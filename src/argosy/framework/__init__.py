@@ -5,8 +5,8 @@ from argosy.foundation.places import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
 from argosy.framework import random
 from argosy.framework._finfo import finfo, iinfo
 from argosy.framework._flags import get_flags, set_flags
-from argosy.framework._io import load, save
-from argosy.framework._mode import (
+from argosy.framework.io import load, save
+from argosy.framework.mode import (
     disable_static,
     enable_static,
     in_dygraph_mode,
@@ -14,8 +14,8 @@ from argosy.framework._mode import (
     in_dynamic_or_pir_mode,
     in_pir_mode,
 )
-from argosy.framework._param_attr import ParamAttr, WeightNormParamAttr
-from argosy.framework._pickle import add_safe_globals, safe_globals
+from argosy.framework.param_attr import ParamAttr, WeightNormParamAttr
+from argosy.framework.pickles import add_safe_globals, safe_globals
 from argosy.framework.random import (
     Generator,
     get_cuda_rng_state,
@@ -24,5 +24,4 @@ from argosy.framework.random import (
     set_cuda_rng_state,
     set_rng_state,
 )
-from argosy.tensor._defaults import get_default_dtype, set_default_dtype
-from argosy.tensor._tensor import Parameter
+from argosy.tensor.engine import Parameter, get_default_dtype, set_default_dtype

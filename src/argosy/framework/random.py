@@ -9,7 +9,7 @@ import torch
 
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.foundation.places import to_place
-from argosy.tensor._defaults import defaults
+from argosy.tensor.engine import defaults
 
 __all__ = [
     "Generator",

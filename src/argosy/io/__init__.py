@@ -1,6 +1,5 @@
 """Datasets, samplers and DataLoader."""
 
-from argosy.io._batch_sampler import BatchSampler, DistributedBatchSampler
 from argosy.io._collate import default_collate_fn, default_convert_fn
 from argosy.io._dataloader import DataLoader
 from argosy.io._dataset import (
@@ -21,6 +20,7 @@ from argosy.io._sampler import (
     WeightedRandomSampler,
 )
 from argosy.io._worker import WorkerInfo, get_worker_info
+from argosy.io.batch_sampler import BatchSampler, DistributedBatchSampler
 
 __all__ = [
     "Dataset",

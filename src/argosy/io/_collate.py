@@ -10,8 +10,7 @@ import numpy as np
 import torch
 
 from argosy.foundation.errors import DtypeError
-from argosy.tensor._convert import to_raw
-from argosy.tensor._tensor import Tensor, _wrap
+from argosy.tensor.engine import Tensor, to_raw, wrap
 
 
 def default_collate_fn(batch: Sequence[Any]) -> Any:
@@ -26,7 +25,7 @@ def default_collate_fn(batch: Sequence[Any]) -> Any:
     if isinstance(first, np.ndarray):
         return np.stack(batch, axis=0)
     if isinstance(first, Tensor):
-        return _wrap(torch.stack([sample._t for sample in batch]))
+        return wrap(torch.stack([sample.raw for sample in batch]))
     if isinstance(first, numbers.Number):
         return np.array(batch)
     if isinstance(first, (str, bytes)):
@@ -67,9 +66,9 @@ def to_tensors(batch: Any, place: Any) -> Any:
 
     def convert(leaf: Any) -> Any:
         if isinstance(leaf, np.ndarray):
-            return _wrap(to_raw(leaf, place=place))
+            return wrap(to_raw(leaf, place=place))
         if isinstance(leaf, Tensor):
-            return _wrap(leaf._t.detach().to(place.device))
+            return wrap(leaf.raw.detach().to(place.device))
         return leaf
 
     return map_leaves(convert, batch)

@@ -13,13 +13,13 @@ import torch
 
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
 from argosy.foundation.places import Place, to_place
-from argosy.framework._mode import in_dynamic_mode
-from argosy.io._batch_sampler import BatchSampler
+from argosy.framework.mode import in_dynamic_mode
 from argosy.io._collate import default_collate_fn, default_convert_fn, to_tensors
 from argosy.io._dataset import IterableDataset, NoLength
-from argosy.io._generator_loader import GeneratorLoader
 from argosy.io._worker import Collate, Start, Stream
-from argosy.tensor._defaults import defaults
+from argosy.io.batch_sampler import BatchSampler
+from argosy.io.generator_loader import GeneratorLoader
+from argosy.tensor.engine import defaults
 
 _GRACE_S = 1.0
 
@@ -126,8 +126,8 @@ class DataLoader:
         Where ``feed_list`` holds variables of a static program it feeds these; ``iterable``, ``return_list`` and ``drop_last`` matter only
         there. Elsewhere ``use_multiprocess`` runs the generator in a process of its own; as in Paddle it changes nothing for programs.
         """
-        if feed_list and hasattr(feed_list[0], "_new_loader"):
-            return feed_list[0]._new_loader(feed_list, capacity, use_double_buffer, iterable, return_list, drop_last)
+        if feed_list and hasattr(feed_list[0], "new_loader"):
+            return feed_list[0].new_loader(feed_list, capacity, use_double_buffer, iterable, return_list, drop_last)
         return GeneratorLoader(feed_list, capacity, use_double_buffer, iterable, return_list, use_multiprocess)
 
     @staticmethod

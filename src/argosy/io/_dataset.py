@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import torch
 
 from argosy.foundation.errors import BadArgument, UsageError
-from argosy.utils._dataset import Dataset
+from argosy.utils.dataset import Dataset
 
 T = TypeVar("T")
 

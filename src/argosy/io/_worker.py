@@ -15,9 +15,7 @@ import torch
 from torch.utils.data import IterableDataset as TorchIterableDataset
 
 from argosy.io._collate import map_leaves
-from argosy.tensor._convert import to_raw
-from argosy.tensor._defaults import defaults
-from argosy.tensor._tensor import _wrap
+from argosy.tensor.engine import defaults, to_raw, wrap
 
 
 class WorkerInfo:
@@ -80,7 +78,7 @@ class Collate:
 
 
 def _share(leaf: Any) -> Any:
-    return _wrap(to_raw(leaf)) if isinstance(leaf, np.ndarray) else leaf
+    return wrap(to_raw(leaf)) if isinstance(leaf, np.ndarray) else leaf
 
 
 class Stream(TorchIterableDataset):  # type: ignore[type-arg]

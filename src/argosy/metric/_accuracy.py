@@ -10,7 +10,7 @@ import numpy as np
 from argosy.foundation.errors import UsageError
 from argosy.metric._base import Metric, as_array
 from argosy.ops import metric as ops
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor.engine import Tensor, apply
 
 
 def accuracy(
@@ -43,7 +43,7 @@ def accuracy(
     share, num_correct, num_total = apply(ops.accuracy, input, label, k)
     for given, computed in ((correct, num_correct), (total, num_total)):
         if given is not None:
-            given._t = computed._t
+            given.raw = computed.raw
     return share
 
 

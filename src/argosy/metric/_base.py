@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy.foundation.errors import UsageError
-from argosy.tensor._tensor import Tensor
+from argosy.tensor.engine import Tensor
 
 
 class Metric(abc.ABC):

@@ -4,4 +4,4 @@ from argosy.nn import clip, functional, initializer, layer, utils
 from argosy.nn.clip import *
 from argosy.nn.decode import *
 from argosy.nn.layer import *
-from argosy.tensor._tensor import Parameter
+from argosy.tensor.engine import Parameter

@@ -14,7 +14,7 @@ import torch
 from argosy.foundation.errors import BadArgument, DtypeError
 from argosy.ops import clipping as ops
 from argosy.ops.table import Op
-from argosy.tensor._tensor import _wrap, apply, current_mode
+from argosy.tensor.engine import apply, current_mode, wrap
 
 __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
 
@@ -29,8 +29,8 @@ class ClipGradBase:
         pairs = [(p, g) for p, g in params_grads if g is not None]
         need_clip = [getattr(p, "need_clip", True) is not False for p, _ in pairs]
         if current_mode() is None:
-            clipped = self.apply_raw([g._t for _, g in pairs], need_clip)
-            return [(p, g if raw is g._t else _wrap(raw)) for (p, g), raw in zip(pairs, clipped, strict=True)]
+            clipped = self.apply_raw([g.raw for _, g in pairs], need_clip)
+            return [(p, g if raw is g.raw else wrap(raw)) for (p, g), raw in zip(pairs, clipped, strict=True)]
         op, attrs = self._plan()
         chosen = [g for (_, g), need in zip(pairs, need_clip, strict=True) if need]
         new = iter(apply(op, chosen, *attrs) if chosen else ())

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from argosy.nn import functional as F
 from argosy.ops import beam as ops
 from argosy.tensor import creation, logic, manipulation, search
-from argosy.tensor._defaults import defaults
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply, defaults
 from argosy.utils.layers_utils import flatten, map_structure
 
 __all__ = ["BeamSearchDecoder", "dynamic_decode"]

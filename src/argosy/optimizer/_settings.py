@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import BadArgument, UsageError
-from argosy.tensor._tensor import Tensor
+from argosy.tensor.engine import Tensor
 
 
 def number(value: Any) -> float:

@@ -9,12 +9,12 @@ import torch
 
 from argosy.foundation.errors import DtypeError, NotSupported
 from argosy.ops import adam_updates
-from argosy.optimizer._plan import Bucket, Options
 from argosy.optimizer._settings import number
 from argosy.optimizer.adam import AdamBase
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Params
-from argosy.tensor._tensor import Tensor
+from argosy.optimizer.plan import Bucket, Options
+from argosy.tensor.engine import Tensor
 
 
 class AdamW(AdamBase):

@@ -9,12 +9,12 @@ import torch
 
 from argosy.foundation.errors import UsageError
 from argosy.ops import updates
-from argosy.optimizer._plan import Bucket, Options
 from argosy.optimizer._settings import require_not_none
-from argosy.optimizer._state import Power, Slot
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.tensor._tensor import Tensor
+from argosy.optimizer.plan import Bucket, Options
+from argosy.optimizer.state import Power, Slot
+from argosy.tensor.engine import Tensor
 
 
 class ASGD(Optimizer):
@@ -40,7 +40,7 @@ class ASGD(Optimizer):
         self._multi_precision = multi_precision
 
     def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
-        return Slot("d"), Slot("y", shape=(self._n, *param._t.shape)), Slot("m", shape=(1,), dtype=torch.int64)
+        return Slot("d"), Slot("y", shape=(self._n, *param.raw.shape)), Slot("m", shape=(1,), dtype=torch.int64)
 
     def _update(
         self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float

@@ -11,7 +11,7 @@ import torch
 
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.tensor._tensor import Tensor, _rewrap, _unwrap
+from argosy.tensor.engine import Tensor, rewrap, unwrap
 
 # Paddle's name of each entry of the state, and torch's.
 _ENTRIES = {
@@ -81,7 +81,7 @@ class LBFGS(Optimizer):
         self.history_size = history_size
         self.line_search_fn = line_search_fn
         self._engine = torch.optim.LBFGS(
-            [p._t for p in self._parameters()], learning_rate, max_iter, self.max_eval, tolerance_grad,
+            [p.raw for p in self._parameters()], learning_rate, max_iter, self.max_eval, tolerance_grad,
             tolerance_change, history_size, line_search_fn,
         )  # fmt: skip
 
@@ -98,7 +98,7 @@ class LBFGS(Optimizer):
             loss = closure()
             if not first:
                 first.append(loss)
-            return loss._t
+            return loss.raw
 
         self._engine.step(evaluate)  # type: ignore[no-untyped-call]
         return first[0]
@@ -111,10 +111,10 @@ class LBFGS(Optimizer):
     def state_dict(self) -> dict[str, Any]:
         """Directions, gradients and counts so far, under ``state``; empty before the first step."""
         own = self._engine_state
-        return {"state": {name: _rewrap(own[theirs]) for name, theirs in _ENTRIES.items() if theirs in own}}
+        return {"state": {name: rewrap(own[theirs]) for name, theirs in _ENTRIES.items() if theirs in own}}
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        saved = copy.deepcopy(_unwrap(state_dict["state"]))  # the engine overwrites its state in place
+        saved = copy.deepcopy(unwrap(state_dict["state"]))  # the engine overwrites its state in place
         own = self._engine_state
         own.clear()
         own.update({theirs: saved[name] for name, theirs in _ENTRIES.items() if name in saved})

@@ -13,14 +13,14 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import BadArgument, DtypeError, MissingParameters, UsageError
-from argosy.framework._mode import switch
+from argosy.framework.mode import switch
 from argosy.nn.clip import ClipGradBase
 from argosy.ops import updates
-from argosy.optimizer._plan import Bucket, Options, Plan, is_direct
-from argosy.optimizer._state import Power, Slot, StateMismatch, StateStore
 from argosy.optimizer.lr import LambdaDecay, LRScheduler
+from argosy.optimizer.plan import Bucket, Options, Plan, is_direct
+from argosy.optimizer.state import Power, Slot, StateMismatch, StateStore
 from argosy.regularizer import L1Decay, L2Decay
-from argosy.tensor._tensor import Tensor, _wrap
+from argosy.tensor.engine import Tensor, wrap
 
 __all__: list[str] = []
 
@@ -203,7 +203,7 @@ class Optimizer:
         grads: list[torch.Tensor] = []
         sparse: list[int] = []
         for param in params:
-            raw = param._t
+            raw = param.raw
             grad = raw.grad
             if grad is None:
                 grad = self._missing_grad(param)
@@ -227,12 +227,12 @@ class Optimizer:
         if self._master_grad:
             main: Tensor | None = getattr(param, "main_grad", None)
             if main is not None:
-                return main._t
-        return torch.zeros_like(param._t) if param._is_grad_cleared else None
+                return main.raw
+        return torch.zeros_like(param.raw) if param._is_grad_cleared else None
 
     def _keeps_rows(self, param: Tensor, options: Options) -> bool:
         regularizer = getattr(param, "regularizer", None) or self.regularization
-        return regularizer is None and is_direct(param._t) and self._takes_rows(options)
+        return regularizer is None and is_direct(param.raw) and self._takes_rows(options)
 
     def _run(
         self,
@@ -284,7 +284,7 @@ class Optimizer:
         sparse: list[int] = []
         grads: list[torch.Tensor] = []
         for param, grad in pairs:
-            raw = grad._t.detach()
+            raw = grad.raw.detach()
             if raw.is_sparse and not self._keeps_rows(param, _NO_OPTIONS):
                 raw = raw.to_dense()
             elif raw.is_sparse:
@@ -293,7 +293,7 @@ class Optimizer:
         self._plans.clear()  # their clocks are about to be replaced
         with torch.no_grad():
             params = [p for p, _ in pairs]
-            self._run(-1, params, [p._t for p in params], grads, sparse, _NO_OPTIONS, self._grad_clip, lr)
+            self._run(-1, params, [p.raw for p in params], grads, sparse, _NO_OPTIONS, self._grad_clip, lr)
         self._plans.clear()
 
     # -- the older way to step ----------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ class Optimizer:
         callbacks: Any = None,
     ) -> list[tuple[Tensor, Tensor]]:
         """Pair parameters with the gradients that ``loss.backward()`` left in them."""
-        record = getattr(loss, "_record_optimizer", None)
+        record = getattr(loss, "record_optimizer", None)
         if record is not None:
             recorded: list[tuple[Tensor, Tensor]] = record(self).backward(
                 loss, startup_program, parameters, no_grad_set, callbacks
@@ -320,18 +320,18 @@ class Optimizer:
             chosen = [p for p in self._parameters() if p.name in wanted]
         pairs = []
         for param in chosen:
-            grad = param.grad if param._t.grad is not None else self._wrapped_missing_grad(param)
+            grad = param.grad if param.raw.grad is not None else self._wrapped_missing_grad(param)
             if grad is not None and param.name not in excluded:
                 pairs.append((param, grad))
         return pairs
 
     def _wrapped_missing_grad(self, param: Tensor) -> Tensor | None:
         raw = self._missing_grad(param)
-        return None if raw is None else _wrap(raw)
+        return None if raw is None else wrap(raw)
 
     def apply_gradients(self, params_grads: Sequence[tuple[Tensor, Tensor]]) -> list[Any]:
         """Clip, regularise and apply the given (parameter, gradient) pairs."""
-        record = getattr(params_grads[0][0], "_record_optimizer", None) if params_grads else None
+        record = getattr(params_grads[0][0], "record_optimizer", None) if params_grads else None
         if record is not None:
             operators: list[Any] = record(self).apply_gradients(params_grads)
             return operators
@@ -346,7 +346,7 @@ class Optimizer:
             raise BadArgument(
                 f"{type(self).__name__}.minimize: The loss should be an Tensor, not {type(loss).__name__}."
             )
-        record = getattr(loss, "_record_optimizer", None)
+        record = getattr(loss, "record_optimizer", None)
         if record is not None:
             operators, recorded = record(self).minimize(loss, startup_program, parameters, no_grad_set)
             return operators, recorded
@@ -360,7 +360,7 @@ class Optimizer:
     def clear_grad(self, set_to_zero: bool = True) -> None:
         """Forget the gradients; by default they then count as zeros, as in Paddle, without being stored."""
         for param in self._parameters():
-            raw = param._t
+            raw = param.raw
             if raw.grad is not None:
                 if raw.requires_grad:
                     raw.grad = None
@@ -448,4 +448,4 @@ def _regularized(regularizer: Any, params: list[torch.Tensor], grads: list[torch
         op = updates.l2_decay if kind is L2Decay else updates.l1_decay
         decayed: list[torch.Tensor] = op.fn(grads, params, regularizer._coeff)
         return decayed
-    return [g + regularizer(_wrap(p), _wrap(g), None)._t for p, g in zip(params, grads, strict=True)]
+    return [g + regularizer(wrap(p), wrap(g), None).raw for p, g in zip(params, grads, strict=True)]

@@ -9,12 +9,12 @@ import torch
 
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.ops import updates
-from argosy.optimizer._plan import Bucket, Options
 from argosy.optimizer._settings import require_not_none
-from argosy.optimizer._state import Power, Slot
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.tensor._tensor import Tensor
+from argosy.optimizer.plan import Bucket, Options
+from argosy.optimizer.state import Power, Slot
+from argosy.tensor.engine import Tensor
 
 
 class Rprop(Optimizer):

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 from argosy.ops import row_updates, updates
-from argosy.optimizer._plan import Bucket, Options
 from argosy.optimizer._settings import require_not_none
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
+from argosy.optimizer.plan import Bucket, Options
 
 
 class SGD(Optimizer):

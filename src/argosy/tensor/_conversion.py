@@ -31,7 +31,7 @@ _TORCH_TYPES = {
 def astype(self: Tensor, dtype: Any) -> Tensor:
     """The elements in another dtype; the tensor itself when it has that dtype already."""
     wanted = to_torch(dtype)
-    return self if self._t.dtype is wanted else apply(ops.cast, self, wanted)
+    return self if self.raw.dtype is wanted else apply(ops.cast, self, wanted)
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 def _typed(wanted: torch.dtype) -> Callable[[Tensor], Tensor]:
     def convert(self: Tensor) -> Tensor:
-        return self if self._t.dtype is wanted else apply(ops.cast, self, wanted)
+        return self if self.raw.dtype is wanted else apply(ops.cast, self, wanted)
 
     convert.__doc__ = f"The elements as {dtypes.name_of(wanted)}."
     return convert
@@ -61,7 +61,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     out = self if device is None else _moved(self, to_place(device))
     if dtype is not None:
         return apply(ops.cast, out, to_torch(dtype))
-    return apply(ops.cast, out, out._t.dtype) if out is self else out
+    return apply(ops.cast, out, out.raw.dtype) if out is self else out
 
 
 def _target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
@@ -90,7 +90,7 @@ def _is_dtype(value: Any) -> bool:
 def _moved(x: Tensor, place: Place) -> Tensor:
     """``x`` on the device of ``place``; itself when it is there already."""
     device = place.device
-    return x if x._t.device == device else apply(ops.to_device, x, str(device))
+    return x if x.raw.device == device else apply(ops.to_device, x, str(device))
 
 
 def cpu(self: Tensor) -> Tensor:
@@ -173,12 +173,12 @@ def split_with_sizes(self: Tensor, split_sizes: list[int], dim: int = 0) -> Any:
 
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """The distance in elements between neighbours along each axis, or along one."""
-    return list(self._t.stride()) if dim is None else self._t.stride(dim)
+    return list(self.raw.stride()) if dim is None else self.raw.stride(dim)
 
 
 def is_same_shape(self: Tensor, y: Tensor) -> bool:
     """Whether both have the same shape."""
-    return self._t.shape == y._t.shape
+    return self.raw.shape == y.raw.shape
 
 
 def requires_grad_(self: Tensor, value: bool = True) -> Tensor:
@@ -193,7 +193,7 @@ def _data(self: Tensor) -> Tensor:
 
 
 def _set_data(self: Tensor, value: Tensor) -> None:
-    self._t.data = value._t.detach()
+    self.raw.data = value.raw.detach()
 
 
 METHODS: dict[str, Any] = {

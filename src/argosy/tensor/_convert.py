@@ -23,7 +23,7 @@ def to_raw(data: Any, dtype: Any = None, place: Any = None) -> torch.Tensor:
     device = defaults.device if place is None else to_place(place).device
     if isinstance(data, (np.ndarray, np.generic)):
         return _from_array(np.asarray(data), wanted, device)
-    raw = getattr(data, "_t", data)
+    raw = getattr(data, "raw", data)
     if isinstance(raw, torch.Tensor):
         out = raw.detach()
         same = (wanted is None or wanted is out.dtype) and device == out.device
@@ -35,7 +35,7 @@ def to_raw(data: Any, dtype: Any = None, place: Any = None) -> torch.Tensor:
             f"to_tensor: can't construct a Tensor from {type(data).__name__}; "
             "expected a number, a list or tuple of numbers, an array or a Tensor"
         )
-    parts = [getattr(item, "_t", item) for item in data]
+    parts = [getattr(item, "raw", item) for item in data]
     if any(isinstance(part, torch.Tensor) for part in parts):
         return _from_tensors(data, parts, wanted, device)
     return _from_python(data, wanted, device)

@@ -20,7 +20,7 @@ from argosy.ops.table import Op
 
 def describe(value: Any) -> str:
     """A short form of an argument: ``float32[2, 3]`` for a tensor, its repr otherwise."""
-    raw = getattr(value, "_t", value)
+    raw = getattr(value, "raw", value)
     if isinstance(raw, torch.Tensor):
         return f"{dtypes.name_of(raw.dtype)}{list(raw.shape)}"
     if isinstance(raw, torch.dtype):

@@ -53,7 +53,7 @@ def take(x: Any, index: Any, mode: str = "raise", name: str | None = None) -> An
     """Take elements of the flattened tensor; ``mode`` says what an index outside it does: raise, wrap or clip."""
     if mode not in ("raise", "wrap", "clip"):
         raise UsageError(f"take: 'mode' should be 'raise', 'wrap' or 'clip', but received {mode!r}")
-    if not isinstance(index, Tensor) or index._t.dtype not in (torch.int32, torch.int64):
+    if not isinstance(index, Tensor) or index.raw.dtype not in (torch.int32, torch.int64):
         raise DtypeError(f"take: index must be an int32 or int64 Tensor, but received {getattr(index, 'dtype', index)}")
     return apply(ops.take, x, index, mode)
 

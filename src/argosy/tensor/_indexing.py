@@ -11,7 +11,7 @@ from argosy.foundation.errors import DtypeError, UsageError
 from argosy.ops import indexing as ops
 from argosy.tensor import _tensor
 from argosy.tensor._inplace import check_writable, is_view_in_graph, overwrite_view
-from argosy.tensor._tensor import Tensor, _wrap, apply
+from argosy.tensor._tensor import Tensor, apply, wrap
 
 _PLAIN = frozenset({int, slice, type(None), type(Ellipsis)})
 _INDEX_DTYPES = (torch.int64, torch.int32, torch.bool)
@@ -28,7 +28,7 @@ def get_item(x: Tensor, index: Any) -> Any:
             or (kind is tuple and _PLAIN.issuperset(map(type, index)) and index.count(...) < 2)
         ):
             try:
-                return _wrap(x._t[index])
+                return wrap(x.raw[index])
             except (IndexError, ValueError, TypeError):
                 pass
     return apply(ops.getitem, x, _normalize(index))
@@ -54,7 +54,7 @@ def set_item(x: Tensor, index: Any, value: Any) -> None:
             raise
         changed = x.clone()
         apply(ops.setitem_, changed, place, value)
-        overwrite_view(x, changed._t)
+        overwrite_view(x, changed.raw)
 
 
 def _normalize(index: Any) -> tuple[Any, ...]:
@@ -77,13 +77,13 @@ def _item(i: Any, position: int) -> Any:
     if isinstance(i, (np.ndarray, list, tuple, range)):
         i = _as_tensor(i)
     elif isinstance(i, torch.Tensor):
-        i = _wrap(i)
+        i = wrap(i)
     if not isinstance(i, Tensor):
         raise UsageError(
             "Only support Integer, Slice, Ellipsis, None, Tuples of these types and List / Tensor of Bool and Integers, "
             f"but received {type(i).__name__} at position {position} of the index"
         )
-    if i._t.dtype not in _INDEX_DTYPES:
+    if i.raw.dtype not in _INDEX_DTYPES:
         raise DtypeError(f"a Tensor used as an index must be bool, int32 or int64, but this one is {i.dtype.name}")
     return i
 

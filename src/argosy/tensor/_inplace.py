@@ -14,7 +14,7 @@ from argosy.tensor._tensor import Tensor
 
 def check_writable(x: Tensor, call: str) -> None:
     """Refuse to overwrite a leaf that backward needs."""
-    t = x._t
+    t = x.raw
     if t.requires_grad and t.is_leaf and torch.is_grad_enabled():
         raise UsageError(
             f"{call}: Leaf Tensor ({x.name}) that doesn't stop gradient can't use inplace strategy. "
@@ -29,14 +29,14 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     ``out``: what backward saved of the old value stays intact. A view of a tensor in the graph is overwritten, so that the
     change reaches the tensor; autograd refuses later if it needed the old value.
     """
-    if x._rebind is not None:
-        rebound: Tensor = x._rebind(out)
+    if x.rebind is not None:
+        rebound: Tensor = x.rebind(out)
         return rebound
     check_writable(x, call)
-    old, new = x._t, out._t
+    old, new = x.raw, out.raw
     in_graph = torch.is_grad_enabled() and (new.requires_grad or old.requires_grad)
     if in_graph and not (old._is_view() and new.shape == old.shape):
-        x._t = new
+        x.raw = new
     elif new.shape != old.shape or new.dtype is not old.dtype:
         _take_over(x, new)
     elif new is not old:
@@ -51,7 +51,7 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
 
 def is_view_in_graph(x: Tensor) -> bool:
     """Whether ``x`` shares the memory of another tensor and backward goes through it."""
-    return torch.is_grad_enabled() and x._t.requires_grad and x._t._is_view()
+    return torch.is_grad_enabled() and x.raw.requires_grad and x.raw._is_view()
 
 
 def overwrite_view(x: Tensor, new: torch.Tensor) -> None:
@@ -60,7 +60,7 @@ def overwrite_view(x: Tensor, new: torch.Tensor) -> None:
     torch refuses views of leaves, and the views that one op returned together. What they are views of sees the new values; its
     gradient is that of the old ones, as in Paddle.
     """
-    x._t = _Overwritten.apply(x._t, new)  # type: ignore[no-untyped-call]
+    x.raw = _Overwritten.apply(x.raw, new)  # type: ignore[no-untyped-call]
 
 
 class _Overwritten(torch.autograd.Function):
@@ -77,21 +77,21 @@ class _Overwritten(torch.autograd.Function):
 
 def relayout(x: Tensor, out: Tensor, call: str) -> Tensor:
     """Make ``x`` see its own memory as ``out`` does, which is a view of it."""
-    if x._rebind is not None:
-        rebound: Tensor = x._rebind(out)
+    if x.rebind is not None:
+        rebound: Tensor = x.rebind(out)
         return rebound
     check_writable(x, call)
     if torch.is_grad_enabled():
-        x._t = out._t
+        x.raw = out.raw
     else:
-        _take_over(x, out._t)
+        _take_over(x, out.raw)
     return x
 
 
 def _take_over(x: Tensor, new: torch.Tensor) -> None:
     """Let ``x`` hold ``new``, which was made without a graph; a parameter stays one that is trained."""
-    is_trained = x._t.requires_grad and (new.is_floating_point() or new.is_complex())
-    x._t = new.detach().requires_grad_() if is_trained else new
+    is_trained = x.raw.requires_grad and (new.is_floating_point() or new.is_complex())
+    x.raw = new.detach().requires_grad_() if is_trained else new
 
 
 def make_inplace(fn: Callable[..., Any], name: str | None = None, is_view: bool = False) -> Callable[..., Any]:

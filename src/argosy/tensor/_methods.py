@@ -10,7 +10,7 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError, ValueMismatch
-from argosy.tensor._tensor import Tensor, _wrap
+from argosy.tensor._tensor import Tensor, wrap
 
 MODULES = (
     "creation",
@@ -19,8 +19,8 @@ MODULES = (
     "manipulation",
     "reduction",
     "linalg",
-    "_decomposition",
-    "_stft",
+    "decomposition",
+    "stft",
     "search",
     "random",
     "attribute",
@@ -29,16 +29,16 @@ MODULES = (
 
 def set_value(self: Tensor, value: Any) -> None:
     """Copy ``value`` into this tensor; shape and dtype must be equal."""
-    raw = getattr(value, "_t", None)
+    raw = getattr(value, "raw", None)
     if raw is None:
-        raw = value if isinstance(value, torch.Tensor) else Tensor(np.asarray(value))._t
-    if raw.shape != self._t.shape or raw.dtype is not self._t.dtype:
+        raw = value if isinstance(value, torch.Tensor) else Tensor(np.asarray(value)).raw
+    if raw.shape != self.raw.shape or raw.dtype is not self.raw.dtype:
         raise ValueMismatch(
             f"Tensor.set_value: variable {self.name!r} needs a value of shape {self.shape} and dtype {self.dtype.name}, "
             f"but received shape {list(raw.shape)} and dtype {dtypes.name_of(raw.dtype)}"
         )
     with torch.no_grad():
-        self._t.copy_(raw.detach())
+        self.raw.copy_(raw.detach())
 
 
 def _set_value_chained(self: Tensor, value: Any) -> Tensor:
@@ -62,9 +62,9 @@ def from_torch(tensor: torch.Tensor) -> Tensor:
     """Wrap a torch tensor without a copy: same memory, same graph."""
     if not isinstance(tensor, torch.Tensor):
         raise UsageError(f"from_torch: expected a torch.Tensor, but received {type(tensor).__name__}")
-    return _wrap(tensor)
+    return wrap(tensor)
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
     """Wrap a NumPy array without a copy: both see each other's writes."""
-    return _wrap(torch.from_numpy(array))
+    return wrap(torch.from_numpy(array))

@@ -91,7 +91,7 @@ def _values_to_string(array: np.ndarray, indent: int) -> str:
 
 def tensor_to_string(x: Any) -> str:
     """Paddle's form: a header with shape, dtype, place and stop_gradient, then the values indented."""
-    raw = x._t.detach()
+    raw = x.raw.detach()
     if raw.layout is not torch.strided:
         raw = raw.to_dense()
     if raw.is_floating_point() and raw.dtype.itemsize < 4:

@@ -1,6 +1,6 @@
 """Tensor, Parameter and ``apply``, the one door from the face to the op table.
 
-``Tensor`` is a thin wrapper: one slot, ``_t``, holds the torch tensor; everything else (name, persistable, free
+``Tensor`` is a thin wrapper: one slot, ``raw``, holds the torch tensor; everything else (name, persistable, free
 attributes) goes to ``__dict__``, which costs nothing until it is used. Operators between two Tensors of one dtype call
 torch directly; everything else goes through ``apply``.
 
@@ -75,11 +75,11 @@ def _binary(symbol: str, op: Op, fast: Callable[[Any, Any], Any], reflected: boo
         def method(self: Tensor, other: Any) -> Any:
             kind = type(other)
             if (kind is float or kind is int) and _mode is None:
-                a = self._t
+                a = self.raw
                 if a.is_floating_point():
                     try:
                         out = _new(Tensor)
-                        out._t = fast(other, a)
+                        out.raw = fast(other, a)
                         return out
                     except (RuntimeError, TypeError, ValueError) as error:
                         raise_as(explain(op, (other, self), {}, error), error)
@@ -90,22 +90,22 @@ def _binary(symbol: str, op: Op, fast: Callable[[Any, Any], Any], reflected: boo
 
         def method(self: Tensor, other: Any) -> Any:
             if type(other) is Tensor and _mode is None:
-                a = self._t
-                b = other._t
+                a = self.raw
+                b = other.raw
                 dtype = a.dtype
                 if dtype is b.dtype and dtype is not _bool:
                     try:
                         out = _new(Tensor)
-                        out._t = fast(a, b)
+                        out.raw = fast(a, b)
                         return out
                     except (RuntimeError, TypeError, ValueError) as error:
                         raise_as(explain(op, (self, other), {}, error), error)
             elif (type(other) is float or type(other) is int) and _mode is None:
-                a = self._t
+                a = self.raw
                 if a.is_floating_point():
                     try:
                         out = _new(Tensor)
-                        out._t = fast(a, other)
+                        out.raw = fast(a, other)
                         return out
                     except (RuntimeError, TypeError, ValueError) as error:
                         raise_as(explain(op, (self, other), {}, error), error)
@@ -129,7 +129,7 @@ def _operand(self: Tensor, other: Any, symbol: str) -> Any:
     if isinstance(other, np.ndarray):
         return Tensor(other)
     if isinstance(other, _raw_tensor):
-        return _wrap(other)
+        return wrap(other)
     if hasattr(other, "__array_ufunc__") or isinstance(other, (str, list, tuple, dict, set, bytes)):
         raise DtypeError(
             f"{symbol}(): argument (position 1) must be int, float, bool or Tensor, but got {type(other).__name__}"
@@ -155,12 +155,12 @@ def _comparison(symbol: str, op: Op, fast: Callable[[Any, Any], Any]) -> Callabl
 class Tensor:
     """A multi-dimensional array with Paddle's methods on torch's engine.
 
-    ``Tensor(data)`` copies array-like data as ``paddle.to_tensor`` does. Inside argosy, ``_wrap`` wraps without a copy.
+    ``Tensor(data)`` copies array-like data as ``paddle.to_tensor`` does. Inside argosy, ``wrap`` wraps without a copy.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_t")
+    __slots__ = ("__dict__", "__weakref__", "raw")
 
-    _t: torch.Tensor
+    raw: torch.Tensor
 
     if TYPE_CHECKING:  # bound by _methods.install(), with the other methods that have a function beside them
 
@@ -173,14 +173,14 @@ class Tensor:
     _is_grad_cleared = False  # clear_grad() ran: a missing gradient reads as zeros
     persistable = False
     is_distributed = False
-    _rebind: Any = None  # for a variable of a program: records that an in-place function changed it
+    rebind: Any = None  # for a variable of a program: records that an in-place function changed it
 
     __array_priority__ = 100  # numpy arrays leave operators to us
 
     def __init__(self, data: Any = (), dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> None:
         from argosy.tensor._convert import to_raw
 
-        self._t = to_raw(data, dtype, place)
+        self.raw = to_raw(data, dtype, place)
         if not stop_gradient:
             self.stop_gradient = False
 
@@ -189,44 +189,44 @@ class Tensor:
     @property
     def shape(self) -> Shape:
         """Extent of each dimension, as a list."""
-        return Shape(self._t.shape)
+        return Shape(self.raw.shape)
 
     @property
     def ndim(self) -> int:
-        return self._t.ndim
+        return self.raw.ndim
 
     @property
     def size(self) -> int:
         """Number of elements."""
-        return self._t.numel()
+        return self.raw.numel()
 
     @property
     def dtype(self) -> dtypes.DType:
-        return dtypes.BY_TORCH[self._t.dtype]
+        return dtypes.BY_TORCH[self.raw.dtype]
 
     @property
     def place(self) -> Place:
-        return to_place(self._t.device)
+        return to_place(self.raw.device)
 
     @property
     def itemsize(self) -> int:
-        return self._t.itemsize
+        return self.raw.itemsize
 
     @property
     def strides(self) -> list[int]:
-        return list(self._t.stride())
+        return list(self.raw.stride())
 
     @property
     def offset(self) -> int:
-        return int(self._t.storage_offset()) * self._t.itemsize
+        return int(self.raw.storage_offset()) * self.raw.itemsize
 
     @property
     def inplace_version(self) -> int:
-        return self._t._version
+        return self.raw._version
 
     @property
     def is_leaf(self) -> bool:
-        return self._t.is_leaf
+        return self.raw.is_leaf
 
     @property
     def name(self) -> str:
@@ -240,34 +240,34 @@ class Tensor:
         self._name = value
 
     def dim(self) -> int:
-        return self._t.ndim
+        return self.raw.ndim
 
     ndimension = dim
 
     def element_size(self) -> int:
-        return self._t.element_size()
+        return self.raw.element_size()
 
     def data_ptr(self) -> int:
-        return self._t.data_ptr()
+        return self.raw.data_ptr()
 
     def is_contiguous(self) -> bool:
-        return self._t.is_contiguous()
+        return self.raw.is_contiguous()
 
     def contiguous(self) -> Tensor:
-        return _wrap(self._t.contiguous())
+        return wrap(self.raw.contiguous())
 
     def is_tensor(self) -> bool:
         return True
 
     def is_dense(self) -> bool:
-        return self._t.layout is torch.strided
+        return self.raw.layout is torch.strided
 
     def is_sparse(self) -> bool:
-        return self._t.layout is torch.sparse_coo
+        return self.raw.layout is torch.sparse_coo
 
     def is_selected_rows(self) -> bool:
         """Whether this is a row-sparse gradient."""
-        return self._t.layout is torch.sparse_coo
+        return self.raw.layout is torch.sparse_coo
 
     def is_dist(self) -> bool:
         return False
@@ -276,7 +276,7 @@ class Tensor:
         return True
 
     def _inplace_version(self) -> int:
-        return self._t._version
+        return self.raw._version
 
     def _grad_ivar(self) -> Tensor | None:
         return self.grad
@@ -286,18 +286,18 @@ class Tensor:
     @property
     def stop_gradient(self) -> bool:
         """True where backward does not reach this tensor; new tensors start so, parameters do not."""
-        return not (self._t.requires_grad or self._nominal_grad)
+        return not (self.raw.requires_grad or self._nominal_grad)
 
     @stop_gradient.setter
     def stop_gradient(self, stop: bool) -> None:
-        t = self._t
+        t = self.raw
         if stop:
             self._nominal_grad = False
             if t.requires_grad:
                 if t.is_leaf:
                     t.requires_grad_(False)
                 else:
-                    self._t = t.detach()
+                    self.raw = t.detach()
         elif t.is_floating_point() or t.is_complex():
             t.requires_grad_(True)
         else:
@@ -314,7 +314,7 @@ class Tensor:
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward accumulated, or None."""
-        t = self._t
+        t = self.raw
         if not t.is_leaf and not t.retains_grad:
             return None
         raw = t.grad
@@ -322,24 +322,24 @@ class Tensor:
             if not self._is_grad_cleared:
                 return None
             raw = t.grad = torch.zeros_like(t)
-        out = _wrap(raw)
+        out = wrap(raw)
         out._name = f"{self.name}@GRAD"
         return out
 
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is None:
-            self._t.grad = None
+            self.raw.grad = None
             self._is_grad_cleared = False
             return
         if not isinstance(value, Tensor):
             raise DtypeError(f"Tensor.grad must be set to a Tensor or None, but received {type(value).__name__}")
-        if value._t.shape != self._t.shape or value._t.dtype is not self._t.dtype:
+        if value.raw.shape != self.raw.shape or value.raw.dtype is not self.raw.dtype:
             raise UsageError(
                 f"Tensor.grad of {self.name!r} must have shape {self.shape} and dtype {self.dtype.name}, "
                 f"but received shape {value.shape} and dtype {value.dtype.name}"
             )
-        self._t.grad = value._t
+        self.raw.grad = value.raw
 
     @grad.deleter
     def grad(self) -> None:
@@ -350,8 +350,8 @@ class Tensor:
         grad = self.grad
         if grad is None:
             return None
-        if grad._t.layout is torch.sparse_coo:
-            raw = grad._t.coalesce()
+        if grad.raw.layout is torch.sparse_coo:
+            raw = grad.raw.coalesce()
             return raw.values().numpy(), raw.indices()[0].numpy()
         return grad.numpy()
 
@@ -360,7 +360,7 @@ class Tensor:
 
         Without ``grad_tensor`` the starting gradient is ones, for a tensor of any shape.
         """
-        t = self._t
+        t = self.raw
         if not t.requires_grad:
             return
         if grad_tensor is None:
@@ -371,7 +371,7 @@ class Tensor:
                     "Tensor.backward: the type of grad_tensor must be paddle.Tensor, "
                     f"but received {type(grad_tensor).__name__}"
                 )
-            start = grad_tensor._t
+            start = grad_tensor.raw
             if start.shape != t.shape:
                 raise UsageError(
                     f"Tensor.backward: grad_tensor has shape {grad_tensor.shape}, the tensor {self.shape}; "
@@ -389,8 +389,8 @@ class Tensor:
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
         """Drop the gradient; by default it then reads as zeros, as in Paddle, without being stored."""
-        self._is_grad_cleared = set_to_zero and (self._is_grad_cleared or self._t.grad is not None)
-        self._t.grad = None
+        self._is_grad_cleared = set_to_zero and (self._is_grad_cleared or self.raw.grad is not None)
+        self.raw.grad = None
 
     clear_grad = clear_gradient
 
@@ -399,33 +399,33 @@ class Tensor:
 
     def retain_grads(self) -> None:
         """Keep the gradient of this intermediate tensor in ``grad``."""
-        if self._t.requires_grad:
-            self._t.retain_grad()
+        if self.raw.requires_grad:
+            self.raw.retain_grad()
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call ``hook(grad)`` in backward; what it returns replaces the gradient. Returns a handle with ``remove()``."""
-        if not self._t.requires_grad:
+        if not self.raw.requires_grad:
             raise AutogradError("Tensor.register_hook: cannot register a hook on a tensor that stops gradient.")
 
         def raw_hook(grad: torch.Tensor) -> torch.Tensor | None:
-            result = hook(_wrap(grad))
-            return result._t if isinstance(result, Tensor) else result
+            result = hook(wrap(grad))
+            return result.raw if isinstance(result, Tensor) else result
 
-        return HookHandle(self._t.register_hook(raw_hook))  # type: ignore[no-untyped-call]
+        return HookHandle(self.raw.register_hook(raw_hook))  # type: ignore[no-untyped-call]
 
     def detach(self) -> Tensor:
         """A Tensor on the same memory outside the graph."""
-        return _wrap(self._t.detach())
+        return wrap(self.raw.detach())
 
     def detach_(self) -> Tensor:
-        self._t = self._t.detach()
+        self.raw = self.raw.detach()
         return self
 
     # -- values -------------------------------------------------------------------------------------------------
 
     def numpy(self) -> np.ndarray:
         """A copy of the values as a NumPy array; bfloat16 comes as uint16 bits, as in Paddle."""
-        t = self._t.detach()
+        t = self.raw.detach()
         if t.layout is not torch.strided:
             t = t.to_dense()
         if t.dtype is torch.bfloat16:
@@ -434,8 +434,8 @@ class Tensor:
         return array.copy() if t.device.type == "cpu" else array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if copy is False and self._t.device.type == "cpu":
-            array = self._t.detach().numpy()
+        if copy is False and self.raw.device.type == "cpu":
+            array = self.raw.detach().numpy()
             if dtype is None or array.dtype == dtype:
                 return array
             raise UsageError(f"the Tensor holds {array.dtype}; as {np.dtype(dtype)} it cannot be viewed without a copy")
@@ -443,26 +443,26 @@ class Tensor:
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
-        return self._t.detach().__dlpack__(**kwargs)
+        return self.raw.detach().__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> Any:
-        return self._t.__dlpack_device__()
+        return self.raw.__dlpack_device__()
 
     def torch(self) -> torch.Tensor:
         """The torch tensor inside: the same memory and the same autograd graph."""
-        return self._t
+        return self.raw
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Enter any torch function: Tensors go in as their torch tensors, what comes out is wrapped."""
-        return _rewrap(func(*_unwrap(args), **(_unwrap(kwargs) if kwargs else {})))
+        return rewrap(func(*unwrap(args), **(unwrap(kwargs) if kwargs else {})))
 
     def tolist(self) -> Any:
-        return self._t.tolist()
+        return self.raw.tolist()
 
     def item(self, *args: int) -> Any:
         """The Python number at the given position, or the only one."""
-        t = self._t
+        t = self.raw
         if args:
             flat = len(args) == 1 and t.ndim != 1
             try:
@@ -476,11 +476,11 @@ class Tensor:
         return t.item()
 
     def _number(self, kind: str) -> Any:
-        if self._t.numel() != 1:
+        if self.raw.numel() != 1:
             raise RankError(
                 f"only one element variable can be converted to {kind}, but this one has shape {self.shape}."
             )
-        return self._t.item()
+        return self.raw.item()
 
     def __float__(self) -> float:
         return float(self._number("float"))
@@ -503,25 +503,25 @@ class Tensor:
         return int(value)
 
     def __len__(self) -> int:
-        if self._t.ndim == 0:
+        if self.raw.ndim == 0:
             raise RankError("len() of a 0-D tensor is wrong")
-        return self._t.shape[0]
+        return self.raw.shape[0]
 
     def __iter__(self) -> Any:
-        if self._t.ndim == 0:
+        if self.raw.ndim == 0:
             raise DtypeError("iteration over a 0-D tensor")
-        return iter([_wrap(row) for row in self._t.unbind(0)])
+        return iter([wrap(row) for row in self.raw.unbind(0)])
 
     def __contains__(self, value: Any) -> bool:
-        raw = value._t if isinstance(value, Tensor) else value
-        return bool((self._t == raw).any())
+        raw = value.raw if isinstance(value, Tensor) else value
+        return bool((self.raw == raw).any())
 
     def __hash__(self) -> int:
         return id(self)
 
     def __format__(self, spec: str) -> str:
-        if self._t.ndim == 0:
-            return format(self._t.item(), spec)
+        if self.raw.ndim == 0:
+            return format(self.raw.item(), spec)
         return format(str(self), spec)
 
     def __repr__(self) -> str:
@@ -534,12 +534,12 @@ class Tensor:
     # -- copies -------------------------------------------------------------------------------------------------
 
     def __copy__(self) -> Tensor:
-        out = _wrap(self._t.detach())
+        out = wrap(self.raw.detach())
         out.__dict__.update(self.__dict__)
         return out
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        if not self._t.is_leaf:
+        if not self.raw.is_leaf:
             raise RuntimeError(
                 "Only Leaf Tensor support the deepcopy at the moment, non-Leaf Tensors contain graph information"
             )
@@ -547,7 +547,7 @@ class Tensor:
 
         out = _new(type(self))
         memo[id(self)] = out
-        out._t = self._t.detach().clone().requires_grad_(self._t.requires_grad)
+        out.raw = self.raw.detach().clone().requires_grad_(self.raw.requires_grad)
         for key, value in self.__dict__.items():
             out.__dict__[key] = deepcopy(value, memo)
         if self._name is not None:
@@ -555,7 +555,7 @@ class Tensor:
         return out
 
     def __reduce__(self) -> Any:
-        return _rebuild, (type(self), self._t.detach(), self._t.requires_grad, dict(self.__dict__))
+        return _rebuild, (type(self), self.raw.detach(), self.raw.requires_grad, dict(self.__dict__))
 
     # -- operators ----------------------------------------------------------------------------------------------
 
@@ -620,8 +620,8 @@ class Parameter(Tensor):
 
     def __init__(self, data: Any, dtype: Any = None, trainable: bool = True, name: str | None = None) -> None:
         super().__init__(data, dtype)
-        if self._t.is_floating_point() or self._t.is_complex():
-            self._t.requires_grad_(trainable)
+        if self.raw.is_floating_point() or self.raw.is_complex():
+            self.raw.requires_grad_(trainable)
         self.optimize_attr = {"learning_rate": 1.0}
         if name is not None:
             self._name = name
@@ -657,45 +657,45 @@ class HookHandle:
         return True
 
 
-def _wrap(t: torch.Tensor) -> Tensor:
+def wrap(t: torch.Tensor) -> Tensor:
     """Wrap a torch tensor: no copy, same graph."""
     out = _new(Tensor)
-    out._t = t
+    out.raw = t
     return out
 
 
 def _rebuild(cls: type[Tensor], raw: torch.Tensor, requires_grad: bool, attributes: dict[str, Any]) -> Tensor:
     out = _new(cls)
-    out._t = raw.requires_grad_(requires_grad)
+    out.raw = raw.requires_grad_(requires_grad)
     out.__dict__.update(attributes)
     return out
 
 
-def _unwrap(value: Any) -> Any:
+def unwrap(value: Any) -> Any:
     """Replace Tensors by their torch tensors, inside lists, tuples and dicts too."""
     if isinstance(value, Tensor):
-        return value._t
+        return value.raw
     kind = type(value)
     if kind is list:
-        return [_unwrap(v) for v in value]
+        return [unwrap(v) for v in value]
     if kind is tuple:
-        return tuple([_unwrap(v) for v in value])
+        return tuple([unwrap(v) for v in value])
     if kind is dict:
-        return {k: _unwrap(v) for k, v in value.items()}
+        return {k: unwrap(v) for k, v in value.items()}
     return value
 
 
-def _rewrap(value: Any) -> Any:
+def rewrap(value: Any) -> Any:
     """Replace torch tensors by Tensors, inside lists, tuples (named ones too) and dicts."""
     if isinstance(value, _raw_tensor):
-        return _wrap(value)
+        return wrap(value)
     if isinstance(value, tuple):
-        items = [_rewrap(v) for v in value]
+        items = [rewrap(v) for v in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     if type(value) is list:
-        return [_rewrap(v) for v in value]
+        return [rewrap(v) for v in value]
     if type(value) is dict:
-        return {k: _rewrap(v) for k, v in value.items()}
+        return {k: rewrap(v) for k, v in value.items()}
     return value
 
 
@@ -706,18 +706,18 @@ def apply(op: Op, *args: Any, **attrs: Any) -> Any:
     try:
         out = op.fn(
             *[
-                a._t if isinstance(a, Tensor) else (_unwrap(a) if type(a) is list or type(a) is tuple else a)
+                a.raw if isinstance(a, Tensor) else (unwrap(a) if type(a) is list or type(a) is tuple else a)
                 for a in args
             ],
-            **({k: _unwrap(v) for k, v in attrs.items()} if attrs else attrs),
+            **({k: unwrap(v) for k, v in attrs.items()} if attrs else attrs),
         )
     except (RuntimeError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise_as(explain(op, args, attrs, error), error)
     if out.__class__ is _raw_tensor:
         result = _new(Tensor)
-        result._t = out
+        result.raw = out
         return result
-    return _rewrap(out)
+    return rewrap(out)
 
 
 def execute(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:

@@ -205,7 +205,7 @@ def empty_like(
     pin_memory: bool = False,
 ) -> Any:
     """Make a tensor of the shape and dtype of ``x`` without setting its elements."""
-    wanted = x._t.dtype if dtype is None else to_torch(dtype)
+    wanted = x.raw.dtype if dtype is None else to_torch(dtype)
     return empty(x.shape, wanted, device=x.place if device is None else device, requires_grad=requires_grad)
 
 

@@ -9,10 +9,10 @@ from argosy.foundation.errors import RankError, UsageError
 from argosy.ops import elementwise
 from argosy.ops import linalg as ops
 from argosy.tensor._arguments import axes, store
-from argosy.tensor._decomposition import cholesky, inverse
 from argosy.tensor._face import binary
 from argosy.tensor._inplace import make_inplace
 from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor.decomposition import cholesky, inverse
 
 __all__ = [
     "addmm", "addmm_", "baddbmm", "baddbmm_", "bmm", "cdist", "cholesky", "cross", "diagonal", "dist", "dot", "einsum", "ger", "inner",

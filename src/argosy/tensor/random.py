@@ -170,9 +170,9 @@ def randint(low: int = 0, high: int | None = None, shape: Any = [1], dtype: Any 
 
 def randint_like(x: Any, low: int = 0, high: int | None = None, dtype: Any = None, name: str | None = None) -> Any:
     """Draw integers in the shape of ``x``, stored in its dtype unless another is given."""
-    wanted = x._t.dtype if dtype is None else to_torch(dtype)
+    wanted = x.raw.dtype if dtype is None else to_torch(dtype)
     low, high = _bounds(low, high, "randint_like")
-    return apply(ops.randint, low, high, x.shape, wanted, x._t.device)
+    return apply(ops.randint, low, high, x.shape, wanted, x.raw.device)
 
 
 def _bounds(low: int, high: int | None, call: str) -> tuple[int, int]:
@@ -230,7 +230,7 @@ def _refill(x: Any, op: Op, call: str, *args: Any) -> Any:
 
 
 def _redraw(x: Any, op: Op, a: float, b: float, seed: int, call: str) -> Any:
-    return replace(x, apply(op, x.shape, a, b, x._t.dtype, x._t.device, seed), call)
+    return replace(x, apply(op, x.shape, a, b, x.raw.dtype, x.raw.device, seed), call)
 
 
 def uniform_(x: Any, min: float = 0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Any:
@@ -278,9 +278,9 @@ def random_(x: Any, from_: int = 0, to: int | None = None, *, generator: Any = N
     """Overwrite with integers drawn uniformly from [``from_``, ``to``), by default all that the dtype can hold."""
     if generator is not None:
         raise NotSupported("Tensor.random_: argument generator is not supported; seed the default one with paddle.seed")
-    dtype = x._t.dtype
+    dtype = x.raw.dtype
     end = _largest(dtype) if to is None else to
-    return replace(x, apply(ops.randint, from_, end, x.shape, dtype, x._t.device), "random_")
+    return replace(x, apply(ops.randint, from_, end, x.shape, dtype, x.raw.device), "random_")
 
 
 def _largest(dtype: torch.dtype) -> int:

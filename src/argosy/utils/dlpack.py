@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import DtypeError
-from argosy.tensor._tensor import Tensor, _wrap
+from argosy.tensor.engine import Tensor, wrap
 
 __all__ = ["from_dlpack", "to_dlpack"]
 
@@ -23,7 +23,7 @@ def to_dlpack(x: Tensor) -> Any:
     """
     if not isinstance(x, Tensor):
         raise DtypeError(f"to_dlpack: the type of 'x' must be paddle.Tensor, but received {type(x).__name__}")
-    return torch.utils.dlpack.to_dlpack(x._t.detach())
+    return torch.utils.dlpack.to_dlpack(x.raw.detach())
 
 
 def from_dlpack(dlpack: Any) -> Tensor:
@@ -32,4 +32,4 @@ def from_dlpack(dlpack: Any) -> Tensor:
         raise DtypeError(
             f"from_dlpack: expected a DLPack capsule or an object with __dlpack__, but received {type(dlpack).__name__}"
         )
-    return _wrap(torch.utils.dlpack.from_dlpack(dlpack))
+    return wrap(torch.utils.dlpack.from_dlpack(dlpack))

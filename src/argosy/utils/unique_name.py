@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from argosy.foundation.errors import UsageError
-from argosy.tensor._naming import unique_name as _names
+from argosy.tensor.engine import unique_name as _names
 
 __all__ = ["generate", "guard", "switch"]
 

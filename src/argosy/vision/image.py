@@ -45,6 +45,6 @@ def image_load(path: str, backend: str | None = None) -> Any:
     image = try_import("PIL.Image", "Reading images needs Pillow: `pip install Pillow`.").open(path)
     if chosen == "pil":
         return image
-    from argosy.vision.transforms._pil import as_tensor
+    from argosy.vision.transforms.pil import as_tensor
 
     return as_tensor(image.convert("RGB"))

@@ -160,7 +160,7 @@ def test_change_of_a_saved_tensor_is_noticed():
     h = x * 1
     out = Square.apply(h)
     with paddle.no_grad():
-        h._t.add_(1.0)
+        h.raw.add_(1.0)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         out.backward()
 

@@ -6,7 +6,7 @@ import torch
 import paddle
 from argosy import device
 from argosy.foundation import places
-from argosy.tensor._defaults import defaults
+from argosy.tensor.engine import defaults
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="describes a machine without GPU")
 

@@ -22,7 +22,7 @@ def test_objects_arrive():
     back = _objects._decode_list(_objects._encode(values), "recv_object_list")
     assert back[:2] == [1, "a"]
     np.testing.assert_array_equal(back[2]["w"], np.arange(3))
-    assert (back[3].dtype, back[3]._t.tolist(), back[4].tolist()) == (paddle.bfloat16, [1.5, 2.0], [True])
+    assert (back[3].dtype, back[3].raw.tolist(), back[4].tolist()) == (paddle.bfloat16, [1.5, 2.0], [True])
 
 
 @pytest.mark.attack("a hostile pickle from a peer")

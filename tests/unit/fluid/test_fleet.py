@@ -15,7 +15,8 @@ from paddle.fluid.incubate.fleet.utils.hdfs import HDFSClient
 
 import paddle
 from argosy.foundation.errors import NotSupported
-from argosy.static._recorder import recorder
+from argosy.static.record.recorder import recorder
+from argosy.static.run.contract import PreparedProgram
 
 VARIABLES = (
     "PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS", "PADDLE_TRAINER_ID", "TRAINING_ROLE",
@@ -286,7 +287,7 @@ class TestCollectiveFleet:
             setattr(strategy, name, value)
         fleet, exe, loss = self.made(fluid.optimizer.SGD(0.1), strategy)
         assert fleet.main_program is fluid.default_main_program()
-        assert fleet.main_program._compiled._build_strategy.sync_batch_norm
+        assert fleet.main_program.attachments.get(PreparedProgram)._build_strategy.sync_batch_norm
         first, *_, last = steps(exe, fleet.main_program, loss)
         assert last < first
 

@@ -10,7 +10,7 @@ import pytest
 
 import paddle
 from argosy.foundation.errors import CheckpointError, NotSupported, ProgramError
-from argosy.static._recorder import recorder
+from argosy.static.record.recorder import recorder
 from goldens import fluid_files
 
 FILES = Path(__file__).resolve().parents[2] / "goldens" / "data" / "files" / "fluid"

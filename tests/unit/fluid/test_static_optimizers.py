@@ -6,7 +6,7 @@ import pytest
 
 import paddle
 from argosy.foundation.errors import NotSupported
-from argosy.static._recorder import recorder
+from argosy.static.record.recorder import recorder
 
 
 @pytest.fixture(autouse=True)

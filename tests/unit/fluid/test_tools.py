@@ -7,7 +7,7 @@ import paddle.fluid as fluid
 import pytest
 
 import paddle
-from argosy.static._recorder import recorder
+from argosy.static.record.recorder import recorder
 
 
 @pytest.fixture(autouse=True)

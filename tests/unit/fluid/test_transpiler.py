@@ -7,8 +7,8 @@ from paddle.fluid.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
 
 import paddle
 from argosy.foundation.errors import NotSupported
-from argosy.static import _executor
-from argosy.static._recorder import recorder
+from argosy.static.record.recorder import recorder
+from argosy.static.run import executor
 
 SERVERS = "127.0.0.1:6174,127.0.0.1:6175"
 
@@ -19,7 +19,7 @@ def fresh_programs():
     recorder.reset()
     with fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
         yield
-    _executor.farewells.clear()
+    executor.farewells.clear()
     recorder.reset()
     paddle.disable_static()
 

@@ -12,7 +12,8 @@ import pytest
 
 import paddle
 from argosy.foundation.errors import CheckpointError, NotSupported, UsageError
-from argosy.framework import _io, _pickle
+from argosy.framework import io as files
+from argosy.framework import pickles
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 
@@ -58,13 +59,13 @@ def test_bfloat16_keeps_its_bits():
     t = paddle.to_tensor([1.0, -2.5, 3.140625], dtype="bfloat16")
     back = roundtrip({"w": t})["w"]
     assert back.dtype == paddle.bfloat16
-    assert back._t.tolist() == [1.0, -2.5, 3.140625]
+    assert back.raw.tolist() == [1.0, -2.5, 3.140625]
 
 
 def test_loaded_tensors_do_not_share_memory():
     t = paddle.to_tensor(X)
     back = roundtrip({"epoch": 1, "a": t, "b": t})
-    back["a"]._t.zero_()
+    back["a"].raw.zero_()
     np.testing.assert_array_equal(back["b"].numpy(), X)
 
 
@@ -84,10 +85,10 @@ def test_writes_what_paddle_writes():
 
 def test_big_arrays_are_sliced_and_joined_for_old_protocols():
     arrays = {"w": X, "small": X[0], "n": {"w": 1}}
-    sliced = _io._slice_big(arrays, limit_bytes=16)
+    sliced = files._slice_big(arrays, limit_bytes=16)
     assert [len(sliced[f"w@@.{i}"]) for i in range(2)] == [4, 2]
     assert sliced["UnpackBigParamInfor@@"] == {"w": {"OriginShape": (2, 3), "slices": ["w@@.0", "w@@.1"]}}
-    _io._join_slices(sliced, "the file")
+    files._join_slices(sliced, "the file")
     assert set(sliced) == set(arrays)
     np.testing.assert_array_equal(sliced["w"], X)
 
@@ -218,7 +219,7 @@ def test_classes_can_be_admitted():
     with pytest.raises(CheckpointError, match="add_safe_globals"):
         paddle.load(buffer)
     assert buffer.tell() == 0
-    with _pickle.safe_globals([Config]):
+    with pickles.safe_globals([Config]):
         assert paddle.load(buffer)["config"].lr == 0.5
     buffer.seek(0)
     with pytest.raises(CheckpointError):

@@ -6,7 +6,7 @@ import torch
 
 from argosy import framework
 from argosy.foundation.errors import NotSupported
-from argosy.framework import _flags, _mode
+from argosy.framework import _flags, mode
 
 
 def draw():
@@ -106,7 +106,7 @@ def test_wrong_flags(flags):
 
 
 def test_mode_without_the_static_layer(monkeypatch):
-    monkeypatch.setattr(_mode, "switch", _mode._Switch())
+    monkeypatch.setattr(mode, "switch", mode._Switch())
     assert framework.in_dynamic_mode()
     framework.disable_static()
     with pytest.raises(NotSupported, match="static layer"):
@@ -115,8 +115,8 @@ def test_mode_without_the_static_layer(monkeypatch):
 
 
 def test_mode_with_a_static_layer(monkeypatch):
-    switch = _mode._Switch()
-    monkeypatch.setattr(_mode, "switch", switch)
+    switch = mode._Switch()
+    monkeypatch.setattr(mode, "switch", switch)
     calls = []
     switch.install(lambda: calls.append("on"), lambda: calls.append("off"))
     framework.enable_static()

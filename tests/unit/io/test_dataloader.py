@@ -186,7 +186,7 @@ def test_batches_do_not_alias_the_dataset():
         def __getitem__(self, i):
             return array
 
-    next(iter(DataLoader(Same(), batch_size=None)))._t.add_(1)
+    next(iter(DataLoader(Same(), batch_size=None))).raw.add_(1)
     assert array.tolist() == [0, 0]
 
 

@@ -4,7 +4,7 @@ import paddle.nn.functional as F
 import pytest
 
 import paddle
-from argosy.tensor._tensor import execute, pop_mode, push_mode
+from argosy.tensor.engine import execute, pop_mode, push_mode
 
 
 def ops_of(fn):

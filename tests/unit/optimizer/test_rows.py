@@ -83,4 +83,4 @@ def test_explicit_row_gradients():
     before = layer.weight.numpy()
     sgd.apply_gradients([(layer.weight, layer.weight.grad)])
     assert moved(layer, before) == [5]
-    assert layer.weight._t.grad.layout is torch.sparse_coo
+    assert layer.weight.raw.grad.layout is torch.sparse_coo

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import paddle
-from argosy.optimizer._state import steps_from_powers
+from argosy.optimizer.state import steps_from_powers
 
 
 def parameter(name=None, shape=(2,), dtype="float32"):

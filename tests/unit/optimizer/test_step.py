@@ -40,7 +40,7 @@ def test_cleared_gradient_counts_as_zero_and_is_not_stored():
     backward(w)
     adam.step()
     adam.clear_grad()
-    assert w._t.grad is None
+    assert w.raw.grad is None
     before = w.tolist()
     adam.step()
     assert w.tolist() != before
@@ -71,11 +71,11 @@ def test_clear_grad_leaves_frozen_parameters_alone():
 
 def test_step_keeps_the_parameter_tensor():
     w = parameter()
-    raw = w._t
+    raw = w.raw
     adam = paddle.optimizer.Adam(0.1, parameters=[w])
     backward(w)
     adam.step()
-    assert w._t is raw
+    assert w.raw is raw
     assert raw.requires_grad
     assert torch.is_grad_enabled()
 
@@ -94,7 +94,7 @@ def test_replaced_tensor_is_followed():
     backward(w)
     sgd.step()
     sgd.clear_grad()
-    w._t = torch.full((2,), 4.0, requires_grad=True)
+    w.raw = torch.full((2,), 4.0, requires_grad=True)
     backward(w)
     sgd.step()
     assert w.tolist() == [2.0, 2.0]
@@ -130,7 +130,7 @@ def test_changed_group_setting_takes_effect():
     w.set_value(np.ones(2, "float32"))
     adamw._param_groups[0]["weight_decay"] = 5.0
     w.grad = paddle.zeros([2])
-    adamw._accumulators["moment1"][w.name]._t.zero_()
+    adamw._accumulators["moment1"][w.name].raw.zero_()
     adamw.step()
     np.testing.assert_allclose(w.numpy(), [0.5, 0.5], rtol=1e-6)
 
@@ -173,12 +173,12 @@ def test_strided_gradients_and_parameters():
     grad = torch.arange(6.0).reshape(3, 2).t()
     w = parameter(shape=(2, 3))
     w.set_value(value)
-    w._t.grad = grad
+    w.raw.grad = grad
     expected = value - 0.1 * grad.numpy()
     paddle.optimizer.Momentum(0.1, momentum=0.5, parameters=[w]).step()
     np.testing.assert_allclose(w.numpy(), expected, rtol=1e-6)
-    w._t = torch.from_numpy(value.T.copy()).t().requires_grad_()
-    w._t.grad = grad.contiguous()
+    w.raw = torch.from_numpy(value.T.copy()).t().requires_grad_()
+    w.raw.grad = grad.contiguous()
     paddle.optimizer.Momentum(0.1, momentum=0.5, parameters=[w]).step()
     np.testing.assert_allclose(w.numpy(), expected, rtol=1e-6)
 

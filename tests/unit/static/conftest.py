@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import paddle
-from argosy.static._recorder import recorder
+from argosy.static.record.recorder import recorder
 
 
 @pytest.fixture(autouse=True)

@@ -237,10 +237,10 @@ def test_parameters_become_low_precision_beside_float32_masters():
         exe.run(feed={"x": batch()})
     assert float(exe.run(feed={"x": batch()}, fetch_list=[loss])[0]) < first
     scope = paddle.static.global_scope()
-    master = scope.find_var("w0_fp32_master_0").get_tensor()._raw()
+    master = scope.find_var("w0_fp32_master_0").get_tensor().raw_tensor()
     assert master.dtype.is_floating_point
     assert master.itemsize == 4
-    low = scope.find_var("w0").get_tensor()._raw()
+    low = scope.find_var("w0").get_tensor().raw_tensor()
     np.testing.assert_array_equal(low.detach().float().numpy(), master.to(low.dtype).float().numpy())
     assert (low.detach().float() != master).any()  # the master knows more digits
     assert scope.find_var("w0_fp32_master_0_moment1_0") is not None

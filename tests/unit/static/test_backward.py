@@ -48,7 +48,7 @@ def test_only_gradients_that_are_read_are_computed():
     paddle.static.append_backward((w * w).sum())
     start()
     run("w@GRAD")
-    [lowered] = paddle.static.default_main_program()._lowered.values()
+    [lowered] = paddle.static.default_main_program().lowered.values()
     assert lowered.source.count("gradients_of") == 1
     assert "unshared" in lowered.source
 

@@ -39,7 +39,7 @@ def test_the_function_gets_values_and_lods():
         return [np.array([7])]
 
     assert static.py_func(function, x, out) is out
-    rows = paddle.static._lod.LoDTensor()
+    rows = paddle.static.ir.lod.LoDTensor()
     rows.set(np.arange(3, dtype="float32").reshape(3, 1))
     rows.set_lod([[0, 1, 3]])
     assert run([out], x=rows)[0].tolist() == [7]

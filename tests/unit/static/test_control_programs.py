@@ -7,7 +7,7 @@ import pytest
 
 import paddle
 from argosy.foundation.errors import NotSupported, ProgramError
-from argosy.static._serialize import dumps, loads
+from argosy.static.files.programs import dumps, loads
 
 F = paddle.nn.functional
 nn = paddle.static.nn
@@ -121,7 +121,7 @@ def test_pruning_keeps_what_a_branch_reads_and_writes():
     exe = paddle.static.Executor()
     feed = {"x": np.array([1], "float32")}
     assert exe.run(feed=feed, fetch_list=[out], use_prune=True)[0].tolist() == [5.0]
-    lowered = next(iter(paddle.static.default_main_program()._lowered.values()))
+    lowered = next(iter(paddle.static.default_main_program().lowered.values()))
     assert unneeded.name not in lowered.locals_by_name
 
 
@@ -177,7 +177,7 @@ def test_the_generated_text_uses_branches_and_loops():
         lambda i, y: i < 3, lambda i, y: [i + 1, nn.cond(y > 0, lambda: y * x, lambda: y)], [paddle.zeros([1]), x]
     )
     paddle.static.Executor().run(feed={"x": np.array([2], "float32")}, fetch_list=[out])
-    source = next(iter(paddle.static.default_main_program()._lowered.values())).source
+    source = next(iter(paddle.static.default_main_program().lowered.values())).source
     for text in ("    while v", "        if v", "        else:", "            del v"):
         assert text in source
 

@@ -11,8 +11,8 @@ import pytest
 
 import paddle
 from argosy.foundation.errors import NotSupported, ProgramError, UsageError
-from argosy.static import _executor
-from argosy.static._dataset_runs import _without_updates
+from argosy.static.run import executor as executors
+from argosy.static.run.dataset_runs import _without_updates
 
 F = paddle.nn.functional
 
@@ -110,11 +110,11 @@ def test_a_program_is_lowered_once(exe):
     main = paddle.static.default_main_program()
     for rows in (1, 2, 3):
         exe.run(feed={"x": ones(rows, 2)}, fetch_list=[y])
-    assert len(main._lowered) == 1
+    assert len(main.lowered) == 1
     exe.run(feed={"x": ones(1, 2)}, fetch_list=[x])
-    assert len(main._lowered) == 2
+    assert len(main.lowered) == 2
     z = y + 1.0  # another version
-    assert not main._lowered
+    assert not main.lowered
     np.testing.assert_array_equal(exe.run(feed={"x": ones(1, 2)}, fetch_list=[z])[0], 3 * ones(1, 2))
 
 
@@ -213,14 +213,14 @@ def test_closing_ends_everything_whatever_a_farewell_raises(monkeypatch):
     def fails():
         raise OSError("the server is gone")
 
-    monkeypatch.setattr(_executor, "farewells", [lambda: said.append("goodbye"), fails])
+    monkeypatch.setattr(executors, "farewells", [lambda: said.append("goodbye"), fails])
     x = paddle.static.data("x", [None, 2])
     main, executor = paddle.static.default_main_program(), paddle.static.Executor(paddle.CPUPlace())
     program = paddle.static.CompiledProgram(main).with_data_parallel(places=paddle.static.cpu_places(2))
     executor.run(program, feed={"x": ones(2, 2)}, fetch_list=[x])
     with pytest.raises(OSError, match="the server is gone"):
         executor.close()
-    assert (said, _executor.farewells) == (["goodbye"], [])
+    assert (said, executors.farewells) == (["goodbye"], [])
     assert not [t for t in threading.enumerate() if t.name.startswith(f"program-{main.id}-")]
     with pytest.raises(UsageError, match="closed"):
         executor.run(main)

@@ -13,8 +13,8 @@ import pytest
 
 import paddle
 from argosy.foundation.errors import CheckpointError, ProgramError, UsageError
-from argosy.static import _source
-from argosy.static._emitter import Emitter
+from argosy.static.lower import source
+from argosy.static.lower.emitter import Emitter
 
 MAGIC = b"argosy-program 1\n"
 
@@ -98,11 +98,11 @@ def test_the_emitter_refuses_what_is_no_name(key, tmp_path, monkeypatch):
 )
 def test_the_text_of_a_function_has_few_words(text):
     with pytest.raises(ProgramError):
-        _source.compiled(f"def run(feeds, state):\n    {text}\n", "<program>", {"c1": 1, "f1": int})
+        source.compiled(f"def run(feeds, state):\n    {text}\n", "<program>", {"c1": 1, "f1": int})
 
 
 def test_a_function_has_no_builtins():
-    run = _source.compiled("def run(feeds, state):\n    return f1(2)\n", "<program>", {"f1": float})
+    run = source.compiled("def run(feeds, state):\n    return f1(2)\n", "<program>", {"f1": float})
     assert run((), ()) == 2.0
     assert list(run.__builtins__) == ["__import__"]  # for the engine's own modules; the text has no word for it
     assert run.__builtins__["__import__"]("torch.linalg").__name__ == "torch"
@@ -112,7 +112,7 @@ def test_a_function_has_no_builtins():
 
 def test_the_engine_can_load_its_modules_from_a_function():
     """C code imports through the builtins of the Python function that called it."""
-    run = _source.compiled(
+    run = source.compiled(
         "def run(feeds, state):\n    return f1(c1, c2)\n", "<program>", {"f1": strptime, "c1": "7", "c2": "%d"}
     )
     assert run((), ()).tm_mday == 7
@@ -147,7 +147,7 @@ def test_no_op_of_the_table_takes_a_function_or_a_path():
     import inspect
 
     from argosy.ops import table
-    from argosy.static._forms import signature_of
+    from argosy.static.files.forms import signature_of
 
     for name in table.names():
         for parameter in signature_of(table.get(name)).parameters.values():

@@ -7,7 +7,7 @@ import pytest
 
 import paddle
 from argosy.foundation.errors import CheckpointError, NotSupported, ProgramError
-from argosy.static import _serialize
+from argosy.static.files import programs
 
 X = np.random.RandomState(0).randn(4, 6).astype("float32")
 Y = np.array([[0], [1], [2], [1]])
@@ -57,7 +57,7 @@ def test_a_program_survives_its_file(exe):
     main = paddle.static.default_main_program()
     main.random_seed = 5
     exe.run(paddle.static.default_startup_program())
-    again, extra = _serialize.loads(_serialize.dumps(main, {"note": 1}), "bytes")
+    again, extra = programs.loads(programs.dumps(main, {"note": 1}), "bytes")
     assert extra == {"note": 1}
     assert str(again) == str(main)
     again.verify()
@@ -115,7 +115,7 @@ def test_attributes_without_a_form_are_refused():
     main = paddle.static.default_main_program()
     main.global_block().ops[0].kwargs["odd"] = object()
     with pytest.raises(NotSupported, match=r"operator 0 'relu'.*an attribute of type object"):
-        _serialize.dumps(main)
+        programs.dumps(main)
 
 
 @pytest.mark.attack("a pickle of something else for static.load")

@@ -7,7 +7,7 @@ import pytest
 
 import paddle
 from argosy.foundation.errors import DtypeError, ProgramError, UsageError
-from argosy.static._lod import (
+from argosy.static.ir.lod import (
     LoDTensor,
     LoDTensorArray,
     create_lod_tensor,
@@ -15,8 +15,8 @@ from argosy.static._lod import (
     lod_tensor_from_samples,
     split_sequences,
 )
-from argosy.static._split import merged
-from argosy.static.nn._sequence import lod_append, lod_reset
+from argosy.static.nn.sequence_lod import lod_append, lod_reset
+from argosy.static.parallel.split import merged
 
 nn = paddle.static.nn
 CPU = paddle.CPUPlace()
@@ -270,7 +270,7 @@ def test_rows_that_stay_keep_their_sequences():
         x == 0.0,
     ]
     assert [v.lod_level for v in kept] == [1] * len(kept)
-    assert {v._lod for v in kept} == {("x@LOD",), ("ids@LOD",)}
+    assert {v.lod_names for v in kept} == {("x@LOD",), ("ids@LOD",)}
 
 
 def test_other_rows_have_no_sequences():

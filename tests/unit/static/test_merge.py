@@ -8,7 +8,7 @@ from paddle.incubate.optimizer.gradient_merge import GradientMergeOptimizer
 
 import paddle
 from argosy.foundation.errors import BadArgument, NotSupported, ProgramError
-from argosy.static import _serialize
+from argosy.static.files import programs
 
 
 def build(optimizer, **options):
@@ -75,7 +75,7 @@ def test_clip_and_decay_are_conditional_too():
 def test_a_saved_and_a_copied_program_keep_the_condition():
     w, _, _ = build(paddle.optimizer.SGD(0.1), k_steps=2)
     main = paddle.static.default_main_program()
-    again, _ = _serialize.loads(_serialize.dumps(main), "bytes")
+    again, _ = programs.loads(programs.dumps(main), "bytes")
     for program in (main.clone(), again):
         program.verify()
         before = held(w)

@@ -11,7 +11,7 @@ import torch
 
 import paddle
 from argosy.foundation.errors import ArgosyError, ProgramError
-from argosy.static._crew import Abandoned, Crew, Meeting
+from argosy.static.parallel.thread_pool import Abandoned, Crew, Meeting
 
 F = paddle.nn.functional
 static = paddle.static

@@ -7,8 +7,8 @@ import pytest
 
 import paddle
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.static import _fusion
-from argosy.static._rewrite import owners
+from argosy.static.lower import fusion
+from argosy.static.parallel.rewrite import owners
 
 F = paddle.nn.functional
 static = paddle.static
@@ -200,7 +200,7 @@ def test_asynchronous_mode_is_refused(exe):
 def test_without_a_compiler_a_warning_and_the_same_result(exe, monkeypatch):
     loss, w = slope()
     exe.run(static.default_startup_program())
-    monkeypatch.setattr(_fusion.shutil, "which", lambda name: None)
+    monkeypatch.setattr(fusion.shutil, "which", lambda name: None)
     with pytest.warns(UserWarning, match="no C\\+\\+ compiler was found"):
         [values] = exe.run(
             on_places(2, loss, strategy(enable_auto_fusion=True)), feed={"x": column(1, 3)}, fetch_list=[w]
@@ -208,7 +208,7 @@ def test_without_a_compiler_a_warning_and_the_same_result(exe, monkeypatch):
     assert values.ravel().tolist() == [-2.0, -2.0]
 
 
-@pytest.mark.skipif(_fusion.shutil.which("g++") is None, reason="there is no compiler")
+@pytest.mark.skipif(fusion.shutil.which("g++") is None, reason="there is no compiler")
 @pytest.mark.filterwarnings("ignore")  # of the compiler itself
 @pytest.mark.timeout(300)
 def test_a_fused_program_gives_the_same_numbers(exe):

@@ -9,7 +9,7 @@ import pytest
 
 import paddle
 from argosy.foundation.errors import NotSupported, ProgramError, UsageError
-from argosy.static._operator import Ref
+from argosy.static.ir.operator import Ref
 
 F = paddle.nn.functional
 

@@ -9,7 +9,7 @@ from paddle.incubate.optimizer import RecomputeOptimizer
 
 import paddle
 from argosy.foundation.errors import BadArgument, ProgramError, UsageError
-from argosy.static._lower_segments import recompute_program
+from argosy.static.record.recompute import recompute_program
 
 F = paddle.nn.functional
 FEED = {"x": np.random.RandomState(0).randn(6, 4).astype("float32")}
@@ -99,7 +99,7 @@ def test_less_is_kept_for_the_backward_pass():
 def test_the_operators_after_the_last_checkpoint_are_not_recomputed():
     loss, _, _ = build([0])
     trained([loss, "w0@GRAD"])
-    [lowered] = paddle.static.default_main_program()._lowered.values()
+    [lowered] = paddle.static.default_main_program().lowered.values()
     assert lowered.source.count("recomputed(") == 1
 
 

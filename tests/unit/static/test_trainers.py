@@ -8,7 +8,8 @@ import torch
 
 import paddle
 from argosy.foundation.errors import ConfigError
-from argosy.static import _trainers
+from argosy.static.parallel import trainers as holder
+from argosy.static.run.contract import PreparedProgram
 
 static = paddle.static
 
@@ -57,9 +58,9 @@ class Pair:
 @pytest.fixture
 def trainers():
     pair = Pair()
-    _trainers.install(pair)
+    holder.install(pair)
     yield pair
-    _trainers.install(None)
+    holder.install(None)
 
 
 @pytest.fixture
@@ -110,7 +111,7 @@ def test_places_add_and_trainers_average_or_add(exe, trainers, scale, expected):
 def test_a_program_compiled_for_trainers_replaces_the_plain_one(exe, trainers):
     loss, weight = slope(exe)
     main = static.default_main_program()
-    main._compiled = static.CompiledProgram(main, strategy())
+    main.attachments.put(PreparedProgram, static.CompiledProgram(main, strategy()))
     [value] = exe.run(main, feed=column(1, 5), fetch_list=[loss])
     assert value.shape == ()
     assert weight() == 100.0 - 2 * 3.0
@@ -130,10 +131,10 @@ def test_memory_that_trainers_share_is_not_dropped_by_one_of_them(exe, trainers)
 
 
 def test_another_job_than_the_one_joined_is_told(trainers):
-    assert _trainers.find(1, 0) is None
-    assert _trainers.find(2, 1) is trainers
+    assert holder.find(1, 0) is None
+    assert holder.find(2, 1) is trainers
     with pytest.raises(ConfigError, match="num_trainers=4 and trainer_id=1, but this process is rank 1 of a job of 2"):
-        _trainers.find(4, 1)
-    _trainers.install(None)
+        holder.find(4, 1)
+    holder.install(None)
     with pytest.raises(ConfigError, match=r"Call paddle\.distributed\.init_parallel_env\(\)"):
-        _trainers.find(2, 1)
+        holder.find(2, 1)

@@ -51,10 +51,10 @@ def test_requires_grad_device_and_out():
 
 def test_assign_into_a_parameter():
     weight = paddle.create_parameter([2], "float32")
-    raw = weight._t
+    raw = weight.raw
     with paddle.no_grad():
         paddle.assign(paddle.to_tensor([1.0, 2.0]), weight)
-    assert weight._t is raw
+    assert weight.raw is raw
     assert weight.tolist() == [1.0, 2.0]
     assert not weight.stop_gradient
     with pytest.raises(ValueError, match="Leaf Tensor"):

@@ -17,11 +17,11 @@ def test_inplace_writes_into_the_same_memory():
 
 def test_inplace_under_no_grad_keeps_the_parameter():
     weight = paddle.to_tensor([1.0, -2.0], stop_gradient=False)
-    raw = weight._t
+    raw = weight.raw
     with paddle.no_grad():
         weight.scale_(3.0)
         weight.clip_(-1.0, 1.0)
-    assert weight._t is raw
+    assert weight.raw is raw
     assert not weight.stop_gradient
     assert weight.tolist() == [1.0, -1.0]
 

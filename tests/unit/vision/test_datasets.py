@@ -15,7 +15,7 @@ from argosy import dataset
 from argosy.dataset import common
 from argosy.foundation.errors import CheckpointError
 from argosy.vision import datasets
-from argosy.vision.datasets import _formats
+from argosy.vision.datasets import formats
 
 IMAGES = np.arange(3 * 28 * 28).reshape(3, 28, 28).astype("uint8")
 LABELS = np.array([7, 0, 9], "uint8")
@@ -91,10 +91,10 @@ def test_mnist_dataset(home, monkeypatch, kind):
 def test_idx_errors(tmp_path):
     put(tmp_path / "bad", gzip.compress(b"not idx"))
     with pytest.raises(CheckpointError, match="not an IDX file"):
-        _formats.read_idx(str(tmp_path / "bad"))
+        formats.read_idx(str(tmp_path / "bad"))
     put(tmp_path / "short", gzip.compress(gzip.decompress(idx(LABELS))[:-1]))
     with pytest.raises(CheckpointError, match="cut short: it has 2 values"):
-        _formats.read_idx(str(tmp_path / "short"))
+        formats.read_idx(str(tmp_path / "short"))
 
 
 @pytest.mark.parametrize("kind", [str, str.encode])
@@ -130,7 +130,7 @@ def test_damaged_files_are_named(tmp_path):
     put(tmp_path / "other", b"no gzip")
     for name in ("extents", "shape", "cut", "other"):
         with pytest.raises(CheckpointError, match=name):
-            _formats.read_idx(str(tmp_path / name))
+            formats.read_idx(str(tmp_path / name))
     for batch in (
         [1],
         {"data": np.zeros((2, 3072))},
@@ -139,7 +139,7 @@ def test_damaged_files_are_named(tmp_path):
     ):
         put(tmp_path / "batches.tar.gz", tar({"c/train": pickle.dumps(batch)}))
         with pytest.raises(CheckpointError, match="is no batch of CIFAR"):
-            list(_formats.read_cifar(str(tmp_path / "batches.tar.gz"), "train", True))
+            list(formats.read_cifar(str(tmp_path / "batches.tar.gz"), "train", True))
 
 
 @pytest.mark.attack("damaged text of a dataset")

@@ -138,10 +138,10 @@ def test_batches_of_tensors():
 
 def test_erase_in_place_only_when_asked():
     x = paddle.to_tensor(np.ones((3, 4, 4), "float32"))
-    assert T.erase(x, 0, 0, 2, 2, 0.0)._t.sum() == 36
-    assert x._t.sum() == 48
+    assert T.erase(x, 0, 0, 2, 2, 0.0).raw.sum() == 36
+    assert x.raw.sum() == 48
     T.erase(x, 0, 0, 2, 2, 0.0, inplace=True)
-    assert x._t.sum() == 36
+    assert x.raw.sum() == 36
 
 
 def test_random_erasing_of_a_tensor_with_noise():
@@ -150,7 +150,7 @@ def test_random_erasing_of_a_tensor_with_noise():
     np.random.seed(0)
     x = paddle.to_tensor(np.zeros((3, 8, 8), "float32"))
     out = T.RandomErasing(1.0, value="random")(x)
-    assert 0 < int((out._t != 0).sum()) < 3 * 64
+    assert 0 < int((out.raw != 0).sum()) < 3 * 64
 
 
 def test_crop_larger_than_the_image_says_so():

@@ -7,7 +7,6 @@ from types import ModuleType
 from typing import Any
 
 from argosy.distributed.fleet import base, data_generator, dataset, meta_optimizers, meta_parallel, metrics, utils
-from argosy.distributed.fleet._servers import server_calls
 from argosy.distributed.fleet.base import role_maker
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, Role, UserDefinedRoleMaker
@@ -23,6 +22,7 @@ from argosy.distributed.fleet.dataset import (
     QueueDataset,
 )
 from argosy.distributed.fleet.fleet import Fleet
+from argosy.distributed.fleet.servers.calls import server_calls
 from argosy.distributed.fleet.utils.log_util import get_log_level_code, get_log_level_name, set_log_level
 
 _fleet = Fleet()

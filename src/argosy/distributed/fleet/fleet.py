@@ -12,24 +12,26 @@ import torch
 from argosy.distributed._default import default_group, state
 from argosy.distributed._group import Group
 from argosy.distributed._scaler import agree_on_overflow, check_scaler
-from argosy.distributed.fleet import _model, _optimizer, _saving, _static_optimizer, _torch_optimizer
-from argosy.distributed.fleet._auto_checkpoint import AutoCheckpoint
-from argosy.distributed.fleet._optimizer import DistributedOptimizer, optimizer_kinds
-from argosy.distributed.fleet._plan import DYGRAPH, STATIC, TORCH, Facts, Plan, make_plan
-from argosy.distributed.fleet._rules import adapted
-from argosy.distributed.fleet._servers import Servers, server_calls
-from argosy.distributed.fleet._stages import ScaledLoss
+from argosy.distributed.fleet import program_files
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
 from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup, layout
 from argosy.distributed.fleet.base.util_factory import UtilBase
+from argosy.distributed.fleet.checkpoints.auto_checkpoint import AutoCheckpoint
+from argosy.distributed.fleet.planning.strategy_plan import DYGRAPH, STATIC, TORCH, Facts, Plan, make_plan
+from argosy.distributed.fleet.servers.calls import Servers, server_calls
+from argosy.distributed.fleet.stages import layer_optimizer, program_optimizer, torch_optimizer
+from argosy.distributed.fleet.stages import model as models
+from argosy.distributed.fleet.stages.layer_optimizer import DistributedOptimizer, optimizer_kinds
+from argosy.distributed.fleet.stages.layer_rules import adapted
+from argosy.distributed.fleet.stages.layer_stages import ScaledLoss
 from argosy.distributed.fleet.utils import log_util
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, ConfigError, NotSupported, UsageError
 from argosy.framework import in_dynamic_mode
 from argosy.optimizer import Optimizer
 from argosy.static.amp.decorator import OptimizerWithMixedPrecision
-from argosy.tensor._defaults import defaults
+from argosy.tensor.engine import defaults
 
 __all__ = ["Fleet"]
 
@@ -281,12 +283,12 @@ class Fleet:
         log_util.logger.debug(plan.describe())
         sharding = self._sharding_groups(plan)
         if is_torch:
-            self._optimizer = _torch_optimizer.wrapped(optimizer, plan, self._group(), sharding)
+            self._optimizer = torch_optimizer.wrapped(optimizer, plan, self._group(), sharding)
         elif mode == STATIC:
-            record = _static_optimizer.recorder(plan, self, mixed)
+            record = program_optimizer.recorder(plan, self, mixed)
             self._optimizer = DistributedOptimizer(adapted(optimizer, plan), plan, record=record)
         else:
-            self._optimizer = _optimizer.wrapped(optimizer, plan, self._group(), sharding)
+            self._optimizer = layer_optimizer.wrapped(optimizer, plan, self._group(), sharding)
         if self._has_scaler:
             self._rest_scaling()
         for reference in self._models:
@@ -303,7 +305,7 @@ class Fleet:
             return self._servers.distributed_model(model)
         mode = TORCH if isinstance(model, torch.nn.Module) else DYGRAPH
         kinds = optimizer_kinds(self.user_defined_optimizer) if self._plan is not None else ()
-        wrapped = _model.wrap(model, self._planned(mode, kinds), self._group())
+        wrapped = models.wrap(model, self._planned(mode, kinds), self._group())
         self._models.append(weakref.ref(wrapped))
         if self._optimizer is not None:
             _attach(self._optimizer, wrapped, self._plan)
@@ -451,7 +453,7 @@ class Fleet:
             self._servers.save_inference_model(executor, dirname, feeded_var_names, target_vars, main_program, mode)
             return
         is_writer = self.is_first_worker()
-        _saving.save_inference_model(is_writer, executor, dirname, feeded_var_names, target_vars, main_program)
+        program_files.save_inference_model(is_writer, executor, dirname, feeded_var_names, target_vars, main_program)
 
     def save_persistables(self, executor: Any, dirname: str, main_program: Any = None, mode: int = 0) -> None:
         """Write what the program keeps between runs into ``dirname``, a file per variable. Worker 0 does; the others return at once.
@@ -462,7 +464,7 @@ class Fleet:
         if self._servers is not None:
             self._servers.save_persistables(executor, dirname, main_program, mode)
             return
-        _saving.save_persistables(self.is_first_worker(), executor, dirname, main_program)
+        program_files.save_persistables(self.is_first_worker(), executor, dirname, main_program)
 
     def auto_checkpoint(
         self,
@@ -545,7 +547,7 @@ for _name, _call in server_calls(lambda: None).items():
 
 
 def _check_optimizer(optimizer: Any) -> None:
-    if isinstance(optimizer, (DistributedOptimizer, _torch_optimizer.DistributedTorchOptimizer)):
+    if isinstance(optimizer, (DistributedOptimizer, torch_optimizer.DistributedTorchOptimizer)):
         raise UsageError(
             "distributed_optimizer: this optimizer is a distributed one already; pass the one it was made of"
         )
@@ -567,7 +569,7 @@ def _attach(optimizer: Any, model: Any, plan: Plan | None) -> None:
     """Let a model and an optimizer of one plan know each other; a torch optimizer without stages is the script's own and knows nothing."""
     if plan is not None and plan.facts.mode != STATIC:
         model.follow(plan)
-    if isinstance(optimizer, (DistributedOptimizer, _torch_optimizer.DistributedTorchOptimizer)):
+    if isinstance(optimizer, (DistributedOptimizer, torch_optimizer.DistributedTorchOptimizer)):
         optimizer.attach(model)
 
 

@@ -8,8 +8,8 @@ import torch
 
 from argosy.distributed._data_parallel import DataParallel, sync_params_buffers
 from argosy.distributed._group import Group
-from argosy.distributed.sharding._optimizer import ShardedOptimizer
-from argosy.distributed.sharding._split_layer import SplitLayer
+from argosy.distributed.sharding.sharded_optimizer import ShardedOptimizer
+from argosy.distributed.sharding.split_layer import SplitLayer
 from argosy.foundation.errors import NotSupported
 from argosy.nn import Layer
 from argosy.runtime.parallel.broadcast import broadcast_values
@@ -49,7 +49,7 @@ class ShardedLayer(DataParallel):
             for group in (self.group, self._replicas):
                 if group is not None:
                     inner = group._inner
-                    inner.run(broadcast_values, [b._t for b in self._layers.buffers()], inner.backend, 0)
+                    inner.run(broadcast_values, [b.raw for b in self._layers.buffers()], inner.backend, 0)
         return super().forward(*inputs, **kwargs)
 
     def __getattr__(self, name: str) -> Any:

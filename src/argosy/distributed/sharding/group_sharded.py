@@ -12,9 +12,9 @@ from argosy.distributed._default import default_group, is_initialized, parallel_
 from argosy.distributed._group import Group
 from argosy.distributed._scaler import agree_on_overflow
 from argosy.distributed.sharding._model import ShardedGradientsLayer, ShardedLayer, ShardedParametersLayer
-from argosy.distributed.sharding._optimizer import ShardedOptimizer
-from argosy.distributed.sharding._parameters import SplitParameter
-from argosy.distributed.sharding._split_optimizer import SplitOptimizer, check_parameters
+from argosy.distributed.sharding.sharded_optimizer import ShardedOptimizer
+from argosy.distributed.sharding.sharded_parameters import SplitParameter
+from argosy.distributed.sharding.split_optimizer import SplitOptimizer, check_parameters
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
 from argosy.framework import save
 from argosy.nn import Layer
@@ -110,7 +110,7 @@ def _listed(exclude_layer: Any) -> Sequence[str | int]:
 
 
 def _refuse(model: Layer, optimizer: Optimizer, offload: bool) -> None:
-    if offload and any(p._t.device.type != "cpu" for p in model.parameters()):
+    if offload and any(p.raw.device.type != "cpu" for p in model.parameters()):
         raise NotSupported("group_sharded_parallel: offload=True (optimizer state in the memory of the host)")
     if isinstance(model, ShardedLayer) or any(isinstance(p, SplitParameter) for p in model.parameters()):
         raise UsageError("group_sharded_parallel: this model is sharded already")

@@ -27,7 +27,7 @@ def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
         count = 1
         for extent in shape:
             count *= batch_size if extent < 0 else extent
-        total += count * variable._t.element_size()
+        total += count * variable.raw.element_size()
     unit = "B"
     for larger in ("KB", "MB"):
         if total > 1024:

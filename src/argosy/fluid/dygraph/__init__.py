@@ -1,6 +1,5 @@
 """Dygraph as Paddle 1.x has it: ``fluid.dygraph``."""
 
-from argosy.fluid._missing import missing_names
 from argosy.fluid.dygraph import base, checkpoint, container, layers, learning_rate_scheduler, nn, parallel
 from argosy.fluid.dygraph.base import *
 from argosy.fluid.dygraph.checkpoint import *
@@ -10,5 +9,6 @@ from argosy.fluid.dygraph.learning_rate_scheduler import *
 from argosy.fluid.dygraph.nn import *
 from argosy.fluid.dygraph.parallel import *
 from argosy.fluid.dygraph.parallel import Env
+from argosy.fluid.missing import missing_names
 
 __getattr__ = missing_names(__name__, globals())

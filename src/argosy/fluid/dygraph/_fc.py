@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from argosy.fluid.dygraph.layers import Layer
-from argosy.static._folding import mul
-from argosy.static.nn._activation import activate
+from argosy.static.record.activation import activate
+from argosy.static.record.folding import mul
 
 
 class FC(Layer):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.fluid.dygraph._schedule import LearningRateDecay
+from argosy.fluid.dygraph.schedule import LearningRateDecay
 from argosy.foundation.errors import BadArgument, UsageError
-from argosy.tensor._tensor import Tensor
+from argosy.tensor.engine import Tensor
 
 
 class ReduceLROnPlateau(LearningRateDecay):

@@ -13,11 +13,9 @@ from argosy.autograd import grad as _grad
 from argosy.autograd import no_grad
 from argosy.fluid._tracer import Tracer, tracers
 from argosy.foundation.errors import DtypeError, NotSupported
-from argosy.framework._mode import switch
+from argosy.framework.mode import switch
 from argosy.tensor import to_tensor
-from argosy.tensor._defaults import defaults
-from argosy.tensor._naming import unique_name
-from argosy.tensor._tensor import Tensor, _wrap
+from argosy.tensor.engine import Tensor, defaults, unique_name, wrap
 
 __all__ = [
     "disable_dygraph",
@@ -123,7 +121,7 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
             f"but received {type(value).__name__}"
         )
     if zero_copy and isinstance(value, np.ndarray) and dtype is None and defaults.device.type == "cpu":
-        result = _wrap(torch.from_numpy(value))
+        result = wrap(torch.from_numpy(value))
     else:
         result = to_tensor(np.asarray(value), dtype)
     if name:

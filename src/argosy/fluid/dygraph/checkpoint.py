@@ -7,7 +7,7 @@ from typing import Any
 
 from argosy.foundation.errors import BadArgument, CheckpointError
 from argosy.framework import load, save
-from argosy.tensor._tensor import Parameter
+from argosy.tensor.engine import Parameter
 
 __all__ = ["load_dygraph", "save_dygraph"]
 

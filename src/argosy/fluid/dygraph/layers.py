@@ -9,7 +9,7 @@ from typing import Any
 from argosy import nn
 from argosy.fluid._tracer import tracers
 from argosy.foundation.errors import CheckpointError, nearest
-from argosy.tensor._tensor import Parameter
+from argosy.tensor.engine import Parameter
 
 __all__ = ["Layer"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from argosy.fluid.dygraph._epoch_schedule import LambdaDecay, MultiStepDecay, StepDecay
 from argosy.fluid.dygraph._plateau import ReduceLROnPlateau
-from argosy.fluid.dygraph._schedule import LearningRateDecay
+from argosy.fluid.dygraph.epoch_schedule import LambdaDecay, MultiStepDecay, StepDecay
+from argosy.fluid.dygraph.schedule import LearningRateDecay
 from argosy.foundation.errors import BadArgument, DtypeError
 
 __all__ = [

@@ -7,16 +7,16 @@ from typing import Any
 
 from argosy import nn
 from argosy.fluid._dropout import dropout
-from argosy.fluid._missing import missing_names
 from argosy.fluid._pooling import pool2d
 from argosy.fluid.dygraph._fc import FC
-from argosy.fluid.dygraph._gru import GRUUnit
 from argosy.fluid.dygraph._scope import takes_scope
+from argosy.fluid.dygraph.gru import GRUUnit
 from argosy.fluid.dygraph.layers import Layer
 from argosy.fluid.initializer import Constant, Normal
+from argosy.fluid.missing import missing_names
 from argosy.foundation.errors import BadArgument, UsageError
 from argosy.nn import functional as F
-from argosy.static.nn._activation import activate
+from argosy.static.record.activation import activate
 from argosy.tensor import reshape
 from argosy.utils import convert_to_list
 

@@ -17,7 +17,7 @@ from argosy.fluid.dygraph.layers import Layer
 from argosy.foundation.errors import BadArgument, DtypeError
 from argosy.runtime.parallel.averages import average_rows, combine_gradients
 from argosy.runtime.parallel.broadcast import broadcast_values
-from argosy.tensor._tensor import Parameter, Tensor
+from argosy.tensor.engine import Parameter, Tensor
 
 __all__ = ["DataParallel", "ParallelEnv", "prepare_context"]
 
@@ -95,10 +95,10 @@ class DataParallel(Layer):
         by_rows = self._row_sparse_ids()
         dense = [p for p in trained if id(p) not in by_rows and p.grad is not None]
         if dense:
-            group.run(combine_gradients, [p._t.grad for p in dense], 1.0, group.backend)
+            group.run(combine_gradients, [p.raw.grad for p in dense], 1.0, group.backend)
         for param in trained:
             if id(param) in by_rows:
-                group.run(average_rows, param._t, True, group.backend)
+                group.run(average_rows, param.raw, True, group.backend)
                 _scale_gradient(param, group.world_size)
 
     def _row_sparse_ids(self) -> set[int]:
@@ -132,7 +132,7 @@ class DataParallel(Layer):
 def _take_first_ranks(params: list[Parameter]) -> None:
     """Overwrite the trainable ones of ``params`` with those of rank 0; every rank calls it."""
     group = default_group("fluid.dygraph.DataParallel")._inner
-    values = [p._t for p in params if p.trainable]
+    values = [p.raw for p in params if p.trainable]
     if values:
         group.run(broadcast_values, values, group.backend, 0)
 
@@ -150,5 +150,5 @@ def _then_take_first_ranks(layer: nn.Layer) -> Any:
 
 
 def _scale_gradient(param: Parameter, factor: int) -> None:
-    if param._t.grad is not None:
-        param._t.grad = param._t.grad * factor
+    if param.raw.grad is not None:
+        param.raw.grad = param.raw.grad * factor

@@ -1,6 +1,5 @@
 """The functions of 1.x: ``fluid.layers``."""
 
-from argosy.fluid._missing import missing_names
 from argosy.fluid.layers import (
     control_flow,
     io,
@@ -28,5 +27,6 @@ from argosy.fluid.layers.ops import *
 from argosy.fluid.layers.rnn import *
 from argosy.fluid.layers.sequence_lod import *
 from argosy.fluid.layers.tensor import *
+from argosy.fluid.missing import missing_names
 
 __getattr__ = missing_names(__name__, globals())

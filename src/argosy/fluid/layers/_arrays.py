@@ -7,14 +7,14 @@ from typing import Any
 from argosy.fluid._mode import is_static
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, OutOfRange
-from argosy.static import _arrays
-from argosy.static._arrays import ArrayVariable
-from argosy.static._variable import Variable
+from argosy.static.ir.variable import Variable
+from argosy.static.record import arrays
+from argosy.static.record.arrays import ArrayVariable
 
 
 def create_array(dtype: Any) -> Any:
     """An empty array for tensors of ``dtype``."""
-    return _arrays.record_array(dtypes.to_torch(dtype)) if is_static() else []
+    return arrays.record_array(dtypes.to_torch(dtype)) if is_static() else []
 
 
 def array_write(x: Any, i: Any, array: Any = None) -> Any:
@@ -23,7 +23,7 @@ def array_write(x: Any, i: Any, array: Any = None) -> Any:
     if is_static():
         _require(array, ArrayVariable, "array_write: array must be made by create_array")
         _require(x, Variable, "array_write: x must be a Variable")
-        _arrays.record_write(array, i, x)
+        arrays.record_write(array, i, x)
         return array
     _require(array, list, "array_write: array must be made by create_array")
     position = int(i)
@@ -37,7 +37,7 @@ def array_read(array: Any, i: Any) -> Any:
     """The tensor at index ``i``."""
     if is_static():
         _require(array, ArrayVariable, "array_read: array must be made by create_array")
-        return _arrays.record_read(array, i)
+        return arrays.record_read(array, i)
     _require(array, list, "array_read: array must be made by create_array")
     position = int(i)
     if not 0 <= position < len(array):
@@ -49,7 +49,7 @@ def array_length(array: Any) -> Any:
     """The number of tensors, as a tensor of shape [1]; in dygraph a number."""
     if is_static():
         _require(array, ArrayVariable, "array_length: array must be made by create_array")
-        return _arrays.record_length(array)
+        return arrays.record_length(array)
     _require(array, list, "array_length: array must be made by create_array")
     return len(array)
 

@@ -10,19 +10,19 @@ import torch
 
 from argosy.fluid._mode import begin_recording
 from argosy.foundation.errors import DtypeError, ProgramError, UsageError
-from argosy.static._control import Branches, record_loop, sub_block
-from argosy.static._recorder import recorder
-from argosy.static._reinfer import settle
-from argosy.static._sub_blocks import Traffic
-from argosy.static._variable import Variable
+from argosy.static.ir.sub_blocks import Traffic
+from argosy.static.ir.variable import Variable
+from argosy.static.record.control import Branches, record_loop, sub_block
+from argosy.static.record.recorder import recorder
+from argosy.static.record.reinfer import settle
 
 
 def _require_condition(call: str, cond: Any) -> Variable:
     if not isinstance(cond, Variable):
         raise DtypeError(f"{call}: condition should be a variable, but received {type(cond).__name__}")
-    if cond._t.dtype is not torch.bool or cond.size not in (1, -1):
+    if cond.raw.dtype is not torch.bool or cond.size not in (1, -1):
         raise DtypeError(f"{call}: condition should be a boolean variable of one element, but received {cond!r}")
-    return recorder._admit(cond)  # type: ignore[no-any-return]
+    return recorder.admit(cond)  # type: ignore[no-any-return]
 
 
 class While:

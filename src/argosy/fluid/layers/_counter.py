@@ -9,8 +9,8 @@ import torch
 from argosy import tensor as T
 from argosy.fluid._mode import records
 from argosy.foundation.errors import UsageError
-from argosy.static._recorder import recorder
-from argosy.static._reinfer import inside
+from argosy.static.record.recorder import recorder
+from argosy.static.record.reinfer import inside
 
 
 def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, step: int = 1) -> Any:

@@ -6,10 +6,12 @@ from typing import Any
 
 from argosy import tensor as T
 from argosy.foundation.errors import UsageError
-from argosy.static.nn import _dense
-from argosy.static.nn._dense import bilinear_tensor_product
+from argosy.static.nn import common
+from argosy.static.nn.layer import anywhere
 
 __all__ = ["bilinear_tensor_product", "embedding", "fc"]
+
+bilinear_tensor_product = anywhere(common.bilinear_tensor_product)
 
 
 def fc(
@@ -33,7 +35,7 @@ def fc(
         [-1, 10]
         >>> paddle.disable_static()
     """
-    return _dense.fc(input, size, num_flatten_dims, param_attr, bias_attr, act, name)
+    return anywhere(common.fc)(input, size, num_flatten_dims, param_attr, bias_attr, act, name)
 
 
 def embedding(
@@ -55,4 +57,4 @@ def embedding(
             "fluid.embedding takes ids of any shape"
         )
     ids = T.squeeze(input, [-1]) if input.ndim > 1 else input
-    return _dense.embedding(ids, size, is_sparse, is_distributed, padding_idx, param_attr, dtype)
+    return anywhere(common.embedding)(ids, size, is_sparse, is_distributed, padding_idx, param_attr, dtype)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy import tensor as T
-from argosy.static._folding import align
-from argosy.static.nn._activation import activate
+from argosy.static.record.activation import activate
+from argosy.static.record.folding import align
 
 __all__ = [
     "elementwise_add",

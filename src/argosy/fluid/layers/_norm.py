@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.fluid.layers._call import layer_call, require_bias
+from argosy.fluid.layers.layer_call import layer_call, require_bias
 from argosy.foundation.errors import UsageError
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
-from argosy.static.nn._norm import batch_norm, data_norm, group_norm, layer_norm, spectral_norm
+from argosy.static.nn import common
+from argosy.static.nn.layer import anywhere
 
 __all__ = ["batch_norm", "data_norm", "group_norm", "instance_norm", "layer_norm", "lrn", "spectral_norm"]
+
+batch_norm = anywhere(common.batch_norm)
+data_norm = anywhere(common.data_norm)
+group_norm = anywhere(common.group_norm)
+layer_norm = anywhere(common.layer_norm)
+spectral_norm = anywhere(common.spectral_norm)
 
 
 def instance_norm(

@@ -9,12 +9,12 @@ from typing import Any
 from argosy import tensor as T
 from argosy.fluid._mode import begin_recording
 from argosy.foundation.errors import ProgramError, UsageError
-from argosy.static._arrays import ArrayVariable, record_array, record_stack, record_write
-from argosy.static._block import Block
-from argosy.static._control import loop_variable, record_loop, sub_block
-from argosy.static._recorder import recorder
-from argosy.static._reinfer import inside, settle
-from argosy.static._variable import Variable
+from argosy.static.ir.block import Block
+from argosy.static.ir.variable import Variable
+from argosy.static.record.arrays import ArrayVariable, record_array, record_stack, record_write
+from argosy.static.record.control import loop_variable, record_loop, sub_block
+from argosy.static.record.recorder import recorder
+from argosy.static.record.reinfer import inside, settle
 
 
 class StaticRNN:
@@ -125,7 +125,7 @@ class StaticRNN:
         """Let the values that ``o`` has in each step be an output."""
         parent = self._require_step("step_output")
         with inside(parent):
-            array = record_array(o._t.dtype)
+            array = record_array(o.raw.dtype)
         record_write(array, self._index, o)
         self._arrays.append(array)
 

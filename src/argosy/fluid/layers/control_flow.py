@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy import tensor as T
-from argosy.fluid._missing import missing_names
 from argosy.fluid.layers._arrays import array_length, array_read, array_write, create_array
 from argosy.fluid.layers._blocks import Switch, While
 from argosy.fluid.layers._static_rnn import StaticRNN
 from argosy.fluid.layers.tensor import assign
-from argosy.static import _print
+from argosy.fluid.missing import missing_names
 from argosy.static.nn import case, cond, switch_case, while_loop
+from argosy.static.record import print_op
 
 __all__ = [
     "Print",
@@ -75,7 +75,7 @@ def Print(
     print_phase: str = "both",
 ) -> Any:
     """``paddle.static.Print`` without the layout."""
-    return _print.Print(
+    return print_op.Print(
         input,
         first_n,
         message,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.fluid._missing import missing_names
 from argosy.fluid._mode import begin_recording
 from argosy.fluid._py_reader import create_py_reader_by_data, double_buffer, py_reader, read_file
 from argosy.fluid.core import VarDesc
+from argosy.fluid.missing import missing_names
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.static import data as _data
 

@@ -12,14 +12,14 @@ from typing import Any
 import torch
 
 from argosy import tensor as T
-from argosy.fluid._missing import missing_names
 from argosy.fluid._mode import records
 from argosy.fluid.dygraph import learning_rate_scheduler as _schedules
 from argosy.fluid.layers._counter import autoincreased_step_counter
+from argosy.fluid.missing import missing_names
 from argosy.foundation.errors import DtypeError, UsageError
-from argosy.static._operator import OPTIMIZE
-from argosy.static._recorder import recorder
-from argosy.tensor._tensor import Tensor
+from argosy.static.ir.operator import OPTIMIZE
+from argosy.static.record.recorder import recorder
+from argosy.tensor.engine import Tensor
 
 __all__ = [
     "cosine_decay",
@@ -44,7 +44,7 @@ def _decay_step_counter(begin: int = 0) -> Any:
 
 def _kept(name: str, value: Any) -> Any:
     """A variable of this name that takes over ``value`` in each run and keeps it."""
-    variable = recorder.new_state(name, [1], value._t.dtype, 0.0)
+    variable = recorder.new_state(name, [1], value.raw.dtype, 0.0)
     recorder.write(variable, value)
     return variable
 

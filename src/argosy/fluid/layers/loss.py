@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from argosy import tensor as T
-from argosy.fluid._missing import missing_names
-from argosy.fluid.layers._call import layer_call
 from argosy.fluid.layers._shape import at_least_1d
+from argosy.fluid.layers.layer_call import layer_call
+from argosy.fluid.missing import missing_names
 from argosy.foundation.errors import UsageError
 from argosy.nn import functional as F
 

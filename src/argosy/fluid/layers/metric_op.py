@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from argosy import tensor as T
-from argosy.fluid._missing import missing_names
 from argosy.fluid._mode import is_static
 from argosy.fluid.layers._shape import at_least_1d
 from argosy.fluid.layers.tensor import assign
+from argosy.fluid.missing import missing_names
 from argosy.foundation.errors import UsageError
 from argosy.ops import metric as ops
 from argosy.static import auc as _auc
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply
 
 __all__ = ["accuracy", "auc"]
 

@@ -8,20 +8,19 @@ import torch
 
 from argosy import tensor as T
 from argosy.fluid._dropout import dropout as _dropout
-from argosy.fluid._missing import missing_names
 from argosy.fluid._pooling import adaptive_pool2d, pool2d, pool3d
 from argosy.fluid._tracer import tracers
 from argosy.fluid.input import one_hot as _one_hot
 from argosy.fluid.layers._counter import autoincreased_step_counter
 from argosy.fluid.layers._shape import at_least_1d
+from argosy.fluid.missing import missing_names
 from argosy.foundation.errors import BadArgument, UsageError
 from argosy.nn import functional as F
 from argosy.nn.clip import clip_by_norm as _clip_by_norm
-from argosy.static._folding import mul
-from argosy.static.nn import _dense, py_func
-from argosy.static.nn._activation import activate
-from argosy.static.nn._conv import conv2d, conv3d, row_conv
-from argosy.static.nn._conv_transpose import conv2d_transpose, conv3d_transpose
+from argosy.static.nn import common, py_func
+from argosy.static.nn.layer import anywhere
+from argosy.static.record.activation import activate
+from argosy.static.record.folding import mul
 
 __all__ = [
     "adaptive_pool2d",
@@ -71,6 +70,12 @@ __all__ = [
     "unstack",
     "where",
 ]
+
+conv2d = anywhere(common.conv2d)
+conv2d_transpose = anywhere(common.conv2d_transpose)
+conv3d = anywhere(common.conv3d)
+conv3d_transpose = anywhere(common.conv3d_transpose)
+row_conv = anywhere(common.row_conv)
 
 
 def reshape(
@@ -266,7 +271,7 @@ _PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}
 
 def prelu(x: Any, mode: str, param_attr: Any = None, name: str | None = None) -> Any:
     """``x``, times a new parameter where it is negative: one for "all", for each "channel" or for each "element"."""
-    return _dense.prelu(x, mode, param_attr, name=name)
+    return anywhere(common.prelu)(x, mode, param_attr, name=name)
 
 
 def gather_tree(ids: Any, parents: Any) -> Any:

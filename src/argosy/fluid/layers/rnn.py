@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from argosy import tensor as T
-from argosy.fluid._missing import missing_names
-from argosy.fluid.dygraph._gru import gru_step
-from argosy.fluid.layers._call import layer_call, require_bias
+from argosy.fluid.dygraph.gru import gru_step
 from argosy.fluid.layers._dense import fc
+from argosy.fluid.layers.layer_call import layer_call, require_bias
+from argosy.fluid.missing import missing_names
 from argosy.foundation.errors import UsageError
 from argosy.nn import functional as F
 from argosy.ops import sequence_rnn as ops
-from argosy.static.nn._sequence import with_sequences
+from argosy.static.nn.sequence_lod import with_sequences
 
 __all__ = ["dynamic_gru", "dynamic_lstm", "gru_unit", "lstm_unit"]
 

@@ -1,7 +1,7 @@
 """Functions of sequences: rows of different lengths in one variable, with their offsets."""
 
-from argosy.fluid._missing import missing_names
-from argosy.static.nn._sequence import (
+from argosy.fluid.missing import missing_names
+from argosy.static.nn.sequence_lod import (
     lod_append,
     lod_reset,
     sequence_concat,

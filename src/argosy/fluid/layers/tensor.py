@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 
 from argosy import tensor as T
-from argosy.fluid._missing import missing_names
 from argosy.fluid._mode import records
 from argosy.fluid._tracer import tracers
 from argosy.fluid.layers._shape import at_least_1d
+from argosy.fluid.missing import missing_names
 from argosy.foundation import dtypes
-from argosy.nn._parameter import create_parameter as _create_parameter
+from argosy.nn.parameter import create_parameter as _create_parameter
 from argosy.ops.initialization import assign_value
-from argosy.static._recorder import recorder
+from argosy.static.record.recorder import recorder
 from argosy.tensor import assign as _assign
-from argosy.tensor._naming import unique_name
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor.engine import Tensor, apply, unique_name
 
 Variable = Tensor
 

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from argosy.distributed.fleet._checkpoint_files import folder_replaced
-from argosy.distributed.fleet._ps_runtime import TABLES, PsRuntime, checkpoint_in
+from argosy.distributed.fleet.checkpoints.folders import folder_replaced
+from argosy.distributed.fleet.servers.runtime import TABLES, PsRuntime, checkpoint_in
 from argosy.foundation.errors import CheckpointError
-from argosy.framework import _tensor_file
+from argosy.framework import tensor_file
 from argosy.runtime.ps import checkpoint, hashing
 from argosy.runtime.ps.tables import Tables
 from argosy.runtime.ps.worker import DENSE
-from argosy.static._inference import normalize_program, packed, save_to_file
-from argosy.static._program import Program
-from argosy.static._variable import Variable
-from argosy.static._vars_io import file_of, is_persistable, save_vars
+from argosy.static.files.inference import normalize_program, packed, save_to_file
+from argosy.static.files.variables import file_of, is_persistable, save_vars
+from argosy.static.ir.program import Program
+from argosy.static.ir.variable import Variable
 
 __all__ = ["load_tables", "save_model", "save_variables"]
 
@@ -75,7 +75,7 @@ def _write_variables(
 def _write_table(client: Any, name: str, shape: tuple[int, int], path: Path) -> None:
     path.unlink(missing_ok=True)  # it may be a second name of an earlier file
     with path.open("wb") as file:
-        file.write(_tensor_file.header(torch.float32, shape))
+        file.write(tensor_file.header(torch.float32, shape))
         for start in range(0, shape[0], _ROWS):
             ids = np.arange(start, min(start + _ROWS, shape[0]))
             file.write(np.ascontiguousarray(client.pull(name, ids), np.float32).tobytes())
@@ -115,7 +115,7 @@ def _read(dirname: str, name: str, shape: tuple[int, ...]) -> np.ndarray:
     if not os.path.isfile(path):
         raise CheckpointError(f"{dirname} has neither tables of servers nor a file of variable {name!r}")
     with open(path, "rb") as file:
-        values = _tensor_file.read(file, path)
+        values = tensor_file.read(file, path)
     if tuple(values.shape) != tuple(shape):
         raise CheckpointError(f"{path}: the variable has shape {list(values.shape)}, but {list(shape)} here")
     return values.to(torch.float32).numpy()

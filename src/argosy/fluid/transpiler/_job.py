@@ -8,21 +8,22 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from argosy.distributed.fleet._ps_program import ProgramOptimizer
-from argosy.distributed.fleet._ps_runtime import PsRuntime
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.distributed.fleet.base.role_maker import Role, UserDefinedRoleMaker
+from argosy.distributed.fleet.servers.program import ProgramOptimizer
+from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.fluid.transpiler._files import load_tables, save_model, save_variables
 from argosy.fluid.transpiler._untrained import put_last, take_out_training
 from argosy.foundation.errors import BadArgument, UsageError
 from argosy.ops.table import Op
 from argosy.runtime.ps.worker import Mode
-from argosy.static._executor import farewells
-from argosy.static._program import Program
-from argosy.static._recorder import recorder
-from argosy.static._variable import Parameter
+from argosy.static.ir.attachment import ServerJob
+from argosy.static.ir.program import Program
+from argosy.static.ir.variable import Parameter
+from argosy.static.record.recorder import recorder
+from argosy.static.run.executor import farewells
 
-__all__ = ["ServerJob"]
+__all__ = ["TrainerJob"]
 
 
 class _Server:
@@ -50,7 +51,7 @@ _TABLES = Op("ps_tables", _make_tables)
 _SERVE = Op("listen_and_serv", _serve)
 
 
-class ServerJob:
+class TrainerJob(ServerJob):
     """The trainers and servers that train ``program`` together. Making one changes ``program`` and ``startup`` into those of a trainer."""
 
     def __init__(
@@ -75,7 +76,7 @@ class ServerJob:
             self.trainer.model = dataclasses.replace(model, optimizer=copy.copy(training.optimizer))
         put_last(program, training.later)
         self.sizes = {spec.name: int(before[spec.name].shape[0]) for spec in model.sparse}
-        program._job = self
+        program.attachments.put(ServerJob, self)
 
     def _runtime(self, role: int, number: int) -> PsRuntime:
         place = UserDefinedRoleMaker(
@@ -115,7 +116,7 @@ class ServerJob:
     def _program(self, kind: str, op: Op, server: _Server) -> Program:
         program = Program()
         recorder.append(program.global_block(), kind, op, (server,), {}, [])
-        program._job = ServerFiles(self, server.runtime)
+        program.attachments.put(ServerJob, ServerFiles(self, server.runtime))
         return program
 
     # -- files ----------------------------------------------------------------------------------------------------------
@@ -137,10 +138,10 @@ class ServerJob:
         raise UsageError("fluid.io.load_persistables: servers load tables, with the program of get_pserver_program")
 
 
-class ServerFiles:
+class ServerFiles(ServerJob):
     """What ``fluid.io`` does with the program of a server."""
 
-    def __init__(self, job: ServerJob, runtime: PsRuntime) -> None:
+    def __init__(self, job: TrainerJob, runtime: PsRuntime) -> None:
         self._job = job
         self._runtime = runtime
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
-from argosy.static._operator import Operator
-from argosy.static._program import Program, RecordedUpdate
+from argosy.static.ir.operator import Operator
+from argosy.static.ir.program import Program, RecordedUpdate
 
 __all__ = ["Training", "put_last", "take_out_training"]
 
@@ -45,7 +45,7 @@ def take_out_training(call: str, program: Program, startup: Program) -> Training
     block.ops[:] = kept
     _forget(program, gone)
     _forget(startup, update.made)
-    program._updates.remove(update)
+    program.updates.remove(update)
     loss = block.var(backward.args[0][0].name)
     no_grad = list(backward.kwargs.get("no_grad", ()))
     return Training(loss, list(update.params), no_grad, update.optimizer, update.clip, later)
@@ -56,7 +56,7 @@ def put_last(program: Program, operators: list[Operator]) -> None:
     chosen = {id(o) for o in operators}
     block = program.global_block()
     block.ops[:] = [*(o for o in block.ops if id(o) not in chosen), *operators]
-    program._changed()
+    program.changed()
 
 
 def _after_update(operators: list[Operator], update: RecordedUpdate, kept: list[Operator]) -> list[Operator]:
@@ -68,11 +68,11 @@ def _after_update(operators: list[Operator], update: RecordedUpdate, kept: list[
 
 
 def _update_of(call: str, program: Program) -> RecordedUpdate:
-    if not program._updates:
+    if not program.updates:
         raise UsageError(f"{call}: the program has no optimizer; call optimizer.minimize(loss) before")
-    if len(program._updates) > 1:
-        raise NotSupported(f"{call}: the program has {len(program._updates)} optimizers; servers take one")
-    [update] = program._updates
+    if len(program.updates) > 1:
+        raise NotSupported(f"{call}: the program has {len(program.updates)} optimizers; servers take one")
+    [update] = program.updates
     if update.is_conditional:
         raise NotSupported(f"{call}: the update runs in some steps only (mixed precision, merged gradients)")
     if update.clip is not None and not isinstance(update.clip, (ClipGradByValue, ClipGradByNorm, ClipGradByGlobalNorm)):
@@ -99,4 +99,4 @@ def _forget(program: Program, names: frozenset[str]) -> None:
     for name in names:
         block.vars.pop(name, None)
     block.ops[:] = [o for o in block.ops if not names.intersection(o.output_arg_names)]
-    program._changed()
+    program.changed()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.distributed import _default
-from argosy.fluid.transpiler._config import (
+from argosy.fluid.transpiler.config import (
     DistributedMode,
     DistributeTranspilerConfig,
     ServerRuntimeConfig,
@@ -16,7 +16,8 @@ from argosy.fluid.transpiler.ps_dispatcher import HashName, PSDispatcher, RoundR
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
 from argosy.static import BuildStrategy, CompiledProgram, default_main_program, default_startup_program
-from argosy.static._program import Program
+from argosy.static.ir.program import Program
+from argosy.static.run.contract import PreparedProgram
 
 __all__ = [
     "DistributeTranspiler",
@@ -94,13 +95,13 @@ class DistributeTranspiler:
     def _transpile_servers(
         self, trainer_id: int, program: Program, pservers: str, trainers: Any, sync_mode: bool, startup: Program
     ) -> None:
-        from argosy.fluid.transpiler._job import ServerJob  # loads what servers need
+        from argosy.fluid.transpiler._job import TrainerJob  # loads what servers need
 
         if not isinstance(trainers, int) or isinstance(trainers, bool) or trainers < 1:
             raise BadArgument(f"transpile: trainers must be the number of trainers, but is {trainers!r}")
         self.pserver_endpoints = _endpoints(pservers, "pservers")
         mode = self._mode(sync_mode)
-        self._job = ServerJob(program, startup, self.pserver_endpoints, trainer_id, trainers, mode)
+        self._job = TrainerJob(program, startup, self.pserver_endpoints, trainer_id, trainers, mode)
         self._served.clear()
 
     def _mode(self, sync_mode: bool) -> Any:
@@ -123,7 +124,7 @@ class DistributeTranspiler:
         if self.config.mode == "collective":
             build = BuildStrategy()
             build.num_trainers, build.trainer_id = len(endpoints), trainer_id
-            program._compiled = CompiledProgram(program, build)
+            program.attachments.put(PreparedProgram, CompiledProgram(program, build))
 
     # -- programs -------------------------------------------------------------------------------------------------------
 

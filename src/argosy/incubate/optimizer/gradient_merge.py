@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import BadArgument, NotSupported
-from argosy.framework._mode import switch
+from argosy.framework.mode import switch
 
 __all__: list[str] = []
 
@@ -52,7 +52,7 @@ class GradientMergeOptimizer:
 
     def apply_gradients(self, params_grads: Any, startup_program: Any = None) -> list[Any]:
         """Record the sums and, for every ``k_steps``-th run, the update."""
-        from argosy.static._gradient_merge import record_gradient_merge
+        from argosy.static.record.gradient_merge import record_gradient_merge
 
         apply = self.inner_optimizer.apply_gradients
         return record_gradient_merge(params_grads, self.k_steps, self.avg, apply, startup_program)

@@ -9,10 +9,10 @@ import torch
 
 from argosy.foundation.errors import BadArgument
 from argosy.ops.averaging import lookahead_
-from argosy.optimizer._plan import Bucket, Options
-from argosy.optimizer._state import Power, Slot
 from argosy.optimizer.optimizer import Optimizer
-from argosy.tensor._tensor import Tensor
+from argosy.optimizer.plan import Bucket, Options
+from argosy.optimizer.state import Power, Slot
+from argosy.tensor.engine import Tensor
 
 
 class LookAhead(Optimizer):
@@ -58,7 +58,7 @@ class LookAhead(Optimizer):
         self, loss: Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
     ) -> tuple[list[Any], list[tuple[Tensor, Tensor]]]:
         operators, pairs = self.inner_optimizer.minimize(loss, startup_program, parameters, no_grad_set)
-        record = getattr(loss, "_record_optimizer", None)
+        record = getattr(loss, "record_optimizer", None)
         if record is not None:
             record(self).apply_gradients(pairs, startup_program=startup_program)
         else:
@@ -72,13 +72,13 @@ class LookAhead(Optimizer):
         bucket.run(lookahead_, params, bucket.slots["slow"], bucket.clock.tensor, self.alpha, self.k)
 
     def _has_grad(self, param: Tensor) -> bool:
-        return not param.stop_gradient and (param._t.grad is not None or param._is_grad_cleared)
+        return not param.stop_gradient and (param.raw.grad is not None or param._is_grad_cleared)
 
     def _follow(self, params: list[Tensor]) -> None:
         if not params:
             self._count += 1
             return
-        fast = [p._t for p in params]
-        slow = [self._store.get(p, self._slots(p, {}), False).tensors["slow"]._t for p in params]
+        fast = [p.raw for p in params]
+        slow = [self._store.get(p, self._slots(p, {}), False).tensors["slow"].raw for p in params]
         with torch.no_grad():
             lookahead_.fn(fast, slow, self._count, self.alpha, self.k)

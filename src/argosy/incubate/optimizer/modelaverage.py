@@ -9,12 +9,12 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import UsageError
-from argosy.framework._mode import switch
+from argosy.framework.mode import switch
 from argosy.ops.averaging import average_accumulates_, window_average
-from argosy.optimizer._plan import Options
-from argosy.optimizer._state import Power, Slot
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.tensor._tensor import Tensor
+from argosy.optimizer.plan import Options
+from argosy.optimizer.state import Power, Slot
+from argosy.tensor.engine import Tensor
 
 _SUMS = ("sum_1", "sum_2", "sum_3")
 _COUNTS = ("num_accumulates", "old_num_accumulates", "num_updates")
@@ -65,7 +65,7 @@ class ModelAverage(Optimizer):
         self.max_average_window = max_average_window
         self._recorded: Any = None
         if switch.is_static:
-            from argosy.static._average import RecordedModelAverage  # not needed, nor loaded, in dynamic mode
+            from argosy.static.record.average import RecordedModelAverage  # not needed, nor loaded, in dynamic mode
 
             self._recorded = RecordedModelAverage(self, self._parameters())
 
@@ -74,18 +74,18 @@ class ModelAverage(Optimizer):
         return [*sums, *(Slot(name, shape=(1,), dtype=torch.int64) for name in _COUNTS)]
 
     def _tensors(self, params: list[Tensor], name: str) -> list[torch.Tensor]:
-        return [self._store.get(p, self._slots(p, {}), False).tensors[name]._t for p in params]
+        return [self._store.get(p, self._slots(p, {}), False).tensors[name].raw for p in params]
 
     def step(self) -> None:
         """Add the parameters that have gradients to their sums."""
         params = self._parameters()
         for param in params:
             self._store.get(param, self._slots(param, {}), False)
-        chosen = [p for p in params if not p.stop_gradient and (p._t.grad is not None or p._is_grad_cleared)]
+        chosen = [p for p in params if not p.stop_gradient and (p.raw.grad is not None or p._is_grad_cleared)]
         names = (*_SUMS, *_COUNTS)
         with torch.no_grad():
             average_accumulates_.fn(
-                [p._t for p in chosen],
+                [p.raw for p in chosen],
                 *(self._tensors(chosen, name) for name in names),
                 self.average_window,
                 self.max_average_window,
@@ -115,9 +115,9 @@ class ModelAverage(Optimizer):
                 state = self._store.by_param.get(param.name)
                 if state is None:
                     raise UsageError("ModelAverage.apply: there is nothing to average before the first step()")
-                held = {name: tensor._t for name, tensor in state.tensors.items()}
-                held["restore"].copy_(param._t)
-                param._t.copy_(
+                held = {name: tensor.raw for name, tensor in state.tensors.items()}
+                held["restore"].copy_(param.raw)
+                param.raw.copy_(
                     window_average.fn(*(held[name] for name in _SUMS), *(held[name] for name in _COUNTS[:2]))
                 )
         try:
@@ -133,4 +133,4 @@ class ModelAverage(Optimizer):
             return
         with torch.no_grad():
             for param in self._parameters():
-                param._t.copy_(self._store.by_param[param.name].tensors["restore"]._t)
+                param.raw.copy_(self._store.by_param[param.name].tensors["restore"].raw)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import BadArgument, UsageError
-from argosy.framework._mode import switch
+from argosy.framework.mode import switch
 
 __all__: list[str] = []
 
@@ -38,7 +38,7 @@ class RecomputeOptimizer:
         """Record the backward pass of ``loss``."""
         if self._checkpoints is None:
             raise BadArgument("RecomputeOptimizer: You should call _set_checkpoints first")
-        from argosy.static._lower_segments import recompute_program
+        from argosy.static.record.recompute import recompute_program
 
         pairs = self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
         recompute_program(loss.block.program, self._checkpoints)
@@ -49,7 +49,7 @@ class RecomputeOptimizer:
 
     def apply_optimize(self, loss: Any, startup_program: Any, params_grads: Any) -> Any:
         """Record the update."""
-        from argosy.static._recorder import program_guard
+        from argosy.static.record.recorder import program_guard
 
         with program_guard(loss.block.program, startup_program):
             return self._optimizer.apply_gradients(params_grads)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import UsageError
-from argosy.nn.functional._window import is_channel_last, to_list
+from argosy.nn.functional.window import is_channel_last, to_list
 from argosy.ops import pooling as ops
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor.engine import Tensor, apply
 
 
 def _sizes(output_size: Any, n: int, x: Any, first: int) -> list[int]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import DtypeError, NotSupported, UsageError
-from argosy.nn.functional._window import is_channel_last
+from argosy.nn.functional.window import is_channel_last
 from argosy.ops import dropout as ops
-from argosy.tensor._inplace import replace
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor.engine import Tensor, apply, replace
 
 
 def dropout(

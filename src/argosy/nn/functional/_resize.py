@@ -10,7 +10,7 @@ from argosy.foundation.errors import DtypeError, RankError, UsageError
 from argosy.nn.functional import pooling
 from argosy.ops import resize as resize_ops
 from argosy.ops import vision as vision_ops
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor.engine import Tensor, apply
 
 _RANKS = {"linear": (3,), "nearest": (4, 5), "bilinear": (4,), "bicubic": (4,), "trilinear": (5,), "area": (3, 4, 5)}
 _RESIZE_LAYOUTS = {3: ("NCW", "NWC"), 4: ("NCHW", "NHWC"), 5: ("NCDHW", "NDHWC")}

@@ -7,10 +7,7 @@ from typing import Any
 from argosy.foundation import dtypes
 from argosy.foundation.errors import RankError, UsageError
 from argosy.ops import activation as ops
-from argosy.tensor._arguments import store
-from argosy.tensor._face import unary
-from argosy.tensor._inplace import make_inplace
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply, make_inplace, store, unary
 from argosy.tensor.math import sigmoid, tanh, tanh_
 
 __all__ = [

@@ -14,11 +14,11 @@ from argosy.nn.functional._dropout import (
     feature_alpha_dropout,
 )
 from argosy.nn.functional._resize import interpolate, pad, upsample, zeropad2d
-from argosy.nn.functional._window import to_list
+from argosy.nn.functional.window import to_list
 from argosy.ops import embedding as id_ops
 from argosy.ops import linalg as linalg_ops
 from argosy.ops import vision as vision_ops
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply
 
 __all__ = [
     "linear",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import UsageError
-from argosy.nn.functional._window import is_channel_last, to_list, to_padding
+from argosy.nn.functional.window import is_channel_last, to_list, to_padding
 from argosy.ops import conv as ops
 from argosy.ops.table import Op
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor.engine import Tensor, apply
 
 __all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose"]
 

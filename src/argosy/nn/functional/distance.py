@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.ops import linalg as ops
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply
 from argosy.tensor.linalg import pdist
 
 __all__ = ["pairwise_distance", "pdist"]

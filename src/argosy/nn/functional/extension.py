@@ -6,11 +6,11 @@ from typing import Any
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError
-from argosy.nn.functional._window import is_channel_last
+from argosy.nn.functional.window import is_channel_last
 from argosy.ops import embedding as id_ops
 from argosy.ops import vision as vision_ops
 from argosy.tensor import diag_embed
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor.engine import Tensor, apply
 
 __all__ = ["diag_embed", "sequence_mask", "gather_tree", "temporal_shift"]
 

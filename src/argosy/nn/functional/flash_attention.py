@@ -8,7 +8,7 @@ from typing import Any
 
 from argosy.foundation.errors import NotSupported, RankError, UsageError
 from argosy.ops import attention as ops
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor.engine import Tensor, apply
 
 __all__ = [
     "scaled_dot_product_attention",

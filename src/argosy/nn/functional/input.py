@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.foundation.errors import UsageError
 from argosy.ops import embedding as ops
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply
 
 __all__ = ["embedding", "embedding_renorm_", "one_hot"]
 

@@ -10,7 +10,7 @@ from argosy.ops import classification
 from argosy.ops import cross_entropy as entropies
 from argosy.ops import loss as ops
 from argosy.ops.linalg import pairwise_distance
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply
 
 __all__ = [
     "adaptive_log_softmax_with_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss",

@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.foundation.errors import RankError, UsageError
 from argosy.ops import norm as ops
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply
 
 __all__ = [
     "normalize",

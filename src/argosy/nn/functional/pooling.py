@@ -16,9 +16,9 @@ from argosy.nn.functional._adaptive_pooling import (
     fractional_max_pool2d,
     fractional_max_pool3d,
 )
-from argosy.nn.functional._window import CHANNEL_FIRST, is_channel_last, to_list, to_padding
+from argosy.nn.functional.window import CHANNEL_FIRST, is_channel_last, to_list, to_padding
 from argosy.ops import pooling as ops
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply
 
 __all__ = [
     "avg_pool1d",

@@ -1,7 +1,6 @@
 """Initialisers of parameters."""
 
 from argosy.nn.initializer._base import Initializer
-from argosy.nn.initializer._default import set_global_initializer
 from argosy.nn.initializer._fixed import Assign, Bilinear, Constant, Dirac
 from argosy.nn.initializer._paddle_one import (
     ConstantInitializer,
@@ -20,6 +19,7 @@ from argosy.nn.initializer._scaled import (
     XavierUniform,
     calculate_gain,
 )
+from argosy.nn.initializer.default import set_global_initializer
 
 __all__ = [
     "Bilinear",

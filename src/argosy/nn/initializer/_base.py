@@ -26,11 +26,11 @@ class Initializer:
 
     def __call__(self, param: Any, block: Any = None) -> Any:
         """Fill ``param`` in place, or let the startup program do it if it belongs to one, and return it."""
-        record = getattr(param, "_record_init", None)
+        record = getattr(param, "record_init", None)
         if record is not None:
             record(self)
             return param
-        raw = param._t
+        raw = param.raw
         op, attrs = self.plan(list(raw.shape), raw.dtype)
         with torch.no_grad():
             raw.copy_(op.fn(**attrs))

@@ -11,7 +11,7 @@ import torch
 from argosy.foundation.errors import BadArgument, DtypeError, UsageError
 from argosy.nn.initializer._base import Initializer, Plan
 from argosy.ops import initialization as ops
-from argosy.tensor._tensor import Tensor
+from argosy.tensor.engine import Tensor
 
 
 class Constant(Initializer):
@@ -34,7 +34,7 @@ class Assign(Initializer):
 
     def __init__(self, value: Any, name: str | None = None) -> None:
         if isinstance(value, Tensor):
-            value = value._t.detach().float().numpy() if value._t.dtype is torch.bfloat16 else value.numpy()
+            value = value.raw.detach().float().numpy() if value.raw.dtype is torch.bfloat16 else value.numpy()
         if not isinstance(value, (np.ndarray, list, tuple)):
             raise BadArgument(f"Assign: expected an array, a list or a Tensor, but received {type(value).__name__}")
         self._value = np.asarray(value)

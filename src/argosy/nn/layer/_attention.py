@@ -8,12 +8,12 @@ from typing import Any
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import BadArgument
-from argosy.framework._param_attr import ParamAttr
+from argosy.framework.param_attr import ParamAttr
 from argosy.nn.layer.common import Linear
 from argosy.nn.layer.layers import Layer
 from argosy.ops import multihead as ops
 from argosy.tensor import manipulation
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply
 
 
 def _convert_param_attr_to_list(param_attr: Any, n: int) -> list[Any]:

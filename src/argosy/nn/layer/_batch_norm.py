@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import UsageError
-from argosy.framework._param_attr import ParamAttr
+from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
 from argosy.nn.layer.layers import Layer
 from argosy.ops import norm as ops
-from argosy.tensor._defaults import get_default_dtype
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply, get_default_dtype
 
 
 class _Statistics(Layer):

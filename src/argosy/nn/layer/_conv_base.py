@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import RankError
-from argosy.nn.functional._window import is_channel_last, to_list
+from argosy.nn.functional.window import is_channel_last, to_list
 from argosy.nn.layer.layers import Layer
 
 

@@ -9,7 +9,7 @@ from argosy.foundation.errors import UsageError
 from argosy.nn import functional as F
 from argosy.nn.layer.layers import Layer
 from argosy.ops import classification
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply
 
 
 class HSigmoidLoss(Layer):

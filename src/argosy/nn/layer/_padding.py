@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.nn import functional as F
-from argosy.nn.functional._window import CHANNEL_FIRST
+from argosy.nn.functional.window import CHANNEL_FIRST
 from argosy.nn.layer.layers import Layer
-from argosy.tensor._tensor import Tensor
+from argosy.tensor.engine import Tensor
 
 
 class _Pad(Layer):

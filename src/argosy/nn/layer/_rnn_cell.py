@@ -10,8 +10,7 @@ from argosy.foundation.errors import UsageError
 from argosy.nn import initializer as I
 from argosy.nn.layer.layers import Layer
 from argosy.ops import recurrent as ops
-from argosy.tensor._defaults import float_dtype
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply, float_dtype
 from argosy.utils.layers_utils import flatten
 
 WEIGHT_NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")

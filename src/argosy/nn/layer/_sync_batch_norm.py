@@ -9,7 +9,7 @@ from argosy.nn.initializer import Constant
 from argosy.nn.layer._batch_norm import _BatchNormBase
 from argosy.nn.layer.layers import Layer
 from argosy.ops import norm as ops
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor.engine import Tensor, apply
 
 
 class SyncBatchNorm(_BatchNormBase):

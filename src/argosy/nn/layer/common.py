@@ -203,7 +203,7 @@ class Embedding(Layer):
         self.weight = self._table(_weight, _freeze, device)
         if padding_idx is not None:
             with torch.no_grad():
-                self.weight._t[padding_idx] = 0.0
+                self.weight.raw[padding_idx] = 0.0
 
     def _table(self, given: Any, freeze: bool, device: Any) -> Any:
         if given is not None:

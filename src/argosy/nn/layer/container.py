@@ -8,7 +8,7 @@ from typing import Any
 
 from argosy.foundation.errors import BadArgument, DtypeError, OutOfRange, UsageError
 from argosy.nn.layer.layers import Layer
-from argosy.tensor._tensor import Parameter, Tensor
+from argosy.tensor.engine import Parameter, Tensor
 
 __all__ = ["Sequential", "LayerList", "LayerDict", "ParameterList", "ParameterDict"]
 

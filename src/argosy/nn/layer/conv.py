@@ -7,14 +7,14 @@ from typing import Any
 
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.nn import functional as F
-from argosy.nn.functional._window import to_list, to_padding
 from argosy.nn.functional.conv import _nonnegative
+from argosy.nn.functional.window import to_list, to_padding
 from argosy.nn.initializer import Normal
 from argosy.nn.layer._conv_base import _ConvNd
 from argosy.nn.layer._conv_transpose import Conv1DTranspose, Conv2DTranspose, Conv3DTranspose
 from argosy.ops import conv as ops
 from argosy.ops.table import Op
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply
 
 __all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
 

@@ -17,11 +17,9 @@ import numpy as np
 from argosy.foundation import dtypes
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError, nearest
 from argosy.foundation.places import to_place
-from argosy.framework._param_attr import ParamAttr
-from argosy.nn._parameter import create_parameter
-from argosy.tensor._defaults import get_default_dtype
-from argosy.tensor._naming import unique_name
-from argosy.tensor._tensor import Parameter, Tensor
+from argosy.framework.param_attr import ParamAttr
+from argosy.nn.parameter import create_parameter
+from argosy.tensor.engine import Parameter, Tensor, get_default_dtype, unique_name
 
 __all__ = ["Layer"]
 
@@ -280,7 +278,9 @@ class Layer:
         """Make a parameter named after this layer; None where ``attr`` is False. It is not yet an attribute."""
         parameter = self._helper.create_parameter(attr, shape, dtype, is_bias, default_initializer)
         if parameter is not None and device is not None:
-            parameter._t = parameter._t.to(to_place(device).device).detach().requires_grad_(parameter._t.requires_grad)
+            parameter.raw = (
+                parameter.raw.to(to_place(device).device).detach().requires_grad_(parameter.raw.requires_grad)
+            )
         return parameter
 
     def create_tensor(self, name: str | None = None, persistable: bool | None = None, dtype: Any = None) -> Tensor:
@@ -579,11 +579,11 @@ class Layer:
             for value in [*layer._parameters.values(), *layer._buffers.values()]:
                 if value is None:
                     continue
-                raw = value._t
+                raw = value.raw
                 to_dtype = engine_dtype if not floating_only or raw.is_floating_point() else None
                 moved = raw.detach().to(device=engine_device or raw.device, dtype=to_dtype or raw.dtype)
                 if moved.dtype is not raw.dtype or moved.device != raw.device:
-                    value._t = moved.requires_grad_(raw.requires_grad and moved.is_floating_point())
+                    value.raw = moved.requires_grad_(raw.requires_grad and moved.is_floating_point())
             if dtype is not None:
                 layer.__dict__["_dtype"] = dtypes.name_of(engine_dtype)  # type: ignore[arg-type]
         return self

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from argosy.foundation.errors import RankError, UsageError
-from argosy.framework._param_attr import ParamAttr
+from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant, Normal
 from argosy.nn.layer._batch_norm import BatchNorm, BatchNorm1D, BatchNorm2D, BatchNorm3D
@@ -14,7 +14,7 @@ from argosy.nn.layer._batch_norm import _BatchNormBase as _BatchNormBase  # scri
 from argosy.nn.layer._sync_batch_norm import SyncBatchNorm
 from argosy.nn.layer.layers import Layer
 from argosy.ops import norm as ops
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply
 
 __all__ = [
     "BatchNorm",

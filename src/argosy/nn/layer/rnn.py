@@ -16,7 +16,7 @@ from argosy.nn.layer.container import LayerList
 from argosy.nn.layer.layers import Layer
 from argosy.ops import recurrent as ops
 from argosy.tensor import manipulation
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor.engine import Tensor, apply
 from argosy.utils.layers_utils import flatten, map_structure, pack_sequence_as
 
 __all__ = ["RNNCellBase", "SimpleRNNCell", "LSTMCell", "GRUCell", "RNN", "BiRNN", "SimpleRNN", "LSTM", "GRU"]

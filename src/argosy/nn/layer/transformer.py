@@ -17,8 +17,7 @@ from argosy.nn.layer.container import LayerList
 from argosy.nn.layer.layers import Layer
 from argosy.nn.layer.norm import LayerNorm
 from argosy.ops import multihead as ops
-from argosy.tensor._defaults import defaults
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply, defaults
 
 __all__ = [
     "MultiHeadAttention",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.nn import functional as F
-from argosy.nn.functional._window import is_channel_last
 from argosy.nn.functional.vision import _check_factor
+from argosy.nn.functional.window import is_channel_last
 from argosy.nn.layer.layers import Layer
 
 __all__ = ["PixelShuffle", "PixelUnshuffle", "ChannelShuffle"]

@@ -10,7 +10,7 @@ import torch
 
 from argosy.foundation.errors import UsageError
 from argosy.ops import clipping as ops
-from argosy.tensor._tensor import Tensor, _wrap
+from argosy.tensor.engine import Tensor, wrap
 
 _NORM_TYPES = (math.inf, 0, 1, 2)
 
@@ -24,10 +24,10 @@ def _merged_grads(parameters: Any) -> list[torch.Tensor]:
     owners: Iterable[Tensor] = [parameters] if isinstance(parameters, Tensor) else parameters
     grads = []
     for parameter in owners:
-        grad = parameter._t.grad
+        grad = parameter.raw.grad
         if grad is not None:
             if grad.layout is not torch.strided and not grad.is_coalesced():
-                grad = parameter._t.grad = grad.coalesce()
+                grad = parameter.raw.grad = grad.coalesce()
             grads.append(grad)
     return grads
 
@@ -46,7 +46,7 @@ def clip_grad_norm_(
     order = float(norm_type)
     grads = _merged_grads(parameters)
     if not grads:
-        return _wrap(torch.tensor(0.0))
+        return wrap(torch.tensor(0.0))
     total = torch.linalg.vector_norm(torch.stack(torch._foreach_norm([ops.values_of(g) for g in grads], order)), order)
     if error_if_nonfinite and not bool(total.isfinite()):
         raise NonFiniteNorm(
@@ -54,7 +54,7 @@ def clip_grad_norm_(
             "Pass error_if_nonfinite=False to scale by it all the same."
         )
     ops.scale_(grads, (max_norm / (total + 1e-6)).clamp(max=1.0))
-    return _wrap(total)
+    return wrap(total)
 
 
 @torch.no_grad()

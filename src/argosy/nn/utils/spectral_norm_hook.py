@@ -14,7 +14,7 @@ from argosy.nn.layer.layers import Layer
 from argosy.nn.utils._computed import read_computed
 from argosy.nn.utils.weight_norm_hook import check_once
 from argosy.ops import reparameterization as ops
-from argosy.tensor._tensor import Tensor, _wrap, apply
+from argosy.tensor.engine import Tensor, apply, wrap
 
 
 class SpectralNorm:
@@ -67,8 +67,8 @@ class SpectralNorm:
 
 
 def _unit_vector(size: int, like: Tensor, eps: float) -> Tensor:
-    drawn = torch.randn(size, dtype=like._t.dtype, device=like._t.device)
-    return _wrap(torch.nn.functional.normalize(drawn, dim=0, eps=eps))
+    drawn = torch.randn(size, dtype=like.raw.dtype, device=like.raw.device)
+    return wrap(torch.nn.functional.normalize(drawn, dim=0, eps=eps))
 
 
 def spectral_norm(

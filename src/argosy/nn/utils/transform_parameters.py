@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import torch
 
 from argosy.foundation.errors import BadArgument, UsageError
-from argosy.tensor._tensor import Tensor, _wrap
+from argosy.tensor.engine import Tensor, wrap
 
 
 def parameters_to_vector(parameters: Iterable[Tensor], name: str | None = None) -> Tensor:
@@ -18,8 +18,8 @@ def parameters_to_vector(parameters: Iterable[Tensor], name: str | None = None) 
         >>> paddle.nn.utils.parameters_to_vector(paddle.nn.Linear(3, 2).parameters()).shape
         [8]
     """
-    flat = torch.cat([p._t.detach().reshape(-1) for p in parameters])
-    return _wrap(flat.requires_grad_(flat.is_floating_point()))
+    flat = torch.cat([p.raw.detach().reshape(-1) for p in parameters])
+    return wrap(flat.requires_grad_(flat.is_floating_point()))
 
 
 def vector_to_parameters(vec: Tensor, parameters: Sequence[Tensor], name: str | None = None) -> None:
@@ -35,5 +35,5 @@ def vector_to_parameters(vec: Tensor, parameters: Sequence[Tensor], name: str | 
     start = 0
     with torch.no_grad():
         for p in owners:
-            p._t.copy_(vec._t[start : start + p.size].reshape(p._t.shape))
+            p.raw.copy_(vec.raw[start : start + p.size].reshape(p.raw.shape))
             start += p.size

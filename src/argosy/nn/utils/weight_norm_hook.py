@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
-from argosy.framework._mode import switch
-from argosy.framework._param_attr import ParamAttr
+from argosy.framework.mode import switch
+from argosy.framework.param_attr import ParamAttr
 from argosy.nn.layer.layers import Layer
 from argosy.nn.utils._computed import read_computed
 from argosy.ops import reparameterization as ops
 from argosy.ops.creation import assign
 from argosy.ops.table import Op
-from argosy.tensor._tensor import apply
+from argosy.tensor.engine import apply
 
 
 class HookTwice(UsageError, RuntimeError):
@@ -75,7 +75,7 @@ def _add_made(layer: Layer, name: str, op: Op, source: Any, *attrs: Any) -> None
     """Add a parameter whose first values ``op`` makes of those of another; in a program the startup program does."""
     attr = None
     if switch.is_static:
-        attr = ParamAttr(initializer=lambda parameter: parameter._record_from(op, source, *attrs))
+        attr = ParamAttr(initializer=lambda parameter: parameter.record_from(op, source, *attrs))
     value = apply(op, source, *attrs)
     parameter = layer.create_parameter(value.shape, attr, dtype=value.dtype)
     if not switch.is_static:

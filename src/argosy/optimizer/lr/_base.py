@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from argosy.foundation.errors import BadArgument, CheckpointError, DtypeError, UsageError
-from argosy.tensor._tensor import Tensor
+from argosy.tensor.engine import Tensor
 
 
 class StateMissing(CheckpointError, RuntimeError):

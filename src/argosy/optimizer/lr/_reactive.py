@@ -8,7 +8,7 @@ import numpy as np
 
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.optimizer.lr._base import LRScheduler, require, require_type
-from argosy.tensor._tensor import Tensor
+from argosy.tensor.engine import Tensor
 
 
 class LinearWarmup(LRScheduler):

@@ -10,16 +10,16 @@ from typing import Any
 
 import torch
 
-from argosy.amp._mode import CASTABLE, MIXED, UNTOUCHED
 from argosy.amp.amp_lists import types_of
+from argosy.amp.mode import CASTABLE, MIXED, UNTOUCHED
 from argosy.ops import manipulation as ops
-from argosy.static._block import Block
-from argosy.static._infer import Meta, infer
-from argosy.static._operator import FORWARD, Operator, Ref, leaves, mapped, names_in
-from argosy.static._program import Program
-from argosy.static._sub_blocks import rename_reads, renamed
-from argosy.static._variable import Parameter, Variable, samples
 from argosy.static.amp.fp16_lists import AutoMixedPrecisionLists, black_list
+from argosy.static.ir.block import Block
+from argosy.static.ir.operator import FORWARD, Operator, Ref, leaves, mapped, names_in
+from argosy.static.ir.program import Program
+from argosy.static.ir.sub_blocks import rename_reads, renamed
+from argosy.static.ir.variable import Parameter, Variable, samples
+from argosy.static.record.infer import Meta, infer
 
 GUARD = "__use_fp16__"  # the name scope of operators that fp16_guard marks
 
@@ -96,7 +96,7 @@ class _Rewriter:
         if self.level == "OD":
             return HIGH
         if self.use_promote:
-            return HIGH if any(self.block.vars[n]._t.dtype is torch.float32 for n in self._floats(operator)) else LOW
+            return HIGH if any(self.block.vars[n].raw.dtype is torch.float32 for n in self._floats(operator)) else LOW
         if self.level == "O2":
             return LOW
         return self._as_its_inputs(operator) if types & self.lists.gray_list else HIGH
@@ -108,7 +108,7 @@ class _Rewriter:
         return known[-1] if known else LOW
 
     def _floats(self, operator: Operator) -> list[str]:
-        return [n for n in operator.input_arg_names if self.block.vars[n]._t.dtype in CASTABLE]
+        return [n for n in operator.input_arg_names if self.block.vars[n].raw.dtype in CASTABLE]
 
     def _writes_state(self, operator: Operator) -> bool:
         """Whether a result goes into a variable that persists, whose dtype must stay."""
@@ -131,8 +131,8 @@ class _Rewriter:
                 needed_high.update(names_in([list(operator.args[1:]), operator.kwargs]))
         changed = set()
         for parameter in self.block.all_parameters():
-            if parameter.name not in needed_high and parameter._t.dtype is torch.float32:
-                parameter._t = samples(parameter.shape, self.dtype)[0]
+            if parameter.name not in needed_high and parameter.raw.dtype is torch.float32:
+                parameter.raw = samples(parameter.shape, self.dtype)[0]
                 changed.add(parameter.name)
         return changed
 
@@ -142,7 +142,7 @@ class _Rewriter:
         """Rewrite everything, or nothing if that fails."""
         block = self.block
         operators, variables = block.ops, dict(block.vars)
-        known = {name: (v._t, v._alt) for name, v in variables.items()}
+        known = {name: (v.raw, v.alt) for name, v in variables.items()}
         block.ops = []
         try:
             for operator in operators:
@@ -150,13 +150,13 @@ class _Rewriter:
         except BaseException:
             block.ops, block.vars = operators, variables
             for name, (first, second) in known.items():
-                variables[name]._t, variables[name]._alt = first, second
+                variables[name].raw, variables[name].alt = first, second
             raise
         else:
             for operator, names in self.renamed:
                 rename_reads(operator, names)
         finally:
-            block.program._changed()
+            block.program.changed()
 
     def _take_over(self, operator: Operator) -> None:
         if operator.role == FORWARD and operator.op is None:
@@ -169,7 +169,7 @@ class _Rewriter:
 
     def _cast_up(self, operator: Operator) -> None:
         """Let an operator that is no call of the table, and the blocks that it runs, read what they were recorded with."""
-        low = dict.fromkeys(n for n in operator.input_arg_names if self.block.vars[n]._t.dtype is self.dtype)
+        low = dict.fromkeys(n for n in operator.input_arg_names if self.block.vars[n].raw.dtype is self.dtype)
         names = {name: self._casted(name, torch.float32, operator) for name in low}
         operator.args = mapped(operator.args, lambda leaf: renamed(leaf, names))
         if names and operator.sub_blocks:
@@ -189,7 +189,7 @@ class _Rewriter:
         def cast(value: Any) -> Any:
             if not isinstance(value, Ref) or value.name in in_place:
                 return value
-            dtype = self.block.vars[value.name]._t.dtype
+            dtype = self.block.vars[value.name].raw.dtype
             return (
                 Ref(self._casted(value.name, target, operator)) if dtype in CASTABLE and dtype is not target else value
             )
@@ -205,9 +205,11 @@ class _Rewriter:
         if known is not None:
             return known
         source = self.block.vars[name]
-        made = self.block._free_name(f"{name}.cast_{'fp32' if target is torch.float32 else 'fp16'}")
-        second = None if source._alt is None else source._alt.to(target)
-        self.block._add(Variable(self.block, made, source._t.to(target), second, stop_gradient=source.stop_gradient))
+        made = self.block.free_name(f"{name}.cast_{'fp32' if target is torch.float32 else 'fp16'}")
+        second = None if source.alt is None else source.alt.to(target)
+        self.block.add_variable(
+            Variable(self.block, made, source.raw.to(target), second, stop_gradient=source.stop_gradient)
+        )
         cast = Operator(
             self.block, "cast", ops.cast, (Ref(name), target), {}, Ref(made), FORWARD, reader.name_scope, reader.where
         )
@@ -228,4 +230,4 @@ class _Rewriter:
         for name, meta in zip(names, metas, strict=True):
             own = self.block.vars[name]
             if not own.persistable and not isinstance(own, Parameter):
-                own._t, own._alt = meta.first, meta.second
+                own.raw, own.alt = meta.first, meta.second

@@ -15,15 +15,15 @@ from argosy.foundation.errors import UsageError
 from argosy.ops import loss_scaling as ops
 from argosy.optimizer import Lamb
 from argosy.optimizer.adam import AdamBase
-from argosy.static._operator import OPTIMIZE
-from argosy.static._optimize import RecordedOptimizer
-from argosy.static._program import Program
-from argosy.static._recorder import program_guard, recorder
-from argosy.static._scope import Scope
-from argosy.static._variable import Variable, samples
 from argosy.static.amp.fp16_lists import AutoMixedPrecisionLists, check_amp_dtype
 from argosy.static.amp.fp16_utils import cast_model_to_fp16, cast_parameters_to_fp16
-from argosy.tensor._naming import unique_name
+from argosy.static.ir.operator import OPTIMIZE
+from argosy.static.ir.program import Program
+from argosy.static.ir.scope import Scope
+from argosy.static.ir.variable import Variable, samples
+from argosy.static.record.optimize import RecordedOptimizer
+from argosy.static.record.recorder import program_guard, recorder
+from argosy.tensor.engine import unique_name
 
 Pairs = list[tuple[Any, Variable]]
 
@@ -111,7 +111,7 @@ class OptimizerWithMixedPrecision:
                 self._amp_level,
                 self._use_promote,
             )
-            if loss._t.dtype is not torch.float32:
+            if loss.raw.dtype is not torch.float32:
                 loss = loss.astype("float32")
             self._scaled_loss = loss * self._loss_scaling if self._scales else loss
             pairs: Pairs = self._optimizer.backward(
@@ -133,7 +133,7 @@ class OptimizerWithMixedPrecision:
         pairs = [(p, g) for p, g in params_grads if g is not None]
         if self._use_master_grad:
             with recorder.in_role(OPTIMIZE), torch.no_grad():
-                pairs = [(p, g if g._t.dtype is torch.float32 else g.astype("float32")) for p, g in pairs]
+                pairs = [(p, g if g.raw.dtype is torch.float32 else g.astype("float32")) for p, g in pairs]
         if not self._scales:
             return self._optimizer.apply_gradients(pairs)
         with recorder.in_role(OPTIMIZE), torch.no_grad():
@@ -154,7 +154,7 @@ class OptimizerWithMixedPrecision:
     def _unscale(self, grads: list[Variable]) -> Variable:
         block = grads[0].block
         name = unique_name.generate("find_infinite_scale.tmp")
-        found = block._add(Variable(block, name, samples([1], torch.bool)[0]))
+        found = block.add_variable(Variable(block, name, samples([1], torch.bool)[0]))
         args = (grads, self._loss_scaling)
         if grads[0].persistable:  # sums of gradients, which stay what they are in runs that do not update
             recorder.append(block, "check_finite_and_unscale", ops.check_finite_and_unscale_, args, {}, found)

@@ -9,11 +9,11 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.places import to_place
-from argosy.static._program import Program
-from argosy.static._recorder import name_scope
-from argosy.static._scope import Scope, global_scope
 from argosy.static.amp._rewrite import GUARD, rewrite
 from argosy.static.amp.fp16_lists import AutoMixedPrecisionLists, check_amp_dtype
+from argosy.static.ir.program import Program
+from argosy.static.ir.scope import Scope, global_scope
+from argosy.static.record.recorder import name_scope
 
 
 def fp16_guard() -> Any:
@@ -55,10 +55,10 @@ def cast_parameters_to_fp16(
     for parameter in program.all_parameters():
         if parameter.name not in names:
             continue
-        variable = held._holding(parameter.name)
-        assert variable.tensor is not None  # Scope._holding saw to it
+        variable = held.holding(parameter.name)
+        assert variable.tensor is not None  # Scope.holding saw to it
         low = variable.tensor.detach().to(device, target)
         variable.store(low, copies=False)
         master = (master_weights or {}).get(parameter.name)
         if rewrite_master_weight and master is not None:
-            held._holding(master.name).store(low.to(torch.float32), copies=False)
+            held.holding(master.name).store(low.to(torch.float32), copies=False)

@@ -1,25 +1,6 @@
 """Layers as functions: each call creates its parameters in the program that is recorded."""
 
-from argosy.static._missing import missing_names
-from argosy.static._py_func import py_func
-from argosy.static.nn._control import case, cond, switch_case, while_loop
-from argosy.static.nn._sequence import (
-    sequence_concat,
-    sequence_conv,
-    sequence_enumerate,
-    sequence_expand,
-    sequence_expand_as,
-    sequence_first_step,
-    sequence_last_step,
-    sequence_pad,
-    sequence_pool,
-    sequence_reshape,
-    sequence_reverse,
-    sequence_scatter,
-    sequence_slice,
-    sequence_softmax,
-    sequence_unpad,
-)
+from argosy.static.missing import missing_names
 from argosy.static.nn.common import (
     batch_norm,
     bilinear_tensor_product,
@@ -38,6 +19,25 @@ from argosy.static.nn.common import (
     sparse_embedding,
     spectral_norm,
 )
+from argosy.static.nn.control_flow import case, cond, switch_case, while_loop
+from argosy.static.nn.sequence_lod import (
+    sequence_concat,
+    sequence_conv,
+    sequence_enumerate,
+    sequence_expand,
+    sequence_expand_as,
+    sequence_first_step,
+    sequence_last_step,
+    sequence_pad,
+    sequence_pool,
+    sequence_reshape,
+    sequence_reverse,
+    sequence_scatter,
+    sequence_slice,
+    sequence_softmax,
+    sequence_unpad,
+)
+from argosy.static.record.py_func import py_func
 
 __getattr__ = missing_names(
     __name__,

@@ -8,7 +8,7 @@ from typing import Any
 
 from argosy.foundation.errors import UsageError
 from argosy.utils import try_import
-from argosy.utils._dataset import Dataset
+from argosy.utils.dataset import Dataset
 from argosy.vision.image import get_image_backend
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")

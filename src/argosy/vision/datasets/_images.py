@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from argosy.foundation.errors import BadArgument, UsageError
-from argosy.tensor._defaults import get_default_dtype
+from argosy.tensor.engine import get_default_dtype
 from argosy.utils import try_import
-from argosy.utils._dataset import Dataset
+from argosy.utils.dataset import Dataset
 from argosy.vision.image import get_image_backend
 
 

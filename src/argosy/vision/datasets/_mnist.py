@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from argosy.utils._dataset_file import locate
-from argosy.vision.datasets._formats import read_idx
+from argosy.utils.dataset_file import locate
 from argosy.vision.datasets._images import LabelledImages
+from argosy.vision.datasets.formats import read_idx
 
 
 class MNIST(LabelledImages):

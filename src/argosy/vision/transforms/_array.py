@@ -15,7 +15,7 @@ import torch
 
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.ops import image as ops
-from argosy.tensor._tensor import Tensor
+from argosy.tensor.engine import Tensor
 from argosy.vision.transforms import _geometry
 
 

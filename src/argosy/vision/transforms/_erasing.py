@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from argosy.foundation.errors import BadArgument, UsageError
-from argosy.tensor._tensor import Tensor, _wrap
+from argosy.tensor.engine import Tensor, wrap
 from argosy.vision.transforms import functional as F
 from argosy.vision.transforms._base import BaseTransform
 from argosy.vision.transforms._shape import image_size
@@ -62,7 +62,7 @@ class RandomErasing(BaseTransform):
         colour = self._colour()
         if isinstance(img, Tensor):
             if colour is None:
-                return _wrap(torch.randn(img.shape[-3], height, width).to(img._t))
+                return wrap(torch.randn(img.shape[-3], height, width).to(img.raw))
             return Tensor(colour, img.dtype)[:, None, None]
         channels = np.asarray(img).shape[-1]
         return (

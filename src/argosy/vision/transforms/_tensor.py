@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
 from argosy.ops import image as ops
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor.engine import Tensor, apply
 from argosy.vision.transforms import _geometry
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from argosy.foundation.errors import DtypeError, UsageError
-from argosy.tensor._tensor import Tensor
-from argosy.vision.transforms import _array, _pil, _tensor
+from argosy.tensor.engine import Tensor
+from argosy.vision.transforms import _array, _tensor, pil
 
 __all__ = [
     "to_tensor",
@@ -55,7 +55,7 @@ def _backend(img: Any) -> ModuleType:
     if _is_numpy_image(img):
         return _array
     if _is_pil_image(img):
-        return _pil
+        return pil
     shape = f" of shape {img.shape}" if isinstance(img, np.ndarray) else ""
     raise DtypeError(
         f"an image should be a PIL Image, a Tensor or a 2-D or 3-D array, but received {type(img).__name__}{shape}"

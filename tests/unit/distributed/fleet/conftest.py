@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from argosy.distributed import _default
-from argosy.distributed.fleet.base._role_facts import VARIABLES
+from argosy.distributed.fleet.base.role_facts import VARIABLES
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import time
 
 import paddle.distributed.fleet as fleet
 
-from argosy.distributed.fleet._ps_runtime import PsRuntime
+from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.foundation.endpoints import bind_listener
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import paddle
-from argosy.distributed.fleet._checkpoint_files import MANIFEST
+from argosy.distributed.fleet.checkpoints.folders import MANIFEST
 from argosy.foundation.errors import CheckpointError, UsageError
 
 
@@ -354,7 +354,7 @@ def test_each_one_that_is_left_out_is_listed(tmp_path):
     ids=str,
 )
 def test_a_state_of_another_shape(tmp_path, caplog, content):
-    from argosy.distributed.fleet import _checkpoint_files as files
+    from argosy.distributed.fleet.checkpoints import folders as files
 
     saved(tmp_path)
     checkpoints = files.Checkpoints(tmp_path, 2)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from argosy.distributed.fleet import _checkpoint_files as files
-from argosy.distributed.fleet._checkpoint_files import Checkpoints, folder_replaced, read_state, write_state
+from argosy.distributed.fleet.checkpoints import folders as files
+from argosy.distributed.fleet.checkpoints.folders import Checkpoints, folder_replaced, read_state, write_state
 from argosy.foundation.errors import CheckpointError, UsageError
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import paddle
-from argosy.distributed.fleet._checkpoint_format import SAME, dumps, loads, tensors
+from argosy.distributed.fleet.checkpoints.state_file import SAME, dumps, loads, tensors
 from argosy.foundation.errors import CheckpointError
 
 

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import paddle
-from argosy.distributed.fleet import _optimizer
-from argosy.distributed.fleet._stages import OptimizerStage
+from argosy.distributed.fleet.stages import layer_optimizer
+from argosy.distributed.fleet.stages.layer_stages import OptimizerStage
 
 
 @pytest.fixture(autouse=True)
@@ -198,7 +198,7 @@ class Every(OptimizerStage):
 
 
 def test_stages_stand_around_the_step(monkeypatch):
-    monkeypatch.setitem(_optimizer.STAGES, "gradient_merge", Every)
+    monkeypatch.setitem(layer_optimizer.STAGES, "gradient_merge", Every)
     monkeypatch.setattr(Every, "seen", [])
     fleet.init(is_collective=True)
     strategy = fleet.DistributedStrategy()
@@ -232,7 +232,7 @@ def test_stages_stand_around_the_step(monkeypatch):
 
 
 def test_stages_see_models_that_were_made_before(monkeypatch):
-    monkeypatch.setitem(_optimizer.STAGES, "gradient_merge", Every)
+    monkeypatch.setitem(layer_optimizer.STAGES, "gradient_merge", Every)
     strategy = fleet.DistributedStrategy()
     strategy.gradient_merge = True
     strategy.gradient_merge_configs = {"k_steps": 2}
@@ -243,7 +243,7 @@ def test_stages_see_models_that_were_made_before(monkeypatch):
 
 
 def test_a_stage_that_nobody_makes_is_refused(monkeypatch):
-    monkeypatch.setattr(_optimizer, "STAGES", {})
+    monkeypatch.setattr(layer_optimizer, "STAGES", {})
     fleet.init(is_collective=True)
     strategy = fleet.DistributedStrategy()
     strategy.gradient_merge = True

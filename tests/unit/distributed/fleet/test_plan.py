@@ -6,9 +6,9 @@ import paddle.distributed.fleet as fleet
 import pytest
 
 import paddle
-from argosy.distributed.fleet._optimizer import optimizer_kinds
-from argosy.distributed.fleet._plan import Facts, make_plan
 from argosy.distributed.fleet.base._strategy_fields import TABLES
+from argosy.distributed.fleet.planning.strategy_plan import Facts, make_plan
+from argosy.distributed.fleet.stages.layer_optimizer import optimizer_kinds
 
 MOMENTUM, ADAM, SGD = ("Momentum",), ("Adam",), ("SGD",)
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from argosy.distributed.fleet._ps_lookup import different, rows_at
+from argosy.distributed.fleet.servers.lookup import different, rows_at
 
 
 def test_ids_are_found_again_by_their_places():

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import paddle
-from argosy.distributed.fleet._ps_rules import dense_update, sparse_rule
-from argosy.distributed.fleet._ps_runtime import PsRuntime
+from argosy.distributed.fleet.servers.rules import dense_update, sparse_rule
+from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.ps.placement import place_dense
 from unit.distributed.fleet.ps_job import Job
@@ -189,16 +189,16 @@ def test_servers_train_dense_parameters_as_the_optimizer_does(name):
     local, given = params(), params()
     one, other = make(local), make(given)
     [spec] = place_dense("dense", {p.name: tuple(p.shape) for p in given}, 1, "{}", True, True)
-    values = [p._t.detach().clone() for p in given]
+    values = [p.raw.detach().clone() for p in given]
     update = dense_update(other, given)(spec, values, lambda piece, state, shape, start: torch.full(shape, start))
     for step in range(4):
-        grads = [torch.cos(p._t.detach() * (step + 1)) for p in local]
+        grads = [torch.cos(p.raw.detach() * (step + 1)) for p in local]
         for param, grad in zip(local, grads, strict=True):
-            param._t.grad = grad.clone()
+            param.raw.grad = grad.clone()
         one.step()
         update([g.clone() for g in grads], 0.1)
     for param, value in zip(local, values, strict=True):
-        torch.testing.assert_close(value, param._t.detach(), atol=1e-6, rtol=0)
+        torch.testing.assert_close(value, param.raw.detach(), atol=1e-6, rtol=0)
 
 
 def test_rows_decay_where_the_optimizer_says_so():

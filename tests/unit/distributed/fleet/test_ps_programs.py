@@ -13,7 +13,7 @@ from paddle.distributed.fleet.utils.ps_util import DistributedInfer
 import paddle
 from argosy.foundation.errors import ConfigError, NotSupported, UsageError
 from argosy.runtime.ps.worker import _Ahead
-from argosy.static._lod import LoDTensor
+from argosy.static.ir.lod import LoDTensor
 from unit.distributed.fleet.ps_job import Job
 
 

@@ -10,9 +10,10 @@ import paddle.distributed.fleet as fleet
 import pytest
 
 import paddle
-from argosy.distributed.fleet._plan import Facts, make_plan
-from argosy.distributed.fleet._static_optimizer import recorder
+from argosy.distributed.fleet.planning.strategy_plan import Facts, make_plan
+from argosy.distributed.fleet.stages.program_optimizer import recorder
 from argosy.foundation.errors import NotSupported, UsageError
+from argosy.static.run.contract import PreparedProgram
 
 
 @pytest.fixture(autouse=True)
@@ -111,8 +112,8 @@ def test_parts_of_minimize_are_refused():
 
 def test_one_worker_needs_no_communication():
     _, main, startup, _ = build()
-    assert main._compiled is None
-    assert startup._compiled is None
+    assert main.attachments.get(PreparedProgram) is None
+    assert startup.attachments.get(PreparedProgram) is None
 
 
 def test_dgc_with_added_gradients_is_refused():

@@ -15,7 +15,7 @@ from typing import Any
 import torch.distributed as dist
 
 from argosy.distributed._group import Group
-from argosy.distributed.fleet.base._role_facts import Role, RoleFacts
+from argosy.distributed.fleet.base.role_facts import Role, RoleFacts
 from argosy.foundation import env
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.endpoints import bind_listener, parse

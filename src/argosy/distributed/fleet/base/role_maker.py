@@ -12,7 +12,7 @@ from argosy.distributed import _default
 from argosy.distributed._group import Group
 from argosy.distributed._objects import all_gather_object
 from argosy.distributed.fleet.base._ps_worlds import ServedWorlds, describe_workers
-from argosy.distributed.fleet.base._role_facts import VARIABLES, Role, RoleFacts, from_arguments, from_variables
+from argosy.distributed.fleet.base.role_facts import VARIABLES, Role, RoleFacts, from_arguments, from_variables
 from argosy.foundation import env
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.comm.backend import ReduceOp

@@ -128,7 +128,7 @@ class DatasetBase:
     def _feeds(self, num_threads: int) -> Iterator[dict[str, Any]]:
         """What programs are fed with, batch by batch; closing the iterator ends what reads."""
         from argosy.runtime.data.records import batch_of
-        from argosy.static._dataset_feed import feed_of
+        from argosy.static.lower.dataset_feed import feed_of
 
         uses = self.proto_desc.uses
         slots = [use.slot for use in uses]
@@ -162,7 +162,7 @@ def _check_sample(sample: list[Any], variables: Sequence[Any], where: str) -> No
     for (name, values), variable in zip(sample, variables, strict=True):
         if not len(values):
             raise UsageError(f"{where}: var length error: var {name}'s length in data_generator is 0")
-        dtype = dtypes.name_of(variable._t.dtype)
+        dtype = dtypes.name_of(variable.raw.dtype)
         wanted: type = float if dtype == "float32" else int
         if not all(isinstance(v, (wanted, np.floating if wanted is float else np.integer)) for v in values):
             raise DtypeError(

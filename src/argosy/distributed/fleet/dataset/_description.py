@@ -23,7 +23,7 @@ class Use:
 
     @classmethod
     def of(cls, variable: Any) -> Use:
-        dtype = dtypes.name_of(variable._t.dtype)
+        dtype = dtypes.name_of(variable.raw.dtype)
         if dtype not in _KINDS:
             raise UsageError(
                 f"use_var: variable {variable.name!r} is {dtype}. Currently, paddle.distributed.fleet.dataset only supports "

@@ -13,7 +13,7 @@ import numpy as np
 
 from argosy.foundation.errors import UsageError
 from argosy.static import Variable, global_scope
-from argosy.tensor._tensor import Tensor
+from argosy.tensor.engine import Tensor
 
 __all__ = ["acc", "auc", "mae", "max", "min", "mse", "rmse", "sum"]
 

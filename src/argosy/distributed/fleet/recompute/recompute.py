@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import torch.utils.checkpoint
 
-from argosy.distributed.sharding._parameters import Gate
+from argosy.distributed.sharding.sharded_parameters import Gate
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
 from argosy.framework import in_dynamic_mode
 from argosy.nn import Sequential
-from argosy.tensor._tensor import current_mode, pop_mode, push_mode
+from argosy.tensor.engine import current_mode, pop_mode, push_mode
 
 __all__: list[str] = []
 

@@ -11,7 +11,7 @@ from argosy.distributed._group import Group
 from argosy.foundation.errors import BadArgument
 from argosy.nn import Layer
 from argosy.runtime.parallel.averages import combine_gradients
-from argosy.tensor._tensor import Tensor
+from argosy.tensor.engine import Tensor
 
 __all__ = [
     "broadcast_dp_parameters", "broadcast_sharding_parameters", "fused_allreduce_gradients", "fused_allreduce_gradients_with_group",
@@ -47,7 +47,7 @@ def fused_allreduce_gradients_with_group(
     """Replace the gradients by their sum over ``group`` times ``scale``, by default their mean. ``bucket_size`` only tunes."""
     chosen = group if group is not None else default_group("fused_allreduce_gradients")
     present = [p.grad for p in parameter_list if not p.stop_gradient]
-    grads = [grad._t for grad in present if grad is not None]
+    grads = [grad.raw for grad in present if grad is not None]
     if any(grad.is_sparse for grad in grads):
         raise BadArgument(
             "fused_allreduce_gradients: row-sparse gradients are not supported; average them with DataParallel"

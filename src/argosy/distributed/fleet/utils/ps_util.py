@@ -7,8 +7,8 @@ from typing import Any
 
 from argosy.foundation.errors import ConfigError, NotSupported, UsageError
 from argosy.static import default_startup_program, load_vars
-from argosy.static._program import Program
-from argosy.static._vars_io import file_of, is_persistable, valid_program
+from argosy.static.files.variables import file_of, is_persistable, valid_program
+from argosy.static.ir.program import Program
 
 __all__ = ["DistributedInfer"]
 
@@ -61,7 +61,7 @@ class DistributedInfer:
         if one._servers is None:
             self._start_alone(exe, dirname)
             return
-        from argosy.distributed.fleet._ps_saving import load_variables
+        from argosy.distributed.fleet.servers.saving import load_variables
         from argosy.optimizer import SGD
 
         strategy = fleet.DistributedStrategy()
@@ -99,7 +99,7 @@ class DistributedInfer:
         program = self.origin_main_program.clone(for_test=True)
         if servers is None:
             return program
-        from argosy.distributed.fleet._ps_rewrite import Link, forget, rewrite
+        from argosy.distributed.fleet.servers.rewrite import Link, forget, rewrite
 
         model = servers.runtime.model
         if model is None:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from argosy.static._program import Program
-from argosy.static._scope import Scope
 from argosy.static.amp.decorator import OptimizerWithMixedPrecision
 from argosy.static.amp.fp16_lists import AutoMixedPrecisionLists
 from argosy.static.amp.fp16_utils import cast_model_to_fp16, cast_parameters_to_fp16, fp16_guard
+from argosy.static.ir.program import Program
+from argosy.static.ir.scope import Scope
 
 bf16_guard = fp16_guard
 

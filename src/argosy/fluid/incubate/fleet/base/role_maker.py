@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.distributed.fleet.base import role_maker as _current
-from argosy.distributed.fleet.base._role_facts import VARIABLES, RoleFacts, from_variables
+from argosy.distributed.fleet.base.role_facts import VARIABLES, RoleFacts, from_variables
 from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, Role, RoleMakerBase
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported

@@ -29,6 +29,7 @@ from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, Usag
 from argosy.optimizer.optimizer import Optimizer
 from argosy.static import CompiledProgram, Program, default_startup_program
 from argosy.static.amp.decorator import OptimizerWithMixedPrecision
+from argosy.static.run.contract import PreparedProgram
 
 __all__ = ["Collective", "CollectiveOptimizer", "DistributedStrategy", "TrainStatus", "fleet"]
 
@@ -281,6 +282,6 @@ class CollectiveOptimizer(DistributedOptimizer):
         build = copy.copy(strategy)
         build.num_trainers, build.trainer_id = owner.worker_num(), owner.worker_index()
         if strategy.mode == "collective":
-            program._compiled = CompiledProgram(program, build)
+            program.attachments.put(PreparedProgram, CompiledProgram(program, build))
             return program
         return CompiledProgram(program).with_data_parallel(loss.name, build, strategy.exec_strategy)

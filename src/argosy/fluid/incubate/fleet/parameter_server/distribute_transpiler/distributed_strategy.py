@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from argosy.fluid.transpiler._config import DistributedMode, DistributeTranspilerConfig, ServerRuntimeConfig, mode_of
+from argosy.fluid.transpiler.config import DistributedMode, DistributeTranspilerConfig, ServerRuntimeConfig, mode_of
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported
 from argosy.static import BuildStrategy, ExecutionStrategy

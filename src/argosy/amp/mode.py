@@ -1,0 +1,82 @@
+"""The mode that ``auto_cast`` installs: it casts the floating inputs of each op by the op's type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from argosy.amp.amp_lists import types_of
+from argosy.ops.manipulation import cast
+from argosy.ops.table import Op
+from argosy.tensor.engine import Mode, Tensor, execute, wrap
+
+CASTABLE = (torch.float32, torch.float16, torch.bfloat16)
+
+# What casts or copies must see its input as it is.
+UNTOUCHED = {"cast", "assign", "to_device", "pin_memory", "view_dtype", "setitem_"}
+
+# Statistics and affine parameters of these stay in float32 beside a low-precision input.
+MIXED = {"batch_norm_", "batch_norm_from_moments_", "channel_moments", "layer_norm", "group_norm", "instance_norm"}
+
+
+class AutoCast:
+    """Decides per op: ``low``, ``high``, ``promote`` (float32 if any input is) or ``keep``."""
+
+    def __init__(
+        self, white: set[str], black: set[str], level: str, dtype: torch.dtype, use_promote: bool, inner: Mode | None
+    ) -> None:
+        self.level = level
+        self.dtype = dtype
+        self.inner = inner
+        self._white = white
+        self._black = black
+        self._use_promote = use_promote or level != "O2"
+        self._choices: dict[Op, str] = {}
+
+    def __call__(self, op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        choice = self._choices.get(op)
+        if choice is None:
+            choice = self._choices[op] = self._choose(op)
+        if choice != "keep" and not (op.name in MIXED and choice != "high" and self._is_low(args)):
+            target = self.dtype if choice == "low" else torch.float32
+            if choice != "promote" or _has_float32(args) or _has_float32(attrs.values()):
+                args = tuple([self._cast(a, target) for a in args])
+                attrs = {k: self._cast(v, target) for k, v in attrs.items()}
+        return execute(op, args, attrs) if self.inner is None else self.inner(op, args, attrs)
+
+    def _choose(self, op: Op) -> str:
+        types = types_of(op)
+        if op.name in UNTOUCHED:
+            return "keep"
+        if types & self._white:
+            return "low"
+        if types & self._black or self.level == "OD":
+            return "high"
+        return "promote" if self._use_promote else "low"
+
+    def _cast(self, value: Any, target: torch.dtype) -> Any:
+        """Cast Tensors, inside lists and tuples too; gradients flow through the cast. A program records it."""
+        if isinstance(value, Tensor):
+            raw = value.raw
+            if raw.dtype not in CASTABLE or raw.dtype is target:
+                return value
+            return wrap(raw.to(target)) if self.inner is None else self.inner(cast, (value, target), {})
+        if type(value) is list:
+            return [self._cast(v, target) for v in value]
+        if type(value) is tuple:
+            return tuple([self._cast(v, target) for v in value])
+        return value
+
+    def _is_low(self, args: tuple[Any, ...]) -> bool:
+        return bool(args) and isinstance(args[0], Tensor) and args[0].raw.dtype is self.dtype
+
+
+def _has_float32(values: Any) -> bool:
+    for value in values:
+        if isinstance(value, Tensor):
+            if value.raw.dtype is torch.float32:
+                return True
+        elif type(value) in (list, tuple) and _has_float32(value):
+            return True
+    return False

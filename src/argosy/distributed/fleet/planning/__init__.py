@@ -1,0 +1,1 @@
+"""What a DistributedStrategy asks for, as a plan: pure."""

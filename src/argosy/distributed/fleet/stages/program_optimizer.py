@@ -1,0 +1,180 @@
+"""``minimize`` of a distributed optimizer while a program is being recorded: the stages of the plan become part of the program.
+
+Mixed precision, recomputation and merged gradients are recorded. What workers exchange is not: it is an ``Exchange`` in the CompiledProgram that is
+attached to the program, where ``Executor.run(program)`` finds it. So a test copy, or the saved program in one process, runs without communication.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from argosy.distributed.fleet.planning.strategy_plan import Plan
+from argosy.distributed.fleet.stages.layer_rules import RULES, momentum_of
+from argosy.distributed.fleet.stages.programs.amp import with_mixed_precision
+from argosy.distributed.fleet.stages.programs.dgc import CompressedGradients
+from argosy.distributed.fleet.stages.programs.gradients import FleetExchange, MergedGradients
+from argosy.distributed.fleet.stages.programs.local_sgd import AveragedParameters
+from argosy.distributed.fleet.stages.programs.sharding import SharedUpdates, full_state
+from argosy.distributed.fleet.stages.programs.startup import EqualStart
+from argosy.foundation.errors import NotSupported, UsageError
+from argosy.static import BuildStrategy, CompiledProgram
+from argosy.static.amp.decorator import OptimizerWithMixedPrecision
+from argosy.static.parallel.compiled import attached_exchange
+from argosy.static.record.gradient_merge import record_gradient_merge
+from argosy.static.record.recompute import recompute_program
+from argosy.static.record.recorder import program_guard
+from argosy.static.record.recorder import recorder as program_recorder
+
+__all__ = ["ProgramRecorder", "full_state", "recorder"]
+
+_RECORDED = (
+    "data_parallel", "sync_batch_norm", "gradient_scale", "fp16_allreduce", "amp", "recompute", "gradient_merge", "dgc", "sharding", "localsgd",
+    "adaptive_localsgd", *RULES,
+)  # fmt: skip
+_SCALES = {"sum": "One", "customized": "Customized"}
+
+
+def recorder(plan: Plan, fleet: Any, mixed: OptimizerWithMixedPrecision | None = None) -> ProgramRecorder:
+    """What records ``optimizer.minimize(loss)`` as ``plan`` says, for the workers of ``fleet``. ``mixed``: the script's own mixed precision around it."""
+    return ProgramRecorder(plan, fleet, mixed)
+
+
+class ProgramRecorder:
+    """Records the training of a loss. After that, ``amp_init`` and the like are those of the mixed-precision optimizer."""
+
+    def __init__(self, plan: Plan, fleet: Any, mixed: OptimizerWithMixedPrecision | None) -> None:
+        if mixed is not None and "amp" in plan:
+            raise NotSupported(
+                "DistributedStrategy.amp: the optimizer has mixed precision from static.amp.decorate already; use one of the two"
+            )
+        for stage in plan:
+            if stage.name not in _RECORDED:
+                raise NotSupported(f"DistributedStrategy.{stage.name} is not supported in static mode")
+        if "dgc" in plan and "gradient_scale" in plan:
+            raise NotSupported(
+                "DistributedStrategy.dgc: it averages over workers; gradient_scale_configs must be 'avg'"
+            )
+        self._plan = plan
+        self._fleet = fleet
+        self._given = fleet.user_defined_optimizer
+        self._mixed: Any = mixed
+
+    @property
+    def mixed_precision(self) -> Any:
+        """The optimizer that has recorded mixed precision."""
+        if self._mixed is None:
+            has_amp = "amp" in self._plan
+            raise UsageError(
+                "call minimize() first" if has_amp else "DistributedStrategy.amp is off, so there is no loss scaling"
+            )
+        return self._mixed
+
+    def __call__(self, optimizer: Any, loss: Any, startup_program: Any, parameters: Any, no_grad_set: Any) -> Any:
+        plan, program = self._plan, loss.block.program
+        _refuse_second(plan, program)
+        wrapped = optimizer
+        if "amp" in plan:
+            wrapped = self._mixed = with_mixed_precision(optimizer, plan.settings("amp"))
+        elif self._mixed is not None:
+            wrapped = self._mixed
+            wrapped._optimizer = optimizer  # that of the plan, which may have replaced the rule
+        pairs = wrapped.backward(loss, startup_program, parameters, no_grad_set)
+        if "recompute" in plan:
+            recompute_program(program, list(plan.settings("recompute")["checkpoints"]))
+        with program_guard(program, startup_program):
+            exchange = self._exchange(pairs, optimizer)
+            operators = self._update(wrapped, optimizer, pairs, exchange)
+            if "localsgd" in plan or "adaptive_localsgd" in plan:
+                exchange = self._averaged_parameters(pairs, loss, optimizer, program)
+            self._attach(program, exchange)
+        return operators, pairs
+
+    # -- the update -----------------------------------------------------------------------------------------------
+
+    def _update(self, wrapped: Any, optimizer: Any, pairs: Any, exchange: Any) -> Any:
+        """Record everything behind the gradients; with sharding, this worker's share of it."""
+        shares = exchange if isinstance(exchange, SharedUpdates) else None
+        before = set(pairs[0][0].block.vars)
+
+        def apply(found: Any) -> Any:
+            return wrapped.apply_gradients(found if shares is None else shares.select(found))
+
+        with contextlib.nullcontext() if shares is None else shares.updating_own(optimizer):
+            if "gradient_merge" in self._plan:
+                settings = self._plan.settings("gradient_merge")
+                operators = record_gradient_merge(pairs, settings["k_steps"], settings["avg"], apply)
+            else:
+                operators = apply(pairs)
+        if shares is not None:
+            shares.note_state(before, set(pairs[0][0].block.vars))
+        return operators
+
+    # -- what workers exchange ------------------------------------------------------------------------------------
+
+    def _exchange(self, pairs: Any, optimizer: Any) -> FleetExchange | None:
+        plan, group = self._plan, self._fleet._group()
+        if group is None:
+            return None
+        inner, is_half, is_merged = group._inner, "fp16_allreduce" in plan, "gradient_merge" in plan
+        if "dgc" in plan:
+            return CompressedGradients(inner, self._dgc_options(), pairs)
+        if "sharding" in plan:
+            is_sum = "gradient_scale" in plan
+            return SharedUpdates(inner, plan.settings("sharding"), pairs, optimizer, is_sum, is_half)
+        return (MergedGradients if is_merged else FleetExchange)(inner, is_half)
+
+    def _dgc_options(self) -> dict[str, Any]:
+        settings = self._plan.settings("dgc")
+        return {
+            **momentum_of(self._given),
+            "rampup_begin_step": settings["rampup_begin_step"],
+            "rampup_step": settings["rampup_step"],
+            "sparsity": settings["sparsity"],
+        }
+
+    def _averaged_parameters(self, pairs: Any, loss: Any, optimizer: Any, program: Any) -> AveragedParameters:
+        is_adaptive = "adaptive_localsgd" in self._plan
+        settings = self._plan.settings("adaptive_localsgd" if is_adaptive else "localsgd")
+        rate = next((s.name for s in program.rates if s.optimizer is optimizer), "")
+        if is_adaptive and not rate:
+            rate = optimizer._learning_rate.name  # the program computes it
+        names = [p.name for p, _ in pairs]
+        return AveragedParameters(self._fleet._group()._inner, settings, is_adaptive, names, loss.name, rate)
+
+    def _attach(self, program: Any, exchange: FleetExchange | None) -> None:
+        if exchange is None:
+            return
+        execution = self._fleet._user_defined_strategy.execution_strategy
+        startup = program_recorder.startup
+        CompiledProgram.attach(program, self._build_strategy(), exchange, execution)
+        CompiledProgram.attach(startup, self._build_strategy(), EqualStart(exchange.group, program))
+
+    def _build_strategy(self) -> BuildStrategy:
+        """How a run of the program works together with the other workers."""
+        plan, fleet = self._plan, self._fleet
+        build: BuildStrategy = fleet._user_defined_strategy.build_strategy
+        build.num_trainers, build.trainer_id = fleet.worker_num(), fleet.worker_index()
+        build.sync_batch_norm = "sync_batch_norm" in plan
+        if "gradient_scale" in plan:
+            name = _SCALES[plan.settings("gradient_scale")["scale_strategy"]]
+            build.gradient_scale_strategy = getattr(BuildStrategy.GradientScaleStrategy, name)
+        return build
+
+
+def _refuse_second(plan: Plan, program: Any) -> None:
+    """Two losses of one program can be trained where all that workers exchange are gradients, alike for both."""
+    exchange = attached_exchange(program)
+    if exchange is None:
+        return
+    is_plain = type(exchange) is FleetExchange and not {
+        "dgc",
+        "sharding",
+        "localsgd",
+        "adaptive_localsgd",
+        "gradient_merge",
+    } & {s.name for s in plan}
+    if not is_plain:
+        raise NotSupported(
+            "minimize: another loss of this program is trained already; the strategy's dgc, sharding, localsgd and gradient_merge take one loss per program"
+        )

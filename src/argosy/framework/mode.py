@@ -1,0 +1,97 @@
+"""Whether ops run at once or are recorded. ``switch`` is the one holder of the answer; the static layer takes it over.
+
+Until that layer installs itself with ``switch.install``, the mode is always dynamic and ``enable_static`` says what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from argosy.foundation.errors import InternalError, NotSupported
+from argosy.tensor.engine import defaults
+
+__all__ = [
+    "in_dynamic_mode",
+    "in_dygraph_mode",
+    "in_dynamic_or_pir_mode",
+    "in_pir_mode",
+    "enable_static",
+    "disable_static",
+]
+
+
+class _Switch:
+    """The current mode, with what to do when it changes."""
+
+    __slots__ = ("_new_parameter", "_on_disable", "_on_enable", "is_static")
+
+    def __init__(self) -> None:
+        self.is_static = False
+        self._on_enable: Callable[[], None] | None = None
+        self._on_disable: Callable[[], None] | None = None
+        self._new_parameter: Callable[..., Any] | None = None
+
+    def install(
+        self,
+        on_enable: Callable[[], None] | None,
+        on_disable: Callable[[], None] | None,
+        new_parameter: Callable[..., Any] | None = None,
+    ) -> None:
+        """Name the functions that start and stop recording, and the one that makes the parameters of a program."""
+        self._on_enable, self._on_disable, self._new_parameter = on_enable, on_disable, new_parameter
+
+    def new_parameter(self, shape: list[int], dtype: Any, name: str) -> Any:
+        """A parameter of the program that is recorded."""
+        if self._new_parameter is None:
+            raise InternalError("a static layer is installed that makes no parameters")
+        return self._new_parameter(shape, dtype, name)
+
+    def enable(self) -> None:
+        if self.is_static:
+            return
+        if self._on_enable is None:
+            raise NotSupported(
+                "paddle.enable_static(): static graphs are not part of this build; they arrive with the static layer "
+                "(paddle.static). Run the model in dynamic mode, which is the default."
+            )
+        self._on_enable()
+        self.is_static = True
+
+    def disable(self) -> None:
+        if self.is_static and self._on_disable is not None:
+            self._on_disable()
+        self.is_static = False
+
+
+switch = _Switch()
+
+
+def in_dynamic_mode() -> bool:
+    """Whether ops run at once."""
+    return not switch.is_static
+
+
+in_dygraph_mode = in_dynamic_mode
+
+
+def in_pir_mode() -> bool:
+    """Whether ops are recorded into a static program."""
+    return switch.is_static
+
+
+def in_dynamic_or_pir_mode() -> bool:
+    """True: there is no third mode here, as in Paddle 3 by default."""
+    return True
+
+
+def enable_static() -> None:
+    """Record ops into the default program from now on instead of running them."""
+    switch.enable()
+
+
+def disable_static(place: object = None) -> None:
+    """Run ops at once again; a ``place`` becomes the default one."""
+    switch.disable()
+    if place is not None:
+        defaults.set_place(place)

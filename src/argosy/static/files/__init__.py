@@ -1,0 +1,1 @@
+"""Programs and the values of their variables in files; what is read is checked before anything uses it."""

@@ -1,0 +1,1 @@
+"""Programs as data: blocks, operators, variables, scopes and sequences. Imports nothing else of ``static``."""

@@ -1,0 +1,158 @@
+"""Block: the variables and operators of a program, or of a branch or loop in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+
+from argosy.foundation import dtypes
+from argosy.foundation.errors import NotSupported, ProgramError, UsageError, nearest
+from argosy.static.ir.operator import Operator, Ref
+from argosy.static.ir.variable import Parameter, Variable, offset_samples, samples
+from argosy.tensor.engine import unique_name
+
+if TYPE_CHECKING:
+    from argosy.static.ir.program import Program
+
+Kind = tuple[torch.Tensor, torch.Tensor | None]  # the pair of samples of a Variable
+
+AnyVariable = TypeVar("AnyVariable", bound=Variable)
+
+
+class Block:
+    """Variables by name and operators in the order in which they run. ``append_op`` comes from ``static.methods``."""
+
+    append_op: Callable[..., Operator]
+
+    def __init__(self, program: Program, idx: int, parent_idx: int = -1) -> None:
+        self.program = program
+        self.idx = idx
+        self.parent_idx = parent_idx
+        self.vars: dict[str, Variable] = {}
+        self.ops: list[Operator] = []
+        # Variables of enclosing blocks that it writes, as they were.
+        self.before: dict[str, tuple[Variable, Kind, bool]] = {}
+
+    def var(self, name: str) -> Variable:
+        """The variable of this name; it must be in this block."""
+        if not isinstance(name, str):
+            raise UsageError(f"Block.var: expected a name, but received {type(name).__name__}")
+        if name not in self.vars:
+            raise ProgramError(f"var {name} not in this block.{nearest(name, self.vars)}")
+        return self.vars[name]
+
+    def has_var(self, name: str) -> bool:
+        return name in self.vars
+
+    def find_var_recursive(self, name: str) -> Variable | None:
+        """The variable of this name in this block or one that encloses it."""
+        if name in self.vars:
+            return self.vars[name]
+        parent = self.parent
+        return None if parent is None else parent.find_var_recursive(name)
+
+    @property
+    def parent(self) -> Block | None:
+        """The block whose operator runs this one."""
+        return self.program.blocks[self.parent_idx] if self.parent_idx >= 0 else None
+
+    def encloses(self, other: Block) -> bool:
+        """Whether ``other`` is this block or lies inside it."""
+        inner: Block | None = other
+        while inner is not None and inner is not self:
+            inner = inner.parent
+        return inner is self
+
+    def all_parameters(self) -> list[Parameter]:
+        return [v for v in self.vars.values() if isinstance(v, Parameter)]
+
+    def create_var(
+        self,
+        name: str | None = None,
+        shape: Any = (),
+        dtype: Any = "float32",
+        persistable: bool = False,
+        stop_gradient: bool = False,
+        is_data: bool = False,
+        lod_level: int = 0,
+        type: str = Variable.type,
+        initializer: Any = None,
+        **unused: Any,
+    ) -> Variable:
+        """Add a variable of a declared shape; None and -1 stand for a dimension that a run tells.
+
+        An ``initializer`` adds the operator that fills it to this block. ``lod_level`` counts for data; of other variables, what they
+        are computed from tells.
+        """
+        if unused:
+            raise UsageError(f"Block.create_var: unknown arguments {sorted(unused)}")
+        if type != Variable.type:
+            raise NotSupported(f"Block.create_var: type={type!r}; only tensors can be made by hand")
+        extents = [-1 if n is None else int(n) for n in shape]
+        name = name or unique_name.generate("_generated_var")
+        lod = self._create_offsets(name, lod_level) if is_data else ()
+        first, second = samples(extents, dtypes.to_torch(dtype))
+        out = self.add_variable(
+            Variable(
+                self,
+                name,
+                first,
+                second,
+                persistable=persistable,
+                stop_gradient=stop_gradient,
+                is_data=is_data,
+                lod=lod,
+            )
+        )
+        if initializer is not None:
+            op, attrs = initializer.plan(extents, first.dtype)
+            self.append_operator(Operator(self, op.name, op, (), attrs, Ref(name)))
+        return out
+
+    def free_name(self, name: str) -> str:
+        """A name that Paddle gives once in a program, numbered where it is taken."""
+        return unique_name.generate(name) if name in self.vars else name
+
+    def _create_offsets(self, name: str, lod_level: int) -> tuple[str, ...]:
+        """Add the data variables that hold the offsets of the sequences of ``name``, a level each; returns their names."""
+        names = [f"{name}@LOD"] if lod_level == 1 else [f"{name}@LOD{level}" for level in range(lod_level)]
+        return tuple(self.add_variable(Variable(self, n, *offset_samples(), is_data=True)).name for n in names)
+
+    def add_variable(self, variable: AnyVariable) -> AnyVariable:
+        parent = self.parent
+        if parent is not None and parent.find_var_recursive(variable.name) is not None:
+            raise ProgramError(f"Variable {variable.name!r} of block {self.idx} would hide that of an enclosing block")
+        self.vars[variable.name] = variable
+        self.program.changed()
+        return variable
+
+    def append_operator(self, operator: Operator) -> Operator:
+        self.ops.append(operator)
+        self.program.changed()
+        return operator
+
+    def note_write(self, variable: Variable) -> None:
+        """Remember what a variable of an enclosing block was before this block writes it."""
+        inner: Block | None = self
+        while inner is not None and inner is not variable.block:
+            inner.before.setdefault(variable.name, (variable, (variable.raw, variable.alt), variable.stops_gradient))
+            inner = inner.parent
+
+    def _rename_var(self, old: str, new: str) -> None:
+        if any(old in operator.input_arg_names or old in operator.output_arg_names for operator in self.ops):
+            raise ProgramError(f"Variable {old!r} cannot be renamed to {new!r}: operators use it already")
+        if new in self.vars:
+            raise ProgramError(f"Variable {old!r} cannot be renamed: there is another {new!r} already")
+        variable = self.vars.pop(old)
+        variable._name = new
+        self.add_variable(variable)
+
+    def __str__(self) -> str:
+        inside = f" in block {self.parent_idx}" if self.parent_idx >= 0 else ""
+        lines = [f"{{ // block {self.idx}{inside}", *(f"    {v}" for v in self.vars.values()), ""]
+        lines += [f"    {operator}" for operator in self.ops]
+        return "\n".join([*lines, "}"])
+
+    __repr__ = __str__

@@ -1,0 +1,272 @@
+"""Operator: one recorded call of an op of the table, as plain data.
+
+Arguments keep the order of the call. Where a variable stood there is a ``Ref`` (its tensor) or a ``Number`` (its one element as a
+Python number); everything else is an attribute. An operator whose ``op`` is None is not a call of the table: the lowering knows its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from argosy.foundation.errors import UsageError, nearest
+from argosy.ops.table import Op
+from argosy.static.ir import special
+
+if TYPE_CHECKING:
+    from argosy.static.ir.block import Block
+
+# What an operator is there for; a test program keeps the forward part only.
+FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
+_ROLE_NUMBERS = {FORWARD: 0, BACKWARD: 1, OPTIMIZE: 2}  # what scripts find as the attribute op_role
+
+# The argument, beside those of the op, that lists variables without whose truth an operator does not run.
+ONLY_IF = "only_if"
+
+# The argument of a backward operator that names where recomputed stretches end.
+CHECKPOINTS = "checkpoints"
+
+# Attributes that say whether an op trains, and their value in a test program.
+TEST_VALUES = {"is_test": True, "training": False, "is_training": False}
+
+
+# Ops whose name, not their first alias, is the type that Paddle's programs show.
+_TYPED_BY_NAME = {"channel_shuffle", "conv2d", "conv2d_transpose", "fold", "softmax_with_cross_entropy", "unfold"}
+
+
+def type_of(op: Op) -> str:
+    """The type of an op's operators, in Paddle's words."""
+    return op.aliases[0] if op.aliases and op.name not in _TYPED_BY_NAME else op.name
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """The tensor of a variable."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """The one element of a variable as a Python number, times ``scale``."""
+
+    name: str
+    scale: float = 1.0
+
+    def __mul__(self, factor: float) -> Number:
+        return Number(self.name, self.scale * factor)
+
+
+@dataclass(frozen=True, slots=True)
+class SubBlock:
+    """A block that an operator runs, and the variables in it or around it that are its results."""
+
+    index: int
+    results: tuple[str, ...] = ()
+
+
+def mapped(tree: Any, leaf: Callable[[Any], Any]) -> Any:
+    """Rebuild nested lists, tuples (named ones too) and dicts with ``leaf`` applied to everything else."""
+    if isinstance(tree, tuple):
+        items = [mapped(v, leaf) for v in tree]
+        return type(tree)(*items) if hasattr(tree, "_fields") else tuple(items)
+    if isinstance(tree, list):
+        return [mapped(v, leaf) for v in tree]
+    if isinstance(tree, dict):
+        return {k: mapped(v, leaf) for k, v in tree.items()}
+    return leaf(tree)
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """Everything in nested lists, tuples and dicts that is none of these."""
+    if isinstance(tree, (list, tuple)):
+        for item in tree:
+            yield from leaves(item)
+    elif isinstance(tree, dict):
+        for item in tree.values():
+            yield from leaves(item)
+    else:
+        yield tree
+
+
+def names_in(tree: Any) -> list[str]:
+    """The variables that a tree of arguments mentions, in order."""
+    return [leaf.name for leaf in leaves(tree) if isinstance(leaf, (Ref, Number))]
+
+
+class Operator:
+    """One step of a program."""
+
+    def __init__(
+        self,
+        block: Block,
+        type: str,
+        op: Op | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        out: Any,
+        role: str = FORWARD,
+        name_scope: str = "",
+        where: str = "",
+        device: str = "",
+    ) -> None:
+        self.block = block
+        self.type = type
+        self.op = op
+        self.args = args
+        self.kwargs = kwargs
+        self.out = out
+        self.role = role
+        self.name_scope = name_scope
+        self.where = where
+        self.device = device
+
+    # -- what scripts read --------------------------------------------------------------------------------------
+
+    @property
+    def _named(self) -> dict[str, Any]:
+        params = special.PARAMS.get(self.type, ()) if self.op is None else self.op.params
+        named = {(params[i] if i < len(params) else f"arg{i}"): a for i, a in enumerate(self.args)}
+        return {**named, **self.kwargs}
+
+    @property
+    def inputs(self) -> dict[str, list[str]]:
+        """Names of the variables read, by the parameter of the op that takes them."""
+        found = {key: names_in(value) for key, value in self._named.items()}
+        return {key: names for key, names in found.items() if names}
+
+    @property
+    def outputs(self) -> dict[str, list[str]]:
+        """Names of the variables written."""
+        return {"Out": self.output_arg_names}
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Arguments without a variable in them."""
+        return {key: value for key, value in self._named.items() if not names_in(value)}
+
+    @property
+    def input_names(self) -> list[str]:
+        return list(self.inputs)
+
+    @property
+    def output_names(self) -> list[str]:
+        return list(self.outputs)
+
+    @property
+    def input_arg_names(self) -> list[str]:
+        return names_in([list(self.args), self.kwargs])
+
+    @property
+    def output_arg_names(self) -> list[str]:
+        return names_in(self.out)
+
+    @property
+    def attr_names(self) -> list[str]:
+        return list(self.attrs)
+
+    @property
+    def sub_blocks(self) -> list[Block]:
+        """The blocks that it runs."""
+        blocks = self.block.program.blocks
+        return [blocks[leaf.index] for leaf in leaves(self.kwargs) if isinstance(leaf, SubBlock)]
+
+    def mutates(self, name: str) -> bool:
+        """Whether it writes to a variable through the tensor that it is given."""
+        inner = self._writers(name)
+        if inner:
+            return any(operator.mutates(name) for operator in inner)
+        in_place = self.op is not None and self.op.name.endswith("_") and name in self.input_arg_names
+        return in_place and not self.copies_first
+
+    @property
+    def copies_first(self) -> bool:
+        """Whether it works on a copy of what it changes: ``x[0] = y`` must not reach other values that share the memory of ``x``."""
+        if self.op is None or self.op.name != "setitem_":
+            return False
+        variable = self.block.find_var_recursive(self.output_arg_names[0])
+        return variable is not None and not variable.persistable
+
+    def rebinds(self, name: str) -> bool:
+        """Whether it gives a variable another tensor."""
+        inner = self._writers(name)
+        if inner:
+            return any(operator.rebinds(name) for operator in inner)
+        return name in self.output_arg_names and not self.mutates(name)
+
+    def _writers(self, name: str) -> list[Operator]:
+        return [o for block in self.sub_blocks for o in block.ops if name in o.output_arg_names]
+
+    @property
+    def idx(self) -> int:
+        """Position in the block."""
+        return next(i for i, operator in enumerate(self.block.ops) if operator is self)
+
+    def input(self, name: str) -> list[str]:
+        return self._slot(self.inputs, name, "input")
+
+    def output(self, name: str) -> list[str]:
+        return self._slot(self.outputs, name, "output")
+
+    def _slot(self, slots: dict[str, list[str]], name: str, kind: str) -> list[str]:
+        if name not in slots:
+            raise UsageError(f"operator {self.type}: no {kind} {name!r}; it has {sorted(slots)}.{nearest(name, slots)}")
+        return slots[name]
+
+    def has_attr(self, name: str) -> bool:
+        return name in self.all_attrs()
+
+    def attr(self, name: str) -> Any:
+        attrs = self.all_attrs()
+        if name not in attrs:
+            raise UsageError(f"operator {self.type}: no attribute {name!r}; it has {sorted(attrs)}")
+        return attrs[name]
+
+    def all_attrs(self) -> dict[str, Any]:
+        return {
+            **self.attrs,
+            "op_role": _ROLE_NUMBERS[self.role],
+            "op_namescope": self.name_scope,
+            "op_device": self.device,
+        }
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{key}={_shown(value)}" for key, value in self._named.items() if value is not None)
+        return f"[{', '.join(self.output_arg_names)}] = {self.type}({shown})"
+
+    __str__ = __repr__
+
+    def describe(self) -> str:
+        """The operator in an error message: number, type and the line of the script that recorded it."""
+        where = f", recorded at {self.where}" if self.where else ""
+        return f"operator {self.idx} {self.type!r}{where}"
+
+    # -- copies -------------------------------------------------------------------------------------------------
+
+    def copy_to(self, block: Block, for_test: bool = False) -> Operator:
+        args, kwargs = self.args, dict(self.kwargs)
+        if for_test and self.op is not None:
+            params = self.op.params
+            args = tuple(
+                TEST_VALUES.get(params[i], a) if i < len(params) and not names_in(a) else a for i, a in enumerate(args)
+            )
+            kwargs = {key: TEST_VALUES.get(key, value) for key, value in kwargs.items()}
+        return Operator(
+            block, self.type, self.op, args, kwargs, self.out, self.role, self.name_scope, self.where, self.device
+        )
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Ref):
+        return value.name
+    if isinstance(value, SubBlock):
+        return f"block {value.index}" + (f" -> [{', '.join(value.results)}]" if value.results else "")
+    if isinstance(value, Number):
+        return f"float({value.name})" if value.scale == 1.0 else f"{value.scale} * float({value.name})"
+    if isinstance(value, (list, tuple)):
+        shown = ", ".join(_shown(v) for v in value[:8])
+        return f"[{shown}{', ...' if len(value) > 8 else ''}]"
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"array({value.dtype}{list(value.shape)})"
+    return repr(value).removeprefix("torch.")

@@ -1,0 +1,213 @@
+"""Program: blocks of operators, with their text, copy and check."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from argosy.foundation.errors import UsageError
+from argosy.framework import seed as set_global_seed
+from argosy.framework.mode import switch
+from argosy.static.ir.attachment import Attachments, ServerJob
+from argosy.static.ir.block import Block
+from argosy.static.ir.operator import FORWARD, Operator
+from argosy.static.ir.sub_blocks import refresh
+from argosy.static.ir.variable import Parameter, Variable
+
+_ids = itertools.count()
+
+
+@dataclass
+class RateSource:
+    """The variable that holds a learning rate, the optimizer that knows it, and the number last taken from there."""
+
+    name: str
+    optimizer: Any
+    last: float
+
+    @property
+    def is_scheduled(self) -> bool:
+        return callable(self.optimizer._learning_rate)
+
+
+@dataclass(frozen=True)
+class RecordedUpdate:
+    """What an optimizer recorded to update parameters: its operators, and the names of the variables made for them.
+
+    ``params`` are the names of the parameters; ``clip`` is the one that was in force. ``is_conditional``: it does not run in every step.
+    """
+
+    optimizer: Any
+    params: tuple[str, ...]
+    clip: Any
+    is_conditional: bool
+    operators: tuple[Operator, ...]
+    made: frozenset[str]
+
+
+class Program:
+    """A recorded computation: blocks of operators over named variables.
+
+    ``version`` counts the changes; what was lowered for one version is kept until the next. The methods that are only declared here
+    need the rooms above and come from ``static.methods``.
+
+    Example:
+        >>> import paddle
+        >>> paddle.enable_static()
+        >>> main = paddle.static.Program()
+        >>> with paddle.static.program_guard(main):
+        ...     x = paddle.static.data("x", [None, 3])
+        ...     y = (x * 2.0).sum()
+        >>> [operator.type for operator in main.global_block().ops]
+        ['elementwise_mul', 'reduce_sum']
+        >>> paddle.disable_static()
+    """
+
+    desc: Any
+    parse_from_string: ClassVar[Callable[[bytes], Program]]
+    _lr_schedule_guard: Callable[..., AbstractContextManager[None]]
+
+    def __init__(self) -> None:
+        self.id = next(_ids)
+        self.version = 0
+        self.blocks = [Block(self, 0)]
+        self._current = 0
+        self._seed = 0
+        # Eager Tensors used in it by id, kept alive so that ids stay theirs.
+        self.constants: dict[int, tuple[Any, Variable]] = {}
+        self.rates: list[RateSource] = []
+        self.updates: list[RecordedUpdate] = []
+        self.readers: list[Any] = []  # loaders that runs take batches from (see run.readers)
+        self.lowered: dict[Any, Any] = {}
+        self.is_loaded = False  # whether a file says what its operators are
+        self._fleet_opt: dict[str, Any] | None = None  # what Fleet says about runs over datasets
+        self.attachments = Attachments()
+
+    def changed(self) -> None:
+        self.version += 1
+        if self.lowered:
+            self.lowered.clear()
+
+    # -- contents -----------------------------------------------------------------------------------------------
+
+    @property
+    def _is_distributed(self) -> bool:
+        """Whether it is part of a parameter-server job."""
+        return self.attachments.get(ServerJob) is not None
+
+    def global_block(self) -> Block:
+        return self.blocks[0]
+
+    def block(self, index: int) -> Block:
+        return self.blocks[index]
+
+    def current_block(self) -> Block:
+        return self.blocks[self._current]
+
+    def _create_block(self, parent_idx: int | None = None) -> Block:
+        """Add a block inside the current one, or inside another, and record into it until ``_rollback``."""
+        block = Block(self, len(self.blocks), self._current if parent_idx is None else parent_idx)
+        self.blocks.append(block)
+        self._current = block.idx
+        self.changed()
+        return block
+
+    def _rollback(self) -> None:
+        """Record into the enclosing block again."""
+        self._current = self.current_block().parent_idx
+
+    def empty_unreached_blocks(self) -> None:
+        """Forget what no run comes to after operators were taken out; blocks keep their numbers."""
+        reached, waiting = set(), [self.global_block()]
+        while waiting:
+            block = waiting.pop()
+            reached.add(block.idx)
+            waiting += [inner for operator in block.ops for inner in operator.sub_blocks]
+        for block in self.blocks:
+            if block.idx not in reached:
+                block.ops, block.vars = [], {}
+
+    @property
+    def num_blocks(self) -> int:
+        return len(self.blocks)
+
+    @property
+    def random_seed(self) -> int:
+        """Other than 0: every run starts from this seed. Set outside of static mode, it also seeds what runs at once."""
+        return self._seed
+
+    @random_seed.setter
+    def random_seed(self, seed: int) -> None:
+        if not isinstance(seed, int):
+            raise UsageError(f"Program.random_seed must be an integer, but received {type(seed).__name__}")
+        self._seed = seed
+        if seed and not switch.is_static:  # in dygraph, scripts of 1.x seed through the default programs
+            set_global_seed(seed)
+
+    @property
+    def lr_scheduler(self) -> Any:
+        """The scheduler of the last optimizer recorded, or None."""
+        return next((s.optimizer._learning_rate for s in reversed(self.rates) if s.is_scheduled), None)
+
+    def list_vars(self) -> Iterator[Variable]:
+        for block in self.blocks:
+            yield from list(block.vars.values())
+
+    def all_parameters(self) -> list[Parameter]:
+        return [p for block in self.blocks for p in block.all_parameters()]
+
+    # -- copies -------------------------------------------------------------------------------------------------
+
+    def clone(self, for_test: bool = False) -> Program:
+        """Copy the program; ``for_test`` leaves out backward and optimizer operators and puts dropout and the like in test mode.
+
+        Parameters keep their names, so both programs share them through the scope.
+        """
+        out = Program()
+        out._seed = self._seed
+        out.is_loaded = self.is_loaded
+        out.readers = list(self.readers)
+        if not for_test:
+            out.rates = list(self.rates)
+        out.blocks = [Block(out, block.idx, block.parent_idx) for block in self.blocks]
+        for old, new in zip(self.blocks, out.blocks, strict=True):
+            new.vars = {name: variable.copy_to(new) for name, variable in old.vars.items()}
+            new.ops = [o.copy_to(new, for_test) for o in old.ops if not for_test or o.role == FORWARD]
+        job = self.attachments.get(ServerJob)
+        if job is not None:
+            out.attachments.put(ServerJob, job)
+        if not for_test:
+            out.updates = self._copied_updates(out)
+        if for_test:
+            refresh(out)
+        return out
+
+    def _copied_updates(self, out: Program) -> list[RecordedUpdate]:
+        pairs = zip(self.blocks, out.blocks, strict=True)
+        twins = {id(a): b for old, new in pairs for a, b in zip(old.ops, new.ops, strict=True)}
+        return [
+            replace(update, operators=tuple(twins[id(o)] for o in update.operators if id(o) in twins))
+            for update in self.updates
+        ]
+
+    # -- text and check -----------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        return "\n".join(str(block) for block in self.blocks)
+
+    __repr__ = __str__
+
+    def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
+        return str(self)
+
+    def verify(self) -> None:
+        """Raise ProgramError, naming the operator, if the program cannot run.
+
+        Every operator must be in the op table or known to the Executor, and read only what is fed, kept or written before it.
+        """
+        from argosy.static.ir.verify import verify_block  # which stands on this module
+
+        verify_block(self.global_block(), set())

@@ -1,0 +1,284 @@
+"""Variable and Parameter: what a program computes with.
+
+A Variable is a Tensor without values, so that every function, operator and layer of the face takes it. Its slot ``raw`` holds a tensor on
+the meta device in which a stand-in size takes the place of each dimension that is known only when the program runs; ``_alt`` holds
+the same with another stand-in (None when nothing is dynamic). A dimension that differs between the two reads as -1.
+
+A few values depend on shapes alone (``paddle.shape(x)``, small constants): for these both tensors are real, so that they can be used
+as shapes while recording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from argosy.foundation import dtypes
+from argosy.foundation.errors import NotSupported, ProgramError, UsageError
+from argosy.foundation.places import Place
+from argosy.tensor.engine import Parameter as EagerParameter
+from argosy.tensor.engine import Shape, Tensor
+
+if TYPE_CHECKING:
+    from argosy.static.ir.block import Block
+
+# Sizes that stand for an unknown one: with many divisors in common, so that a reshape that will fit also fits now, and unlikely in a
+# script, so that an error message can show -1 in their place.
+STAND_IN, OTHER_STAND_IN = 1920, 2688
+
+
+def samples(shape: Sequence[int], dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """The pair of meta tensors for a declared shape."""
+    first = torch.empty([STAND_IN if n < 0 else n for n in shape], dtype=dtype, device="meta")
+    if all(n >= 0 for n in shape):
+        return first, None
+    return first, torch.empty([OTHER_STAND_IN if n < 0 else n for n in shape], dtype=dtype, device="meta")
+
+
+def offset_samples() -> tuple[torch.Tensor, torch.Tensor]:
+    """The pair for the offsets of sequences: one more than there are sequences, whose number is unknown."""
+    first, second = (torch.empty(n + 1, dtype=torch.int64, device="meta") for n in (STAND_IN, OTHER_STAND_IN))
+    return first, second
+
+
+def declared_shape(first: torch.Tensor, second: torch.Tensor | None) -> Shape:
+    if second is None:
+        return Shape(first.shape)
+    return Shape([a if a == b else -1 for a, b in zip(first.shape, second.shape, strict=True)])
+
+
+class Variable(Tensor):
+    """A named value of a program: fed, computed by an operator, or kept in a scope when ``persistable``."""
+
+    __slots__ = ()
+
+    block: Block
+    alt: torch.Tensor | None
+    stops_gradient: bool
+    is_data = False
+    lod_names: tuple[str, ...] = ()  # variables with the offsets of its sequences, a level each, outermost first
+    type = "dense_tensor"
+
+    def __init__(
+        self,
+        block: Block,
+        name: str,
+        first: torch.Tensor,
+        second: torch.Tensor | None = None,
+        *,
+        persistable: bool = False,
+        stop_gradient: bool = True,
+        is_data: bool = False,
+        lod: tuple[str, ...] = (),
+    ) -> None:
+        self.raw = first
+        self.alt = second
+        self.block = block
+        self._name = name
+        self.persistable = persistable
+        self.stops_gradient = stop_gradient
+        self.is_data = is_data
+        self.lod_names = lod
+
+    # -- what it is ---------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        """Extent of each dimension; -1 where only a run tells."""
+        return declared_shape(self.raw, self.alt)
+
+    @property
+    def size(self) -> int:
+        """Number of elements; -1 where only a run tells."""
+        return -1 if self.alt is not None and self.alt.numel() != self.raw.numel() else self.raw.numel()
+
+    @property
+    def name(self) -> str:
+        return self._name  # type: ignore[return-value]
+
+    @name.setter
+    def name(self, value: str) -> None:
+        self.block._rename_var(self.name, value)
+
+    @property
+    def lod_level(self) -> int:
+        """How deep the sequences nest that its rows belong to; 0 if they belong to none."""
+        return len(self.lod_names)
+
+    @property
+    def grad_name(self) -> str:
+        return f"{self.name}@GRAD"
+
+    @property
+    def place(self) -> Place:
+        raise ProgramError(f"Variable {self.name!r} has no place: the place of the Executor decides")
+
+    @property
+    def stop_gradient(self) -> bool:
+        return self.stops_gradient
+
+    @stop_gradient.setter
+    def stop_gradient(self, stop: bool) -> None:
+        self.stops_gradient = bool(stop)
+        self.block.program.changed()
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.persistable or self.is_data
+
+    @property
+    def op(self) -> Any:
+        """The operator that wrote this variable last, or None."""
+        return next((o for o in reversed(self.block.ops) if self.name in o.output_arg_names), None)
+
+    @property  # type: ignore[misc]
+    def grad(self) -> Any:
+        """The gradient variable that ``append_backward`` made, or None."""
+        return self.block.vars.get(self.grad_name)
+
+    def __len__(self) -> int:
+        shape = self.shape
+        if not shape or shape[0] < 0:
+            raise ProgramError(f"len() of Variable {self.name!r}: its shape is {list(shape)}")
+        return shape[0]
+
+    def __iter__(self) -> Any:
+        from argosy.tensor.manipulation import unbind
+
+        return iter(unbind(self))
+
+    # -- recording ----------------------------------------------------------------------------------------------
+
+    def detach(self) -> Any:
+        """A copy through which no gradient flows."""
+        from argosy.tensor.creation import assign
+
+        out = assign(self)
+        out.stop_gradient = True
+        return out
+
+    def detach_(self) -> Any:
+        self.stop_gradient = True
+        return self
+
+    def contiguous(self) -> Any:
+        return self
+
+    # -- values, which there are none of ------------------------------------------------------------------------
+
+    def _no_value(self, call: str) -> ProgramError:
+        return ProgramError(
+            f"{call} of Variable {self.name!r}: a variable of a program has no value while the program is recorded. "
+            "Fetch it with Executor.run(fetch_list=[...]), or leave static mode with paddle.disable_static()."
+        )
+
+    def _number(self, kind: str) -> Any:
+        if self.raw.device.type != "meta" and self.alt is None and self.raw.numel() == 1:
+            return self.raw.item()
+        raise self._no_value(f"{kind}()")
+
+    def numpy(self) -> np.ndarray:
+        raise self._no_value("numpy()")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        raise self._no_value("numpy.asarray()")
+
+    def tolist(self) -> Any:
+        if self.raw.device.type != "meta" and self.alt is None:
+            return self.raw.tolist()
+        raise self._no_value("tolist()")
+
+    def item(self, *args: int) -> Any:
+        raise self._no_value("item()")
+
+    def __contains__(self, value: Any) -> bool:
+        raise self._no_value("in")
+
+    def torch(self) -> Any:
+        raise self._no_value("torch()")
+
+    def backward(self, grad_tensor: Any = None, retain_graph: bool = False) -> None:
+        raise ProgramError(
+            f"backward() of Variable {self.name!r}: a program gets its gradients from optimizer.minimize(loss) "
+            "or paddle.static.append_backward(loss)"
+        )
+
+    def register_hook(self, hook: Any) -> Any:
+        raise NotSupported(f"Variable.register_hook: hooks cannot be recorded (variable {self.name!r})")
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise ProgramError(
+            f"torch.{getattr(func, '__name__', func)} was called on a Variable: only functions of paddle can be recorded"
+        )
+
+    def get_value(self, scope: Any = None) -> Any:
+        """The value that ``scope`` (the current one by default) holds."""
+        from argosy.static.ir.scope import global_scope
+
+        return (scope or global_scope()).holding(self.name).get_tensor()
+
+    def set_value(self, value: Any, scope: Any = None) -> None:
+        """Overwrite the value that ``scope`` (the current one by default) holds."""
+        from argosy.static.ir.scope import global_scope
+
+        array = value.numpy() if isinstance(value, Tensor) else np.asarray(value)
+        if list(array.shape) != list(self.shape):
+            raise UsageError(
+                f"Variable.set_value: {self.name!r} has shape {list(self.shape)}, the value {list(array.shape)}"
+            )
+        (scope or global_scope()).holding(self.name).get_tensor().set(array)
+
+    # -- copies and text ----------------------------------------------------------------------------------------
+
+    def copy_to(self, block: Block) -> Variable:
+        """The same variable for another program."""
+        out = object.__new__(type(self))
+        out.raw = self.raw
+        out.__dict__.update(self.__dict__)
+        out.block = block
+        return out
+
+    def __copy__(self) -> Variable:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        raise NotSupported(f"copy.deepcopy of Variable {self.name!r}: only parameters can be copied while recording")
+
+    def __reduce__(self) -> Any:
+        raise NotSupported(f"pickling Variable {self.name!r}: save the program with paddle.static.save instead")
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
+    def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
+        return repr(self)
+
+    def __repr__(self) -> str:
+        kind = "persist var" if self.persistable else "var"
+        return f"{kind} {self.name} : {_kind(self)}.stop_gradient({self.stop_gradient})"
+
+    __str__ = __repr__
+
+
+class Parameter(Variable, EagerParameter):
+    """A variable that layers own and optimizers update; its first values come from the startup program."""
+
+    __slots__ = ()
+
+    def __init__(self, block: Block, name: str, first: torch.Tensor, trainable: bool = True) -> None:
+        Variable.__init__(self, block, name, first, persistable=True, stop_gradient=not trainable)
+        self.optimize_attr = {"learning_rate": 1.0}
+
+    def __repr__(self) -> str:
+        trained = "trainable " if self.trainable else ""
+        return f"persist {trained}param {self.name} : {_kind(self)}.stop_gradient({self.stop_gradient})"
+
+    __str__ = __repr__
+
+
+def _kind(variable: Variable) -> str:
+    return f"shape{tuple(variable.shape)}.dtype({dtypes.name_of(variable.raw.dtype)})"

@@ -1,0 +1,1 @@
+"""From a program to one Python function over torch tensors."""

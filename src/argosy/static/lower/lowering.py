@@ -1,0 +1,54 @@
+"""From a program to one Python function over raw torch tensors.
+
+The function is generated as source, one line per operator, with variables as its locals: a run costs the ops and little else. Its shape is
+
+    def run(feeds, state):
+        (v0, v1) = feeds              # what the caller feeds
+        (v2, v3) = state              # persistable variables that are read, from the scope
+        v4 = f0(v0, v2, v3)           # operators; a local is deleted after its last use
+        return (v4,), (v5,)           # what is fetched, and persistable variables that were written
+
+Gradients are torch's own: up to the last ``backward`` operator the ops run with gradients on, after it, and for updates, without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from argosy.static.ir.operator import Operator
+from argosy.static.ir.program import Program
+from argosy.static.lower import feed, fetch
+from argosy.static.lower.emitter import Emitter
+from argosy.static.lower.lowered import Adaptation, Lowered
+
+
+def lower(
+    program: Program,
+    feeds: Sequence[str],
+    fetches: Sequence[str],
+    device: torch.device,
+    prunes: bool = False,
+    adaptation: Adaptation | None = None,
+) -> Lowered:
+    """Generate the function for a program that is fed and fetched so."""
+    block = program.global_block()
+    given = feed.with_offsets(block, feeds)
+    wanted, places = fetch.with_offsets(block, fetches, given, block.ops)
+    operators = pruned(block.ops, wanted) if prunes else list(block.ops)
+    if adaptation is not None:
+        operators = adaptation.operators(operators, wanted)
+    lowered = Emitter(block, operators, given, wanted, device, adaptation).emit()
+    lowered.lods = places
+    return lowered
+
+
+def pruned(operators: Sequence[Operator], targets: Sequence[str]) -> list[Operator]:
+    """The operators that ``targets`` depend on."""
+    needed, kept = set(targets), []
+    for operator in reversed(operators):
+        if needed.intersection(operator.output_arg_names):
+            needed.update(operator.input_arg_names)
+            kept.append(operator)
+    return kept[::-1]

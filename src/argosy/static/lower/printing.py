@@ -1,0 +1,86 @@
+"""What a ``print`` operator does in a run: it writes a value, and the gradient that comes back to it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from argosy.foundation import dtypes
+from argosy.foundation.places import Place
+from argosy.static.ir.operator import Operator
+
+if TYPE_CHECKING:
+    from argosy.static.lower.emitter import Emitter
+
+
+class Printer:
+    """Writes the values that come to one operator; counts them, values and gradients apart."""
+
+    def __init__(self, name: str, out_name: str, shown: dict[str, Any]) -> None:
+        self._names = {"FORWARD": name, "BACKWARD": f"{out_name}@GRAD"}
+        self._shown = shown
+        self._counts = {"FORWARD": 0, "BACKWARD": 0}
+
+    def __call__(self, value: torch.Tensor, offsets: list[torch.Tensor]) -> torch.Tensor:
+        lod = [level.tolist() for level in offsets]
+        self.write("FORWARD", value, lod)
+        if torch.is_grad_enabled() and value.requires_grad:
+            return _Observed.apply(self, lod, value)  # type: ignore[no-untyped-call, no-any-return]
+        return value.clone()
+
+    def write(self, phase: str, value: torch.Tensor, lod: list[list[int]]) -> None:
+        if self._shown["print_phase"] not in (phase, "BOTH"):
+            return
+        limit = self._shown["first_n"]
+        if 0 < limit <= self._counts[phase]:
+            return
+        self._counts[phase] += 1
+        sys.stdout.write("\n".join(self._lines(self._names[phase], value, lod)) + "\n")
+        sys.stdout.flush()
+
+    def _lines(self, name: str, value: torch.Tensor, lod: list[list[int]]) -> list[str]:
+        shown = self._shown
+        count = shown["summarize"]
+        flat = value.detach().flatten()
+        numbers = (flat if count < 0 else flat[:count]).tolist()
+        levels = "".join(f"{{{', '.join(map(str, level))}}}" for level in lod)
+        lines = [
+            (shown["print_tensor_name"], f"Variable: {name}"),
+            (bool(shown["message"]), f"  - message: {shown['message']}"),
+            (shown["print_tensor_lod"], f"  - lod: {{{levels}}}"),
+            (True, f"  - place: {Place(str(value.device))!r}"),
+            (shown["print_tensor_shape"], f"  - shape: {list(value.shape)}"),
+            (shown["print_tensor_layout"], "  - layout: NCHW"),
+            (shown["print_tensor_type"], f"  - dtype: {dtypes.name_of(value.dtype)}"),
+            (True, f"  - data: [{' '.join(_number(n) for n in numbers)}]"),
+        ]
+        return [line for is_wanted, line in lines if is_wanted]
+
+
+def _number(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(int(value))
+
+
+class _Observed(torch.autograd.Function):
+    """A copy that shows the gradient that comes back."""
+
+    @staticmethod
+    def forward(ctx: Any, printer: Printer, lod: list[list[int]], value: torch.Tensor) -> torch.Tensor:
+        ctx.printer, ctx.lod = printer, lod
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        ctx.printer.write("BACKWARD", grad, ctx.lod)
+        return None, None, grad
+
+
+def emit_print(emitter: Emitter, index: int, operator: Operator) -> None:
+    out = operator.output_arg_names[0]
+    printer = Printer(operator.args[0].name, out, operator.kwargs)
+    given = ", ".join(emitter.expression(a) for a in operator.args)
+    emitter.lines.append(f"{emitter.local(out)} = {emitter.constant(printer, 'f')}({given})")
+    if emitter.stops(operator, out):
+        emitter.lines.append(f"{emitter.local(out)} = {emitter.local(out)}.detach()")

@@ -1,0 +1,122 @@
+"""Methods of Program, Block and Variable that need the rooms above ``ir``. ``install`` adds them when ``static`` is imported.
+
+``ir`` is data and imports nothing else of ``static``; what scripts call on that data may record, load or run.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from argosy.static.files.programs import dumps, loads
+from argosy.static.ir.block import Block
+from argosy.static.ir.operator import OPTIMIZE, Operator
+from argosy.static.ir.program import Program
+from argosy.static.ir.variable import Parameter, Variable
+from argosy.static.record import append_op as by_type
+from argosy.static.record.optimize import RecordedOptimizer
+from argosy.static.record.recorder import recorder
+from argosy.static.run.readers import ProgramLoader
+from argosy.tensor.engine import unique_name
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramDesc:
+    """A program seen as data."""
+
+    program: Program
+
+    def serialize_to_string(self) -> bytes:
+        return dumps(self.program)
+
+
+def _desc(self: Program) -> ProgramDesc:
+    """What ``parse_from_string`` reads: ``program.desc.serialize_to_string()``."""
+    return ProgramDesc(self)
+
+
+def parse_from_string(binary_str: bytes) -> Program:
+    """The program whose ``desc.serialize_to_string()`` this is."""
+    return loads(binary_str, "Program.parse_from_string: the string")[0]
+
+
+def lr_schedule_guard(self: Program, is_with_opt: bool = False) -> AbstractContextManager[None]:
+    """Record what computes a learning rate inside: test programs leave it out, like the updates."""
+    return recorder.in_role(OPTIMIZE)
+
+
+def append_op(
+    self: Block, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None, stop_gradient: bool = False
+) -> Operator:
+    """Add an operator by Paddle's type, its slots and attributes; the variables of ``outputs`` are made beforehand.
+
+    Types that are not known, slots and attributes that the operator does not have are refused. ``stop_gradient``, a hint of dygraph,
+    changes nothing.
+
+    Example:
+        >>> import paddle
+        >>> paddle.enable_static()
+        >>> with paddle.static.program_guard(paddle.static.Program()):
+        ...     x = paddle.static.data("x", [None, 3])
+        ...     block = paddle.static.default_main_program().global_block()
+        ...     y = block.create_var("y", [], "float32")
+        ...     block.append_op("scale", {"X": [x]}, {"Out": [y]}, {"scale": 2.0})
+        [y] = scale(x=x, scale=2.0, bias=0.0, bias_after_scale=True)
+        >>> y.shape
+        [-1, 3]
+        >>> paddle.disable_static()
+    """
+    return by_type.append_op(self, type, inputs, outputs, attrs)
+
+
+def rebind(self: Variable, value: Any) -> Variable:
+    """Record that this variable holds ``value`` from here on: what the in-place functions of the face do."""
+    recorder.write(self, value)
+    return self
+
+
+def record_optimizer(self: Variable, optimizer: Any) -> RecordedOptimizer:
+    """What records the steps of ``optimizer`` in the program of this variable."""
+    return RecordedOptimizer(optimizer)
+
+
+def new_loader(self: Variable, feed_list: Any, *options: Any) -> ProgramLoader:
+    """What ``DataLoader.from_generator`` makes of variables of a program."""
+    return ProgramLoader(feed_list, *options)
+
+
+def record_init(self: Parameter, initializer: Any) -> None:
+    """Let the startup program fill this parameter: what an initialiser does when it is called on one of a program."""
+    recorder.initialize(self, initializer)
+
+
+def record_from(self: Parameter, op: Any, source: Parameter, *attrs: Any) -> None:
+    """Let the startup program fill this parameter with what ``op`` makes of the first values of another."""
+    recorder.initialize_from(self, op, source, attrs)
+
+
+def deepcopied(self: Parameter, memo: dict[int, Any]) -> Any:
+    """Another parameter of the program, with the first values of this one."""
+    out = recorder.duplicate(self, unique_name.generate(self.name))
+    memo[id(self)] = out
+    return out
+
+
+_METHODS: dict[type, dict[str, Any]] = {
+    Program: {
+        "desc": property(_desc),
+        "parse_from_string": staticmethod(parse_from_string),
+        "_lr_schedule_guard": lr_schedule_guard,
+    },
+    Block: {"append_op": append_op},
+    Variable: {"rebind": rebind, "record_optimizer": record_optimizer, "new_loader": new_loader},
+    Parameter: {"record_init": record_init, "record_from": record_from, "__deepcopy__": deepcopied},
+}
+
+
+def install() -> None:
+    """Add the methods to their classes."""
+    for cls, methods in _METHODS.items():
+        for name, method in methods.items():
+            setattr(cls, name, method)

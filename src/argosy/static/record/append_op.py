@@ -1,0 +1,108 @@
+"""``Block.append_op``: operators added by hand, by Paddle's type with its slots and attributes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from argosy.foundation.errors import NotSupported, ProgramError, UsageError
+from argosy.framework.mode import switch
+from argosy.static.ir.block import Block
+from argosy.static.ir.operator import BACKWARD, FORWARD, OPTIMIZE, Operator, mapped
+from argosy.static.ir.sub_blocks import renamed
+from argosy.static.ir.variable import Variable
+from argosy.static.record import op_types
+from argosy.static.record.op_types import OpType
+from argosy.static.record.recorder import program_guard, recorder
+from argosy.static.record.reinfer import inside
+
+# What the attribute op_role may say: Paddle's numbers, of which 256 marks the operators at a loss and 16 those of learning rates.
+_ROLES = {0: FORWARD, 256: FORWARD, 1: BACKWARD, 257: BACKWARD, 2: OPTIMIZE, 16: OPTIMIZE}
+
+
+def append_op(
+    block: Block,
+    type: str,
+    inputs: Mapping[str, Any] | None,
+    outputs: Mapping[str, Any] | None,
+    attrs: Mapping[str, Any] | None,
+) -> Operator:
+    """Record an operator of ``type`` whose results are the variables ``outputs``, made beforehand; returns the operator that writes the last one."""
+    call = f"append_op(type={type!r})"
+    if not switch.is_static:
+        raise UsageError(f"{call}: it records an operator of a program; call paddle.enable_static() first")
+    kind = op_types.find(type)
+    named = {key: value for key, value in (attrs or {}).items() if key not in op_types.HINTS}
+    role = int(named.pop("op_role", 0))
+    if role not in _ROLES:
+        raise NotSupported(f"{call}: op_role={role}; {sorted(_ROLES)} are known")
+    slots = {slot: _variables(block, call, value) for slot, value in (inputs or {}).items()}
+    given = {slot: values[0] if len(values) == 1 else values for slot, values in slots.items() if values}
+    targets = {slot: _variables(block, call, value) for slot, value in (outputs or {}).items()}
+    _check_names(call, kind, [*given, *named], list(targets))
+    done = len(block.ops)
+    with program_guard(block.program), inside(block), recorder.in_role(_ROLES[role]):
+        results = kind.record(**given, **named)
+        by_slot = dict(zip(kind.outputs, results if isinstance(results, tuple) else (results,), strict=True))
+        for slot, variables in targets.items():
+            if slot not in kind.unused:
+                _give_out(block, call, by_slot[slot], variables, done)
+    last = block.ops[-1]
+    if len(block.ops) == done + 1:
+        last.type = type
+    return last
+
+
+def _variables(block: Block, call: str, value: Any) -> list[Variable]:
+    """The variables of ``block`` that a slot names."""
+    found = []
+    for item in value if isinstance(value, (list, tuple)) else [value]:
+        name = item if isinstance(item, str) else item.name
+        variable = block.find_var_recursive(name)
+        if variable is None:
+            raise ProgramError(f"{call}: block {block.idx} has no variable {name!r}; make it with create_var first")
+        found.append(variable)
+    return found
+
+
+def _check_names(call: str, kind: OpType, given: list[str], outputs: list[str]) -> None:
+    parameters = inspect.signature(kind.record).parameters
+    unknown = [name for name in given if name not in parameters]
+    missing = [name for name, p in parameters.items() if p.default is p.empty and name not in given]
+    if unknown or missing:
+        problem = f"{unknown} are not known" if unknown else f"{missing} are missing"
+        raise NotSupported(f"{call}: its inputs and attributes are {list(parameters)}; {problem}")
+    others = [slot for slot in outputs if slot not in (*kind.outputs, *kind.unused)]
+    if others:
+        raise NotSupported(f"{call}: its outputs are {[*kind.outputs, *kind.unused]}, but received {others}")
+
+
+def _give_out(block: Block, call: str, result: Any, targets: list[Variable], done: int) -> None:
+    made = result if isinstance(result, list) else [result]
+    if len(made) != len(targets):
+        raise UsageError(f"{call}: it has {len(made)} results for {[t.name for t in targets]}")
+    for value, target in zip(made, targets, strict=True):
+        if _is_unused(block, target) and any(value.name in o.output_arg_names for o in block.ops[done:]):
+            _take_place(block, value, target, done)
+        else:
+            recorder.write(target, value)
+
+
+def _is_unused(block: Block, variable: Variable) -> bool:
+    """Whether a variable waits for its first value, so that it can be the very result of an operator."""
+    used = (name for o in block.ops for name in (*o.input_arg_names, *o.output_arg_names))
+    return variable.block is block and not variable.is_leaf and variable.name not in used
+
+
+def _take_place(block: Block, made: Variable, target: Variable, done: int) -> None:
+    """Let ``target`` be what the operators from ``done`` on made."""
+    names = {made.name: target.name}
+    for operator in block.ops[done:]:
+        operator.args = mapped(operator.args, lambda leaf: renamed(leaf, names))
+        operator.kwargs = mapped(operator.kwargs, lambda leaf: renamed(leaf, names))
+        operator.out = mapped(operator.out, lambda leaf: renamed(leaf, names))
+    target.raw, target.alt, target.lod_names = made.raw, made.alt, made.lod_names
+    target.stops_gradient = target.stops_gradient or made.stops_gradient
+    del block.vars[made.name]
+    block.program.changed()

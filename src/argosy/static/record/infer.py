@@ -1,0 +1,248 @@
+"""Shapes and dtypes of what an op returns, found by running the op itself without values.
+
+The op runs on the meta device, twice if a dimension is dynamic: what differs between the two runs is dynamic too. An op that must look
+at values (``nonzero``) runs on a few made-up ones instead, and what differs between these runs is dynamic.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from argosy.foundation import dtypes
+from argosy.foundation.errors import NotSupported, ProgramError, raise_as
+from argosy.ops.table import Op
+from argosy.static.ir.operator import leaves, mapped
+from argosy.static.ir.variable import OTHER_STAND_IN, STAND_IN, Variable
+from argosy.tensor.engine import Tensor, explain
+
+_META = torch.device("meta")
+_CPU = torch.device("cpu")
+_SMALL = 16  # elements up to which constants keep their values while recording
+_LARGEST_TRIAL = 1 << 24  # elements that a run on zeros may take
+_ERRORS = (RuntimeError, IndexError, TypeError, ValueError, AttributeError)
+
+
+class Meta:
+    """What is known of one result: its two stand-ins."""
+
+    __slots__ = ("first", "second")
+
+    def __init__(self, first: torch.Tensor, second: torch.Tensor | None) -> None:
+        self.first = first
+        self.second = second
+
+
+def infer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of ``op`` with a ``Meta`` for each tensor; a wrong call raises the error that eager mode raises."""
+    variables = [leaf for leaf in leaves([list(args), kwargs]) if isinstance(leaf, Variable)]
+    is_dynamic = any(v.alt is not None for v in variables)
+    try:
+        with torch.no_grad():
+            try:
+                first = _run(op, args, kwargs, False)
+                second = _run(op, args, kwargs, True) if is_dynamic else first
+            except _ERRORS as error:
+                if _needs_values(error):
+                    first, second = _run_on_values(op, args, kwargs, variables)
+                elif is_dynamic:
+                    first = second = _run_on_size(op, args, kwargs, variables, error)
+                else:
+                    raise
+    except _ERRORS as error:
+        raise_as(_explained(op, args, kwargs, error), error)
+    return _paired(first, second, op)
+
+
+def _run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], other: bool) -> Any:
+    def raw(value: Any) -> Any:
+        if isinstance(value, Variable):
+            return value.alt if other and value.alt is not None else value.raw
+        return _META if isinstance(value, torch.device) else value
+
+    def on_meta(value: Any) -> Any:
+        return value.to(_META) if isinstance(value, torch.Tensor) else value
+
+    given, named = mapped(args, raw), mapped(kwargs, raw)
+    tensors = [leaf for leaf in leaves([list(given), named]) if isinstance(leaf, torch.Tensor)]
+    if not tensors:
+        return _constant(op, given, named)
+    has_values = any(t.device.type != "meta" for t in tensors)
+    if not has_values:
+        return op.fn(*given, **named)
+    try:
+        out = op.fn(*given, **named)
+    except _ERRORS:
+        if all(t.device.type != "meta" for t in tensors):
+            raise
+        # Real values beside meta tensors, which few ops take: without the values then.
+        return op.fn(*mapped(given, on_meta), **mapped(named, on_meta))
+    return mapped(out, on_meta) if op.is_random else out
+
+
+def _constant(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of an op without inputs; a small one keeps its values, for use as a shape."""
+
+    def to_cpu(value: Any) -> Any:
+        return _CPU if isinstance(value, torch.device) else value
+
+    with _META:
+        out = op.fn(*args, **kwargs)
+    tensors = [leaf for leaf in leaves(out) if isinstance(leaf, torch.Tensor)]
+    if op.is_random or any(t.numel() > _SMALL or t.is_floating_point() for t in tensors):
+        return mapped(out, lambda t: t.to(_META) if isinstance(t, torch.Tensor) else t)
+    return op.fn(*mapped(args, to_cpu), **mapped(kwargs, to_cpu))
+
+
+def constant_tensors(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    """What an op without inputs returns, without values; none if it needs them. A wrong call raises the error of eager mode."""
+
+    def on_meta(value: Any) -> Any:
+        return _META if isinstance(value, torch.device) else value
+
+    try:
+        with torch.no_grad(), _META:
+            out = op.fn(*mapped(args, on_meta), **mapped(kwargs, on_meta))
+    except (*_ERRORS, LookupError, ArithmeticError, AssertionError, MemoryError) as error:
+        if _needs_values(error):
+            return []
+        raise _explained(op, args, kwargs, error) from error
+    return [leaf for leaf in leaves(out) if isinstance(leaf, torch.Tensor)]
+
+
+def _run_on_size(
+    op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], variables: list[Variable], error: Exception
+) -> Any:
+    """The result of a call that is valid only for one dynamic size, which its other inputs or its attributes tell."""
+
+    def run(size: int) -> Any:
+        def raw(value: Any) -> Any:
+            if isinstance(value, Variable):
+                return torch.empty([size if n < 0 else n for n in value.shape], dtype=value.raw.dtype, device=_META)
+            return _META if isinstance(value, torch.device) else value
+
+        return op.fn(*mapped(args, raw), **mapped(kwargs, raw))
+
+    for size in _sizes([list(args), kwargs], variables):
+        try:
+            return run(size)
+        except _ERRORS:
+            continue
+    raise error
+
+
+def _sizes(arguments: Any, variables: list[Variable]) -> list[int]:
+    """What a dynamic dimension may have to be: a known extent, an attribute, or what makes up a shape; 1 last."""
+    found = [n for v in variables for n in v.shape]
+    found += [leaf for leaf in leaves(arguments) if type(leaf) is int]
+    shapes = [value for value in arguments[0] if isinstance(value, list) and all(type(n) is int for n in value)]
+    for variable in variables:
+        known = math.prod(n for n in variable.shape if n > 0)
+        found += [math.prod(shape) // known for shape in shapes if known]
+    return [*dict.fromkeys(n for n in found if n > 1), 1]
+
+
+def _needs_values(error: Exception) -> bool:
+    text = str(error)
+    return isinstance(error, NotImplementedError) or "meta" in text or "data-dependent" in text
+
+
+def _run_on_values(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], variables: list[Variable]) -> tuple[Any, Any]:
+    if sum((v.raw if v.alt is None else v.alt).numel() for v in variables) > _LARGEST_TRIAL:
+        raise NotSupported(
+            f"{op.name}: the shape of its result depends on values, and the inputs are too large to try it while recording"
+        )
+
+    def filled(other: bool, fill: Callable[[torch.Size], torch.Tensor]) -> Any:
+        def raw(value: Any) -> Any:
+            if not isinstance(value, Variable):
+                return _CPU if isinstance(value, torch.device) else value
+            sample = value.alt if other and value.alt is not None else value.raw
+            return sample if sample.device.type != "meta" else fill(sample.shape).to(sample.dtype)
+
+        return op.fn(*mapped(args, raw), **mapped(kwargs, raw))
+
+    trials: list[Any] = []
+    for fill in _FILLS:
+        try:
+            trials.append(filled(bool(trials), fill))
+            valid = fill
+        except _ERRORS as error:
+            reason = error
+    if not trials:
+        raise reason
+    if len(trials) == 1:
+        trials.append(filled(True, valid))
+    return _with_stand_ins(trials, STAND_IN), _with_stand_ins(trials, OTHER_STAND_IN)
+
+
+def _counted(shape: torch.Size) -> torch.Tensor:
+    return torch.arange(shape.numel()).reshape(shape)
+
+
+# Values to try an op on. Any may be invalid: ones as an index, zeros as a count.
+_FILLS: tuple[Callable[[torch.Size], torch.Tensor], ...] = (
+    torch.zeros,
+    _counted,
+    torch.ones,
+    lambda shape: torch.full(shape, 2),
+)
+
+
+def _with_stand_ins(trials: list[Any], size: int) -> Any:
+    """One result for all: what differs between the trials, or has no elements in any, is of unknown size."""
+    one = trials[0]
+    if isinstance(one, (list, tuple)):
+        if any(len(other) != len(one) for other in trials):
+            raise ProgramError("the number of results depends on values")
+        return type(one)(_with_stand_ins(list(items), size) for items in zip(*trials, strict=True))
+    if not isinstance(one, torch.Tensor):
+        return one
+    shapes = zip(*(t.shape for t in trials), strict=True)
+    shape = [n[0] if len(set(n)) == 1 and n[0] > 0 else size for n in shapes]
+    return torch.empty(shape, dtype=one.dtype, device=_META)
+
+
+def _paired(first: Any, second: Any, op: Op) -> Any:
+    if isinstance(first, (list, tuple)):
+        if len(first) != len(second):
+            raise ProgramError(
+                f"{op.name}: how many tensors it returns depends on a dimension that is only known when the program runs"
+            )
+        items = [_paired(a, b, op) for a, b in zip(first, second, strict=True)]
+        return type(first)(*items) if hasattr(first, "_fields") else type(first)(items)
+    if not isinstance(first, torch.Tensor):
+        return first
+    if first is second:
+        return Meta(first, None)
+    is_constant = first.shape == second.shape and (first.device.type == "meta" or torch.equal(first, second))
+    return Meta(first, None if is_constant else second)
+
+
+class _Shown:
+    """A variable in an error message."""
+
+    def __init__(self, variable: Variable) -> None:
+        self._text = f"{dtypes.name_of(variable.raw.dtype)}{list(variable.shape)}"
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _explained(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Exception:
+    def shown(value: Any) -> Any:
+        return _Shown(value) if isinstance(value, Variable) else value
+
+    result = explain(op, mapped(args, shown), mapped(kwargs, shown), error)
+    text = str(result)
+    plain = re.sub(rf"(?<!\d)({STAND_IN}|{OTHER_STAND_IN})(?!\d)", "-1", text)
+    return type(result)(plain) if plain != text else result
+
+
+def is_eager(value: Any) -> bool:
+    """Whether ``value`` is a Tensor with values."""
+    return isinstance(value, Tensor) and not isinstance(value, Variable)

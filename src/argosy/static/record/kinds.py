@@ -1,0 +1,91 @@
+"""What recording knows of a value, and how it is joined where a value has one of several origins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from argosy.foundation import dtypes
+from argosy.foundation.errors import DtypeError, UsageError
+from argosy.static.ir.block import Kind
+from argosy.static.ir.variable import OTHER_STAND_IN, STAND_IN, Variable, declared_shape
+
+
+def kind_of(variable: Variable) -> Kind:
+    return variable.raw, variable.alt
+
+
+def give(variable: Variable, kind: Kind, stops: bool) -> None:
+    """Let a variable be of a kind, and a gradient reach it unless ``stops``."""
+    variable.raw, variable.alt = kind
+    variable.stops_gradient = stops
+
+
+def without_values(kind: Kind) -> Kind:
+    first, second = kind
+    return first.to("meta"), None if second is None else second.to("meta")
+
+
+def is_same_kind(a: Kind, b: Kind) -> bool:
+    return declared_shape(*a) == declared_shape(*b) and a[0].device == b[0].device
+
+
+def join(kinds: Sequence[Kind], names: Sequence[str], what: str) -> Kind:
+    """The kind of a value that is one of ``kinds``, which come from ``names``: unknown where the shapes differ."""
+    first = kinds[0][0]
+    for (other, second), name in zip(kinds[1:], names[1:], strict=True):
+        if other.dtype is first.dtype and other.ndim == first.ndim:
+            continue
+        problem = "the dtypes" if other.dtype is not first.dtype else "the numbers of dimensions"
+        raise DtypeError(
+            f"{what} is {_shown(*kinds[0])} in {names[0]}, but {_shown(other, second)} in {name}: {problem} must be equal"
+        )
+    extents: list[set[tuple[int, int]]] = [set() for _ in first.shape]
+    for one, second in kinds:
+        for seen, *pair in zip(extents, one.shape, (one if second is None else second).shape, strict=True):
+            seen.add((pair[0], pair[1]))
+    agreed = [next(iter(seen)) if len(seen) == 1 else (STAND_IN, OTHER_STAND_IN) for seen in extents]
+    joined, other = (torch.empty([n[i] for n in agreed], dtype=first.dtype, device="meta") for i in (0, 1))
+    return joined, None if joined.shape == other.shape else other
+
+
+def _shown(first: torch.Tensor, second: torch.Tensor | None) -> str:
+    return f"{dtypes.name_of(first.dtype)}{list(declared_shape(first, second))}"
+
+
+def require_same_structure(a: Any, b: Any, names: Sequence[str], call: str) -> None:
+    """Refuse results that are not nested alike."""
+    problem = _difference(a, b)
+    if problem:
+        raise UsageError(
+            f"{call}: {names[0]} and {names[1]} must be nested alike, but {problem}: {_outline(a)} and {_outline(b)}"
+        )
+
+
+def _difference(a: Any, b: Any) -> str:
+    if _nesting(a) is not _nesting(b):
+        return f"a {_outline(a)} stands against a {_outline(b)}"
+    if isinstance(a, dict):
+        if sorted(map(str, a)) != sorted(map(str, b)):
+            return f"the keys are {list(a)} and {list(b)}"
+        return next(filter(None, (_difference(value, b[key]) for key, value in a.items())), "")
+    if isinstance(a, (list, tuple)):
+        if len(a) != len(b):
+            return f"they have {len(a)} and {len(b)} values"
+        return next(filter(None, map(_difference, a, b)), "")
+    return ""
+
+
+def _nesting(tree: Any) -> type:
+    return dict if isinstance(tree, dict) else list if isinstance(tree, (list, tuple)) else object
+
+
+def _outline(tree: Any) -> str:
+    """The structure of nested values without the values."""
+    if isinstance(tree, dict):
+        return f"{{{', '.join(f'{key!r}: {_outline(v)}' for key, v in tree.items())}}}"
+    if isinstance(tree, (list, tuple)):
+        return f"[{', '.join(_outline(v) for v in tree)}]"
+    return "None" if tree is None else "Tensor" if isinstance(tree, Variable) else type(tree).__name__

@@ -1,0 +1,335 @@
+"""Recorder: the mode in which ``apply`` adds operators to a program instead of running ops.
+
+It is the one holder of what recording needs to know: the programs that are built now, the role and the name scope of new operators.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from argosy.foundation import dtypes
+from argosy.foundation.errors import UsageError
+from argosy.framework.mode import switch
+from argosy.ops import creation as creation_ops
+from argosy.ops import initialization as initialization_ops
+from argosy.ops.table import Op
+from argosy.static.ir.block import Block
+from argosy.static.ir.operator import FORWARD, ONLY_IF, Operator, Ref, leaves, mapped, type_of
+from argosy.static.ir.program import Program
+from argosy.static.ir.variable import Parameter, Variable, samples
+from argosy.static.record.carry import carry
+from argosy.static.record.infer import Meta, infer, is_eager
+from argosy.tensor.engine import current_mode, pop_mode, push_mode, unique_name
+
+# Where lines that record operators are, but not those of the script: this package, and what runs its ``with`` blocks.
+_PACKAGE = Path(__file__).resolve().parents[2]
+_NOT_SCRIPTS = (f"{_PACKAGE}{os.sep}", contextlib.__file__)
+
+
+class Recorder:
+    """Turns calls of ops into operators of the current main program."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the programs, as in a fresh process."""
+        self.main = Program()
+        self.startup = Program()
+        self.role = FORWARD
+        self.name_scope = ""
+        self.device = ""  # of device_guard
+        self.conditions: tuple[Variable, ...] = ()  # without any of which the operators recorded now do not run
+        self.layer_name = ""  # of the function of static.nn that is recorded now: its outputs are named after it
+
+    # -- the mode -----------------------------------------------------------------------------------------------
+
+    def __call__(self, op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        block = self.main.current_block()
+        args, attrs = mapped(args, self.admit), mapped(attrs, self.admit)
+        kind = type_of(op)
+        given = {id(v.raw): v for v in leaves([list(args), attrs]) if isinstance(v, Variable)}
+        result = infer(op, args, attrs)
+        works_in_place = op.name.endswith("_")
+        stops = not torch.is_grad_enabled() or all(v.stop_gradient for v in given.values())
+        base = self.layer_name
+
+        def output(value: Any) -> Any:
+            nonlocal base
+            if not isinstance(value, Meta):
+                return value
+            if works_in_place and id(value.first) in given:
+                changed = given[id(value.first)]
+                if changed.stops_gradient and not stops and not changed.persistable:
+                    block.note_write(changed)
+                    changed.stops_gradient = False
+                return changed
+            base = base or unique_name.generate(kind)
+            is_number = value.first.is_floating_point() or value.first.is_complex()
+            return block.add_variable(
+                Variable(
+                    block,
+                    unique_name.generate(f"{base}.tmp"),
+                    value.first,
+                    value.second,
+                    stop_gradient=stops or not is_number,
+                )
+            )
+
+        out = mapped(result, output)
+        carry(op, given.values(), out)
+        self.append(block, kind, op, args, attrs, out)
+        return out
+
+    def append(
+        self, block: Block, kind: str, op: Op | None, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+    ) -> Operator:
+        """Add an operator; Variables among its arguments become references."""
+        if self.conditions and block is self.conditions[0].block:  # initialisers always run
+            kwargs = {**kwargs, ONLY_IF: list(self.conditions)}
+        return block.append_operator(
+            Operator(
+                block,
+                kind,
+                op,
+                mapped(args, _reference),
+                mapped(kwargs, _reference),
+                mapped(out, _reference),
+                self.role,
+                self.name_scope,
+                _caller(),
+                self.device,
+            )
+        )
+
+    def admit(self, value: Any) -> Any:
+        """Let a Tensor with values take part as a constant of the program."""
+        if isinstance(value, Variable):
+            if value.block.program is not self.main:
+                own = self.main.current_block().find_var_recursive(value.name)
+                if own is None:
+                    raise UsageError(
+                        f"Variable {value.name!r} belongs to another program than the one that is recorded now; "
+                        "build both under one paddle.static.program_guard"
+                    )
+                return own
+            if not value.block.encloses(self.main.current_block()):
+                raise UsageError(
+                    f"Variable {value.name!r} was made inside block {value.block.idx}, a branch or a loop, and has no value outside "
+                    "of it; return it from the function of the branch or the body of the loop"
+                )
+            return value
+        if not is_eager(value):
+            return value
+        known = self.main.constants.get(id(value))
+        if known is not None:
+            return known[1]
+        current, self.main._current = self.main._current, 0  # for all blocks
+        try:
+            variable = self(initialization_ops.assign_value, (value.numpy(), value.raw.dtype), {})
+        finally:
+            self.main._current = current
+        self.main.constants[id(value)] = (value, variable)
+        return variable
+
+    def write(self, variable: Variable, value: Any) -> None:
+        """Record that ``variable`` takes over ``value``."""
+        value = self.admit(value)
+        if value is variable:
+            return
+        block = variable.block
+        if block.program is self.main:
+            block = self.main.current_block()
+            block.note_write(self.admit(variable))
+        self.append(block, "assign", creation_ops.assign, (value,), {}, variable)
+        variable.raw, variable.alt = value.raw, value.alt
+        if not variable.persistable:
+            variable.stops_gradient = value.stops_gradient
+        if variable.block is value.block:
+            variable.lod_names = value.lod_names
+
+    # -- parameters ---------------------------------------------------------------------------------------------
+
+    def new_parameter(self, shape: Sequence[int], dtype: torch.dtype, name: str) -> Parameter:
+        """The parameter ``name`` of the main program; an existing one is shared."""
+        block = self.main.global_block()
+        known = block.vars.get(name)
+        if known is None:
+            return block.add_variable(Parameter(block, name, samples(shape, dtype)[0]))
+        if not isinstance(known, Parameter) or list(known.shape) != list(shape) or known.raw.dtype is not dtype:
+            raise UsageError(
+                f"create_parameter: the program has {known!r} already, which cannot be shared as a parameter of "
+                f"shape {list(shape)} and dtype {dtypes.name_of(dtype)}; give the ParamAttr another name"
+            )
+        return known
+
+    def initialize(self, parameter: Variable, initializer: Any) -> None:
+        """Add the operator that fills ``parameter`` to the startup program, once."""
+        op, attrs = initializer.plan(list(parameter.shape), parameter.raw.dtype)
+        self._fill(parameter, op, attrs)
+
+    def initialize_from(self, variable: Variable, op: Op, source: Variable, attrs: tuple[Any, ...]) -> None:
+        """Add the operator that makes the first values of ``variable`` of those of ``source`` to the startup program, once."""
+        block = self.startup.global_block()
+        if variable.name not in block.vars:
+            copy = block.add_variable(variable.copy_to(block))
+            origin = block.vars[source.name] if source.name in block.vars else block.add_variable(source.copy_to(block))
+            self.append(block, op.name, op, (origin, *attrs), {}, copy)
+
+    def _fill(self, variable: Variable, op: Op, attrs: dict[str, Any]) -> None:
+        block = self.startup.global_block()
+        if variable.name in block.vars:
+            return
+        copy = block.add_variable(variable.copy_to(block))
+        self.append(block, op.name, op, (), attrs, copy)
+
+    def new_state(self, name: str, shape: Sequence[int], dtype: torch.dtype, value: float) -> Variable:
+        """A persistable variable that the startup program fills with one value and no gradient reaches."""
+        block = self.main.global_block()
+        variable = block.add_variable(Variable(block, name, samples(shape, dtype)[0], persistable=True))
+        attrs = {"shape": list(shape), "value": value, "dtype": dtype}
+        self._fill(variable, initialization_ops.fill_constant, attrs)
+        return variable
+
+    def duplicate(self, parameter: Parameter, name: str) -> Parameter:
+        """A parameter with the settings and the initialiser of another."""
+        block = self.main.global_block()
+        out = parameter.copy_to(block)
+        out._name = name
+        block.add_variable(out)
+        filler = next((o for o in self.startup.global_block().ops if parameter.name in o.output_arg_names), None)
+        if filler is not None and filler.op is not None:
+            self._fill(out, filler.op, dict(filler.kwargs))
+        return out  # type: ignore[return-value]
+
+    # -- scopes of recording ------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def in_role(self, role: str) -> Iterator[None]:
+        """Give the operators that are recorded inside a role."""
+        old, self.role = self.role, role
+        try:
+            yield
+        finally:
+            self.role = old
+
+    @contextlib.contextmanager
+    def only_if(self, condition: Variable | None) -> Iterator[None]:
+        """Let the operators that are recorded inside run only when ``condition``, of one element, is true.
+
+        They may write in place, and to variables that only such operators read.
+        """
+        old = self.conditions
+        if condition is not None:
+            self.conditions = (*old, condition)
+        try:
+            yield
+        finally:
+            self.conditions = old
+
+    @contextlib.contextmanager
+    def in_layer(self, name: str) -> Iterator[None]:
+        """Name the variables that are recorded inside after a layer."""
+        old, self.layer_name = self.layer_name, name
+        try:
+            yield
+        finally:
+            self.layer_name = old
+
+    def start(self) -> None:
+        push_mode(self)
+
+    def stop(self) -> None:
+        if current_mode() is not self:
+            raise UsageError(
+                "paddle.disable_static() inside an auto_cast block that static mode encloses; leave it first"
+            )
+        pop_mode()
+
+
+def _reference(value: Any) -> Any:
+    return Ref(value.name) if isinstance(value, Variable) else value
+
+
+def _caller() -> str:
+    """File and line of the script that called into the package."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_NOT_SCRIPTS):
+        frame = frame.f_back
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+recorder = Recorder()
+switch.install(recorder.start, recorder.stop, recorder.new_parameter)
+
+
+def default_main_program() -> Program:
+    """The program that is recorded now."""
+    return recorder.main
+
+
+def default_startup_program() -> Program:
+    """The program that fills the parameters of the main one."""
+    return recorder.startup
+
+
+@contextlib.contextmanager
+def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
+    """Record into ``main_program``, and initialisers into ``startup_program`` if it is given."""
+    old = recorder.main, recorder.startup
+    new = main_program, recorder.startup if startup_program is None else startup_program
+    for argument, value in zip(("main_program", "startup_program"), new, strict=True):
+        if not isinstance(value, Program):
+            raise UsageError(f"program_guard: {argument} must be a Program, but received {type(value).__name__}")
+    recorder.main, recorder.startup = new
+    try:
+        yield
+    finally:
+        recorder.main, recorder.startup = old
+
+
+@contextlib.contextmanager
+def name_scope(prefix: str | None = None) -> Iterator[None]:
+    """Note ``prefix`` on the operators recorded inside, for whoever reads the program."""
+    if not prefix:
+        raise UsageError("name_scope: prefix can not be None or empty")
+    old = recorder.name_scope
+    recorder.name_scope = f"{old}/{prefix}" if old else prefix
+    try:
+        yield
+    finally:
+        recorder.name_scope = old
+
+
+# What an operator may be put on; an index selects one of several.
+_DEVICES = ("cpu", "gpu", "xpu", "npu", "mlu")
+
+
+@contextlib.contextmanager
+def device_guard(device: str | None = None) -> Iterator[None]:
+    """Note on the operators recorded inside where they are to run: ``cpu``, ``gpu``, ``gpu:1``, ``gpu:all``; None leaves it to the run.
+
+    Pipelines read it to divide a program; on the place of an Executor, where all of a program runs, it changes nothing.
+    """
+    if device is not None and not isinstance(device, str):
+        raise UsageError(f"device_guard: device must be a string or None, but received {type(device).__name__}")
+    kind, _, index = (device or "").partition(":")
+    if device and (kind not in _DEVICES or (index and not index.isdigit() and index != "all")):
+        raise UsageError(
+            f"device_guard: The Attr(device) should be one of {', '.join(_DEVICES)}, with or without an index, or None, "
+            f"but received {device!r}"
+        )
+    if kind == "cpu" and index:
+        raise UsageError("device_guard: Should not set device id for cpu.")
+    old, recorder.device = recorder.device, device or ""
+    try:
+        yield
+    finally:
+        recorder.device = old

@@ -1,0 +1,1 @@
+"""Runs of lowered programs: the Executor, readers, datasets."""

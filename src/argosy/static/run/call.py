@@ -1,0 +1,128 @@
+"""One run of a lowered program on one place: its state in, its writes out, its errors told with the operator they come from."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from argosy.foundation.errors import ArgosyError, ProgramError, UsageError, nearest, raise_as
+from argosy.ops.table import Op
+from argosy.static.ir.operator import Number, Operator, Ref, mapped
+from argosy.static.ir.program import Program
+from argosy.static.ir.scope import Scope
+from argosy.static.ir.variable import Variable
+from argosy.static.lower.lowered import Lowered
+from argosy.tensor.engine import explain
+
+# What is told in the words of the call also when a function of the script raises it.
+_EXPLAINED = (RuntimeError, IndexError, TypeError, ValueError, AttributeError)
+
+
+def launch(
+    lowered: Lowered, feeds: tuple[torch.Tensor | None, ...], scope: Scope, device: torch.device
+) -> Sequence[torch.Tensor]:
+    """Run, store what was written in ``scope``, return what was fetched (it may share memory with the scope and with feeds)."""
+    fetched: Sequence[torch.Tensor]
+    state = lowered.state(scope)
+    was_enabled = torch.is_grad_enabled()
+    try:
+        fetched, written = lowered.run(feeds, state)
+    except Exception as error:  # of an op: whatever it is, it is told with the operator
+        raise_as(_located(lowered, error), error)
+    finally:
+        torch._C._set_grad_enabled(was_enabled)
+    for name, value in zip(lowered.writes, written, strict=True):
+        if not isinstance(value, torch.Tensor):
+            raise ProgramError(f"Executor.run: {name!r}, which is kept, must get a tensor, but got {value!r:.80}")
+        # What a startup program made belongs to nobody else; other values may share memory with feeds or state.
+        scope.var(name).store(value.to(device), copies=bool(feeds or state))
+    return fetched
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draw random numbers from ``seed`` on inside the block."""
+    before = torch.get_rng_state()
+    torch.manual_seed(seed)
+    try:
+        yield
+    finally:
+        torch.set_rng_state(before)
+
+
+def write_rates(program: Program, scope: Scope) -> None:
+    """Bring the learning rates of optimizers into the scope, where the program reads them."""
+    for source in program.rates:
+        rate = source.optimizer._checked_lr()
+        # A number is written when set_lr changed it, so that a value which the script put into the scope stays.
+        if source.is_scheduled or rate != source.last:
+            scope.holding(source.name).fill(rate)
+            source.last = rate
+
+
+def fetch_names(fetch_list: Any) -> tuple[str, ...]:
+    """The names of what is fetched: variables or names, nested or alone."""
+    if fetch_list is None:
+        return ()
+    if isinstance(fetch_list, (str, Variable)):
+        fetch_list = [fetch_list]
+    names: list[str] = []
+    for item in fetch_list:
+        if isinstance(item, str):
+            names.append(item)
+        elif isinstance(item, Variable):
+            names.append(item.name)
+        elif isinstance(item, (list, tuple)):
+            names.extend(fetch_names(item))
+        else:
+            raise UsageError(
+                f"Executor.run: fetch_list must hold variables or their names, but received {type(item).__name__}"
+            )
+    return tuple(names)
+
+
+def check_feed_names(program: Program, fed: dict[str, Any]) -> None:
+    variables = program.global_block().vars
+    for name in fed:
+        if name not in variables:
+            declared = [v.name for v in variables.values() if v.is_data and "@LOD" not in v.name]
+            raise ProgramError(
+                f"Executor.run: feed {name!r} is no variable of the program, which declares {declared}."
+                f"{nearest(str(name), variables)}"
+            )
+
+
+def _located(lowered: Lowered, error: Exception) -> Exception:
+    """The error of an operator, with its name, the line that recorded it and what it was given."""
+    trace, step = None, error.__traceback__
+    while step is not None:
+        # Segments that are recomputed are functions inside of it, in the same text.
+        if lowered.code is not None and step.tb_frame.f_code.co_filename == lowered.code.co_filename:
+            trace = step
+        step = step.tb_next
+    if trace is None:
+        return error
+    operator = lowered.operators.get(trace.tb_lineno)
+    if operator is None:
+        return error if isinstance(error, ArgosyError) else ProgramError(f"Executor.run: {error}")
+    if operator.type == "py_func" and not isinstance(error, _EXPLAINED):
+        return error  # of the script's own function
+    if isinstance(error, NameError) and trace.tb_next is None:
+        return ProgramError(f"Executor.run: {operator.describe()}: a variable has no value in this run ({error})")
+    held = trace.tb_frame.f_locals
+
+    def given(value: Any) -> Any:
+        return held.get(lowered.locals_by_name.get(value.name, "")) if isinstance(value, (Ref, Number)) else value
+
+    plain = explain(_op_of(operator), mapped(operator.args, given), mapped(operator.kwargs, given), error)
+    try:
+        return type(plain)(f"Executor.run: {operator.describe()}: {plain}")
+    except TypeError:  # an error class of the user's own
+        return plain
+
+
+def _op_of(operator: Operator) -> Op:
+    return operator.op or Op(operator.type, lambda: None, params=())

@@ -1,0 +1,192 @@
+"""Executor: runs programs on a place."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from argosy.foundation.errors import UsageError
+from argosy.foundation.places import to_place
+from argosy.static.ir.program import Program
+from argosy.static.ir.scope import Scope, global_scope
+from argosy.static.lower.fetch import given_out, joined
+from argosy.static.lower.lowering import lower
+from argosy.static.record.recorder import default_main_program
+from argosy.static.run.call import check_feed_names, fetch_names, launch, seeded, write_rates
+from argosy.static.run.contract import PreparedProgram
+from argosy.static.run.dataset_runs import run_from_dataset
+from argosy.static.run.readers import next_feeds
+from argosy.tensor.engine import defaults
+
+# What this process says when it closes an Executor, whichever: so scripts of 1.x leave their parameter servers.
+farewells: list[Callable[[], None]] = []
+
+
+class Executor:
+    """Runs programs on one place.
+
+    A program is lowered to a function once per version, feeds and fetches; what persists between runs is in a scope.
+
+    Example:
+        >>> import numpy, paddle
+        >>> paddle.enable_static()
+        >>> main, startup = paddle.static.Program(), paddle.static.Program()
+        >>> with paddle.static.program_guard(main, startup):
+        ...     x = paddle.static.data("x", [None, 2])
+        ...     total = x.sum()
+        >>> exe = paddle.static.Executor(paddle.CPUPlace())
+        >>> _ = exe.run(startup)
+        >>> [value] = exe.run(main, feed={"x": numpy.ones((3, 2), "float32")}, fetch_list=[total])
+        >>> float(value)
+        6.0
+        >>> paddle.disable_static()
+    """
+
+    def __init__(self, place: Any = None) -> None:
+        self.place = defaults.place if place is None else to_place(place)
+        self._device = self.place.device
+        self._is_closed = False
+        self._compiled: weakref.WeakSet[PreparedProgram] = weakref.WeakSet()  # whose threads ``close`` ends
+
+    def close(self) -> None:
+        """Refuse further runs, end the threads of compiled programs that it has run, and leave parameter servers as 1.x does."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        with contextlib.ExitStack() as stack:  # all of it happens, whatever fails
+            for program in self._compiled:
+                stack.callback(program.close)
+            while farewells:
+                stack.callback(farewells.pop(0))
+
+    def __enter__(self) -> Executor:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def run(
+        self,
+        program: Any = None,
+        feed: Any = None,
+        fetch_list: Any = None,
+        feed_var_name: str = "feed",
+        fetch_var_name: str = "fetch",
+        scope: Scope | None = None,
+        return_numpy: bool = True,
+        use_program_cache: bool = False,
+        return_merged: bool = True,
+        use_prune: bool = False,
+    ) -> list[Any]:
+        """Run every operator of ``program`` and return the values of ``fetch_list``, variables or their names.
+
+        ``feed`` gives the data variables by name: arrays, lists, Tensors, LoDTensors. With ``use_prune`` only operators that the fetches
+        depend on run. A CompiledProgram runs on its places: ``feed`` may be a list with a dict for each, and without ``return_merged``
+        a fetch is a list of their values. ``use_program_cache`` changes nothing: lowered programs are always kept. Nor do ``feed_var_name`` and
+        ``fetch_var_name``, variables of Paddle's engine.
+        """
+        if self._is_closed:
+            raise UsageError("Executor.run: the executor is closed")
+        program = default_main_program() if program is None else program
+        scope = global_scope() if scope is None else scope
+        prepared = program.attachments.get(PreparedProgram) if isinstance(program, Program) else program
+        if isinstance(prepared, PreparedProgram):
+            if prepared.prepare():
+                self._compiled.add(prepared)
+                return prepared.run(self.place, scope, feed, fetch_list, return_numpy, return_merged, use_prune)
+            program = prepared.recorded
+        if not isinstance(program, Program):
+            raise UsageError(
+                f"Executor.run: program must be a Program or a CompiledProgram, but received {type(program).__name__}"
+            )
+        fed = _merged(feed)
+        if program.readers:
+            for batch in next_feeds(program, fed):  # at most one: there is one place
+                fed = {**fed, **batch}
+        fetches = fetch_names(fetch_list)
+        key = (self._device, tuple(fed), fetches, use_prune)
+        lowered = program.lowered.get(key)
+        if lowered is None:
+            check_feed_names(program, fed)
+            lowered = program.lowered[key] = lower(program, list(fed), fetches, self._device, use_prune)
+        feeds = tuple([spec.to_tensor(fed[spec.source], self._device) for spec in lowered.feeds])
+        if program.rates:
+            write_rates(program, scope)
+        if program._seed:
+            with seeded(program._seed):
+                fetched = launch(lowered, feeds, scope, self._device)
+        else:
+            fetched = launch(lowered, feeds, scope, self._device)
+        return [given_out(value, return_numpy) for value in joined(fetched, lowered.lods)]
+
+    def train_from_dataset(
+        self,
+        program: Any = None,
+        dataset: Any = None,
+        scope: Scope | None = None,
+        thread: int = 0,
+        debug: bool = False,
+        fetch_list: Any = None,
+        fetch_info: Any = None,
+        print_period: int = 100,
+        fetch_handler: Any = None,
+    ) -> None:
+        """Run ``program`` on every batch of ``dataset``, in order, and print ``fetch_list`` every ``print_period`` batches.
+
+        ``thread`` is how many files are read at a time, 0 the dataset's own number. ``fetch_info`` names what is printed; ``fetch_handler`` is a
+        FetchHandler; ``debug`` prints how long it took.
+        """
+        run_from_dataset(
+            self,
+            program,
+            dataset,
+            scope,
+            thread,
+            debug,
+            fetch_list,
+            fetch_info,
+            print_period,
+            fetch_handler,
+            updates=True,
+        )
+
+    def infer_from_dataset(
+        self,
+        program: Any = None,
+        dataset: Any = None,
+        scope: Scope | None = None,
+        thread: int = 0,
+        debug: bool = False,
+        fetch_list: Any = None,
+        fetch_info: Any = None,
+        print_period: int = 100,
+        fetch_handler: Any = None,
+    ) -> None:
+        """As ``train_from_dataset``, but without backward and optimizer operators: parameters stay as they are."""
+        run_from_dataset(
+            self,
+            program,
+            dataset,
+            scope,
+            thread,
+            debug,
+            fetch_list,
+            fetch_info,
+            print_period,
+            fetch_handler,
+            updates=False,
+        )
+
+
+def _merged(feed: Any) -> dict[str, Any]:
+    if feed is None:
+        return {}
+    if isinstance(feed, (list, tuple)) and len(feed) == 1:
+        feed = feed[0]
+    if not isinstance(feed, dict):
+        raise UsageError(
+            f"Executor.run: feed must be a dict of names and values, or a list with one such dict, but received {type(feed).__name__}"
+        )
+    return feed

@@ -1,0 +1,34 @@
+"""What other packages may use of ``tensor`` beside its functions: the wrapper, the door to the op table, and the defaults.
+
+``Tensor.raw`` is the torch tensor inside; ``wrap`` and ``unwrap`` go from one to the other, through nests too. ``apply`` is
+the one way to call an op of the table, and modes are what may receive the call instead.
+"""
+
+from argosy.tensor._arguments import axes, store
+from argosy.tensor._convert import to_raw
+from argosy.tensor._defaults import defaults, float_dtype, get_default_dtype, set_default_dtype
+from argosy.tensor._explain import explain
+from argosy.tensor._face import unary
+from argosy.tensor._inplace import check_writable, make_inplace, replace
+from argosy.tensor._methods import set_value
+from argosy.tensor._naming import unique_name
+from argosy.tensor._tensor import (
+    Mode,
+    Parameter,
+    Shape,
+    Tensor,
+    apply,
+    current_mode,
+    execute,
+    pop_mode,
+    push_mode,
+    rewrap,
+    unwrap,
+    wrap,
+)
+
+__all__ = [
+    "Mode", "Parameter", "Shape", "Tensor", "apply", "axes", "check_writable", "current_mode", "defaults", "execute", "explain",
+    "float_dtype", "get_default_dtype", "make_inplace", "pop_mode", "push_mode", "replace", "rewrap", "set_default_dtype",
+    "set_value", "store", "to_raw", "unary", "unique_name", "unwrap", "wrap",
+]  # fmt: skip
