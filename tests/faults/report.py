@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -21,6 +23,9 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 
 import leftovers  # noqa: E402
+
+SEVERAL = ("faults", "multiprocess")  # folders of tests with several processes, which mostly wait for each other
+LIMIT_S = 1800.0
 
 
 @dataclass
@@ -143,17 +148,47 @@ def show(attacks: list[Attack], seconds: float) -> None:
     console.print(f"{total(attacks)} ({seconds:.0f} s)", highlight=False)
 
 
+def run(paths: list[str], options: list[str]) -> tuple[int, list[Attack]]:
+    """Try what is in ``paths``, in this process; pytest's exit code, and what came of each attack."""
+    leftovers.mark_children()
+    collector = Collector()
+    code = pytest.main(["-p", "no:cacheprovider", *paths, *options], plugins=[collector])
+    return int(code), list(collector.attacks.values())
+
+
+def run_side_by_side(seed: int, options: list[str]) -> tuple[int, list[Attack]]:
+    """Try everything: tests of several processes here, all others in a process beside this one."""
+    others = sorted(
+        str(path) for path in TESTS.iterdir() if path.name not in SEVERAL and any(path.glob("**/test_*.py"))
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        found, shown = Path(folder) / "found.json", Path(folder) / "shown"
+        command = [sys.executable, __file__, "--seed", str(seed), "--json", str(found), *others, *options]
+        with shown.open("wb") as output:
+            beside = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            code, attacks = run([str(TESTS / name) for name in SEVERAL], options)
+            beside_code = beside.wait(LIMIT_S)
+        finally:
+            beside.kill()
+            beside.wait()
+        if beside_code:
+            print(shown.read_text(errors="replace"), flush=True)
+        attacks += [Attack(**fields) for fields in json.loads(found.read_text())["attacks"]]
+    return code or beside_code, attacks
+
+
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Run the attacks and print what came of them.")
     parser.add_argument("--seed", type=int, default=0, help="of tests that draw at random")
     parser.add_argument("--json", metavar="FILE", help="write the rows to FILE as well")
     options, others = parser.parse_known_args(argv)
     os.environ["ARGOSY_FAULTS_SEED"] = str(options.seed)
-    leftovers.mark_children()
     paths = [text for text in others if not text.startswith("-") and Path(text.partition("::")[0]).exists()]
-    collector, begin = Collector(), time.monotonic()
-    code = pytest.main(["-p", "no:cacheprovider", *([] if paths else [str(TESTS)]), *others], plugins=[collector])
-    attacks, seconds = list(collector.attacks.values()), time.monotonic() - begin
+    rest = [text for text in others if text not in paths]
+    begin = time.monotonic()
+    code, attacks = run(paths, rest) if paths else run_side_by_side(options.seed, rest)
+    seconds = time.monotonic() - begin
     show(attacks, seconds)
     if options.json:
         content = {"seed": options.seed, "seconds": seconds, "total": total(attacks)}

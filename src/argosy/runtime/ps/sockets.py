@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from argosy.foundation.endpoints import Endpoint, parse
 
 LOST_MS = 3500  # without a word, though something was sent; with a look each second a lost host is known within 5 s
-# struct tcp_info of linux/tcp.h: unacked at 24, last_data_recv at 52, last_ack_recv at 56
-_INFO = struct.Struct("=24xI24xII")
+# struct tcp_info of linux/tcp.h: probes at 3, unacked at 24, last_data_recv at 52, last_ack_recv at 56
+_INFO = struct.Struct("=3xB20xI24xII")
+_LOST_PROBES = 2  # a peer that lives answers each; one may be on its way
 _MAPPED = "::ffff:"
 
 
@@ -44,14 +45,16 @@ class Connection:
     def is_lost(self) -> bool:
         """Whether the peer's host does not acknowledge what was sent: as long as that waits, the kernel asks nothing.
 
+        What could not even leave this host, because its link is down, is not counted as sent; the kernel probes for it.
         Only where ``keep_watch`` was called before: on other connections nothing may have come for long because nothing
         was said. TCP_USER_TIMEOUT would also end connections to a process that is only frozen and whose buffer is full.
         """
         if not self.link.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE):
             return False
         info = self.link.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
-        unacknowledged, *silent_ms = _INFO.unpack(info)
-        return bool(unacknowledged and min(silent_ms) >= LOST_MS)
+        probes, unacknowledged, *silent_ms = _INFO.unpack(info)
+        is_owed = unacknowledged > 0 or probes >= _LOST_PROBES
+        return is_owed and min(silent_ms) >= LOST_MS
 
     def cut(self) -> None:
         """End the connection in both directions; whoever waits in it wakes."""
