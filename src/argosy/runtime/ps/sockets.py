@@ -39,6 +39,8 @@ class Connection:
             (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1),
             (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1),
             (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+            # gRPC sets 20 s on what it accepts, and the kernel then counts these seconds instead of its questions
+            (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 0),
         ):
             self.link.setsockopt(level, option, value)
 
