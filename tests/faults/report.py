@@ -7,6 +7,7 @@ included, and all of this folder. The exit code is 1 if one did not hold.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -157,31 +158,38 @@ def run(paths: list[str], options: list[str]) -> tuple[int, list[Attack]]:
 
 
 def run_side_by_side(seed: int, options: list[str]) -> tuple[int, list[Attack]]:
-    """Try everything: tests of several processes here, all others in a process beside this one."""
-    others = sorted(
-        str(path) for path in TESTS.iterdir() if path.name not in SEVERAL and any(path.glob("**/test_*.py"))
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        found, shown = Path(folder) / "found.json", Path(folder) / "shown"
-        command = [sys.executable, __file__, "--seed", str(seed), "--json", str(found), *others, *options]
-        with shown.open("wb") as output:
-            beside = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-        try:
-            code, attacks = run([str(TESTS / name) for name in SEVERAL], options)
-            beside_code = beside.wait(LIMIT_S)
-        finally:
-            beside.kill()
-            beside.wait()
-        if beside_code:
-            print(shown.read_text(errors="replace"), flush=True)
-        attacks += [Attack(**fields) for fields in json.loads(found.read_text())["attacks"]]
-    return code or beside_code, attacks
+    """Try everything in two processes: tests of several processes, which are shown as they go, and all others."""
+    others = [p.name for p in sorted(TESTS.iterdir()) if p.name not in SEVERAL and any(p.glob("**/test_*.py"))]
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+        folder = Path(name)
+        shown = stack.enter_context((folder / "shown").open("wb"))
+        halves = []
+        for number, (folders, output) in enumerate(((SEVERAL, None), (others, shown))):
+            command = [
+                sys.executable,
+                __file__,
+                "--half",
+                "--seed",
+                str(seed),
+                "--json",
+                str(folder / f"{number}.json"),
+            ]
+            command += [*(str(TESTS / each) for each in folders), *options]
+            halves.append(subprocess.Popen(command, stdout=output, stderr=output))
+            stack.callback(halves[-1].wait)
+            stack.callback(halves[-1].kill)
+        codes = [half.wait(LIMIT_S) for half in halves]
+        if codes[1]:
+            print((folder / "shown").read_text(errors="replace"), flush=True)
+        found = [json.loads(path.read_text())["attacks"] for path in sorted(folder.glob("*.json"))]
+    return max(codes), [Attack(**fields) for attacks in found for fields in attacks]
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Run the attacks and print what came of them.")
     parser.add_argument("--seed", type=int, default=0, help="of tests that draw at random")
     parser.add_argument("--json", metavar="FILE", help="write the rows to FILE as well")
+    parser.add_argument("--half", action="store_true", help="leave the table to the process that has both halves")
     options, others = parser.parse_known_args(argv)
     os.environ["ARGOSY_FAULTS_SEED"] = str(options.seed)
     paths = [text for text in others if not text.startswith("-") and Path(text.partition("::")[0]).exists()]
@@ -189,7 +197,8 @@ def main(argv: list[str]) -> int:
     begin = time.monotonic()
     code, attacks = run(paths, rest) if paths else run_side_by_side(options.seed, rest)
     seconds = time.monotonic() - begin
-    show(attacks, seconds)
+    if not options.half:
+        show(attacks, seconds)
     if options.json:
         content = {"seed": options.seed, "seconds": seconds, "total": total(attacks)}
         Path(options.json).write_text(json.dumps({**content, "attacks": [asdict(a) for a in attacks]}, indent=1))
