@@ -137,7 +137,7 @@ def test_a_frozen_server_is_named_when_patience_is_over(zygote, tmp_path, record
         client.pull("emb", np.arange(4))
         with job.frozen():
             begin = time.monotonic()
-            with pytest.raises(ServerUnavailable, match=rf"server {endpoint} has answered nothing for [2-4] s.*frozen"):
+            with pytest.raises(ServerUnavailable, match=rf"server {endpoint} has answered nothing for 2 s.*frozen"):
                 client.pull("emb", np.zeros(num_ids, np.int64))
             named_s = time.monotonic() - begin
         record_property("named_s", named_s)
@@ -152,7 +152,7 @@ def test_a_frozen_server_is_named_where_a_stream_is_opened(zygote, tmp_path, rec
         client.join()
         with job.frozen():
             begin = time.monotonic()
-            with pytest.raises(ServerUnavailable, match=r"answered nothing for [2-4] s"):
+            with pytest.raises(ServerUnavailable, match=r"answered nothing for 2 s"):
                 client.act("status", {})
             record_property("named_s", time.monotonic() - begin)
         assert client.act("status", {}) == [{"tables": []}]

@@ -131,16 +131,16 @@ class Pulse:
                     heard_at = now
                 answer = None
             if now - heard_at >= self._patience_s:
-                self._give_up(wait, now - heard_at)
+                self._give_up(wait)
             elif answer is None and now - asked_at >= _PERIOD_S:
                 asked_at = now
                 answer = pings.submit(wait.server.ping, min(_PING_S, self._patience_s))
 
-    def _give_up(self, wait: _Wait, silent_s: float) -> None:
+    def _give_up(self, wait: _Wait) -> None:
         with self._lock:
             if self._wait is wait:
                 self._end_with(
-                    f"server {{}} has answered nothing for {silent_s:.0f} s, although its connection stands: its process "
+                    f"server {{}} has answered nothing for {self._patience_s:g} s, although its connection stands: its process "
                     "may be frozen (SIGSTOP, a debugger, a machine without memory). ARGOSY_PS_PATIENCE sets how many "
                     "seconds workers wait"
                 )
