@@ -1,9 +1,11 @@
-"""all_reduce between processes of one host: argosy through shared memory against torch's gloo, in turns.
+"""all_reduce between processes of one host: argosy through shared memory against torch's gloo, in
+turns.
 
     python benchmarks/bench_collectives.py [--processes 2] [--rounds 21]
 
-The last lines average a bucket that lies in the shared segment, as DataParallel's do, and compare it with the time that its memory traffic takes
-at this machine's copy speed: with S bytes per rank and n ranks, each byte of the n rows is read and written once, 2nS in all.
+The last lines average a bucket that lies in the shared segment, as DataParallel's do, and compare
+it with the time that its memory traffic takes at this machine's copy speed: with S bytes per rank
+and n ranks, each byte of the n rows is read and written once, 2nS in all.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ BUCKET_BYTES, BUCKET_GAIN, BUCKET_LIMIT = 25 << 20, 15.0, 1.6
 
 
 def copy_speed(rounds: int) -> float:
-    """Bytes read and written per second when every rank copies at the same time, all ranks together."""
+    """Bytes read and written per second when every rank copies at the same time, all ranks
+    together.
+    """
     source = torch.ones(BUCKET_BYTES // 4)
     target = torch.empty_like(source)
     seconds = pairing.alternate({"copy": lambda: target.copy_(source)}, rounds, 4)["copy"]
@@ -40,13 +44,19 @@ def worker(rounds: int) -> int:
         print(f"{'all_reduce':28} {'argosy us':>10} {'gloo us':>10} {'gain':>7} {'wanted':>7}")
     for size, (repeats, wanted) in SIZES.items():
         x = paddle.zeros([size // 4])
-        calls = {"argosy": lambda x=x: dist.all_reduce(x), "gloo": lambda x=x: torch.distributed.all_reduce(x.torch())}
+        calls = {
+            "argosy": lambda x=x: dist.all_reduce(x),
+            "gloo": lambda x=x: torch.distributed.all_reduce(x.torch()),
+        }
         seconds = pairing.alternate(calls, rounds, repeats)
         gain = pairing.ratio(seconds["gloo"], seconds["argosy"])
         failures += gain < wanted
         if is_shown:
             mine, theirs = (statistics.median(seconds[name]) * 1e6 for name in calls)
-            print(f"{size >> 10:>8} KB of a user's tensor {mine:>8.0f} {theirs:>10.0f} {gain:>7.1f} {wanted:>7.1f}")
+            print(
+                f"{size >> 10:>8} KB of a user's tensor {mine:>8.0f} {theirs:>10.0f} "
+                f"{gain:>7.1f} {wanted:>7.1f}"
+            )
     bucket = group.process_group.make_bucket(BUCKET_BYTES // 4, torch.float32)
 
     def average() -> None:
@@ -54,7 +64,9 @@ def worker(rounds: int) -> int:
         bucket.finish()
 
     x = paddle.zeros([BUCKET_BYTES // 4]).torch()
-    seconds = pairing.alternate({"bucket": average, "gloo": lambda: torch.distributed.all_reduce(x)}, rounds, 24)
+    seconds = pairing.alternate(
+        {"bucket": average, "gloo": lambda: torch.distributed.all_reduce(x)}, rounds, 24
+    )
     speed = copy_speed(rounds)
     least = 2 * dist.get_world_size() * BUCKET_BYTES / speed
     mine, theirs = (statistics.median(seconds[name]) for name in ("bucket", "gloo"))
@@ -62,10 +74,12 @@ def worker(rounds: int) -> int:
     failures += gain < BUCKET_GAIN or over > BUCKET_LIMIT
     if is_shown:
         print(
-            f"{BUCKET_BYTES >> 10:>8} KB bucket in place    {mine * 1e6:>8.0f} {theirs * 1e6:>10.0f} {gain:>7.1f} {BUCKET_GAIN:>7.1f}"
+            f"{BUCKET_BYTES >> 10:>8} KB bucket in place    {mine * 1e6:>8.0f} "
+            f"{theirs * 1e6:>10.0f} {gain:>7.1f} {BUCKET_GAIN:>7.1f}"
         )
         print(
-            f"  memory traffic at {speed / 1e9:.1f} GB/s would take {least * 1e6:.0f} us: {over:.2f} times that (at most {BUCKET_LIMIT})"
+            f"  memory traffic at {speed / 1e9:.1f} GB/s would take {least * 1e6:.0f} us: "
+            f"{over:.2f} times that (at most {BUCKET_LIMIT})"
         )
     bucket.close()
     torch.distributed.destroy_process_group()

@@ -1,9 +1,10 @@
-"""A data-parallel training step: argosy against torch's DistributedDataParallel and against no synchronisation, in turns.
+"""A data-parallel training step: argosy against torch's DistributedDataParallel and against no
+synchronisation, in turns.
 
     python benchmarks/bench_data_parallel.py [--busy] [--rounds 21]
 
-The model is an MLP 512-2048-2048-1024-10 (7.4 million parameters), batch 64 per process, SGD, two processes with one thread each. ``--busy`` adds a process that
-wants a core for itself.
+The model is an MLP 512-2048-2048-1024-10 (7.4 million parameters), batch 64 per process, SGD, two
+processes with one thread each. ``--busy`` adds a process that wants a core for itself.
 """
 
 from __future__ import annotations
@@ -79,7 +80,10 @@ def worker(rounds: int) -> dict[str, list[float]]:
     torch.distributed.destroy_process_group()
     if dist.get_rank() == 0:
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-        print(f"peak memory grew by {grown:.0f} MB with all four models; one copy of the gradients is 29 MB")
+        print(
+            f"peak memory grew by {grown:.0f} MB with all four models; one copy of the gradients "
+            "is 29 MB"
+        )
     return seconds
 
 
@@ -90,7 +94,9 @@ def _spin() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--busy", action="store_true", help="run beside a third process that wants a core")
+    parser.add_argument(
+        "--busy", action="store_true", help="run beside a third process that wants a core"
+    )
     parser.add_argument("--rounds", type=int, default=15)
     args = parser.parse_args()
     neighbour = multiprocessing.get_context("spawn").Process(target=_spin, daemon=True)
@@ -104,12 +110,15 @@ def main() -> None:
     base = seconds["argosy, no synchronisation"]
     print(f"{'training step':30} {'ms':>8} {'over no synchronisation':>24}")
     for name, times in seconds.items():
-        print(f"{name:30} {statistics.median(times) * 1e3:>8.1f} {pairing.ratio(times, base):>24.3f}")
+        print(
+            f"{name:30} {statistics.median(times) * 1e3:>8.1f} {pairing.ratio(times, base):>24.3f}"
+        )
     over = pairing.ratio(seconds["argosy DataParallel"], base)
     gain = pairing.ratio(seconds["torch DDP"], seconds["argosy DataParallel"])
     wanted = 1.0 if args.busy else LEAST_GAIN_OVER_DDP
     print(
-        f"argosy is {gain:.2f} times as fast as DDP (wanted: {wanted}); synchronisation costs {over - 1:.1%} (at most {MOST_OVER_NO_SYNC - 1:.0%})"
+        f"argosy is {gain:.2f} times as fast as DDP (wanted: {wanted}); synchronisation costs "
+        f"{over - 1:.1%} (at most {MOST_OVER_NO_SYNC - 1:.0%})"
     )
     raise SystemExit(gain < wanted or (not args.busy and over > MOST_OVER_NO_SYNC))
 

@@ -1,9 +1,11 @@
-"""Eager speed: argosy, torch in the same process and, with ``--paddle INTERPRETER``, Paddle in a process of its own.
+"""Eager speed: argosy, torch in the same process and, with ``--paddle INTERPRETER``, Paddle in a
+process of its own.
 
     python benchmarks/bench_eager.py [--paddle PATH_TO_PYTHON_WITH_PADDLE] [--rounds 31]
 
-Each workload is written once in Paddle's API (run by argosy and by Paddle) and once in torch's. Blocks of argosy and torch
-alternate; the printed ratio is the median of the ratios of neighbouring blocks, so a slow moment of the machine hits both.
+Each workload is written once in Paddle's API (run by argosy and by Paddle) and once in torch's.
+Blocks of argosy and torch alternate; the printed ratio is the median of the ratios of neighbouring
+blocks, so a slow moment of the machine hits both.
 """
 
 from __future__ import annotations
@@ -149,7 +151,10 @@ def main() -> int:
         pairs = [(block(ours[name], n), block(theirs[name], n)) for _ in range(args.rounds)]
         ratio = statistics.median(a / b for a, b in pairs)
         mine = statistics.median(a for a, _ in pairs)
-        line = f"{name:40} {mine:10.2f} {statistics.median(b for _, b in pairs):10.2f} {ratio:7.3f} {limit:6.2f}"
+        line = (
+            f"{name:40} {mine:10.2f} {statistics.median(b for _, b in pairs):10.2f} {ratio:7.3f} "
+            f"{limit:6.2f}"
+        )
         if real:
             # measured right before and right after ours, since it cannot share the process
             other = (before + run_real_paddle(args.paddle, name, args.rounds)) / 2

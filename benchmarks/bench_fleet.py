@@ -1,9 +1,12 @@
-"""What Fleet costs and saves: its wrappers over DataParallel, optimizer memory with sharding, bytes on the wire, LocalSGD.
+"""What Fleet costs and saves: its wrappers over DataParallel, optimizer memory with sharding, bytes
+on the wire, LocalSGD.
 
     python benchmarks/bench_fleet.py [--rounds 15]
 
-The model is an MLP 512-2048-2048-1024-10 (7.4 million parameters), batch 64 per process, two processes with one thread each. What the wrappers cost is
-measured on a small model, as time per step: in the large one it is lost in the differences between runs, of several per cent in either direction.
+The model is an MLP 512-2048-2048-1024-10 (7.4 million parameters), batch 64 per process, two
+processes with one thread each. What the wrappers cost is measured on a small model, as time per
+step: in the large one it is lost in the differences between runs, of several per cent in either
+direction.
 """
 
 from __future__ import annotations
@@ -43,7 +46,9 @@ def even_network() -> nn.Layer:
     return nn.Sequential(*(layer for _ in range(24) for layer in (nn.Linear(256, 256), nn.ReLU())))
 
 
-def fleet_parts(switches: dict[str, Any], model: nn.Layer, optimizer: str = "Momentum") -> tuple[Any, Any]:
+def fleet_parts(
+    switches: dict[str, Any], model: nn.Layer, optimizer: str = "Momentum"
+) -> tuple[Any, Any]:
     strategy = fleet.DistributedStrategy()
     for name, value in switches.items():
         setattr(strategy, name, value)
@@ -65,9 +70,14 @@ def step_of(model: Any, optimizer: Any, width: int = SIZES[0]) -> Callable[[], o
 
 def data_parallel_step(sizes: list[int]) -> Callable[[], object]:
     strategy = fleet.DistributedStrategy()
-    # buckets of the size that Fleet has: they change the time of a step, and are not what is measured
+    # buckets of the size that Fleet has: they change the time of a step, and are not what is
+    # measured
     model = paddle.DataParallel(network(sizes), comm_buffer_size=strategy.fuse_grad_size_in_MB)
-    return step_of(model, paddle.optimizer.Momentum(learning_rate=0.001, parameters=model.parameters()), sizes[0])
+    return step_of(
+        model,
+        paddle.optimizer.Momentum(learning_rate=0.001, parameters=model.parameters()),
+        sizes[0],
+    )
 
 
 def state_bytes(optimizer: Any) -> int:
@@ -149,20 +159,29 @@ def main() -> None:
     print(f"\n{'bytes a rank sends per step':30} {'bytes':>12} {'of float32':>11}")
     for name, count in found["bytes"].items():
         print(f"{name:30} {count:>12,} {count / base:>11.2%}")
-    extra = statistics.median(a - b for a, b in zip(small["fleet"], small["DataParallel"], strict=True))
+    extra = statistics.median(
+        a - b for a, b in zip(small["fleet"], small["DataParallel"], strict=True)
+    )
     over = 1 + extra / statistics.median(seconds["DataParallel"])
     print(
-        f"\nfleet's wrappers cost {extra * 1e6:.0f} us a step, {over - 1:.2%} of DataParallel's (at most {MOST_OVER_DATA_PARALLEL - 1:.0%})"
+        f"\nfleet's wrappers cost {extra * 1e6:.0f} us a step, {over - 1:.2%} of DataParallel's "
+        f"(at most {MOST_OVER_DATA_PARALLEL - 1:.0%})"
     )
     most = 0.5 + MOST_OVER_SHARE
-    print(f"sharding stage 1: a rank of two keeps {found['share']:.1%} of Adam's state (at most {most:.0%})")
+    print(
+        f"sharding stage 1: a rank of two keeps {found['share']:.1%} of Adam's state (at most "
+        f"{most:.0%})"
+    )
     raise SystemExit(over > MOST_OVER_DATA_PARALLEL or found["share"] > most)
 
 
 def show(seconds: dict[str, list[float]], base: str, title: str) -> None:
     print(f"\n{title:30} {'ms':>12} {'over ' + base:>18}")
     for name, times in seconds.items():
-        print(f"{name:30} {statistics.median(times) * 1e3:>12.2f} {pairing.ratio(times, seconds[base]):>18.3f}")
+        print(
+            f"{name:30} {statistics.median(times) * 1e3:>12.2f} "
+            f"{pairing.ratio(times, seconds[base]):>18.3f}"
+        )
 
 
 if __name__ == "__main__":

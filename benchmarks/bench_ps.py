@@ -1,8 +1,10 @@
-"""Speed of the parameter server: a table alone, and training a CTR model through servers, beside real Paddle with ``--paddle INTERPRETER``.
+"""Speed of the parameter server: a table alone, and training a CTR model through servers, beside
+real Paddle with ``--paddle INTERPRETER``.
 
     python benchmarks/bench_ps.py [--quick] [--paddle PATH_TO_PYTHON_WITH_PADDLE_2.6] [--steps 60]
 
-The job is ``ps_job.py``, on both sides. They take turns, so that a slow moment of the machine hits both, and the median of the ratios counts.
+The job is ``ps_job.py``, on both sides. They take turns, so that a slow moment of the machine hits
+both, and the median of the ratios counts.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class Report:
         print(f"{what:44} {figure}{'' if is_met else '   MISSED'}", flush=True)
 
 
-# -- a table alone ----------------------------------------------------------------------------------------------
+# -- a table alone
+# ----------------------------------------------------------------------------------------------
 
 
 def bench_table(report: Report, folder: Path, most: int) -> None:
@@ -45,7 +48,9 @@ def bench_table(report: Report, folder: Path, most: int) -> None:
     from argosy.runtime.ps.sparse_table import SparseTable
     from argosy.runtime.ps.spec import SparseSpec
 
-    spec = SparseSpec("t", DIM, Rule("adagrad", 0.1), Initial("uniform", -0.01, 0.01), max_rows=max(most, 1 << 22))
+    spec = SparseSpec(
+        "t", DIM, Rule("adagrad", 0.1), Initial("uniform", -0.01, 0.01), max_rows=max(most, 1 << 22)
+    )
     rng = np.random.default_rng(0)
     with SparseTable(spec, folder / "t") as table:
         million = 1_000_000
@@ -55,25 +60,34 @@ def bench_table(report: Report, folder: Path, most: int) -> None:
         rate = _rows_per_second(lambda i: table.pull(chosen[i % 8]))
         report.show("pull, dimension 16", f"{rate / 1e6:.1f}M rows/s (at least 10)", rate >= 10e6)
         sequence = iter(range(1, million))
-        rate = _rows_per_second(lambda i: table.push(chosen[i % 8], grads, worker=0, sequence=next(sequence)))
-        report.show("push, Adagrad, dimension 16", f"{rate / 1e6:.1f}M rows/s (at least 5)", rate >= 5e6)
+        rate = _rows_per_second(
+            lambda i: table.push(chosen[i % 8], grads, worker=0, sequence=next(sequence))
+        )
+        report.show(
+            "push, Adagrad, dimension 16", f"{rate / 1e6:.1f}M rows/s (at least 5)", rate >= 5e6
+        )
         _bench_snapshot(report, table, chosen, grads, sequence)
         stall = 0.0
         for start in range(million, most, 100_000):
             ids = np.arange(start, start + 100_000)
             stall = max(stall, _seconds(lambda ids=ids: table.pull(ids)))
         report.show(
-            f"worst stall, growth 1M to {most / 1e6:.0f}M rows", f"{stall * 1e3:.0f} ms (at most 200)", stall <= 0.2
+            f"worst stall, growth 1M to {most / 1e6:.0f}M rows",
+            f"{stall * 1e3:.0f} ms (at most 200)",
+            stall <= 0.2,
         )
         payload = 4 * spec.trained_width
         ratio = table.num_bytes / len(table) / payload
         report.show("bytes per row / payload", f"{ratio:.3f} (at most 1.35)", ratio <= 1.35)
 
 
-def _bench_snapshot(report: Report, table: Any, chosen: list[Any], grads: Any, sequence: Any) -> None:
+def _bench_snapshot(
+    report: Report, table: Any, chosen: list[Any], grads: Any, sequence: Any
+) -> None:
     """How long a push waits at most while a snapshot is taken, beyond what it takes anyway."""
     usual = statistics.median(
-        _seconds(lambda: table.push(chosen[0], grads, worker=0, sequence=next(sequence))) for _ in range(9)
+        _seconds(lambda: table.push(chosen[0], grads, worker=0, sequence=next(sequence)))
+        for _ in range(9)
     )
     parts = table.snapshot()
     # everything that holds the table's lock for the snapshot happens within next()
@@ -105,15 +119,20 @@ def _seconds(call: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-# -- the job ----------------------------------------------------------------------------------------------------
+# -- the job
+# --------------------------------------------------------------------------------------------------
 
 
 def run_job(interpreter: str, num_servers: int, num_workers: int, steps: int) -> float:
-    """Samples per second of all workers of ``ps_job.py`` together, each process started as by a shell loop."""
+    """Samples per second of all workers of ``ps_job.py`` together, each process started as by a
+    shell loop.
+    """
     servers, workers = ([_free_endpoint() for _ in range(n)] for n in (num_servers, num_workers))
     common = {
-        **os.environ, "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(servers), "PADDLE_TRAINER_ENDPOINTS": ",".join(workers), "PADDLE_TRAINERS_NUM": str(num_workers),
-        "POD_IP": "127.0.0.1", "OMP_NUM_THREADS": "1", "FLAGS_enable_pir_api": "0", "GLOG_v": "0", "PADDLE_WITH_GLOO": "0",
+        **os.environ, "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(servers),
+        "PADDLE_TRAINER_ENDPOINTS": ",".join(workers), "PADDLE_TRAINERS_NUM": str(num_workers),
+        "POD_IP": "127.0.0.1", "OMP_NUM_THREADS": "1", "FLAGS_enable_pir_api": "0", "GLOG_v": "0",
+        "PADDLE_WITH_GLOO": "0",
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="argosy-bench-") as folder:
 
@@ -126,7 +145,12 @@ def run_job(interpreter: str, num_servers: int, num_workers: int, steps: int) ->
             }
             command = [interpreter, str(HERE / "ps_job.py"), str(steps)]
             return subprocess.Popen(
-                command, env=env, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+                command,
+                env=env,
+                cwd=folder,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
             )
 
         running = [start("PSERVER", i, e) for i, e in enumerate(servers)]
@@ -167,7 +191,8 @@ def bench_job(report: Report, interpreter: str | None, steps: int) -> None:
         ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
         report.show(
             what,
-            f"{rate:,.0f} samples/s, Paddle {statistics.median(theirs):,.0f}, ratio {ratio:.2f} (1 and 1: at least 2)",
+            f"{rate:,.0f} samples/s, Paddle {statistics.median(theirs):,.0f}, ratio {ratio:.2f} "
+            "(1 and 1: at least 2)",
             ratio >= 2.0 or num_servers > 1,
         )
 
@@ -175,7 +200,9 @@ def bench_job(report: Report, interpreter: str | None, steps: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--paddle", help="interpreter that has real Paddle 2.6 installed")
-    parser.add_argument("--quick", action="store_true", help="grow to 4M rows instead of 20M, fewer steps")
+    parser.add_argument(
+        "--quick", action="store_true", help="grow to 4M rows instead of 20M, fewer steps"
+    )
     parser.add_argument("--steps", type=int)
     parser.add_argument("--only", choices=("table", "job"))
     args = parser.parse_args()

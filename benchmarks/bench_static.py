@@ -1,9 +1,11 @@
-"""Speed of static programs: argosy's Executor beside torch, ParallelExecutor on 2 places beside 1, and Paddle with ``--paddle INTERPRETER``.
+"""Speed of static programs: argosy's Executor beside torch, ParallelExecutor on 2 places beside 1,
+and Paddle with ``--paddle INTERPRETER``.
 
     python benchmarks/bench_static.py [--paddle PATH_TO_PYTHON_WITH_PADDLE_2.6] [--rounds 21]
 
-Blocks alternate; a printed ratio or difference is the median over neighbouring blocks, so a slow moment of the machine hits both sides. Paddle 2.6 has
-no ParallelExecutor any more: there the Executor runs the whole batch of 256.
+Blocks alternate; a printed ratio or difference is the median over neighbouring blocks, so a slow
+moment of the machine hits both sides. Paddle 2.6 has no ParallelExecutor any more: there the
+Executor runs the whole batch of 256.
 """
 
 from __future__ import annotations
@@ -42,7 +44,10 @@ def build_mlp(paddle: Any) -> tuple[Any, Any, Any]:
 
 def mlp_feed(batch: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
-    return {"x": rng.normal(size=(batch, SIZES[0])).astype("float32"), "y": rng.integers(0, SIZES[-1], (batch, 1))}
+    return {
+        "x": rng.normal(size=(batch, SIZES[0])).astype("float32"),
+        "y": rng.integers(0, SIZES[-1], (batch, 1)),
+    }
 
 
 def executor_step(paddle: Any, batch: int) -> Step:
@@ -140,7 +145,11 @@ def measure_paddle_only(workload: str, rounds: int) -> float:
     import paddle
 
     paddle.enable_static()
-    step = small_step(paddle) if workload == SMALL else executor_step(paddle, 64 if workload == MLP else 256)
+    step = (
+        small_step(paddle)
+        if workload == SMALL
+        else executor_step(paddle, 64 if workload == MLP else 256)
+    )
     for _ in range(3):
         step()
     return statistics.median(block(step, REPEATS[workload]) for _ in range(rounds))
@@ -175,7 +184,9 @@ class Report:
         judge: Callable[[list[tuple[float, float]]], tuple[str, bool]],
         mine: int,
     ) -> None:
-        """Alternate two steps; ``judge`` says what the pairs of times show and whether that is enough, ``mine`` which one Paddle is compared with."""
+        """Alternate two steps; ``judge`` says what the pairs of times show and whether that is
+        enough, ``mine`` which one Paddle is compared with.
+        """
         # Paddle cannot share the process, so it is measured right before and right after.
         theirs = [self._paddle(workload)]
         pairs = alternate(first, second, self._rounds, REPEATS[workload])
@@ -191,7 +202,9 @@ class Report:
         print(line + ("" if is_met else "   TOO SLOW"), flush=True)
 
     def _paddle(self, workload: str) -> float:
-        return run_real_paddle(self._interpreter, workload, self._rounds) if self._interpreter else 0.0
+        return (
+            run_real_paddle(self._interpreter, workload, self._rounds) if self._interpreter else 0.0
+        )
 
 
 def ratio_to_torch(pairs: list[tuple[float, float]]) -> tuple[str, bool]:

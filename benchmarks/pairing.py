@@ -1,4 +1,6 @@
-"""What the benchmarks of several processes share: a torch process group beside argosy's, blocks that alternate, medians."""
+"""What the benchmarks of several processes share: a torch process group beside argosy's, blocks
+that alternate, medians.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,15 @@ import torch
 
 
 def join_torch() -> None:
-    """Make torch's default gloo group of the same ranks, at a port that the kernel chooses for rank 0."""
+    """Make torch's default gloo group of the same ranks, at a port that the kernel chooses for rank
+    0.
+    """
     rank, timeout = dist.get_rank(), datetime.timedelta(seconds=120)
     store: Any = None
     if rank == 0:
-        store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timeout)
+        store = torch.distributed.TCPStore(
+            "127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timeout
+        )
     port = [store.port if store is not None else 0]
     dist.broadcast_object_list(port, src=0)
     if store is None:
@@ -27,10 +33,14 @@ def join_torch() -> None:
     )
 
 
-def alternate(calls: dict[str, Callable[[], Any]], rounds: int, repeats: int) -> dict[str, list[float]]:
-    """Seconds per call of each entry in each round; in a round every entry runs ``repeats`` times, after a barrier.
+def alternate(
+    calls: dict[str, Callable[[], Any]], rounds: int, repeats: int
+) -> dict[str, list[float]]:
+    """Seconds per call of each entry in each round; in a round every entry runs ``repeats`` times,
+    after a barrier.
 
-    Rounds begin with different entries, so that none always follows the same other one and its caches and threads.
+    Rounds begin with different entries, so that none always follows the same other one and its
+    caches and threads.
     """
     for call in calls.values():
         for _ in range(3):

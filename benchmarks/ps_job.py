@@ -1,6 +1,8 @@
-"""The CTR job of ``bench_ps.py``: one script for argosy and for real Paddle 2.6; every role runs it. A worker prints its samples per second.
+"""The CTR job of ``bench_ps.py``: one script for argosy and for real Paddle 2.6; every role runs
+it. A worker prints its samples per second.
 
-26 slots of Zipf ids over a million, dimension 16, 13 dense features, layers 128-64-1, batches of 4096, Adam, asynchronous.
+26 slots of Zipf ids over a million, dimension 16, 13 dense features, layers 128-64-1, batches of
+4096, Adam, asynchronous.
 """
 
 import sys
@@ -27,7 +29,9 @@ def feeds(worker):
         ids = (rng.zipf(1.2, (SLOTS, BATCH, 1)) % NUM_IDS).astype(np.int64)
         dense = rng.normal(size=(BATCH, DENSE)).astype(np.float32)
         label = rng.integers(0, 2, (BATCH, 1)).astype(np.float32)
-        found.append({**{f"slot{i}": slot for i, slot in enumerate(ids)}, "dense": dense, "label": label})
+        found.append(
+            {**{f"slot{i}": slot for i, slot in enumerate(ids)}, "dense": dense, "label": label}
+        )
     return found
 
 
@@ -39,7 +43,9 @@ def build():
         static.nn.sparse_embedding(
             slot,
             size=[NUM_IDS, DIM],
-            param_attr=paddle.ParamAttr(name="emb", initializer=paddle.nn.initializer.Uniform(-0.01, 0.01)),
+            param_attr=paddle.ParamAttr(
+                name="emb", initializer=paddle.nn.initializer.Uniform(-0.01, 0.01)
+            ),
         )
         for slot in ids
     ]

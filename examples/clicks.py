@@ -1,4 +1,6 @@
-"""Generated clicks: categorical slots with popular and rare ids, a few numbers, and a hidden taste that decides who clicks. Used by the examples."""
+"""Generated clicks: categorical slots with popular and rare ids, a few numbers, and a hidden taste
+that decides who clicks. Used by the examples.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ class Clicks:
         self._weight = taste.normal(size=NUM_NUMBERS).astype("float32")
 
     def batch(self, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Ids [size, slots], distinct between slots; numbers [size, 4]; clicks [size, 1] of 0 and 1."""
+        """Ids [size, slots], distinct between slots; numbers [size, 4]; clicks [size, 1] of 0 and
+        1.
+        """
         drawn = np.minimum(self._rng.zipf(1.3, (size, NUM_SLOTS)) - 1, NUM_IDS - 1)
         numbers = self._rng.normal(size=(size, NUM_NUMBERS)).astype("float32")
         liking = self._taste[np.arange(NUM_SLOTS), drawn].sum(1) / 2 + numbers @ self._weight / 2

@@ -1,7 +1,8 @@
 """fleetrun --server_num 1 --worker_num 2 examples/ctr_torch_ps.py
 
-A plain PyTorch click model whose embedding lives on a parameter server: the two calls of fleet turn ``EmbeddingBag`` into a table there, and
-``optimizer.step()`` pushes gradients instead of changing weights.
+A plain PyTorch click model whose embedding lives on a parameter server: the two calls of fleet turn
+``EmbeddingBag`` into a table there, and ``optimizer.step()`` pushes gradients instead of changing
+weights.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ class Net(nn.Module):
         super().__init__()
         self.rows = nn.Embedding(clicks.NUM_SLOTS * clicks.NUM_IDS, 8, sparse=True)
         nn.init.normal_(self.rows.weight, std=0.05)
-        self.deep = nn.Sequential(nn.Linear(clicks.NUM_SLOTS * 8 + clicks.NUM_NUMBERS, 64), nn.ReLU(), nn.Linear(64, 1))
+        self.deep = nn.Sequential(
+            nn.Linear(clicks.NUM_SLOTS * 8 + clicks.NUM_NUMBERS, 64), nn.ReLU(), nn.Linear(64, 1)
+        )
 
     def forward(self, ids: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
         return self.deep(torch.cat([self.rows(ids).flatten(1), numbers], 1))
@@ -54,13 +57,18 @@ def main() -> None:
         optimizer.step()
         if fleet.is_first_worker() and step % max(1, args.steps // 6) == 0:
             rate = step * args.batch / (time.perf_counter() - start)
-            print(f"step {step}: loss {loss.item():.3f}, {rate:,.0f} samples/s of this worker", flush=True)
+            print(
+                f"step {step}: loss {loss.item():.3f}, {rate:,.0f} samples/s of this worker",
+                flush=True,
+            )
     model.eval()
     ids, numbers, clicked = clicks.Clicks(seed=1000).batch(5000)
     with torch.no_grad():
         scores = model(torch.from_numpy(ids), torch.from_numpy(numbers)).numpy()
     if fleet.is_first_worker():
-        print(f"AUC on unseen clicks: {clicks.auc(scores, clicked):.3f} (0.5 is guessing)", flush=True)
+        print(
+            f"AUC on unseen clicks: {clicks.auc(scores, clicked):.3f} (0.5 is guessing)", flush=True
+        )
     fleet.stop_worker()
 
 

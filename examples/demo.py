@@ -1,7 +1,8 @@
 """``make demo``: train a classifier of drawn digits in two processes, and compare speeds.
 
-Two processes train one model with ``paddle.DataParallel``: each sees half of the data, gradients are averaged during backward. Then the same training
-step is timed in one process, with torch's DistributedDataParallel and with argosy, in turns.
+Two processes train one model with ``paddle.DataParallel``: each sees half of the data, gradients
+are averaged during backward. Then the same training step is timed in one process, with torch's
+DistributedDataParallel and with argosy, in turns.
 """
 
 from __future__ import annotations
@@ -39,10 +40,14 @@ def make_model() -> nn.Layer:
 def train(console: Console | None) -> nn.Layer:
     """Train on this rank's share of the data; the rank that has a console shows progress."""
     data = paddle.io.TensorDataset([paddle.to_tensor(a) for a in digits.make(16000, seed=1)])
-    sampler = paddle.io.DistributedBatchSampler(data, batch_size=BATCH, shuffle=True, drop_last=True)
+    sampler = paddle.io.DistributedBatchSampler(
+        data, batch_size=BATCH, shuffle=True, drop_last=True
+    )
     loader = paddle.io.DataLoader(data, batch_sampler=sampler)
     model = paddle.DataParallel(make_model())
-    schedule = paddle.optimizer.lr.CosineAnnealingDecay(learning_rate=1e-3, T_max=EPOCHS * len(loader))
+    schedule = paddle.optimizer.lr.CosineAnnealingDecay(
+        learning_rate=1e-3, T_max=EPOCHS * len(loader)
+    )
     optimizer = paddle.optimizer.AdamW(schedule, parameters=model.parameters(), weight_decay=0.05)
     columns = [
         TextColumn("{task.description}"),
@@ -59,7 +64,9 @@ def train(console: Console | None) -> nn.Layer:
                 optimizer.step()
                 optimizer.clear_grad()
                 schedule.step()
-                progress.update(task, advance=1, description=f"epoch {epoch + 1}  loss {float(loss):.3f}")
+                progress.update(
+                    task, advance=1, description=f"epoch {epoch + 1}  loss {float(loss):.3f}"
+                )
     return model
 
 
@@ -86,7 +93,9 @@ def torch_step():
     layers: list[torch.nn.Module] = []
     for n_in, n_out in itertools.pairwise(SIZES):
         layers += [torch.nn.Linear(n_in, n_out), torch.nn.ReLU()]
-    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers[:-1]), gradient_as_bucket_view=True)
+    model = torch.nn.parallel.DistributedDataParallel(
+        torch.nn.Sequential(*layers[:-1]), gradient_as_bucket_view=True
+    )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     x, y = torch.randn(BATCH, SIZES[0]), torch.randint(0, 10, (BATCH,))
 
@@ -99,10 +108,14 @@ def torch_step():
 
 
 def join_torch() -> None:
-    """Make torch's default process group of the same ranks, at a port that the kernel chooses for rank 0."""
+    """Make torch's default process group of the same ranks, at a port that the kernel chooses for
+    rank 0.
+    """
     rank, timeout = dist.get_rank(), datetime.timedelta(seconds=60)
     store = (
-        torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timeout)
+        torch.distributed.TCPStore(
+            "127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timeout
+        )
         if rank == 0
         else None
     )
@@ -110,11 +123,15 @@ def join_torch() -> None:
     dist.broadcast_object_list(port, src=0)
     if store is None:
         store = torch.distributed.TCPStore("127.0.0.1", port[0], is_master=False, timeout=timeout)
-    torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=NUM_PROCESSES, timeout=timeout)
+    torch.distributed.init_process_group(
+        "gloo", store=store, rank=rank, world_size=NUM_PROCESSES, timeout=timeout
+    )
 
 
 def compare(rounds: int = 15, steps: int = 6) -> dict[str, float]:
-    """Samples per second of each way to train, over all processes; blocks alternate, medians are compared."""
+    """Samples per second of each way to train, over all processes; blocks alternate, medians are
+    compared.
+    """
     rank = dist.get_rank()
     join_torch()
     alone = {"one process": argosy_step(is_parallel=False)} if rank == 0 else {}
@@ -157,7 +174,11 @@ def show(console: Console, model: nn.Layer, seconds: float, speeds: dict[str, fl
     shown = [*right[:3], *wrong[:1]]
     for i in shown:
         colour = "green" if predictions[i] == labels[i] else "red"
-        art.add_column(f"[{colour}]{labels[i]} read as {predictions[i]}[/]", no_wrap=True, min_width=digits.SIZE)
+        art.add_column(
+            f"[{colour}]{labels[i]} read as {predictions[i]}[/]",
+            no_wrap=True,
+            min_width=digits.SIZE,
+        )
     for lines in zip(*[digits.ascii_art(pictures[i]) for i in shown], strict=True):
         art.add_row(*lines)
     console.print(art)
@@ -167,14 +188,16 @@ def show(console: Console, model: nn.Layer, seconds: float, speeds: dict[str, fl
     console.print(table)
     accuracy = float(np.mean(predictions == labels))
     console.print(
-        f"{NUM_PROCESSES} processes trained {seconds:.1f} s; accuracy [bold green]{accuracy:.1%}[/] on {len(labels)} unseen digits"
+        f"{NUM_PROCESSES} processes trained {seconds:.1f} s; accuracy [bold "
+        f"green]{accuracy:.1%}[/] on {len(labels)} unseen digits"
     )
 
 
 def main() -> None:
     console = Console()
     console.print(
-        f"[bold]argosy[/] (paddle {paddle.__version__}): {EPOCHS} epochs of drawn digits in {NUM_PROCESSES} processes on the CPU"
+        f"[bold]argosy[/] (paddle {paddle.__version__}): {EPOCHS} epochs of drawn digits in "
+        f"{NUM_PROCESSES} processes on the CPU"
     )
     dist.spawn(worker, nprocs=NUM_PROCESSES)
 

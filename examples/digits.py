@@ -1,6 +1,8 @@
-"""A small image classification task that needs no download: handwriting-like digits drawn from a 5x7 font.
+"""A small image classification task that needs no download: handwriting-like digits drawn from a
+5x7 font.
 
-Each sample is a 16x16 picture: a digit, enlarged, shifted, sheared, of varying stroke strength, under noise.
+Each sample is a 16x16 picture: a digit, enlarged, shifted, sheared, of varying stroke strength,
+under noise.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ GLYPHS = [
     "01110 10001 10001 01110 10001 10001 01110",
     "01110 10001 10001 01111 00001 00010 01100",
 ]
-FONT = np.array([[[int(bit) for bit in row] for row in glyph.split()] for glyph in GLYPHS], np.float32)
+FONT = np.array(
+    [[[int(bit) for bit in row] for row in glyph.split()] for glyph in GLYPHS], np.float32
+)
 SIZE = 16
 
 

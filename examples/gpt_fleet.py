@@ -1,7 +1,8 @@
 """fleetrun --nproc_per_node 2 examples/gpt_fleet.py    (or: python examples/gpt_fleet.py)
 
-A small GPT learns to continue arithmetic sequences modulo 11, trained with Fleet: mixed precision (bfloat16 on CPU), recomputed blocks,
-gradients of two batches merged into one update. At the end it continues sequences that it has not seen.
+A small GPT learns to continue arithmetic sequences modulo 11, trained with Fleet: mixed precision
+(bfloat16 on CPU), recomputed blocks, gradients of two batches merged into one update. At the end it
+continues sequences that it has not seen.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ class Block(nn.Layer):
         super().__init__()
         self.attention_norm, self.forward_norm = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
         self.attention = nn.MultiHeadAttention(WIDTH, HEADS)
-        self.feed_forward = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
+        self.feed_forward = nn.Sequential(
+            nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH)
+        )
 
     def forward(self, x: paddle.Tensor, mask: paddle.Tensor) -> paddle.Tensor:
         inner = self.attention_norm(x)
@@ -66,7 +69,9 @@ def main() -> None:
     fleet.init(is_collective=True, strategy=strategy)
     paddle.seed(1)
     model = fleet.distributed_model(GPT())
-    optimizer = fleet.distributed_optimizer(paddle.optimizer.AdamW(4e-3, parameters=model.parameters()))
+    optimizer = fleet.distributed_optimizer(
+        paddle.optimizer.AdamW(4e-3, parameters=model.parameters())
+    )
     if fleet.is_first_worker():
         fleet.print_plan()
     rng = np.random.RandomState(fleet.worker_index())
@@ -87,7 +92,9 @@ def main() -> None:
 
 @paddle.no_grad()
 def continue_sequences(model: GPT) -> None:
-    """Show what follows the first four numbers; the first two decide, the model has to find the rule."""
+    """Show what follows the first four numbers; the first two decide, the model has to find the
+    rule.
+    """
     model.eval()
     whole = sequences(4, np.random.RandomState(99))
     given = whole[:, :4]

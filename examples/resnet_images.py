@@ -1,8 +1,10 @@
-"""``python examples/resnet_images.py --mode dygraph`` (or ``static``): train a small ResNet on generated images.
+"""``python examples/resnet_images.py --mode dygraph`` (or ``static``): train a small ResNet on
+generated images.
 
-The images show a disc, a square, a triangle or a ring, of any colour, size and place, on a noisy ground of another colour. The same model function builds
-both modes: dygraph runs each layer at once, static records a program first and then runs that. Both start from the same weights and see the same batches;
-rounding makes their curves part slowly.
+The images show a disc, a square, a triangle or a ring, of any colour, size and place, on a noisy
+ground of another colour. The same model function builds both modes: dygraph runs each layer at
+once, static records a program first and then runs that. Both start from the same weights and see
+the same batches; rounding makes their curves part slowly.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ def draw(label: int, rng: np.random.RandomState) -> np.ndarray:
     ][label]
     ground = rng.uniform(-1, 1, size=(3, 1, 1))
     colour = ground - np.sign(ground) * rng.uniform(0.5, 1, size=(3, 1, 1))
-    return (np.where(inside, colour, ground) + rng.normal(0, 0.15, (3, SIZE, SIZE))).astype(np.float32)
+    return (np.where(inside, colour, ground) + rng.normal(0, 0.15, (3, SIZE, SIZE))).astype(
+        np.float32
+    )
 
 
 def make(num_samples: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -45,7 +49,9 @@ def make(num_samples: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return np.stack([draw(label, rng) for label in labels]), labels.astype(np.int64)
 
 
-def batches(images: np.ndarray, labels: np.ndarray, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def batches(
+    images: np.ndarray, labels: np.ndarray, seed: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """One epoch in an order that ``seed`` decides."""
     order = np.random.RandomState(seed).permutation(len(images))
     for start in range(0, len(order) - BATCH + 1, BATCH):
@@ -54,7 +60,9 @@ def batches(images: np.ndarray, labels: np.ndarray, seed: int) -> Iterator[tuple
 
 
 class Block(nn.Layer):
-    """Two 3x3 convolutions beside a shortcut, which is a 1x1 convolution where the shape changes."""
+    """Two 3x3 convolutions beside a shortcut, which is a 1x1 convolution where the shape
+    changes.
+    """
 
     def __init__(self, n_in: int, n_out: int, stride: int) -> None:
         super().__init__()
@@ -65,7 +73,11 @@ class Block(nn.Layer):
             nn.Conv2D(n_out, n_out, 3, padding=1, bias_attr=False),
             nn.BatchNorm2D(n_out),
         )
-        self.shortcut = nn.Conv2D(n_in, n_out, 1, stride=stride, bias_attr=False) if stride > 1 else nn.Identity()
+        self.shortcut = (
+            nn.Conv2D(n_in, n_out, 1, stride=stride, bias_attr=False)
+            if stride > 1
+            else nn.Identity()
+        )
 
     def forward(self, x):
         return F.relu(self.body(x) + self.shortcut(x))
@@ -144,7 +156,9 @@ def static(num_steps: int) -> tuple[Step, Predict]:
 
 
 def train(mode: str, num_images: int, epochs: int) -> float:
-    """Train, print a line per epoch and a table of the errors; returns the accuracy on unseen images."""
+    """Train, print a line per epoch and a table of the errors; returns the accuracy on unseen
+    images.
+    """
     paddle.seed(3)
     step, predict = (static if mode == "static" else dygraph)(epochs * (num_images // BATCH))
     images, labels = make(num_images, seed=1)
@@ -170,7 +184,9 @@ def show_confusions(truth: np.ndarray, predictions: np.ndarray) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--mode", choices=["dygraph", "static"], default="dygraph")
     parser.add_argument("--images", type=int, default=2400)
     parser.add_argument("--epochs", type=int, default=5)

@@ -1,7 +1,8 @@
 """fleetrun --nproc_per_node 2 examples/torch_fleet.py    (or: python examples/torch_fleet.py)
 
-A plain PyTorch convolutional network trained with Fleet on drawn digits: batch norm over all workers, optimizer state split between them
-(sharding stage 2), a torch scheduler. Nothing but the two calls of fleet differs from a script for one process.
+A plain PyTorch convolutional network trained with Fleet on drawn digits: batch norm over all
+workers, optimizer state split between them (sharding stage 2), a torch scheduler. Nothing but the
+two calls of fleet differs from a script for one process.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ def main() -> None:
             print(f"epoch {epoch}  loss {loss.item():.4f}  accuracy {accuracy:.1%}")
     kept = sum(t.numel() for slots in optimizer.state.values() for t in slots.values())
     print(
-        f"worker {rank} keeps {kept} numbers of optimizer state for {sum(p.numel() for p in model.parameters())} parameters"
+        f"worker {rank} keeps {kept} numbers of optimizer state for "
+        f"{sum(p.numel() for p in model.parameters())} parameters"
     )
 
 
@@ -64,7 +66,9 @@ def main() -> None:
 def evaluate(model: nn.Module) -> float:
     """The share of right answers over the samples of all workers."""
     model.eval()
-    images, labels = (torch.from_numpy(part) for part in digits.make(500, seed=100 + fleet.worker_index()))
+    images, labels = (
+        torch.from_numpy(part) for part in digits.make(500, seed=100 + fleet.worker_index())
+    )
     right = (model(images).argmax(1) == labels).sum()
     model.train()
     return float(fleet.metrics.acc(right.numpy(), torch.tensor(len(labels)).numpy()))

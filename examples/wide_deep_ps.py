@@ -1,6 +1,7 @@
 """fleetrun --server_num 2 --worker_num 2 examples/wide_deep_ps.py
 
-Wide & deep as a static program with parameter servers, in sync mode: one table for the wide part, one for the deep part, rows made when an id is first seen.
+Wide & deep as a static program with parameter servers, in sync mode: one table for the wide part,
+one for the deep part, rows made when an id is first seen.
 """
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ def network() -> tuple:
     clicked = static.data("clicked", [None, 1])
     size = clicks.NUM_SLOTS * clicks.NUM_IDS
     start = paddle.nn.initializer.Normal(0.0, 0.05)
-    wide = static.nn.sparse_embedding(ids, [size, 1], param_attr=paddle.ParamAttr(name="wide", initializer=start))
-    deep = static.nn.sparse_embedding(ids, [size, 8], param_attr=paddle.ParamAttr(name="deep", initializer=start))
+    wide = static.nn.sparse_embedding(
+        ids, [size, 1], param_attr=paddle.ParamAttr(name="wide", initializer=start)
+    )
+    deep = static.nn.sparse_embedding(
+        ids, [size, 8], param_attr=paddle.ParamAttr(name="deep", initializer=start)
+    )
     hidden = paddle.concat([deep.reshape([-1, clicks.NUM_SLOTS * 8]), numbers], axis=1)
     hidden = static.nn.fc(hidden, 64, activation="relu")
     logit = static.nn.fc(hidden, 1) + wide.sum(axis=1)
@@ -54,10 +59,15 @@ def main() -> None:
         if fleet.is_first_worker() and step % max(1, args.steps // 5) == 0:
             print(f"step {step}: loss {float(value):.3f}", flush=True)
     test = static.default_main_program().clone(for_test=True)
-    feed = dict(zip(("ids", "numbers", "clicked"), clicks.Clicks(seed=1000).batch(5000), strict=True))
+    feed = dict(
+        zip(("ids", "numbers", "clicked"), clicks.Clicks(seed=1000).batch(5000), strict=True)
+    )
     [scores] = exe.run(test, feed=feed, fetch_list=[logit])
     if fleet.is_first_worker():
-        print(f"AUC on unseen clicks: {clicks.auc(scores, feed['clicked']):.3f} (0.5 is guessing)", flush=True)
+        print(
+            f"AUC on unseen clicks: {clicks.auc(scores, feed['clicked']):.3f} (0.5 is guessing)",
+            flush=True,
+        )
     fleet.stop_worker()
 
 

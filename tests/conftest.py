@@ -13,7 +13,9 @@ from multiprocess.pool import Pool
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The secret of processes that are started by hand goes to a folder of the tests, not to the user's."""
+    """The secret of processes that are started by hand goes to a folder of the tests, not to the
+    user's.
+    """
     before = os.environ.get("XDG_CACHE_HOME")
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
     yield
@@ -32,7 +34,9 @@ def pool() -> Iterator[Pool]:
 
 @pytest.fixture(scope="session")
 def rendezvous() -> Iterator[dict[str, object]]:
-    """A store for the workers of the pool; pass it on as ``rendezvous=`` and open it with ``multiprocess.join.open_store``."""
+    """A store for the workers of the pool; pass it on as ``rendezvous=`` and open it with
+    ``multiprocess.join.open_store``.
+    """
     from argosy.foundation.endpoints import bind_listener
     from argosy.runtime.comm.store import StoreServer
 

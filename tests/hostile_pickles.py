@@ -1,4 +1,5 @@
-"""Pickles that a stranger could hand over, and a process that loads them with a bound on its memory.
+"""Pickles that a stranger could hand over, and a process that loads them with a bound on its
+memory.
 
     python hostile_pickles.py
 
@@ -63,7 +64,9 @@ def dtype(code: str, *state: bytes) -> bytes:
 
 
 def begun() -> bytes:
-    return call(named("numpy.core.multiarray", "_reconstruct"), NDARRAY, group(number(0)), raw(b"b"))
+    return call(
+        named("numpy.core.multiarray", "_reconstruct"), NDARRAY, group(number(0)), raw(b"b")
+    )
 
 
 def array(shape: bytes, kind: bytes, data: bytes) -> bytes:
@@ -98,21 +101,28 @@ EIGHT = array(group(number(1)), dtype("f8"), raw(b"A" * 8))
 LONG = 100_000
 
 PICKLES: dict[str, bytes] = {
-    "an array of pointers": call(NDARRAY, group(number(1)), dtype("O8"), call(builtin("bytearray"), raw(b"A" * 8))),
+    "an array of pointers": call(NDARRAY, group(number(1)), dtype("O8"),
+    call(builtin("bytearray"), raw(b"A" * 8))),
     "an array of pointers by state": array(group(number(1)), dtype("O8"), b"]"),
     "fields at any offset": array(
         group(number(1)),
-        dtype("V8", number(3), text("|"), NONE, group(text("a")), b"}" + text("a") + group(dtype("f8"), number(2**40)) + b"s",
+        dtype("V8", number(3), text("|"), NONE, group(text("a")),
+            b"}" + text("a") + group(dtype("f8"), number(2**40)) + b"s",
               number(8), number(1), number(0)),
         raw(b"A" * 8),
     ),
-    "a subarray in a dtype": dtype("V8", number(3), text("|"), group(dtype("O8"), group(number(1))), NONE, NONE, number(8), number(1), number(0)),
-    "a dtype of another size": dtype("V8", number(3), text("|"), NONE, NONE, NONE, number(2**40), number(1), number(0)),
-    "a state for a class": named("argosy.foundation.dtypes", "DType") + group(NONE, b"}" + text("hacked") + NONE + b"s") + b"b",
+    "a subarray in a dtype": dtype("V8", number(3), text("|"),
+    group(dtype("O8"), group(number(1))), NONE, NONE, number(8), number(1), number(0)),
+    "a dtype of another size": dtype("V8", number(3), text("|"), NONE, NONE, NONE, number(2**40),
+    number(1), number(0)),
+    "a state for a class": named("argosy.foundation.dtypes", "DType") + group(NONE,
+    b"}" + text("hacked") + NONE + b"s") + b"b",
     "a state for a built-in class": builtin("list") + b"}" + text("append") + NONE + b"sb",
-    "a state for paddle.float32": PADDLE_FLOAT32 + group(NONE, b"}" + text("name") + text("hacked") + b"s") + b"b",
+    "a state for paddle.float32": PADDLE_FLOAT32 + group(NONE,
+    b"}" + text("name") + text("hacked") + b"s") + b"b",
     "a state for a function": builtin("eval") + b"}" + text("call") + NONE + b"sb",
-    "a state for a finished array": EIGHT + group(number(1), group(number(9)), dtype("f8"), FALSE, raw(b"")) + b"b",
+    "a state for a finished array": EIGHT + group(number(1), group(number(9)), dtype("f8"), FALSE,
+    raw(b"")) + b"b",
     "a state for a number": number(1) + b"}b",
     "deque(range(10**12))": call(named("collections", "deque"), call(builtin("range"), HUGE)),
     "list(range(10**12))": call(builtin("list"), call(builtin("range"), HUGE)),
@@ -126,8 +136,10 @@ PICKLES: dict[str, bytes] = {
     "complex of a text": call(builtin("complex"), text("1j")),
     "a gigantic shape": array(group(number(2**62), number(2**62)), dtype("f8"), raw(b"")),
     "a shape that overflows to 8": array(group(number(2**61 + 1)), dtype("f8"), raw(b"A" * 8)),
-    "a gigantic shape without elements": array(group(number(0), number(2**40)), dtype("f8"), raw(b"")),
-    "elements without bytes": array(group(number(10**15)), dtype("V0", number(3), text("|"), NONE, NONE, NONE, number(0), number(1), number(0)), raw(b"")),
+    "a gigantic shape without elements": array(group(number(0), number(2**40)), dtype("f8"),
+    raw(b"")),
+    "elements without bytes": array(group(number(10**15)),
+    dtype("V0", number(3), text("|"), NONE, NONE, NONE, number(0), number(1), number(0)), raw(b"")),
     "a negative extent": array(group(number(-1)), dtype("f8"), raw(b"")),
     "texts of characters that do not exist": array(group(number(1)), dtype("U1"), raw(b"\xff" * 4)),
     "a list in itself": b"]" + put(0) + get(0) + b"a",
@@ -142,7 +154,8 @@ PICKLES: dict[str, bytes] = {
     "deques, very deep": chain(DEQUE, b"a"),
     "defaultdicts, very deep": chain(DEFAULTDICT + text("a"), b"s"),
     "deques, very deep from outside": outer_first(DEQUE),
-    "deques through lists, very deep": DEQUE + put(0) + named("collections", "deque") + put(1) + (get(1) + b"]" + get(0) + b"a\x85R" + put(0)) * 200_000,
+    "deques through lists, very deep": DEQUE + put(0) + named("collections",
+    "deque") + put(1) + (get(1) + b"]" + get(0) + b"a\x85R" + put(0)) * 200_000,
     "an integer of a megabyte": number(1 << 8_000_000),
     "an integer of many digits": b"I" + b"9" * 10_000 + b"\n",
     "a float of many digits": b"F" + b"9" * 10_000 + b"\n",
@@ -164,16 +177,32 @@ PICKLES: dict[str, bytes] = {
     "2**62 bytes": b"\x8e" + struct.pack("<Q", 2**62),
     "a negative length": b"T" + struct.pack("<i", -5),
     "an array without its bytes": begun(),
-    "an array finished inside a list": b"]" + begun() + put(0) + b"a" + get(0) + group(number(1), group(), dtype("f8"), FALSE, raw(b"A" * 8)) + b"b0",
+    "an array finished inside a list": b"]" + begun() + put(0) + b"a" + get(0) + group(number(1),
+    group(), dtype("f8"), FALSE, raw(b"A" * 8)) + b"b0",
     "a function as a value": builtin("eval"),
     "a function in a list": b"]" + builtin("eval") + b"a",
-    "the bytes of an array as a value": b"]" + raw(b"A" * LONG) + put(0) + b"a" + array(group(number(LONG)), dtype("u1"), get(0)) + b"a",
-    "copies of copies": b"(" + b"N" * LONG + b"l" + put(0) + builtin("list") + put(1) + b"(" + (get(1) + get(0) + b"\x85R") * LONG + b"t",
-    "arrays over the same bytes": raw(b"A" * 10_000_000) + put(0) + b"(" + array(group(number(10_000_000)), dtype("u1"), get(0)) * 200 + b"t",
+    "the bytes of an array as a value": (
+        b"]" + raw(b"A" * LONG) + put(0) + b"a"
+        + array(group(number(LONG)), dtype("u1"), get(0)) + b"a"
+    ),
+    "copies of copies": (
+        b"(" + b"N" * LONG + b"l" + put(0) + builtin("list") + put(1) + b"(" + (get(1)
+        + get(0) + b"\x85R") * LONG + b"t"
+    ),
+    "arrays over the same bytes": (
+        raw(b"A" * 10_000_000) + put(0) + b"("
+        + array(group(number(10_000_000)), dtype("u1"), get(0)) * 200 + b"t"
+    ),
     "a table of slices that is none": b"}" + text("UnpackBigParamInfor@@") + number(3) + b"s",
-    "slices that are not there": b"}" + text("UnpackBigParamInfor@@") + b"}" + text("w") + b"}" + text("slices") + b"]" + text("x") + b"ass" + b"s",
+    "slices that are not there": (
+        b"}" + text("UnpackBigParamInfor@@") + b"}" + text("w") + b"}" + text("slices")
+        + b"]" + text("x") + b"ass" + b"s"
+    ),
     "a table of names that is none": b"}" + text("StructuredToParameterName@@") + number(3) + b"s",
-    "names that are none": b"}" + text("w") + EIGHT + b"s" + text("StructuredToParameterName@@") + b"}" + text("w") + number(3) + b"ss",
+    "names that are none": (
+        b"}" + text("w") + EIGHT + b"s" + text("StructuredToParameterName@@") + b"}"
+        + text("w") + number(3) + b"ss"
+    ),
 }  # fmt: skip
 
 
@@ -206,7 +235,10 @@ def main() -> None:
             outcome = [kind.__name__ for kind in type(error).__mro__]
         mib = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
         is_whole = repr(paddle.float32) == "paddle.float32" and not hasattr(paddle.dtype, "hacked")
-        print(json.dumps([name, outcome if is_whole else ["changed"], time.monotonic() - start, mib]), flush=True)
+        print(
+            json.dumps([name, outcome if is_whole else ["changed"], time.monotonic() - start, mib]),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""What a test may not leave behind: processes, threads, descriptors, listening ports, shared memory, temporary folders.
+"""What a test may not leave behind: processes, threads, descriptors, listening ports, shared
+memory, temporary folders.
 
-``guard()`` notes what there is, runs its block and fails when there is more afterwards. Helpers that live as long as the whole run do not count: the
-pool of worker processes, and multiprocessing's own forkserver and resource tracker.
+``guard()`` notes what there is, runs its block and fails when there is more afterwards. Helpers
+that live as long as the whole run do not count: the pool of worker processes, and multiprocessing's
+own forkserver and resource tracker.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from pathlib import Path
 import pytest
 
 WAIT_S = 10.0  # for what ends by itself, orphans and connections for example
-MARK = f"ARGOSY_TEST_RUN={secrets.token_hex(8)}"  # in the environment of what is started, orphans included
+# in the environment of what is started, orphans included
+MARK = f"ARGOSY_TEST_RUN={secrets.token_hex(8)}"
 _HELPERS = (b"multiprocessing.forkserver", b"multiprocessing.resource_tracker")
 _LISTENING = "0A"
 
@@ -53,7 +56,9 @@ def _processes() -> dict[int, str]:
         parents[pid] = int(state[1])
         if MARK.encode() in _read(f"/proc/{name}/environ"):
             marked.add(pid)
-    ours = {pid for pid in parents if pid in marked or os.getpid() in _ancestors(pid, parents)} - {os.getpid()}
+    ours = {pid for pid in parents if pid in marked or os.getpid() in _ancestors(pid, parents)} - {
+        os.getpid()
+    }
     commands = {pid: _read(f"/proc/{pid}/cmdline") for pid in ours}
     pool = {worker.process.pid for worker in _pool_workers()}
     helpers = {pid for pid in ours if any(name in commands[pid] for name in _HELPERS)}
@@ -71,12 +76,18 @@ def _ancestors(pid: int, parents: Mapping[int, int]) -> list[int]:
 
 def _pool_workers() -> list:
     pool = sys.modules.get("multiprocess.pool")
-    return [] if pool is None else [worker for each in pool.POOLS for worker in each._workers.values()]
+    return (
+        [] if pool is None else [worker for each in pool.POOLS for worker in each._workers.values()]
+    )
 
 
 def _threads() -> Found:
-    """Python's own: what it shows as a dummy is a thread of a library, which Python never hears the end of."""
-    own = [thread for thread in threading.enumerate() if not isinstance(thread, threading._DummyThread)]
+    """Python's own: what it shows as a dummy is a thread of a library, which Python never hears the
+    end of.
+    """
+    own = [
+        thread for thread in threading.enumerate() if not isinstance(thread, threading._DummyThread)
+    ]
     return {thread: f"thread {thread.name!r}" for thread in own}
 
 
@@ -95,9 +106,15 @@ def _descriptors() -> Found:
 
 def _ports() -> Found:
     """Ports on which this process or one that it has started listens."""
-    lines = [line.split() for kind in ("tcp", "tcp6") for line in _read(f"/proc/net/{kind}").decode().splitlines()[1:]]
+    lines = [
+        line.split()
+        for kind in ("tcp", "tcp6")
+        for line in _read(f"/proc/net/{kind}").decode().splitlines()[1:]
+    ]
     port_by_socket = {
-        f"socket:[{line[9]}]": int(line[1].rpartition(":")[2], 16) for line in lines if line[3] == _LISTENING
+        f"socket:[{line[9]}]": int(line[1].rpartition(":")[2], 16)
+        for line in lines
+        if line[3] == _LISTENING
     }
     found = {}
     for pid in [os.getpid(), *_processes(), *(worker.process.pid for worker in _pool_workers())]:
@@ -116,10 +133,14 @@ def _shared_memory() -> Found:
 
 
 def _is_of_strangers(name: object) -> bool:
-    """Whether a process that this run has not started uses a file of /dev/shm, which belongs to the whole machine."""
+    """Whether a process that this run has not started uses a file of /dev/shm, which belongs to the
+    whole machine.
+    """
     ours = {os.getpid(), *_processes(), *(worker.process.pid for worker in _pool_workers())}
     text = f"/dev/shm/{name}".encode()
-    pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and int(entry) not in ours]
+    pids = [
+        int(entry) for entry in os.listdir("/proc") if entry.isdigit() and int(entry) not in ours
+    ]
     return any(text in _read(f"/proc/{pid}/maps") for pid in pids)
 
 
@@ -127,7 +148,14 @@ def _folders() -> Found:
     return {path: str(path) for path in Path(tempfile.gettempdir()).glob("argosy-*")}
 
 
-_KINDS: tuple[Callable[[], Found], ...] = (_processes, _threads, _descriptors, _ports, _shared_memory, _folders)
+_KINDS: tuple[Callable[[], Found], ...] = (
+    _processes,
+    _threads,
+    _descriptors,
+    _ports,
+    _shared_memory,
+    _folders,
+)
 
 
 def _more(before: list[Found]) -> list[str]:
@@ -150,7 +178,9 @@ def _collect() -> None:
 
 @contextlib.contextmanager
 def guard(report: Callable[[str, object], None] = lambda name, value: None) -> Iterator[None]:
-    """Fail after the block if something is left of it; ``report`` is told what, under the name ``left``."""
+    """Fail after the block if something is left of it; ``report`` is told what, under the name
+    ``left``.
+    """
     before = [kind() for kind in _KINDS]
     yield
     deadline = time.monotonic() + WAIT_S

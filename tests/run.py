@@ -1,7 +1,11 @@
-"""``make test``: the tests of single processes and those of several, side by side; ``python tests/run.py [options of pytest]``.
+"""``make test``: the tests of single processes and those of several, side by side; ``python
+tests/run.py [options of pytest]``.
 
-Tests of several processes mostly wait for each other, so together they take little longer than the longer part alone. The architecture's tests come first and
-those of faults last, alone: one measures how long an import takes, others look at what is left on the whole machine. Tests start hundreds of processes, so the package is compiled before, also where the environment keeps Python from doing so by itself.
+Tests of several processes mostly wait for each other, so together they take little longer than the
+longer part alone. The architecture's tests come first and those of faults last, alone: one measures
+how long an import takes, others look at what is left on the whole machine. Tests start hundreds of
+processes, so the package is compiled before, also where the environment keeps Python from doing so
+by itself.
 """
 
 from __future__ import annotations
@@ -18,7 +22,17 @@ FIRST, SEVERAL, LAST = "architecture", "multiprocess", "faults"
 
 def pytest(folders: list[str], options: list[str]) -> list[str]:
     paths = [str(TESTS / folder) for folder in folders]
-    return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "not thorough", *paths, *options]
+    return [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "not thorough",
+        *paths,
+        *options,
+    ]
 
 
 def main(options: list[str]) -> int:
@@ -27,7 +41,9 @@ def main(options: list[str]) -> int:
     compileall.compile_dir(TESTS.parent / "src", quiet=1)
     codes = [subprocess.call(pytest([FIRST], options))]
     with tempfile.TemporaryFile() as shown:
-        several = subprocess.Popen(pytest([SEVERAL], options), stdout=shown, stderr=subprocess.STDOUT)
+        several = subprocess.Popen(
+            pytest([SEVERAL], options), stdout=shown, stderr=subprocess.STDOUT
+        )
         try:
             codes.append(subprocess.call(pytest(single, options)))
             print(f"waiting for {SEVERAL}", flush=True)

@@ -1,4 +1,6 @@
-"""argosy: Paddle's distributed training system on the PyTorch engine. ``import paddle`` is this module."""
+"""argosy: Paddle's distributed training system on the PyTorch engine. ``import paddle`` is this
+module.
+"""
 
 # ruff: noqa: E402
 from argosy import _alias

@@ -1,8 +1,8 @@
 """``paddle.x.y`` is the very module object ``argosy.x.y``.
 
-One meta-path finder answers for every name below ``paddle.`` with the module of the same name below ``argosy.``; its loader
-hands out that module instead of executing a second copy, and gives ``runpy`` the code of the original, so that
-``python -m paddle.x.y`` runs it.
+One meta-path finder answers for every name below ``paddle.`` with the module of the same name below
+``argosy.``; its loader hands out that module instead of executing a second copy, and gives
+``runpy`` the code of the original, so that ``python -m paddle.x.y`` runs it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class AliasLoader(Loader):
         return importlib.import_module(self._original.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system has just put the alias's spec on the shared module: give it back its own.
+        # The import system has just put the alias's spec on the shared module: give it back its
+        # own.
         module.__spec__ = self._original
 
     def get_code(self, fullname: str) -> CodeType | None:
@@ -70,7 +71,9 @@ def target() -> ModuleType:
 
 
 def install(alias_path: Iterable[str]) -> None:
-    """Put the finder first on the meta path, once; refuse to mix with a real Paddle in the same folder."""
+    """Put the finder first on the meta path, once; refuse to mix with a real Paddle in the same
+    folder.
+    """
     for folder in alias_path:
         _refuse_real_paddle(folder)
     if not any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
@@ -78,7 +81,9 @@ def install(alias_path: Iterable[str]) -> None:
 
 
 def check_environment() -> None:
-    """Raise where ``import paddle`` would find a real Paddle instead of, or mixed with, argosy's alias."""
+    """Raise where ``import paddle`` would find a real Paddle instead of, or mixed with, argosy's
+    alias.
+    """
     if _ALIAS in sys.modules:
         return
     spec = PathFinder.find_spec(_ALIAS)
@@ -89,6 +94,8 @@ def check_environment() -> None:
 def _refuse_real_paddle(folder: str) -> None:
     if any(os.path.isdir(os.path.join(folder, part)) for part in ("base", "fluid", "libs")):
         raise ImportError(
-            f"a real Paddle is installed at {folder}, and argosy answers to `import paddle` too: the two cannot share "
-            "an environment. Remove one with `pip uninstall paddlepaddle` (then reinstall argosy), or use another venv."
+            f"a real Paddle is installed at {folder}, and argosy answers to `import paddle` too: "
+            "the two cannot share "
+            "an environment. Remove one with `pip uninstall paddlepaddle` (then reinstall "
+            "argosy), or use another venv."
         )

@@ -12,8 +12,11 @@ __all__ = ["batch"]
 Reader = Callable[[], Any]
 
 
-def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Callable[[], Iterator[list[Any]]]:
-    """Group the samples of ``reader`` into lists of ``batch_size``; the last may be shorter unless ``drop_last``.
+def batch(
+    reader: Reader, batch_size: int, drop_last: bool = False
+) -> Callable[[], Iterator[list[Any]]]:
+    """Group the samples of ``reader`` into lists of ``batch_size``; the last may be shorter unless
+    ``drop_last``.
 
     Example:
         >>> list(paddle.batch(lambda: iter(range(5)), batch_size=2)())
@@ -21,7 +24,9 @@ def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Callable[
     """
     size = int(batch_size)
     if size <= 0:
-        raise UsageError(f"paddle.batch: batch_size should be a positive integer, but received {batch_size}")
+        raise UsageError(
+            f"paddle.batch: batch_size should be a positive integer, but received {batch_size}"
+        )
 
     def batch_reader() -> Iterator[list[Any]]:
         samples: list[Any] = []

@@ -1,7 +1,7 @@
 """Discrete Fourier transforms under the names of ``paddle.fft``.
 
-``norm`` says which direction divides by the length: "backward" the inverse one, "forward" the other, "ortho" each by the
-square root.
+``norm`` says which direction divides by the length: "backward" the inverse one, "forward" the
+other, "ortho" each by the square root.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from argosy.tensor.engine import apply, defaults, store
 from argosy.tensor.engine import axes as read_axes
 
 __all__ = [
-    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2",
+    "ifftn", "ifftshift", "ihfft",
     "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
 
@@ -61,7 +62,9 @@ def _over_plane(call: str, about: str) -> Any:
         out: Any = None,
     ) -> Any:
         if len(axes) != 2 or (s is not None and len(s) != 2):
-            raise UsageError(f"{call}: s and axes must have two entries, but received s={s}, axes={axes}")
+            raise UsageError(
+                f"{call}: s and axes must have two entries, but received s={s}, axes={axes}"
+            )
         return store(out, _over(op, x, s, axes, norm, call), call)
 
     return _dress(face, call, f"{about}, over two axes, cut or padded to ``s``.")
@@ -71,7 +74,13 @@ def _over_any(call: str, about: str) -> Any:
     op = ops.OVER_AXES[call]
 
     def face(
-        x: Any, s: Any = None, axes: Any = None, norm: str = "backward", name: str | None = None, *, out: Any = None
+        x: Any,
+        s: Any = None,
+        axes: Any = None,
+        norm: str = "backward",
+        name: str | None = None,
+        *,
+        out: Any = None,
     ) -> Any:
         return store(out, _over(op, x, s, axes, norm, call), call)
 
@@ -89,8 +98,12 @@ def _dress(face: Any, name: str, doc: str) -> Any:
 
 
 fft, ifft, rfft, irfft, hfft, ihfft = (_along_axis(n, about) for n, about in _ABOUT.items())
-fft2, ifft2, rfft2, irfft2, hfft2, ihfft2 = (_over_plane(f"{n}2", about) for n, about in _ABOUT.items())
-fftn, ifftn, rfftn, irfftn, hfftn, ihfftn = (_over_any(f"{n}n", about) for n, about in _ABOUT.items())
+fft2, ifft2, rfft2, irfft2, hfft2, ihfft2 = (
+    _over_plane(f"{n}2", about) for n, about in _ABOUT.items()
+)
+fftn, ifftn, rfftn, irfftn, hfftn, ihfftn = (
+    _over_any(f"{n}n", about) for n, about in _ABOUT.items()
+)
 
 
 def _frequencies(op: Op, doc: str) -> Any:
@@ -120,8 +133,12 @@ def _frequencies(op: Op, doc: str) -> Any:
     return _dress(face, call, doc)
 
 
-fftfreq = _frequencies(ops.fftfreq, "The frequencies of ``fft`` of length ``n`` with samples ``d`` apart.")
-rfftfreq = _frequencies(ops.rfftfreq, "The frequencies of ``rfft`` of length ``n`` with samples ``d`` apart.")
+fftfreq = _frequencies(
+    ops.fftfreq, "The frequencies of ``fft`` of length ``n`` with samples ``d`` apart."
+)
+rfftfreq = _frequencies(
+    ops.rfftfreq, "The frequencies of ``rfft`` of length ``n`` with samples ``d`` apart."
+)
 
 
 def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:

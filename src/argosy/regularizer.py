@@ -1,4 +1,6 @@
-"""Weight decay as regularisers: a penalty on parameters whose gradient the optimizer adds to theirs."""
+"""Weight decay as regularisers: a penalty on parameters whose gradient the optimizer adds to
+theirs.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ class WeightDecayRegularizer:
     """Base class. A subclass's call returns the term to add to the gradient of ``param``."""
 
     def __call__(self, param: Any, grad: Any, block: Any = None) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} does not define __call__(param, grad, block)")
+        raise NotImplementedError(
+            f"{type(self).__name__} does not define __call__(param, grad, block)"
+        )
 
 
 class _CoefficientDecay(WeightDecayRegularizer):

@@ -1,4 +1,6 @@
-"""Where the headers and libraries to build extensions against are: torch's, the engine under argosy."""
+"""Where the headers and libraries to build extensions against are: torch's, the engine under
+argosy.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The version of Paddle whose API this is, and the libraries under it. argosy's own version is ``argosy_version``."""
+"""The version of Paddle whose API this is, and the libraries under it. argosy's own version is
+``argosy_version``.
+"""
 
 from __future__ import annotations
 
@@ -60,5 +62,8 @@ def show() -> None:
     """Print the versions."""
     for name in ("full_version", "major", "minor", "patch", "rc"):
         print(f"{name}: {globals()[name]}")
-    print(f"cuda: {cuda()}\ncudnn: {cudnn()}\nnccl: {nccl()}\nhip: {hip()}\nxpu: {xpu()}\ncinn: {cinn()}")
+    print(
+        f"cuda: {cuda()}\ncudnn: {cudnn()}\nnccl: {nccl()}\nhip: {hip()}\nxpu: {xpu()}\ncinn: "
+        f"{cinn()}"
+    )
     print(f"argosy: {argosy_version()} on torch {torch.__version__}")

@@ -1,4 +1,6 @@
-"""``import paddle`` is argosy: this package replaces itself by the module ``argosy`` and aliases every submodule."""
+"""``import paddle`` is argosy: this package replaces itself by the module ``argosy`` and aliases
+every submodule.
+"""
 
 import sys
 

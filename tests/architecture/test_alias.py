@@ -30,7 +30,9 @@ def test_paddle_is_argosy():
     assert sys.modules["paddle"] is sys.modules["argosy"]
 
 
-@pytest.mark.parametrize("name", ["nn", "nn.functional", "nn.layer.common", "optimizer.lr", "io", "tensor.math"])
+@pytest.mark.parametrize(
+    "name", ["nn", "nn.functional", "nn.layer.common", "optimizer.lr", "io", "tensor.math"]
+)
 def test_submodules_are_the_same_objects(name):
     alias = importlib.import_module(f"paddle.{name}")
     assert alias is importlib.import_module(f"argosy.{name}")
@@ -58,10 +60,15 @@ def test_importing_prints_nothing():
 
 
 def test_python_dash_m_runs_modules_through_the_alias(tmp_path):
-    script = "import runpy, sys; sys.argv = ['x']; print(runpy.run_module('paddle.version', run_name='__main__')['full_version'])"
+    script = (
+        "import runpy, sys; sys.argv = ['x']; print(runpy.run_module('paddle.version', "
+        "run_name='__main__')['full_version'])"
+    )
     done = _run(script)
     assert done.stdout.strip() == "3.3.1", done.stderr
-    done = subprocess.run([sys.executable, "-m", "paddle.version"], capture_output=True, text=True, timeout=100)
+    done = subprocess.run(
+        [sys.executable, "-m", "paddle.version"], capture_output=True, text=True, timeout=100
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -91,7 +98,8 @@ def test_a_real_paddle_in_the_environment_is_refused(tmp_path, statement):
 
 
 def test_import_costs_little_more_than_torch(tmp_path):
-    # Installed packages are imported from bytecode; give this one a cache even where the environment forbids writing it.
+    # Installed packages are imported from bytecode; give this one a cache even where the
+    # environment forbids writing it.
     cache = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
     code = """
     import time

@@ -1,4 +1,5 @@
-"""What every backend must do, one function per contract, run by the workers of the pool (see ``test_collectives.py``).
+"""What every backend must do, one function per contract, run by the workers of the pool (see
+``test_collectives.py``).
 
 Values encode (rank, index), so that a misplaced chunk cannot cancel out.
 """
@@ -33,7 +34,16 @@ def contract(body: Callable[[Backend], None]) -> Callable[[Backend], None]:
     return body
 
 
-def run(rank: int, world_size: int, *, contract: str, kind: str, name: str, rendezvous: Any, **options: Any) -> None:
+def run(
+    rank: int,
+    world_size: int,
+    *,
+    contract: str,
+    kind: str,
+    name: str,
+    rendezvous: Any,
+    **options: Any,
+) -> None:
     """Run one contract on a group of its own."""
     with joined(kind, name, rank, world_size, rendezvous, **options) as backend:
         CONTRACTS[contract](backend)
@@ -41,7 +51,9 @@ def run(rank: int, world_size: int, *, contract: str, kind: str, name: str, rend
 
 
 def fill(rank: int, count: int, dtype: torch.dtype, salt: int = 0) -> torch.Tensor:
-    """Different for every rank and index as far as the dtype can tell them apart, small enough to sum exactly."""
+    """Different for every rank and index as far as the dtype can tell them apart, small enough to
+    sum exactly.
+    """
     index = torch.arange(count, dtype=torch.int64)
     if dtype is torch.bool:
         return (index * 7 + rank * 3 + salt) % 5 < 2
@@ -64,7 +76,9 @@ def combined(tensors: list[torch.Tensor], op: ReduceOp) -> torch.Tensor:
     dtype = tensors[0].dtype
     wide = [t.float() if dtype in (torch.float16, torch.bfloat16) else t for t in tensors]
     if dtype is torch.bool:
-        result = functools.reduce(operator.or_ if op in (ReduceOp.SUM, ReduceOp.MAX) else operator.and_, wide)
+        result = functools.reduce(
+            operator.or_ if op in (ReduceOp.SUM, ReduceOp.MAX) else operator.and_, wide
+        )
     elif op in (ReduceOp.MAX, ReduceOp.MIN):
         result = functools.reduce(torch.maximum if op is ReduceOp.MAX else torch.minimum, wide)
     else:
@@ -80,8 +94,13 @@ def assert_equal(actual: torch.Tensor, expected: torch.Tensor) -> None:
     assert actual.dtype is expected.dtype
     if actual.dtype is torch.bool:
         # a byte of 2 is "true" too, until somebody adds it up
-        actual, expected = actual.contiguous().view(torch.uint8), expected.contiguous().view(torch.uint8)
-    torch.testing.assert_close(actual, expected, rtol=1e-6 if actual.dtype not in FLOATS[:2] else 0, atol=0)
+        actual, expected = (
+            actual.contiguous().view(torch.uint8),
+            expected.contiguous().view(torch.uint8),
+        )
+    torch.testing.assert_close(
+        actual, expected, rtol=1e-6 if actual.dtype not in FLOATS[:2] else 0, atol=0
+    )
 
 
 def is_defined(op: ReduceOp, dtype: torch.dtype) -> bool:
@@ -101,7 +120,9 @@ def all_reduce_every_operation_and_dtype(group: Backend) -> None:
                     group.all_reduce(tensor, op)
                 continue
             group.all_reduce(tensor, op)
-            assert_equal(tensor, combined([make(r, COUNT, dtype) for r in range(group.world_size)], op))
+            assert_equal(
+                tensor, combined([make(r, COUNT, dtype) for r in range(group.world_size)], op)
+            )
 
 
 @contract
@@ -122,7 +143,10 @@ def reduce_changes_only_the_receiver(group: Backend) -> None:
                 group.reduce(tensor, dst, op)
                 if group.rank == dst:
                     assert_equal(
-                        tensor, combined([small_factors(r, COUNT, dtype) for r in range(group.world_size)], op)
+                        tensor,
+                        combined(
+                            [small_factors(r, COUNT, dtype) for r in range(group.world_size)], op
+                        ),
                     )
                 else:
                     assert_equal(tensor, small_factors(group.rank, COUNT, dtype))
@@ -167,11 +191,17 @@ def scatter_from_every_rank(group: Backend) -> None:
 def reduce_scatter_gives_each_rank_its_part(group: Backend) -> None:
     ranks = range(group.world_size)
     for dtype in DTYPES:
-        for op in (ReduceOp.SUM, ReduceOp.AVG) if dtype is not torch.bool else (ReduceOp.SUM, ReduceOp.PROD):
+        for op in (
+            (ReduceOp.SUM, ReduceOp.AVG)
+            if dtype is not torch.bool
+            else (ReduceOp.SUM, ReduceOp.PROD)
+        ):
             inputs = [fill(group.rank, COUNT, dtype, salt=r) for r in ranks]
             tensor = torch.zeros(COUNT, dtype=dtype)
             group.reduce_scatter(tensor, inputs, op)
-            assert_equal(tensor, combined([fill(r, COUNT, dtype, salt=group.rank) for r in ranks], op))
+            assert_equal(
+                tensor, combined([fill(r, COUNT, dtype, salt=group.rank) for r in ranks], op)
+            )
             for r in ranks:
                 assert_equal(inputs[r], fill(group.rank, COUNT, dtype, salt=r))
 
@@ -195,7 +225,9 @@ def all_to_all_of_unequal_parts(group: Backend) -> None:
 
     for dtype in (torch.float64, torch.bfloat16, torch.uint8):
         outputs = [torch.zeros(size(s, group.rank), dtype=dtype) for s in ranks]
-        group.all_to_all(outputs, [fill(group.rank, size(group.rank, r), dtype, salt=r) for r in ranks])
+        group.all_to_all(
+            outputs, [fill(group.rank, size(group.rank, r), dtype, salt=r) for r in ranks]
+        )
         for s in ranks:
             assert_equal(outputs[s], fill(s, size(s, group.rank), dtype, salt=group.rank))
 
@@ -255,8 +287,12 @@ def empty_tensors(group: Backend) -> None:
         group.reduce(torch.empty(shape), 0, ReduceOp.MAX)
         group.broadcast(torch.empty(shape), 0)
         group.all_gather([torch.empty(shape) for _ in ranks], torch.empty(shape))
-        group.gather([torch.empty(shape) for _ in ranks] if group.rank == 0 else None, torch.empty(shape), 0)
-        group.scatter(torch.empty(shape), [torch.empty(shape) for _ in ranks] if group.rank == 0 else None, 0)
+        group.gather(
+            [torch.empty(shape) for _ in ranks] if group.rank == 0 else None, torch.empty(shape), 0
+        )
+        group.scatter(
+            torch.empty(shape), [torch.empty(shape) for _ in ranks] if group.rank == 0 else None, 0
+        )
         group.reduce_scatter(torch.empty(shape), [torch.empty(shape) for _ in ranks], ReduceOp.SUM)
         group.all_to_all([torch.empty(shape) for _ in ranks], [torch.empty(shape) for _ in ranks])
         if group.world_size > 1 and group.rank < 2:
@@ -319,7 +355,9 @@ def non_contiguous_tensors(group: Backend) -> None:
 
     tensor = strided(9)
     group.reduce_scatter(tensor, [strided(group.rank, salt=r) for r in ranks], ReduceOp.SUM)
-    assert_equal(tensor, combined([strided(r, salt=group.rank).clone() for r in ranks], ReduceOp.SUM))
+    assert_equal(
+        tensor, combined([strided(r, salt=group.rank).clone() for r in ranks], ReduceOp.SUM)
+    )
 
     if n > 1 and group.rank < 2:
         tensor = strided(0) if group.rank == 0 else strided(9)
@@ -345,7 +383,9 @@ def big_tensors(group: Backend) -> None:
     for dtype in (torch.float32, torch.int64):
         tensor = fill(group.rank, count, dtype)
         group.all_reduce(tensor, ReduceOp.SUM)
-        assert_equal(tensor, combined([fill(r, count, dtype) for r in range(group.world_size)], ReduceOp.SUM))
+        assert_equal(
+            tensor, combined([fill(r, count, dtype) for r in range(group.world_size)], ReduceOp.SUM)
+        )
     outputs = [torch.zeros(count) for _ in range(group.world_size)]
     group.all_gather(outputs, fill(group.rank, count, torch.float32))
     for r, output in enumerate(outputs):
@@ -359,7 +399,9 @@ def many_small_collectives_in_a_row(group: Backend) -> None:
     for i in range(100):
         tensor = fill(group.rank, 3 + i % 5, torch.int64, salt=i)
         group.all_reduce(tensor, ReduceOp.SUM)
-        assert_equal(tensor, combined([fill(r, 3 + i % 5, torch.int64, salt=i) for r in ranks], ReduceOp.SUM))
+        assert_equal(
+            tensor, combined([fill(r, 3 + i % 5, torch.int64, salt=i) for r in ranks], ReduceOp.SUM)
+        )
         src = i % group.world_size
         group.broadcast(tensor, src)
         outputs = [torch.zeros(2, dtype=torch.int64) for _ in ranks]
@@ -372,11 +414,17 @@ def wrong_arguments_are_refused_before_anything_is_sent(group: Backend) -> None:
     n = group.world_size
     x = torch.zeros(4)
     lists = [torch.zeros(4) for _ in range(n)]
-    with pytest.raises(UsageError, match=rf"all_gather: {n} ranks need a list of {n} tensors, but received {n + 1}"):
+    with pytest.raises(
+        UsageError, match=rf"all_gather: {n} ranks need a list of {n} tensors, but received {n + 1}"
+    ):
         group.all_gather([*lists, x], x)
-    with pytest.raises(UsageError, match=r"rank 0 in the list is float32\[4\], the other tensor float32\[5\]"):
+    with pytest.raises(
+        UsageError, match=r"rank 0 in the list is float32\[4\], the other tensor float32\[5\]"
+    ):
         group.all_gather(lists, torch.zeros(5))
-    with pytest.raises(UsageError, match=r"rank 0 in the list is bool\[4\], the other tensor uint8\[4\]"):
+    with pytest.raises(
+        UsageError, match=r"rank 0 in the list is bool\[4\], the other tensor uint8\[4\]"
+    ):
         group.reduce_scatter(x.byte(), [t.bool() for t in lists], ReduceOp.SUM)
     with pytest.raises(UsageError, match="src must be a rank of the group"):
         group.broadcast(x, n)
@@ -405,7 +453,10 @@ def buckets_are_averaged_in_place(group: Backend) -> None:
                 bucket.publish()
                 bucket.progress()
                 bucket.finish()
-                assert_equal(bucket.tensor, combined([fill(r, numel, dtype, salt) for r in ranks], ReduceOp.AVG))
+                assert_equal(
+                    bucket.tensor,
+                    combined([fill(r, numel, dtype, salt) for r in ranks], ReduceOp.AVG),
+                )
             bucket.close()
 
 
@@ -424,7 +475,9 @@ def closed(rank: int, world_size: int, *, kind: str, name: str, rendezvous: Any)
 
 
 def closed_under_way(rank: int, world_size: int, *, kind: str, name: str, rendezvous: Any) -> str:
-    """close() from another thread ends a call that waits for a rank that never comes; returns the error of rank 0."""
+    """close() from another thread ends a call that waits for a rank that never comes; returns the
+    error of rank 0.
+    """
     with joined(kind, name, rank, world_size, rendezvous) as group, open_store(rendezvous) as store:
         group.barrier()
         if rank > 0:
@@ -448,8 +501,12 @@ def closed_under_way(rank: int, world_size: int, *, kind: str, name: str, rendez
         return str(caught[0])
 
 
-def overlapping_groups(rank: int, world_size: int, *, kinds: list[str], name: str, rendezvous: Any) -> None:
-    """Several groups at once: all ranks, and each pair of neighbours, with collectives of them interleaved."""
+def overlapping_groups(
+    rank: int, world_size: int, *, kinds: list[str], name: str, rendezvous: Any
+) -> None:
+    """Several groups at once: all ranks, and each pair of neighbours, with collectives of them
+    interleaved.
+    """
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(open_store(rendezvous))
         groups: list[tuple[list[int], Backend]] = []
@@ -464,7 +521,10 @@ def overlapping_groups(rank: int, world_size: int, *, kinds: list[str], name: st
             for members, group in groups:
                 tensor = fill(rank, 300, torch.float64, salt=i)
                 group.all_reduce(tensor, ReduceOp.SUM)
-                assert_equal(tensor, combined([fill(r, 300, torch.float64, salt=i) for r in members], ReduceOp.SUM))
+                assert_equal(
+                    tensor,
+                    combined([fill(r, 300, torch.float64, salt=i) for r in members], ReduceOp.SUM),
+                )
         for _, group in groups:
             group.barrier()
 
@@ -475,12 +535,18 @@ MISMATCHES: dict[str, tuple[Callable[[Backend], None], Callable[[Backend], None]
         lambda g: g.all_reduce(torch.zeros(1024), ReduceOp.SUM),
         lambda g: g.all_reduce(torch.zeros(1000), ReduceOp.SUM),
     ),
-    "dtypes": (lambda g: g.broadcast(torch.zeros(3), 0), lambda g: g.broadcast(torch.zeros(3).long(), 0)),
+    "dtypes": (
+        lambda g: g.broadcast(torch.zeros(3), 0),
+        lambda g: g.broadcast(torch.zeros(3).long(), 0),
+    ),
     "operations": (
         lambda g: g.all_reduce(torch.zeros(3), ReduceOp.SUM),
         lambda g: g.all_reduce(torch.zeros(3), ReduceOp.MAX),
     ),
-    "roots": (lambda g: g.reduce(torch.zeros(3), 0, ReduceOp.SUM), lambda g: g.reduce(torch.zeros(3), 1, ReduceOp.SUM)),
+    "roots": (
+        lambda g: g.reduce(torch.zeros(3), 0, ReduceOp.SUM),
+        lambda g: g.reduce(torch.zeros(3), 1, ReduceOp.SUM),
+    ),
     "sizes": (
         lambda g: g.all_to_all([torch.zeros(2)] * g.world_size, [torch.zeros(2)] * g.world_size),
         lambda g: g.all_to_all([torch.zeros(2)] * g.world_size, [torch.zeros(3)] * g.world_size),
@@ -488,9 +554,16 @@ MISMATCHES: dict[str, tuple[Callable[[Backend], None], Callable[[Backend], None]
 }
 
 
-def mismatch(rank: int, world_size: int, *, kind: str, case: str, name: str, rendezvous: Any, **options: Any) -> str:
-    """The last rank calls something else than the others; returns the message, the same on all, after which the group is unusable."""
-    with joined(kind, name, rank, world_size, rendezvous, **options) as group, open_store(rendezvous) as store:
+def mismatch(
+    rank: int, world_size: int, *, kind: str, case: str, name: str, rendezvous: Any, **options: Any
+) -> str:
+    """The last rank calls something else than the others; returns the message, the same on all,
+    after which the group is unusable.
+    """
+    with (
+        joined(kind, name, rank, world_size, rendezvous, **options) as group,
+        open_store(rendezvous) as store,
+    ):
         group.barrier()
         common, other = MISMATCHES[case]
         with pytest.raises(CollectiveMismatch) as caught:

@@ -10,7 +10,8 @@ from conformance import collectives
 
 _names = (f"group-{i}" for i in itertools.count())
 
-# Small buffers put every message through in pieces; the sizes of real jobs appear once per contract too.
+# Small buffers put every message through in pieces; the sizes of real jobs appear once per contract
+# too.
 PIECES = {"slot_bytes": 4096}
 BACKENDS = [
     ("loopback", 1, {}),
@@ -50,42 +51,89 @@ def test_contract(pool, rendezvous, contract, kind, world_size, options):
 
 @pytest.mark.parametrize(("kind", "world_size"), [("loopback", 1), ("shm", 4), ("gloo", 3)])
 def test_barrier_waits_for_everybody(pool, rendezvous, kind, world_size):
-    pool.run("conformance.collectives:barrier_waits", world_size, kind=kind, name=next(_names), rendezvous=rendezvous)
+    pool.run(
+        "conformance.collectives:barrier_waits",
+        world_size,
+        kind=kind,
+        name=next(_names),
+        rendezvous=rendezvous,
+    )
 
 
-@pytest.mark.parametrize(("kind", "world_size"), [("loopback", 1), ("shm", 1), ("shm", 3), ("gloo", 2)])
+@pytest.mark.parametrize(
+    ("kind", "world_size"), [("loopback", 1), ("shm", 1), ("shm", 3), ("gloo", 2)]
+)
 def test_closed_group_refuses_calls(pool, rendezvous, kind, world_size):
-    pool.run("conformance.collectives:closed", world_size, kind=kind, name=next(_names), rendezvous=rendezvous)
+    pool.run(
+        "conformance.collectives:closed",
+        world_size,
+        kind=kind,
+        name=next(_names),
+        rendezvous=rendezvous,
+    )
 
 
 @pytest.mark.parametrize("kind", ["shm", "gloo"])
 def test_close_ends_a_call_that_waits(pool, rendezvous, kind):
     messages = pool.run(
-        "conformance.collectives:closed_under_way", 2, kind=kind, name=next(_names), rendezvous=rendezvous
+        "conformance.collectives:closed_under_way",
+        2,
+        kind=kind,
+        name=next(_names),
+        rendezvous=rendezvous,
     )
     assert "closed" in messages[0]
 
 
 @pytest.mark.parametrize("kinds", [["shm"], ["gloo"], ["shm", "gloo"]], ids="+".join)
 def test_overlapping_groups(pool, rendezvous, kinds):
-    pool.run("conformance.collectives:overlapping_groups", 4, kinds=kinds, name=next(_names), rendezvous=rendezvous)
+    pool.run(
+        "conformance.collectives:overlapping_groups",
+        4,
+        kinds=kinds,
+        name=next(_names),
+        rendezvous=rendezvous,
+    )
 
 
 SIDES = {
     "kinds": ("rank 0, 1: all_reduce #2 float32[3] SUM", "rank 2: barrier #2"),
-    "counts": ("rank 0, 1: all_reduce #2 float32[1024] SUM", "rank 2: all_reduce #2 float32[1000] SUM"),
-    "dtypes": ("rank 0, 1: broadcast #2 float32[3] from rank 0", "rank 2: broadcast #2 int64[3] from rank 0"),
-    "operations": ("rank 0, 1: all_reduce #2 float32[3] SUM", "rank 2: all_reduce #2 float32[3] MAX"),
-    "roots": ("rank 0, 1: reduce #2 float32[3] SUM to rank 0", "rank 2: reduce #2 float32[3] SUM to rank 1"),
-    "sizes": ("rank 2 sends 3 elements to rank 0, which expects 2", "rank 2 sends 3 elements to rank 1"),
+    "counts": (
+        "rank 0, 1: all_reduce #2 float32[1024] SUM",
+        "rank 2: all_reduce #2 float32[1000] SUM",
+    ),
+    "dtypes": (
+        "rank 0, 1: broadcast #2 float32[3] from rank 0",
+        "rank 2: broadcast #2 int64[3] from rank 0",
+    ),
+    "operations": (
+        "rank 0, 1: all_reduce #2 float32[3] SUM",
+        "rank 2: all_reduce #2 float32[3] MAX",
+    ),
+    "roots": (
+        "rank 0, 1: reduce #2 float32[3] SUM to rank 0",
+        "rank 2: reduce #2 float32[3] SUM to rank 1",
+    ),
+    "sizes": (
+        "rank 2 sends 3 elements to rank 0, which expects 2",
+        "rank 2 sends 3 elements to rank 1",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", SIDES)
-@pytest.mark.parametrize(("kind", "options"), [("shm", {}), ("gloo", {"checks": True})], ids=["shm", "gloo-checks"])
+@pytest.mark.parametrize(
+    ("kind", "options"), [("shm", {}), ("gloo", {"checks": True})], ids=["shm", "gloo-checks"]
+)
 def test_mismatch_shows_both_sides(pool, rendezvous, kind, options, case):
     messages = pool.run(
-        "conformance.collectives:mismatch", 3, kind=kind, case=case, name=next(_names), rendezvous=rendezvous, **options
+        "conformance.collectives:mismatch",
+        3,
+        kind=kind,
+        case=case,
+        name=next(_names),
+        rendezvous=rendezvous,
+        **options,
     )
     assert len({message.splitlines()[1] for message in messages}) == 1
     for side in SIDES[case]:

@@ -1,4 +1,6 @@
-"""Programs with branches, loops and Python functions: values and gradients equal those of real Paddle, 2.6.2 and 1.8.5."""
+"""Programs with branches, loops and Python functions: values and gradients equal those of real
+Paddle, 2.6.2 and 1.8.5.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ def static_mode():
 def compare(file: str, name: str, turns: list) -> None:
     with np.load(DATA / file) as stored:
         wanted = {key: stored[key] for key in stored if key.startswith(f"{name}/")}
-    got = {f"{name}/{turn}/{i}": value for turn, values in enumerate(turns) for i, value in enumerate(values)}
+    got = {
+        f"{name}/{turn}/{i}": value
+        for turn, values in enumerate(turns)
+        for i, value in enumerate(values)
+    }
     assert got.keys() == wanted.keys()
     for key, value in wanted.items():
         assert got[key].shape == value.shape, key

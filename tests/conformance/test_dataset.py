@@ -1,4 +1,6 @@
-"""Training from files gives the parameters of real Paddle 2.6.2 and 1.8.5, and prints what 2.6.2 prints."""
+"""Training from files gives the parameters of real Paddle 2.6.2 and 1.8.5, and prints what 2.6.2
+prints.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def _check(found, version, kind):
     with np.load(DATA / f"dataset_{version}.npz") as stored:
         for name, value in found.items():
             # Sums are taken in another order.
-            np.testing.assert_allclose(value, stored[f"{kind}/{name}"], rtol=2e-6, atol=2e-7, err_msg=name)
+            np.testing.assert_allclose(
+                value, stored[f"{kind}/{name}"], rtol=2e-6, atol=2e-7, err_msg=name
+            )
         return stored[f"{kind}/lines"].tolist() if version == "262" else None
 
 
@@ -39,7 +43,9 @@ def test_trains_and_prints_as_paddle_2_does(kind, tmp_path, capsys):
     found = [STAMP.sub("", line) for line in printed]
     assert [NUMBER.sub("", line) for line in found] == [NUMBER.sub("", line) for line in lines]
     for mine, theirs in zip(found, lines, strict=True):  # the last of six digits may differ
-        np.testing.assert_allclose(*(np.array(NUMBER.findall(line), float) for line in (mine, theirs)), rtol=3e-6)
+        np.testing.assert_allclose(
+            *(np.array(NUMBER.findall(line), float) for line in (mine, theirs)), rtol=3e-6
+        )
 
 
 @pytest.mark.parametrize("kind", dataset_programs.KINDS)

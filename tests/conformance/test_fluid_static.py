@@ -30,7 +30,13 @@ def leave_static_mode():
 
 
 # Two engines sum in different orders; gradients of normalisations are differences of large numbers.
-LOOSE = {"group_norm": 2e-5, "instance_norm": 2e-5, "batch_norm": 2e-5, "layer_norm": 2e-5, "conv_group": 5e-5}
+LOOSE = {
+    "group_norm": 2e-5,
+    "instance_norm": 2e-5,
+    "batch_norm": 2e-5,
+    "layer_norm": 2e-5,
+    "conv_group": 5e-5,
+}
 
 
 @pytest.mark.parametrize("name", fluid_functions.LAYERS)
@@ -45,12 +51,16 @@ def test_functions_compute_as_paddle_does(name):
         assert result[key].dtype == value.dtype, key
         assert result[key].shape == value.shape, key
         scale = np.abs(value).max() if value.size else 0.0
-        np.testing.assert_allclose(result[key], value, rtol=rtol, atol=rtol * scale + 1e-6, err_msg=key)
+        np.testing.assert_allclose(
+            result[key], value, rtol=rtol, atol=rtol * scale + 1e-6, err_msg=key
+        )
 
 
 @pytest.mark.parametrize("name", fluid_training.RATES)
 def test_rates_follow_the_counter_of_runs(name):
-    np.testing.assert_allclose(fluid_training.run_rate(fluid, name), _stored()[f"rate/{name}"], rtol=2e-6, atol=1e-7)
+    np.testing.assert_allclose(
+        fluid_training.run_rate(fluid, name), _stored()[f"rate/{name}"], rtol=2e-6, atol=1e-7
+    )
 
 
 @pytest.mark.parametrize("name", fluid_training.TRAINING)

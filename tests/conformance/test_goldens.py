@@ -1,4 +1,6 @@
-"""Every golden case gives what real Paddle 3.3.1 gave: values, dtypes, shapes, gradients, classes of errors."""
+"""Every golden case gives what real Paddle 3.3.1 gave: values, dtypes, shapes, gradients, classes
+of errors.
+"""
 
 import builtins
 import functools

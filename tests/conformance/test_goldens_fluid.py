@@ -1,4 +1,6 @@
-"""Every golden case of ``paddle.fluid`` gives what real Paddle 1.8.5 gave: values, dtypes, shapes, gradients, names, errors."""
+"""Every golden case of ``paddle.fluid`` gives what real Paddle 1.8.5 gave: values, dtypes, shapes,
+gradients, names, errors.
+"""
 
 import builtins
 import functools

@@ -1,4 +1,6 @@
-"""The backend for several hosts keeps the contracts of all backends; the hosts are made up, one letter per rank."""
+"""The backend for several hosts keeps the contracts of all backends; the hosts are made up, one
+letter per rank.
+"""
 
 from __future__ import annotations
 

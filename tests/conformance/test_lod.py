@@ -22,7 +22,9 @@ def static_mode():
 
 def _expected(version, case):
     with np.load(DATA / f"lod_{version}.npz") as stored:
-        return {key.split("/", 1)[1]: stored[key] for key in stored.files if key.startswith(f"{case}/")}
+        return {
+            key.split("/", 1)[1]: stored[key] for key in stored.files if key.startswith(f"{case}/")
+        }
 
 
 def _check(found, version, case):
@@ -30,10 +32,14 @@ def _check(found, version, case):
     assert sorted(found) == sorted(expected)
     for key, value in expected.items():
         # Transcendentals and the order of sums differ between the engines.
-        np.testing.assert_allclose(found[key], value, rtol=2e-6, atol=2e-6, strict=True, err_msg=key)
+        np.testing.assert_allclose(
+            found[key], value, rtol=2e-6, atol=2e-6, strict=True, err_msg=key
+        )
 
 
-@pytest.mark.parametrize("case", [name for name in lod_programs.CASES if name not in lod_programs.OLD_ONLY])
+@pytest.mark.parametrize(
+    "case", [name for name in lod_programs.CASES if name not in lod_programs.OLD_ONLY]
+)
 def test_computes_as_paddle_2_does(case):
     _check(lod_programs.run(paddle, case, is_old=False), "262", case)
 

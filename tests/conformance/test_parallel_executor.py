@@ -19,8 +19,14 @@ def stored():
 @pytest.mark.parametrize("case", parallel_programs.CASES)
 def test_losses_and_values_are_those_of_paddle(case, stored, monkeypatch):
     monkeypatch.setenv("CPU_NUM", "2")
-    first = {key.split("/")[2]: value for key, value in stored.items() if key.startswith(f"{case}/first/")}
-    last = {key.split("/")[2]: value for key, value in stored.items() if key.startswith(f"{case}/last/")}
+    first = {
+        key.split("/")[2]: value
+        for key, value in stored.items()
+        if key.startswith(f"{case}/first/")
+    }
+    last = {
+        key.split("/")[2]: value for key, value in stored.items() if key.startswith(f"{case}/last/")
+    }
     assert set(last) >= {"fc_0.w_0", "fc_0.b_0", "fc_1.w_0", "fc_1.b_0"}
     paddle.enable_static()
     try:

@@ -1,4 +1,6 @@
-"""Layers recorded into a program compute what they compute in eager mode, with known and with unknown batch sizes."""
+"""Layers recorded into a program compute what they compute in eager mode, with known and with
+unknown batch sizes.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ LAYERS = {
         lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0), 2),
         [normal(2, 5, 8)],
     ),
-    "transformer": (lambda: nn.Transformer(8, 2, 1, 1, 16, dropout=0.0), [normal(2, 5, 8), normal(2, 3, 8)]),
+    "transformer": (
+        lambda: nn.Transformer(8, 2, 1, 1, 16, dropout=0.0),
+        [normal(2, 5, 8), normal(2, 3, 8)],
+    ),
     "attention": (lambda: nn.MultiHeadAttention(8, 2), [normal(2, 5, 8)]),
     "conv1d": (lambda: nn.Conv1D(3, 4, 3), [normal(2, 3, 7)]),
     "conv3d": (lambda: nn.Conv3D(2, 3, 2), [normal(1, 2, 4, 4, 4)]),
@@ -54,9 +59,14 @@ def test_a_recorded_layer_equals_the_eager_one(name, is_dynamic):
     paddle.enable_static()
     try:
         main, startup = paddle.static.Program(), paddle.static.Program()
-        with paddle.static.program_guard(main, startup), paddle.static.scope_guard(paddle.static.Scope()):
+        with (
+            paddle.static.program_guard(main, startup),
+            paddle.static.scope_guard(paddle.static.Scope()),
+        ):
             inputs = [
-                paddle.static.data(f"x{i}", [None if is_dynamic else len(a), *a.shape[1:]], str(a.dtype))
+                paddle.static.data(
+                    f"x{i}", [None if is_dynamic else len(a), *a.shape[1:]], str(a.dtype)
+                )
                 for i, a in enumerate(arrays)
             ]
             recorded = make()

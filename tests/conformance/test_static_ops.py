@@ -1,4 +1,6 @@
-"""Every golden case of one op, recorded into a program: values, dtypes and gradients equal real Paddle 3.3.1's."""
+"""Every golden case of one op, recorded into a program: values, dtypes and gradients equal real
+Paddle 3.3.1's.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,10 @@ def _run_recorded(paddle, fn, arrays, grad):
     main.verify()
     found = iter(
         paddle.static.Executor().run(
-            main, feed, [harness._tensors(out), [g for g in grads or () if g is not None]], return_numpy=False
+            main,
+            feed,
+            [harness._tensors(out), [g for g in grads or () if g is not None]],
+            return_numpy=False,
         )
     )
     result = {"out": _filled(out, found)}
@@ -77,8 +82,14 @@ def _weighted_sum(paddle, out):
         if "float" in str(t.dtype) and not t.stop_gradient:
             terms.append((t * paddle.to_tensor(weight).astype(t.dtype)).sum())
         elif "complex" in str(t.dtype) and not t.stop_gradient:
-            terms.append((paddle.as_real(t) * paddle.to_tensor(weight.astype("float32")).unsqueeze(-1)).sum())
-    return functools.reduce(lambda a, b: a + b, [t.astype("float64") for t in terms]) if terms else None
+            terms.append(
+                (paddle.as_real(t) * paddle.to_tensor(weight.astype("float32")).unsqueeze(-1)).sum()
+            )
+    return (
+        functools.reduce(lambda a, b: a + b, [t.astype("float64") for t in terms])
+        if terms
+        else None
+    )
 
 
 def _filled(out, found):
@@ -106,7 +117,11 @@ def test_recorded_op_equals_paddle(family, name, monkeypatch):
         paddle.disable_static()
     # Autograd tells only at run time that nothing flows: a program has zeros then.
     for i, grad in enumerate(result.get("grad", ())):
-        if grad is not None and index[name].get(f"/grad/{i}", "None") == "None" and not np.any(grad.numpy()):
+        if (
+            grad is not None
+            and index[name].get(f"/grad/{i}", "None") == "None"
+            and not np.any(grad.numpy())
+        ):
             result["grad"][i] = None
     expected = index[name]
     if all(grad is None for grad in result.get("grad", ())):
@@ -116,7 +131,8 @@ def test_recorded_op_equals_paddle(family, name, monkeypatch):
     assert not problems, "\n".join(problems)
 
 
-# Calls that are right only for the size that the case has, or whose result has another rank or fewer elements for it:
+# Calls that are right only for the size that the case has, or whose result has another rank or
+# fewer elements for it:
 # a program declares what holds for a large batch.
 NEEDS_SIZE = {
     "common-temporal_shift",
@@ -148,17 +164,26 @@ def _batched_cases():
     for param in ALL:
         family, name = param.values
         case = importlib.import_module(f"goldens.cases.{family}").cases.items[name]
-        make = dict(zip(case.run.__code__.co_freevars, case.run.__closure__, strict=True))["inputs"].cell_contents
+        make = dict(zip(case.run.__code__.co_freevars, case.run.__closure__, strict=True))[
+            "inputs"
+        ].cell_contents
         arrays = make(harness.Draw(name))
         only = arrays[0] if isinstance(arrays, tuple) and len(arrays) == 1 else arrays
-        if isinstance(only, np.ndarray) and only.ndim > 1 and len(only) and param.id not in NEEDS_SIZE:
+        if (
+            isinstance(only, np.ndarray)
+            and only.ndim > 1
+            and len(only)
+            and param.id not in NEEDS_SIZE
+        ):
             yield param
 
 
 @pytest.mark.parametrize(("family", "name"), list(_batched_cases()))
 @pytest.mark.filterwarnings("ignore")
 def test_an_unknown_first_dimension_is_inferred(family, name, monkeypatch):
-    """With one input whose first dimension is unknown, the shapes declared for the results are those of a run, or -1."""
+    """With one input whose first dimension is unknown, the shapes declared for the results are
+    those of a run, or -1.
+    """
 
     def run(paddle, fn, arrays, grad):
         [array] = arrays
@@ -166,7 +191,9 @@ def test_an_unknown_first_dimension_is_inferred(family, name, monkeypatch):
         with paddle.static.program_guard(main, paddle.static.Program()):
             out = fn(paddle, paddle.static.data("x", [None, *array.shape[1:]], str(array.dtype)))
         variables = harness._tensors(out)
-        for variable, value in zip(variables, paddle.static.Executor().run(main, {"x": array}, variables), strict=True):
+        for variable, value in zip(
+            variables, paddle.static.Executor().run(main, {"x": array}, variables), strict=True
+        ):
             assert len(variable.shape) == value.ndim
             assert all(n in (-1, m) for n, m in zip(variable.shape, value.shape, strict=True))
         return None

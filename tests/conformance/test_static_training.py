@@ -1,4 +1,6 @@
-"""Row-sparse gradients, averages, loss scaling and merged gradients in programs give the values of real Paddle 2.6.2."""
+"""Row-sparse gradients, averages, loss scaling and merged gradients in programs give the values of
+real Paddle 2.6.2.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,14 @@ def static_mode():
 @pytest.mark.parametrize("case", static_training.CASES)
 def test_trains_as_paddle_does(case):
     with np.load(GOLDEN) as stored:
-        expected = {key.split("/", 1)[1]: stored[key] for key in stored if key.startswith(f"{case}/")}
-    initial = {key.removeprefix("first/"): value for key, value in expected.items() if key.startswith("first/")}
+        expected = {
+            key.split("/", 1)[1]: stored[key] for key in stored if key.startswith(f"{case}/")
+        }
+    initial = {
+        key.removeprefix("first/"): value
+        for key, value in expected.items()
+        if key.startswith("first/")
+    }
     values = static_training.train(paddle, case, initial)
     assert set(values) == set(expected)
     for key, value in values.items():

@@ -12,7 +12,9 @@ import leftovers
 
 @pytest.fixture(scope="session", autouse=True)
 def own_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Temporary files of this run in a folder of their own, so that those of others are not taken for ours."""
+    """Temporary files of this run in a folder of their own, so that those of others are not taken
+    for ours.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("tmp")))
         patch.setattr(tempfile, "tempdir", None)
@@ -22,6 +24,8 @@ def own_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_behind(own_temporary_folder: None, record_property: pytest.RecordProperty) -> Iterator[None]:
+def nothing_left_behind(
+    own_temporary_folder: None, record_property: pytest.RecordProperty
+) -> Iterator[None]:
     with leftovers.guard(record_property):
         yield

@@ -35,7 +35,9 @@ def _barriers(group: Backend) -> None:
 def killed(
     rank: int, world_size: int, *, kind: str, moment: str, name: str, rendezvous: Any
 ) -> tuple[str, float, int] | None:
-    """The last rank is killed; each survivor returns its error, the seconds from death to error, and the victim's pid."""
+    """The last rank is killed; each survivor returns its error, the seconds from death to error,
+    and the victim's pid.
+    """
     victim = world_size - 1
     gc.collect()  # what earlier tests left in cycles
     descriptors = len(os.listdir("/proc/self/fd"))
@@ -83,10 +85,16 @@ def _live_on(group: Backend, moment: str, victim: int) -> None:
 
 
 def late(rank: int, world_size: int, *, kind: str, name: str, rendezvous: Any) -> str:
-    """Rank 1 stays away; rank 0 returns its error after a second, rank 1 what it gets when it comes in the end."""
+    """Rank 1 stays away; rank 0 returns its error after a second, rank 1 what it gets when it comes
+    in the end.
+    """
     with joined(kind, f"{name}-first", rank, world_size, rendezvous) as group:
-        group.barrier()  # a new worker has loaded everything by now; what follows is about one second
-    with joined(kind, name, rank, world_size, rendezvous, timeout_s=1.0) as group, open_store(rendezvous) as store:
+        # a new worker has loaded everything by now; what follows is about one second
+        group.barrier()
+    with (
+        joined(kind, name, rank, world_size, rendezvous, timeout_s=1.0) as group,
+        open_store(rendezvous) as store,
+    ):
         group.barrier()
         if rank == 0:
             with pytest.raises(CollectiveTimeout) as caught:
@@ -113,7 +121,9 @@ def left(rank: int, world_size: int, *, kind: str, name: str, rendezvous: Any) -
 
 
 def arrives_and_leaves(rank: int, world_size: int, *, name: str, rendezvous: Any) -> None:
-    """A rank that takes part and leaves at once is not lost to those that come later, however late they look."""
+    """A rank that takes part and leaves at once is not lost to those that come later, however late
+    they look.
+    """
     for i in range(12):
         with joined("shm", f"{name}-{i}", rank, world_size, rendezvous) as group:
             if rank == 0 and i % 4 == 0:
@@ -123,7 +133,10 @@ def arrives_and_leaves(rank: int, world_size: int, *, name: str, rendezvous: Any
 
 def interrupted(rank: int, world_size: int, *, name: str, rendezvous: Any) -> str:
     """Ctrl-C on rank 0 while it waits; the other rank is told."""
-    with joined("shm", name, rank, world_size, rendezvous) as group, open_store(rendezvous) as store:
+    with (
+        joined("shm", name, rank, world_size, rendezvous) as group,
+        open_store(rendezvous) as store,
+    ):
         group.barrier()
         if rank == 1:
             store.get(f"{name}/interrupted")
@@ -144,8 +157,13 @@ def interrupted(rank: int, world_size: int, *, name: str, rendezvous: Any) -> st
 
 
 def wrong_message(rank: int, world_size: int, *, name: str, rendezvous: Any) -> str:
-    """What is received is not what was sent: the receiver is told what, the sender that the other gave up."""
-    with joined("shm", name, rank, world_size, rendezvous) as group, open_store(rendezvous) as store:
+    """What is received is not what was sent: the receiver is told what, the sender that the other
+    gave up.
+    """
+    with (
+        joined("shm", name, rank, world_size, rendezvous) as group,
+        open_store(rendezvous) as store,
+    ):
         if rank == 0:
             group.send(torch.zeros(3), 1)
             with pytest.raises(PeerLost) as lost:
@@ -174,7 +192,9 @@ def absent(rank: int, world_size: int, *, name: str, rendezvous: Any) -> str:
     return message
 
 
-def served_by_a_victim(rank: int, world_size: int, *, name: str, rendezvous: Any) -> tuple[str, int] | None:
+def served_by_a_victim(
+    rank: int, world_size: int, *, name: str, rendezvous: Any
+) -> tuple[str, int] | None:
     """Rank 1 serves a store of its own and is killed while rank 0 waits for a key in it."""
     with open_store(rendezvous) as common:
         if rank == 1:

@@ -1,6 +1,8 @@
-"""Servers and workers of a parameter-server job as processes that can be killed, forked from one process that has torch and the compiled loops loaded.
+"""Servers and workers of a parameter-server job as processes that can be killed, forked from one
+process that has torch and the compiled loops loaded.
 
-Run as a program this file is that process: it reads a JSON object per line, forks a child for it and prints the child's pid.
+Run as a program this file is that process: it reads a JSON object per line, forks a child for it
+and prints the child's pid.
 """
 
 from __future__ import annotations
@@ -38,12 +40,16 @@ def specs():
     from argosy.runtime.ps.rules import Rule
     from argosy.runtime.ps.spec import SparseSpec
 
-    sparse = SparseSpec("emb", 4, Rule("adam", 0.1), Initial("normal", 0.0, 1.0, seed=5), max_rows=1 << 12)
+    sparse = SparseSpec(
+        "emb", 4, Rule("adam", 0.1), Initial("normal", 0.0, 1.0, seed=5), max_rows=1 << 12
+    )
     return sparse, DenseSpec("dense", (Piece("w", (8,), 0, 8),))
 
 
 def momentum(spec, values, make_state):
-    velocities = [make_state(p, "velocity", v.shape, 0.0) for p, v in zip(spec.pieces, values, strict=True)]
+    velocities = [
+        make_state(p, "velocity", v.shape, 0.0) for p, v in zip(spec.pieces, values, strict=True)
+    ]
 
     def update(grads, learning_rate):
         for value, velocity, grad in zip(values, velocities, grads, strict=True):
@@ -53,7 +59,8 @@ def momentum(spec, values, make_state):
     return update
 
 
-# -- children ---------------------------------------------------------------------------------------------------
+# -- children
+# --------------------------------------------------------------------------------------------------
 
 
 def serve(order):
@@ -65,7 +72,9 @@ def serve(order):
 
 
 def train(order):
-    """Six steps, from where the servers are; gradients of a table depend on its own values only, so that half a step can be made up for."""
+    """Six steps, from where the servers are; gradients of a table depend on its own values only, so
+    that half a step can be made up for.
+    """
     from argosy.runtime.ps.client import Client
 
     folder, number, mode = Path(order["folder"]), order["number"], order["mode"]
@@ -84,7 +93,13 @@ def train(order):
                 client.save(folder / "saved")
         rows, values = client.pull("emb", np.arange(NUM_IDS)), client.pull_dense("dense")
         with (folder / f"result.{number}.new").open("wb") as file:
-            np.savez(file, rows=rows, values=values, emb=client.sequence("emb"), dense=client.sequence("dense"))
+            np.savez(
+                file,
+                rows=rows,
+                values=values,
+                emb=client.sequence("emb"),
+                dense=client.sequence("dense"),
+            )
         os.replace(folder / f"result.{number}.new", folder / f"result.{number}")
         client.leave()
 
@@ -168,7 +183,8 @@ def fork_children():
             os._exit(code)
 
 
-# -- the test's side --------------------------------------------------------------------------------------------
+# -- the test's side
+# --------------------------------------------------------------------------------------------
 
 
 class Zygote:
@@ -177,7 +193,11 @@ class Zygote:
     def __init__(self, log):
         self._log = open(log, "wb")  # noqa: SIM115  closed by close()
         self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True
+            [sys.executable, __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
         )
         assert self._process.stdout.readline() == "ready\n"
         self._lock = threading.Lock()
@@ -215,7 +235,9 @@ class Told:
 
 
 class Job:
-    """One server and two workers in ``folder``; who dies is started again, without a plan to die, as a launcher does."""
+    """One server and two workers in ``folder``; who dies is started again, without a plan to die,
+    as a launcher does.
+    """
 
     def __init__(self, zygote, folder, mode, faults):
         self._zygote = zygote
@@ -244,7 +266,9 @@ class Job:
 
     @contextlib.contextmanager
     def on_hosts(self, names, addresses, port):
-        """The server on one host and worker 0 on another (network namespaces); gives what they log."""
+        """The server on one host and worker 0 on another (network namespaces); gives what they
+        log.
+        """
         self._netns = {"server": names[0], "worker 0": names[1]}
         self._host, self._port = addresses[0], port
         try:
@@ -279,7 +303,9 @@ class Job:
     def run(self):
         """Until both workers have finished; what they found at the end."""
         with self.serving():
-            groups = [["worker 0", "worker 1"]] if self._mode == "sync" else [["worker 0"], ["worker 1"]]
+            groups = (
+                [["worker 0", "worker 1"]] if self._mode == "sync" else [["worker 0"], ["worker 1"]]
+            )
             for workers in groups:  # one after the other in async, so that the outcome is one
                 for role in workers:
                     self._start(role)
@@ -292,8 +318,16 @@ class Job:
     def _start(self, role):
         assert self.num_starts[role] <= MAX_RESTARTS, f"{role} dies again and again"
         self.num_starts[role] += 1
-        order = {"role": role.split()[0], "folder": str(self._folder), "port": self._port, "mode": self._mode}
-        order |= {"number": int(role[-1]) if role != "server" else 0, "fault": self._faults.pop(role, "")}
+        order = {
+            "role": role.split()[0],
+            "folder": str(self._folder),
+            "port": self._port,
+            "mode": self._mode,
+        }
+        order |= {
+            "number": int(role[-1]) if role != "server" else 0,
+            "fault": self._faults.pop(role, ""),
+        }
         order |= {"host": self._host, "netns": self._netns.get(role, "")}
         pid = self.pids[role] = self._zygote.fork(order)
         try:
@@ -303,7 +337,8 @@ class Job:
 
     def _ended(self, role):
         workers = ("worker 0", "worker 1") if role == "server" else (role,)
-        if not all(self._result(worker).exists() for worker in workers):  # a server ends by itself when both have gone
+        # a server ends by itself when both have gone
+        if not all(self._result(worker).exists() for worker in workers):
             self._start(role)
 
     def _wait(self, workers):

@@ -1,4 +1,6 @@
-"""Jobs of Fleet with two servers and two workers, forked from a process that has torch loaded. Who is killed is started again, as a launcher does."""
+"""Jobs of Fleet with two servers and two workers, forked from a process that has torch loaded. Who
+is killed is started again, as a launcher does.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ class Job:
                 while self._running:
                     left = deadline - time.monotonic()
                     ended = wait([p.sentinel for p in self._running], left)
-                    assert ended, f"the job does not end: {list(self._running.values())}\n{self.said()}"
+                    assert ended, (
+                        f"the job does not end: {list(self._running.values())}\n{self.said()}"
+                    )
                     for process in [p for p in self._running if p.sentinel in ended]:
                         role, number = self._running.pop(process)
                         process.join()
@@ -94,7 +98,9 @@ class Job:
 
     def said(self):
         """What the roles wrote to stderr."""
-        return "\n".join(f"--- {path.name}\n{path.read_text()}" for path in sorted(self.folder.glob("*.err")))
+        return "\n".join(
+            f"--- {path.name}\n{path.read_text()}" for path in sorted(self.folder.glob("*.err"))
+        )
 
     def steps(self, number):
         """What a worker has noted, in order."""
@@ -122,12 +128,15 @@ class Job:
         variables["ARGOSY_PS_FOLDER" if role == "server" else "ARGOSY_PS_PROGRESS"] = folder
         fault = self.faults.pop(number, "") if role == "worker" else ""
         log = str(self.folder / f"{role}.{number}.err")
-        process = launcher._context.Process(target=_play, args=(self.function, variables, fault, log))
+        process = launcher._context.Process(
+            target=_play, args=(self.function, variables, fault, log)
+        )
         process.start()
         self._running[process] = key
 
 
-# -- what workers do ------------------------------------------------------------------------------------------------
+# -- what workers do
+# ------------------------------------------------------------------------------------------------
 
 
 def note(folder, number, *what):
@@ -167,7 +176,10 @@ def write_data(folder, number, num_samples=22):
     path = folder / f"data.{number}"
     if not path.exists():
         rng = np.random.default_rng(number)
-        rows = [f"1 {rng.integers(40)} 1 {rng.integers(25)} 1 {rng.normal():.4f}" for _ in range(num_samples)]
+        rows = [
+            f"1 {rng.integers(40)} 1 {rng.integers(25)} 1 {rng.normal():.4f}"
+            for _ in range(num_samples)
+        ]
         fresh = folder / f"data.{number}.{os.getpid()}"
         fresh.write_text("\n".join(rows) + "\n")
         fresh.rename(path)
@@ -188,15 +200,22 @@ def train_dataset(folder, mode="sync", num_passes=2):
     a, b = (paddle.static.data(n, [None, 1], "int64") for n in "ab")
     y = paddle.static.data("y", [None, 1], "float32")
     parts = [
-        paddle.static.nn.sparse_embedding(ids, [50, dim], param_attr=paddle.ParamAttr(name=name)).reshape([-1, dim])
+        paddle.static.nn.sparse_embedding(
+            ids, [50, dim], param_attr=paddle.ParamAttr(name=name)
+        ).reshape([-1, dim])
         for ids, dim, name in ((a, 4, "first"), (b, 3, "second"))
     ]
     weight = np.random.default_rng(1).normal(size=(7, 5)).astype("float32") * 0.4
     hidden = paddle.static.nn.fc(
-        paddle.concat(parts, axis=1), 5, weight_attr=paddle.nn.initializer.Assign(weight), name="one"
+        paddle.concat(parts, axis=1),
+        5,
+        weight_attr=paddle.nn.initializer.Assign(weight),
+        name="one",
     )
     hidden = paddle.nn.functional.dropout(paddle.static.nn.batch_norm(hidden), 0.3)
-    out = paddle.static.nn.fc(hidden, 1, weight_attr=paddle.nn.initializer.Constant(0.3), name="two")
+    out = paddle.static.nn.fc(
+        hidden, 1, weight_attr=paddle.nn.initializer.Constant(0.3), name="two"
+    )
     loss = ((out - y) ** 2).mean()
     strategy = fleet.DistributedStrategy()
     strategy.a_sync = mode != "sync"
@@ -226,8 +245,12 @@ def train_dataset(folder, mode="sync", num_passes=2):
         exe.train_from_dataset(main, dataset)
         rate.step()
     scope = paddle.static.global_scope()
-    kept = [v.name for v in main.list_vars() if v.persistable and scope.find_var(v.name) is not None]
-    own = {name: np.array(scope.find_var(name).get_tensor()) for name in kept if "batch_norm" in name}
+    kept = [
+        v.name for v in main.list_vars() if v.persistable and scope.find_var(v.name) is not None
+    ]
+    own = {
+        name: np.array(scope.find_var(name).get_tensor()) for name in kept if "batch_norm" in name
+    }
     assert len(own) == 4
     finish(folder, fleet, number, {**own, "random": torch.rand(3).numpy()})
 
@@ -247,7 +270,9 @@ class Samples:
 
 
 def train_loop(folder, mode="sync", every=4, epochs=2, kills_job_at=None):
-    """Epochs of ``auto_checkpoint``: a model with two embeddings, batch norm, dropout and a scheduler."""
+    """Epochs of ``auto_checkpoint``: a model with two embeddings, batch norm, dropout and a
+    scheduler.
+    """
     import paddle.distributed.fleet as fleet
     import torch
 
@@ -265,7 +290,9 @@ def train_loop(folder, mode="sync", every=4, epochs=2, kills_job_at=None):
             self.first = paddle.nn.Embedding(30, 4, sparse=True)
             self.second = paddle.nn.Embedding(11, 3, sparse=True)
             self.norm = paddle.nn.BatchNorm1D(8)
-            self.out = paddle.nn.Sequential(paddle.nn.Linear(8, 6), paddle.nn.Dropout(0.3), paddle.nn.Linear(6, 1))
+            self.out = paddle.nn.Sequential(
+                paddle.nn.Linear(8, 6), paddle.nn.Dropout(0.3), paddle.nn.Linear(6, 1)
+            )
 
         def forward(self, ids, noise):
             rows = paddle.concat([self.first(ids[:, 0]), self.second(ids[:, 1]), noise], axis=1)
@@ -281,7 +308,9 @@ def train_loop(folder, mode="sync", every=4, epochs=2, kills_job_at=None):
     fleet.init_worker()
     seed_all(number)
     loader = paddle.io.DataLoader(Samples(number), batch_size=2, shuffle=True, drop_last=False)
-    run = fleet.auto_checkpoint(str(folder / "ckpt"), every, model=model, optimizer=optimizer, loader=loader)
+    run = fleet.auto_checkpoint(
+        str(folder / "ckpt"), every, model=model, optimizer=optimizer, loader=loader
+    )
     for _ in run.epochs(epochs):
         for ids, noise in run.batches():
             if kills_job_at == run.num_steps:
@@ -294,11 +323,15 @@ def train_loop(folder, mode="sync", every=4, epochs=2, kills_job_at=None):
         rate.step()
     own = {name: parameter.numpy() for name, parameter in model.named_parameters()}
     assert {"norm._mean", "norm._variance"} < own.keys()
-    finish(folder, fleet, number, {**own, "random": torch.rand(3).numpy(), "rate": np.float64(rate())})
+    finish(
+        folder, fleet, number, {**own, "random": torch.rand(3).numpy(), "rate": np.float64(rate())}
+    )
 
 
 def train_by_hand(folder, mode="sync", num_steps=6, grouped=False):
-    """A plain loop, which tells nobody where it is; with ``grouped`` one that does, after the workers have met."""
+    """A plain loop, which tells nobody where it is; with ``grouped`` one that does, after the
+    workers have met.
+    """
     import paddle.distributed.fleet as fleet
 
     import paddle
@@ -307,7 +340,9 @@ def train_by_hand(folder, mode="sync", num_steps=6, grouped=False):
     strategy.a_sync = mode != "sync"
     fleet.init(is_collective=False, strategy=strategy)
     model = paddle.nn.Sequential(paddle.nn.Linear(2, 1))
-    optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=model.parameters()))
+    optimizer = fleet.distributed_optimizer(
+        paddle.optimizer.SGD(0.1, parameters=model.parameters())
+    )
     model = fleet.distributed_model(model)
     if served(fleet):
         return
@@ -315,7 +350,9 @@ def train_by_hand(folder, mode="sync", num_steps=6, grouped=False):
     if grouped:
         fleet.barrier_worker()
     steps = (
-        fleet.auto_checkpoint(str(folder / "ckpt"), 100, model=model, optimizer=optimizer).steps(num_steps)
+        fleet.auto_checkpoint(str(folder / "ckpt"), 100, model=model, optimizer=optimizer).steps(
+            num_steps
+        )
         if grouped
         else range(num_steps)
     )

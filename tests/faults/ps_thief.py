@@ -1,4 +1,6 @@
-"""Who has taken the port of a server: Flight services that write down all they are told, and try to get more."""
+"""Who has taken the port of a server: Flight services that write down all they are told, and try to
+get more.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ class Thief(flight.FlightServerBase):
 
 
 class Relay(Thief):
-    """Passes everything on to the server at ``port`` and back, with the headers that ``rewrite`` makes of those it got."""
+    """Passes everything on to the server at ``port`` and back, with the headers that ``rewrite``
+    makes of those it got.
+    """
 
     def __init__(self, port, rewrite=lambda headers: headers):
         super().__init__("relays")
@@ -81,7 +85,11 @@ class Relay(Thief):
         self.answers = []
 
     def do_exchange(self, context, descriptor, reader, writer):
-        headers = {k: v[0] for k, v in context.get_middleware("ears").headers.items() if k.startswith("argosy-")}
+        headers = {
+            k: v[0]
+            for k, v in context.get_middleware("ears").headers.items()
+            if k.startswith("argosy-")
+        }
         named = [(k.encode(), v.encode()) for k, v in self._rewrite(headers).items()]
         with flight.connect(self._behind) as behind:
             options = flight.FlightCallOptions(timeout=20.0, headers=named)

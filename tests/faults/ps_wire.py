@@ -12,11 +12,15 @@ import pyarrow.flight as flight
 
 
 def connect(port):
-    return flight.connect(f"grpc://127.0.0.1:{port}", generic_options=[("grpc.max_send_message_length", -1)])
+    return flight.connect(
+        f"grpc://127.0.0.1:{port}", generic_options=[("grpc.max_send_message_length", -1)]
+    )
 
 
 def prove(token, role, *parts):
-    return hmac.new(token.encode(), b"|".join([b"argosy-store", role, *parts]), hashlib.sha256).hexdigest()
+    return hmac.new(
+        token.encode(), b"|".join([b"argosy-store", role, *parts]), hashlib.sha256
+    ).hexdigest()
 
 
 def knocking(endpoint, token, challenge, timeout_s=30.0):
@@ -24,8 +28,14 @@ def knocking(endpoint, token, challenge, timeout_s=30.0):
     headers = {}
     if token is not None:
         knock = prove(token, b"ps-knock", challenge, hashlib.sha256(endpoint.encode()).digest())
-        headers = {"argosy-endpoint": endpoint, "argosy-challenge": challenge.hex(), "argosy-knock": knock}
-    return flight.FlightCallOptions(timeout=timeout_s, headers=[(k.encode(), v.encode()) for k, v in headers.items()])
+        headers = {
+            "argosy-endpoint": endpoint,
+            "argosy-challenge": challenge.hex(),
+            "argosy-knock": knock,
+        }
+    return flight.FlightCallOptions(
+        timeout=timeout_s, headers=[(k.encode(), v.encode()) for k, v in headers.items()]
+    )
 
 
 def command_of(op, table="", worker=0):
@@ -47,7 +57,9 @@ def opened(port, token, command, endpoint=None):
         try:
             theirs = bytes.fromhex(told(reader)["challenge"])
             parts = (mine, theirs, hashlib.sha256(endpoint.encode() + b"\n" + command).digest())
-            writer.write_metadata(json.dumps({"proof": prove(token, b"ps-client", *parts)}).encode())
+            writer.write_metadata(
+                json.dumps({"proof": prove(token, b"ps-client", *parts)}).encode()
+            )
             assert told(reader)["proof"] == prove(token, b"ps-server", *parts)
             yield writer, reader
         finally:

@@ -1,7 +1,9 @@
-"""``make faults``: every attack, whether it held, how soon its culprit was named, and what it left behind.
+"""``make faults``: every attack, whether it held, how soon its culprit was named, and what it left
+behind.
 
-``python tests/faults/report.py [--seed N] [--json FILE] [options of pytest]`` runs the tests that are marked ``attack`` wherever they are, the thorough ones
-included, and all of this folder. The exit code is 1 if one did not hold.
+``python tests/faults/report.py [--seed N] [--json FILE] [options of pytest]`` runs the tests that
+are marked ``attack`` wherever they are, the thorough ones included, and all of this folder. The
+exit code is 1 if one did not hold.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ sys.path.insert(0, str(TESTS))
 
 import leftovers  # noqa: E402
 
-SEVERAL = ("faults", "multiprocess")  # folders of tests with several processes, which mostly wait for each other
+# folders of tests with several processes, which mostly wait for each other
+SEVERAL = ("faults", "multiprocess")
 LIMIT_S = 1800.0
 
 
@@ -53,7 +56,9 @@ class Collector:
         self.attacks: dict[str, Attack] = {}
 
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
         chosen, others = [], []
         for item in items:
             marker = item.get_closest_marker("attack")
@@ -61,14 +66,20 @@ class Collector:
             (chosen if marker or is_here else others).append(item)
             if marker or is_here:
                 title = (
-                    marker.args[0] if marker else item.name.partition("[")[0].removeprefix("test_").replace("_", " ")
+                    marker.args[0]
+                    if marker
+                    else item.name.partition("[")[0].removeprefix("test_").replace("_", " ")
                 )
-                self.attacks[item.nodeid] = Attack(item.nodeid, str(item.path.relative_to(TESTS)), title)
+                self.attacks[item.nodeid] = Attack(
+                    item.nodeid, str(item.path.relative_to(TESTS)), title
+                )
         items[:] = chosen
         config.hook.pytest_deselected(items=others)
 
     @pytest.fixture(autouse=True)
-    def _nothing_left(self, request: pytest.FixtureRequest, record_property: pytest.RecordProperty) -> Iterator[None]:
+    def _nothing_left(
+        self, request: pytest.FixtureRequest, record_property: pytest.RecordProperty
+    ) -> Iterator[None]:
         """In this folder its own guard does the same."""
         if request.node.path.is_relative_to(TESTS / "faults"):
             yield
@@ -85,7 +96,9 @@ class Collector:
         attack.named_s = properties.get("named_s", attack.named_s)  # type: ignore[assignment]
         attack.left = properties.get("left", attack.left)  # type: ignore[assignment]
         if report.when == "call" or not report.passed:
-            attack.outcome = report.outcome if attack.outcome in ("not run", "passed") else attack.outcome
+            attack.outcome = (
+                report.outcome if attack.outcome in ("not run", "passed") else attack.outcome
+            )
 
 
 @dataclass
@@ -102,7 +115,9 @@ class Row:
         skipped = sum(attack.outcome == "skipped" for attack in self.attacks)
         if skipped == len(self.attacks):
             return "not tried"
-        return "yes" if len(lost) == skipped else f"NO ({len(lost) - skipped} of {len(self.attacks)})"
+        return (
+            "yes" if len(lost) == skipped else f"NO ({len(lost) - skipped} of {len(self.attacks)})"
+        )
 
     @property
     def named(self) -> str:
@@ -118,7 +133,9 @@ def rows(attacks: list[Attack]) -> list[Row]:
     """In the order of the files and, there, of the tests."""
     found: dict[tuple[str, str], Row] = {}
     for attack in attacks:
-        found.setdefault((attack.file, attack.title), Row(attack.file, attack.title)).attacks.append(attack)
+        found.setdefault(
+            (attack.file, attack.title), Row(attack.file, attack.title)
+        ).attacks.append(attack)
     return sorted(found.values(), key=lambda row: row.file)
 
 
@@ -128,14 +145,25 @@ def total(attacks: list[Attack]) -> str:
     named = [attack.named_s for attack in tried if attack.named_s is not None]
     left = sum(len(attack.left) for attack in tried)
     slowest = f"slowest named after {max(named):.2f} s" if named else "none had to be named in time"
-    return f"{len(tried)} attacks tried, {held} held, {slowest}, {f'{left} things' if left else 'nothing'} left behind"
+    return (
+        f"{len(tried)} attacks tried, {held} held, {slowest}, "
+        f"{f'{left} things' if left else 'nothing'} left behind"
+    )
 
 
 def show(attacks: list[Attack], seconds: float) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("attack", "tried", "held", "named after s", "left behind", title="Faults", title_justify="left")
+    table = Table(
+        "attack",
+        "tried",
+        "held",
+        "named after s",
+        "left behind",
+        title="Faults",
+        title_justify="left",
+    )
     file = ""
     for row in rows(attacks):
         if row.file != file:
@@ -143,14 +171,18 @@ def show(attacks: list[Attack], seconds: float) -> None:
             table.add_section()
             table.add_row(f"[bold]{file}[/bold]")
         style = None if row.held in ("yes", "not tried") else "bold red"
-        table.add_row(f"  {row.title}", str(len(row.attacks)), row.held, row.named, row.left, style=style)
+        table.add_row(
+            f"  {row.title}", str(len(row.attacks)), row.held, row.named, row.left, style=style
+        )
     console = Console(width=None if sys.stdout.isatty() else 140)
     console.print(table)
     console.print(f"{total(attacks)} ({seconds:.0f} s)", highlight=False)
 
 
 def run(paths: list[str], options: list[str]) -> tuple[int, list[Attack]]:
-    """Try what is in ``paths``, in this process; pytest's exit code, and what came of each attack."""
+    """Try what is in ``paths``, in this process; pytest's exit code, and what came of each
+    attack.
+    """
     leftovers.mark_children()
     collector = Collector()
     code = pytest.main(["-p", "no:cacheprovider", *paths, *options], plugins=[collector])
@@ -158,8 +190,14 @@ def run(paths: list[str], options: list[str]) -> tuple[int, list[Attack]]:
 
 
 def run_side_by_side(seed: int, options: list[str]) -> tuple[int, list[Attack]]:
-    """Try everything in two processes: tests of several processes, which are shown as they go, and all others."""
-    others = [p.name for p in sorted(TESTS.iterdir()) if p.name not in SEVERAL and any(p.glob("**/test_*.py"))]
+    """Try everything in two processes: tests of several processes, which are shown as they go, and
+    all others.
+    """
+    others = [
+        p.name
+        for p in sorted(TESTS.iterdir())
+        if p.name not in SEVERAL and any(p.glob("**/test_*.py"))
+    ]
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         shown = stack.enter_context((folder / "shown").open("wb"))
@@ -189,10 +227,16 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Run the attacks and print what came of them.")
     parser.add_argument("--seed", type=int, default=0, help="of tests that draw at random")
     parser.add_argument("--json", metavar="FILE", help="write the rows to FILE as well")
-    parser.add_argument("--half", action="store_true", help="leave the table to the process that has both halves")
+    parser.add_argument(
+        "--half", action="store_true", help="leave the table to the process that has both halves"
+    )
     options, others = parser.parse_known_args(argv)
     os.environ["ARGOSY_FAULTS_SEED"] = str(options.seed)
-    paths = [text for text in others if not text.startswith("-") and Path(text.partition("::")[0]).exists()]
+    paths = [
+        text
+        for text in others
+        if not text.startswith("-") and Path(text.partition("::")[0]).exists()
+    ]
     rest = [text for text in others if text not in paths]
     begin = time.monotonic()
     code, attacks = run(paths, rest) if paths else run_side_by_side(options.seed, rest)
@@ -201,8 +245,14 @@ def main(argv: list[str]) -> int:
         show(attacks, seconds)
     if options.json:
         content = {"seed": options.seed, "seconds": seconds, "total": total(attacks)}
-        Path(options.json).write_text(json.dumps({**content, "attacks": [asdict(a) for a in attacks]}, indent=1))
-    return 1 if code or not all(attack.has_held or attack.outcome == "skipped" for attack in attacks) else 0
+        Path(options.json).write_text(
+            json.dumps({**content, "attacks": [asdict(a) for a in attacks]}, indent=1)
+        )
+    return (
+        1
+        if code or not all(attack.has_held or attack.outcome == "skipped" for attack in attacks)
+        else 0
+    )
 
 
 if __name__ == "__main__":

@@ -29,7 +29,9 @@ LENGTH = 70_000  # two pieces
 
 
 def sums_are_right(rank: int, world_size: int, group: Any = None, rounds: int = 4) -> None:
-    """Every element has (rank, round, index) in it, so that a step too many or a chunk of another round shows."""
+    """Every element has (rank, round, index) in it, so that a step too many or a chunk of another
+    round shows.
+    """
     ranks = list(range(world_size)) if group is None else group.ranks
     index = np.arange(LENGTH)
     for i in range(rounds):
@@ -39,11 +41,14 @@ def sums_are_right(rank: int, world_size: int, group: Any = None, rounds: int = 
         np.testing.assert_array_equal(x.numpy(), expected.astype("float32"))
 
 
-# -- forked children ------------------------------------------------------------------------------------------------
+# -- forked children
+# ------------------------------------------------------------------------------------------------
 
 
 def in_child(act: Callable[[], Any]) -> Any:
-    """What ``act`` returns in a child that is forked here and ends as a script does, by its exit handlers."""
+    """What ``act`` returns in a child that is forked here and ends as a script does, by its exit
+    handlers.
+    """
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -71,8 +76,12 @@ def refusal(call: Callable[[], Any]) -> str:
     return "it went well"
 
 
-def forked(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> tuple[dict[str, str], float]:
-    """Rank 1 forks a child that tries everything; the ranks go on after it as if nothing had been."""
+def forked(
+    rank: int, world_size: int, meeting: Meeting, *, backend: str
+) -> tuple[dict[str, str], float]:
+    """Rank 1 forks a child that tries everything; the ranks go on after it as if nothing had
+    been.
+    """
     with joined_job(rank, world_size, meeting, backend):
         pair = dist.new_group([0, 1])
         model = paddle.nn.Linear(2, 1)
@@ -154,11 +163,17 @@ class _WithModel(paddle.io.Dataset):
 
     def __getitem__(self, i: int) -> np.ndarray:
         with paddle.no_grad():
-            return self._model(paddle.full([1, 2], float(i))).numpy()[0] * 0 + i + 100 * dist.get_rank()
+            return (
+                self._model(paddle.full([1, 2], float(i))).numpy()[0] * 0
+                + i
+                + 100 * dist.get_rank()
+            )
 
 
 def data_loader(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> None:
-    """Forked workers of a DataLoader, whose dataset holds a DataParallel, between the steps of training."""
+    """Forked workers of a DataLoader, whose dataset holds a DataParallel, between the steps of
+    training.
+    """
     # a worker of the pool is daemonic, which may not have children; a rank is not
     with pytest.MonkeyPatch.context() as patch, joined_job(rank, world_size, meeting, backend):
         patch.setitem(multiprocessing.current_process()._config, "daemon", False)
@@ -168,14 +183,18 @@ def data_loader(rank: int, world_size: int, meeting: Meeting, *, backend: str) -
             seen = []
             for batch in loader:
                 wrapped(paddle.full([1, 2], rank + 1.0)).sum().backward()
-                np.testing.assert_array_equal(wrapped.parameters()[0].grad.numpy(), [[(world_size + 1) / 2]] * 2)
+                np.testing.assert_array_equal(
+                    wrapped.parameters()[0].grad.numpy(), [[(world_size + 1) / 2]] * 2
+                )
                 wrapped.clear_gradients()
                 seen += batch.numpy().ravel().tolist()
             assert seen == [100 * rank + i for i in range(12)]
         sums_are_right(rank, world_size)
 
 
-def death_behind_a_child(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> tuple[str, float] | None:
+def death_behind_a_child(
+    rank: int, world_size: int, meeting: Meeting, *, backend: str
+) -> tuple[str, float] | None:
     """Rank 1 dies while a child that it forked lives on, with copies of all its connections."""
     with joined_job(rank, world_size, meeting, backend) as world:
         if rank == 1:
@@ -197,7 +216,8 @@ def death_behind_a_child(rank: int, world_size: int, meeting: Meeting, *, backen
         return _caught(until_it_fails, PeerLost)
 
 
-# -- ranks that wait for each other ---------------------------------------------------------------------------------
+# -- ranks that wait for each other
+# ---------------------------------------------------------------------------------
 
 
 def _caught(call: Callable[[], Any], kind: type[Exception]) -> tuple[str, float]:
@@ -207,13 +227,17 @@ def _caught(call: Callable[[], Any], kind: type[Exception]) -> tuple[str, float]
     return str(caught.value), time.monotonic() - begin
 
 
-def opposite_order(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> tuple[str, float]:
+def opposite_order(
+    rank: int, world_size: int, meeting: Meeting, *, backend: str
+) -> tuple[str, float]:
     """Two groups of the same two ranks, used the other way round."""
     with joined_job(rank, world_size, meeting, backend):
         groups = [dist.new_group([0, 1]), dist.new_group([0, 1])]
         for group in groups:
             sums_are_right(rank, world_size, group, rounds=1)
-        return _caught(lambda: dist.all_reduce(paddle.ones([3]), group=groups[rank]), CollectiveMismatch)
+        return _caught(
+            lambda: dist.all_reduce(paddle.ones([3]), group=groups[rank]), CollectiveMismatch
+        )
 
 
 def circle(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> tuple[str, float]:
@@ -223,7 +247,9 @@ def circle(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> tup
         return _caught(lambda: dist.barrier(groups[rank]), CollectiveMismatch)
 
 
-def lonely_new_group(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> tuple[str, float]:
+def lonely_new_group(
+    rank: int, world_size: int, meeting: Meeting, *, backend: str
+) -> tuple[str, float]:
     with joined_job(rank, world_size, meeting, backend):
         if rank == 0:
             return _caught(lambda: dist.new_group([0, 1]), CollectiveMismatch)
@@ -231,7 +257,9 @@ def lonely_new_group(rank: int, world_size: int, meeting: Meeting, *, backend: s
 
 
 def lane_is_no_circle(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> None:
-    """What looks like a circle of the main threads is none: rank 0 has submitted what rank 1 waits for."""
+    """What looks like a circle of the main threads is none: rank 0 has submitted what rank 1 waits
+    for.
+    """
     with joined_job(rank, world_size, meeting, backend):
         first, second = dist.new_group([0, 1]), dist.new_group([0, 1])
         x, y = paddle.full([3], rank + 1.0), paddle.full([3], rank + 10.0)
@@ -286,7 +314,8 @@ def gone_from_new_group(
     return None
 
 
-# -- one session after another --------------------------------------------------------------------------------------
+# -- one session after another
+# --------------------------------------------------------------------------------------
 
 
 def _leavings() -> tuple[int, int, int]:
@@ -297,7 +326,9 @@ def _leavings() -> tuple[int, int, int]:
 
 
 @contextmanager
-def _job(rank: int, world_size: int, meeting: Meeting, backend: str, is_served: bool) -> Iterator[None]:
+def _job(
+    rank: int, world_size: int, meeting: Meeting, backend: str, is_served: bool
+) -> Iterator[None]:
     variables = job_variables(rank, world_size, meeting, backend)
     if not is_served:
         variables["ARGOSY_STORE_SERVED"] = None
@@ -305,8 +336,12 @@ def _job(rank: int, world_size: int, meeting: Meeting, backend: str, is_served: 
         yield
 
 
-def cycles(rank: int, world_size: int, meeting: Meeting, *, backend: str, is_served: bool, port: int = 0) -> list[Any]:
-    """Join and leave four times, with a group of some ranks that is made, left and made again; returns what each time left behind."""
+def cycles(
+    rank: int, world_size: int, meeting: Meeting, *, backend: str, is_served: bool, port: int = 0
+) -> list[Any]:
+    """Join and leave four times, with a group of some ranks that is made, left and made again;
+    returns what each time left behind.
+    """
     left = []
     if port:
         meeting = {**meeting, "port": port}
@@ -324,7 +359,9 @@ def cycles(rank: int, world_size: int, meeting: Meeting, *, backend: str, is_ser
                 dist.destroy_process_group(pair)
             dist.barrier()
             if rank == 0 and i % 2:
-                time.sleep(0.3)  # others have left and come again before; where rank 0 serves the store, to the old one
+                # others have left and come again before; where rank 0 serves the store, to the old
+                # one
+                time.sleep(0.3)
             dist.destroy_process_group()
             assert not dist.is_initialized()
             left.append(_leavings())

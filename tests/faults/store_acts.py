@@ -21,7 +21,9 @@ DIE = "die"  # the store of a launcher whose folder has this file dies
 
 
 def launch_with_a_mortal_store() -> None:
-    """Be a launcher whose stores die, of a bug, when the file is there that names their port, or all of them."""
+    """Be a launcher whose stores die, of a bug, when the file is there that names their port, or
+    all of them.
+    """
     from argosy.distributed.launch.main import launch
 
     usual = StoreServer._expire
@@ -65,7 +67,9 @@ def spawned(seconds: float) -> None:
 
 
 def out_of_descriptors(rank: int, world_size: int) -> dict[str, int]:
-    """Serve a store in a process that has no descriptor left, and then one again; how often it looked meanwhile, and whether it came back."""
+    """Serve a store in a process that has no descriptor left, and then one again; how often it
+    looked meanwhile, and whether it came back.
+    """
     token = secrets.token_hex(16)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     with StoreServer(bind_listener(), token) as server:
@@ -108,8 +112,12 @@ def count_looks(server: StoreServer) -> list[int]:
     return looks
 
 
-def train_under_a_flood(rank: int, world_size: int, *, meeting: dict[str, Any], folder: str) -> list[float]:
-    """Sum, and come to the store anew, until the test says that it is over; how long each step took."""
+def train_under_a_flood(
+    rank: int, world_size: int, *, meeting: dict[str, Any], folder: str
+) -> list[float]:
+    """Sum, and come to the store anew, until the test says that it is over; how long each step
+    took.
+    """
     import paddle.distributed as dist
 
     import paddle
@@ -120,7 +128,9 @@ def train_under_a_flood(rank: int, world_size: int, *, meeting: dict[str, Any], 
         while not is_over:
             began_s = time.monotonic()
             (Path(folder) / f"step.{rank}").write_text(str(len(steps)))
-            with StoreClient("127.0.0.1", meeting["port"], meeting["token"], Deadline.after(10)) as store:
+            with StoreClient(
+                "127.0.0.1", meeting["port"], meeting["token"], Deadline.after(10)
+            ) as store:
                 store.add("steps", 1)
             found = paddle.to_tensor([rank + 1.0, float((Path(folder) / "over").exists())])
             dist.all_reduce(found)

@@ -1,4 +1,6 @@
-"""A rank dies in the middle of training: the launcher starts the job again, and it ends as if nothing had happened."""
+"""A rank dies in the middle of training: the launcher starts the job again, and it ends as if
+nothing had happened.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ lr = paddle.optimizer.lr.StepDecay(0.05, 1)
 optimizer = fleet.distributed_optimizer(paddle.optimizer.Adam(lr, parameters=model.parameters()))
 model = fleet.distributed_model(model)
 data = Noisy()
-loader = paddle.io.DataLoader(data, batch_sampler=paddle.io.DistributedBatchSampler(data, 2, shuffle=True))
+sampler = paddle.io.DistributedBatchSampler(data, 2, shuffle=True)
+loader = paddle.io.DataLoader(data, batch_sampler=sampler)
 run = fleet.auto_checkpoint("ckpt", 4, model=model, optimizer=optimizer, loader=loader)
 for epoch in run.epochs(2):
     for x, i in run.batches():
@@ -55,7 +58,9 @@ DEADLINE_S = 100.0
 def run(folder, killed_at=-1, max_restart=1, **variables):
     """Train in ``folder``; returns the exit code and what the launcher said."""
     name = script(folder, f"KILLED_AT = {killed_at}\n" + TRAIN)
-    launcher = Launcher(folder, "--nproc_per_node", "2", "--max_restart", str(max_restart), name, **variables)
+    launcher = Launcher(
+        folder, "--nproc_per_node", "2", "--max_restart", str(max_restart), name, **variables
+    )
     try:
         return launcher.wait(DEADLINE_S), launcher.stderr
     finally:
@@ -98,22 +103,34 @@ def test_a_rank_is_killed(whole, tmp_path):
     assert code == 0, said
     assert (tmp_path / "killed").exists()
     assert_as_if_nothing_had_happened(whole, tmp_path, 8)
-    assert sorted(p.name for p in (tmp_path / "ckpt").iterdir()) == ["step-0000000008", "step-0000000012"]
+    assert sorted(p.name for p in (tmp_path / "ckpt").iterdir()) == [
+        "step-0000000008",
+        "step-0000000012",
+    ]
 
 
 @pytest.mark.attack("a job killed while it saves")
-@pytest.mark.parametrize(("point", "resumed_at"), [("checkpoint.file:2", 4), ("checkpoint.rename:2", 4)])
+@pytest.mark.parametrize(
+    ("point", "resumed_at"), [("checkpoint.file:2", 4), ("checkpoint.rename:2", 4)]
+)
 def test_the_job_dies_while_it_saves(whole, tmp_path, point, resumed_at):
-    """Killed with the files of the second checkpoint written, and then with everything but its name: the first one counts."""
+    """Killed with the files of the second checkpoint written, and then with everything but its
+    name: the first one counts.
+    """
     assert run(tmp_path, max_restart=0, ARGOSY_FAULT=point)[0] != 0
-    assert sorted(p.name for p in (tmp_path / "ckpt").iterdir()) == [".step-0000000008.writing", "step-0000000004"]
+    assert sorted(p.name for p in (tmp_path / "ckpt").iterdir()) == [
+        ".step-0000000008.writing",
+        "step-0000000004",
+    ]
     code, said = run(tmp_path)
     assert code == 0, said
     assert_as_if_nothing_had_happened(whole, tmp_path, resumed_at)
     assert not list((tmp_path / "ckpt").glob(".*"))
 
 
-@pytest.mark.attack("the newest checkpoint of a run of two ranks is damaged: both go on from the one before")
+@pytest.mark.attack(
+    "the newest checkpoint of a run of two ranks is damaged: both go on from the one before"
+)
 @pytest.mark.parametrize("name", ["rank-00001.state", "manifest.json"])
 def test_a_damaged_checkpoint_gives_way_on_all_ranks(whole, tmp_path, name):
     assert run(tmp_path, killed_at=10, max_restart=0)[0] != 0

@@ -1,4 +1,6 @@
-"""Helpers that hang, vanish or do not want to go: whoever waits for them is told, or goes on, in time."""
+"""Helpers that hang, vanish or do not want to go: whoever waits for them is told, or goes on, in
+time.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,8 @@ def hang():
     time.sleep(3600)
 
 
-# -- data -----------------------------------------------------------------------------------------------------------
+# -- data
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.attack("a DataLoader worker killed by the system")
@@ -124,7 +127,8 @@ def test_a_reader_that_hangs_does_not_hold_up_the_loop(monkeypatch, clock):
     gate.set()
 
 
-# -- processes and threads ------------------------------------------------------------------------------------------
+# -- processes and threads
+# ------------------------------------------------------------------------------------------
 
 
 def dies_with_a_child(folder):
@@ -198,5 +202,9 @@ def test_the_guard_sees_what_is_left(tmp_path):
     resources[0].kill()
     resources[0].wait()
     resources[1].close()
-    for words in (f"process {resources[0].pid} (sleep 3600)", f"of {tmp_path / 'file'}", "thread 'left-over'"):
+    for words in (
+        f"process {resources[0].pid} (sleep 3600)",
+        f"of {tmp_path / 'file'}",
+        "thread 'left-over'",
+    ):
         assert words in str(caught.value)

@@ -1,4 +1,6 @@
-"""Ranks that die, leave, stay away or are interrupted: the right error on each survivor, in time, nothing left behind."""
+"""Ranks that die, leave, stay away or are interrupted: the right error on each survivor, in time,
+nothing left behind.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ _names = (f"faults-{i}" for i in itertools.count())
         ("gloo", 3, "recv"),
     ],
 )
-def test_a_killed_rank_is_named_within_two_seconds(pool, rendezvous, kind, world_size, moment, record_property):
+def test_a_killed_rank_is_named_within_two_seconds(
+    pool, rendezvous, kind, world_size, moment, record_property
+):
     victim = world_size - 1
     *survivors, dead = pool.run(
         "faults.groups:killed",
@@ -46,7 +50,9 @@ def test_a_killed_rank_is_named_within_two_seconds(pool, rendezvous, kind, world
 @pytest.mark.attack("a rank that stays away")
 @pytest.mark.parametrize("kind", ["shm", "gloo"])
 def test_a_late_rank(pool, rendezvous, kind):
-    waited, came = pool.run("faults.groups:late", 2, kind=kind, name=next(_names), rendezvous=rendezvous)
+    waited, came = pool.run(
+        "faults.groups:late", 2, kind=kind, name=next(_names), rendezvous=rendezvous
+    )
     assert "barrier #2" in waited
     assert "1 s" in waited
     if kind == "shm":
@@ -57,7 +63,9 @@ def test_a_late_rank(pool, rendezvous, kind):
 @pytest.mark.attack("a rank that leaves the group")
 @pytest.mark.parametrize("kind", ["shm", "gloo"])
 def test_a_rank_that_leaves(pool, rendezvous, kind):
-    message, _ = pool.run("faults.groups:left", 2, kind=kind, name=next(_names), rendezvous=rendezvous)
+    message, _ = pool.run(
+        "faults.groups:left", 2, kind=kind, name=next(_names), rendezvous=rendezvous
+    )
     assert "rank 0 was in all_reduce #2 of group" in message
     assert "left the group" in message
 
@@ -77,7 +85,9 @@ def test_an_interrupted_rank(pool, rendezvous):
 
 @pytest.mark.attack("a message of another shape and dtype")
 def test_a_message_of_another_kind(pool, rendezvous):
-    sender, receiver = pool.run("faults.groups:wrong_message", 2, name=next(_names), rendezvous=rendezvous)
+    sender, receiver = pool.run(
+        "faults.groups:wrong_message", 2, name=next(_names), rendezvous=rendezvous
+    )
     assert "rank 1 expects int64[3], but rank 0 sent float32[3]" in receiver
     assert "gave up on the group" in sender
 

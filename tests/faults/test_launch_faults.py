@@ -16,7 +16,8 @@ from multiprocess.launcher import MARK, Launcher, script, until
 WAIT = """
 subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
 import json
-json.dump([os.environ["PADDLE_MASTER"], os.environ["PADDLE_CURRENT_ENDPOINT"]], open("endpoints", "w"))
+endpoints = [os.environ["PADDLE_MASTER"], os.environ["PADDLE_CURRENT_ENDPOINT"]]
+json.dump(endpoints, open("endpoints", "w"))
 note("ready")
 time.sleep(600)
 """
@@ -36,7 +37,10 @@ def launch(tmp_path):
 
 
 def wait_for_workers(folder, count, name="ready"):
-    until(lambda: all((folder / f"{name}.{rank}").exists() for rank in range(count)), f"{count} workers")
+    until(
+        lambda: all((folder / f"{name}.{rank}").exists() for rank in range(count)),
+        f"{count} workers",
+    )
 
 
 def assert_nothing_left(launcher):
@@ -46,10 +50,13 @@ def assert_nothing_left(launcher):
 
 @pytest.mark.attack("a launcher ended by a signal")
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)]
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)],
 )
 def test_the_end_of_the_launcher_is_the_end_of_everything(tmp_path, launch, number, code):
-    """Workers and what they started, the ports and temporary files; a process that only looks similar is spared."""
+    """Workers and what they started, the ports and temporary files; a process that only looks
+    similar is spared.
+    """
     import json
 
     shared = set(os.listdir("/dev/shm"))
@@ -57,7 +64,8 @@ def test_the_end_of_the_launcher_is_the_end_of_everything(tmp_path, launch, numb
     stranger = subprocess.Popen(["sleep", "600"], env={MARK: "stranger"}, process_group=0)
     try:
         wait_for_workers(tmp_path, 2)
-        assert len(launcher.descendants()) >= 5  # the group's leader, two workers and a child of each
+        # the group's leader, two workers and a child of each
+        assert len(launcher.descendants()) >= 5
         launcher.signal(number)
         assert launcher.wait() == code
         assert_nothing_left(launcher)
@@ -78,7 +86,8 @@ def test_a_second_signal_does_not_wait(tmp_path, launch):
     launcher = launch(
         script(
             tmp_path,
-            "signal.signal(signal.SIGTERM, lambda *_: note('asked'))\nnote('ready')\nwhile True: time.sleep(1)\n",
+            "signal.signal(signal.SIGTERM, lambda *_: note('asked'))\nnote('ready')\nwhile True: "
+            "time.sleep(1)\n",
         )
     )
     wait_for_workers(tmp_path, 1)
@@ -152,7 +161,9 @@ def test_only_the_own_group_is_signalled(monkeypatch):
     monkeypatch.setattr(os, "kill", None)
     with Crew() as crew:
         group = crew._group.id
-        worker = crew.start(0, [sys.executable, "-S", "-c", "import time; time.sleep(600)"], {}, None)
+        worker = crew.start(
+            0, [sys.executable, "-S", "-c", "import time; time.sleep(600)"], {}, None
+        )
         assert os.getpgid(worker.pid) == group
         assert crew.end(grace_s=10) == []
         assert worker.poll() == -signal.SIGTERM

@@ -44,7 +44,9 @@ def port(served):
     found, client = served
     before = client.pull("emb", np.arange(4)).copy(), client.pull_dense("dense").copy()
     yield found
-    for values, kept in zip((client.pull("emb", np.arange(4)), client.pull_dense("dense")), before, strict=True):
+    for values, kept in zip(
+        (client.pull("emb", np.arange(4)), client.pull_dense("dense")), before, strict=True
+    ):
         np.testing.assert_array_equal(values, kept)
 
 
@@ -69,9 +71,12 @@ def random_bytes():
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 FRAMES = {
-    "settings, then a frame of 16 MB that never comes": b"\0\0\0\4\0\0\0\0\0" + b"\xff\xff\xff\0\0\0\0\0\1",
-    "headers that no table of HPACK knows": b"\0\0\0\4\0\0\0\0\0" + b"\0\0\4\1\5\0\0\0\1\xff\xff\xff\x7f",
-    "resets of streams that were never opened": b"\0\0\0\4\0\0\0\0\0" + b"\0\0\4\3\0\0\0\0\3\0\0\0\0" * 500,
+    "settings, then a frame of 16 MB that never comes": b"\0\0\0\4\0\0\0\0\0"
+    + b"\xff\xff\xff\0\0\0\0\0\1",
+    "headers that no table of HPACK knows": b"\0\0\0\4\0\0\0\0\0"
+    + b"\0\0\4\1\5\0\0\0\1\xff\xff\xff\x7f",
+    "resets of streams that were never opened": b"\0\0\0\4\0\0\0\0\0"
+    + b"\0\0\4\3\0\0\0\0\3\0\0\0\0" * 500,
 }
 
 
@@ -135,17 +140,24 @@ BAD_REQUESTS = {
     "ids are words": ("pull", [pa.array(["a", "b"])], {}),
     "ids with a null": ("pull", [pa.array([1, None], pa.int64())], {}),
     "gradients are missing": ("push", [IDS], HEADER),
-    "gradients of another dimension": ("push", [IDS, pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 4, pa.float32()), 2)], HEADER),
-    "gradients of 64 bits": ("push", [IDS, pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 6), 3)], HEADER),
-    "gradients in lists of any length": ("push", [IDS, pa.array([[1.0, 2.0, 3.0], [1.0]], pa.list_(pa.float32()))], HEADER),
-    "a gradient is null": ("push", [IDS, pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 5 + [None], pa.float32()), 3)], HEADER),
+    "gradients of another dimension": ("push", [IDS,
+    pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 4, pa.float32()), 2)], HEADER),
+    "gradients of 64 bits": ("push", [IDS, pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 6),
+    3)], HEADER),
+    "gradients in lists of any length": ("push", [IDS,
+    pa.array([[1.0, 2.0, 3.0], [1.0]], pa.list_(pa.float32()))], HEADER),
+    "a gradient is null": ("push",
+    [IDS, pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 5 + [None], pa.float32()), 3)],
+    HEADER),
     "shows are words": ("push", [IDS, ROWS, pa.array(["a", "b"]), pa.array(["a", "b"])], HEADER),
     "no sequence": ("push", [IDS, ROWS], {}),
     "a sequence of -1": ("push", [IDS, ROWS], {"sequence": -1}),
     "a sequence beyond 64 bits": ("push", [IDS, ROWS], {"sequence": 2**70}),
     "a learning rate that is a word": ("push", [IDS, ROWS], {**HEADER, "learning_rate": "fast"}),
-    "a learning rate that is no number": ("push", [IDS, ROWS], {**HEADER, "learning_rate": float("nan")}),
-    "fill of another dimension": ("fill", [IDS, pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 2, pa.float32()), 1)], {}),
+    "a learning rate that is no number": ("push", [IDS, ROWS],
+    {**HEADER, "learning_rate": float("nan")}),
+    "fill of another dimension": ("fill",
+    [IDS, pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 2, pa.float32()), 1)], {}),
     "too few dense values": ("push_dense", [pa.array([1.0], pa.float32())], HEADER),
     "dense values of 64 bits": ("push_dense", [pa.array([1.0] * 4)], HEADER),
     "dense values to fill with are missing": ("fill_dense", None, {}),
@@ -169,7 +181,10 @@ def test_a_worker_that_cannot_be_is_refused(port, worker):
         ("push", [IDS, ROWS], "emb"),
         ("push_dense", [pa.array([1.0] * 4, pa.float32())], "dense"),
     ):
-        assert ask(port, op, columns, json.dumps(HEADER).encode(), table, worker)["error"] == "OutOfRange"
+        assert (
+            ask(port, op, columns, json.dumps(HEADER).encode(), table, worker)["error"]
+            == "OutOfRange"
+        )
 
 
 @pytest.mark.attack("request metadata that is no object")
@@ -181,7 +196,9 @@ def test_metadata_that_is_no_object_is_refused(port, header):
 @pytest.mark.attack("streams for tables and operations that do not exist")
 @pytest.mark.parametrize(
     ("op", "table", "worker", "error"),
-    [("pull", "nobody", 0, "TableError"), ("destroy", "emb", 0, "UsageError"), ("pull", "dense", 0, "TableError"), ("pull", "emb", "x", "ValueError"), (None, None, None, "TableError")],
+    [("pull", "nobody", 0, "TableError"), ("destroy", "emb", 0, "UsageError"),
+    ("pull", "dense", 0, "TableError"), ("pull", "emb", "x", "ValueError"),
+    (None, None, None, "TableError")],
 )  # fmt: skip
 def test_a_stream_of_nothing_is_refused(port, op, table, worker, error):
     assert ask(port, op, [IDS], b"{}", table, worker)["error"] == error
@@ -190,7 +207,11 @@ def test_a_stream_of_nothing_is_refused(port, op, table, worker, error):
 @pytest.mark.attack("a stranger who claims to be a worker")
 @pytest.mark.parametrize("worker", [1, -1, "x", None])
 def test_a_stranger_is_not_present(port, worker):
-    assert ask(port, "present", None, b"{}", "", worker)["error"] in ("OutOfRange", "ValueError", "TypeError")
+    assert ask(port, "present", None, b"{}", "", worker)["error"] in (
+        "OutOfRange",
+        "ValueError",
+        "TypeError",
+    )
 
 
 @pytest.mark.attack("a stream without a command")
@@ -203,14 +224,19 @@ def test_a_stream_that_cannot_be_opened_ends(port, command):
 @pytest.mark.attack("actions that make no sense")
 @pytest.mark.parametrize(
     ("action", "body"),
-    [("format_disk", b"{}"), ("create", b"{}"), ("applied", b'{"table": "nobody"}'), ("shrink", b'{"table": "dense"}'), ("status", b"\xff"), ("row", b'{"table": "emb", "id": "x"}'), ("load", b'{"path": "/nowhere", "server": 0, "num_servers": 1}')],
+    [("format_disk", b"{}"), ("create", b"{}"), ("applied", b'{"table": "nobody"}'),
+    ("shrink", b'{"table": "dense"}'), ("status", b"\xff"),
+    ("row", b'{"table": "emb", "id": "x"}'),
+    ("load", b'{"path": "/nowhere", "server": 0, "num_servers": 1}')],
 )  # fmt: skip
 def test_an_action_that_makes_no_sense_is_refused(port, action, body):
     request = b'{"action": ' + json.dumps(action).encode() + b', "body": ' + body + b"}"
     assert "error" in ask(port, "act", None, request)
 
 
-@pytest.mark.parametrize("request_", [b"{}", b'{"action": 7}', b'{"action": "status", "body": [1]}'])
+@pytest.mark.parametrize(
+    "request_", [b"{}", b'{"action": 7}', b'{"action": "status", "body": [1]}']
+)
 def test_a_request_to_act_of_another_form_is_refused(port, request_):
     assert ask(port, "act", None, request_)["error"] == "UsageError"
 
@@ -232,7 +258,8 @@ def test_a_huge_message_without_the_token_is_not_taken_in(port):
         flood()
 
 
-# -- who has the port, and who listens in ---------------------------------------------------------------------------
+# -- who has the port, and who listens in
+# ---------------------------------------------------------------------------
 
 GRADS = np.full((1, 3), 424242.0, np.float32)
 
@@ -252,14 +279,18 @@ def push_to(endpoint, token=TOKEN, timeout_s=2.0):
 
 
 @pytest.mark.attack("Another process has a server's port and speaks its protocol")
-@pytest.mark.parametrize("manner", ["says nothing", "talks nonsense", "has no proof", "makes proofs up"])
+@pytest.mark.parametrize(
+    "manner", ["says nothing", "talks nonsense", "has no proof", "makes proofs up"]
+)
 def test_a_thief_of_the_port_is_told_nothing(manner, record_property):
     with Thief(manner) as thief:
         begin = time.monotonic()
         message = push_to(thief.endpoint)
         record_property("named_s", time.monotonic() - begin)
         assert thief.endpoint in message
-        assert ("did not answer" if manner == "says nothing" else "is not a server of this job") in message
+        assert (
+            "did not answer" if manner == "says nothing" else "is not a server of this job"
+        ) in message
         heard = b"\n".join(thief.heard)
     assert heard
     for secret in (TOKEN.encode(), b"424242", b"171717", b"emb"):
@@ -298,7 +329,8 @@ def test_connecting_to_an_address_that_drops_packets_ends(record_property):
         full.bind(("127.0.0.1", 0))
         full.listen(0)
         address = full.getsockname()
-        for _ in range(2):  # the queue of a listener that takes nobody in: the kernel drops what comes after
+        # the queue of a listener that takes nobody in: the kernel drops what comes after
+        for _ in range(2):
             waiting = stack.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(address)
@@ -329,7 +361,10 @@ def test_a_handshake_that_is_played_again_is_refused(port):
         with connect(port) as client:
             writer, reader = client.do_exchange(descriptor, knocking(endpoint, TOKEN, mine))
             theirs = bytes.fromhex(told(reader)["challenge"])
-            proof = proof or json.dumps({"proof": prove(TOKEN, b"ps-client", mine, theirs, digest)}).encode()
+            proof = (
+                proof
+                or json.dumps({"proof": prove(TOKEN, b"ps-client", mine, theirs, digest)}).encode()
+            )
             writer.write_metadata(proof)
             if is_first:
                 assert set(told(reader)) == {"proof"}
@@ -342,7 +377,9 @@ def test_a_handshake_that_is_played_again_is_refused(port):
 
 
 @pytest.mark.attack("A proof of another operation, or of the other side")
-@pytest.mark.parametrize(("role", "op"), [(b"ps-client", "ping"), (b"ps-server", "act"), (b"ps-knock", "act")])
+@pytest.mark.parametrize(
+    ("role", "op"), [(b"ps-client", "ping"), (b"ps-server", "act"), (b"ps-knock", "act")]
+)
 def test_a_proof_is_good_for_one_thing(port, role, op, caplog):
     endpoint, command, mine = f"127.0.0.1:{port}", command_of("act"), bytes(32)
     with connect(port) as client:
@@ -371,7 +408,8 @@ def test_calls_that_are_no_stream_are_not_served_to_anybody(port):
                 call()
 
 
-# -- crowds ---------------------------------------------------------------------------------------------------------
+# -- crowds
+# --------------------------------------------------------------------------------------------------
 
 
 def is_cut(connection):
@@ -393,7 +431,11 @@ def open_without_proof(port, stack, num_streams):
     streams = []
     for _ in range(num_streams):
         try:
-            streams.append(client.do_exchange(descriptor, knocking(f"127.0.0.1:{port}", TOKEN, bytes(32), 60.0)))
+            streams.append(
+                client.do_exchange(
+                    descriptor, knocking(f"127.0.0.1:{port}", TOKEN, bytes(32), 60.0)
+                )
+            )
         except flight.FlightError:
             break  # cut already, for there are too many
     return streams
@@ -415,7 +457,10 @@ def test_a_crowd_of_strangers_does_not_stop_a_job(tmp_path, record_property):
         for client in clients:
             client.create_sparse(SPEC, "sync")
         before = clients[0].pull("emb", np.arange(4)).copy()
-        silent = [crowd.enter_context(socket.create_connection(("127.0.0.1", service.port), 10)) for _ in range(1000)]
+        silent = [
+            crowd.enter_context(socket.create_connection(("127.0.0.1", service.port), 10))
+            for _ in range(1000)
+        ]
         begin = time.monotonic()
         streams = [s for _ in range(4) for s in open_without_proof(service.port, crowd, 50)]
 
@@ -424,7 +469,8 @@ def test_a_crowd_of_strangers_does_not_stop_a_job(tmp_path, record_property):
                 client.push("emb", np.arange(4), np.full((4, 3), 1.0, np.float32), 0.5)
 
         late = crowd.enter_context(Client([f"127.0.0.1:{service.port}"], 0, TOKEN, 20.0))
-        assert late.act("applied", {"table": "emb", "worker": 0}) == [{"applied": 0}]  # who comes now gets in
+        # who comes now gets in
+        assert late.act("applied", {"table": "emb", "worker": 0}) == [{"applied": 0}]
         assert in_threads([lambda c=c: train(c) for c in clients]) == [None, None]
         after = clients[1].pull("emb", np.arange(4))
         np.testing.assert_allclose(after, before - 0.5 * steps, rtol=1e-4)

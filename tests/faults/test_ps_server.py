@@ -1,4 +1,6 @@
-"""A parameter-server job whose processes are killed at the worst instants: nothing is lost, nothing is applied twice."""
+"""A parameter-server job whose processes are killed at the worst instants: nothing is lost, nothing
+is applied twice.
+"""
 
 import random
 import subprocess
@@ -82,18 +84,23 @@ def test_killed_processes_change_nothing(zygote, whole, tmp_path, seed):
         assert (found[role]["emb"], found[role]["dense"]) == (STEPS, STEPS)
         for name, values in expected.items():
             # in async worker 0 ends before worker 1 begins, so both see one state
-            np.testing.assert_array_equal(found[role][name], values, err_msg=f"{mode} {faults} {role} {name}")
+            np.testing.assert_array_equal(
+                found[role][name], values, err_msg=f"{mode} {faults} {role} {name}"
+            )
     checkpoint.verify(tmp_path / "job" / "saved")
 
 
 def test_plans_reach_every_place():
-    places = {fault.partition(":")[0] for seed in range(NUM_SEEDS) for fault in plan(seed)[1].values()}
+    places = {
+        fault.partition(":")[0] for seed in range(NUM_SEEDS) for fault in plan(seed)[1].values()
+    }
     assert places == {*SERVER_PLACES, *WORKER_PLACES}
 
 
 @pytest.mark.attack("a server killed while it saves")
 def test_a_save_that_is_cut_off_leaves_the_last_checkpoint(zygote, tmp_path):
-    job = Job(zygote, tmp_path / "job", "async", {"server": "ps.save.part:3"})  # two tables: the second save
+    # two tables: the second save
+    job = Job(zygote, tmp_path / "job", "async", {"server": "ps.save.part:3"})
     with job.serving() as endpoint, Client([endpoint], 0, TOKEN, 20.0) as client:
         sparse, dense = specs()
         client.create_sparse(sparse, "async")
@@ -111,7 +118,8 @@ def test_a_save_that_is_cut_off_leaves_the_last_checkpoint(zygote, tmp_path):
         np.testing.assert_array_equal(client.pull("emb", ids), saved)
 
 
-# -- servers that are there, but do not answer ------------------------------------------------------------------------
+# -- servers that are there, but do not answer
+# ------------------------------------------------------------------------
 
 
 def train_alone(client, num_steps, at=lambda step: None):
@@ -128,7 +136,9 @@ def train_alone(client, num_steps, at=lambda step: None):
 
 
 @pytest.mark.attack("A server is frozen (SIGSTOP) and stays so")
-@pytest.mark.parametrize("num_ids", [4, 2_000_000], ids=["small request", "request that fills all buffers"])
+@pytest.mark.parametrize(
+    "num_ids", [4, 2_000_000], ids=["small request", "request that fills all buffers"]
+)
 def test_a_frozen_server_is_named_when_patience_is_over(zygote, tmp_path, record_property, num_ids):
     job = Job(zygote, tmp_path / "job", "async", {})
     with job.serving() as endpoint, Client([endpoint], 0, TOKEN, 20.0, patience_s=2.0) as client:
@@ -137,12 +147,15 @@ def test_a_frozen_server_is_named_when_patience_is_over(zygote, tmp_path, record
         client.pull("emb", np.arange(4))
         with job.frozen():
             begin = time.monotonic()
-            with pytest.raises(ServerUnavailable, match=rf"server {endpoint} has answered nothing for 2 s.*frozen"):
+            with pytest.raises(
+                ServerUnavailable, match=rf"server {endpoint} has answered nothing for 2 s.*frozen"
+            ):
                 client.pull("emb", np.zeros(num_ids, np.int64))
             named_s = time.monotonic() - begin
         record_property("named_s", named_s)
         assert 2.0 <= named_s < 8.0
-        assert client.pull("emb", np.arange(4)).shape == (4, 4)  # it runs again, and so does the client
+        # it runs again, and so does the client
+        assert client.pull("emb", np.arange(4)).shape == (4, 4)
 
 
 @pytest.mark.attack("A server is frozen when a new stream is opened")
@@ -160,7 +173,10 @@ def test_a_frozen_server_is_named_where_a_stream_is_opened(zygote, tmp_path, rec
 
 @pytest.mark.attack("A server is frozen (SIGSTOP) and continued in time")
 def test_a_server_that_is_continued_in_time_changes_nothing(zygote, tmp_path):
-    with Job(zygote, tmp_path / "plain", "async", {}).serving() as endpoint, Client([endpoint], 0, TOKEN) as client:
+    with (
+        Job(zygote, tmp_path / "plain", "async", {}).serving() as endpoint,
+        Client([endpoint], 0, TOKEN) as client,
+    ):
         expected = train_alone(client, 6)
     job = Job(zygote, tmp_path / "job", "async", {})
     thawing = threading.Event()
@@ -188,12 +204,16 @@ def test_a_server_that_is_continued_in_time_changes_nothing(zygote, tmp_path):
 
 @pytest.mark.attack("The host of a server, or of a worker, is cut off the network")
 @pytest.mark.parametrize("is_busy", [False, True], ids=["worker waits for others", "worker sends"])
-def test_a_host_that_is_cut_off_is_known_on_both_sides(zygote, tmp_path, request, record_property, is_busy):
+def test_a_host_that_is_cut_off_is_known_on_both_sides(
+    zygote, tmp_path, request, record_property, is_busy
+):
     names = request.getfixturevalue("hosts")
     job = Job(zygote, tmp_path / "job", "async" if is_busy else "sync", {})
     with job.on_hosts(names, ADDRESSES, 29500) as told:
         told.until("worker", "ready")
-        subprocess.run(["ip", "-n", names[0], "link", "set", cable_of(names[0]), "down"], check=True)
+        subprocess.run(
+            ["ip", "-n", names[0], "link", "set", cable_of(names[0]), "down"], check=True
+        )
         begin = time.monotonic()
         known = [
             told.until("worker", f"the connection to server {ADDRESSES[0]}:29500 broke") - begin,

@@ -1,4 +1,6 @@
-"""A worker of a job with servers is killed and started again: it goes on where it was, or the job ends and says why."""
+"""A worker of a job with servers is killed and started again: it goes on where it was, or the job
+ends and says why.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,20 @@ import time
 
 import pytest
 
-from faults.ps_restarts import Job, final_of, served, tables_of, train_by_hand, train_dataset, train_loop
+from faults.ps_restarts import (
+    Job,
+    final_of,
+    served,
+    tables_of,
+    train_by_hand,
+    train_dataset,
+    train_loop,
+)
 from multiprocess.launcher import Launcher, script
 
-# where a worker may be killed, and how often it comes by in a run: after it has written down what it pushes, with a request to all servers on its way, and with
-# their answers there; of six requests per step four are pushes or between two of them
+# where a worker may be killed, and how often it comes by in a run: after it has written down what
+# it pushes, with a request to all servers on its way, and with their answers there; of six requests
+# per step four are pushes or between two of them
 PLACES = {"ps.tape.written": 12, "ps.client.sent": 66, "ps.client.answered": 66}
 SCRIPTS = {"dataset": train_dataset, "loop": train_loop}
 FEW, MANY = 2, 16
@@ -75,7 +86,9 @@ def kill_and_compare(whole, folder, name, faults):
     assert_as_if_nothing_had_happened(undisturbed, tables, job)
 
 
-@pytest.mark.attack("a worker of a synchronous server job is killed: same bits, no sample lost or repeated")
+@pytest.mark.attack(
+    "a worker of a synchronous server job is killed: same bits, no sample lost or repeated"
+)
 @pytest.mark.parametrize("seed", range(FEW))
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_killed_worker_changes_nothing(whole, tmp_path, name, seed):
@@ -83,7 +96,9 @@ def test_a_killed_worker_changes_nothing(whole, tmp_path, name, seed):
 
 
 @pytest.mark.thorough
-@pytest.mark.attack("a worker of a synchronous server job is killed anywhere: same bits, no sample lost or repeated")
+@pytest.mark.attack(
+    "a worker of a synchronous server job is killed anywhere: same bits, no sample lost or repeated"
+)
 @pytest.mark.parametrize("seed", range(FEW, MANY))
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_worker_that_is_killed_anywhere_changes_nothing(whole, tmp_path, name, seed):
@@ -91,21 +106,30 @@ def test_a_worker_that_is_killed_anywhere_changes_nothing(whole, tmp_path, name,
 
 
 def test_plans_reach_every_place():
-    assert {p.partition(":")[0] for seed in range(MANY) for p in plan(seed).values()} == PLACES.keys()
+    assert {
+        p.partition(":")[0] for seed in range(MANY) for p in plan(seed).values()
+    } == PLACES.keys()
 
 
 @pytest.mark.thorough
 @pytest.mark.attack("both workers of a synchronous server job are killed: same bits")
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_both_workers_are_killed(whole, tmp_path, name):
-    kill_and_compare(whole, tmp_path / "job", name, {0: "ps.client.answered:20", 1: "ps.client.sent:37"})
+    kill_and_compare(
+        whole, tmp_path / "job", name, {0: "ps.client.answered:20", 1: "ps.client.sent:37"}
+    )
 
 
 @pytest.mark.thorough
 @pytest.mark.attack("a worker is killed while a job with servers saves itself: same bits")
 @pytest.mark.parametrize(
     "faults",
-    [{0: "checkpoint.file:1"}, {1: "checkpoint.file:2"}, {0: "checkpoint.rename:2"}, {0: "checkpoint.remove:3"}],
+    [
+        {0: "checkpoint.file:1"},
+        {1: "checkpoint.file:2"},
+        {0: "checkpoint.rename:2"},
+        {0: "checkpoint.remove:3"},
+    ],
     ids=str,
 )
 def test_a_worker_is_killed_while_it_saves(whole, tmp_path, faults):
@@ -114,10 +138,14 @@ def test_a_worker_is_killed_while_it_saves(whole, tmp_path, faults):
     assert kept == ["step-0000000008", "step-0000000012"]
 
 
-@pytest.mark.attack("all of a job with servers dies: the next goes on from its checkpoint, with the same bits")
+@pytest.mark.attack(
+    "all of a job with servers dies: the next goes on from its checkpoint, with the same bits"
+)
 def test_the_whole_job_dies(whole, tmp_path):
     undisturbed, tables = whole("loop")
-    dead = Job(tmp_path / "dead", functools.partial(train_loop, kills_job_at=6), may_come_back=False)
+    dead = Job(
+        tmp_path / "dead", functools.partial(train_loop, kills_job_at=6), may_come_back=False
+    )
     assert 7 in dead.run().values()
     job = Job(tmp_path / "next", train_loop)
     shutil.copytree(dead.folder / "ckpt", job.folder / "ckpt")
@@ -133,33 +161,49 @@ def ended_after(job):
     return time.time() - max(path.stat().st_mtime for path in job.folder.glob("steps.*"))
 
 
-@pytest.mark.attack("a worker whose script does not tell its position is killed: the job ends and says why")
+@pytest.mark.attack(
+    "a worker whose script does not tell its position is killed: the job ends and says why"
+)
 def test_an_unknown_position_ends_the_job(tmp_path, record_property):
     job = Job(tmp_path / "job", train_by_hand, {1: "ps.client.sent:8"})
     codes = job.run()
     record_property("named_s", ended_after(job))
     assert 1 in codes.values()
     assert ended_after(job) < 45  # patience is a minute
-    assert re.search("worker 1 was started again after [34] steps, and this script gives no way to know", job.said())
+    assert re.search(
+        "worker 1 was started again after [34] steps, and this script gives no way to know",
+        job.said(),
+    )
     assert "train_from_dataset" in (job.folder / "worker-1" / "refused").read_text()
 
 
 @pytest.mark.attack("a worker that had met the others is killed: the job ends and says why")
 def test_a_group_cannot_be_joined_again(tmp_path, record_property):
-    job = Job(tmp_path / "job", functools.partial(train_by_hand, grouped=True), {1: "ps.client.sent:10"})
+    job = Job(
+        tmp_path / "job", functools.partial(train_by_hand, grouped=True), {1: "ps.client.sent:10"}
+    )
     codes = job.run()
     record_property("named_s", ended_after(job))
     assert 1 in codes.values()
     assert "but was in a group with the other workers" in job.said()
 
 
-@pytest.mark.attack("a worker of an asynchronous server job is killed: position known, it goes on; unknown, it says so")
+@pytest.mark.attack(
+    "a worker of an asynchronous server job is killed: position known, it goes on; unknown, it "
+    "says so"
+)
 def test_asynchronous_workers_come_back(tmp_path):
-    job = Job(tmp_path / "known", functools.partial(train_loop, mode="async"), {1: "ps.tape.written:6"})
+    job = Job(
+        tmp_path / "known", functools.partial(train_loop, mode="async"), {1: "ps.tape.written:6"}
+    )
     assert job.run() == {0: 0, 1: 0}, job.said()
     assert [line[0] for line in samples_of(job.steps(1))] == list(range(12))
     assert len(job.steps(1)) <= 13
-    job = Job(tmp_path / "unknown", functools.partial(train_by_hand, mode="async"), {1: "ps.client.sent:4"})
+    job = Job(
+        tmp_path / "unknown",
+        functools.partial(train_by_hand, mode="async"),
+        {1: "ps.client.sent:4"},
+    )
     assert job.run() == {0: 0, 1: 0}, job.said()
     assert job.num_starts["worker", 1] == 2
     assert "it begins its data again, so samples are seen twice" in job.said()
@@ -168,14 +212,21 @@ def test_asynchronous_workers_come_back(tmp_path):
 @pytest.mark.thorough
 @pytest.mark.attack("a worker of a half-asynchronous server job is killed: each step counts once")
 def test_half_asynchronous_workers_come_back(tmp_path):
-    job = Job(tmp_path / "job", functools.partial(train_dataset, mode="half_async"), {0: "ps.client.answered:30"})
+    job = Job(
+        tmp_path / "job",
+        functools.partial(train_dataset, mode="half_async"),
+        {0: "ps.client.answered:30"},
+    )
     assert job.run() == {0: 0, 1: 0}, job.said()
     steps = [tables_of(job.folder)[key] for key in tables_of(job.folder) if "@steps" in key]
     assert steps
     assert {tuple(value) for value in steps} == {(24.0,)}
 
 
-@pytest.mark.attack("a worker says that it cannot go on: the launcher ends the job instead of starting anybody again")
+@pytest.mark.attack(
+    "a worker says that it cannot go on: the launcher ends the job instead of starting anybody "
+    "again"
+)
 @pytest.mark.parametrize("refusing", [0, 1])
 def test_a_launcher_believes_a_worker_that_refuses(tmp_path, record_property, refusing):
     text = f"""
@@ -192,7 +243,9 @@ time.sleep(60)
 """
     text = 'os.makedirs(os.environ.get("ARGOSY_PS_PROGRESS", "none"), exist_ok=True)\n' + text
     name = script(tmp_path, text)
-    launcher = Launcher(tmp_path, "--server_num", "1", "--worker_num", "2", "--max_restart", "5", name)
+    launcher = Launcher(
+        tmp_path, "--server_num", "1", "--worker_num", "2", "--max_restart", "5", name
+    )
     try:
         code = launcher.wait(60)
         record_property("named_s", time.time() - (tmp_path / f"refused.{refusing}").stat().st_mtime)
@@ -214,8 +267,13 @@ def test_the_launcher_does_not_try_again_and_again(tmp_path, record_property):
         "            os.kill(os.getpid(), 9)\n",
     )
     assert "os.kill" in loop
-    name = script(tmp_path, f"import pathlib\n{inspect.getsource(served)}\n{loop}\ntrain_by_hand(pathlib.Path('.'))\n")
-    launcher = Launcher(tmp_path, "--server_num", "1", "--worker_num", "2", "--max_restart", "5", name)
+    name = script(
+        tmp_path,
+        f"import pathlib\n{inspect.getsource(served)}\n{loop}\ntrain_by_hand(pathlib.Path('.'))\n",
+    )
+    launcher = Launcher(
+        tmp_path, "--server_num", "1", "--worker_num", "2", "--max_restart", "5", name
+    )
     try:
         code = launcher.wait(110)
         record_property("named_s", time.time() - (tmp_path / "died").stat().st_mtime)

@@ -1,4 +1,6 @@
-"""Sessions and several groups: forked children, groups used in different orders, ranks that come again; nothing waits in vain, nothing is left behind."""
+"""Sessions and several groups: forked children, groups used in different orders, ranks that come
+again; nothing waits in vain, nothing is left behind.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def run(pool, what, world_size, **kwargs):
 
 
 def named(record_property, answers):
-    """The messages of ranks that return a message and the seconds until it came; five seconds are too many."""
+    """The messages of ranks that return a message and the seconds until it came; five seconds are
+    too many.
+    """
     slowest_s = max(named_s for _, named_s in answers)
     record_property("named_s", slowest_s)
     assert slowest_s < 5
@@ -41,10 +45,18 @@ def test_a_forked_child(pool, record_property, backend, world_size):
 @pytest.mark.attack("a child forked from a rank of a group over hosts")
 def test_a_child_of_a_group_over_hosts(pool, rendezvous):
     answers = pool.run(
-        f"{HERE}:forked_from_a_host", 3, deadline_s=PATIENCE_S, name="forked-hosts", rendezvous=rendezvous
+        f"{HERE}:forked_from_a_host",
+        3,
+        deadline_s=PATIENCE_S,
+        name="forked-hosts",
+        rendezvous=rendezvous,
     )
     lines = [line for line in answers[1].splitlines() if line.startswith("UsageError: ")]
-    assert [line.split(": ")[1] for line in lines] == ["barrier", "backward of DataParallel", "send"]
+    assert [line.split(": ")[1] for line in lines] == [
+        "barrier",
+        "backward of DataParallel",
+        "send",
+    ]
 
 
 @pytest.mark.parametrize("backend", ["shm", "gloo"])
@@ -65,24 +77,33 @@ def test_a_death_behind_a_child(pool, record_property, backend):
 @pytest.mark.attack("two groups used in opposite order")
 @pytest.mark.parametrize("backend", ["shm", "gloo"])
 def test_opposite_order(pool, record_property, backend):
-    for rank, message in enumerate(named(record_property, run(pool, "opposite_order", 2, backend=backend))):
+    for rank, message in enumerate(
+        named(record_property, run(pool, "opposite_order", 2, backend=backend))
+    ):
         assert f"rank {rank} is in all_reduce #2 of group 'group {rank + 1}-{rank + 1}'" in message
         assert f"waits for rank {1 - rank} (pid " in message
-        assert f"which waits for rank {rank} in all_reduce #2 of group 'group {2 - rank}-{2 - rank}'" in message
+        assert (
+            f"which waits for rank {rank} in all_reduce #2 of group 'group {2 - rank}-{2 - rank}'"
+            in message
+        )
 
 
 @pytest.mark.attack("three ranks wait for each other in a circle of groups")
 @pytest.mark.parametrize("backend", ["shm", "gloo"])
 def test_a_circle_of_three(pool, record_property, backend):
     for rank, message in enumerate(named(record_property, run(pool, "circle", 3, backend=backend))):
-        places = [message.index(f"barrier #1 of group 'group {(rank + i) % 3 + 1}-") for i in range(3)]
+        places = [
+            message.index(f"barrier #1 of group 'group {(rank + i) % 3 + 1}-") for i in range(3)
+        ]
         assert places == sorted(places)
 
 
 @pytest.mark.attack("new_group is called by one rank only")
 @pytest.mark.parametrize("backend", ["shm", "gloo"])
 def test_new_group_on_one_rank(pool, record_property, backend):
-    for rank, message in enumerate(named(record_property, run(pool, "lonely_new_group", 2, backend=backend))):
+    for rank, message in enumerate(
+        named(record_property, run(pool, "lonely_new_group", 2, backend=backend))
+    ):
         assert f"rank {rank} is in " in message
         assert "new_group #1 (ranks [0, 1])" in message
         assert "barrier #1 of group 'world'" in message
@@ -113,7 +134,13 @@ def test_different_backends(pool):
 @pytest.mark.parametrize("way", ["dies", "leaves"])
 def test_gone_during_new_group(pool, tmp_path, record_property, way):
     (message, named_s), _ = run(
-        pool, "gone_from_new_group", 2, may_die=[1], backend="shm", way=way, note=str(tmp_path / "note")
+        pool,
+        "gone_from_new_group",
+        2,
+        may_die=[1],
+        backend="shm",
+        way=way,
+        note=str(tmp_path / "note"),
     )
     record_property("named_s", named_s)
     assert "rank 0 was in new_group #1 (ranks [0, 1]) when rank 1 (pid " in message

@@ -1,4 +1,6 @@
-"""Strangers, floods and bugs at the store of a job: the job goes on, or ends at once with the reason."""
+"""Strangers, floods and bugs at the store of a job: the job goes on, or ends at once with the
+reason.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def test_a_job_ends_when_its_store_dies(tmp_path, launch, restarts, record_prope
     record_property("named_s", named_s)
     assert launcher.wait() == 1
     assert time.monotonic() - began_s < LIMIT_S + 1.0  # the machine may be busy
-    assert "failed: ZeroDivisionError('a bug of the store'); the workers are ended" in launcher.stderr
+    assert (
+        "failed: ZeroDivisionError('a bug of the store'); the workers are ended" in launcher.stderr
+    )
     assert "roken pipe" not in launcher.stderr
     assert "restarting" not in launcher.stderr
     assert_nothing_left(launcher)
@@ -69,14 +73,19 @@ def test_a_server_job_ends_when_its_store_dies(tmp_path, launch, record_property
     named_s = seconds_until(launcher, "launch: the store of the job at 127.0.0.1:", began_s)
     record_property("named_s", named_s)
     assert launcher.wait() == 1
-    assert "failed: ZeroDivisionError('a bug of the store'); all processes are ended" in launcher.stderr
+    assert (
+        "failed: ZeroDivisionError('a bug of the store'); all processes are ended"
+        in launcher.stderr
+    )
     assert "it is started again" not in launcher.stderr
     assert_nothing_left(launcher)
 
 
 @pytest.fixture
 def two_hosts(tmp_path, launch):
-    """Two launchers with mortal stores whose workers run; the one that serves the meeting point comes first."""
+    """Two launchers with mortal stores whose workers run; the one that serves the meeting point
+    comes first.
+    """
     with bind_listener() as listener:
         master = endpoint_of(listener)
     name = str(tmp_path / script(tmp_path, WAIT))
@@ -88,8 +97,14 @@ def two_hosts(tmp_path, launch):
         for rank in range(2)
     ]  # fmt: skip
     for rank, launcher in enumerate(launchers):
-        until(lambda launcher=launcher, rank=rank: (launcher.folder / f"ready.{rank}").exists(), f"worker {rank}")
-    until(lambda: any("serves the meeting point" in launcher.stderr for launcher in launchers), "the meeting point")
+        until(
+            lambda launcher=launcher, rank=rank: (launcher.folder / f"ready.{rank}").exists(),
+            f"worker {rank}",
+        )
+    until(
+        lambda: any("serves the meeting point" in launcher.stderr for launcher in launchers),
+        "the meeting point",
+    )
     launchers.sort(key=lambda launcher: "serves the meeting point" not in launcher.stderr)
     return master, launchers
 
@@ -100,7 +115,8 @@ def test_all_hosts_end_when_the_meeting_point_dies(two_hosts, record_property):
     began_s = time.monotonic()
     (serving.folder / f"{store_acts.DIE}.{master.port}").touch()
     record_property(
-        "named_s", seconds_until(serving, f"launch: the store of the job at {master} failed: Zero", began_s)
+        "named_s",
+        seconds_until(serving, f"launch: the store of the job at {master} failed: Zero", began_s),
     )
     assert [serving.wait(), other.wait()] == [1, 1]
     assert time.monotonic() - began_s < LIMIT_S + 2.0
@@ -117,7 +133,9 @@ def test_all_hosts_name_the_store_of_the_workers_that_died(two_hosts, record_pro
     began_s = time.monotonic()
     (first.folder / f"{store_acts.DIE}.{port}").touch()
     for launcher in launchers:
-        named_s = seconds_until(launcher, f":{port} failed: ZeroDivisionError('a bug of the store')", began_s)
+        named_s = seconds_until(
+            launcher, f":{port} failed: ZeroDivisionError('a bug of the store')", began_s
+        )
     record_property("named_s", named_s)
     assert [launcher.wait() for launcher in launchers] == [1, 1]
     assert time.monotonic() - began_s < LIMIT_S + 2.0
@@ -175,7 +193,8 @@ def test_a_job_trains_on_under_1000_silent_connections(tmp_path, pool, monkeypat
     def flood() -> None:
         with contextlib.ExitStack() as stack:
             try:
-                while progress() <= 3 and not (tmp_path / "over").exists():  # a cold pool loads torch first
+                # a cold pool loads torch first
+                while progress() <= 3 and not (tmp_path / "over").exists():
                     time.sleep(0.01)
                 most.append(hold_silent_connections(servers[0], stack))
                 before = progress()
@@ -189,7 +208,9 @@ def test_a_job_trains_on_under_1000_silent_connections(tmp_path, pool, monkeypat
     thread = threading.Thread(target=flood)
     thread.start()
     try:
-        steps = run_job(pool, "faults.store_acts:train_under_a_flood", 2, folder=str(tmp_path), deadline_s=90)
+        steps = run_job(
+            pool, "faults.store_acts:train_under_a_flood", 2, folder=str(tmp_path), deadline_s=90
+        )
     finally:
         (tmp_path / "over").touch()
         thread.join()

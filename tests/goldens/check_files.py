@@ -21,18 +21,31 @@ def write(folder: Path) -> None:
     layer.weight.set_value(VALUES["weight"])
     layer.bias.set_value(VALUES["bias"])
     for protocol in (2, 3, 4):
-        paddle.save(layer.state_dict(), str(folder / f"linear_{protocol}.pdparams"), protocol=protocol)
+        paddle.save(
+            layer.state_dict(), str(folder / f"linear_{protocol}.pdparams"), protocol=protocol
+        )
     tensor = paddle.to_tensor(VALUES["weight"])
     tensor.name = "alone"
     paddle.save(tensor, str(folder / "tensor.pdtensor"))
-    optimizer = {"linear_0.w_0_moment1_0": tensor, "LR_Scheduler": {"last_epoch": 3, "last_lr": 0.5}}
+    optimizer = {
+        "linear_0.w_0_moment1_0": tensor,
+        "LR_Scheduler": {"last_epoch": 3, "last_lr": 0.5},
+    }
     paddle.save(optimizer, str(folder / "adam.pdopt"))
     paddle.save(
-        {"epoch": 7, "model": layer.state_dict(), "parts": [tensor, (1, "two", tensor)]}, str(folder / "nested.pd")
+        {"epoch": 7, "model": layer.state_dict(), "parts": [tensor, (1, "two", tensor)]},
+        str(folder / "nested.pd"),
     )
-    paddle.save({name: paddle.to_tensor([1.0, 1.0]).astype(name) for name in DTYPES}, str(folder / "dtypes.pdparams"))
+    paddle.save(
+        {name: paddle.to_tensor([1.0, 1.0]).astype(name) for name in DTYPES},
+        str(folder / "dtypes.pdparams"),
+    )
     for name in DTYPES:
-        paddle.save(paddle.to_tensor([[1.0, 1.0]]).astype(name), str(folder / f"{name}.bin"), use_binary_format=True)
+        paddle.save(
+            paddle.to_tensor([[1.0, 1.0]]).astype(name),
+            str(folder / f"{name}.bin"),
+            use_binary_format=True,
+        )
 
 
 def read(folder: Path) -> None:
@@ -42,7 +55,10 @@ def read(folder: Path) -> None:
     for protocol in (2, 3, 4):
         state = paddle.load(str(folder / f"linear_{protocol}.pdparams"))
         names = {key: value.name for key, value in state.items()}
-        assert {key: name.split(".")[1] for key, name in names.items()} == {"weight": "w_0", "bias": "b_0"}, names
+        assert {key: name.split(".")[1] for key, name in names.items()} == {
+            "weight": "w_0",
+            "bias": "b_0",
+        }, names
         layer.set_state_dict(state)
         np.testing.assert_array_equal(layer.weight.numpy(), VALUES["weight"])
         np.testing.assert_array_equal(layer.bias.numpy(), VALUES["bias"])

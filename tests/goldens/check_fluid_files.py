@@ -19,7 +19,9 @@ def main(action, folder):
     if action == "read" and hasattr(paddle, "from_torch"):
         raise SystemExit("this interpreter's paddle is argosy; real Paddle must read the files")
     for kind in fluid_files.KINDS:
-        {"write": fluid_files.write, "read": fluid_files.check}[action](fluid, folder + "/" + kind, kind)
+        {"write": fluid_files.write, "read": fluid_files.check}[action](
+            fluid, folder + "/" + kind, kind
+        )
     if action == "read":
         print("Paddle reads every file")
 

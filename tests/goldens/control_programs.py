@@ -1,6 +1,8 @@
-"""Programs with branches, loops and Python functions whose values and gradients are compared with real Paddle's.
+"""Programs with branches, loops and Python functions whose values and gradients are compared with
+real Paddle's.
 
-Each function builds a program in the current guard from its ``paddle`` and returns the variables to fetch and the list of feeds to run it with.
+Each function builds a program in the current guard from its ``paddle`` and returns the variables to
+fetch and the list of feeds to run it with.
 """
 
 from __future__ import annotations
@@ -26,12 +28,15 @@ def _values(*shape, seed=0):
 
 
 def _attr(paddle, *shape, seed=0):
-    return paddle.ParamAttr(initializer=paddle.nn.initializer.Assign(_values(*shape, seed=seed) * 0.5))
+    return paddle.ParamAttr(
+        initializer=paddle.nn.initializer.Assign(_values(*shape, seed=seed) * 0.5)
+    )
 
 
 def _fc(paddle, x, size, seed, activation=None):
     return paddle.static.nn.fc(
-        x, size, weight_attr=_attr(paddle, x.shape[-1], size, seed=seed), bias_attr=_attr(paddle, size, seed=seed + 1),
+        x, size, weight_attr=_attr(paddle, x.shape[-1], size, seed=seed),
+        bias_attr=_attr(paddle, size, seed=seed + 1),
         activation=activation,
     )  # fmt: skip
 
@@ -53,7 +58,9 @@ def cond_of_elements(paddle):
 def cond_of_structures(paddle):
     x = _data(paddle, "x", [2, 3])
     first, rest = paddle.static.nn.cond(
-        x[0, 0] > 0, lambda: (x * 2, {"a": x + 1, "b": [x.sum()]}), lambda: (x * 3, {"a": x - 1, "b": [x.mean()]})
+        x[0, 0] > 0,
+        lambda: (x * 2, {"a": x + 1, "b": [x.sum()]}),
+        lambda: (x * 3, {"a": x - 1, "b": [x.mean()]}),
     )
     total = first.sum() * rest["b"][0] + rest["a"].sum()
     feeds = [{"x": np.abs(_values(2, 3))}, {"x": -np.abs(_values(2, 3))}]
@@ -120,7 +127,9 @@ def loop_of_powers(paddle):
     i = paddle.zeros([1], "int64")
     start = paddle.ones([3])
     start.stop_gradient = False
-    _, out = paddle.static.nn.while_loop(lambda i, y: i < count, lambda i, y: [i + 1, y * x], [i, start])
+    _, out = paddle.static.nn.while_loop(
+        lambda i, y: i < count, lambda i, y: [i + 1, y * x], [i, start]
+    )
     feeds = [{"x": _values(3), "count": np.array([n], "int64")} for n in (0, 1, 4)]
     return [out, *_grads(paddle, out, [x])], feeds[1:]
 
@@ -134,7 +143,9 @@ def loop_of_nested_variables(paddle):
         a, (b, (c,)) = state["a"], state["b"]
         return [i + 1, {"a": a * 0.5 + b, "b": [paddle.tanh(b * c), (c + a,)]}]
 
-    i, state = paddle.static.nn.while_loop(lambda i, state: i < 3, body, [paddle.zeros([1], "int64"), state])
+    i, state = paddle.static.nn.while_loop(
+        lambda i, state: i < 3, body, [paddle.zeros([1], "int64"), state]
+    )
     outs = [state["a"], state["b"][0], state["b"][1][0]]
     return [i, *outs, *_grads(paddle, outs[0] * outs[1] + outs[2], [x])], [{"x": _values(2, 2)}]
 
@@ -150,7 +161,9 @@ def loop_with_weights(paddle):
     _, out = paddle.static.nn.while_loop(lambda i, hidden: i < 3, body, [i, x * 1.0])
     loss = paddle.mean(out)
     grads = paddle.static.append_backward(loss)
-    return [out, loss, *[grad for _, grad in sorted(grads, key=lambda pair: pair[0].name)]], [{"x": _values(2, 3)}]
+    return [out, loss, *[grad for _, grad in sorted(grads, key=lambda pair: pair[0].name)]], [
+        {"x": _values(2, 3)}
+    ]
 
 
 @case
@@ -171,7 +184,9 @@ def loop_in_a_cond(paddle):
 
     def powers():
         i = paddle.zeros([1], "int64")
-        return paddle.static.nn.while_loop(lambda i, y: i < 2, lambda i, y: [i + 1, y * x], [i, x * 1.0])[1]
+        return paddle.static.nn.while_loop(
+            lambda i, y: i < 2, lambda i, y: [i + 1, y * x], [i, x * 1.0]
+        )[1]
 
     out = paddle.static.nn.cond(x.sum() > 0, powers, lambda: x * 3)
     return [out, *_grads(paddle, out, [x])], [{"x": np.abs(_values(2))}, {"x": -np.abs(_values(2))}]
@@ -182,11 +197,14 @@ def training_of_branches(paddle):
     x, y = paddle.static.data("x", [None, 4]), paddle.static.data("y", [None, 1])
     flag = paddle.static.data("flag", [1], "bool")
     hidden = _fc(paddle, x, 5, 1, "tanh")
-    out = paddle.static.nn.cond(flag, lambda: _fc(paddle, hidden, 1, 3), lambda: _fc(paddle, hidden, 1, 5) * 2)
+    out = paddle.static.nn.cond(
+        flag, lambda: _fc(paddle, hidden, 1, 3), lambda: _fc(paddle, hidden, 1, 5) * 2
+    )
     loss = paddle.mean((out - y) ** 2)
     paddle.optimizer.Momentum(0.1, 0.9).minimize(loss)
     feeds = [
-        {"x": _values(6, 4, seed=n), "y": _values(6, 1, seed=n + 50), "flag": np.array([n % 3 > 0])} for n in range(8)
+        {"x": _values(6, 4, seed=n), "y": _values(6, 1, seed=n + 50), "flag": np.array([n % 3 > 0])}
+        for n in range(8)
     ]
     return [loss], feeds
 
@@ -205,7 +223,9 @@ def training_in_branches(paddle):
 
     tasks = [task(1, paddle.optimizer.SGD(0.1)), task(3, paddle.optimizer.Adam(0.05))]
     loss = paddle.static.nn.switch_case(index, tasks)
-    return [loss], [{"x": _values(5, 4, seed=n), "index": np.array([n % 2], "int64")} for n in range(8)]
+    return [loss], [
+        {"x": _values(5, 4, seed=n), "index": np.array([n % 2], "int64")} for n in range(8)
+    ]
 
 
 @case
@@ -218,7 +238,9 @@ def python_function(paddle):
         return np.array(dy) * (1 - np.square(np.array(y)))
 
     doubled = x * 2
-    paddle.static.py_func(lambda x: np.tanh(np.array(x)), doubled, y, backward, skip_vars_in_backward_input=doubled)
+    paddle.static.py_func(
+        lambda x: np.tanh(np.array(x)), doubled, y, backward, skip_vars_in_backward_input=doubled
+    )
     return [y, *_grads(paddle, y, [x])], [{"x": _values(2, 3)}]
 
 
@@ -238,7 +260,9 @@ def python_function_of_two(paddle):
 
     paddle.static.nn.py_func(forward, [a, b], [total, product], backward)
     out = paddle.sin(total) * product
-    return [total, product, *_grads(paddle, out, [a, b])], [{"a": _values(2, 3), "b": _values(2, 3, seed=1)}]
+    return [total, product, *_grads(paddle, out, [a, b])], [
+        {"a": _values(2, 3), "b": _values(2, 3, seed=1)}
+    ]
 
 
 def run(paddle, name):

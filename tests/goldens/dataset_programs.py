@@ -1,4 +1,6 @@
-"""A program with a sequence slot, a dense slot and a label that trains from files; the same for Paddle 1.8, 2.6 and argosy."""
+"""A program with a sequence slot, a dense slot and a label that trains from files; the same for
+Paddle 1.8, 2.6 and argosy.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,11 @@ def write_files(folder):
             for _ in range(size):
                 ids = rng.randint(0, 20, rng.randint(1, 4))
                 dense = " ".join(f"{v:.6f}" for v in rng.randn(3))
-                file.write("{} {} 3 {} 1 {}\n".format(len(ids), " ".join(map(str, ids)), dense, rng.randint(0, 2)))
+                file.write(
+                    "{} {} 3 {} 1 {}\n".format(
+                        len(ids), " ".join(map(str, ids)), dense, rng.randint(0, 2)
+                    )
+                )
     return paths
 
 
@@ -41,7 +47,10 @@ def _old(fluid, pool, dense, label):
 
 def _pool(paddle):
     """2.6 keeps the functions of sequences in a module of their own."""
-    return getattr(paddle.static.nn, "sequence_pool", None) or paddle.static.nn.sequence_lod.sequence_pool
+    return (
+        getattr(paddle.static.nn, "sequence_pool", None)
+        or paddle.static.nn.sequence_lod.sequence_pool
+    )
 
 
 def run_new(paddle, kind, folder):
@@ -87,7 +96,9 @@ def _train(exe, main, dataset, kind, folder, fetches):
     for _ in range(2):
         if kind == "InMemoryDataset":
             dataset.load_into_memory()
-        exe.train_from_dataset(main, dataset, fetch_list=fetches, fetch_info=["loss", "ids"], print_period=1)
+        exe.train_from_dataset(
+            main, dataset, fetch_list=fetches, fetch_info=["loss", "ids"], print_period=1
+        )
 
 
 def _values(scope):

@@ -1,4 +1,6 @@
-"""What the golden files hold, for the script that writes them under Paddle and for the tests that read them."""
+"""What the golden files hold, for the script that writes them under Paddle and for the tests that
+read them.
+"""
 
 import numpy as np
 

@@ -1,7 +1,9 @@
-"""Small trainings with Fleet that real Paddle and argosy run alike: two workers, each on its half of every batch.
+"""Small trainings with Fleet that real Paddle and argosy run alike: two workers, each on its half
+of every batch.
 
-``DYGRAPH`` and ``PROGRAMS`` name them. Where Paddle's dygraph leaves a switch to the script (merged gradients, recomputation, LAMB), the script
-does by hand what the switch means; the tests turn the switch on instead.
+``DYGRAPH`` and ``PROGRAMS`` name them. Where Paddle's dygraph leaves a switch to the script (merged
+gradients, recomputation, LAMB), the script does by hand what the switch means; the tests turn the
+switch on instead.
 """
 
 import itertools
@@ -24,7 +26,10 @@ def values():
 def batches():
     draw = np.random.RandomState(11)
     for _ in range(STEPS):
-        yield draw.normal(size=(ROWS, WIDTHS[0])).astype("float32"), draw.randint(0, WIDTHS[-1], (ROWS, 1))
+        yield (
+            draw.normal(size=(ROWS, WIDTHS[0])).astype("float32"),
+            draw.randint(0, WIDTHS[-1], (ROWS, 1)),
+        )
 
 
 def schedule(paddle):
@@ -39,13 +44,16 @@ def rules(paddle):
     return {
         "sgd": lambda **own: o.SGD(0.2, **own),
         "momentum": lambda **own: o.Momentum(0.1, 0.9, **own),
-        "decayed": lambda **own: o.Momentum(0.1, 0.9, weight_decay=decay, grad_clip=nn.ClipGradByGlobalNorm(0.3), **own),
+        "decayed": lambda **own: o.Momentum(0.1, 0.9, weight_decay=decay,
+        grad_clip=nn.ClipGradByGlobalNorm(0.3), **own),
         "adam": lambda **own: o.Adam(0.02, grad_clip=nn.ClipGradByNorm(0.2), **own),
         "plain_adam": lambda **own: o.Adam(0.02, **own),
-        "adamw": lambda **own: o.AdamW(schedule(paddle), weight_decay=0.1, grad_clip=nn.ClipGradByGlobalNorm(0.3), **own),
+        "adamw": lambda **own: o.AdamW(schedule(paddle), weight_decay=0.1,
+        grad_clip=nn.ClipGradByGlobalNorm(0.3), **own),
         "scheduled": lambda **own: o.SGD(schedule(paddle), **own),
         "lamb": lambda **own: o.Lamb(
-            0.02, lamb_weight_decay=0.05, exclude_from_weight_decay_fn=lambda p: p.name.startswith("b"), epsilon=1e-8, **own
+            0.02, lamb_weight_decay=0.05,
+            exclude_from_weight_decay_fn=lambda p: p.name.startswith("b"), epsilon=1e-8, **own
         ),
     }  # fmt: skip
 
@@ -81,9 +89,18 @@ LARS = {
     },
 }
 # names that end so; "w" would exclude all matrices if it were looked for anywhere, as lars does
-LAMB = {"lamb": True, "lamb_configs": {"lamb_weight_decay": 0.05, "exclude_from_weight_decay": ["b0", "b1", "b2", "w"]}}
+LAMB = {
+    "lamb": True,
+    "lamb_configs": {
+        "lamb_weight_decay": 0.05,
+        "exclude_from_weight_decay": ["b0", "b1", "b2", "w"],
+    },
+}
 LOCAL = {"localsgd": True, "localsgd_configs": {"k_steps": 3, "begin_step": 2}}
-ADAPTIVE = {"adaptive_localsgd": True, "adaptive_localsgd_configs": {"init_k_steps": 2, "begin_step": 1}}
+ADAPTIVE = {
+    "adaptive_localsgd": True,
+    "adaptive_localsgd_configs": {"init_k_steps": 2, "begin_step": 1},
+}
 PROGRAMS = {
     "program_plain": ("adam", {}),
     "program_decayed": ("decayed", {}),
@@ -114,13 +131,17 @@ def layer(paddle):
     nn = paddle.nn
 
     class Classifier(nn.Layer):
-        """With ``recompute``, the middle is computed again in backward; ``skips`` leaves it out on odd steps."""
+        """With ``recompute``, the middle is computed again in backward; ``skips`` leaves it out on
+        odd steps.
+        """
 
         def __init__(self):
             super().__init__()
             self.recompute, self.skips, self.step = None, False, 0
             for i, (rows, columns) in enumerate(itertools.pairwise(WIDTHS)):
-                made = nn.Linear(rows, columns, attribute(paddle, f"w{i}"), attribute(paddle, f"b{i}"))
+                made = nn.Linear(
+                    rows, columns, attribute(paddle, f"w{i}"), attribute(paddle, f"b{i}")
+                )
                 setattr(self, f"linear{i}", made)
 
         def middle(self, hidden):
@@ -142,10 +163,14 @@ def layer(paddle):
 
 
 def train_layer(paddle, fleet, name, rank, world_size, switches=None, by_hand=None, rule=None):
-    """Losses of this worker and last parameters. Tests may give other switches, rule and what the script does itself."""
+    """Losses of this worker and last parameters. Tests may give other switches, rule and what the
+    script does itself.
+    """
     planned_rule, planned, does = DYGRAPH.get(name, (rule, {}, ""))
     does = does if by_hand is None else by_hand
-    fleet.init(is_collective=True, strategy=strategy_of(fleet, planned if switches is None else switches))
+    fleet.init(
+        is_collective=True, strategy=strategy_of(fleet, planned if switches is None else switches)
+    )
     plain = layer(paddle)
     plain.skips = does == "skips"
     plain.recompute = fleet.utils.recompute if does == "recomputes" else None
@@ -183,14 +208,23 @@ def _merge(paddle, model, x, y, optimizer, is_last):
 
 
 def train_program(paddle, fleet, name, rank, world_size, prepare=None, extra=None):
-    """The same as a program. ``prepare`` is called with the programs before they run; ``extra`` switches are added."""
+    """The same as a program. ``prepare`` is called with the programs before they run; ``extra``
+    switches are added.
+    """
     rule, switches = PROGRAMS[name]
     static, tanh = paddle.static, paddle.nn.functional.tanh
     main, startup = static.Program(), static.Program()
     with static.program_guard(main, startup), paddle.utils.unique_name.guard():
-        hidden, y, points = static.data("x", [None, WIDTHS[0]]), static.data("y", [None, 1], "int64"), []
+        hidden, y, points = (
+            static.data("x", [None, WIDTHS[0]]),
+            static.data("y", [None, 1], "int64"),
+            [],
+        )
         for i, columns in enumerate(WIDTHS[1:]):
-            attributes = {"weight_attr": attribute(paddle, f"w{i}"), "bias_attr": attribute(paddle, f"b{i}")}
+            attributes = {
+                "weight_attr": attribute(paddle, f"w{i}"),
+                "bias_attr": attribute(paddle, f"b{i}"),
+            }
             hidden = static.nn.fc(hidden, columns, **attributes)
             if i < 2:
                 hidden = tanh(hidden)
@@ -199,7 +233,9 @@ def train_program(paddle, fleet, name, rank, world_size, prepare=None, extra=Non
         if switches.get("recompute"):
             switches = {**switches, "recompute_configs": {"checkpoints": points}}
         inner = rules(paddle)[rule]()
-        optimizer = fleet.distributed_optimizer(inner, strategy_of(fleet, {**switches, **(extra or {})}))
+        optimizer = fleet.distributed_optimizer(
+            inner, strategy_of(fleet, {**switches, **(extra or {})})
+        )
         optimizer.minimize(loss, startup)
     if prepare is not None:
         prepare(main, startup)
@@ -207,7 +243,9 @@ def train_program(paddle, fleet, name, rank, world_size, prepare=None, extra=Non
     with static.scope_guard(scope):
         exe.run(startup)
         for x, y in batches():
-            [found] = exe.run(main, feed={"x": x[rank::world_size], "y": y[rank::world_size]}, fetch_list=[loss])
+            [found] = exe.run(
+                main, feed={"x": x[rank::world_size], "y": y[rank::world_size]}, fetch_list=[loss]
+            )
             losses.append(float(np.ravel(found)[0]))
             advance(inner)
         last = {n: np.array(scope.find_var(n).get_tensor()) for n in PARAMETERS}

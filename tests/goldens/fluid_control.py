@@ -1,6 +1,8 @@
-"""Programs of 1.x with ``While``, ``Switch``, arrays and ``StaticRNN``, compared with real Paddle 1.8.5.
+"""Programs of 1.x with ``While``, ``Switch``, arrays and ``StaticRNN``, compared with real Paddle
+1.8.5.
 
-Each function builds a program from its ``fluid`` and returns the variables to fetch and the list of feeds to run it with.
+Each function builds a program from its ``fluid`` and returns the variables to fetch and the list of
+feeds to run it with.
 """
 
 import numpy as np
@@ -81,7 +83,9 @@ def static_rnn(fluid):
     layers = fluid.layers
     x = fluid.data("x", [3, 2, 4], "float32")
     x.stop_gradient = False
-    weights = [fluid.ParamAttr(initializer=fluid.initializer.Constant(value)) for value in (0.1, 0.2)]
+    weights = [
+        fluid.ParamAttr(initializer=fluid.initializer.Constant(value)) for value in (0.1, 0.2)
+    ]
     rnn = layers.StaticRNN()
     with rnn.step():
         word = rnn.step_input(x)
@@ -93,7 +97,9 @@ def static_rnn(fluid):
     states, words = rnn()
     loss = layers.mean(states)
     grads = sorted(fluid.backward.append_backward(loss), key=lambda pair: pair[0].name)
-    return [states, words, loss] + [g for _, g in grads], [{"x": np.arange(24, dtype="float32").reshape(3, 2, 4) / 10}]
+    return [states, words, loss] + [g for _, g in grads], [
+        {"x": np.arange(24, dtype="float32").reshape(3, 2, 4) / 10}
+    ]
 
 
 @case
@@ -114,4 +120,6 @@ def run(fluid, name):
     exe = fluid.Executor(fluid.CPUPlace())
     with fluid.scope_guard(fluid.Scope() if hasattr(fluid, "Scope") else fluid.core.Scope()):
         exe.run(startup)
-        return [[np.asarray(v) for v in exe.run(main, feed=feed, fetch_list=fetches)] for feed in feeds]
+        return [
+            [np.asarray(v) for v in exe.run(main, feed=feed, fetch_list=fetches)] for feed in feeds
+        ]

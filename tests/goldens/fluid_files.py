@@ -5,7 +5,10 @@ import numpy as np
 WEIGHT = np.array([[0.5, -1.25, 2.0], [3.5, 0.125, -0.75]], "float32")
 BIAS = np.array([0.25, -0.5, 1.0], "float32")
 KINDS = ("momentum", "adam")
-LABELS = {"momentum": ["velocity"], "adam": ["beta1_pow_acc", "beta2_pow_acc", "moment1", "moment2"]}
+LABELS = {
+    "momentum": ["velocity"],
+    "adam": ["beta1_pow_acc", "beta2_pow_acc", "moment1", "moment2"],
+}
 
 
 def file_names(kind):
@@ -27,7 +30,11 @@ def build(fluid, kind):
             param_attr=fluid.ParamAttr(name="dense.w", initializer=array(WEIGHT)),
             bias_attr=fluid.ParamAttr(name="dense.b", initializer=array(BIAS)),
         )
-        optimizer = fluid.optimizer.Momentum(0.25, 0.5) if kind == "momentum" else fluid.optimizer.Adam(0.25)
+        optimizer = (
+            fluid.optimizer.Momentum(0.25, 0.5)
+            if kind == "momentum"
+            else fluid.optimizer.Adam(0.25)
+        )
         optimizer.minimize(fluid.layers.mean(y))
     return main, startup, y
 
@@ -47,7 +54,9 @@ def write(fluid, folder, kind):
         fluid.io.save_persistables(exe, folder + "/variables", main)
         fluid.io.save_persistables(exe, folder, main, filename="combined")
         fluid.save(main, folder + "/saved")
-        fluid.io.save_inference_model(folder + "/inference", ["x"], [y], exe, main, params_filename="params")
+        fluid.io.save_inference_model(
+            folder + "/inference", ["x"], [y], exe, main, params_filename="params"
+        )
 
 
 def values(fluid, main):

@@ -1,4 +1,5 @@
-"""Single functions of ``paddle.fluid`` in programs, built from one text by Paddle 1.8.5 and by argosy, to compare values and gradients.
+"""Single functions of ``paddle.fluid`` in programs, built from one text by Paddle 1.8.5 and by
+argosy, to compare values and gradients.
 
 They are built on inputs that gradients reach, with parameters set from a generator.
 """
@@ -27,7 +28,8 @@ def integers(high, *shape):
 
 
 def layer(name, inputs, build, grad=True, lengths=None):
-    """``build(fluid, *variables)`` gives a variable or a list; ``inputs`` draw the arrays that are fed.
+    """``build(fluid, *variables)`` gives a variable or a list; ``inputs`` draw the arrays that are
+    fed.
 
     With ``lengths`` the first input is sequences.
     """
@@ -46,7 +48,9 @@ def run_layer(fluid, name):
         for i, array in enumerate(arrays):
             # All but the first dimension are declared, as scripts do.
             lod_level = 1 if lengths and i == 0 else 0
-            variable = fluid.data(f"x{i}", [None] + list(array.shape[1:]), str(array.dtype), lod_level)
+            variable = fluid.data(
+                f"x{i}", [None] + list(array.shape[1:]), str(array.dtype), lod_level
+            )
             variable.stop_gradient = array.dtype.kind != "f" or not has_grad
             variables.append(variable)
         made = build(fluid, *variables)
@@ -56,7 +60,9 @@ def run_layer(fluid, name):
                 out * out * out * 0.3 + out * 0.5
             )  # no sum of squares: norms would make it constant
             for out in outputs
-            if has_grad and "float" in fluid.data_feeder.convert_dtype(out.dtype) and not out.stop_gradient
+            if has_grad
+            and "float" in fluid.data_feeder.convert_dtype(out.dtype)
+            and not out.stop_gradient
         ]
         wanted = [v for v in variables if not v.stop_gradient] if terms else []
         if terms:
@@ -79,11 +85,19 @@ def run_layer(fluid, name):
         if lengths:
             feed["x0"] = fluid.create_lod_tensor(arrays[0], [lengths], fluid.CPUPlace())
         kept = [(v.name, g) for v, g in zip(wanted, grads) if g is not None]  # noqa: B905 (Python 3.7)
-        fetched = exe.run(main, feed=feed, fetch_list=outputs + [g for _, g in kept], return_numpy=False)
+        fetched = exe.run(
+            main, feed=feed, fetch_list=outputs + [g for _, g in kept], return_numpy=False
+        )
         result = {f"out{i}": np.asarray(v) for i, v in enumerate(fetched[: len(outputs)])}
-        result.update({"grad/" + n: np.asarray(v) for (n, _), v in zip(kept, fetched[len(outputs) :])})  # noqa: B905
         result.update(
-            {"after/" + n: np.array(scope.find_var(n).get_tensor()) for n in names if ".w_1" in n or ".w_2" in n}
+            {"grad/" + n: np.asarray(v) for (n, _), v in zip(kept, fetched[len(outputs) :])}  # noqa: B905
+        )
+        result.update(
+            {
+                "after/" + n: np.array(scope.find_var(n).get_tensor())
+                for n in names
+                if ".w_1" in n or ".w_2" in n
+            }
         )
     result["names"] = np.array(" ".join(names))
     return result
@@ -93,9 +107,21 @@ def _parametric():
     add = layer
     add("fc", normal(3, 4), lambda f, x: f.layers.fc(x, 5))
     add("fc_act", normal(3, 2, 4), lambda f, x: f.layers.fc(x, 5, act="tanh"))
-    add("fc_flatten", normal(3, 2, 4), lambda f, x: f.layers.fc(x, 5, num_flatten_dims=2, bias_attr=False))
-    add("fc_last", normal(3, 2, 4), lambda f, x: f.layers.fc(x, 5, num_flatten_dims=-1, act="leaky_relu"))
-    add("fc_list", (normal(3, 4), normal(3, 2)), lambda f, x, y: f.layers.fc([x, y], 5, act="sigmoid"))
+    add(
+        "fc_flatten",
+        normal(3, 2, 4),
+        lambda f, x: f.layers.fc(x, 5, num_flatten_dims=2, bias_attr=False),
+    )
+    add(
+        "fc_last",
+        normal(3, 2, 4),
+        lambda f, x: f.layers.fc(x, 5, num_flatten_dims=-1, act="leaky_relu"),
+    )
+    add(
+        "fc_list",
+        (normal(3, 4), normal(3, 2)),
+        lambda f, x, y: f.layers.fc([x, y], 5, act="sigmoid"),
+    )
     add(
         "fc_names",
         normal(3, 4),
@@ -103,17 +129,37 @@ def _parametric():
     )
     add("fc_twice", normal(3, 4), lambda f, x: f.layers.fc(f.layers.fc(x, 3, name="deep"), 2))
     add("embedding", integers(6, 4, 1), lambda f, x: f.layers.embedding(x, [6, 3]))
-    add("embedding_3d", integers(6, 4, 2, 1), lambda f, x: f.layers.embedding(x, [6, 3], padding_idx=2))
+    add(
+        "embedding_3d",
+        integers(6, 4, 2, 1),
+        lambda f, x: f.layers.embedding(x, [6, 3], padding_idx=2),
+    )
     add("embedding_v2", integers(6, 4, 2), lambda f, x: f.embedding(x, [6, 3], padding_idx=-1))
-    add("conv2d", normal(2, 3, 6, 5), lambda f, x: f.layers.conv2d(x, 4, 3, padding=1, stride=2, act="relu"))
+    add(
+        "conv2d",
+        normal(2, 3, 6, 5),
+        lambda f, x: f.layers.conv2d(x, 4, 3, padding=1, stride=2, act="relu"),
+    )
     add(
         "conv2d_groups",
         normal(2, 4, 5, 5),
         lambda f, x: f.layers.conv2d(x, 4, [3, 1], groups=2, dilation=2, bias_attr=False),
     )
-    add("conv2d_same", normal(1, 2, 5, 5), lambda f, x: f.layers.conv2d(x, 3, 3, padding="SAME", stride=2))
-    add("conv2d_depthwise", normal(1, 3, 5, 5), lambda f, x: f.layers.conv2d(x, 3, 3, groups=3, use_cudnn=False))
-    add("conv2d_pads", normal(1, 2, 5, 5), lambda f, x: f.layers.conv2d(x, 2, 3, padding=[1, 0, 2, 1]))
+    add(
+        "conv2d_same",
+        normal(1, 2, 5, 5),
+        lambda f, x: f.layers.conv2d(x, 3, 3, padding="SAME", stride=2),
+    )
+    add(
+        "conv2d_depthwise",
+        normal(1, 3, 5, 5),
+        lambda f, x: f.layers.conv2d(x, 3, 3, groups=3, use_cudnn=False),
+    )
+    add(
+        "conv2d_pads",
+        normal(1, 2, 5, 5),
+        lambda f, x: f.layers.conv2d(x, 2, 3, padding=[1, 0, 2, 1]),
+    )
     add(
         "conv2d_transpose",
         normal(2, 3, 4, 4),
@@ -126,35 +172,77 @@ def _parametric():
     )
     add("conv3d", normal(1, 2, 4, 4, 4), lambda f, x: f.layers.conv3d(x, 2, 3, padding=1))
     add(
-        "conv3d_transpose", normal(1, 2, 3, 3, 3), lambda f, x: f.layers.conv3d_transpose(x, 2, filter_size=2, groups=1)
+        "conv3d_transpose",
+        normal(1, 2, 3, 3, 3),
+        lambda f, x: f.layers.conv3d_transpose(x, 2, filter_size=2, groups=1),
     )
     add("batch_norm", normal(4, 3, 2, 2), lambda f, x: f.layers.batch_norm(x, act="relu"))
-    add("batch_norm_2d", normal(5, 3), lambda f, x: f.layers.batch_norm(x, momentum=0.6, epsilon=1e-3))
-    add("batch_norm_test", normal(4, 3), lambda f, x: f.layers.batch_norm(x, is_test=True), grad=False)
-    add("batch_norm_global", normal(4, 3, 2, 2), lambda f, x: f.layers.batch_norm(x, use_global_stats=True))
+    add(
+        "batch_norm_2d",
+        normal(5, 3),
+        lambda f, x: f.layers.batch_norm(x, momentum=0.6, epsilon=1e-3),
+    )
+    add(
+        "batch_norm_test",
+        normal(4, 3),
+        lambda f, x: f.layers.batch_norm(x, is_test=True),
+        grad=False,
+    )
+    add(
+        "batch_norm_global",
+        normal(4, 3, 2, 2),
+        lambda f, x: f.layers.batch_norm(x, use_global_stats=True),
+    )
     add(
         "batch_norm_named",
         normal(4, 3),
-        lambda f, x: f.layers.batch_norm(x, moving_mean_name="m", moving_variance_name="my_variance"),
+        lambda f, x: f.layers.batch_norm(
+            x, moving_mean_name="m", moving_variance_name="my_variance"
+        ),
     )
-    add("batch_norm_last", normal(4, 2, 2, 3), lambda f, x: f.layers.batch_norm(x, data_layout="NHWC"))
+    add(
+        "batch_norm_last",
+        normal(4, 2, 2, 3),
+        lambda f, x: f.layers.batch_norm(x, data_layout="NHWC"),
+    )
     add("layer_norm", normal(4, 3, 2), lambda f, x: f.layers.layer_norm(x, act="tanh"))
-    add("layer_norm_inner", normal(4, 3, 2), lambda f, x: f.layers.layer_norm(x, begin_norm_axis=2, shift=False))
-    add("layer_norm_plain", normal(4, 3), lambda f, x: f.layers.layer_norm(x, scale=False, shift=False))
+    add(
+        "layer_norm_inner",
+        normal(4, 3, 2),
+        lambda f, x: f.layers.layer_norm(x, begin_norm_axis=2, shift=False),
+    )
+    add(
+        "layer_norm_plain",
+        normal(4, 3),
+        lambda f, x: f.layers.layer_norm(x, scale=False, shift=False),
+    )
     add(
         "group_norm",
         normal(2, 4, 3, 3),
         lambda f, x: f.layers.group_norm(x, 2, param_attr="s", bias_attr="b", act="relu"),
     )
-    add("group_norm_plain", normal(2, 4, 3, 3), lambda f, x: f.layers.group_norm(x, 2), grad=False)  # Paddle's is wrong
+    # Paddle's is wrong
+    add("group_norm_plain", normal(2, 4, 3, 3), lambda f, x: f.layers.group_norm(x, 2), grad=False)
     add("instance_norm", normal(2, 3, 3, 2), lambda f, x: f.layers.instance_norm(x))
     add("lrn", normal(2, 6, 2, 2), lambda f, x: f.layers.lrn(x, n=3, alpha=0.5))
     add("prelu_all", normal(3, 4), lambda f, x: f.layers.prelu(x, "all"))
     add("prelu_channel", normal(2, 3, 2, 2), lambda f, x: f.layers.prelu(x, "channel"))
     add("prelu_element", normal(2, 3, 2, 2), lambda f, x: f.layers.prelu(x, "element"))
-    add("bilinear", (normal(3, 2), normal(3, 4)), lambda f, x, y: f.layers.bilinear_tensor_product(x, y, 5))
-    add("weight_norm", normal(3, 4), lambda f, x: f.layers.fc(x, 5, param_attr=f.WeightNormParamAttr(dim=1, name="wn")))
-    add("weight_norm_all", normal(3, 4), lambda f, x: f.layers.fc(x, 5, param_attr=f.WeightNormParamAttr(name="wn")))
+    add(
+        "bilinear",
+        (normal(3, 2), normal(3, 4)),
+        lambda f, x, y: f.layers.bilinear_tensor_product(x, y, 5),
+    )
+    add(
+        "weight_norm",
+        normal(3, 4),
+        lambda f, x: f.layers.fc(x, 5, param_attr=f.WeightNormParamAttr(dim=1, name="wn")),
+    )
+    add(
+        "weight_norm_all",
+        normal(3, 4),
+        lambda f, x: f.layers.fc(x, 5, param_attr=f.WeightNormParamAttr(name="wn")),
+    )
     add("hsigmoid", (normal(4, 3), integers(6, 4, 1)), lambda f, x, y: f.layers.hsigmoid(x, y, 6))
     add(
         "create_parameter",
@@ -173,7 +261,11 @@ def _shapes():
     add("transpose", x234, lambda f, x: f.layers.transpose(x, [1, 0, 2]))
     add("squeeze", normal(2, 1, 3, 1), lambda f, x: f.layers.squeeze(x, [1]))
     add("unsqueeze", x34, lambda f, x: f.layers.unsqueeze(x, [0, 2]))
-    add("flatten", x234, lambda f, x: [f.layers.flatten(x, 2), f.layers.flatten(x, 1), f.layers.flatten(x, 0)])
+    add(
+        "flatten",
+        x234,
+        lambda f, x: [f.layers.flatten(x, 2), f.layers.flatten(x, 1), f.layers.flatten(x, 0)],
+    )
     add("split", x34, lambda f, x: f.layers.split(x, 2) + f.layers.split(x, [1, 3], dim=1))
     add("concat", (x34, normal(3, 2)), lambda f, x, y: f.layers.concat([x, y], axis=1))
     add("stack", (x34, x34), lambda f, x, y: f.layers.stack([x, y], axis=1))
@@ -190,11 +282,17 @@ def _shapes():
     add("argmax", x34, lambda f, x: [f.layers.argmax(x, axis=1), f.layers.argmin(x, axis=-1)])
     add("argsort", x34, lambda f, x: f.layers.argsort(x, axis=1, descending=True))
     add("cast", x34, lambda f, x: f.layers.cast(x, "int32"))
-    add("fill_like", x34, lambda f, x: f.layers.fill_constant_batch_size_like(x, [1, 2], "float32", 1.5))
+    add(
+        "fill_like",
+        x34,
+        lambda f, x: f.layers.fill_constant_batch_size_like(x, [1, 2], "float32", 1.5),
+    )
     add(
         "fill_like_dim",
         x234,
-        lambda f, x: f.layers.fill_constant_batch_size_like(x, [7, 1], "int64", 3, output_dim_idx=1),
+        lambda f, x: f.layers.fill_constant_batch_size_like(
+            x, [7, 1], "int64", 3, output_dim_idx=1
+        ),
     )
     add(
         "zeros_ones",
@@ -206,8 +304,16 @@ def _shapes():
             f.layers.ones_like(x),
         ],
     )
-    add("range", x34, lambda f, x: [f.layers.range(0, 6, 2, "int64"), f.layers.linspace(0.0, 1.0, 3, "float32")])
-    add("assign", x34, lambda f, x: [f.layers.assign(x), f.layers.assign(np.array([1.5, 2.5], "float32"))])
+    add(
+        "range",
+        x34,
+        lambda f, x: [f.layers.range(0, 6, 2, "int64"), f.layers.linspace(0.0, 1.0, 3, "float32")],
+    )
+    add(
+        "assign",
+        x34,
+        lambda f, x: [f.layers.assign(x), f.layers.assign(np.array([1.5, 2.5], "float32"))],
+    )
     add("reverse", x34, lambda f, x: f.layers.reverse(x, [1]))
     add("sequence_mask", integers(5, 3), lambda f, x: f.layers.sequence_mask(x, maxlen=5))
     add("pad", x34, lambda f, x: f.layers.pad(x, [0, 1, 2, 0], 0.5))
@@ -235,20 +341,33 @@ def _math():
     add, x34, y34 = layer, normal(3, 4), normal(3, 4)
     for word in ("add", "sub", "mul", "div", "max", "min"):
         add(
-            "elementwise_" + word, (x34, y34), lambda f, x, y, word=word: getattr(f.layers, "elementwise_" + word)(x, y)
+            "elementwise_" + word,
+            (x34, y34),
+            lambda f, x, y, word=word: getattr(f.layers, "elementwise_" + word)(x, y),
         )
-    add("elementwise_pow", (positive(3, 4), positive(3, 4)), lambda f, x, y: f.layers.elementwise_pow(x, y))
+    add(
+        "elementwise_pow",
+        (positive(3, 4), positive(3, 4)),
+        lambda f, x, y: f.layers.elementwise_pow(x, y),
+    )
     add(
         "elementwise_int",
         (integers(9, 3), integers(3, 3)),
-        lambda f, x, y: [f.layers.elementwise_mod(x, y + 1), f.layers.elementwise_floordiv(x, y + 1)],
+        lambda f, x, y: [
+            f.layers.elementwise_mod(x, y + 1),
+            f.layers.elementwise_floordiv(x, y + 1),
+        ],
     )
     add(
         "elementwise_axis",
         (normal(2, 3, 4), normal(2, 3)),
         lambda f, x, y: f.layers.elementwise_add(x, y, axis=0, act="relu"),
     )
-    add("elementwise_rows", (normal(3, 2, 4), normal(3)), lambda f, x, y: f.layers.elementwise_mul(x, y, axis=0))
+    add(
+        "elementwise_rows",
+        (normal(3, 2, 4), normal(3)),
+        lambda f, x, y: f.layers.elementwise_mul(x, y, axis=0),
+    )
     for word in ("sum", "mean", "max", "min", "prod"):
         add(
             "reduce_" + word,
@@ -261,14 +380,27 @@ def _math():
         )
     add("mean", x34, lambda f, x: f.layers.mean(x))
     add(
-        "matmul", (normal(2, 3, 4), normal(2, 5, 4)), lambda f, x, y: f.layers.matmul(x, y, transpose_y=True, alpha=0.5)
+        "matmul",
+        (normal(2, 3, 4), normal(2, 5, 4)),
+        lambda f, x, y: f.layers.matmul(x, y, transpose_y=True, alpha=0.5),
     )
-    add("mul", normal(2, 3, 4), lambda f, x: f.layers.mul(x, f.layers.create_parameter([2, 6, 5], "float32"), 1, 2))
-    add("mul_rows", normal(2, 3, 4), lambda f, x: f.layers.mul(x, f.layers.create_parameter([4, 2, 3], "float32"), 2))
+    add(
+        "mul",
+        normal(2, 3, 4),
+        lambda f, x: f.layers.mul(x, f.layers.create_parameter([2, 6, 5], "float32"), 1, 2),
+    )
+    add(
+        "mul_rows",
+        normal(2, 3, 4),
+        lambda f, x: f.layers.mul(x, f.layers.create_parameter([4, 2, 3], "float32"), 2),
+    )
     add(
         "scale",
         x34,
-        lambda f, x: [f.layers.scale(x, 2.0, 1.0), f.layers.scale(x, 2.0, 1.0, bias_after_scale=False, act="tanh")],
+        lambda f, x: [
+            f.layers.scale(x, 2.0, 1.0),
+            f.layers.scale(x, 2.0, 1.0, bias_after_scale=False, act="tanh"),
+        ],
     )
     add("sums", (x34, y34), lambda f, x, y: [f.layers.sums([x, y]), f.layers.sum([x, y, x])])
     add("clip", x34, lambda f, x: f.layers.clip(x, -0.5, 0.5))
@@ -283,9 +415,16 @@ def _math():
     add(
         "compare",
         (integers(3, 4), integers(3, 4)),
-        lambda f, x, y: [f.layers.cast(v, "int32") for v in (f.layers.less_than(x, y), f.layers.equal(x, y), x >= y)],
+        lambda f, x, y: [
+            f.layers.cast(v, "int32")
+            for v in (f.layers.less_than(x, y), f.layers.equal(x, y), x >= y)
+        ],
     )
-    acts = "relu sigmoid tanh softmax sqrt exp log square abs softplus softsign logsigmoid leaky_relu relu6 swish elu gelu hard_sigmoid hard_swish brelu stanh soft_relu selu reciprocal sin cos floor ceil rsqrt"
+    acts = (
+        "relu sigmoid tanh softmax sqrt exp log square abs softplus softsign logsigmoid "
+        "leaky_relu relu6 swish elu gelu hard_sigmoid hard_swish brelu stanh soft_relu selu "
+        "reciprocal sin cos floor ceil rsqrt"
+    )
     for word in acts.split():
         add(
             "act_" + word,
@@ -323,12 +462,17 @@ def _math():
         ],
     )
     add(
-        "pool3d", normal(1, 2, 4, 4, 4), lambda f, x: [f.layers.pool3d(x, 2, "max", 2), f.layers.pool3d(x, 2, "avg", 2)]
+        "pool3d",
+        normal(1, 2, 4, 4, 4),
+        lambda f, x: [f.layers.pool3d(x, 2, "max", 2), f.layers.pool3d(x, 2, "avg", 2)],
     )
     add(
         "adaptive_pool2d",
         image,
-        lambda f, x: [f.layers.adaptive_pool2d(x, 2, "avg"), f.layers.adaptive_pool2d(x, [2, 3], "max")],
+        lambda f, x: [
+            f.layers.adaptive_pool2d(x, 2, "avg"),
+            f.layers.adaptive_pool2d(x, [2, 3], "max"),
+        ],
     )
     add(
         "dropout_test",
@@ -344,7 +488,11 @@ def _math():
 
 def _losses():
     add, x34 = layer, normal(3, 4)
-    add("cross_entropy", (positive(3, 4), integers(4, 3, 1)), lambda f, x, y: f.layers.cross_entropy(x, y))
+    add(
+        "cross_entropy",
+        (positive(3, 4), integers(4, 3, 1)),
+        lambda f, x, y: f.layers.cross_entropy(x, y),
+    )
     add(
         "cross_entropy_soft",
         (positive(3, 4), positive(3, 4)),
@@ -379,7 +527,11 @@ def _losses():
         (normal(4, 3), normal(4, 3)),
         lambda f, x, y: [f.layers.smooth_l1(x, y), f.layers.smooth_l1(x, y, sigma=2.0)],
     )
-    add("rank_loss", (positive(4, 1), normal(4, 1), normal(4, 1)), lambda f, y, a, b: f.layers.rank_loss(y, a, b))
+    add(
+        "rank_loss",
+        (positive(4, 1), normal(4, 1), normal(4, 1)),
+        lambda f, y, a, b: f.layers.rank_loss(y, a, b),
+    )
     add(
         "margin_rank_loss",
         (positive(4, 1), normal(4, 1), normal(4, 1)),
@@ -394,7 +546,11 @@ def _losses():
         lambda f, x, y: [f.layers.accuracy(x, y), f.layers.accuracy(x, y, k=2)],
     )
     add("auc", (positive(6, 2), integers(2, 6, 1)), lambda f, x, y: list(f.layers.auc(x, y)[:2]))
-    add("conv_pool", normal(2, 1, 6, 6), lambda f, x: f.nets.simple_img_conv_pool(x, 2, 3, 2, 2, act="relu"))
+    add(
+        "conv_pool",
+        normal(2, 1, 6, 6),
+        lambda f, x: f.nets.simple_img_conv_pool(x, 2, 3, 2, 2, act="relu"),
+    )
     add(
         "conv_group",
         normal(2, 2, 6, 6),
@@ -412,7 +568,10 @@ def _losses():
         "attention_heads",
         (normal(2, 3, 4), normal(2, 5, 4), normal(2, 5, 6)),
         lambda f, q, k, v: f.nets.scaled_dot_product_attention(
-            f.layers.reshape(q, [2, 3, 4]), f.layers.reshape(k, [2, 5, 4]), f.layers.reshape(v, [2, 5, 6]), num_heads=2
+            f.layers.reshape(q, [2, 3, 4]),
+            f.layers.reshape(k, [2, 5, 4]),
+            f.layers.reshape(v, [2, 5, 6]),
+            num_heads=2,
         ),
     )
 
@@ -435,20 +594,35 @@ def _more():
     add(
         "resize_nearest",
         image,
-        lambda f, x: [f.layers.resize_nearest(x, [5, 7]), f.layers.resize_nearest(x, [5, 7], align_corners=False)],
+        lambda f, x: [
+            f.layers.resize_nearest(x, [5, 7]),
+            f.layers.resize_nearest(x, [5, 7], align_corners=False),
+        ],
     )
     add("pixel_shuffle", normal(1, 4, 2, 2), lambda f, x: f.layers.pixel_shuffle(x, 2))
-    add("strided_slice", normal(4, 6), lambda f, x: f.layers.strided_slice(x, [0, 1], [1, 0], [4, 6], [1, 2]))
+    add(
+        "strided_slice",
+        normal(4, 6),
+        lambda f, x: f.layers.strided_slice(x, [0, 1], [1, 0], [4, 6], [1, 2]),
+    )
     add(
         "scatter_nd_add",
         (normal(4, 2), integers(4, 3, 1), normal(3, 2)),
         lambda f, x, i, u: f.layers.scatter_nd_add(x, i, u),
     )
-    add("scatter_nd", (integers(4, 3, 1), normal(3, 2)), lambda f, i, u: f.layers.scatter_nd(i, u, [4, 2]))
+    add(
+        "scatter_nd",
+        (integers(4, 3, 1), normal(3, 2)),
+        lambda f, i, u: f.layers.scatter_nd(i, u, [4, 2]),
+    )
     add(
         "cumsum_ways",
         normal(3, 4),
-        lambda f, x: [f.layers.cumsum(x), f.layers.cumsum(x, 0, exclusive=True), f.layers.cumsum(x, 1, True, True)],
+        lambda f, x: [
+            f.layers.cumsum(x),
+            f.layers.cumsum(x, 0, exclusive=True),
+            f.layers.cumsum(x, 1, True, True),
+        ],
     )
     add("hard_swish_own", normal(3, 4), lambda f, x: f.layers.hard_swish(x, 4.0, 5.0, 2.0))
     add("size", normal(3, 4), lambda f, x: f.layers.size(x))
@@ -472,20 +646,34 @@ def _sequences():
     add(
         "lstm_plain",
         normal(7, 12),
-        lambda f, x: _first_only(f.layers.dynamic_lstm(x, 12, use_peepholes=False, is_reverse=True)),
+        lambda f, x: _first_only(
+            f.layers.dynamic_lstm(x, 12, use_peepholes=False, is_reverse=True)
+        ),
     )
     add(
         "lstm_acts",
         normal(7, 12),
-        lambda f, x: f.layers.dynamic_lstm(x, 12, candidate_activation="relu", cell_activation="identity")[0],
+        lambda f, x: f.layers.dynamic_lstm(
+            x, 12, candidate_activation="relu", cell_activation="identity"
+        )[0],
     )
     add("gru", normal(7, 9), lambda f, x: f.layers.dynamic_gru(x, 3))
-    add("gru_reverse", normal(7, 9), lambda f, x: f.layers.dynamic_gru(x, 3, is_reverse=True, origin_mode=True))
-    add("gru_bare", normal(7, 9), lambda f, x: f.layers.dynamic_gru(x, 3, candidate_activation="relu"))
+    add(
+        "gru_reverse",
+        normal(7, 9),
+        lambda f, x: f.layers.dynamic_gru(x, 3, is_reverse=True, origin_mode=True),
+    )
+    add(
+        "gru_bare",
+        normal(7, 9),
+        lambda f, x: f.layers.dynamic_gru(x, 3, candidate_activation="relu"),
+    )
     add(
         "embedded_words",
         integers(9, 7, 1),
-        lambda f, x: f.layers.sequence_pool(f.layers.fc(f.layers.embedding(x, [9, 3]), 4, act="tanh"), "sum"),
+        lambda f, x: f.layers.sequence_pool(
+            f.layers.fc(f.layers.embedding(x, [9, 3]), 4, act="tanh"), "sum"
+        ),
     )
     add(
         "conv_pool_words",

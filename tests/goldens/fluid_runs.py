@@ -1,4 +1,6 @@
-"""How golden cases of ``paddle.fluid`` run: functions, layers and training steps. Works on Python 3.7, which Paddle 1.8.5 needs."""
+"""How golden cases of ``paddle.fluid`` run: functions, layers and training steps. Works on Python
+3.7, which Paddle 1.8.5 needs.
+"""
 
 import numpy as np
 
@@ -12,7 +14,11 @@ def shown(value):
 
 
 def _variables(value):
-    return [v for item in value for v in _variables(item)] if isinstance(value, (list, tuple)) else [value]
+    return (
+        [v for item in value for v in _variables(item)]
+        if isinstance(value, (list, tuple))
+        else [value]
+    )
 
 
 def _backward(fluid, outputs):
@@ -51,7 +57,11 @@ def function(cases, name, fn, inputs, grad=True, rtol=1e-6):
         result = {"out": shown(out)}
         if grad:
             _backward(fluid, out)
-            leaves = [v for v in _variables(variables) if hasattr(v, "stop_gradient") and not v.stop_gradient]
+            leaves = [
+                v
+                for v in _variables(variables)
+                if hasattr(v, "stop_gradient") and not v.stop_gradient
+            ]
             result["grad"] = [leaf.gradient() for leaf in leaves]
         return result
 
@@ -67,7 +77,9 @@ def fill(layer, draw):
 
 
 def layer(cases, name, make, inputs, rtol=1e-5, evaluate=False, num_differentiable=None):
-    """Compare a layer with known parameters: outputs, gradients of the first ones, names, and its state afterwards."""
+    """Compare a layer with known parameters: outputs, gradients of the first ones, names, and its
+    state afterwards.
+    """
 
     def run(fluid, draw):
         built = make(fluid.dygraph)
@@ -77,7 +89,11 @@ def layer(cases, name, make, inputs, rtol=1e-5, evaluate=False, num_differentiab
         if evaluate:
             built.eval()
         out = built(*variables)
-        result = {"out": shown(out), "names": {n: p.name for n, p in named}, "full_name": built.full_name()}
+        result = {
+            "out": shown(out),
+            "names": {n: p.name for n, p in named},
+            "full_name": built.full_name(),
+        }
         if not evaluate:
             _backward(fluid, _variables(out)[:num_differentiable])
             result["grad"] = {n: _dense(p) for n, p in named}
@@ -118,7 +134,9 @@ def training(cases, name, make_optimizer, steps=4, sparse=False, rtol=1e-5):
             model.clear_gradients()
             losses.append(shown(loss))
             rates.append(float(optimizer.current_step_lr()))
-        state = {key: value for key, value in optimizer.state_dict().items() if key != "LR_Scheduler"}
+        state = {
+            key: value for key, value in optimizer.state_dict().items() if key != "LR_Scheduler"
+        }
         return {
             "losses": losses,
             "rates": np.asarray(rates),

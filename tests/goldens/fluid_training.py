@@ -1,4 +1,6 @@
-"""Schedules and whole scripts of ``paddle.fluid``, built from one text by Paddle 1.8.5 and by argosy, whose losses are compared."""
+"""Schedules and whole scripts of ``paddle.fluid``, built from one text by Paddle 1.8.5 and by
+argosy, whose losses are compared.
+"""
 
 import zlib
 
@@ -23,14 +25,18 @@ RATES["piecewise"] = lambda f: f.layers.piecewise_decay([2, 5], [0.5, 0.25, 0.12
 RATES["noam"] = lambda f: f.layers.noam_decay(16, 3)
 RATES["cosine"] = lambda f: f.layers.cosine_decay(0.5, 2, 4)
 RATES["warmup"] = lambda f: f.layers.linear_lr_warmup(0.5, 4, 0.1, 0.5)
-RATES["warmup_of_decay"] = lambda f: f.layers.linear_lr_warmup(f.layers.exponential_decay(0.5, 2, 0.5), 3, 0.0, 0.5)
+RATES["warmup_of_decay"] = lambda f: f.layers.linear_lr_warmup(
+    f.layers.exponential_decay(0.5, 2, 0.5), 3, 0.0, 0.5
+)
 
 
 def run_rate(fluid, name):
     """The rate of each of 8 runs, the counter, and what SGD makes of them."""
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
-        w = fluid.layers.create_parameter([1], "float32", name="w", default_initializer=fluid.initializer.Constant(1.0))
+        w = fluid.layers.create_parameter(
+            [1], "float32", name="w", default_initializer=fluid.initializer.Constant(1.0)
+        )
         loss = fluid.layers.reduce_sum(w * 1.0)
         test = main.clone(for_test=True)
         rate = RATES[name](fluid)
@@ -68,7 +74,9 @@ def mlp(fluid):
     loss = fluid.layers.mean(fluid.layers.cross_entropy(input=scores, label=y))
     share = fluid.layers.accuracy(input=scores, label=y)
     rate = fluid.layers.piecewise_decay([5, 12], [0.1, 0.05, 0.01])
-    fluid.optimizer.MomentumOptimizer(rate, 0.9, regularization=fluid.regularizer.L2Decay(0.01)).minimize(loss)
+    fluid.optimizer.MomentumOptimizer(
+        rate, 0.9, regularization=fluid.regularizer.L2Decay(0.01)
+    ).minimize(loss)
 
     def feed(rng):
         data = rng.randn(6, 8).astype("float32")
@@ -81,7 +89,9 @@ def mlp(fluid):
 def lenet(fluid):
     image = fluid.data("image", [None, 1, 12, 12])
     label = fluid.data("label", [None, 1], "int64")
-    x = fluid.nets.simple_img_conv_pool(image, filter_size=3, num_filters=4, pool_size=2, pool_stride=2, act="relu")
+    x = fluid.nets.simple_img_conv_pool(
+        image, filter_size=3, num_filters=4, pool_size=2, pool_stride=2, act="relu"
+    )
     x = fluid.layers.conv2d(x, 6, 3, bias_attr=False)
     x = fluid.layers.batch_norm(x, act="relu")
     x = fluid.layers.pool2d(x, 2, "avg", 1)
@@ -91,7 +101,10 @@ def lenet(fluid):
     fluid.optimizer.AdamOptimizer(0.01, epsilon=1e-3, grad_clip=clip).minimize(loss)
 
     def feed(rng):
-        return {"image": rng.randn(5, 1, 12, 12).astype("float32"), "label": rng.randint(0, 5, (5, 1)).astype("int64")}
+        return {
+            "image": rng.randn(5, 1, 12, 12).astype("float32"),
+            "label": rng.randint(0, 5, (5, 1)).astype("int64"),
+        }
 
     return [loss, fluid.layers.accuracy(scores, label, k=2)], feed
 
@@ -101,10 +114,14 @@ def word2vec(fluid):
     names = ["first", "second", "third", "next"]
     words = [fluid.layers.data(name=name, shape=[1], dtype="int64") for name in names]
     vectors = [
-        fluid.layers.embedding(input=word, size=[20, 6], is_sparse=False, param_attr=fluid.ParamAttr(name="shared_w"))
+        fluid.layers.embedding(
+            input=word, size=[20, 6], is_sparse=False, param_attr=fluid.ParamAttr(name="shared_w")
+        )
         for word in words[:3]
     ]
-    hidden = fluid.layers.fc(input=fluid.layers.concat(input=vectors, axis=1), size=10, act="sigmoid")
+    hidden = fluid.layers.fc(
+        input=fluid.layers.concat(input=vectors, axis=1), size=10, act="sigmoid"
+    )
     scores = fluid.layers.fc(input=hidden, size=20, act="softmax")
     loss = fluid.layers.mean(fluid.layers.cross_entropy(input=scores, label=words[3]))
     fluid.optimizer.SGD(learning_rate=fluid.layers.exponential_decay(0.5, 4, 0.8)).minimize(loss)
@@ -123,25 +140,34 @@ def ctr(fluid):
     init = fluid.initializer.Uniform(-0.1, 0.1)
     vectors = [
         fluid.layers.embedding(
-            s, [30, 4], is_sparse=True, param_attr=fluid.ParamAttr(name=f"table{i}", initializer=init)
+            s,
+            [30, 4],
+            is_sparse=True,
+            param_attr=fluid.ParamAttr(name=f"table{i}", initializer=init),
         )
         for i, s in enumerate(slots)
     ]
     hidden = fluid.layers.concat(vectors + [dense], axis=1)
     for size in (8, 4):
         hidden = fluid.layers.fc(
-            hidden, size, act="relu", param_attr=fluid.ParamAttr(initializer=fluid.initializer.Normal(scale=0.3))
+            hidden,
+            size,
+            act="relu",
+            param_attr=fluid.ParamAttr(initializer=fluid.initializer.Normal(scale=0.3)),
         )
     predict = fluid.layers.fc(hidden, 2, act="softmax")
     cost = fluid.layers.cross_entropy(input=predict, label=click)
     loss = fluid.layers.reduce_mean(cost)
-    auc, batch_auc, _ = fluid.layers.auc(input=predict, label=click, num_thresholds=2**8, slide_steps=3)
+    auc, batch_auc, _ = fluid.layers.auc(
+        input=predict, label=click, num_thresholds=2**8, slide_steps=3
+    )
     fluid.optimizer.Adam(learning_rate=0.02).minimize(loss)
 
     def feed(rng):
         fed = {f"slot{i}": rng.randint(0, 30, (8, 1)).astype("int64") for i in range(3)}
         for ids in fed.values():
-            ids[3] = 29  # behind the largest row of a gradient Paddle reads memory that is not its own
+            # behind the largest row of a gradient Paddle reads memory that is not its own
+            ids[3] = 29
         fed["dense"] = rng.randn(8, 4).astype("float32")
         fed["click"] = (fed["slot0"] % 2).astype("int64")
         return fed
@@ -176,24 +202,36 @@ _rule("sgd_norm", lambda f: f.optimizer.SGD(0.1, grad_clip=f.clip.GradientClipBy
 _rule("sgd_set_clip", _clipped)
 _rule(
     "sgd_need_clip",
-    lambda f: f.optimizer.SGD(0.1, grad_clip=f.clip.GradientClipByGlobalNorm(0.1, need_clip=lambda p: ".w" in p.name)),
+    lambda f: f.optimizer.SGD(
+        0.1, grad_clip=f.clip.GradientClipByGlobalNorm(0.1, need_clip=lambda p: ".w" in p.name)
+    ),
 )
 _rule(
-    "momentum", lambda f: f.optimizer.Momentum(0.05, 0.8, use_nesterov=True, regularization=f.regularizer.L2Decay(0.1))
+    "momentum",
+    lambda f: f.optimizer.Momentum(
+        0.05, 0.8, use_nesterov=True, regularization=f.regularizer.L2Decay(0.1)
+    ),
 )
 _rule("lars", lambda f: f.optimizer.LarsMomentum(0.5, 0.8))
 _rule("adagrad", lambda f: f.optimizer.AdagradOptimizer(0.1, initial_accumulator_value=0.1))
-_rule("adam", lambda f: f.optimizer.Adam(0.05, epsilon=0.01, regularization=f.regularizer.L2Decay(0.1)))
+_rule(
+    "adam",
+    lambda f: f.optimizer.Adam(0.05, epsilon=0.01, regularization=f.regularizer.L2Decay(0.1)),
+)
 _rule("adamax", lambda f: f.optimizer.AdamaxOptimizer(0.05))
 _rule("rmsprop", lambda f: f.optimizer.RMSProp(0.01, momentum=0.5, centered=True))
 _rule("lamb", lambda f: f.optimizer.LambOptimizer(0.02, lamb_weight_decay=0.1))
 
 
 def run_average(fluid):
-    """A parameter and its moving average after 5 steps; Paddle's changes when it is applied, so once only."""
+    """A parameter and its moving average after 5 steps; Paddle's changes when it is applied, so
+    once only.
+    """
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
-        w = fluid.layers.create_parameter([2], "float32", name="w", default_initializer=fluid.initializer.Constant(1.0))
+        w = fluid.layers.create_parameter(
+            [2], "float32", name="w", default_initializer=fluid.initializer.Constant(1.0)
+        )
         loss = fluid.layers.reduce_sum(w * w)
         fluid.optimizer.SGD(0.1).minimize(loss)
         average = fluid.optimizer.ExponentialMovingAverage(0.5)
@@ -218,7 +256,9 @@ def train(fluid, name, initial=None):
     scope = fluid.core.Scope()
 
     def values():
-        return {p.name: np.array(scope.find_var(p.name).get_tensor()) for p in main.all_parameters()}
+        return {
+            p.name: np.array(scope.find_var(p.name).get_tensor()) for p in main.all_parameters()
+        }
 
     with fluid.scope_guard(scope):
         exe.run(startup)

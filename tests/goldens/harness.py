@@ -1,8 +1,8 @@
 """Golden cases: small computations written once in Paddle's API and run on both sides.
 
-``make.py`` runs them under real Paddle and stores what came out; ``test_goldens.py`` runs the very same code with
-argosy as ``paddle`` and compares values, dtypes, shapes and gradients. Inputs are NumPy arrays drawn from a generator seeded
-by the case's name, so they are not stored.
+``make.py`` runs them under real Paddle and stores what came out; ``test_goldens.py`` runs the very
+same code with argosy as ``paddle`` and compares values, dtypes, shapes and gradients. Inputs are
+NumPy arrays drawn from a generator seeded by the case's name, so they are not stored.
 """
 
 from __future__ import annotations
@@ -28,10 +28,14 @@ class Draw:
     def normal(self, *shape: int, dtype: str = "float32") -> np.ndarray:
         return np.asarray(self._rng.randn(*shape)).astype(dtype)
 
-    def uniform(self, *shape: int, low: float = 0.0, high: float = 1.0, dtype: str = "float32") -> np.ndarray:
+    def uniform(
+        self, *shape: int, low: float = 0.0, high: float = 1.0, dtype: str = "float32"
+    ) -> np.ndarray:
         return np.asarray(self._rng.uniform(low, high, shape)).astype(dtype)
 
-    def integers(self, *shape: int, low: int = 0, high: int = 10, dtype: str = "int64") -> np.ndarray:
+    def integers(
+        self, *shape: int, low: int = 0, high: int = 10, dtype: str = "int64"
+    ) -> np.ndarray:
         return np.asarray(self._rng.randint(low, high, shape)).astype(dtype)
 
     def distinct(self, *shape: int, dtype: str = "float32") -> np.ndarray:
@@ -66,7 +70,9 @@ class Cases:
     def add(
         self, name: str, *, rtol: float = 1e-6
     ) -> Callable[[Callable[[Any, Draw], Any]], Callable[[Any, Draw], Any]]:
-        """Decorate ``fn(paddle, draw)``: whatever nested tensors, arrays and numbers it returns is compared."""
+        """Decorate ``fn(paddle, draw)``: whatever nested tensors, arrays and numbers it returns is
+        compared.
+        """
 
         def register(fn: Callable[[Any, Draw], Any]) -> Callable[[Any, Draw], Any]:
             self._put(Case(name, fn, rtol))
@@ -83,9 +89,11 @@ class Cases:
         grad: bool = True,
         rtol: float = 1e-6,
     ) -> None:
-        """Compare outputs of ``fn(paddle, *tensors)`` and, with ``grad``, the gradients of every floating input.
+        """Compare outputs of ``fn(paddle, *tensors)`` and, with ``grad``, the gradients of every
+        floating input.
 
-        ``inputs(draw)`` returns an array or a tuple of arrays (a list of arrays inside it becomes a list of tensors).
+        ``inputs(draw)`` returns an array or a tuple of arrays (a list of arrays inside it becomes a
+        list of tensors).
         """
 
         def run(paddle: Any, draw: Draw) -> Any:
@@ -95,7 +103,9 @@ class Cases:
         self._put(Case(name, run, rtol))
 
     def error(self, name: str, fn: Callable[[Any], Any]) -> None:
-        """``fn(paddle)`` must raise; the builtin class of Paddle's exception is what ours must be an instance of."""
+        """``fn(paddle)`` must raise; the builtin class of Paddle's exception is what ours must be
+        an instance of.
+        """
         self._put(Case(name, lambda paddle, draw: fn(paddle), 0.0, raises=True))
 
 
@@ -103,7 +113,9 @@ def _is_float(array: np.ndarray) -> bool:
     return array.dtype.kind in "fc"
 
 
-def run_op(paddle: Any, fn: Callable[..., Any], arrays: tuple[Any, ...], grad: bool) -> dict[str, Any]:
+def run_op(
+    paddle: Any, fn: Callable[..., Any], arrays: tuple[Any, ...], grad: bool
+) -> dict[str, Any]:
     leaves: list[Any] = []
 
     def tensor(a: Any) -> Any:
@@ -128,7 +140,11 @@ def run_op(paddle: Any, fn: Callable[..., Any], arrays: tuple[Any, ...], grad: b
             if "float" in str(t.dtype) and not t.stop_gradient:
                 terms.append((t * paddle.to_tensor(weight).astype(t.dtype)).sum())
             elif "complex" in str(t.dtype) and not t.stop_gradient:
-                terms.append((paddle.as_real(t) * paddle.to_tensor(weight.astype("float32")).unsqueeze(-1)).sum())
+                terms.append(
+                    (
+                        paddle.as_real(t) * paddle.to_tensor(weight.astype("float32")).unsqueeze(-1)
+                    ).sum()
+                )
         if terms:
             total = terms[0].astype("float64")
             for term in terms[1:]:
@@ -150,13 +166,19 @@ def flatten(value: Any, prefix: str = "") -> dict[str, tuple[str, np.ndarray | N
     """Name every leaf of a result: path -> (dtype name, array); None stays None."""
     if isinstance(value, dict):
         return {k: v for key in value for k, v in flatten(value[key], f"{prefix}/{key}").items()}
-    if isinstance(value, (list, tuple)) and not (value and all(isinstance(v, (int, str)) for v in value)):
-        return {k: v for i, item in enumerate(value) for k, v in flatten(item, f"{prefix}/{i}").items()}
+    if isinstance(value, (list, tuple)) and not (
+        value and all(isinstance(v, (int, str)) for v in value)
+    ):
+        return {
+            k: v for i, item in enumerate(value) for k, v in flatten(item, f"{prefix}/{i}").items()
+        }
     if value is None:
         return {prefix: ("None", None)}
     if hasattr(value, "stop_gradient"):
         dtype = str(value.dtype).replace("paddle.", "")
-        array = value.astype("float32").numpy() if dtype in ("bfloat16", "float16") else value.numpy()
+        array = (
+            value.astype("float32").numpy() if dtype in ("bfloat16", "float16") else value.numpy()
+        )
         return {prefix: (dtype, np.asarray(array))}
     array = np.asarray(value)
     return {prefix: (f"py:{array.dtype.kind}", array)}
@@ -184,7 +206,9 @@ def record(cases: Cases, paddle: Any) -> tuple[dict[str, np.ndarray], dict[str, 
         except Exception as error:
             raise SystemExit(f"{cases.family}: {name}: {type(error).__name__}: {error}") from error
         index[name] = {path: dtype for path, (dtype, _) in flat.items()}
-        arrays.update({f"{name}|{path}": array for path, (_, array) in flat.items() if array is not None})
+        arrays.update(
+            {f"{name}|{path}": array for path, (_, array) in flat.items() if array is not None}
+        )
     return arrays, index
 
 
@@ -202,8 +226,12 @@ def load(family: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     return arrays, index
 
 
-def compare(case: Case, result: Any, arrays: dict[str, np.ndarray], index: dict[str, str]) -> list[str]:
-    """Every difference between what we computed and what Paddle did, in words; empty when there is none."""
+def compare(
+    case: Case, result: Any, arrays: dict[str, np.ndarray], index: dict[str, str]
+) -> list[str]:
+    """Every difference between what we computed and what Paddle did, in words; empty when there is
+    none.
+    """
     problems = []
     flat = flatten(result)
     if set(flat) != set(index):
@@ -229,6 +257,7 @@ def compare(case: Case, result: Any, arrays: dict[str, np.ndarray], index: dict[
         if not same.all():
             gap = np.abs(array - expected)[~same].max()
             problems.append(
-                f"{path}: off by {gap:.3g} (allowed {rtol * scale:.3g})\n ours {array!r}\n Paddle's {expected!r}"
+                f"{path}: off by {gap:.3g} (allowed {rtol * scale:.3g})\n ours {array!r}\n "
+                f"Paddle's {expected!r}"
             )
     return problems

@@ -1,6 +1,8 @@
-"""Programs on sequences whose results, lods and gradients are compared with real Paddle's: built from one text, by either implementation.
+"""Programs on sequences whose results, lods and gradients are compared with real Paddle's: built
+from one text, by either implementation.
 
-Importable by Python 3.7, for Paddle 1.8. A case is a function of a ``Builder`` that returns the variables to fetch.
+Importable by Python 3.7, for Paddle 1.8. A case is a function of a ``Builder`` that returns the
+variables to fetch.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ def case(fn):
 
 
 class Builder:
-    """Declares inputs, remembers what to feed for them, and calls the layers under their names of 1.x (``is_old``) or 2.x."""
+    """Declares inputs, remembers what to feed for them, and calls the layers under their names of
+    1.x (``is_old``) or 2.x.
+    """
 
     def __init__(self, paddle, name, is_old):
         self.paddle = paddle
@@ -32,12 +36,24 @@ class Builder:
 
             self.static, self.nn, self.gradients = fluid, fluid.layers, fluid.gradients
             self.make = fluid.create_lod_tensor
-            self.reduce_sum, self.relu, self.softmax = fluid.layers.reduce_sum, fluid.layers.relu, fluid.layers.softmax
-            self.concat, self.cast, self.reshape = fluid.layers.concat, fluid.layers.cast, fluid.layers.reshape
+            self.reduce_sum, self.relu, self.softmax = (
+                fluid.layers.reduce_sum,
+                fluid.layers.relu,
+                fluid.layers.softmax,
+            )
+            self.concat, self.cast, self.reshape = (
+                fluid.layers.concat,
+                fluid.layers.cast,
+                fluid.layers.reshape,
+            )
             self.split, self.assign = fluid.layers.split, fluid.layers.assign
             self.place, self.data = fluid.CPUPlace(), fluid.data
         else:
-            self.static, self.nn, self.gradients = paddle.static, paddle.static.nn, paddle.static.gradients
+            self.static, self.nn, self.gradients = (
+                paddle.static,
+                paddle.static.nn,
+                paddle.static.gradients,
+            )
             from paddle.base import create_lod_tensor
 
             self.make = create_lod_tensor
@@ -52,8 +68,12 @@ class Builder:
 
     def lod(self, name, array, *lengths):
         """An input of sequences; ``lengths`` are given level by level."""
-        value = self.make(array, [list(level) for level in lengths], self.place) if lengths else array
-        variable = self.data(name, [None] + list(array.shape[1:]), str(array.dtype), lod_level=len(lengths))
+        value = (
+            self.make(array, [list(level) for level in lengths], self.place) if lengths else array
+        )
+        variable = self.data(
+            name, [None] + list(array.shape[1:]), str(array.dtype), lod_level=len(lengths)
+        )
         self.feed[name] = value
         if array.dtype.kind == "f":
             variable.stop_gradient = False
@@ -68,7 +88,9 @@ class Builder:
         return self.lod("x", self.normal(sum(lengths), width), lengths)
 
     def ids(self, *lengths, high=9):
-        return self.lod("ids", self.rng.randint(0, high, (sum(lengths), 1)).astype("int64"), lengths)
+        return self.lod(
+            "ids", self.rng.randint(0, high, (sum(lengths), 1)).astype("int64"), lengths
+        )
 
     def constant(self, value, *shape):
         return self.assign(np.full(shape, value, "float32"))
@@ -80,7 +102,9 @@ class Builder:
         """Give the parameters values that do not depend on the implementation."""
         scope = self.static.global_scope()
         for parameter in sorted(program.global_block().all_parameters(), key=lambda p: p.name):
-            scope.find_var(parameter.name).get_tensor().set(self.normal(*parameter.shape) * np.float32(0.5), self.place)
+            scope.find_var(parameter.name).get_tensor().set(
+                self.normal(*parameter.shape) * np.float32(0.5), self.place
+            )
 
 
 def run(paddle, name, is_old):
@@ -88,7 +112,9 @@ def run(paddle, name, is_old):
     b = Builder(paddle, name, is_old)
     main, startup = b.static.Program(), b.static.Program()
     guard = b.static.unique_name.guard if b.is_old else paddle.utils.unique_name.guard
-    with b.static.scope_guard(getattr(b.static, "Scope", b.static.core.Scope if b.is_old else None)()):
+    with b.static.scope_guard(
+        getattr(b.static, "Scope", b.static.core.Scope if b.is_old else None)()
+    ):
         with b.static.program_guard(main, startup), guard():
             out = CASES[name](b)
             out = list(out) if isinstance(out, (list, tuple)) else [out]
@@ -101,14 +127,23 @@ def run(paddle, name, is_old):
         exe = b.static.Executor(b.place)
         exe.run(startup)
         b.fill(main)
-        fetched = exe.run(main, feed=b.feed, fetch_list=out + [g for g in grads if g is not None], return_numpy=False)
+        fetched = exe.run(
+            main,
+            feed=b.feed,
+            fetch_list=out + [g for g in grads if g is not None],
+            return_numpy=False,
+        )
     result = {}
-    labels = [f"out{i}" for i in range(len(out))] + [f"grad{i}" for i, g in enumerate(grads) if g is not None]
+    labels = [f"out{i}" for i in range(len(out))] + [
+        f"grad{i}" for i, g in enumerate(grads) if g is not None
+    ]
     for label, value in zip(labels, fetched):  # noqa: B905 - Python 3.7
         result[label] = np.array(value)
         if label.startswith("out"):
             lod = value.lod() if hasattr(value, "lod") else []
-            result.update((f"{label}.lod{i}", np.array(level, "int64")) for i, level in enumerate(lod))
+            result.update(
+                (f"{label}.lod{i}", np.array(level, "int64")) for i, level in enumerate(lod)
+            )
     return result
 
 
@@ -198,17 +233,23 @@ def expand_sequences(b):
 
 @case
 def expand_by_the_outer_level(b):
-    return b.nn.sequence_expand(b.x(2, 2), b.lod("y", b.normal(5, 1), [2, 1], [2, 1, 2]), ref_level=0)
+    return b.nn.sequence_expand(
+        b.x(2, 2), b.lod("y", b.normal(5, 1), [2, 1], [2, 1, 2]), ref_level=0
+    )
 
 
 @case
 def expand_by_the_inner_level(b):
-    return b.nn.sequence_expand(b.lod("x", b.normal(3, 2)), b.lod("y", b.normal(5, 1), [2, 1], [2, 1, 2]))
+    return b.nn.sequence_expand(
+        b.lod("x", b.normal(3, 2)), b.lod("y", b.normal(5, 1), [2, 1], [2, 1, 2])
+    )
 
 
 @case
 def expand_as(b):
-    return b.nn.sequence_expand_as(b.lod("x", b.normal(3, 2)), b.lod("y", b.normal(5, 1), [2, 0, 3]))
+    return b.nn.sequence_expand_as(
+        b.lod("x", b.normal(3, 2)), b.lod("y", b.normal(5, 1), [2, 0, 3])
+    )
 
 
 @case
@@ -228,7 +269,9 @@ def pad_matrices(b):
 
 @case
 def unpad(b):
-    return b.nn.sequence_unpad(b.lod("x", b.normal(3, 4, 2)), b.lod("n", np.array([2, 1, 4], "int64")))
+    return b.nn.sequence_unpad(
+        b.lod("x", b.normal(3, 4, 2)), b.lod("n", np.array([2, 1, 4], "int64"))
+    )
 
 
 @case
@@ -271,7 +314,9 @@ def enumerate_windows(b):
 @case
 def scatter(b):
     index = b.lod("index", np.array([0, 1, 2, 1, 1], "int64")[:, None], [3, 2])
-    return b.nn.sequence_scatter(b.lod("x", b.normal(2, 4)), index, b.lod("updates", b.normal(5, 1), [3, 2]))
+    return b.nn.sequence_scatter(
+        b.lod("x", b.normal(2, 4)), index, b.lod("updates", b.normal(5, 1), [3, 2])
+    )
 
 
 @case

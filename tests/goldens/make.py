@@ -17,7 +17,9 @@ from goldens import harness
 
 def main(wanted: list[str]) -> None:
     if hasattr(paddle, "from_torch"):
-        raise SystemExit("this interpreter's paddle is argosy; golden data must come from real Paddle")
+        raise SystemExit(
+            "this interpreter's paddle is argosy; golden data must come from real Paddle"
+        )
     for info in pkgutil.iter_modules(families.__path__):
         if wanted and info.name not in wanted:
             continue

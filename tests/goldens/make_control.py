@@ -1,6 +1,7 @@
 """Run the programs of ``control_programs`` with real Paddle 2.6.2 and store what they fetch.
 
-Run it with an interpreter that has that version: ``FLAGS_enable_pir_api=0 python tests/goldens/make_control.py``.
+Run it with an interpreter that has that version: ``FLAGS_enable_pir_api=0 python
+tests/goldens/make_control.py``.
 """
 
 from __future__ import annotations

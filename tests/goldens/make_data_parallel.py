@@ -1,4 +1,5 @@
-"""Write the golden data of data parallelism: two processes of real Paddle 3.3.1 under its own spawn, over gloo.
+"""Write the golden data of data parallelism: two processes of real Paddle 3.3.1 under its own
+spawn, over gloo.
 
 PATH_TO_PADDLE_VENV/bin/python tests/goldens/make_data_parallel.py
 """
@@ -28,7 +29,9 @@ def train(folder: str) -> None:
         # Paddle's synchronised batch normalisation has no CPU kernel
         model = models.build(paddle, name, "float32", norm="BatchNorm2D")
         wrapped = paddle.DataParallel(model)
-        found[f"{name}/losses"] = np.array(models.train(paddle, name, wrapped, STEPS, "float32", rank, WORLD_SIZE))
+        found[f"{name}/losses"] = np.array(
+            models.train(paddle, name, wrapped, STEPS, "float32", rank, WORLD_SIZE)
+        )
         for key, value in models.state_of(model).items():
             found[f"{name}/state/{key}"] = value
     np.savez(Path(folder) / f"{rank}.npz", **found)
@@ -36,7 +39,9 @@ def train(folder: str) -> None:
 
 def main() -> None:
     if hasattr(paddle, "from_torch"):
-        raise SystemExit("this interpreter's paddle is argosy; golden data must come from real Paddle")
+        raise SystemExit(
+            "this interpreter's paddle is argosy; golden data must come from real Paddle"
+        )
     with tempfile.TemporaryDirectory() as folder:
         dist.spawn(train, args=(folder,), nprocs=WORLD_SIZE, backend="gloo")
         arrays = {}

@@ -1,6 +1,8 @@
-"""Train ``dataset_programs`` with real Paddle 2.6.2 or 1.8.5 and store the parameters, and with 2.6.2 the lines that it prints.
+"""Train ``dataset_programs`` with real Paddle 2.6.2 or 1.8.5 and store the parameters, and with
+2.6.2 the lines that it prints.
 
-Run it with interpreters that have these: ``FLAGS_enable_pir_api=0 python tests/goldens/make_dataset.py``.
+Run it with interpreters that have these: ``FLAGS_enable_pir_api=0 python
+tests/goldens/make_dataset.py``.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ import paddle  # noqa: E402
 
 
 def _printed(call):
-    """What ``call`` returns, and what it writes to the process's standard output, from which times are cut."""
+    """What ``call`` returns, and what it writes to the process's standard output, from which times
+    are cut.
+    """
     with tempfile.TemporaryFile() as file:
         sys.stdout.flush()
         kept = os.dup(1)
@@ -44,14 +48,18 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)  # Paddle writes descriptions of its trainers where it is
             if is_old:
-                found, lines = _printed(lambda: dataset_programs.run_old(paddle.fluid, kind, folder))  # noqa: B023
+                found, lines = _printed(
+                    lambda: dataset_programs.run_old(paddle.fluid, kind, folder)  # noqa: B023
+                )
             else:
                 paddle.enable_static()
                 found, lines = _printed(lambda: dataset_programs.run_new(paddle, kind, folder))  # noqa: B023
         stored.update((f"{kind}/{name}", value) for name, value in found.items())
         if not is_old:
             stored[kind + "/lines"] = np.array(lines)
-    np.savez_compressed(str(HERE / "data" / "dataset_{}.npz".format("185" if is_old else "262")), **stored)
+    np.savez_compressed(
+        str(HERE / "data" / "dataset_{}.npz".format("185" if is_old else "262")), **stored
+    )
     print({key: value.shape for key, value in stored.items()})
 
 

@@ -2,7 +2,8 @@
 
     PATH_TO_PADDLE_VENV/bin/python tests/goldens/make_files.py
 
-The values are those of ``expected.py``; tests/unit/framework/test_paddle_files.py loads the files with argosy.
+The values are those of ``expected.py``; tests/unit/framework/test_paddle_files.py loads the files
+with argosy.
 """
 
 import sys
@@ -21,19 +22,24 @@ FOLDER = Path(__file__).parent / "data" / "files"
 
 def main() -> None:
     if hasattr(paddle, "from_torch"):
-        raise SystemExit("this interpreter's paddle is argosy; golden files must come from real Paddle")
+        raise SystemExit(
+            "this interpreter's paddle is argosy; golden files must come from real Paddle"
+        )
     FOLDER.mkdir(parents=True, exist_ok=True)
 
     layer = paddle.nn.Linear(2, 3)
     layer.weight.set_value(VALUES["weight"])
     layer.bias.set_value(VALUES["bias"])
     for protocol in (2, 3, 4):
-        paddle.save(layer.state_dict(), str(FOLDER / f"linear_{protocol}.pdparams"), protocol=protocol)
+        paddle.save(
+            layer.state_dict(), str(FOLDER / f"linear_{protocol}.pdparams"), protocol=protocol
+        )
 
     tensor = paddle.to_tensor(VALUES["weight"])
     tensor.name = "alone"
     paddle.save(tensor, str(FOLDER / "tensor.pdtensor"))
-    # the shape of an optimizer's state with multi_precision, which Paddle's CPU build cannot train to
+    # the shape of an optimizer's state with multi_precision, which Paddle's CPU build cannot train
+    # to
     mixed = {
         "linear_0.w_0_moment1_0": tensor,
         "master_weights": {"linear_0.w_0": tensor},
@@ -48,9 +54,13 @@ def main() -> None:
     }
     paddle.save(nested, str(FOLDER / "nested.pd"))
     paddle.save({"array": VALUES["weight"], "scalar": np.float32(1.5)}, str(FOLDER / "arrays.pd"))
-    paddle.save({name: paddle.ones([2]).astype(name) for name in DTYPES}, str(FOLDER / "dtypes.pdparams"))
+    paddle.save(
+        {name: paddle.ones([2]).astype(name) for name in DTYPES}, str(FOLDER / "dtypes.pdparams")
+    )
     for name in (*DTYPES, "float8_e4m3fn"):
-        paddle.save(paddle.ones([1, 2]).astype(name), str(FOLDER / f"{name}.bin"), use_binary_format=True)
+        paddle.save(
+            paddle.ones([1, 2]).astype(name), str(FOLDER / f"{name}.bin"), use_binary_format=True
+        )
 
     scheduler = paddle.optimizer.lr.StepDecay(0.1, step_size=2)
     adam = paddle.optimizer.Adam(learning_rate=scheduler, parameters=layer.parameters())
@@ -58,7 +68,12 @@ def main() -> None:
     adam.step()
     scheduler.step()
     paddle.save(adam.state_dict(), str(FOLDER / "adam.pdopt"))
-    print(sum(path.stat().st_size for path in FOLDER.iterdir()), "bytes in", len(list(FOLDER.iterdir())), "files")
+    print(
+        sum(path.stat().st_size for path in FOLDER.iterdir()),
+        "bytes in",
+        len(list(FOLDER.iterdir())),
+        "files",
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""What real Paddle's Fleet says: the defaults of DistributedStrategy, its prototxt, file shards, metrics. Run by an oracle's interpreter:
+"""What real Paddle's Fleet says: the defaults of DistributedStrategy, its prototxt, file shards,
+metrics. Run by an oracle's interpreter:
 
 <python with Paddle 3.3.1> tests/goldens/make_fleet.py tests/goldens/data/fleet_3.3.1.json
-FLAGS_enable_pir_api=0 <python with Paddle 2.6.2> tests/goldens/make_fleet.py tests/goldens/data/fleet_2.6.2.json
+FLAGS_enable_pir_api=0 <python with Paddle 2.6.2> tests/goldens/make_fleet.py
+tests/goldens/data/fleet_2.6.2.json
 """
 
 import json
@@ -64,7 +66,10 @@ def switches():
 def prototxt():
     strategy = fleet.DistributedStrategy()
     strategy.amp = True
-    strategy.amp_configs = {"init_loss_scaling": 1024.5, "custom_white_list": ["conv2d", 'quo"te\n']}
+    strategy.amp_configs = {
+        "init_loss_scaling": 1024.5,
+        "custom_white_list": ["conv2d", 'quo"te\n'],
+    }
     strategy.a_sync = True
     strategy.lars_configs = {"lars_coeff": 0.002, "epsilon": 1e-9}
     strategy.dgc_configs = {"sparsity": [0.75, 0.9375]}
@@ -94,7 +99,9 @@ def shards():
             role._generate_role()
             util = fleet.UtilBase()
             util._set_role_maker(role)
-            found[f"{rank}/{workers}"] = [util.get_file_shard(list("abcdefg"[:count])) for count in range(8)]
+            found[f"{rank}/{workers}"] = [
+                util.get_file_shard(list("abcdefg"[:count])) for count in range(8)
+            ]
     return found
 
 
@@ -106,16 +113,22 @@ class Alone:
 def metrics():
     m, alone = fleet.metrics, Alone()
     draw = np.random.RandomState(0)
-    pos, neg = draw.randint(0, 50, (1, 40)).astype("int64"), draw.randint(0, 50, (1, 40)).astype("int64")
+    pos, neg = (
+        draw.randint(0, 50, (1, 40)).astype("int64"),
+        draw.randint(0, 50, (1, 40)).astype("int64"),
+    )
     error, total = np.array([3.25], "float32"), np.array([8.0], "float32")
     table = draw.rand(2, 3).astype("float32")
     return {
-        "pos": pos.tolist(), "neg": neg.tolist(), "error": error.tolist(), "total": total.tolist(), "table": table.tolist(),
+        "pos": pos.tolist(), "neg": neg.tolist(), "error": error.tolist(), "total": total.tolist(),
+        "table": table.tolist(),
         "auc": float(m.auc(pos, neg, util=alone)),
         "auc_empty": float(m.auc(np.zeros_like(pos), neg, util=alone)),
-        "mae": m.mae(error, total, util=alone), "rmse": m.rmse(error, total, util=alone), "mse": m.mse(error, total, util=alone),
+        "mae": m.mae(error, total, util=alone), "rmse": m.rmse(error, total, util=alone),
+        "mse": m.mse(error, total, util=alone),
         "acc": m.acc(error, total, util=alone),
-        "sum": m.sum(table, util=alone).tolist(), "max": m.max(table, util=alone).tolist(), "min": m.min(table, util=alone).tolist(),
+        "sum": m.sum(table, util=alone).tolist(), "max": m.max(table, util=alone).tolist(),
+        "min": m.min(table, util=alone).tolist(),
     }  # fmt: skip
 
 

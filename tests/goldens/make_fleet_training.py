@@ -3,10 +3,13 @@
 PATH_TO_PADDLE_3.3.1/bin/python tests/goldens/make_fleet_training.py
 PATH_TO_PADDLE_2.6.2/bin/python tests/goldens/make_fleet_training.py
 
-3.3.1 trains the layers, 2.6.2 the programs, which 3.3.1 fails to record for the CPU. There Paddle has programs of several workers in all but name:
-communicators are made here, and operators that wait for a stream of a GPU are left out. Without golden data, since no Paddle runs them on the CPU:
-sync_batch_norm (no kernel), dgc and group_sharded_parallel ("only GPU"), sharding of programs (its communicators), fp16_allreduce (2.6.2 and 3.3.1 cast
-the gradients, but then exchange none), amp (no float16 kernels); gradient_scale_configs, which nothing of the two reads here.
+3.3.1 trains the layers, 2.6.2 the programs, which 3.3.1 fails to record for the CPU. There Paddle
+has programs of several workers in all but name:
+communicators are made here, and operators that wait for a stream of a GPU are left out. Without
+golden data, since no Paddle runs them on the CPU:
+sync_batch_norm (no kernel), dgc and group_sharded_parallel ("only GPU"), sharding of programs (its
+communicators), fp16_allreduce (2.6.2 and 3.3.1 cast the gradients, but then exchange none), amp (no
+float16 kernels); gradient_scale_configs, which nothing of the two reads here.
 """
 
 import os
@@ -58,7 +61,9 @@ def train(folder, name, port):
             communicate(rank, port)
             # without this, Paddle averages the gradients of localsgd as well
             extra = {"without_graph_optimization": False} if name == "program_localsgd" else {}
-            found = trainings.train_program(paddle, fleet, name, rank, WORLD_SIZE, without_waits, extra)
+            found = trainings.train_program(
+                paddle, fleet, name, rank, WORLD_SIZE, without_waits, extra
+            )
     except Exception:
         traceback.print_exc()
         raise
@@ -75,7 +80,9 @@ def free_port():
 
 def main():
     if hasattr(paddle, "from_torch"):
-        raise SystemExit("this interpreter's paddle is argosy; golden data must come from real Paddle")
+        raise SystemExit(
+            "this interpreter's paddle is argosy; golden data must come from real Paddle"
+        )
     names = trainings.PROGRAMS if IS_OLD else trainings.DYGRAPH
     arrays = {}
     for name in names:

@@ -1,4 +1,5 @@
-"""Run the jobs of ``fluid_jobs`` with real Paddle 1.8.5, two servers and two trainers each, and store what the trainers found.
+"""Run the jobs of ``fluid_jobs`` with real Paddle 1.8.5, two servers and two trainers each, and
+store what the trainers found.
 
 PATH_TO_PADDLE_VENV/bin/python tests/goldens/make_fluid_jobs.py
 """
@@ -34,7 +35,9 @@ def run_job(kind, folder):
     servers, trainers, paths = [], [], []
     for port in ports:
         env = dict(common, TRAINING_ROLE="PSERVER", POD_IP="127.0.0.1", PADDLE_PORT=str(port))
-        servers.append(subprocess.Popen([sys.executable, SCRIPT, kind, os.path.join(folder, "none")], env=env))
+        servers.append(
+            subprocess.Popen([sys.executable, SCRIPT, kind, os.path.join(folder, "none")], env=env)
+        )
     for trainer in range(2):
         env = dict(common, TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID=str(trainer))
         paths.append(os.path.join(folder, f"{kind}.{trainer}"))
@@ -55,7 +58,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         stored = {kind: run_job(kind, folder) for kind in ("transpiler", "fleet")}
         path = os.path.join(folder, "local")
-        subprocess.run([sys.executable, SCRIPT, "local", path], check=True, env=dict(os.environ, OMP_NUM_THREADS="1"))
+        subprocess.run(
+            [sys.executable, SCRIPT, "local", path],
+            check=True,
+            env=dict(os.environ, OMP_NUM_THREADS="1"),
+        )
         stored["local"] = json.loads(Path(path).read_text())
     with open(str(HERE / "data" / "fluid_jobs.json"), "w") as file:
         json.dump(stored, file, indent=1, sort_keys=True)

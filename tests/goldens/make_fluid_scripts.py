@@ -1,4 +1,5 @@
-"""Run the scripts of ``fluid_scripts`` with real Paddle 1.8.5 and store what they write, and the files of ``fluid_files``.
+"""Run the scripts of ``fluid_scripts`` with real Paddle 1.8.5 and store what they write, and the
+files of ``fluid_files``.
 
 PATH_TO_PADDLE_VENV/bin/python tests/goldens/make_fluid_scripts.py
 """
@@ -19,7 +20,13 @@ import paddle
 from goldens import fluid_files
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = ("recognize_digits", "loader_of_program", "inference_folder", "fine_tune", "iterable_loader")
+SCRIPTS = (
+    "recognize_digits",
+    "loader_of_program",
+    "inference_folder",
+    "fine_tune",
+    "iterable_loader",
+)
 
 
 def run(name):

@@ -1,4 +1,5 @@
-"""Run the programs of ``fluid_functions`` and ``fluid_training`` with real Paddle 1.8.5 and store what came out.
+"""Run the programs of ``fluid_functions`` and ``fluid_training`` with real Paddle 1.8.5 and store
+what came out.
 
 PATH_TO_PADDLE_VENV/bin/python tests/goldens/make_fluid_static.py
 """
@@ -18,7 +19,9 @@ import paddle.fluid as fluid  # noqa: E402
 
 def main():
     if hasattr(fluid, "missing"):
-        raise SystemExit("this interpreter's paddle is argosy; golden data must come from real Paddle")
+        raise SystemExit(
+            "this interpreter's paddle is argosy; golden data must come from real Paddle"
+        )
     stored = {}
     for name in fluid_functions.LAYERS:
         try:

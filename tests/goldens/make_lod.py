@@ -1,6 +1,7 @@
 """Run the programs of ``lod_programs`` with real Paddle 2.6.2 or 1.8.5 and store what came out.
 
-Run it with interpreters that have these: ``FLAGS_enable_pir_api=0 python tests/goldens/make_lod.py``.
+Run it with interpreters that have these: ``FLAGS_enable_pir_api=0 python
+tests/goldens/make_lod.py``.
 """
 
 from __future__ import annotations

@@ -19,7 +19,9 @@ def main():
     import paddle.fluid as fluid
 
     if hasattr(fluid, "missing"):
-        raise SystemExit("this interpreter's paddle is argosy; golden data must come from real Paddle")
+        raise SystemExit(
+            "this interpreter's paddle is argosy; golden data must come from real Paddle"
+        )
     stored = {}
     for case in parallel_programs.CASES:
         losses, first, last = parallel_programs.train(fluid, case)

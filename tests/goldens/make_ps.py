@@ -1,10 +1,13 @@
-"""Train ``ps_programs`` with the parameter server of real Paddle 2.6.2 and store the losses: two servers, one worker that sees the batches of all workers.
+"""Train ``ps_programs`` with the parameter server of real Paddle 2.6.2 and store the losses: two
+servers, one worker that sees the batches of all workers.
 
     python tests/goldens/make_ps.py        # with an interpreter that has Paddle 2.6.2
 
-In 2.6.2 the sync mode (``a_sync=False``) dies in its first step: ``send_barrier`` asks a communicator that only geo makes. What sync stands for is had here from its servers in lockstep:
-after each step everything that was sent is awaited and the dense values are fetched. Rows are trained by ``SparseNaiveSGDRule``, which is SGD; its rate is divided by
-the number of samples because the worker multiplies the gradients of rows by it.
+In 2.6.2 the sync mode (``a_sync=False``) dies in its first step: ``send_barrier`` asks a
+communicator that only geo makes. What sync stands for is had here from its servers in lockstep:
+after each step everything that was sent is awaited and the dense values are fetched. Rows are
+trained by ``SparseNaiveSGDRule``, which is SGD; its rate is divided by the number of samples
+because the worker multiplies the gradients of rows by it.
 """
 
 from __future__ import annotations
@@ -68,7 +71,11 @@ def play_role(path):
         runtime._worker.client_flush()
         runtime._pull_all_dense(runtime.scopes, runtime._send_ctx, dense)
     scope = paddle.static.global_scope()
-    names = [p.name for p in paddle.static.default_main_program().all_parameters() if p.name.startswith("fc")]
+    names = [
+        p.name
+        for p in paddle.static.default_main_program().all_parameters()
+        if p.name.startswith("fc")
+    ]
     found = {name: np.array(scope.find_var(name).get_tensor()) for name in names}
     np.savez_compressed(path, losses=np.array(losses, "float32").reshape(-1), **found)
     fleet.stop_worker()
@@ -83,15 +90,23 @@ def free_endpoint():
 def main():
     servers, worker = [free_endpoint() for _ in range(NUM_SERVERS)], free_endpoint()
     common = {
-        **os.environ, "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(servers), "PADDLE_TRAINER_ENDPOINTS": worker, "PADDLE_TRAINERS_NUM": "1",
-        "POD_IP": "127.0.0.1", "FLAGS_enable_pir_api": "0", "OMP_NUM_THREADS": "1", "PADDLE_WITH_GLOO": "0",
+        **os.environ, "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(servers),
+        "PADDLE_TRAINER_ENDPOINTS": worker, "PADDLE_TRAINERS_NUM": "1",
+        "POD_IP": "127.0.0.1", "FLAGS_enable_pir_api": "0", "OMP_NUM_THREADS": "1",
+        "PADDLE_WITH_GLOO": "0",
     }  # fmt: skip
     path = HERE / "data" / "ps_262.npz"
     with tempfile.TemporaryDirectory() as folder:
 
         def start(role, endpoint):
-            own = {"TRAINING_ROLE": role, "PADDLE_PORT": endpoint.split(":")[1], "PADDLE_TRAINER_ID": "0"}
-            return subprocess.Popen([sys.executable, __file__, str(path)], env={**common, **own}, cwd=folder)
+            own = {
+                "TRAINING_ROLE": role,
+                "PADDLE_PORT": endpoint.split(":")[1],
+                "PADDLE_TRAINER_ID": "0",
+            }
+            return subprocess.Popen(
+                [sys.executable, __file__, str(path)], env={**common, **own}, cwd=folder
+            )
 
         running = [start("PSERVER", endpoint) for endpoint in servers]
         trainer = start("TRAINER", worker)

@@ -1,6 +1,8 @@
-"""Run the programs of ``static_programs`` with real Paddle 2.6.2 and store first values, losses and last values.
+"""Run the programs of ``static_programs`` with real Paddle 2.6.2 and store first values, losses and
+last values.
 
-Run it with an interpreter that has that version: ``FLAGS_enable_pir_api=0 python tests/goldens/make_static.py``.
+Run it with an interpreter that has that version: ``FLAGS_enable_pir_api=0 python
+tests/goldens/make_static.py``.
 """
 
 from __future__ import annotations

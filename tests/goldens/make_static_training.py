@@ -1,6 +1,7 @@
 """Run the programs of ``static_training`` with real Paddle 2.6.2 and store their values.
 
-Run it with an interpreter that has that version: ``FLAGS_enable_pir_api=0 python tests/goldens/make_static_training.py``.
+Run it with an interpreter that has that version: ``FLAGS_enable_pir_api=0 python
+tests/goldens/make_static_training.py``.
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ def build(fluid, case):
     y = fluid.data("y", [None, 1], "int64")
     hidden = fluid.layers.fc(x, 6, act="tanh")
     if case == "batch_norm":
-        hidden = fluid.layers.batch_norm(hidden, moving_mean_name="mean", moving_variance_name="variance")
+        hidden = fluid.layers.batch_norm(
+            hidden, moving_mean_name="mean", moving_variance_name="variance"
+        )
     loss = fluid.layers.mean(fluid.layers.softmax_with_cross_entropy(fluid.layers.fc(hidden, 3), y))
     _optimizer(fluid, case).minimize(loss)
     return loss
@@ -44,7 +46,8 @@ def _strategy(fluid, case):
 
 
 def train(fluid, case, first=None):
-    """Train from the values ``first``, or from random ones; returns the losses of each place and step, first and last values.
+    """Train from the values ``first``, or from random ones; returns the losses of each place and
+    step, first and last values.
 
     Values are those of parameters and of the statistics of batch normalisation. CPU_NUM must be 2.
     """
@@ -59,12 +62,19 @@ def train(fluid, case, first=None):
         scope.find_var(name).get_tensor().set(value, fluid.CPUPlace())
     start = _values(scope, names)
     parallel = fluid.ParallelExecutor(
-        use_cuda=False, loss_name=loss.name, main_program=main, build_strategy=_strategy(fluid, case), scope=scope
+        use_cuda=False,
+        loss_name=loss.name,
+        main_program=main,
+        build_strategy=_strategy(fluid, case),
+        scope=scope,
     )
     losses = []
     for step in range(STEPS):
         rng = np.random.RandomState(step)
-        feed = {"x": rng.normal(size=(ROWS, 5)).astype("float32"), "y": rng.randint(0, 3, (ROWS, 1)).astype("int64")}
+        feed = {
+            "x": rng.normal(size=(ROWS, 5)).astype("float32"),
+            "y": rng.randint(0, 3, (ROWS, 1)).astype("int64"),
+        }
         if case == "customized":
             feed[loss.name + "@GRAD"] = np.array([0.2, 0.7], "float32")
         losses.append(parallel.run([loss.name], feed=feed)[0])

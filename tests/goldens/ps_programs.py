@@ -1,7 +1,9 @@
-"""A model for parameter servers and its batches, which real Paddle and this project train: two slots that share a table, one of its own, and a dense part.
+"""A model for parameter servers and its batches, which real Paddle and this project train: two
+slots that share a table, one of its own, and a dense part.
 
-Rows begin with zeros, because real Paddle's tables cannot begin with given values. In the first step every row occurs and all gradients are zero: real Paddle trains
-only the first value of a row in the first push that it gets.
+Rows begin with zeros, because real Paddle's tables cannot begin with given values. In the first
+step every row occurs and all gradients are zero: real Paddle trains only the first value of a row
+in the first push that it gets.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def union(step):
 def build(paddle):
     """Record the model; the loss is a mean over the batch."""
     static, initializer = paddle.static, paddle.nn.initializer
-    first, second, tag = (static.data(name, [None, 1], "int64") for name in ("first", "second", "tag"))
+    first, second, tag = (
+        static.data(name, [None, 1], "int64") for name in ("first", "second", "tag")
+    )
     y = static.data("y", [None, 1], "float32")
     parts = []
     for ids, table in ((first, "words"), (second, "words"), (tag, "tags")):
@@ -45,7 +49,10 @@ def build(paddle):
         parts.append(paddle.reshape(rows, [-1, DIM_BY_TABLE[table]]))
     weight = np.random.default_rng(1).normal(size=(11, 5)).astype("float32") * 0.6
     hidden = static.nn.fc(
-        paddle.concat(parts, axis=1), 5, activation="tanh", weight_attr=paddle.ParamAttr(initializer=initializer.Assign(weight))
+        paddle.concat(parts, axis=1), 5, activation="tanh",
+            weight_attr=paddle.ParamAttr(initializer=initializer.Assign(weight))
     )  # fmt: skip
-    out = static.nn.fc(hidden, 1, weight_attr=paddle.ParamAttr(initializer=initializer.Constant(0.7)))
+    out = static.nn.fc(
+        hidden, 1, weight_attr=paddle.ParamAttr(initializer=initializer.Constant(0.7))
+    )
     return paddle.mean((out - y) ** 2)

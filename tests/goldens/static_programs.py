@@ -1,6 +1,8 @@
-"""Training programs whose losses are compared with real Paddle's: built from one text, by either implementation.
+"""Training programs whose losses are compared with real Paddle's: built from one text, by either
+implementation.
 
-Each function builds a program in the current guard and returns its loss, other variables to fetch and a function from the step to feeds.
+Each function builds a program in the current guard and returns its loss, other variables to fetch
+and a function from the step to feeds.
 """
 
 from __future__ import annotations
@@ -45,7 +47,10 @@ def lenet(paddle):
 
     def feed(step):
         rng = _rng(step)
-        return {"image": rng.randn(5, 1, 12, 12).astype("float32"), "label": rng.randint(0, 5, (5, 1)).astype("int64")}
+        return {
+            "image": rng.randn(5, 1, 12, 12).astype("float32"),
+            "label": rng.randint(0, 5, (5, 1)).astype("int64"),
+        }
 
     return loss, [paddle.static.accuracy(scores, label, k=2)], feed
 
@@ -54,12 +59,15 @@ def word2vec(paddle):
     names = ["first", "second", "third", "next"]
     words = [paddle.static.data(name, [None, 1], "int64") for name in names]
     vectors = [
-        paddle.static.nn.embedding(word, [20, 6], param_attr=paddle.ParamAttr(name="shared_w")) for word in words[:3]
+        paddle.static.nn.embedding(word, [20, 6], param_attr=paddle.ParamAttr(name="shared_w"))
+        for word in words[:3]
     ]
     joined = paddle.concat([paddle.reshape(v, [-1, 6]) for v in vectors], axis=1)
     hidden = paddle.static.nn.fc(joined, 10, activation="sigmoid")
     scores = paddle.static.nn.fc(hidden, 20, activation="softmax")
-    loss = paddle.mean(paddle.nn.functional.cross_entropy(scores, words[3], use_softmax=False, reduction="none"))
+    loss = paddle.mean(
+        paddle.nn.functional.cross_entropy(scores, words[3], use_softmax=False, reduction="none")
+    )
 
     def feed(step):
         rng = _rng(step)
@@ -74,7 +82,10 @@ def ctr(paddle):
     label = paddle.static.data("click", [None, 1], "int64")
     vectors = [
         paddle.reshape(
-            paddle.static.nn.embedding(slot, [30, 4], param_attr=paddle.ParamAttr(name=f"table{i}")), [-1, 4]
+            paddle.static.nn.embedding(
+                slot, [30, 4], param_attr=paddle.ParamAttr(name=f"table{i}")
+            ),
+            [-1, 4],
         )
         for i, slot in enumerate(slots)
     ]
@@ -82,13 +93,19 @@ def ctr(paddle):
     for width in (16, 8):
         hidden = paddle.static.nn.fc(hidden, width, activation="relu")
     scores = paddle.static.nn.fc(hidden, 2, activation="softmax")
-    loss = paddle.mean(paddle.nn.functional.cross_entropy(scores, label, use_softmax=False, reduction="none"))
+    loss = paddle.mean(
+        paddle.nn.functional.cross_entropy(scores, label, use_softmax=False, reduction="none")
+    )
     total, recent, _ = paddle.static.auc(scores, label, slide_steps=2)
 
     def feed(step):
         rng = _rng(step)
         fed = {f"slot{i}": rng.randint(0, 30, (8, 1)).astype("int64") for i in range(3)}
-        return {"dense": rng.rand(8, 4).astype("float32"), "click": rng.randint(0, 2, (8, 1)).astype("int64"), **fed}
+        return {
+            "dense": rng.rand(8, 4).astype("float32"),
+            "click": rng.randint(0, 2, (8, 1)).astype("int64"),
+            **fed,
+        }
 
     return loss, [total, recent], feed
 
@@ -116,7 +133,9 @@ def adam(paddle):
 
 
 def adagrad(paddle):
-    return paddle.optimizer.Adagrad(learning_rate=0.05, weight_decay=paddle.regularizer.L1Decay(0.001))
+    return paddle.optimizer.Adagrad(
+        learning_rate=0.05, weight_decay=paddle.regularizer.L1Decay(0.001)
+    )
 
 
 CASES = {
@@ -132,7 +151,8 @@ CASES = {
 
 
 def train(paddle, case, initial=None):
-    """Run a case; returns what was fetched at each step, the first values of the parameters and the last ones.
+    """Run a case; returns what was fetched at each step, the first values of the parameters and the
+    last ones.
 
     ``initial`` gives first values in place of those of the startup program.
     """
@@ -143,7 +163,11 @@ def train(paddle, case, initial=None):
         optimizer = make_optimizer(paddle)
         optimizer.minimize(loss)
     exe = paddle.static.Executor(paddle.CPUPlace())
-    scope = paddle.static.global_scope().__class__() if initial is not None else paddle.static.global_scope()
+    scope = (
+        paddle.static.global_scope().__class__()
+        if initial is not None
+        else paddle.static.global_scope()
+    )
     with paddle.static.scope_guard(scope):
         exe.run(startup)
         names = [p.name for p in main.all_parameters()]

@@ -1,7 +1,9 @@
-"""Programs that train in special ways, compared with real Paddle's: row-sparse gradients, averages, loss scaling, merged gradients.
+"""Programs that train in special ways, compared with real Paddle's: row-sparse gradients, averages,
+loss scaling, merged gradients.
 
-Each function builds a program in the current guard and returns what to fetch, a function from the step to feeds, and a function that
-is called after the last step and returns more values (or None). It is given the Executor.
+Each function builds a program in the current guard and returns what to fetch, a function from the
+step to feeds, and a function that is called after the last step and returns more values (or None).
+It is given the Executor.
 """
 
 from __future__ import annotations
@@ -18,14 +20,19 @@ def _rng(step):
     return np.random.RandomState(500 + step)
 
 
-# -- row-sparse gradients ---------------------------------------------------------------------------------------
+# -- row-sparse gradients
+# ---------------------------------------------------------------------------------------
 
 
 def _lookup(paddle, optimizer, padding_idx=None, is_sparse=True):
     ids = paddle.static.data("ids", [None, 3], "int64")
     target = paddle.static.data("target", [None, 4], "float32")
     vectors = paddle.static.nn.embedding(
-        ids, [12, 4], is_sparse=is_sparse, padding_idx=padding_idx, param_attr=paddle.ParamAttr(name="table")
+        ids,
+        [12, 4],
+        is_sparse=is_sparse,
+        padding_idx=padding_idx,
+        param_attr=paddle.ParamAttr(name="table"),
     )
     hidden = paddle.static.nn.fc(paddle.sum(vectors, axis=1), 4)
     loss = paddle.mean((hidden - target) ** 2)
@@ -34,7 +41,10 @@ def _lookup(paddle, optimizer, padding_idx=None, is_sparse=True):
     def feed(step):
         rng = _rng(step)
         # Few of the rows, some of them twice.
-        return {"ids": rng.randint(0, 5, (4, 3)).astype("int64"), "target": rng.randn(4, 4).astype("float32")}
+        return {
+            "ids": rng.randint(0, 5, (4, 3)).astype("int64"),
+            "target": rng.randn(4, 4).astype("float32"),
+        }
 
     return [loss], feed, None
 
@@ -46,13 +56,19 @@ def _sparse(make, **options):
 SPARSE = {
     "sparse_sgd": _sparse(lambda p: p.optimizer.SGD(0.1)),
     "sparse_sgd_decay": _sparse(lambda p: p.optimizer.SGD(0.1, weight_decay=0.05)),
-    "sparse_sgd_l1": _sparse(lambda p: p.optimizer.SGD(0.1, weight_decay=p.regularizer.L1Decay(0.05))),
-    "sparse_sgd_clip_norm": _sparse(lambda p: p.optimizer.SGD(0.1, grad_clip=p.nn.ClipGradByNorm(0.05))),
+    "sparse_sgd_l1": _sparse(
+        lambda p: p.optimizer.SGD(0.1, weight_decay=p.regularizer.L1Decay(0.05))
+    ),
+    "sparse_sgd_clip_norm": _sparse(
+        lambda p: p.optimizer.SGD(0.1, grad_clip=p.nn.ClipGradByNorm(0.05))
+    ),
     "sparse_momentum": _sparse(lambda p: p.optimizer.Momentum(0.1, 0.9)),
     "sparse_adagrad": _sparse(lambda p: p.optimizer.Adagrad(0.1)),
     "sparse_adam": _sparse(lambda p: p.optimizer.Adam(0.05)),
     "sparse_adam_lazy": _sparse(lambda p: p.optimizer.Adam(0.05, lazy_mode=True)),
-    "sparse_adam_clip": _sparse(lambda p: p.optimizer.Adam(0.05, grad_clip=p.nn.ClipGradByGlobalNorm(0.1))),
+    "sparse_adam_clip": _sparse(
+        lambda p: p.optimizer.Adam(0.05, grad_clip=p.nn.ClipGradByGlobalNorm(0.1))
+    ),
     "sparse_adam_lazy_clip": _sparse(
         lambda p: p.optimizer.Adam(0.05, lazy_mode=True, grad_clip=p.nn.ClipGradByGlobalNorm(0.1))
     ),
@@ -60,13 +76,16 @@ SPARSE = {
 }
 
 
-# -- averages ---------------------------------------------------------------------------------------------------
+# -- averages
+# --------------------------------------------------------------------------------------------------
 
 
 def _regression(paddle):
     x = paddle.static.data("x", [None, 3], "float32")
     y = paddle.static.data("y", [None, 1], "float32")
-    out = paddle.static.nn.fc(x, 1, weight_attr=paddle.ParamAttr(name="w"), bias_attr=paddle.ParamAttr(name="b"))
+    out = paddle.static.nn.fc(
+        x, 1, weight_attr=paddle.ParamAttr(name="w"), bias_attr=paddle.ParamAttr(name="b")
+    )
     loss = paddle.mean((out - y) ** 2)
 
     def feed(step):
@@ -124,7 +143,8 @@ AVERAGES = {
     "moving_average_kept": lambda paddle: moving_average(paddle, need_restore=False),
 }
 
-# -- merged gradients -------------------------------------------------------------------------------------------
+# -- merged gradients
+# -------------------------------------------------------------------------------------------
 
 
 def _merged(make, avg=True):
@@ -143,12 +163,15 @@ MERGED = {
     "merge_sgd_sum": _merged(lambda p: p.optimizer.SGD(0.1), avg=False),
     "merge_adam": _merged(lambda p: p.optimizer.Adam(0.1)),
     "merge_momentum_clip": _merged(
-        lambda p: p.optimizer.Momentum(0.1, 0.9, weight_decay=0.1, grad_clip=p.nn.ClipGradByGlobalNorm(0.3))
+        lambda p: p.optimizer.Momentum(
+            0.1, 0.9, weight_decay=0.1, grad_clip=p.nn.ClipGradByGlobalNorm(0.3)
+        )
     ),
 }
 
 
-# -- loss scaling -----------------------------------------------------------------------------------------------
+# -- loss scaling
+# -----------------------------------------------------------------------------------------------
 
 
 def _scaled(make, names, **options):
@@ -159,7 +182,15 @@ def _scaled(make, names, **options):
         factor = paddle.static.data("factor", [1], "float32")
         weight = paddle.static.create_parameter([3, 2], "float32", name="w")
         loss = paddle.mean(paddle.matmul(x, weight) ** 2) * factor
-        kept = {"matmul_v2", "elementwise_pow", "pow", "reduce_mean", "mean", "elementwise_mul", "pow_number"}
+        kept = {
+            "matmul_v2",
+            "elementwise_pow",
+            "pow",
+            "reduce_mean",
+            "mean",
+            "elementwise_mul",
+            "pow_number",
+        }
         lists = paddle.static.amp.CustomOpLists(custom_black_list=kept)
         paddle.static.amp.decorate(make(paddle), lists, **options).minimize(loss)
         block = loss.block
@@ -176,7 +207,9 @@ def _scaled(make, names, **options):
 _COUNTS = ["loss_scaling_0", "num_good_steps_0", "num_bad_steps_0"]
 
 SCALED = {
-    "scaled_sgd": _scaled(lambda p: p.optimizer.SGD(0.1), _COUNTS, init_loss_scaling=8.0, incr_every_n_steps=2),
+    "scaled_sgd": _scaled(
+        lambda p: p.optimizer.SGD(0.1), _COUNTS, init_loss_scaling=8.0, incr_every_n_steps=2
+    ),
     "scaled_momentum": _scaled(
         lambda p: p.optimizer.Momentum(0.1, 0.9),
         _COUNTS,
@@ -186,14 +219,23 @@ SCALED = {
         incr_every_n_steps=3,
         incr_ratio=5.0,
     ),
-    "scaled_adam": _scaled(lambda p: p.optimizer.Adam(0.1), _COUNTS, init_loss_scaling=2.0, decr_ratio=0.1),
-    "scaled_adamw": _scaled(lambda p: p.optimizer.AdamW(0.1), _COUNTS, init_loss_scaling=64.0, incr_every_n_steps=1),
+    "scaled_adam": _scaled(
+        lambda p: p.optimizer.Adam(0.1), _COUNTS, init_loss_scaling=2.0, decr_ratio=0.1
+    ),
+    "scaled_adamw": _scaled(
+        lambda p: p.optimizer.AdamW(0.1), _COUNTS, init_loss_scaling=64.0, incr_every_n_steps=1
+    ),
     "scaled_lamb": _scaled(lambda p: p.optimizer.Lamb(0.1), _COUNTS, init_loss_scaling=64.0),
     "scaled_adagrad_clip": _scaled(
-        lambda p: p.optimizer.Adagrad(0.1, grad_clip=p.nn.ClipGradByGlobalNorm(0.2)), _COUNTS, init_loss_scaling=64.0
+        lambda p: p.optimizer.Adagrad(0.1, grad_clip=p.nn.ClipGradByGlobalNorm(0.2)),
+        _COUNTS,
+        init_loss_scaling=64.0,
     ),
     "scaled_fixed": _scaled(
-        lambda p: p.optimizer.Adam(0.1), ["loss_scaling_0"], init_loss_scaling=16.0, use_dynamic_loss_scaling=False
+        lambda p: p.optimizer.Adam(0.1),
+        ["loss_scaling_0"],
+        init_loss_scaling=16.0,
+        use_dynamic_loss_scaling=False,
     ),
     "scaled_old": _scaled(
         lambda p: p.optimizer.Adam(0.1),
@@ -205,7 +247,8 @@ SCALED = {
 }
 
 
-# -- layers -----------------------------------------------------------------------------------------------------
+# -- layers
+# --------------------------------------------------------------------------------------------------
 
 
 def _layer(shape, call, rate=0.1):
@@ -216,8 +259,13 @@ def _layer(shape, call, rate=0.1):
         one = paddle.nn.initializer.Constant(1.0)
         scale = paddle.static.create_parameter([1], "float32", name="s", default_initializer=one)
         out = call(paddle, x * scale)  # so that a gradient of the input is needed
-        # A weighted sum, because the mean square of what a norm returns does not depend on its input.
-        weights = np.linspace(0.5, 1.5, int(np.prod(out.shape[1:]))).reshape(out.shape[1:]).astype("float32")
+        # A weighted sum, because the mean square of what a norm returns does not depend on its
+        # input.
+        weights = (
+            np.linspace(0.5, 1.5, int(np.prod(out.shape[1:])))
+            .reshape(out.shape[1:])
+            .astype("float32")
+        )
         loss = paddle.mean((out * paddle.assign(weights)) ** 2)
         paddle.optimizer.SGD(rate).minimize(loss)
         return [loss, out], lambda step: {"x": _rng(step).randn(4, *shape).astype("float32")}, None
@@ -239,29 +287,44 @@ def _bilinear(paddle, x):
 
 def _norm_with_slots(paddle, x):
     shown = paddle.cast(x > 0, "float32")
-    out = paddle.static.nn.data_norm(x * shown, slot_dim=2, param_attr={"batch_size": 50.0, "batch_square": 60.0})
+    out = paddle.static.nn.data_norm(
+        x * shown, slot_dim=2, param_attr={"batch_size": 50.0, "batch_square": 60.0}
+    )
     return paddle.static.nn.fc(out, 2)
 
 
 LAYERS = {
-    "conv3d": _layer([2, 4, 4, 4], lambda p, x: p.static.nn.conv3d(x, 4, 3, padding=1, groups=2, act="relu")),
+    "conv3d": _layer(
+        [2, 4, 4, 4], lambda p, x: p.static.nn.conv3d(x, 4, 3, padding=1, groups=2, act="relu")
+    ),
     "conv2d_transpose": _layer(
-        [2, 3, 3], lambda p, x: p.static.nn.conv2d_transpose(x, 4, filter_size=3, stride=2, padding=1)
+        [2, 3, 3],
+        lambda p, x: p.static.nn.conv2d_transpose(x, 4, filter_size=3, stride=2, padding=1),
     ),
     "conv2d_transpose_size": _layer(
-        [3, 4, 2], lambda p, x: p.static.nn.conv2d_transpose(x, 2, [7, 8], stride=2, data_format="NHWC", act="tanh")
+        [3, 4, 2],
+        lambda p, x: p.static.nn.conv2d_transpose(
+            x, 2, [7, 8], stride=2, data_format="NHWC", act="tanh"
+        ),
     ),
     "conv3d_transpose": _layer(
-        [2, 2, 3, 2], lambda p, x: p.static.nn.conv3d_transpose(x, 4, filter_size=2, stride=2, groups=2)
+        [2, 2, 3, 2],
+        lambda p, x: p.static.nn.conv3d_transpose(x, 4, filter_size=2, stride=2, groups=2),
     ),
     "group_norm_affine": _layer(
         [4, 3],
-        lambda p, x: p.static.nn.group_norm(x, 2, param_attr=p.ParamAttr(name="g"), bias_attr=p.ParamAttr(name="h")),
+        lambda p, x: p.static.nn.group_norm(
+            x, 2, param_attr=p.ParamAttr(name="g"), bias_attr=p.ParamAttr(name="h")
+        ),
     ),
-    "instance_norm": _layer([3, 4, 2], lambda p, x: p.static.nn.instance_norm(p.static.nn.conv2d(x, 2, 1))),
+    "instance_norm": _layer(
+        [3, 4, 2], lambda p, x: p.static.nn.instance_norm(p.static.nn.conv2d(x, 2, 1))
+    ),
     "instance_norm_affine": _layer(
         [3, 4, 2],
-        lambda p, x: p.static.nn.instance_norm(x, param_attr=p.ParamAttr(name="g"), bias_attr=p.ParamAttr(name="h")),
+        lambda p, x: p.static.nn.instance_norm(
+            x, param_attr=p.ParamAttr(name="g"), bias_attr=p.ParamAttr(name="h")
+        ),
     ),
     "prelu_all": _layer([3, 2, 2], _prelu("all")),
     "prelu_channel": _layer([3, 2, 2], _prelu("channel")),
@@ -269,14 +332,20 @@ LAYERS = {
     "prelu_element": _layer([3, 2, 2], _prelu("element")),
     "bilinear_tensor_product": _layer([3], _bilinear),
     "weight_norm": _layer(
-        [3], lambda p, x: p.static.nn.fc(x, 4, weight_attr=p.static.WeightNormParamAttr(dim=None, name="n"))
+        [3],
+        lambda p, x: p.static.nn.fc(
+            x, 4, weight_attr=p.static.WeightNormParamAttr(dim=None, name="n")
+        ),
     ),
     "row_conv": _layer([5, 3], lambda p, x: p.static.nn.row_conv(x, 2, act="tanh")),
     "data_norm": _layer([3], lambda p, x: p.static.nn.fc(p.static.nn.data_norm(x), 2)),
     "data_norm_shift": _layer(
         [3],
         lambda p, x: p.static.nn.data_norm(
-            p.static.nn.fc(x, 3), name="d", enable_scale_and_shift=True, param_attr={"batch_size": 80.0, "scale_w": 2.0}
+            p.static.nn.fc(x, 3),
+            name="d",
+            enable_scale_and_shift=True,
+            param_attr={"batch_size": 80.0, "scale_w": 2.0},
         ),
     ),
     "data_norm_slots": _layer([4], _norm_with_slots, 1e-3),
@@ -289,7 +358,9 @@ for group in (SPARSE, AVERAGES, MERGED, SCALED, LAYERS):
 
 
 def resumed(paddle, prefix):
-    """Losses of a program with Adam; its values come from the files ``prefix``, which are written first where they are missing."""
+    """Losses of a program with Adam; its values come from the files ``prefix``, which are written
+    first where they are missing.
+    """
     main, startup = paddle.static.Program(), paddle.static.Program()
     exe = paddle.static.Executor(paddle.CPUPlace())
     with paddle.static.scope_guard(paddle.static.Scope()):
@@ -303,11 +374,15 @@ def resumed(paddle, prefix):
             paddle.static.save(main, prefix)
             os.unlink(prefix + ".pdmodel")
         paddle.static.load(main, prefix)
-        return np.array([float(exe.run(main, feed=feed(step), fetch_list=[loss])[0]) for step in range(STEPS)])
+        return np.array(
+            [float(exe.run(main, feed=feed(step), fetch_list=[loss])[0]) for step in range(STEPS)]
+        )
 
 
 def train(paddle, case, initial=None):
-    """Run a case; returns a dict of arrays: what was fetched, first and last values of the parameters, and what came after."""
+    """Run a case; returns a dict of arrays: what was fetched, first and last values of the
+    parameters, and what came after.
+    """
     main, startup = paddle.static.Program(), paddle.static.Program()
     exe = paddle.static.Executor(paddle.CPUPlace())
     scope = paddle.static.Scope()

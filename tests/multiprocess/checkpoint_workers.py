@@ -1,4 +1,6 @@
-"""What the ranks do in the tests of checkpoints; each function runs in the workers of the pool, or alone."""
+"""What the ranks do in the tests of checkpoints; each function runs in the workers of the pool, or
+alone.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ def in_job(body):
     """Run ``body(rank, world_size, **kwargs)`` as a new process of a launched job."""
 
     def worker(rank: int, world_size: int, meeting: dict[str, Any], **kwargs: Any) -> Any:
-        with environment(job_variables(rank, world_size, meeting)), paddle.utils.unique_name.guard():
+        with (
+            environment(job_variables(rank, world_size, meeting)),
+            paddle.utils.unique_name.guard(),
+        ):
             try:
                 return body(rank, world_size, **kwargs)
             finally:
@@ -63,10 +68,17 @@ def settings(kind: str) -> Any:
         strategy.adaptive_localsgd_configs = {"init_k_steps": 2, "begin_step": 1}
     elif kind == "amp":
         strategy.amp = True
-        strategy.amp_configs = {"decr_every_n_nan_or_inf": 1, "decr_ratio": 0.5, "incr_every_n_steps": 4}
+        strategy.amp_configs = {
+            "decr_every_n_nan_or_inf": 1,
+            "decr_ratio": 0.5,
+            "incr_every_n_steps": 4,
+        }
     elif kind == "hybrid":
         shards = min(2, env.world_size())
-        strategy.hybrid_configs = {"dp_degree": env.world_size() // shards, "sharding_degree": shards}
+        strategy.hybrid_configs = {
+            "dp_degree": env.world_size() // shards,
+            "sharding_degree": shards,
+        }
     elif kind == "fleet_sharding":
         strategy.sharding = True
         strategy.sharding_configs = {"stage": 1, "sharding_degree": env.world_size()}
@@ -107,7 +119,9 @@ def dtype_guard(name: str):
         paddle.set_default_dtype(before)
 
 
-def train(world_size: int, folder: str, kind: str, num_steps: int, every: int) -> list[tuple[list[int], float]]:
+def train(
+    world_size: int, folder: str, kind: str, num_steps: int, every: int
+) -> list[tuple[list[int], float]]:
     fleet.init(is_collective=True)
     np.random.seed(env.rank())
     model, optimizer, lr = face_objects(kind)
@@ -122,7 +136,8 @@ def train(world_size: int, folder: str, kind: str, num_steps: int, every: int) -
                 return log
             loss = ((model(x) - 1.0) ** 2).mean()
             if kind == "amp" and run.num_steps == 3 and env.rank() == world_size - 1:
-                loss = loss * float("inf")  # the scale halves, and grows again after four good steps
+                # the scale halves, and grows again after four good steps
+                loss = loss * float("inf")
             loss.backward()
             optimizer.step(**({"loss": loss} if kind == "adaptive_localsgd" else {}))
             optimizer.clear_grad()
@@ -145,7 +160,9 @@ def face_alone(folder: str, kind: str, num_steps: int, every: int = 5) -> Any:
 def torch_train(world_size: int, folder: str, kind: str, num_steps: int) -> list[float]:
     fleet.init(is_collective=True)
     torch.manual_seed(3)
-    module: Any = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)).double()
+    module: Any = torch.nn.Sequential(
+        torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)
+    ).double()
     optimizer: Any = torch.optim.AdamW(module.parameters(), lr=0.05)
     if kind == "sharding":
         module, optimizer, _ = group_sharded_parallel(module, optimizer, "os_g")
@@ -157,7 +174,9 @@ def torch_train(world_size: int, folder: str, kind: str, num_steps: int) -> list
     size, rank = GLOBAL_BATCH // world_size, env.rank()
     log = []
     for step in run.steps(num_steps):
-        x = torch.from_numpy(np.random.RandomState(step).rand(GLOBAL_BATCH, 3))[rank * size : (rank + 1) * size]
+        x = torch.from_numpy(np.random.RandomState(step).rand(GLOBAL_BATCH, 3))[
+            rank * size : (rank + 1) * size
+        ]
         optimizer.zero_grad()
         loss = ((module(x) - 1.0) ** 2).mean()
         loss.backward()
@@ -174,7 +193,9 @@ def torch_modules(rank: int, world_size: int, folder: str, kind: str, num_steps:
 
 @in_job
 def uneven(rank: int, world_size: int, folder: str, num_batches: int) -> list[int]:
-    """The samples of one epoch of 11, in batches of 2 on every rank; the job ends after ``num_batches``."""
+    """The samples of one epoch of 11, in batches of 2 on every rank; the job ends after
+    ``num_batches``.
+    """
     fleet.init(is_collective=True)
     data = Points(11)
     sampler = paddle.io.DistributedBatchSampler(data, 2, shuffle=True)
@@ -228,11 +249,16 @@ def a_rank_that_cannot_write(rank: int, world_size: int, folder: str) -> list[st
 def static(
     rank: int, world_size: int, folder: str, begin: int, end: int, is_sharded: bool
 ) -> tuple[list[float], list[str], list[str]]:
-    """Steps ``begin`` to ``end`` of a program, and its files. Worker 0 alone saves it, unless each worker has a part of the state."""
+    """Steps ``begin`` to ``end`` of a program, and its files. Worker 0 alone saves it, unless each
+    worker has a part of the state.
+    """
     paddle.enable_static()
     fleet.init(is_collective=True)
     main, startup = paddle.static.Program(), paddle.static.Program()
-    with paddle.static.scope_guard(paddle.static.Scope()), paddle.static.program_guard(main, startup):
+    with (
+        paddle.static.scope_guard(paddle.static.Scope()),
+        paddle.static.program_guard(main, startup),
+    ):
         x = paddle.static.data("x", [None, 2], "float64")
         constant = nn.initializer.Constant(0.5)
         weight = paddle.static.create_parameter([2, 1], "float64", default_initializer=constant)
@@ -249,7 +275,9 @@ def static(
         losses = []
         size = GLOBAL_BATCH // world_size
         for step in range(begin, end):
-            feed = np.random.RandomState(step).rand(GLOBAL_BATCH, 2)[rank * size : (rank + 1) * size]
+            feed = np.random.RandomState(step).rand(GLOBAL_BATCH, 2)[
+                rank * size : (rank + 1) * size
+            ]
             (value,) = exe.run(main, feed={"x": feed}, fetch_list=[loss])
             losses.append(float(np.mean(value)))
         if is_sharded or fleet.is_first_worker():

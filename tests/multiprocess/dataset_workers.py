@@ -24,7 +24,9 @@ def global_shuffle(rank: int, world_size: int, folder: str, has_id: bool) -> Any
     path = Path(folder) / f"part-{rank}"
     lines = [(1000 * rank + n, n % 3 + 1) for n in range(1, 200 * (rank + 1))]
     prefix = "1 id{} " if has_id else ""
-    path.write_text("".join(f"{prefix.format(v % 50)}{k} {' '.join([str(v)] * k)} 1 {v}.5\n" for v, k in lines))
+    path.write_text(
+        "".join(f"{prefix.format(v % 50)}{k} {' '.join([str(v)] * k)} 1 {v}.5\n" for v, k in lines)
+    )
     dataset = dist.InMemoryDataset()
     dataset.init(batch_size=64, use_var=[x, y])
     dataset._init_distributed_settings(parse_ins_id=has_id)
@@ -37,6 +39,7 @@ def global_shuffle(rank: int, world_size: int, folder: str, has_id: bool) -> Any
     for feed in dataset._feeds(0):
         [offsets], ids = feed["x"].lod(), feed["x"].numpy()[:, 0].tolist()
         found += [
-            (ids[a:b], float(v)) for a, b, v in zip(offsets[:-1], offsets[1:], feed["y"].numpy()[:, 0], strict=True)
+            (ids[a:b], float(v))
+            for a, b, v in zip(offsets[:-1], offsets[1:], feed["y"].numpy()[:, 0], strict=True)
         ]
     return found, total, dataset.get_shuffle_data_size(), dataset.get_shuffle_data_size(fleet)

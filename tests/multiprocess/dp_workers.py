@@ -1,4 +1,6 @@
-"""What the ranks do in the tests of data parallelism; each function runs in the workers of the pool."""
+"""What the ranks do in the tests of data parallelism; each function runs in the workers of the
+pool.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ Meeting = dict[str, Any]
 
 
 def train(
-    rank: int, world_size: int, meeting: Meeting, *, name: str, dtype: str, steps: int, backend: str = "auto",
+    rank: int, world_size: int, meeting: Meeting, *, name: str, dtype: str, steps: int,
+    backend: str = "auto",
     norm: str = "SyncBatchNorm", **options: Any,
 ) -> tuple[list[float], dict[str, np.ndarray]]:  # fmt: skip
     """Train a model on this rank's shards; the losses and the state in the end."""
@@ -120,12 +123,18 @@ def branches(
     rank: int, world_size: int, meeting: Meeting, *, find_unused: bool, backend: str
 ) -> tuple[list[Any], list[str]]:
     """Gradients when ranks use different parameters, and the warnings."""
-    with joined_job(rank, world_size, meeting, backend), warnings.catch_warnings(record=True) as caught:
+    with (
+        joined_job(rank, world_size, meeting, backend),
+        warnings.catch_warnings(record=True) as caught,
+    ):
         warnings.simplefilter("always")
         layers = Branches()
         # a bucket for each parameter: those that stay incomplete must not hold up the order
         model = paddle.DataParallel(
-            layers, comm_buffer_size=1e-6, last_comm_buffer_size=1e-6, find_unused_parameters=find_unused
+            layers,
+            comm_buffer_size=1e-6,
+            last_comm_buffer_size=1e-6,
+            find_unused_parameters=find_unused,
         )
         seen = []
         for used in ([0, 1, 2], [0, 1], [0] if rank == 0 else [1], [2] if rank == 0 else []):
@@ -153,7 +162,9 @@ def branches(
 
 
 def frozen(rank: int, world_size: int, meeting: Meeting) -> list[list[float | None]]:
-    """Gradients when a parameter is frozen after wrapping, and later not any more; one is left out by ``no_sync``."""
+    """Gradients when a parameter is frozen after wrapping, and later not any more; one is left out
+    by ``no_sync``.
+    """
     with joined_job(rank, world_size, meeting):
         layers = Branches()
         layers.parts[2].weight.no_sync = True
@@ -179,7 +190,9 @@ def shared(rank: int, world_size: int, meeting: Meeting) -> float:
 
 
 def sparse_rows(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> list[Any]:
-    """Row-sparse gradients: different rows on each rank, an empty batch, none at all, and dense use on one rank."""
+    """Row-sparse gradients: different rows on each rank, an empty batch, none at all, and dense use
+    on one rank.
+    """
     with joined_job(rank, world_size, meeting, backend):
         table = nn.Embedding(6, 2, sparse=True)
         model = paddle.DataParallel(table)
@@ -251,7 +264,9 @@ def pylayer(rank: int, world_size: int, meeting: Meeting) -> list[float]:
 
 
 def failure(rank: int, world_size: int, meeting: Meeting, *, everywhere: bool) -> list[float]:
-    """The second backward fails halfway on rank 1 (or on all); the third must be right on all ranks."""
+    """The second backward fails halfway on rank 1 (or on all); the third must be right on all
+    ranks.
+    """
     with joined_job(rank, world_size, meeting), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ranks that do not fail find parameters without a gradient
         layers = Chain(Failing)
@@ -312,8 +327,12 @@ def half(rank: int, world_size: int, meeting: Meeting, *, dtype: str) -> tuple[l
         return [float(g.astype("float32")[0, 0]) for g in grads], grads[0].dtype.name
 
 
-def second_order(rank: int, world_size: int, meeting: Meeting) -> tuple[list[float], list[float], float]:
-    """A gradient penalty through ``paddle.grad``; and gradients handed out by it are not the bucket's memory."""
+def second_order(
+    rank: int, world_size: int, meeting: Meeting
+) -> tuple[list[float], list[float], float]:
+    """A gradient penalty through ``paddle.grad``; and gradients handed out by it are not the
+    bucket's memory.
+    """
     with joined_job(rank, world_size, meeting):
         layer = nn.Linear(2, 2)
         layer.weight.set_value(np.array([[1.0, 2.0], [3.0, 4.0]], "float32"))
@@ -415,7 +434,11 @@ def contract(rank: int, world_size: int, meeting: Meeting) -> None:
         assert next(n for n, _ in model.named_parameters()) == "_layers.0.weight"
         assert list(model.state_dict()) == list(layer.state_dict())
         assert (model.comm_buffer_size, model.last_comm_buffer_size) == (25 << 20, 1 << 20)
-        assert (model.find_unused_parameters, model.grad_need_sync, model.var_dtype) == (False, True, paddle.Tensor)
+        assert (model.find_unused_parameters, model.grad_need_sync, model.var_dtype) == (
+            False,
+            True,
+            paddle.Tensor,
+        )
         assert model.group is dist.get_group(0)
         assert (model._strategy.nranks, model._strategy.local_rank) == (world_size, rank)
         assert model._reducer is not None
@@ -448,8 +471,12 @@ def by_hand(rank: int, world_size: int, meeting: Meeting) -> list[float]:
         return [_first(layers.first.weight), _first(layers.last.weight)]
 
 
-def statistics(rank: int, world_size: int, meeting: Meeting, *, sizes: list[int]) -> dict[str, np.ndarray]:
-    """SyncBatchNorm on parts of unequal sizes: outputs, gradients, running statistics, and the output in eval mode."""
+def statistics(
+    rank: int, world_size: int, meeting: Meeting, *, sizes: list[int]
+) -> dict[str, np.ndarray]:
+    """SyncBatchNorm on parts of unequal sizes: outputs, gradients, running statistics, and the
+    output in eval mode.
+    """
     with joined_job(rank, world_size, meeting):
         norm = nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.BatchNorm1D(3)))
         assert isinstance(norm[0], nn.SyncBatchNorm)
@@ -505,12 +532,18 @@ class Recomputed(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         first, middle, last = self.parts
-        hidden = torch.utils.checkpoint.checkpoint(middle, first(x), use_reentrant=self._is_reentrant)
+        hidden = torch.utils.checkpoint.checkpoint(
+            middle, first(x), use_reentrant=self._is_reentrant
+        )
         return last(hidden)
 
 
-def recomputed(rank: int, world_size: int, meeting: Meeting, *, is_reentrant: bool) -> tuple[bool, bool]:
-    """A backward inside backward is part of the same round: whether all gradients are averages, and copies of the model work."""
+def recomputed(
+    rank: int, world_size: int, meeting: Meeting, *, is_reentrant: bool
+) -> tuple[bool, bool]:
+    """A backward inside backward is part of the same round: whether all gradients are averages, and
+    copies of the model work.
+    """
     with joined_job(rank, world_size, meeting):
         torch.manual_seed(0)
         module = Recomputed(is_reentrant)
@@ -556,20 +589,27 @@ def _random_steps(seed: int, world_size: int, count: int, parts: int) -> list[di
 
 
 class Expected:
-    """The gradients of all ranks by the rules: what a rank accumulates alone, and what a synchronised backward makes of it."""
+    """The gradients of all ranks by the rules: what a rank accumulates alone, and what a
+    synchronised backward makes of it.
+    """
 
     def __init__(self, world_size: int, parts: int) -> None:
         self.grads: list[list[float | None]] = [[None] * parts for _ in range(world_size)]
         self._fresh = [[False] * parts for _ in range(world_size)]
 
     def step(self, step: dict[str, Any]) -> None:
-        for mine, fresh, used, value in zip(self.grads, self._fresh, step["used"], step["values"], strict=True):
+        for mine, fresh, used, value in zip(
+            self.grads, self._fresh, step["used"], step["values"], strict=True
+        ):
             for i in used:
                 mine[i] = (mine[i] or 0.0) + value
                 fresh[i] = True
         if step["is_synchronised"]:
             for i in range(len(self.grads[0])):
-                if any(fresh[i] and mine[i] is not None for mine, fresh in zip(self.grads, self._fresh, strict=True)):
+                if any(
+                    fresh[i] and mine[i] is not None
+                    for mine, fresh in zip(self.grads, self._fresh, strict=True)
+                ):
                     mean = sum(mine[i] or 0.0 for mine in self.grads) / len(self.grads)
                     for mine in self.grads:
                         mine[i] = mean
@@ -582,13 +622,18 @@ class Expected:
 def random_branches(
     rank: int, world_size: int, meeting: Meeting, *, seed: int, backend: str, find_unused: bool
 ) -> None:
-    """Many steps with branches, accumulation and clearing at random, each compared with the rules."""
+    """Many steps with branches, accumulation and clearing at random, each compared with the
+    rules.
+    """
     parts = 4
     with joined_job(rank, world_size, meeting, backend), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         layers = Branches(parts)
         model = paddle.DataParallel(
-            layers, comm_buffer_size=2e-5, last_comm_buffer_size=1e-6, find_unused_parameters=find_unused
+            layers,
+            comm_buffer_size=2e-5,
+            last_comm_buffer_size=1e-6,
+            find_unused_parameters=find_unused,
         )
         expected = Expected(world_size, parts)
         for number, step in enumerate(_random_steps(seed, world_size, 60, parts)):
@@ -598,7 +643,12 @@ def random_branches(
             found = layers.grads()
             for i, want in enumerate(expected.grads[rank]):
                 assert (found[i] is None) == (want is None), (number, step, found, expected.grads)
-                assert want is None or abs(found[i] - want) <= 1e-5 * abs(want), (number, step, found, expected.grads)
+                assert want is None or abs(found[i] - want) <= 1e-5 * abs(want), (
+                    number,
+                    step,
+                    found,
+                    expected.grads,
+                )
             if step["is_cleared"]:
                 expected.clear()
                 for part in layers.parts:
@@ -606,7 +656,9 @@ def random_branches(
 
 
 def slow(rank: int, world_size: int, meeting: Meeting) -> list[float]:
-    """Each rank in turn is busy for longer than two that wait for each other are given: nobody is to blame."""
+    """Each rank in turn is busy for longer than two that wait for each other are given: nobody is
+    to blame.
+    """
     from argosy.runtime.comm.backends.shm import board
 
     before, board._SURE_S = board._SURE_S, 0.1

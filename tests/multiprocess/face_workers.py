@@ -1,4 +1,6 @@
-"""What the ranks do in the tests of ``paddle.distributed``'s collectives; each function runs in the workers of the pool."""
+"""What the ranks do in the tests of ``paddle.distributed``'s collectives; each function runs in the
+workers of the pool.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,9 @@ def exchanges(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> 
         assert [int(t) for t in got] == (list(range(n)) if rank == 1 else [])
 
         part = paddle.zeros([2])
-        dist.scatter(part, [paddle.full([2], 10.0 * r) for r in range(n)] if rank == 0 else None, src=0)
+        dist.scatter(
+            part, [paddle.full([2], 10.0 * r) for r in range(n)] if rank == 0 else None, src=0
+        )
         assert _values(part) == [10.0 * rank] * 2
         dist.stream.scatter(part, paddle.arange(2 * n, dtype="float32") if rank == 1 else None, 1)
         assert _values(part) == [2.0 * rank, 2.0 * rank + 1]
@@ -128,7 +132,9 @@ def exchanges(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> 
 
 
 def messages(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> None:
-    """Large messages in both directions at once, and between all pairs in an order that a queue would not survive."""
+    """Large messages in both directions at once, and between all pairs in an order that a queue
+    would not survive.
+    """
     with joined_job(rank, world_size, meeting, backend):
         n = world_size
         following, previous = (rank + 1) % n, (rank - 1) % n
@@ -229,12 +235,17 @@ def objects(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> No
         dist.all_gather_object(found, mine)
         assert [f["rank"] for f in found] == list(range(world_size))
         assert [len(f["array"]) for f in found] == [r + 1 for r in range(world_size)]
-        assert all(f["tensor"].dtype is paddle.bfloat16 and float(f["tensor"][0]) == r for r, f in enumerate(found))
+        assert all(
+            f["tensor"].dtype is paddle.bfloat16 and float(f["tensor"][0]) == r
+            for r, f in enumerate(found)
+        )
         listed = [rank, "a"] if rank == 1 else [None, None]
         dist.broadcast_object_list(listed, 1)
         assert listed == [1, "a"]
         out: list[Any] = []
-        dist.scatter_object_list(out, [("for", r) for r in range(world_size)] if rank == 0 else None, 0)
+        dist.scatter_object_list(
+            out, [("for", r) for r in range(world_size)] if rank == 0 else None, 0
+        )
         assert out == [("for", rank)]
         gathered: list[Any] = []
         dist.communication.gather_object(rank, gathered, 1)

@@ -1,4 +1,6 @@
-"""What the ranks do in the tests of fleet's frame; each function runs in the workers of the pool."""
+"""What the ranks do in the tests of fleet's frame; each function runs in the workers of the
+pool.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ import paddle.distributed.fleet as fleet
 import paddle.nn as nn
 import pytest
 import torch
-from paddle.distributed.fleet.utils.hybrid_parallel_util import broadcast_dp_parameters, broadcast_sharding_parameters
+from paddle.distributed.fleet.utils.hybrid_parallel_util import (
+    broadcast_dp_parameters,
+    broadcast_sharding_parameters,
+)
 
 import paddle
 from argosy.foundation import env
@@ -23,9 +28,13 @@ Meeting = dict[str, Any]
 
 
 def in_job(body):
-    """Run ``body(rank, world_size, **kwargs)`` in the environment of a launched worker that has joined nothing yet."""
+    """Run ``body(rank, world_size, **kwargs)`` in the environment of a launched worker that has
+    joined nothing yet.
+    """
 
-    def worker(rank: int, world_size: int, meeting: Meeting, backend: str = "auto", **kwargs: Any) -> Any:
+    def worker(
+        rank: int, world_size: int, meeting: Meeting, backend: str = "auto", **kwargs: Any
+    ) -> Any:
         with environment(job_variables(rank, world_size, meeting, backend)):
             try:
                 return body(rank, world_size, **kwargs)
@@ -45,7 +54,11 @@ def roles(rank: int, world_size: int, explicit: str) -> None:
         fleet.init()  # started as a collective job, so it is one
     else:
         fleet.init(fleet.PaddleCloudRoleMaker(is_collective=True))
-    assert (fleet.worker_index(), fleet.worker_num(), fleet.is_first_worker()) == (rank, world_size, rank == 0)
+    assert (fleet.worker_index(), fleet.worker_num(), fleet.is_first_worker()) == (
+        rank,
+        world_size,
+        rank == 0,
+    )
     assert len(fleet.worker_endpoints()) == world_size
     assert dist.is_initialized()
     fleet.barrier_worker()
@@ -58,10 +71,19 @@ def described_by_the_script(rank: int, world_size: int) -> float:
     """UserDefinedRoleMaker: the environment says nothing of the workers."""
     endpoints = env.get("PADDLE_TRAINER_ENDPOINTS").split(",")
     unset = dict.fromkeys(
-        ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_CURRENT_ENDPOINT", "PADDLE_TRAINER_ENDPOINTS")
+        (
+            "PADDLE_TRAINER_ID",
+            "PADDLE_TRAINERS_NUM",
+            "PADDLE_CURRENT_ENDPOINT",
+            "PADDLE_TRAINER_ENDPOINTS",
+        )
     )
     with environment(unset):
-        fleet.init(fleet.UserDefinedRoleMaker(is_collective=True, current_id=rank, worker_endpoints=endpoints))
+        fleet.init(
+            fleet.UserDefinedRoleMaker(
+                is_collective=True, current_id=rank, worker_endpoints=endpoints
+            )
+        )
         return float(fleet.util.all_reduce(rank + 1.0))
 
 
@@ -69,10 +91,14 @@ def described_by_the_script(rank: int, world_size: int) -> float:
 def described_by_arguments(rank: int, world_size: int) -> float:
     """gloo_init_parallel_env: as above, in a call."""
     master = f"{env.get('MASTER_ADDR')}:{env.get('MASTER_PORT')}"
-    with environment(dict.fromkeys(("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_CURRENT_ENDPOINT"))):
+    with environment(
+        dict.fromkeys(("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_CURRENT_ENDPOINT"))
+    ):
         dist.gloo_init_parallel_env(rank, world_size, master)
         dist.gloo_init_parallel_env(rank, world_size, master)  # this job, so nothing happens
-        with pytest.raises(ValueError, match=f"this process is rank {rank} of {world_size} already"):
+        with pytest.raises(
+            ValueError, match=f"this process is rank {rank} of {world_size} already"
+        ):
             dist.gloo_init_parallel_env(rank, world_size + 1, master)
         total = paddle.to_tensor([rank + 1.0])
         dist.all_reduce(total)
@@ -126,7 +152,9 @@ def topology(rank: int, world_size: int) -> None:
     x = paddle.full([1], float(rank))
     dist.all_reduce(x, group=hcg.get_data_parallel_group())
     assert float(x) == 2 * (rank % shards) + shards
-    layer = nn.Linear(1, 1, weight_attr=paddle.ParamAttr(initializer=nn.initializer.Constant(float(rank))))
+    layer = nn.Linear(
+        1, 1, weight_attr=paddle.ParamAttr(initializer=nn.initializer.Constant(float(rank)))
+    )
     broadcast_sharding_parameters(layer, hcg)
     assert float(layer.weight) == rank // shards * shards
     broadcast_dp_parameters(layer, hcg)
@@ -153,9 +181,15 @@ def dygraph_training(rank: int, world_size: int, scale: str = "avg") -> list[Any
     strategy.gradient_scale_configs = {"scale_strategy": scale}
     fleet.init(is_collective=True, strategy=strategy)
     paddle.seed(rank)
-    layer = _network() if rank == 0 else nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 1)).astype("float64")
+    layer = (
+        _network()
+        if rank == 0
+        else nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 1)).astype("float64")
+    )
     model = fleet.distributed_model(layer)
-    optimizer = fleet.distributed_optimizer(paddle.optimizer.Momentum(0.1, parameters=layer.parameters()))
+    optimizer = fleet.distributed_optimizer(
+        paddle.optimizer.Momentum(0.1, parameters=layer.parameters())
+    )
     for batch in _batches(5):
         share = batch[rank::world_size]
         loss = (model(paddle.to_tensor(share)) ** 2).mean()
@@ -215,7 +249,9 @@ def synchronised_batch_norm(rank: int, world_size: int) -> tuple[str, list[float
 
 
 @in_job
-def switched(rank: int, world_size: int, switches: dict[str, Any], optimizer: str = "SGD") -> list[list[Any]]:
+def switched(
+    rank: int, world_size: int, switches: dict[str, Any], optimizer: str = "SGD"
+) -> list[list[Any]]:
     """The weights after each step on this rank's share of each batch."""
     strategy = fleet.DistributedStrategy()
     for name, value in switches.items():
@@ -223,7 +259,9 @@ def switched(rank: int, world_size: int, switches: dict[str, Any], optimizer: st
     fleet.init(is_collective=True, strategy=strategy)
     layer = _network()
     model = fleet.distributed_model(layer)
-    wrapped = fleet.distributed_optimizer(getattr(paddle.optimizer, optimizer)(0.1, parameters=layer.parameters()))
+    wrapped = fleet.distributed_optimizer(
+        getattr(paddle.optimizer, optimizer)(0.1, parameters=layer.parameters())
+    )
     assert [note.switch for note in fleet.plan().notes] == []
     seen = []
     for batch in _batches(4):
@@ -272,8 +310,12 @@ def scaler(rank: int, world_size: int) -> tuple[bool, bool]:
     """One rank's gradient overflows: no rank steps."""
     fleet.init(is_collective=True)
     layer = nn.Linear(1, 1)
-    optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=layer.parameters()))
-    joined = fleet.distributed_scaler(paddle.amp.GradScaler(init_loss_scaling=2.0, use_dynamic_loss_scaling=False))
+    optimizer = fleet.distributed_optimizer(
+        paddle.optimizer.SGD(0.1, parameters=layer.parameters())
+    )
+    joined = fleet.distributed_scaler(
+        paddle.amp.GradScaler(init_loss_scaling=2.0, use_dynamic_loss_scaling=False)
+    )
     before = layer.weight.numpy()
     loss = layer(paddle.full([1, 1], float("inf") if rank == 1 else 1.0)).mean()
     joined.scale(loss).backward()  # without DataParallel: gradients differ
@@ -310,7 +352,9 @@ def static_training(rank: int, world_size: int) -> tuple[list[Any], list[float]]
 
 
 def static_alone() -> tuple[list[Any], list[float]]:
-    layer = nn.Linear(5, 1, weight_attr=paddle.ParamAttr(initializer=nn.initializer.Constant(0.5))).astype("float64")
+    layer = nn.Linear(
+        5, 1, weight_attr=paddle.ParamAttr(initializer=nn.initializer.Constant(0.5))
+    ).astype("float64")
     optimizer, losses = paddle.optimizer.Momentum(0.1, parameters=layer.parameters()), []
     for batch in _batches(4):
         loss = (layer(paddle.to_tensor(batch)) ** 2).mean()

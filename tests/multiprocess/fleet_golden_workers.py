@@ -13,10 +13,15 @@ from multiprocess.fleet_base_workers import in_job
 
 Found = dict[str, np.ndarray]
 
-# What a switch of fleet makes of a training whose script does the same by hand, or of a program, in Paddle: golden -> rule, switches, the script's part.
+# What a switch of fleet makes of a training whose script does the same by hand, or of a program, in
+# Paddle: golden -> rule, switches, the script's part.
 SWITCHED: dict[str, tuple[str, dict[str, Any], str]] = {
     "merged": ("momentum", trainings.MERGE, ""),
-    "recomputed": ("adam", {"recompute": True, "recompute_configs": {"checkpoints": ["linear0", "linear1"]}}, ""),
+    "recomputed": (
+        "adam",
+        {"recompute": True, "recompute_configs": {"checkpoints": ["linear0", "linear1"]}},
+        "",
+    ),
     "lamb": ("plain_adam", trainings.LAMB, ""),
     "program_plain": ("adam", {}, ""),
     "program_decayed": ("decayed", {"sharding": True, "sharding_configs": {"stage": 2}}, ""),
@@ -32,7 +37,10 @@ SWITCHED: dict[str, tuple[str, dict[str, Any], str]] = {
 @in_job
 def layers(rank: int, world_size: int) -> dict[str, Found]:
     """The trainings as they stand."""
-    return {name: trainings.train_layer(paddle, fleet, name, rank, world_size) for name in trainings.DYGRAPH}
+    return {
+        name: trainings.train_layer(paddle, fleet, name, rank, world_size)
+        for name in trainings.DYGRAPH
+    }
 
 
 @in_job
@@ -48,4 +56,7 @@ def switched_layers(rank: int, world_size: int) -> dict[str, Found]:
 def programs(rank: int, world_size: int) -> dict[str, Found]:
     paddle.enable_static()
     fleet.init(is_collective=True)
-    return {name: trainings.train_program(paddle, fleet, name, rank, world_size) for name in trainings.PROGRAMS}
+    return {
+        name: trainings.train_program(paddle, fleet, name, rank, world_size)
+        for name in trainings.PROGRAMS
+    }

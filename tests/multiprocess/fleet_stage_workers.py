@@ -1,4 +1,6 @@
-"""What the ranks do in the tests of fleet's strategies; each function runs in the workers of the pool, some also in the test itself."""
+"""What the ranks do in the tests of fleet's strategies; each function runs in the workers of the
+pool, some also in the test itself.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,15 @@ def weights(width: int) -> list[np.ndarray]:
 def layer(width: int = 8, dtype: str = "float64", norm: bool = False) -> nn.Layer:
     middle = nn.BatchNorm1D(width) if norm else nn.Tanh()
     model = nn.Sequential(
-        nn.Linear(WIDTH, width), middle, nn.Sequential(nn.Linear(width, width), nn.Tanh()), nn.Linear(width, 1)
+        nn.Linear(WIDTH, width),
+        middle,
+        nn.Sequential(nn.Linear(width, width), nn.Tanh()),
+        nn.Linear(width, 1),
     ).astype(dtype)
     linears = [model[0], model[2][0], model[3]]
-    for linear, (weight, bias) in zip(linears, zip(*[iter(weights(width))] * 2, strict=True), strict=True):
+    for linear, (weight, bias) in zip(
+        linears, zip(*[iter(weights(width))] * 2, strict=True), strict=True
+    ):
         linear.weight.set_value(weight.astype(dtype))
         linear.bias.set_value(bias.astype(dtype))
     return model
@@ -49,7 +56,9 @@ def module(width: int = 8, dtype: str = "float64", norm: bool = False) -> torch.
         torch.nn.Linear(width, 1),
     ).to(getattr(torch, dtype))
     linears = [model[0], model[2][0], model[3]]
-    for linear, (weight, bias) in zip(linears, zip(*[iter(weights(width))] * 2, strict=True), strict=True):
+    for linear, (weight, bias) in zip(
+        linears, zip(*[iter(weights(width))] * 2, strict=True), strict=True
+    ):
         linear.weight.data.copy_(torch.from_numpy(weight.T))
         linear.bias.data.copy_(torch.from_numpy(bias))
     return model
@@ -59,7 +68,9 @@ def optimizer_of(model: Any, name: str, lr: float) -> Any:
     if isinstance(model, nn.Layer):
         return getattr(paddle.optimizer, name)(lr, parameters=model.parameters())
     if name in ("SGD", "Momentum"):
-        return torch.optim.SGD(model.named_parameters(), lr, momentum=0.9 if name == "Momentum" else 0.0)
+        return torch.optim.SGD(
+            model.named_parameters(), lr, momentum=0.9 if name == "Momentum" else 0.0
+        )
     return getattr(torch.optim, name)(model.named_parameters(), lr)
 
 
@@ -86,7 +97,9 @@ def loss_of(model: Any, batch: np.ndarray, dtype: str) -> Any:
     return (model(torch.from_numpy(batch)) ** 2).mean()
 
 
-def alone(kind: str, optimizer: str = "SGD", lr: float = 0.1, scale: float = 1.0, **model: Any) -> Steps:
+def alone(
+    kind: str, optimizer: str = "SGD", lr: float = 0.1, scale: float = 1.0, **model: Any
+) -> Steps:
     """What one process gets on whole batches."""
     plain = (layer if kind == "layer" else module)(**model)
     rule = optimizer_of(plain, optimizer, lr)
@@ -99,12 +112,16 @@ def with_rule(rule: Any, model: nn.Layer) -> Steps:
 
 
 def simulated(kind: str, lr: float, world_size: int, direction: Any, **model: Any) -> Steps:
-    """Ranks one after the other: ``direction(step, name, gradients of all ranks)`` is what each parameter steps along."""
+    """Ranks one after the other: ``direction(step, name, gradients of all ranks)`` is what each
+    parameter steps along.
+    """
     plain = (layer if kind == "layer" else module)(**model)
     dtype, seen = model.get("dtype", "float64"), []
     for step, batch in enumerate(batches()):
         by_rank = [_gradients(plain, batch[rank::world_size], dtype) for rank in range(world_size)]
-        for number, (param, grads) in enumerate(zip(plain.parameters(), zip(*by_rank, strict=True), strict=True)):
+        for number, (param, grads) in enumerate(
+            zip(plain.parameters(), zip(*by_rank, strict=True), strict=True)
+        ):
             along = direction(step, number, [g.copy() for g in grads])
             raw = param.raw if kind == "layer" else param
             with torch.no_grad():
@@ -117,12 +134,23 @@ def _gradients(model: Any, batch: np.ndarray, dtype: str) -> list[np.ndarray]:
     loss_of(model, batch, dtype).backward()
     found = [p.grad.numpy().copy() for p in model.parameters()]
     for param in model.parameters():
-        (param.clear_gradient if isinstance(model, nn.Layer) else lambda p=param: setattr(p, "grad", None))()
+        (
+            param.clear_gradient
+            if isinstance(model, nn.Layer)
+            else lambda p=param: setattr(p, "grad", None)
+        )()
     return found
 
 
 def train(
-    plain: Any, model: Any, rule: Any, rank: int, world_size: int, dtype: str, scale: float = 1.0, how: str = "step"
+    plain: Any,
+    model: Any,
+    rule: Any,
+    rank: int,
+    world_size: int,
+    dtype: str,
+    scale: float = 1.0,
+    how: str = "step",
 ) -> tuple[Steps, list[float]]:
     seen, losses = [], []
     for batch in batches():
@@ -135,7 +163,9 @@ def train(
             rule.step(loss=loss)
         else:
             rule.step()
-        getattr(rule, "clear_grad", rule.zero_grad if isinstance(rule, torch.optim.Optimizer) else None)()
+        getattr(
+            rule, "clear_grad", rule.zero_grad if isinstance(rule, torch.optim.Optimizer) else None
+        )()
         seen.append(values(plain))
     return seen, losses
 
@@ -152,7 +182,9 @@ def trained(
     how: str = "step",
     **model: Any,
 ) -> dict[str, Any]:
-    """The weights after each step on this rank's share of each batch, and what else tests ask about."""
+    """The weights after each step on this rank's share of each batch, and what else tests ask
+    about.
+    """
     strategy = strategy_of(switches)
     if order == "late":  # the model is made before anything is known of the strategy
         fleet.init(is_collective=True)
@@ -168,7 +200,9 @@ def trained(
         wrapped = fleet.distributed_model(plain)
         rule = fleet.distributed_optimizer(rule, strategy if order == "late" else None)
     traffic.reset()
-    seen, losses = train(plain, wrapped, rule, rank, world_size, model.get("dtype", "float64"), how=how)
+    seen, losses = train(
+        plain, wrapped, rule, rank, world_size, model.get("dtype", "float64"), how=how
+    )
     load = rule.set_state_dict if kind == "layer" else rule.load_state_dict
     load(rule.state_dict())
     return {
@@ -180,7 +214,8 @@ def trained(
         "calls": dict(traffic.calls_by_kind),
         "entries": state_entries(rule),
         "grads": sum(p.grad is not None for p in plain.parameters()) if kind == "torch" else 0,
-        "is_torch": isinstance(rule, torch.optim.Optimizer) and isinstance(wrapped, torch.nn.Module),
+        "is_torch": isinstance(rule, torch.optim.Optimizer)
+        and isinstance(wrapped, torch.nn.Module),
         "dtypes": sorted({str(p.dtype) for p in plain.parameters()}),
     }
 
@@ -189,18 +224,27 @@ def state_entries(rule: Any) -> int:
     """How many numbers of optimizer state this rank keeps."""
     state = rule.state_dict()
     if "state" in state:
-        tensors = [t for slots in state["state"].values() for t in slots.values() if isinstance(t, torch.Tensor)]
+        tensors = [
+            t
+            for slots in state["state"].values()
+            for t in slots.values()
+            if isinstance(t, torch.Tensor)
+        ]
         return sum(t.numel() for t in tensors)
     return sum(int(np.prod(t.shape)) for t in state.values() if isinstance(t, paddle.Tensor))
 
 
 @in_job
 def overflowing(rank: int, world_size: int, kind: str) -> dict[str, Any]:
-    """float16 as on a GPU. A torch module really computes in it; a Layer on a processor does in float32, with scaled losses all the same.
+    """float16 as on a GPU. A torch module really computes in it; a Layer on a processor does in
+    float32, with scaled losses all the same.
 
-    At the second step the loss of rank 1 is so large that scaled gradients have no place in float16.
+    At the second step the loss of rank 1 is so large that scaled gradients have no place in
+    float16.
     """
-    strategy = strategy_of({"amp": True, "amp_configs": {"decr_every_n_nan_or_inf": 1, "decr_ratio": 0.5}})
+    strategy = strategy_of(
+        {"amp": True, "amp_configs": {"decr_every_n_nan_or_inf": 1, "decr_ratio": 0.5}}
+    )
     fleet.init(is_collective=True, strategy=strategy)
     planned = fleet.fleet._planned
     fleet.fleet._planned = lambda mode, kinds: as_on_a_gpu(planned(mode, kinds))
@@ -213,7 +257,9 @@ def overflowing(rank: int, world_size: int, kind: str) -> dict[str, Any]:
     scales, is_moved, before = [fleet.get_loss_scaling()], [], values(plain)
     for number, batch in enumerate(batches(3)):
         loss = loss_of(model, batch[rank::world_size], "float32")
-        (loss * (1e6 if kind == "torch" else float("inf")) if number == 1 and rank == 1 else loss).backward()
+        (
+            loss * (1e6 if kind == "torch" else float("inf")) if number == 1 and rank == 1 else loss
+        ).backward()
         rule.step()
         (rule.clear_grad if kind == "layer" else rule.zero_grad)()
         scales.append(fleet.get_loss_scaling())
@@ -226,7 +272,9 @@ def as_on_a_gpu(plan: Any) -> Any:
     import dataclasses
 
     stages = [
-        dataclasses.replace(stage, settings={**stage.settings, "dtype": "float16"}) if stage.name == "amp" else stage
+        dataclasses.replace(stage, settings={**stage.settings, "dtype": "float16"})
+        if stage.name == "amp"
+        else stage
         for stage in plan.stages
     ]
     return dataclasses.replace(plan, stages=tuple(stages))

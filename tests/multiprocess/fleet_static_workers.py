@@ -1,4 +1,6 @@
-"""Programs that workers train with Fleet's strategies; functions run in the workers of the pool, ``alone`` also in the test itself."""
+"""Programs that workers train with Fleet's strategies; functions run in the workers of the pool,
+``alone`` also in the test itself.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ OPTIMIZERS = {
     "sgd": lambda: paddle.optimizer.SGD(0.1),
     "momentum": lambda: paddle.optimizer.Momentum(0.1, 0.9),
     "decayed": lambda: paddle.optimizer.Momentum(
-        0.1, 0.9, grad_clip=nn.ClipGradByGlobalNorm(0.3), weight_decay=paddle.regularizer.L2Decay(0.01)
+        0.1,
+        0.9,
+        grad_clip=nn.ClipGradByGlobalNorm(0.3),
+        weight_decay=paddle.regularizer.L2Decay(0.01),
     ),
     "adam": lambda: paddle.optimizer.Adam(0.05, grad_clip=nn.ClipGradByGlobalNorm(0.3)),
     "scheduled": lambda: paddle.optimizer.SGD(paddle.optimizer.lr.StepDecay(0.4, 2, 0.25)),
@@ -62,10 +67,14 @@ class Model:
         self.main, self.startup = static.Program(), static.Program()
         with static.program_guard(self.main, self.startup), paddle.utils.unique_name.guard():
             x, y = static.data("x", [None, 6]), static.data("y", [None, 1], "int64")
-            hidden = nn.functional.tanh(static.nn.fc(x, width, name="first", weight_attr=_values(6, width, shift)))
+            hidden = nn.functional.tanh(
+                static.nn.fc(x, width, name="first", weight_attr=_values(6, width, shift))
+            )
             if has_norm:
                 hidden = static.nn.batch_norm(hidden)
-            again = nn.functional.tanh(static.nn.fc(hidden, 5, name="second", weight_attr=_values(width, 5, shift)))
+            again = nn.functional.tanh(
+                static.nn.fc(hidden, 5, name="second", weight_attr=_values(width, 5, shift))
+            )
             scores = static.nn.fc(again, 3, name="third", weight_attr=_values(5, 3, shift))
             self.loss = nn.functional.cross_entropy(scores, y)
             if freezes:
@@ -73,7 +82,10 @@ class Model:
             self.test = self.main.clone(for_test=True)
             switches = dict(switches)
             if switches.pop("recompute", False):
-                switches |= {"recompute": True, "recompute_configs": {"checkpoints": [hidden.name, again.name]}}
+                switches |= {
+                    "recompute": True,
+                    "recompute_configs": {"checkpoints": [hidden.name, again.name]},
+                }
             self.given = OPTIMIZERS[optimizer]()
             self.optimizer = fleet.distributed_optimizer(self.given, strategy_of(switches))
             self.optimizer.minimize(self.loss, self.startup)
@@ -103,7 +115,11 @@ class Model:
 
 def _widened(value: np.ndarray) -> np.ndarray:
     """As float32; bfloat16 comes as the upper halves of its numbers."""
-    return (value.astype("uint32") << 16).view("float32") if value.dtype == np.uint16 else value.astype("float32")
+    return (
+        (value.astype("uint32") << 16).view("float32")
+        if value.dtype == np.uint16
+        else value.astype("float32")
+    )
 
 
 def _values(rows: int, columns: int, shift: float) -> Any:
@@ -114,7 +130,8 @@ def _values(rows: int, columns: int, shift: float) -> Any:
 def batches(steps: int, rows: int = 12) -> list[dict[str, np.ndarray]]:
     rng = np.random.RandomState(5)
     return [
-        {"x": rng.normal(size=(rows, 6)).astype("float32"), "y": rng.randint(0, 3, (rows, 1))} for _ in range(steps)
+        {"x": rng.normal(size=(rows, 6)).astype("float32"), "y": rng.randint(0, 3, (rows, 1))}
+        for _ in range(steps)
     ]
 
 
@@ -122,7 +139,9 @@ def share(batch: dict[str, np.ndarray], rank: int, world_size: int) -> dict[str,
     return {name: value[rank::world_size] for name, value in batch.items()}
 
 
-def alone(optimizer: str, switches: dict[str, Any], steps: int, **model: Any) -> tuple[Values, list[float]]:
+def alone(
+    optimizer: str, switches: dict[str, Any], steps: int, **model: Any
+) -> tuple[Values, list[float]]:
     """One process on whole batches: the parameters and losses."""
     with static_mode():
         fleet.init(is_collective=True)
@@ -132,14 +151,18 @@ def alone(optimizer: str, switches: dict[str, Any], steps: int, **model: Any) ->
 
 
 class Simulated:
-    """Workers one after the other in this process: each with a model that nothing connects to the others."""
+    """Workers one after the other in this process: each with a model that nothing connects to the
+    others.
+    """
 
     def __init__(self, optimizer: str, world_size: int, **model: Any) -> None:
         fleet.init(is_collective=True)
         self.models = [Model(optimizer, {}, **model) for _ in range(world_size)]
 
     def step(self, batch: dict[str, np.ndarray]) -> list[float]:
-        return [m.train([share(batch, rank, len(self.models))])[0] for rank, m in enumerate(self.models)]
+        return [
+            m.train([share(batch, rank, len(self.models))])[0] for rank, m in enumerate(self.models)
+        ]
 
     def average(self) -> None:
         for name in self.models[0].parameters():
@@ -148,13 +171,17 @@ class Simulated:
                 m.scope.find_var(name).get_tensor().set(mean)
 
     def gradients(self, batch: dict[str, np.ndarray]) -> list[Values]:
-        """What each worker's share gives at the parameters of the first model, which stay as they are."""
+        """What each worker's share gives at the parameters of the first model, which stay as they
+        are.
+        """
         first = self.models[0]
         names = list(first.parameters())
         before, found = first.parameters(), []
         for rank in range(len(self.models)):
             given = share(batch, rank, len(self.models))
-            fetched = first.exe.run(first.main, feed=given, fetch_list=[f"{n}@GRAD" for n in names], scope=first.scope)
+            fetched = first.exe.run(
+                first.main, feed=given, fetch_list=[f"{n}@GRAD" for n in names], scope=first.scope
+            )
             found.append(dict(zip(names, fetched, strict=True)))
             self.set(before)
         return found
@@ -166,7 +193,9 @@ class Simulated:
 
 @contextlib.contextmanager
 def planned_for_a_gpu():
-    """Plans say float16, as they do for other devices than a processor; what follows from that runs here too."""
+    """Plans say float16, as they do for other devices than a processor; what follows from that runs
+    here too.
+    """
     planned = fleet.fleet._planned
     fleet.fleet._planned = lambda mode, kinds: as_on_a_gpu(planned(mode, kinds))
     try:
@@ -197,7 +226,9 @@ def train(
     for batch in batches(steps):
         losses += made.train([share(batch, rank, world_size)])
         history.append(made.parameters())
-    [tested] = made.exe.run(made.test, feed=batches(1)[0], fetch_list=[made.loss.name], scope=made.scope)
+    [tested] = made.exe.run(
+        made.test, feed=batches(1)[0], fetch_list=[made.loss.name], scope=made.scope
+    )
     return {
         "start": started,
         "history": history,
@@ -223,13 +254,22 @@ def _low_dtype(program: Any) -> str:
 
 
 @in_job
-def amp_state(rank: int, world_size: int, switches: dict[str, Any], optimizer: str = "adam") -> dict[str, Any]:
+def amp_state(
+    rank: int, world_size: int, switches: dict[str, Any], optimizer: str = "adam"
+) -> dict[str, Any]:
     """A run with good numbers, then one in which the data of worker 1 overflow."""
     paddle.enable_static()
     fleet.init(is_collective=True)
-    configs = {"init_loss_scaling": 256.0, "decr_every_n_nan_or_inf": 1, "incr_every_n_steps": 2, "decr_ratio": 0.5}
+    configs = {
+        "init_loss_scaling": 256.0,
+        "decr_every_n_nan_or_inf": 1,
+        "incr_every_n_steps": 2,
+        "decr_ratio": 0.5,
+    }
     with planned_for_a_gpu():
-        made = Model(optimizer, {"amp": True, "amp_configs": configs, **switches}, shift=float(rank))
+        made = Model(
+            optimizer, {"amp": True, "amp_configs": configs, **switches}, shift=float(rank)
+        )
     made.optimizer.amp_init(paddle.CPUPlace(), scope=made.scope)
     good = [share(batch, rank, world_size) for batch in batches(2)]
     made.train(good)
@@ -248,7 +288,9 @@ def amp_state(rank: int, world_size: int, switches: dict[str, Any], optimizer: s
 
 @in_job
 def compiled(rank: int, world_size: int, switches: dict[str, Any], places: int) -> dict[str, Any]:
-    """The script compiles the program itself, in the older way for ``places`` places, or, with 0, without any."""
+    """The script compiles the program itself, in the older way for ``places`` places, or, with 0,
+    without any.
+    """
     paddle.enable_static()
     fleet.init(is_collective=True)
     made = Model("momentum", switches, shift=float(rank))
@@ -256,7 +298,9 @@ def compiled(rank: int, world_size: int, switches: dict[str, Any], places: int) 
     if places:
         own = own.with_data_parallel(made.loss.name, places=paddle.static.cpu_places(places))
     for batch in batches(4):
-        made.exe.run(own, feed=share(batch, rank, world_size), fetch_list=[made.loss], scope=made.scope)
+        made.exe.run(
+            own, feed=share(batch, rank, world_size), fetch_list=[made.loss], scope=made.scope
+        )
     made.exe.close()
     return {"parameters": made.parameters()}
 
@@ -275,14 +319,20 @@ def unequal(rank: int, world_size: int, **of_second: Any) -> str:
 
 
 @in_job
-def sharded_state(rank: int, world_size: int, stage: int) -> tuple[list[str], dict[str, np.ndarray]]:
+def sharded_state(
+    rank: int, world_size: int, stage: int
+) -> tuple[list[str], dict[str, np.ndarray]]:
     """The names of this worker's state, and the gathered whole."""
     paddle.enable_static()
     fleet.init(is_collective=True)
-    made = Model("adam", {"sharding": True, "sharding_configs": {"stage": stage}}, shift=float(rank))
+    made = Model(
+        "adam", {"sharding": True, "sharding_configs": {"stage": stage}}, shift=float(rank)
+    )
     made.train([share(batch, rank, world_size) for batch in batches(3)])
     whole = full_state(made.main, made.scope)
-    return [name for name in made.kept() if "moment" in name], {name: t.numpy() for name, t in whole.items()}
+    return [name for name in made.kept() if "moment" in name], {
+        name: t.numpy() for name, t in whole.items()
+    }
 
 
 def state_alone(steps: int) -> dict[str, np.ndarray]:

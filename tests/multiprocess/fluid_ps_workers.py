@@ -1,4 +1,6 @@
-"""What servers (ranks 0 and 1) and trainers (ranks 2 and 3) do in the tests of the 1.x names for jobs with servers."""
+"""What servers (ranks 0 and 1) and trainers (ranks 2 and 3) do in the tests of the 1.x names for
+jobs with servers.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ def started(optimizer: Any, strategy: Any) -> tuple[Any, Any]:
     return fleet, loss
 
 
-def saving(rank: int, world_size: int, *, endpoints: list[str], folder: str) -> dict[str, Any] | None:
+def saving(
+    rank: int, world_size: int, *, endpoints: list[str], folder: str
+) -> dict[str, Any] | None:
     """Train with Adagrad through a compiled program, save, and ask the inference model."""
     with by_hand(rank, endpoints), fresh() as exe:
         strategy = jobs.StrategyFactory.create_sync_strategy()
@@ -91,7 +95,9 @@ def saving(rank: int, world_size: int, *, endpoints: list[str], folder: str) -> 
         found["total"] = float(total[0])
         fleet.save_persistables(exe, f"{folder}/saved")
         fleet.save_inference_model(exe, f"{folder}/model", ["a", "b", "x", "y"], [loss])
-        fluid.io.save_inference_model(f"{folder}/by_io", ["a", "b", "x", "y"], [loss], exe, fleet.main_program)
+        fluid.io.save_inference_model(
+            f"{folder}/by_io", ["a", "b", "x", "y"], [loss], exe, fleet.main_program
+        )
         fleet.barrier_worker()
         fleet.stop_worker()
     found["seen"] = []
@@ -99,12 +105,16 @@ def saving(rank: int, world_size: int, *, endpoints: list[str], folder: str) -> 
         with fresh() as exe:
             program, names, targets = fluid.io.load_inference_model(f"{folder}/{name}", exe)
             seen = click_model.batch(0, 99)
-            found["seen"].append(float(exe.run(program, {n: seen[n] for n in names}, targets)[0][0]))
+            found["seen"].append(
+                float(exe.run(program, {n: seen[n] for n in names}, targets)[0][0])
+            )
     return found
 
 
 def resuming(rank: int, world_size: int, *, endpoints: list[str], folder: str) -> dict[str, Any]:
-    """Go on from what ``saving`` wrote, and from files of variables only; each with one trainer, which depends on nobody's order."""
+    """Go on from what ``saving`` wrote, and from files of variables only; each with one trainer,
+    which depends on nobody's order.
+    """
     found = {}
     if rank > SERVERS:
         return found
@@ -112,7 +122,8 @@ def resuming(rank: int, world_size: int, *, endpoints: list[str], folder: str) -
         with by_hand(rank, endpoints, num_trainers=1), fresh() as exe:
             strategy = getattr(jobs.StrategyFactory, f"create_{kind}_strategy")()
             fleet, loss = started(
-                fluid.optimizer.Adagrad(0.1) if name == "saved" else fluid.optimizer.SGD(0.2), strategy
+                fluid.optimizer.Adagrad(0.1) if name == "saved" else fluid.optimizer.SGD(0.2),
+                strategy,
             )
             if fleet.is_server():
                 fleet.init_server(f"{folder}/{name}")
@@ -135,17 +146,23 @@ def asynchronous(rank: int, world_size: int, *, endpoints: list[str]) -> list[fl
             fleet.run_server()
             return None
         exe.run(fleet.startup_program)
-        before = float(exe.run(fleet.main_program.clone(for_test=True), click_model.batch(0, 0), [loss])[0][0])
+        before = float(
+            exe.run(fleet.main_program.clone(for_test=True), click_model.batch(0, 0), [loss])[0][0]
+        )
         for step in range(20):
             exe.run(fleet.main_program, click_model.batch(0, step % 2))
         fleet.barrier_worker()
-        after = float(exe.run(fleet.main_program.clone(for_test=True), click_model.batch(0, 0), [loss])[0][0])
+        after = float(
+            exe.run(fleet.main_program.clone(for_test=True), click_model.batch(0, 0), [loss])[0][0]
+        )
         fleet.stop_worker()
         return [before, after]
 
 
 def collective(rank: int, world_size: int, *, meeting: dict[str, Any], kind: str) -> list[float]:
-    """Train without servers: by the collective Fleet, or by a transpiler in mode nccl2 and a ParallelExecutor."""
+    """Train without servers: by the collective Fleet, or by a transpiler in mode nccl2 and a
+    ParallelExecutor.
+    """
     import paddle.distributed as dist
     from paddle.fluid.incubate.fleet import collective as without_servers
 
@@ -160,11 +177,21 @@ def collective(rank: int, world_size: int, *, meeting: dict[str, Any], kind: str
                 optimizer.minimize(loss)
                 config = fluid.DistributeTranspilerConfig()
                 config.mode = "nccl2"
-                endpoints, own = variables["PADDLE_TRAINER_ENDPOINTS"], variables["PADDLE_CURRENT_ENDPOINT"]
-                fluid.DistributeTranspiler(config).transpile(rank, trainers=endpoints, current_endpoint=own)
+                endpoints, own = (
+                    variables["PADDLE_TRAINER_ENDPOINTS"],
+                    variables["PADDLE_CURRENT_ENDPOINT"],
+                )
+                fluid.DistributeTranspiler(config).transpile(
+                    rank, trainers=endpoints, current_endpoint=own
+                )
                 exe.run(fluid.default_startup_program())
-                with fluid.ParallelExecutor(False, loss.name, num_trainers=world_size, trainer_id=rank) as parallel:
-                    return [float(parallel.run([loss.name], click_model.batch(rank, s))[0][0]) for s in range(3)]
+                with fluid.ParallelExecutor(
+                    False, loss.name, num_trainers=world_size, trainer_id=rank
+                ) as parallel:
+                    return [
+                        float(parallel.run([loss.name], click_model.batch(rank, s))[0][0])
+                        for s in range(3)
+                    ]
             fleet = without_servers.Collective()
             fleet.init(role_maker.PaddleCloudRoleMaker(is_collective=True))
             strategy = without_servers.DistributedStrategy()
@@ -174,6 +201,9 @@ def collective(rank: int, world_size: int, *, meeting: dict[str, Any], kind: str
                 strategy.mode, strategy.collective_mode = "collective", "grad_allreduce"
             fleet.distributed_optimizer(optimizer, strategy).minimize(loss)
             exe.run(fleet.startup_program)
-            return [float(exe.run(fleet.main_program, click_model.batch(rank, s), [loss])[0][0]) for s in range(3)]
+            return [
+                float(exe.run(fleet.main_program, click_model.batch(rank, s), [loss])[0][0])
+                for s in range(3)
+            ]
         finally:
             dist.destroy_process_group()

@@ -1,4 +1,6 @@
-"""What the ranks do in the tests of ``fluid.dygraph.DataParallel``; each function runs in the workers of the pool."""
+"""What the ranks do in the tests of ``fluid.dygraph.DataParallel``; each function runs in the
+workers of the pool.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ def context(rank: int, world_size: int, meeting: Meeting) -> dict[str, Any]:
             fluid.dygraph.prepare_context()
         foreign = fluid.dygraph.parallel.ParallelStrategy()
         foreign.nranks, foreign.local_rank = world_size + 1, rank
-        with fluid.dygraph.guard(), pytest.raises(AssertionError, match=f"rank {rank} of {world_size + 1}"):
+        with (
+            fluid.dygraph.guard(),
+            pytest.raises(AssertionError, match=f"rank {rank} of {world_size + 1}"),
+        ):
             fluid.dygraph.prepare_context(foreign)
     with prepared(rank, world_size, meeting) as strategy:
         return vars(strategy)
@@ -56,7 +61,10 @@ def steps(rank: int, world_size: int, meeting: Meeting) -> dict[str, Any]:
     with prepared(rank, world_size, meeting) as strategy:
         layer = _linear(1.0 + rank)
         model = fluid.dygraph.DataParallel(layer, strategy)
-        seen: dict[str, Any] = {"weights": [layer.weight.numpy().ravel()[0]], "keys": list(model.state_dict())}
+        seen: dict[str, Any] = {
+            "weights": [layer.weight.numpy().ravel()[0]],
+            "keys": list(model.state_dict()),
+        }
         loss = fluid.layers.mean(model(_row(1.0 + rank)))
         seen["weights"].append(layer.weight.numpy().ravel()[0])
         scaled = model.scale_loss(loss)
@@ -71,7 +79,9 @@ def steps(rank: int, world_size: int, meeting: Meeting) -> dict[str, Any]:
 
 
 def built_late(rank: int, world_size: int, meeting: Meeting) -> list[np.ndarray]:
-    """The parameters of a layer that makes them at its first call, from a generator that differs by rank."""
+    """The parameters of a layer that makes them at its first call, from a generator that differs by
+    rank.
+    """
     with prepared(rank, world_size, meeting) as strategy:
         paddle.seed(100 + rank)
         layer = fluid.dygraph.FC("late", size=3)
@@ -80,7 +90,9 @@ def built_late(rank: int, world_size: int, meeting: Meeting) -> list[np.ndarray]
 
 
 def rows(rank: int, world_size: int, meeting: Meeting) -> Any:
-    """The sum of row-sparse gradients: rank r looks up row r and the last one; then a batch that only rank 0 has."""
+    """The sum of row-sparse gradients: rank r looks up row r and the last one; then a batch that
+    only rank 0 has.
+    """
     with prepared(rank, world_size, meeting) as strategy:
         table = fluid.dygraph.Embedding([5, 2], is_sparse=True)
         model = fluid.dygraph.DataParallel(table, strategy)
@@ -90,7 +102,9 @@ def rows(rank: int, world_size: int, meeting: Meeting) -> Any:
             fluid.layers.reduce_sum(out).backward()
             model.apply_collective_grads()
             values, where = table.weight.gradient()
-            seen.append({int(row): value.tolist() for row, value in zip(where, values, strict=True)})
+            seen.append(
+                {int(row): value.tolist() for row, value in zip(where, values, strict=True)}
+            )
             table.weight.clear_gradient(set_to_zero=False)
         return seen
 
@@ -127,7 +141,10 @@ def train(model: Any, rank: int, world_size: int) -> list[float]:
     losses = []
     for _ in range(6):
         images, targets = rng.normal(size=(12, 1, 6, 6)), rng.normal(size=(12, 3, 2, 4))
-        x, y = (fluid.dygraph.to_variable(a[rank::world_size].astype("float32")) for a in (images, targets))
+        x, y = (
+            fluid.dygraph.to_variable(a[rank::world_size].astype("float32"))
+            for a in (images, targets)
+        )
         loss = fluid.layers.mean(fluid.layers.square_error_cost(model(x), y))
         loss = model.scale_loss(loss)
         loss.backward()
@@ -138,7 +155,9 @@ def train(model: Any, rank: int, world_size: int) -> list[float]:
     return losses
 
 
-def trained(rank: int, world_size: int, meeting: Meeting) -> tuple[list[float], dict[str, np.ndarray]]:
+def trained(
+    rank: int, world_size: int, meeting: Meeting
+) -> tuple[list[float], dict[str, np.ndarray]]:
     with prepared(rank, world_size, meeting) as strategy:
         model = build()
         losses = train(fluid.dygraph.DataParallel(model, strategy), rank, world_size)

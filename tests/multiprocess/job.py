@@ -12,7 +12,9 @@ from multiprocess.pool import Pool
 
 
 def run_job(pool: Pool, target: str, world_size: int, **kwargs: Any) -> list[Any]:
-    """Call ``target(rank, world_size, meeting, **kwargs)`` on every rank; ``meeting`` is for ``joined_job``."""
+    """Call ``target(rank, world_size, meeting, **kwargs)`` on every rank; ``meeting`` is for
+    ``joined_job``.
+    """
     from argosy.foundation.endpoints import bind_listener
     from argosy.runtime.comm.store_server import StoreServer
 
@@ -41,9 +43,12 @@ def _apply(variables: dict[str, str | None]) -> None:
             os.environ[name] = value
 
 
-def job_variables(rank: int, world_size: int, meeting: dict[str, Any], backend: str = "auto") -> dict[str, str | None]:
+def job_variables(
+    rank: int, world_size: int, meeting: dict[str, Any], backend: str = "auto"
+) -> dict[str, str | None]:
     """The environment that the launcher would give this rank."""
-    endpoints = [f"127.0.0.1:{20000 + r}" for r in range(world_size)]  # names only: nobody listens there
+    # names only: nobody listens there
+    endpoints = [f"127.0.0.1:{20000 + r}" for r in range(world_size)]
     return {
         "PADDLE_TRAINER_ID": str(rank),
         "PADDLE_TRAINERS_NUM": str(world_size),
@@ -59,7 +64,9 @@ def job_variables(rank: int, world_size: int, meeting: dict[str, Any], backend: 
 
 
 @contextlib.contextmanager
-def joined_job(rank: int, world_size: int, meeting: dict[str, Any], backend: str = "auto") -> Iterator[Any]:
+def joined_job(
+    rank: int, world_size: int, meeting: dict[str, Any], backend: str = "auto"
+) -> Iterator[Any]:
     """Join the job in this worker and leave it in the end; gives the group of all ranks."""
     import paddle.distributed as dist
 

@@ -37,16 +37,22 @@ def misbehave(rank: int, world_size: int) -> None:
 
 
 def registered(rank: int, world_size: int, *, extended: bool, name: str, rendezvous: Any) -> float:
-    """A group that another package registered with torch is found by its name, whichever way it was registered."""
+    """A group that another package registered with torch is found by its name, whichever way it was
+    registered.
+    """
 
     def plain(store: Any, rank: int, size: int, timeout: Any) -> Any:
         return dist.ProcessGroupGloo(store, rank, size, timeout)
 
     def with_options(options: Any, pg_options: Any) -> Any:
-        return dist.ProcessGroupGloo(options.store, options.group_rank, options.group_size, options.timeout)
+        return dist.ProcessGroupGloo(
+            options.store, options.group_rank, options.group_size, options.timeout
+        )
 
     plugins = dist.Backend._plugins
-    plugins["LOCALTEST"] = dist.Backend._BackendPlugin(with_options if extended else plain, extended)
+    plugins["LOCALTEST"] = dist.Backend._BackendPlugin(
+        with_options if extended else plain, extended
+    )
     try:
         assert "localtest" in torch_groups.available()
         with joined("localtest", name, rank, world_size, rendezvous) as group:

@@ -1,4 +1,6 @@
-"""Launchers as processes of their own, without paying for ``import torch`` each time: they are forked from a server that has it."""
+"""Launchers as processes of their own, without paying for ``import torch`` each time: they are
+forked from a server that has it.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def _run(argv: Sequence[str], entry: str, folder: str, variables: dict[str, str]
     for fd, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC), fd)
     os.chdir(folder)
-    for name in [name for name in os.environ if name.startswith(("PADDLE_", "FLAGS_", "OMP_", "MKL_"))]:
+    for name in [
+        name for name in os.environ if name.startswith(("PADDLE_", "FLAGS_", "OMP_", "MKL_"))
+    ]:
         del os.environ[name]
     os.environ.update(variables)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -50,7 +54,11 @@ class Launcher:
     """A launcher at work in ``folder``, which has its output, its logs and its temporary files."""
 
     def __init__(
-        self, folder: Path, *argv: str, entry: str = "argosy.distributed.launch.main:launch", **variables: str
+        self,
+        folder: Path,
+        *argv: str,
+        entry: str = "argosy.distributed.launch.main:launch",
+        **variables: str,
     ) -> None:
         self.folder = folder
         self.mark = secrets.token_hex(8)
@@ -104,7 +112,9 @@ class Launcher:
 
 
 def script(folder: Path, text: str, name: str = "train.py") -> str:
-    """Write a training script; ``rank`` and ``note(name)`` (an empty file that the test can wait for) are there."""
+    """Write a training script; ``rank`` and ``note(name)`` (an empty file that the test can wait
+    for) are there.
+    """
     head = (
         "import os, sys, time, signal, subprocess\n"
         "rank = int(os.environ.get('PADDLE_TRAINER_ID', -1))\n"

@@ -1,4 +1,6 @@
-"""Models, weights and data of the data-parallel proofs. Runs with real Paddle as well: ``paddle`` is an argument."""
+"""Models, weights and data of the data-parallel proofs. Runs with real Paddle as well: ``paddle``
+is an argument.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,17 @@ def build(paddle: Any, name: str, dtype: str, norm: str = "SyncBatchNorm") -> An
     paddle.set_default_dtype(dtype)
     try:
         if name == "mlp":
-            model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 3))
+            model = nn.Sequential(
+                nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 3)
+            )
         elif name == "cnn":
             model = nn.Sequential(
-                nn.Conv2D(2, 4, 3), getattr(nn, norm)(4), nn.Tanh(), nn.AvgPool2D(2), nn.Flatten(), nn.Linear(16, 3)
+                nn.Conv2D(2, 4, 3),
+                getattr(nn, norm)(4),
+                nn.Tanh(),
+                nn.AvgPool2D(2),
+                nn.Flatten(),
+                nn.Linear(16, 3),
             )
         elif name == "embedding":
             model = nn.Sequential(nn.Embedding(30, 8, sparse=True), nn.Flatten(), nn.Linear(32, 3))
@@ -52,7 +61,9 @@ def optimizer(paddle: Any, name: str, model: Any) -> Any:
     return paddle.optimizer.SGD(0.1, parameters=model.parameters())
 
 
-def train(paddle: Any, name: str, model: Any, steps: int, dtype: str, rank: int, world_size: int) -> list[float]:
+def train(
+    paddle: Any, name: str, model: Any, steps: int, dtype: str, rank: int, world_size: int
+) -> list[float]:
     """Train on this rank's part of each batch; returns the losses."""
     step_by = optimizer(paddle, name, model)
     size = BATCH // world_size

@@ -1,8 +1,9 @@
 """A warm pool of worker processes for tests.
 
-``import torch`` takes seconds, so processes are started once and reused. ``Pool.run`` calls ``module:function(rank, world_size, **kwargs)``
-on the first ``world_size`` workers and returns the results in rank order. A worker that dies or does not answer in time is reported with
-its rank; it is killed, awaited and replaced before the next run, as are the ranks that were left waiting for it.
+``import torch`` takes seconds, so processes are started once and reused. ``Pool.run`` calls
+``module:function(rank, world_size, **kwargs)`` on the first ``world_size`` workers and returns the
+results in rank order. A worker that dies or does not answer in time is reported with its rank; it
+is killed, awaited and replaced before the next run, as are the ranks that were left waiting for it.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ class _Worker:
     def __init__(self, index: int) -> None:
         context = multiprocessing.get_context("spawn")
         self.conn, child = context.Pipe()
-        self.process = context.Process(target=_work, args=(child, os.getpid()), name=f"pool-{index}", daemon=True)
+        self.process = context.Process(
+            target=_work, args=(child, os.getpid()), name=f"pool-{index}", daemon=True
+        )
         self.process.start()
         child.close()
 
@@ -102,11 +105,18 @@ class Pool:
         POOLS.append(self)
 
     def run(
-        self, target: str, world_size: int, *, deadline_s: float = 30.0, may_die: Collection[int] = (), **kwargs: Any
+        self,
+        target: str,
+        world_size: int,
+        *,
+        deadline_s: float = 30.0,
+        may_die: Collection[int] = (),
+        **kwargs: Any,
     ) -> list[Any]:
         """Call ``target`` on ranks 0 to ``world_size - 1`` and return what each returned.
 
-        WorkerFailed with every traceback if a rank raises, dies (unless it is in ``may_die``: its result is ``Died``) or takes longer.
+        WorkerFailed with every traceback if a rank raises, dies (unless it is in ``may_die``: its
+        result is ``Died``) or takes longer.
         """
         assert world_size <= self.max_workers
         for rank in range(world_size):
@@ -116,11 +126,15 @@ class Pool:
             self._workers[rank].conn.send((target, rank, world_size, kwargs, deadline_s))
         answers = self._collect(world_size, time.monotonic() + deadline_s)
         problems = [
-            f"rank {rank} of {target}: {answer.text}" for rank, answer in answers.items() if isinstance(answer, _Raised)
+            f"rank {rank} of {target}: {answer.text}"
+            for rank, answer in answers.items()
+            if isinstance(answer, _Raised)
         ]
         for rank, answer in answers.items():
             if isinstance(answer, Died) and rank not in may_die:
-                problems.insert(0, f"rank {rank} of {target} died with exit code {answer.exit_code}")
+                problems.insert(
+                    0, f"rank {rank} of {target} died with exit code {answer.exit_code}"
+                )
         late = [rank for rank in range(world_size) if rank not in answers]
         if late:
             problems.append(f"ranks {late} of {target} did not answer within {deadline_s:g} s")
@@ -142,7 +156,8 @@ class Pool:
                     answers[rank] = conn.recv()  # type: ignore[union-attr]
                 except (EOFError, ConnectionResetError):
                     worker = self._workers.pop(rank)
-                    worker.process.join()  # it hung up because it ends; kill() must not overwrite its exit code
+                    # it hung up because it ends; kill() must not overwrite its exit code
+                    worker.process.join()
                     answers[rank] = Died(worker.kill())
         return answers
 

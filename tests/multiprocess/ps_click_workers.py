@@ -1,4 +1,6 @@
-"""A click model that workers train in each mode of a parameter-server job: what comes out is how well it ranks clicks that it has not seen."""
+"""A click model that workers train in each mode of a parameter-server job: what comes out is how
+well it ranks clicks that it has not seen.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,14 @@ class Net(torch.nn.Module):
         torch.nn.init.zeros_(self.wide.weight)
         torch.nn.init.normal_(self.deep.weight, std=0.05)
         width = clicks.NUM_SLOTS * 4 + clicks.NUM_NUMBERS
-        self.dense = torch.nn.Sequential(torch.nn.Linear(width, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+        self.dense = torch.nn.Sequential(
+            torch.nn.Linear(width, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1)
+        )
 
     def forward(self, ids: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
-        return self.dense(torch.cat([self.deep(ids).flatten(1), numbers], 1)) + self.wide(ids).sum(1)
+        return self.dense(torch.cat([self.deep(ids).flatten(1), numbers], 1)) + self.wide(ids).sum(
+            1
+        )
 
 
 def auc_of(mode: str, steps: int, size: int, rate: float) -> float | None:

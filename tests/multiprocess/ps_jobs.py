@@ -1,4 +1,6 @@
-"""Parameter-server jobs whose processes are forked from one that has torch loaded: every role calls the same function, as it would run the same script."""
+"""Parameter-server jobs whose processes are forked from one that has torch loaded: every role calls
+the same function, as it would run the same script.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from typing import Any
 from multiprocess import launcher
 
 DEADLINE_S = 90.0
-# what every role would otherwise load by itself; the last is loaded by torch when it first joins tensors without memory
+# what every role would otherwise load by itself; the last is loaded by torch when it first joins
+# tensors without memory
 _LOADED = [
     "argosy.distributed.fleet.servers.program",
     "argosy.runtime.ps.service",
@@ -25,7 +28,12 @@ _LOADED = [
 launcher._context.set_forkserver_preload([*launcher.PRELOADED, *_LOADED])
 
 
-def _play(conn: Connection, function: Callable[..., Any], kwargs: dict[str, Any], variables: dict[str, str]) -> None:
+def _play(
+    conn: Connection,
+    function: Callable[..., Any],
+    kwargs: dict[str, Any],
+    variables: dict[str, str],
+) -> None:
     for name in [name for name in os.environ if name.startswith(("PADDLE_", "FLAGS_"))]:
         del os.environ[name]
     os.environ.update(variables)
@@ -53,28 +61,44 @@ def _endpoints(count: int) -> Iterator[list[str]]:
         yield found
 
 
-def run(function: Callable[..., Any], *, num_servers: int = 2, num_workers: int = 2, **kwargs: Any) -> list[Any]:
-    """What ``function`` returns in each worker. Without servers: in one process, which has no part in a job."""
+def run(
+    function: Callable[..., Any], *, num_servers: int = 2, num_workers: int = 2, **kwargs: Any
+) -> list[Any]:
+    """What ``function`` returns in each worker. Without servers: in one process, which has no part
+    in a job.
+    """
     with _endpoints(num_servers + num_workers) as found:
         servers, workers = found[:num_servers], found[num_servers:]
         common = {
-            "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(servers), "PADDLE_TRAINER_ENDPOINTS": ",".join(workers), "PADDLE_TRAINERS_NUM": str(num_workers),
+            "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(servers),
+            "PADDLE_TRAINER_ENDPOINTS": ",".join(workers), "PADDLE_TRAINERS_NUM": str(num_workers),
             "POD_IP": "127.0.0.1", "ARGOSY_TOKEN": secrets.token_hex(8),
         }  # fmt: skip
-        roles = [("PSERVER", 0, e) for e in servers] + [("TRAINER", n, e) for n, e in enumerate(workers)]
+        roles = [("PSERVER", 0, e) for e in servers] + [
+            ("TRAINER", n, e) for n, e in enumerate(workers)
+        ]
         plans = [
-            {**common, "TRAINING_ROLE": role, "PADDLE_TRAINER_ID": str(number), "PADDLE_PORT": endpoint.split(":")[1]}
+            {
+                **common,
+                "TRAINING_ROLE": role,
+                "PADDLE_TRAINER_ID": str(number),
+                "PADDLE_PORT": endpoint.split(":")[1],
+            }
             for role, number, endpoint in roles
         ]
         return _run(function, kwargs, plans if num_servers else [{}], num_servers)
 
 
-def _run(function: Callable[..., Any], kwargs: dict[str, Any], plans: list[dict[str, str]], skipped: int) -> list[Any]:
+def _run(
+    function: Callable[..., Any], kwargs: dict[str, Any], plans: list[dict[str, str]], skipped: int
+) -> list[Any]:
     started = []
     try:
         for variables in plans:
             ours, theirs = launcher._context.Pipe(duplex=False)
-            process = launcher._context.Process(target=_play, args=(theirs, function, kwargs, variables), daemon=True)
+            process = launcher._context.Process(
+                target=_play, args=(theirs, function, kwargs, variables), daemon=True
+            )
             process.start()
             theirs.close()
             started.append((process, ours))

@@ -1,4 +1,6 @@
-"""Models that every role of a parameter-server job builds, and one process trains as well: what they return is compared."""
+"""Models that every role of a parameter-server job builds, and one process trains as well: what
+they return is compared.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,11 @@ def _union(batches: list[Arrays]) -> Arrays:
 
 def _seen(batch: Any, step: int) -> Arrays:
     """A worker's batch; all workers' for one process."""
-    return _union([batch(w, step) for w in range(NUM_WORKERS)]) if _is_alone() else batch(fleet.worker_index(), step)
+    return (
+        _union([batch(w, step) for w in range(NUM_WORKERS)])
+        if _is_alone()
+        else batch(fleet.worker_index(), step)
+    )
 
 
 @contextlib.contextmanager
@@ -51,11 +57,16 @@ def _strategy() -> Any:
     return strategy
 
 
-# -- programs ---------------------------------------------------------------------------------------------------------
+# -- programs
+# --------------------------------------------------------------------------------------------------
 
 
-def _train_program(build: Any, batch: Any, optimizer: Any, steps: int, rows: Arrays | None = None) -> Any:
-    """Losses, dense parameters and the rows that ``rows`` names; one process starts from those it is given there."""
+def _train_program(
+    build: Any, batch: Any, optimizer: Any, steps: int, rows: Arrays | None = None
+) -> Any:
+    """Losses, dense parameters and the rows that ``rows`` names; one process starts from those it
+    is given there.
+    """
     paddle.enable_static()
     fleet.init(is_collective=False)
     loss = build(paddle)
@@ -71,14 +82,21 @@ def _train_program(build: Any, batch: Any, optimizer: Any, steps: int, rows: Arr
         if _is_alone():
             for name, values in (rows or {}).items():
                 scope.find_var(name).get_tensor().set(values, paddle.CPUPlace())
-        first = {} if _is_alone() else {name: _pull(name, values) for name, values in (rows or {}).items()}
+        first = (
+            {}
+            if _is_alone()
+            else {name: _pull(name, values) for name, values in (rows or {}).items()}
+        )
         losses = [
-            float(exe.run(main, feed=_seen(batch, step), fetch_list=[loss])[0]) for step in range(steps)
+            float(exe.run(main, feed=_seen(batch, step), fetch_list=[loss])[0])
+            for step in range(steps)
         ]  # each is the mean over what this process sees
         names = [p.name for p in main.all_parameters() if p.name not in (rows or {})]
         found = {name: np.array(scope.find_var(name).get_tensor()) for name in names}
         for name, values in (rows or {}).items():
-            found[name] = np.array(scope.find_var(name).get_tensor()) if _is_alone() else _pull(name, values)
+            found[name] = (
+                np.array(scope.find_var(name).get_tensor()) if _is_alone() else _pull(name, values)
+            )
         return np.array(losses, np.float32), found, first
 
 
@@ -89,7 +107,10 @@ def _pull(table: str, like: np.ndarray) -> np.ndarray:
 def golden_program() -> Any:
     """The model that real Paddle trained, too."""
     return _train_program(
-        ps_programs.build, ps_programs.batch, lambda: paddle.optimizer.SGD(ps_programs.RATE), ps_programs.STEPS
+        ps_programs.build,
+        ps_programs.batch,
+        lambda: paddle.optimizer.SGD(ps_programs.RATE),
+        ps_programs.STEPS,
     )
 
 
@@ -107,11 +128,16 @@ def _wide_and_deep(paddle: Any) -> Any:
     ids, numbers = static.data("ids", [None, 3], "int64"), static.data("numbers", [None, 2])
     clicked = static.data("clicked", [None, 1])
     spread = initializer.Uniform(-0.5, 0.5)
-    wide = static.nn.sparse_embedding(ids, [20, 1], param_attr=paddle.ParamAttr(name="wide", initializer=spread))
-    deep = static.nn.sparse_embedding(ids, [20, 4], param_attr=paddle.ParamAttr(name="deep", initializer=spread))
+    wide = static.nn.sparse_embedding(
+        ids, [20, 1], param_attr=paddle.ParamAttr(name="wide", initializer=spread)
+    )
+    deep = static.nn.sparse_embedding(
+        ids, [20, 4], param_attr=paddle.ParamAttr(name="deep", initializer=spread)
+    )
     weight = np.random.default_rng(2).normal(size=(14, 6)).astype("float32") * 0.5
     hidden = static.nn.fc(
-        paddle.concat([deep.reshape([-1, 12]), numbers], axis=1), 6, activation="relu", weight_attr=initializer.Assign(weight)
+        paddle.concat([deep.reshape([-1, 12]), numbers], axis=1), 6, activation="relu",
+            weight_attr=initializer.Assign(weight)
     )  # fmt: skip
     logit = static.nn.fc(hidden, 1, weight_attr=initializer.Constant(0.4)) + wide.sum(axis=1)
     return paddle.nn.functional.binary_cross_entropy_with_logits(logit, clicked)
@@ -145,7 +171,11 @@ def _skip_gram_loss(paddle: Any, word: Any, near: Any, drawn: Any) -> Any:
 def _word2vec(paddle: Any) -> Any:
     static = paddle.static
     parts = []
-    for name, width, table in (("word", 1, "inner"), ("near", 1, "outer"), ("drawn", NUM_NEGATIVES, "outer")):
+    for name, width, table in (
+        ("word", 1, "inner"),
+        ("near", 1, "outer"),
+        ("drawn", NUM_NEGATIVES, "outer"),
+    ):
         ids = static.data(name, [None, width], "int64")
         attr = paddle.ParamAttr(name=table, initializer=paddle.nn.initializer.Normal(0.0, 0.5))
         rows = static.nn.embedding(ids, [NUM_WORDS, 4], is_sparse=True, param_attr=attr)
@@ -157,7 +187,8 @@ def word2vec_program(rows: Arrays) -> Any:
     return _train_program(_word2vec, words_batch, lambda: paddle.optimizer.SGD(0.5), STEPS, rows)
 
 
-# -- models -----------------------------------------------------------------------------------------------------------
+# -- models
+# --------------------------------------------------------------------------------------------------
 
 
 def _train_model(net: Any, optimizer: Any, loss_of: Any, values_of: Any) -> Any:
@@ -188,20 +219,26 @@ def word2vec_layer() -> Any:
     class Net(paddle.nn.Layer):
         def __init__(self) -> None:
             super().__init__()
-            self.inner, self.outer = (paddle.nn.Embedding(NUM_WORDS, 4, sparse=True) for _ in range(2))
+            self.inner, self.outer = (
+                paddle.nn.Embedding(NUM_WORDS, 4, sparse=True) for _ in range(2)
+            )
             for layer in (self.inner, self.outer):
                 layer.weight.set_value(rng.normal(size=(NUM_WORDS, 4)).astype("float32") * 0.5)
 
     def loss_of(net: Any, step: int) -> Any:
         seen = {name: paddle.to_tensor(ids) for name, ids in _seen(words_batch, step).items()}
-        return _skip_gram_loss(paddle, net.inner(seen["word"]), net.outer(seen["near"]), net.outer(seen["drawn"]))
+        return _skip_gram_loss(
+            paddle, net.inner(seen["word"]), net.outer(seen["near"]), net.outer(seen["drawn"])
+        )
 
     def values_of(net: Any) -> Arrays:
         ids = paddle.arange(NUM_WORDS)
         return {"inner": net.inner(ids).numpy(), "outer": net.outer(ids).numpy()}
 
     net = Net()
-    return _train_model(net, paddle.optimizer.SGD(0.5, parameters=net.parameters()), loss_of, values_of)
+    return _train_model(
+        net, paddle.optimizer.SGD(0.5, parameters=net.parameters()), loss_of, values_of
+    )
 
 
 def wide_and_deep_module() -> Any:
@@ -213,13 +250,18 @@ def wide_and_deep_module() -> Any:
             super().__init__()
             self.wide = torch.nn.EmbeddingBag(20, 1, mode="sum")
             self.deep = torch.nn.Embedding(20, 4, sparse=True)
-            self.dense = torch.nn.Sequential(torch.nn.Linear(14, 6), torch.nn.ReLU(), torch.nn.Linear(6, 1))
+            self.dense = torch.nn.Sequential(
+                torch.nn.Linear(14, 6), torch.nn.ReLU(), torch.nn.Linear(6, 1)
+            )
 
         def forward(self, ids: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
             return self.dense(torch.cat([self.deep(ids).flatten(1), numbers], 1)) + self.wide(ids)
 
     def loss_of(net: Any, step: int) -> Any:
-        seen = {name: torch.from_numpy(values) for name, values in _seen(wide_and_deep_batch, step).items()}
+        seen = {
+            name: torch.from_numpy(values)
+            for name, values in _seen(wide_and_deep_batch, step).items()
+        }
         logit = net(seen["ids"], seen["numbers"])
         return torch.nn.functional.binary_cross_entropy_with_logits(logit, seen["clicked"])
 
@@ -230,5 +272,8 @@ def wide_and_deep_module() -> Any:
 
     net = Net()
     return _train_model(
-        net, torch.optim.Adagrad(net.parameters(), 0.1, initial_accumulator_value=0.1), loss_of, values_of
+        net,
+        torch.optim.Adagrad(net.parameters(), 0.1, initial_accumulator_value=0.1),
+        loss_of,
+        values_of,
     )

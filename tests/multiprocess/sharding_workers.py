@@ -37,17 +37,29 @@ def make_optimizer(kind: str, model: Any) -> Any:
         return paddle.optimizer.AdamW(rates, parameters=params, weight_decay=0.1, grad_clip=clip)
     if kind == "groups":
         groups = [
-            {"params": params[:2], "weight_decay": 0.1, "grad_clip": paddle.nn.ClipGradByGlobalNorm(0.05)},
+            {
+                "params": params[:2],
+                "weight_decay": 0.1,
+                "grad_clip": paddle.nn.ClipGradByGlobalNorm(0.05),
+            },
             {"params": params[2:], "learning_rate": 0.5},
         ]
         return paddle.optimizer.Momentum(rates, parameters=groups, grad_clip=clip)
     if kind == "sgd":
         return paddle.optimizer.SGD(rates, parameters=params, grad_clip=clip)
-    return paddle.optimizer.Momentum(rates, parameters=params, grad_clip=paddle.nn.ClipGradByNorm(0.1))
+    return paddle.optimizer.Momentum(
+        rates, parameters=params, grad_clip=paddle.nn.ClipGradByNorm(0.1)
+    )
 
 
 def run(
-    model: Any, optimizer: Any, steps: Any, dtype: str, rank: int, world_size: int, name: str = "mlp"
+    model: Any,
+    optimizer: Any,
+    steps: Any,
+    dtype: str,
+    rank: int,
+    world_size: int,
+    name: str = "mlp",
 ) -> list[float]:
     size = models.BATCH // world_size
     losses = []
@@ -63,38 +75,65 @@ def run(
 
 
 def face(
-    rank: int, world_size: int, meeting: Meeting, *, level: str, kind: str, dtype: str, backend: str, name: str = "mlp"
+    rank: int,
+    world_size: int,
+    meeting: Meeting,
+    *,
+    level: str,
+    kind: str,
+    dtype: str,
+    backend: str,
+    name: str = "mlp",
 ) -> tuple[list[float], dict[str, np.ndarray], list[str], dict[str, np.ndarray]]:
-    """Losses, the model's state, the names of the rank's own optimizer state, and the whole of it."""
+    """Losses, the model's state, the names of the rank's own optimizer state, and the whole of
+    it.
+    """
     with joined_job(rank, world_size, meeting, backend), fresh_names():
         model = models.build(paddle, name, dtype)
         optimizer = make_optimizer(kind, model)
         wrapped, sharded, _ = group_sharded_parallel(model, optimizer, level, buffer_max_size=64)
         losses = run(wrapped, sharded, range(STEPS), dtype, rank, world_size, name)
-        own = [key for key, value in sharded.state_dict().items() if isinstance(value, paddle.Tensor)]
-        whole = {k: v.numpy() for k, v in sharded.full_state_dict().items() if isinstance(v, paddle.Tensor)}
+        own = [
+            key for key, value in sharded.state_dict().items() if isinstance(value, paddle.Tensor)
+        ]
+        whole = {
+            k: v.numpy()
+            for k, v in sharded.full_state_dict().items()
+            if isinstance(v, paddle.Tensor)
+        }
         return losses, models.state_of(model), own, whole
 
 
 def hybrid(
     rank: int, world_size: int, meeting: Meeting, *, level: str, dtype: str = "float64"
 ) -> tuple[list[float], dict[str, np.ndarray], int]:
-    """Two sharding groups of two ranks, averaged over both: losses, state, how many parameters this rank owns."""
+    """Two sharding groups of two ranks, averaged over both: losses, state, how many parameters this
+    rank owns.
+    """
     with joined_job(rank, world_size, meeting), fresh_names():
         rows = [paddle.distributed.new_group([0, 1]), paddle.distributed.new_group([2, 3])]
         columns = [paddle.distributed.new_group([0, 2]), paddle.distributed.new_group([1, 3])]
         model = models.build(paddle, "mlp", dtype)
         if rank >= 2:
-            model[0].weight.set_value(np.zeros(model[0].weight.shape, dtype))  # the first replica's is what counts
+            # the first replica's is what counts
+            model[0].weight.set_value(np.zeros(model[0].weight.shape, dtype))
         wrapped, sharded, _ = group_sharded_parallel(
-            model, make_optimizer("adamw", model), level, group=rows[rank // 2], dp_group=columns[rank % 2]
+            model,
+            make_optimizer("adamw", model),
+            level,
+            group=rows[rank // 2],
+            dp_group=columns[rank % 2],
         )
         losses = run(wrapped, sharded, range(STEPS), dtype, rank, world_size)
         return losses, models.state_of(model), len(sharded.owned_parameters)
 
 
-def gradients(rank: int, world_size: int, meeting: Meeting, *, level: str) -> tuple[list[bool], list[bool]]:
-    """After a backward: which parameters this rank owns, and which have a gradient; then that clearing and accumulation work."""
+def gradients(
+    rank: int, world_size: int, meeting: Meeting, *, level: str
+) -> tuple[list[bool], list[bool]]:
+    """After a backward: which parameters this rank owns, and which have a gradient; then that
+    clearing and accumulation work.
+    """
     with joined_job(rank, world_size, meeting):
         model = models.build(paddle, "mlp", "float64")
         optimizer = make_optimizer("adamw", model)
@@ -138,7 +177,9 @@ def _check(model: Any, expected: list[np.ndarray], times: float) -> None:
 
 
 def branches(rank: int, world_size: int, meeting: Meeting) -> list[Any]:
-    """Stage 2 where ranks use different parameters: the gradients that are somewhere, by parameter."""
+    """Stage 2 where ranks use different parameters: the gradients that are somewhere, by
+    parameter.
+    """
     with joined_job(rank, world_size, meeting):
         parts = paddle.nn.LayerList([paddle.nn.Linear(1, 1, bias_attr=False) for _ in range(3)])
 
@@ -174,7 +215,9 @@ def save(rank: int, world_size: int, meeting: Meeting, *, level: str, folder: st
         return run(wrapped, sharded, range(3, STEPS), "float64", rank, world_size)
 
 
-def resume(rank: int, world_size: int, meeting: Meeting, *, level: str, folder: str, before: bool) -> list[float]:
+def resume(
+    rank: int, world_size: int, meeting: Meeting, *, level: str, folder: str, before: bool
+) -> list[float]:
     """Go on from what another number of ranks saved, loaded before or after sharding."""
     with joined_job(rank, world_size, meeting), fresh_names():
         model = models.build(paddle, "mlp", "float64")
@@ -202,8 +245,12 @@ def memory(rank: int, world_size: int, meeting: Meeting, *, level: str) -> tuple
         return own, sum(t.raw.nbytes for t in sharded.full_state_dict().values())
 
 
-def masters(rank: int, world_size: int, meeting: Meeting, *, level: str) -> tuple[dict[str, Any], list[str]]:
-    """Low-precision parameters with float32 masters: the masters, and that their state goes round trip."""
+def masters(
+    rank: int, world_size: int, meeting: Meeting, *, level: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Low-precision parameters with float32 masters: the masters, and that their state goes round
+    trip.
+    """
     with joined_job(rank, world_size, meeting), fresh_names():
         model = models.build(paddle, "mlp", "float32")
         rule = make_optimizer("adamw", model)
@@ -226,7 +273,9 @@ def masters(rank: int, world_size: int, meeting: Meeting, *, level: str) -> tupl
         )
 
 
-def overflow(rank: int, world_size: int, meeting: Meeting, *, level: str) -> tuple[list[float], list[float]]:
+def overflow(
+    rank: int, world_size: int, meeting: Meeting, *, level: str
+) -> tuple[list[float], list[float]]:
     """One rank's input overflows in the second step: the scales and a weight after each step."""
     with joined_job(rank, world_size, meeting):
         model = models.build(paddle, "mlp", "float32")
@@ -238,7 +287,8 @@ def overflow(rank: int, world_size: int, meeting: Meeting, *, level: str) -> tup
             x, _ = models.batch("mlp", step, "float32")
             if step == 1 and rank == world_size - 1:
                 x = x * np.float32(3e38)
-            with paddle.amp.auto_cast(enable=False, dtype="float16"):  # what a scaler wants to have seen
+            # what a scaler wants to have seen
+            with paddle.amp.auto_cast(enable=False, dtype="float16"):
                 loss = scaler.scale(wrapped(paddle.to_tensor(x)).square().sum())
             loss.backward()
             scaler.step(sharded)
@@ -258,7 +308,11 @@ def refusals(rank: int, world_size: int, meeting: Meeting) -> list[str]:
         plain = torch.nn.Linear(2, 2)
         for error, pair, options in (
             (AssertionError, (model, sgd), {"level": "p_g"}),
-            (NotSupported, (plain, torch.optim.SGD(plain.parameters())), {"level": "os", "sync_buffers": True}),
+            (
+                NotSupported,
+                (plain, torch.optim.SGD(plain.parameters())),
+                {"level": "os", "sync_buffers": True},
+            ),
         ):
             try:
                 group_sharded_parallel(*pair, **options)
@@ -266,7 +320,10 @@ def refusals(rank: int, world_size: int, meeting: Meeting) -> list[str]:
                 found.append(str(caught))
         half = paddle.optimizer.SGD(0.1, parameters=model.parameters()[:1])
         table = paddle.nn.Embedding(4, 2, sparse=True)
-        for layer, rule in ((model, half), (table, paddle.optimizer.SGD(0.1, parameters=table.parameters()))):
+        for layer, rule in (
+            (model, half),
+            (table, paddle.optimizer.SGD(0.1, parameters=table.parameters())),
+        ):
             try:
                 group_sharded_parallel(layer, rule, "os_g")
             except UsageError as caught:
@@ -288,7 +345,9 @@ def refusals(rank: int, world_size: int, meeting: Meeting) -> list[str]:
 def uneven(
     rank: int, world_size: int, meeting: Meeting | None = None, *, level: str
 ) -> tuple[list[float], dict[str, np.ndarray]]:
-    """Models of one parameter and of very different ones: losses of all steps, states of both models."""
+    """Models of one parameter and of very different ones: losses of all steps, states of both
+    models.
+    """
 
     class Scaled(paddle.nn.Layer):
         def __init__(self) -> None:
@@ -301,7 +360,10 @@ def uneven(
             return self.second(paddle.tanh(self.first(x))) * self.scale
 
     losses, state = [], {}
-    with contextlib.nullcontext() if meeting is None else joined_job(rank, world_size, meeting), fresh_names():
+    with (
+        contextlib.nullcontext() if meeting is None else joined_job(rank, world_size, meeting),
+        fresh_names(),
+    ):
         for name, model in (("one", paddle.nn.Linear(4, 4, bias_attr=False)), ("many", Scaled())):
             draw = np.random.RandomState(7)
             model.astype("float64")
@@ -324,23 +386,37 @@ def uneven(
     return losses, state
 
 
-# -- plain PyTorch ----------------------------------------------------------------------------------------------
+# -- plain PyTorch
+# ----------------------------------------------------------------------------------------------
 
 
 def torch_model() -> torch.nn.Module:
     torch.manual_seed(0)
     return torch.nn.Sequential(
-        torch.nn.Linear(6, 16), torch.nn.Tanh(), torch.nn.Linear(16, 16), torch.nn.Tanh(), torch.nn.Linear(16, 3)
+        torch.nn.Linear(6, 16),
+        torch.nn.Tanh(),
+        torch.nn.Linear(16, 16),
+        torch.nn.Tanh(),
+        torch.nn.Linear(16, 3),
     ).double()
 
 
 def torch_train(
-    model: Any, optimizer: Any, clip: Any, steps: Any, rank: int, world_size: int, scheduler: Any = None
+    model: Any,
+    optimizer: Any,
+    clip: Any,
+    steps: Any,
+    rank: int,
+    world_size: int,
+    scheduler: Any = None,
 ) -> list[float]:
     size = models.BATCH // world_size
     losses = []
     for step in steps:
-        x, y = (torch.from_numpy(a[rank * size : (rank + 1) * size]) for a in models.batch("mlp", step, "float64"))
+        x, y = (
+            torch.from_numpy(a[rank * size : (rank + 1) * size])
+            for a in models.batch("mlp", step, "float64")
+        )
         loss = torch.nn.functional.cross_entropy(model(x), y)
         optimizer.zero_grad()
         loss.backward()
@@ -354,7 +430,9 @@ def torch_train(
 def plain_torch(
     rank: int, world_size: int, meeting: Meeting, *, stage: int, folder: str, steps: tuple[int, int]
 ) -> tuple[list[float], list[np.ndarray], int]:
-    """Train from the saved state, if there is one, and save; losses, parameters, number of tensors in the own state."""
+    """Train from the saved state, if there is one, and save; losses, parameters, number of tensors
+    in the own state.
+    """
     with joined_job(rank, world_size, meeting) as group:
         inner = group._inner
         model = torch_model()
@@ -379,12 +457,22 @@ def plain_torch(
             optimizer.load_state_dict(saved["optimizer"])
             scheduler.load_state_dict(saved["scheduler"])
         losses = torch_train(
-            wrapped, optimizer, lambda: optimizer.clip_grad_norm_(0.1), range(*steps), rank, world_size, scheduler
+            wrapped,
+            optimizer,
+            lambda: optimizer.clip_grad_norm_(0.1),
+            range(*steps),
+            rank,
+            world_size,
+            scheduler,
         )
         state = optimizer.full_state_dict(dst=0)
         if rank == 0:
             torch.save(
-                {"model": wrapped.state_dict(), "optimizer": state, "scheduler": scheduler.state_dict()},
+                {
+                    "model": wrapped.state_dict(),
+                    "optimizer": state,
+                    "scheduler": scheduler.state_dict(),
+                },
                 f"{folder}/state.pt",
             )
         params = [p.detach().numpy().copy() for p in model.parameters()]
@@ -394,9 +482,15 @@ def plain_torch(
 def fully_sharded(
     rank: int, world_size: int, meeting: Meeting, *, segment_size: int, is_half: bool
 ) -> tuple[list[float], list[np.ndarray], list[int]]:
-    """Stage 3 on all ranks, or on half of them: losses, whole parameters, elements of each parameter on this rank."""
+    """Stage 3 on all ranks, or on half of them: losses, whole parameters, elements of each
+    parameter on this rank.
+    """
     with joined_job(rank, world_size, meeting):
-        groups = [paddle.distributed.new_group([0, 2]), paddle.distributed.new_group([1, 3])] if is_half else [None]
+        groups = (
+            [paddle.distributed.new_group([0, 2]), paddle.distributed.new_group([1, 3])]
+            if is_half
+            else [None]
+        )
         group = groups[rank % 2] if is_half else None
         place, count = (rank // 2, 2) if is_half else (rank, world_size)
         model = torch_model()
@@ -405,7 +499,9 @@ def fully_sharded(
         if is_half and place == 0:
             model.load_state_dict(torch_model().state_dict())
         adam = torch.optim.AdamW(model.parameters(), lr=0.02)
-        model, adam, _ = group_sharded_parallel(model, adam, "p_g_os", group=group, segment_size=segment_size)
+        model, adam, _ = group_sharded_parallel(
+            model, adam, "p_g_os", group=group, segment_size=segment_size
+        )
         scheduler = torch.optim.lr_scheduler.StepLR(adam, 2, 0.5)
         clip = lambda: torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)  # noqa: E731
         losses = torch_train(model, adam, clip, range(4), place, count, scheduler)
@@ -413,14 +509,18 @@ def fully_sharded(
         return losses, whole, [p.to_local().numel() for p in model.parameters()]
 
 
-def torch_by_level(rank: int, world_size: int, meeting: Meeting, *, level: str) -> tuple[list[float], str]:
+def torch_by_level(
+    rank: int, world_size: int, meeting: Meeting, *, level: str
+) -> tuple[list[float], str]:
     """The same call for a torch module: losses and the kind of wrapper."""
     with joined_job(rank, world_size, meeting):
         model = torch_model()
         adam = torch.optim.AdamW(model.parameters(), lr=0.02)
         model, adam, _ = group_sharded_parallel(model, adam, level)
         scheduler = torch.optim.lr_scheduler.StepLR(adam, 2, 0.5)
-        losses = torch_train(model, adam, lambda: adam.clip_grad_norm_(0.1), range(4), rank, world_size, scheduler)
+        losses = torch_train(
+            model, adam, lambda: adam.clip_grad_norm_(0.1), range(4), rank, world_size, scheduler
+        )
         return losses, type(model).__name__
 
 
@@ -437,7 +537,9 @@ def torch_overflow(rank: int, world_size: int, meeting: Meeting) -> tuple[list[f
             optimizer.zero_grad()
             for i, param in enumerate(model.parameters()):
                 if optimizer.shards.owns(param):
-                    param.grad = torch.full_like(param, float("inf") if (step, i) == (1, 0) else 8.0)
+                    param.grad = torch.full_like(
+                        param, float("inf") if (step, i) == (1, 0) else 8.0
+                    )
             scaler.scale(torch.zeros(()))
             scaler.step(optimizer)
             scaler.update()

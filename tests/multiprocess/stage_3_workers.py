@@ -25,7 +25,9 @@ KINDS = ("sgd", "momentum", "adam", "adamw", "groups", "rmsprop")
 
 
 @contextlib.contextmanager
-def joined(rank: int, world_size: int, meeting: Meeting | None, backend: str = "auto") -> Iterator[None]:
+def joined(
+    rank: int, world_size: int, meeting: Meeting | None, backend: str = "auto"
+) -> Iterator[None]:
     """Take part in a job, or be alone; parameters are named as in a new process."""
     with contextlib.ExitStack() as stack:
         if meeting is not None:
@@ -43,7 +45,9 @@ def make_optimizer(kind: str, model: Any) -> Any:
             rates, parameters=params, weight_decay=0.1, grad_clip=paddle.nn.ClipGradByValue(0.02)
         )
     if kind == "rmsprop":
-        return paddle.optimizer.RMSProp(rates, parameters=params, momentum=0.9, centered=True, weight_decay=0.1)
+        return paddle.optimizer.RMSProp(
+            rates, parameters=params, momentum=0.9, centered=True, weight_decay=0.1
+        )
     if kind == "sgd":
         return paddle.optimizer.SGD(rates, parameters=params, weight_decay=0.1, grad_clip=clip)
     return sharding_workers.make_optimizer(kind, model)
@@ -61,7 +65,11 @@ def arrays(state: dict[str, Any]) -> Arrays:
 
 
 def whole_state(optimizer: Any) -> Arrays:
-    return arrays(optimizer.full_state_dict() if hasattr(optimizer, "full_state_dict") else optimizer.state_dict())
+    return arrays(
+        optimizer.full_state_dict()
+        if hasattr(optimizer, "full_state_dict")
+        else optimizer.state_dict()
+    )
 
 
 def trained(
@@ -80,14 +88,18 @@ def trained(
             with paddle.utils.unique_name.guard():
                 model = models.build(paddle, name, "float64")
                 if rank:
-                    model.parameters()[0].set_value(model.parameters()[0] * 0)  # the first rank's is what counts
+                    # the first rank's is what counts
+                    model.parameters()[0].set_value(model.parameters()[0] * 0)
                 model, optimizer, _ = shard(model, make_optimizer(kind, model))
-                losses = sharding_workers.run(model, optimizer, range(4), "float64", rank, world_size, name)
+                losses = sharding_workers.run(
+                    model, optimizer, range(4), "float64", rank, world_size, name
+                )
                 found[kind] = losses, arrays(model.state_dict()), whole_state(optimizer)
     return found
 
 
-# -- models that are not a chain of layers ------------------------------------------------------------------------------
+# -- models that are not a chain of layers
+# ------------------------------------------------------------------------------
 
 
 class Block(paddle.nn.Layer):
@@ -100,7 +112,9 @@ class Block(paddle.nn.Layer):
         self.inner = paddle.nn.Linear(8, 8)
 
     def forward(self, x: paddle.Tensor, scale: float = 1.0) -> paddle.Tensor:
-        x = paddle.tanh(paddle.matmul(x, self.own) + paddle.matmul(x * x, self.own, transpose_y=True))
+        x = paddle.tanh(
+            paddle.matmul(x, self.own) + paddle.matmul(x * x, self.own, transpose_y=True)
+        )
         x = self.inner(paddle.tanh(self.inner(x))) * scale
         return x + paddle.matmul(x, self.listed[0]) * paddle.matmul(x, self.listed[1])
 
@@ -130,7 +144,9 @@ class Net(paddle.nn.Layer):
 
     def _repeated(self, x: paddle.Tensor) -> paddle.Tensor:
         def part(y: paddle.Tensor) -> paddle.Tensor:  # what is inside a layer that runs
-            return self.third(y) + paddle.matmul(y, self.table.weight, transpose_y=True).sum(-1, keepdim=True)
+            return self.third(y) + paddle.matmul(y, self.table.weight, transpose_y=True).sum(
+                -1, keepdim=True
+            )
 
         return recompute(part, x)
 
@@ -151,18 +167,23 @@ def _net() -> Any:
 def awkward(
     rank: int, world_size: int, meeting: Meeting | None = None, *, syncs: bool = True
 ) -> tuple[list[float], Arrays, Arrays]:
-    """Two backwards for each step, on halves of this rank's rows; every other step leaves a layer out; evaluation in between."""
+    """Two backwards for each step, on halves of this rank's rows; every other step leaves a layer
+    out; evaluation in between.
+    """
     with joined(rank, world_size, meeting), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about parameters without a gradient
         net = _net()
         clip = paddle.nn.ClipGradByGlobalNorm(0.5)
-        adam = paddle.optimizer.AdamW(0.02, parameters=net.parameters(), weight_decay=0.1, grad_clip=clip)
+        adam = paddle.optimizer.AdamW(
+            0.02, parameters=net.parameters(), weight_decay=0.1, grad_clip=clip
+        )
         model, adam, _ = shard(net, adam, exclude_layer=["LayerNorm", id(net.norm)])
         losses = []
         for step in range(4):
             rows = np.random.RandomState(step).randint(0, 10, 24)
             for half in range(2):
-                # statistics of a batch norm are of the rank's rows: all ranks have the same, so that one process can do as they do
+                # statistics of a batch norm are of the rank's rows: all ranks have the same, so
+                # that one process can do as they do
                 ids = paddle.to_tensor(rows[12 * half : 12 * half + 12])
                 last = half == 1 or syncs
                 with contextlib.nullcontext() if last or world_size < 2 else model.no_sync():
@@ -179,14 +200,20 @@ def awkward(
         return losses, arrays(model.state_dict()), whole_state(adam)
 
 
-# -- memory -------------------------------------------------------------------------------------------------------------
+# -- memory
+# --------------------------------------------------------------------------------------------------
 
 
 class _Allocations(ctypes.Structure):
-    """What the allocator of the C library says of itself; ``uordblks`` and ``hblkhd`` are the bytes in use."""
+    """What the allocator of the C library says of itself; ``uordblks`` and ``hblkhd`` are the bytes
+    in use.
+    """
 
     _fields_ = [
-        *((name, ctypes.c_size_t) for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks")),
+        *(
+            (name, ctypes.c_size_t)
+            for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks")
+        ),
         *((name, ctypes.c_size_t) for name in ("uordblks", "fordblks", "keepcost")),
     ]
 
@@ -201,10 +228,15 @@ def _held_bytes() -> int:
 
 
 def memory(rank: int, world_size: int, meeting: Meeting) -> dict[str, int]:
-    """Bytes that are held at some points, beyond those before; ``whole`` are those of the parameters."""
+    """Bytes that are held at some points, beyond those before; ``whole`` are those of the
+    parameters.
+    """
     with joined(rank, world_size, meeting):
-        warm = paddle.nn.Linear(256, 256)  # what the first use of anything allocates is not the model's
-        warm, adam, _ = shard(warm, paddle.optimizer.Adam(0.01, parameters=warm.parameters()), segment_size=256)
+        # what the first use of anything allocates is not the model's
+        warm = paddle.nn.Linear(256, 256)
+        warm, adam, _ = shard(
+            warm, paddle.optimizer.Adam(0.01, parameters=warm.parameters()), segment_size=256
+        )
         warm(paddle.ones([1, 256])).sum().backward()
         adam.step()
         before = _held_bytes()
@@ -229,7 +261,8 @@ def memory(rank: int, world_size: int, meeting: Meeting) -> dict[str, int]:
         return found
 
 
-# -- checkpoints --------------------------------------------------------------------------------------------------------
+# -- checkpoints
+# --------------------------------------------------------------------------------------------------
 
 
 def save(rank: int, world_size: int, meeting: Meeting, *, folder: str) -> list[float]:
@@ -242,7 +275,9 @@ def save(rank: int, world_size: int, meeting: Meeting, *, folder: str) -> list[f
         model.get_all_parameters()  # and in Paddle's way
         if rank == 0:
             saved = paddle.load(f"{folder}/model.pdmodel")
-            assert all(np.array_equal(v.numpy(), saved[k].numpy()) for k, v in model.state_dict().items())
+            assert all(
+                np.array_equal(v.numpy(), saved[k].numpy()) for k, v in model.state_dict().items()
+            )
         return sharding_workers.run(model, adam, range(3, 6), "float64", rank, world_size)
 
 
@@ -267,24 +302,30 @@ def resume(
         return sharding_workers.run(model, adam, range(3, 6), "float64", rank, world_size)
 
 
-# -- mixed precision, replicas, fleet -----------------------------------------------------------------------------------
+# -- mixed precision, replicas, fleet
+# -----------------------------------------------------------------------------------
 
 
 def scaled(
     rank: int, world_size: int, meeting: Meeting | None = None
 ) -> tuple[list[float], list[float], Arrays, Arrays]:
-    """float32 with a scaler, where one rank overflows in the second step: scales, sums of weights; then bfloat16 with masters: the masters, the weights."""
+    """float32 with a scaler, where one rank overflows in the second step: scales, sums of weights;
+    then bfloat16 with masters: the masters, the weights.
+    """
     with joined(rank, world_size, meeting):
         model = models.build(paddle, "mlp", "float32")
         scaler = paddle.amp.GradScaler(init_loss_scaling=8.0)
-        model, sgd, scaler = shard(model, paddle.optimizer.SGD(0.1, parameters=model.parameters()), scaler)
+        model, sgd, scaler = shard(
+            model, paddle.optimizer.SGD(0.1, parameters=model.parameters()), scaler
+        )
         scales, sums = [], []
         for step in range(3):
             x, _ = models.batch("mlp", step, "float32")
             if step == 1 and rank == world_size - 1:
                 with np.errstate(over="ignore"):
                     x = x * np.float32(3e38)
-            with paddle.amp.auto_cast(enable=False, dtype="float16"):  # what a scaler wants to have seen
+            # what a scaler wants to have seen
+            with paddle.amp.auto_cast(enable=False, dtype="float16"):
                 loss = scaler.scale(model(paddle.to_tensor(x)).square().sum())
             loss.backward()
             scaler.step(sgd)
@@ -294,12 +335,16 @@ def scaled(
             sums.append(float(sum(v.numpy().sum() for v in model.state_dict().values())))
         with paddle.utils.unique_name.guard():
             model = models.build(paddle, "mlp", "float32")
-            model, rule = paddle.amp.decorate(model, make_optimizer("adamw", model), level="O2", dtype="bfloat16")
+            model, rule = paddle.amp.decorate(
+                model, make_optimizer("adamw", model), level="O2", dtype="bfloat16"
+            )
             model, rule, _ = shard(model, rule)
             for step in range(3):
                 x, _ = models.batch("mlp", step, "float32")
                 with paddle.amp.auto_cast(level="O2", dtype="bfloat16"):
-                    model(paddle.to_tensor(x).astype("bfloat16")).astype("float32").square().mean().backward()
+                    model(paddle.to_tensor(x).astype("bfloat16")).astype(
+                        "float32"
+                    ).square().mean().backward()
                 rule.step()
                 rule.clear_grad()
             whole = rule.full_state_dict() if world_size > 1 else rule.state_dict()
@@ -313,22 +358,34 @@ def scaled(
 
 
 def hybrid(rank: int, world_size: int, meeting: Meeting) -> tuple[list[float], Arrays, Arrays]:
-    """Two sharding groups of two ranks, averaged over both: some parameters are split, others whole."""
+    """Two sharding groups of two ranks, averaged over both: some parameters are split, others
+    whole.
+    """
     with joined(rank, world_size, meeting):
         rows = [paddle.distributed.new_group([0, 1]), paddle.distributed.new_group([2, 3])]
         columns = [paddle.distributed.new_group([0, 2]), paddle.distributed.new_group([1, 3])]
         model = models.build(paddle, "mlp", "float64")
         if rank >= 2:
-            model[0].weight.set_value(np.zeros(model[0].weight.shape))  # the first replica's is what counts
+            # the first replica's is what counts
+            model[0].weight.set_value(np.zeros(model[0].weight.shape))
         model, adam, _ = shard(
-            model, make_optimizer("adamw", model), group=rows[rank // 2], dp_group=columns[rank % 2], segment_size=20
+            model,
+            make_optimizer("adamw", model),
+            group=rows[rank // 2],
+            dp_group=columns[rank % 2],
+            segment_size=20,
         )
         losses = sharding_workers.run(model, adam, range(4), "float64", rank, world_size)
         return losses, arrays(model.state_dict()), whole_state(adam)
 
 
 def by_fleet(
-    rank: int, world_size: int, meeting: Meeting | None = None, *, switches: dict[str, Any], model_first: bool = True
+    rank: int,
+    world_size: int,
+    meeting: Meeting | None = None,
+    *,
+    switches: dict[str, Any],
+    model_first: bool = True,
 ) -> tuple[list[float], Arrays, Arrays]:
     """The same by a strategy, with other switches."""
     with joined(rank, world_size, meeting):
@@ -346,7 +403,9 @@ def by_fleet(
 def _fleet_run(rank: int, world_size: int, model_first: bool) -> tuple[list[float], Arrays, Arrays]:
     paddle.set_default_dtype("float64")
     try:
-        model = paddle.nn.Sequential(paddle.nn.Linear(6, 700), paddle.nn.Tanh(), paddle.nn.Linear(700, 3))
+        model = paddle.nn.Sequential(
+            paddle.nn.Linear(6, 700), paddle.nn.Tanh(), paddle.nn.Linear(700, 3)
+        )
     finally:
         paddle.set_default_dtype("float32")
     draw = np.random.RandomState(3)
@@ -363,7 +422,8 @@ def _fleet_run(rank: int, world_size: int, model_first: bool) -> tuple[list[floa
     return losses, arrays(wrapped.state_dict()), whole_state(optimizer._inner_opt)
 
 
-# -- what is refused ----------------------------------------------------------------------------------------------------
+# -- what is refused
+# --------------------------------------------------------------------------------------------------
 
 
 def refusals(rank: int, world_size: int, meeting: Meeting) -> dict[str, str]:
@@ -392,8 +452,16 @@ def refusals(rank: int, world_size: int, meeting: Meeting) -> dict[str, str]:
         note("sparse", lambda: shard(layer, rule(layer)))
         one, other = model(), model()
         note("segment", lambda: shard(one, rule(one), segment_size=-1))
-        note("optimizer", lambda: shard(one, paddle.optimizer.SGD(0.1, parameters=one.parameters()[:1])))
-        note("others", lambda: shard(one, paddle.optimizer.SGD(0.1, parameters=one.parameters() + other.parameters())))
+        note(
+            "optimizer",
+            lambda: shard(one, paddle.optimizer.SGD(0.1, parameters=one.parameters()[:1])),
+        )
+        note(
+            "others",
+            lambda: shard(
+                one, paddle.optimizer.SGD(0.1, parameters=one.parameters() + other.parameters())
+            ),
+        )
         for name, excluded in (("exclude", "Linear"), ("id", [1])):
             note(name, lambda excluded=excluded: shard(one, rule(one), exclude_layer=excluded))
 

@@ -1,4 +1,6 @@
-"""What the trainers of a static program do; each function runs in the workers of the pool, ``train_whole`` also in the test itself."""
+"""What the trainers of a static program do; each function runs in the workers of the pool,
+``train_whole`` also in the test itself.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ OPTIMIZERS = {
 
 
 def build(optimizer: str, is_sparse: bool = False, has_norm: bool = False) -> tuple[Any, Any, Any]:
-    """A classifier with or without a looked-up feature and batch normalisation; returns main, startup and the loss."""
+    """A classifier with or without a looked-up feature and batch normalisation; returns main,
+    startup and the loss.
+    """
     static = paddle.static
     main, startup = static.Program(), static.Program()
     with static.program_guard(main, startup), paddle.utils.unique_name.guard():
@@ -42,7 +46,9 @@ def first_values(startup: Any, seed: int) -> Values:
     rng = np.random.default_rng(seed)
     found = {}
     for variable in startup.list_vars():
-        if isinstance(variable, paddle.static.Variable) and variable.name.endswith((".w_0", ".b_0")):
+        if isinstance(variable, paddle.static.Variable) and variable.name.endswith(
+            (".w_0", ".b_0")
+        ):
             found[variable.name] = rng.normal(0.0, 0.5, variable.shape).astype("float32")
     return found
 
@@ -96,7 +102,9 @@ def train(
     strategy: dict[str, Any],
     model: dict[str, Any],
 ) -> Values:
-    """A ParallelExecutor on this trainer's part of each batch; only trainer 0 has the right first values."""
+    """A ParallelExecutor on this trainer's part of each batch; only trainer 0 has the right first
+    values.
+    """
     paddle.enable_static()
     try:
         with joined_job(rank, world_size, meeting), environment({"CPU_NUM": str(num_places)}):
@@ -115,14 +123,19 @@ def train(
                 scope=scope,
             ) as exe:
                 for step in range(steps):
-                    rows = {n: np.array_split(v, world_size)[rank] for n, v in _fed(main, batch(step)).items()}
+                    rows = {
+                        n: np.array_split(v, world_size)[rank]
+                        for n, v in _fed(main, batch(step)).items()
+                    }
                     exe.run([loss.name], feed=rows)
             return kept(scope)
     finally:
         paddle.disable_static()
 
 
-def train_attached(rank: int, world_size: int, meeting: dict[str, Any], *, steps: int, model: dict[str, Any]) -> Values:
+def train_attached(
+    rank: int, world_size: int, meeting: dict[str, Any], *, steps: int, model: dict[str, Any]
+) -> Values:
     """The plain Executor on a program that is compiled for several trainers."""
     paddle.enable_static()
     try:
@@ -134,7 +147,10 @@ def train_attached(rank: int, world_size: int, meeting: dict[str, Any], *, steps
             main.attachments.put(PreparedProgram, paddle.static.CompiledProgram(main, strategy))
             with paddle.static.Executor(paddle.CPUPlace()) as exe:
                 for step in range(steps):
-                    rows = {n: np.array_split(v, world_size)[rank] for n, v in _fed(main, batch(step)).items()}
+                    rows = {
+                        n: np.array_split(v, world_size)[rank]
+                        for n, v in _fed(main, batch(step)).items()
+                    }
                     [value] = exe.run(main, feed=rows, fetch_list=[loss], scope=scope)
                     assert value.shape == ()
             return kept(scope)

@@ -1,4 +1,6 @@
-"""What the ranks do in the tests of LocalSGD, DGC, compression, gradient merge and recomputation."""
+"""What the ranks do in the tests of LocalSGD, DGC, compression, gradient merge and
+recomputation.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ Meeting = dict[str, Any]
 def gradient(
     rank: int, step: int, index: int, shape: tuple[int, ...], dtype: torch.dtype = torch.float64
 ) -> torch.Tensor:
-    """What rank ``rank`` finds for parameter ``index`` in step ``step``; known to the test as well."""
+    """What rank ``rank`` finds for parameter ``index`` in step ``step``; known to the test as
+    well.
+    """
     draw = np.random.RandomState(10_000 * rank + 100 * step + index)
     return torch.from_numpy(draw.normal(size=shape)).to(dtype)
 
@@ -68,13 +72,19 @@ def adaptive(
     init_k_steps: int,
     begin_step: int,
 ) -> tuple[list[int], list[bool], float]:
-    """k_steps and whether there was a meeting, by step; ranks' losses differ by their rank, the mean is as given."""
+    """k_steps and whether there was a meeting, by step; ranks' losses differ by their rank, the
+    mean is as given.
+    """
     with joined_job(rank, world_size, meeting) as group:
         param = torch.full((2,), float(rank), dtype=torch.float64)
         local = AdaptiveLocalSGD([param], group._inner, init_k_steps, begin_step)
         ks, met = [], []
         for loss, lr in zip(losses, rates, strict=True):
-            met.append(local.step(torch.tensor(loss * (0.5 + rank / (world_size - 1)), dtype=torch.float64), lr))
+            met.append(
+                local.step(
+                    torch.tensor(loss * (0.5 + rank / (world_size - 1)), dtype=torch.float64), lr
+                )
+            )
             ks.append(local.k_steps)
         return ks, met, param[0].item()
 
@@ -116,7 +126,9 @@ def dgc(
 def compressed(
     rank: int, world_size: int, meeting: Meeting, *, backend: str, wire: str | None, steps: int = 5
 ) -> tuple[list[float], dict[str, np.ndarray], int]:
-    """Train with gradients that travel in 16 bits (or as they are): losses, parameters, bytes of the last step."""
+    """Train with gradients that travel in 16 bits (or as they are): losses, parameters, bytes of
+    the last step.
+    """
     with joined_job(rank, world_size, meeting, backend) as group:
         traffic = count_traffic(group._inner)
         model = models.build(paddle, "mlp", "float32")
@@ -134,14 +146,20 @@ class _HalfParallel(paddle.DataParallel):
         super().__init__(layers)
 
 
-def rounding(rank: int, world_size: int, meeting: Meeting, *, backend: str, wire: str) -> tuple[list[float], bool]:
-    """The gradient of one weight vector whose local gradients are known, and whether an unused one stays without."""
+def rounding(
+    rank: int, world_size: int, meeting: Meeting, *, backend: str, wire: str
+) -> tuple[list[float], bool]:
+    """The gradient of one weight vector whose local gradients are known, and whether an unused one
+    stays without.
+    """
     with joined_job(rank, world_size, meeting, backend) as group:
         model = torch.nn.ModuleDict(
             {"used": torch.nn.Linear(4, 1, bias=False), "idle": torch.nn.Linear(2, 1, bias=False)}
         )
         model.forward = lambda x: model["used"](x)  # type: ignore[method-assign]
-        options = ReducerOptions(find_unused_parameters=True, make_bucket=half_buckets(getattr(torch, wire)))
+        options = ReducerOptions(
+            find_unused_parameters=True, make_bucket=half_buckets(getattr(torch, wire))
+        )
         wrapped = DataParallelModule(model, group._inner, options)
         wrapped(torch.tensor([1.0, 1e-9, 2049.0, 70000.0]) * (1 + rank)).sum().backward()
         return model["used"].weight.grad[0].tolist(), model["idle"].weight.grad is None
@@ -149,7 +167,9 @@ def rounding(rank: int, world_size: int, meeting: Meeting, *, backend: str, wire
 
 def hierarchical(rank: int, world_size: int, rendezvous: dict[str, Any], name: str) -> list[float]:
     """A bucket of 16 bits between two made-up hosts."""
-    with joined("hierarchical", name, rank, world_size, rendezvous, hosts=["a", "a", "b", "b"]) as backend:
+    with joined(
+        "hierarchical", name, rank, world_size, rendezvous, hosts=["a", "a", "b", "b"]
+    ) as backend:
         bucket = half_buckets()(backend, 5, torch.float32, torch.device("cpu"))
         for turn in range(2):
             bucket.tensor.copy_(torch.arange(5.0) + rank + turn)
@@ -162,9 +182,18 @@ def hierarchical(rank: int, world_size: int, rendezvous: dict[str, Any], name: s
 
 
 def merged(
-    rank: int, world_size: int, meeting: Meeting, *, kind: str, k_steps: int, avg: bool, dtype: str = "float64"
+    rank: int,
+    world_size: int,
+    meeting: Meeting,
+    *,
+    kind: str,
+    k_steps: int,
+    avg: bool,
+    dtype: str = "float64",
 ) -> tuple[list[np.ndarray], int, list[bool]]:
-    """Train with an update for every ``k_steps`` backwards; parameters, averages of gradients made, when updates were."""
+    """Train with an update for every ``k_steps`` backwards; parameters, averages of gradients made,
+    when updates were.
+    """
     with joined_job(rank, world_size, meeting) as group:
         traffic = count_traffic(group._inner)
         size = models.BATCH // world_size
@@ -175,7 +204,9 @@ def merged(
             params = [p.raw for p in model.parameters()]
         else:
             torch.manual_seed(0)
-            model = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.Tanh(), torch.nn.Linear(4, 3)).double()
+            model = torch.nn.Sequential(
+                torch.nn.Linear(6, 4), torch.nn.Tanh(), torch.nn.Linear(4, 3)
+            ).double()
             wrapped = DataParallelModule(model, group._inner, ReducerOptions())
             optimizer = torch.optim.SGD(model.parameters(), 0.1, 0.9)
             params = list(model.parameters())
@@ -185,9 +216,13 @@ def merged(
         for step in range(6):
             x, y = (a[rank * size : (rank + 1) * size] for a in models.batch("mlp", step, dtype))
             if kind == "face":
-                paddle.nn.functional.cross_entropy(wrapped(paddle.to_tensor(x)), paddle.to_tensor(y)).backward()
+                paddle.nn.functional.cross_entropy(
+                    wrapped(paddle.to_tensor(x)), paddle.to_tensor(y)
+                ).backward()
             else:
-                torch.nn.functional.cross_entropy(wrapped(torch.from_numpy(x)), torch.from_numpy(y)).backward()
+                torch.nn.functional.cross_entropy(
+                    wrapped(torch.from_numpy(x)), torch.from_numpy(y)
+                ).backward()
             updates.append(merge.advance())
             if updates[-1]:
                 optimizer.step()
@@ -203,7 +238,10 @@ class Blocks(paddle.nn.Layer):
         self.blocks = paddle.nn.LayerList(
             [
                 paddle.nn.Sequential(
-                    paddle.nn.Linear(6, 6), paddle.nn.Tanh(), paddle.nn.Dropout(0.5), paddle.nn.Linear(6, 6)
+                    paddle.nn.Linear(6, 6),
+                    paddle.nn.Tanh(),
+                    paddle.nn.Dropout(0.5),
+                    paddle.nn.Linear(6, 6),
                 )
                 for _ in range(3)
             ]
@@ -220,7 +258,13 @@ class Blocks(paddle.nn.Layer):
 
 
 def recomputed(
-    rank: int, world_size: int, meeting: Meeting, *, recomputes: bool, find_unused: bool, level: str | None
+    rank: int,
+    world_size: int,
+    meeting: Meeting,
+    *,
+    recomputes: bool,
+    find_unused: bool,
+    level: str | None,
 ) -> list[list[np.ndarray | None]]:
     """Gradients of all parameters, one that is not used among them, in two backwards."""
     from paddle.distributed.sharding import group_sharded_parallel
@@ -230,7 +274,10 @@ def recomputed(
         layers = Blocks(recomputes)
         if level is None:
             model = paddle.DataParallel(
-                layers, comm_buffer_size=1e-6, last_comm_buffer_size=1e-6, find_unused_parameters=find_unused
+                layers,
+                comm_buffer_size=1e-6,
+                last_comm_buffer_size=1e-6,
+                find_unused_parameters=find_unused,
             )
         else:
             sgd = paddle.optimizer.SGD(0.1, parameters=layers.parameters())
@@ -239,6 +286,10 @@ def recomputed(
         for used in ((0, 1, 2), (0, 2)) if find_unused else ((0, 1, 2), (2, 1, 0)):
             for param in layers.parameters():
                 param.clear_gradient(False)
-            model(paddle.to_tensor(models.batch("mlp", rank, "float32")[0]), used).square().mean().backward()
-            seen.append([None if p.grad is None else p.grad.numpy().copy() for p in layers.parameters()])
+            model(
+                paddle.to_tensor(models.batch("mlp", rank, "float32")[0]), used
+            ).square().mean().backward()
+            seen.append(
+                [None if p.grad is None else p.grad.numpy().copy() for p in layers.parameters()]
+            )
         return seen

@@ -1,4 +1,6 @@
-"""Data parallelism is exact: n ranks on shards do what one process does on the whole batch, and what real Paddle does."""
+"""Data parallelism is exact: n ranks on shards do what one process does on the whole batch, and
+what real Paddle does.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,13 @@ def test_ranks_equal_one_process(pool, name, dtype):
 
 def test_small_buckets_and_gloo_give_the_same(pool):
     wanted = run_job(pool, f"{HERE}:train", 2, name="transformer", dtype="float64", steps=3)
-    for options in ({"comm_buffer_size": 0.001, "last_comm_buffer_size": 0.0001}, {"backend": "gloo"}):
-        found = run_job(pool, f"{HERE}:train", 2, name="transformer", dtype="float64", steps=3, **options)
+    for options in (
+        {"comm_buffer_size": 0.001, "last_comm_buffer_size": 0.0001},
+        {"backend": "gloo"},
+    ):
+        found = run_job(
+            pool, f"{HERE}:train", 2, name="transformer", dtype="float64", steps=3, **options
+        )
         assert max(difference(found[0][1][k], v) for k, v in wanted[0][1].items()) < 1e-12
 
 
@@ -47,7 +54,9 @@ def test_small_buckets_and_gloo_give_the_same(pool):
 def test_equals_paddle(pool, name):
     with np.load(GOLDENS) as stored:
         golden = {key: stored[key] for key in stored.files}
-    found = run_job(pool, f"{HERE}:train", 2, name=name, dtype="float32", steps=8, norm="BatchNorm2D")
+    found = run_job(
+        pool, f"{HERE}:train", 2, name=name, dtype="float32", steps=8, norm="BatchNorm2D"
+    )
     for rank, (losses, state) in enumerate(found):
         # sums are taken in another order, and eight steps carry that on
         assert difference(np.array(losses), golden[f"{rank}/{name}/losses"]) < 2e-6
@@ -58,7 +67,8 @@ def test_equals_paddle(pool, name):
 @pytest.mark.parametrize("backend", ["shm", "gloo"])
 def test_accumulation(pool, backend):
     first, second = run_job(pool, f"{HERE}:accumulation", 2, backend=backend)
-    # as in Paddle, but for the two backwards through one graph, which it averages only once: 3 is 1.5 twice
+    # as in Paddle, but for the two backwards through one graph, which it averages only once: 3 is
+    # 1.5 twice
     assert first == [1.5, 16.5, 1.0, 16.5, 1.0, 16.5, 3.0, 1.5, 11.5, 1.5]
     assert second == [1.5, 16.5, 2.0, 16.5, 2.0, 16.5, 3.0, 1.5, 21.5, 1.5]
 
@@ -79,7 +89,10 @@ def test_ranks_use_different_parameters(pool, find_unused, backend):
             assert messages == []
         else:
             assert len(messages) == 1
-            assert f"1 of 3 parameters got no gradient in this backward on rank {rank}: 'parts.2.weight'" in messages[0]
+            assert (
+                f"1 of 3 parameters got no gradient in this backward on rank {rank}: "
+                "'parts.2.weight'" in messages[0]
+            )
 
 
 def test_frozen_later(pool):
@@ -124,7 +137,8 @@ def test_parameters_of_16_bits(pool, dtype):
 
 def test_second_order(pool):
     found = run_job(pool, f"{HERE}:second_order", 2)
-    # the penalty's gradient is linear in x x^T: its mean over x = 1 and x = 2, computed here by hand
+    # the penalty's gradient is linear in x x^T: its mean over x = 1 and x = 2, computed here by
+    # hand
     weight = np.array([[1.0, 2.0], [3.0, 4.0]])
     parts = []
     for scale in (1.0, 2.0):
@@ -210,7 +224,14 @@ def test_torch_module(pool):
 @pytest.mark.parametrize("find_unused", [False, True])
 @pytest.mark.parametrize(("backend", "world_size"), [("shm", 2), ("shm", 4), ("gloo", 3)])
 def test_random_branches(pool, backend, world_size, find_unused):
-    run_job(pool, f"{HERE}:random_branches", world_size, seed=world_size, backend=backend, find_unused=find_unused)
+    run_job(
+        pool,
+        f"{HERE}:random_branches",
+        world_size,
+        seed=world_size,
+        backend=backend,
+        find_unused=find_unused,
+    )
 
 
 def test_a_slow_rank_is_waited_for(pool):

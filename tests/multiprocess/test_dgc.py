@@ -14,16 +14,22 @@ SHAPES = [(40, 10), (3,), (200,)]
 
 
 def reference(
-    world_size, steps, momentum, use_nesterov=False, rampup_begin_step=0, rampup_step=1, sparsity=(0.999,), clip_norm=None,
+    world_size, steps, momentum, use_nesterov=False, rampup_begin_step=0, rampup_step=1,
+    sparsity=(0.999,), clip_norm=None,
     weight_decay=0.0, min_numel=100,
 ):  # fmt: skip
-    """The algorithm of the paper, one rank after the other; what stays behind at step t is a list entry by t."""
+    """The algorithm of the paper, one rank after the other; what stays behind at step t is a list
+    entry by t.
+    """
     params = [workers.gradient(99, 0, i, shape).numpy() for i, shape in enumerate(SHAPES)]
     u = [[np.zeros(shape) for shape in SHAPES] for _ in range(world_size)]
     v = [[np.zeros(shape) for shape in SHAPES] for _ in range(world_size)]
     history = []
     for step in range(steps):
-        grads = [[workers.gradient(r, step, i, s).numpy() for i, s in enumerate(SHAPES)] for r in range(world_size)]
+        grads = [
+            [workers.gradient(r, step, i, s).numpy() for i, s in enumerate(SHAPES)]
+            for r in range(world_size)
+        ]
         for i, param in enumerate(params):
             is_sparse = step >= rampup_begin_step and param.size >= min_numel
             if not is_sparse:
@@ -33,7 +39,9 @@ def reference(
                 direction = g + momentum * u[0][i] if use_nesterov else u[0][i]
             else:
                 direction = np.zeros(param.shape)
-                phase = min((step - rampup_begin_step) * len(sparsity) // rampup_step, len(sparsity) - 1)
+                phase = min(
+                    (step - rampup_begin_step) * len(sparsity) // rampup_step, len(sparsity) - 1
+                )
                 k = max(1, round(param.size * (1 - sparsity[phase])))
                 for r in range(world_size):
                     g = grads[r][i]
@@ -61,7 +69,13 @@ def reference(
 
 SETTINGS = [
     {"momentum": 0.9, "rampup_begin_step": 2, "rampup_step": 4, "sparsity": [0.5, 0.75, 0.9]},
-    {"momentum": 0.9, "use_nesterov": True, "rampup_begin_step": 1, "rampup_step": 2, "sparsity": [0.75, 0.95]},
+    {
+        "momentum": 0.9,
+        "use_nesterov": True,
+        "rampup_begin_step": 1,
+        "rampup_step": 2,
+        "sparsity": [0.75, 0.95],
+    },
     {"momentum": 0.5, "sparsity": [0.9], "clip_norm": 0.3, "weight_decay": 0.1},
     {"momentum": 0.9, "rampup_begin_step": 99},
 ]
@@ -89,7 +103,9 @@ def test_numbers(pool, world_size, backend, settings):
 
 
 def test_nothing_is_lost(pool):
-    """Without momentum, what was sent plus what waits is all there was: with sparsity 0 it is plain averaging."""
+    """Without momentum, what was sent plus what waits is all there was: with sparsity 0 it is plain
+    averaging.
+    """
     found = run_job(
         pool,
         f"{HERE}:dgc",
@@ -112,15 +128,28 @@ def test_bytes_shrink(pool, world_size):
     shapes = [(256, 128), (64,)]
     numel = 256 * 128
     found = run_job(
-        pool, f"{HERE}:dgc", world_size, shapes=shapes, steps=4, backend="shm", dtype="float32", momentum=0.9, rampup_begin_step=1,
+        pool, f"{HERE}:dgc", world_size, shapes=shapes, steps=4, backend="shm", dtype="float32",
+        momentum=0.9, rampup_begin_step=1,
         rampup_step=2, sparsity=[0.75, 0.999],
     )  # fmt: skip
     for _, (dense, first, *rest) in found:
         assert dense == {"all_reduce": (numel + 64) * 4}
         assert first == {"all_reduce": 64 * 4, "all_gather": numel // 4 * 8}
-        assert all(sent == {"all_reduce": 64 * 4, "all_gather": round(numel * 0.001) * 8} for sent in rest)
+        assert all(
+            sent == {"all_reduce": 64 * 4, "all_gather": round(numel * 0.001) * 8} for sent in rest
+        )
         assert sum(rest[-1].values()) < 0.005 * sum(dense.values())
 
 
 def test_ramp():
-    assert [sparsity_at(step, 3, 4, [0.1, 0.2]) for step in range(9)] == [0, 0, 0, 0.1, 0.1, 0.2, 0.2, 0.2, 0.2]
+    assert [sparsity_at(step, 3, 4, [0.1, 0.2]) for step in range(9)] == [
+        0,
+        0,
+        0,
+        0.1,
+        0.1,
+        0.2,
+        0.2,
+        0.2,
+        0.2,
+    ]

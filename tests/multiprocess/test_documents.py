@@ -15,17 +15,35 @@ DOCUMENTS = Path(__file__).resolve().parents[1] / "documents"
 DEADLINE_S = 90.0  # three interpreters that import torch, on a busy machine
 
 
-def run(folder: Path, document: str, script: str, *command: str) -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, document: str, script: str, *command: str
+) -> subprocess.CompletedProcess[str]:
     """Run ``python *command script`` with a document's example as ``script``."""
     shutil.copy(DOCUMENTS / document, folder / script)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PADDLE_", "FLAGS_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PADDLE_", "FLAGS_"))
+    }
     return subprocess.run(
-        [sys.executable, *command, script], cwd=folder, env=kept, capture_output=True, text=True, timeout=DEADLINE_S
+        [sys.executable, *command, script],
+        cwd=folder,
+        env=kept,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
     )
 
 
 def test_parallel_env_example(tmp_path):
-    done = run(tmp_path, "parallel_env.py", "example.py", "-m", "paddle.distributed.launch", "--selected_gpus=0,1")
+    done = run(
+        tmp_path,
+        "parallel_env.py",
+        "example.py",
+        "-m",
+        "paddle.distributed.launch",
+        "--selected_gpus=0,1",
+    )
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert "2 CPU worker" in done.stderr or "GPU" not in done.stderr
@@ -51,7 +69,9 @@ def test_parallel_env_attributes(monkeypatch, capsys):
 
 @pytest.mark.filterwarnings("ignore:no GPU is available:UserWarning")
 def test_parallel_env_example_alone(monkeypatch):
-    """The same script with one process: prepare_context gives None and the wrapper passes through."""
+    """The same script with one process: prepare_context gives None and the wrapper passes
+    through.
+    """
     for name in ("PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ID", "FLAGS_selected_gpus"):
         monkeypatch.delenv(name, raising=False)
     names = runpy.run_path(str(DOCUMENTS / "parallel_env.py"))

@@ -24,7 +24,9 @@ AUDITED = "faults.store_acts:launch_and_note_pickles"
 
 @pytest.fixture
 def master() -> str:
-    """An endpoint that was free a moment ago; launchers on several hosts cannot be handed a bound one."""
+    """An endpoint that was free a moment ago; launchers on several hosts cannot be handed a bound
+    one.
+    """
     with bind_listener() as listener:
         return str(endpoint_of(listener))
 
@@ -36,7 +38,9 @@ def start(tmp_path, master):
     def launch(number, *argv, **options):
         folder = tmp_path / str(number)
         folder.mkdir()
-        started.append(Launcher(folder, "--master", master, *argv, **({"ARGOSY_TOKEN": TOKEN} | options)))
+        started.append(
+            Launcher(folder, "--master", master, *argv, **({"ARGOSY_TOKEN": TOKEN} | options))
+        )
         return started[-1]
 
     yield launch
@@ -45,7 +49,8 @@ def start(tmp_path, master):
 
 
 def test_a_failure_restarts_all_hosts(tmp_path, start):
-    """Rank 2 fails in the first round, when others may have ended well; every launcher names it, and the second round succeeds.
+    """Rank 2 fails in the first round, when others may have ended well; every launcher names it,
+    and the second round succeeds.
 
     Nothing is unpickled in a launcher meanwhile.
     """
@@ -54,11 +59,14 @@ marker = {str(tmp_path / "failed")!r}
 if rank == 2 and not os.path.exists(marker):
     open(marker, "w").close()
     sys.exit(5)
-print("rank", rank, "of", os.environ["PADDLE_TRAINERS_NUM"], os.environ["PADDLE_LOCAL_RANK"], os.environ["PADDLE_NNODES"])
+print("rank", rank, "of", os.environ["PADDLE_TRAINERS_NUM"], os.environ["PADDLE_LOCAL_RANK"],
+    os.environ["PADDLE_NNODES"])
 """
     name = str(tmp_path / script(tmp_path, text))
     second = start(1, "--nnodes=2", "--rank=1", "--max_restart=1", name, entry=AUDITED)
-    first = start(0, "--nnodes=2", "--rank=0", "--nproc_per_node=2", "--max_restart=1", name, entry=AUDITED)
+    first = start(
+        0, "--nnodes=2", "--rank=0", "--nproc_per_node=2", "--max_restart=1", name, entry=AUDITED
+    )
     assert (first.wait(), second.wait()) == (0, 0)
     assert not any((launcher.folder / "pickles").exists() for launcher in (first, second))
     assert re.search(r"rank 2 on 127\.0\.0\.1 exited with code 5", first.stderr)
@@ -88,7 +96,11 @@ def test_an_elastic_job_starts_with_the_least_number_of_hosts(tmp_path, start):
 def test_a_host_that_joins_restarts_the_workers(tmp_path, start):
     name = str(
         tmp_path
-        / script(tmp_path, "n = os.environ['PADDLE_TRAINERS_NUM']\nprint(n)\nnote(n)\nif n == '1': time.sleep(600)\n")
+        / script(
+            tmp_path,
+            "n = os.environ['PADDLE_TRAINERS_NUM']\nprint(n)\nnote(n)\nif n == '1': "
+            "time.sleep(600)\n",
+        )
     )
     elastic = ["--nnodes=1:2", "--elastic_timeout=1"]
     first = start(0, *elastic, name)
@@ -101,7 +113,10 @@ def test_a_host_that_joins_restarts_the_workers(tmp_path, start):
 def test_hosts_notice_that_the_master_is_gone(tmp_path, start):
     name = str(tmp_path / script(tmp_path, "note('ready')\ntime.sleep(600)\n"))
     launchers = [start(rank, "--nnodes=2", f"--rank={rank}", name) for rank in range(2)]
-    until(lambda: all((launchers[rank].folder / f"ready.{rank}").exists() for rank in range(2)), "the workers")
+    until(
+        lambda: all((launchers[rank].folder / f"ready.{rank}").exists() for rank in range(2)),
+        "the workers",
+    )
     serving = next(n for n in range(2) if "serves" in launchers[n].stderr)
     launchers[serving].signal(signal.SIGKILL)
     other = launchers[1 - serving]
@@ -118,7 +133,8 @@ def test_two_hosts_with_one_number(tmp_path, start):
     assert all("were both started with --rank 1" in launcher.stderr for launcher in launchers)
 
 
-# -- strangers and members who mean harm --------------------------------------------------------------------------
+# -- strangers and members who mean harm
+# --------------------------------------------------------------------------
 
 
 class Harm:
@@ -137,14 +153,18 @@ def member(master, token=TOKEN):
 
 
 def store_harm(store, marker):
-    """A pickle in every place where a launcher, ours or torch's, looks for the state of the hosts."""
+    """A pickle in every place where a launcher, ours or torch's, looks for the state of the
+    hosts.
+    """
     harm = pickle.dumps(Harm(marker))
     store.set(state_key("default"), harm)
     store.set("torch.rendezvous.default", base64.b64encode(harm))
 
 
 @pytest.mark.attack("a member stores a pickle as the state of the hosts")
-def test_a_pickled_state_of_a_member_is_refused_and_runs_nothing(tmp_path, start, master, record_property):
+def test_a_pickled_state_of_a_member_is_refused_and_runs_nothing(
+    tmp_path, start, master, record_property
+):
     """The launcher waits for a second host when somebody who knows the token stores the state."""
     launcher = start(0, "--nnodes=2", str(tmp_path / script(tmp_path, "")), entry=AUDITED)
     with member(master) as store:
@@ -153,7 +173,10 @@ def test_a_pickled_state_of_a_member_is_refused_and_runs_nothing(tmp_path, start
         store_harm(store, tmp_path / "harm")
         assert launcher.wait() == 1
         record_property("named_s", time.monotonic() - began_s)
-    assert "launch: the meeting point of the hosts holds something that is not JSON under the key" in launcher.stderr
+    assert (
+        "launch: the meeting point of the hosts holds something that is not JSON under the key"
+        in launcher.stderr
+    )
     assert f"'{state_key('default')}'; it is refused" in launcher.stderr
     assert not (tmp_path / "harm").exists()
     assert not (launcher.folder / "pickles").exists()
@@ -161,7 +184,9 @@ def test_a_pickled_state_of_a_member_is_refused_and_runs_nothing(tmp_path, start
 
 @pytest.mark.attack("a stranger who knows only the address stores a pickle")
 def test_a_stranger_cannot_guess_the_token_of_a_meeting_point(tmp_path, start, master):
-    """On one machine, without ARGOSY_TOKEN: what can be derived from the address is refused, and the user's own launchers meet."""
+    """On one machine, without ARGOSY_TOKEN: what can be derived from the address is refused, and
+    the user's own launchers meet.
+    """
     name = str(tmp_path / script(tmp_path, "print(os.environ['PADDLE_TRAINERS_NUM'])\n"))
     first = start(0, "--nnodes=2", name, ARGOSY_TOKEN="", entry=AUDITED)
     until(lambda: "serves the meeting point" in first.stderr, "the meeting point")
@@ -214,8 +239,13 @@ def test_a_host_that_has_no_token_and_cannot_make_one_is_refused(tmp_path, start
     meeting = ["--nnodes=2", "--master=192.0.2.1:29400", name]
     launcher = start(0, *meeting, ARGOSY_TOKEN="")
     assert launcher.wait() == 2
-    assert "the hosts that meet at 192.0.2.1:29400 need one secret, and this one was given none" in launcher.stderr
-    listed = start(1, "--ips=192.0.2.1,192.0.2.2", "--host=192.0.2.2", name, ARGOSY_TOKEN="", PADDLE_MASTER="")
+    assert (
+        "the hosts that meet at 192.0.2.1:29400 need one secret, and this one was given none"
+        in launcher.stderr
+    )
+    listed = start(
+        1, "--ips=192.0.2.1,192.0.2.2", "--host=192.0.2.2", name, ARGOSY_TOKEN="", PADDLE_MASTER=""
+    )
     assert listed.wait() == 2
     assert "the hosts that meet at 192.0.2.1:6070 need one secret" in listed.stderr
     short = start(2, *meeting, ARGOSY_TOKEN="secret")
@@ -230,12 +260,26 @@ def test_a_host_that_has_no_token_and_cannot_make_one_is_refused(tmp_path, start
 
 
 def test_the_first_host_makes_a_token_and_shows_it_once(tmp_path, start):
-    """Here it takes itself for the first by its number, and listens for an address that is forwarded to it."""
+    """Here it takes itself for the first by its number, and listens for an address that is
+    forwarded to it.
+    """
     with bind_listener("0.0.0.0") as listener:
         port = endpoint_of(listener).port
     name = str(tmp_path / script(tmp_path, ""))
-    launcher = start(0, "--nnodes=2", "--rank", "0", f"--master=192.0.2.1:{port}", name, "--lr=1", ARGOSY_TOKEN="")
-    found = until(lambda: re.search(r"^  ARGOSY_TOKEN=([0-9a-f]{32}) (.*)$", launcher.stderr, re.M), "the line")
+    launcher = start(
+        0,
+        "--nnodes=2",
+        "--rank",
+        "0",
+        f"--master=192.0.2.1:{port}",
+        name,
+        "--lr=1",
+        ARGOSY_TOKEN="",
+    )
+    found = until(
+        lambda: re.search(r"^  ARGOSY_TOKEN=([0-9a-f]{32}) (.*)$", launcher.stderr, re.M),
+        "the line",
+    )
     token, line = found.groups()
     assert line.startswith("python -m paddle.distributed.launch --master ")
     assert line.endswith(f"--nnodes=2 --master=192.0.2.1:{port} {name} --lr=1")
@@ -253,7 +297,10 @@ def test_hosts_with_different_tokens(tmp_path, start):
     until(lambda: "serves the meeting point" in first.stderr, "the meeting point")
     second = start(1, "--nnodes=2", name, ARGOSY_TOKEN="another token than that")
     assert second.wait() == 2
-    assert "has another token than this one; start this host with the ARGOSY_TOKEN that it was given" in second.stderr
+    assert (
+        "has another token than this one; start this host with the ARGOSY_TOKEN that it was given"
+        in second.stderr
+    )
 
 
 def test_the_token_comes_from_a_file(tmp_path, start):

@@ -34,13 +34,23 @@ def command_of(script):
             ["--epochs", "1", "--samples", "256"],
             ["sharding (stage=2", "epoch 0  loss", "worker 0 keeps"],
         ),
-        ("wide_deep_ps.py", ["--steps", "10", "--batch", "128"], ["step 10: loss 0.", "AUC on unseen clicks: 0."]),
-        ("ctr_torch_ps.py", ["--steps", "12", "--batch", "128"], ["step 12: loss 0.", "AUC on unseen clicks: 0."]),
+        (
+            "wide_deep_ps.py",
+            ["--steps", "10", "--batch", "128"],
+            ["step 10: loss 0.", "AUC on unseen clicks: 0."],
+        ),
+        (
+            "ctr_torch_ps.py",
+            ["--steps", "12", "--batch", "128"],
+            ["step 12: loss 0.", "AUC on unseen clicks: 0."],
+        ),
     ],
 )
 def test_an_example(tmp_path, script, arguments, expected):
     command = [*command_of(script), *arguments]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
     output = done.stdout + done.stderr
     assert done.returncode == 0, output
     for part in expected:

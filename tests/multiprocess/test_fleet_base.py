@@ -1,4 +1,6 @@
-"""Fleet between real processes: roles, talk, topology, and training that equals one process on the whole batch."""
+"""Fleet between real processes: roles, talk, topology, and training that equals one process on the
+whole batch.
+"""
 
 from __future__ import annotations
 
@@ -61,13 +63,18 @@ def check_steps(results, expected):
 
 def test_gradient_merge(pool):
     switches = {"gradient_merge": True, "gradient_merge_configs": {"k_steps": 2}}
-    check_steps(run_job(pool, f"{HERE}:switched", 2, switches=switches), fleet_base_workers.alone_with(merge=2))
+    check_steps(
+        run_job(pool, f"{HERE}:switched", 2, switches=switches),
+        fleet_base_workers.alone_with(merge=2),
+    )
 
 
 def test_localsgd_that_meets_at_every_step(pool):
     """Averaging parameters after each step of SGD is averaging gradients."""
     switches = {"localsgd": True, "localsgd_configs": {"k_steps": 1}}
-    check_steps(run_job(pool, f"{HERE}:switched", 3, switches=switches), fleet_base_workers.alone_with())
+    check_steps(
+        run_job(pool, f"{HERE}:switched", 3, switches=switches), fleet_base_workers.alone_with()
+    )
 
 
 def test_localsgd_that_meets_at_every_second_step(pool):

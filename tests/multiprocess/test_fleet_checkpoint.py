@@ -1,4 +1,6 @@
-"""Checkpoints of several ranks: a job goes on with as many ranks or others, and gives the numbers of one that was never interrupted."""
+"""Checkpoints of several ranks: a job goes on with as many ranks or others, and gives the numbers
+of one that was never interrupted.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +26,31 @@ def curve(results):
 
 def assert_equal_curves(found, expected, rtol=1e-9):
     assert [samples for samples, _ in found] == [samples for samples, _ in expected]
-    np.testing.assert_allclose([loss for _, loss in found], [loss for _, loss in expected], rtol=rtol)
+    np.testing.assert_allclose(
+        [loss for _, loss in found], [loss for _, loss in expected], rtol=rtol
+    )
 
 
 def face(pool, world_size, folder, kind, num_steps=99, every=5):
     if world_size == 1:
         return curve([checkpoint_workers.face_alone(str(folder), kind, num_steps, every)])
     return curve(
-        run_job(pool, f"{HERE}:face", world_size, folder=str(folder), kind=kind, num_steps=num_steps, every=every)
+        run_job(
+            pool,
+            f"{HERE}:face",
+            world_size,
+            folder=str(folder),
+            kind=kind,
+            num_steps=num_steps,
+            every=every,
+        )
     )
 
 
 @pytest.mark.filterwarnings("ignore:paddle.amp. float16 makes no effect on CPU")
 @pytest.mark.parametrize(
-    "kind", ["plain", "gradient_merge", "sharding", "split_parameters", "fleet_sharding", "hybrid", "amp"]
+    "kind",
+    ["plain", "gradient_merge", "sharding", "split_parameters", "fleet_sharding", "hybrid", "amp"],
 )
 def test_two_ranks_go_on_as_one_two_or_four(pool, tmp_path, kind):
     whole = face(pool, 2, tmp_path / "whole", kind)
@@ -61,7 +74,9 @@ def test_copies_of_shards_go_on_as_others(pool, tmp_path):
 
 @pytest.mark.parametrize("kind", ["localsgd", "adaptive_localsgd", "dgc"])
 def test_what_each_rank_has_of_its_own_comes_back(pool, tmp_path, kind):
-    """Their mathematics depends on the number of ranks: with as many, every number is the same; with others, samples and position are."""
+    """Their mathematics depends on the number of ranks: with as many, every number is the same;
+    with others, samples and position are.
+    """
     whole = face(pool, 2, tmp_path / "whole", kind)
     face(pool, 2, tmp_path / "parts", kind, num_steps=7)
     assert_equal_curves(face(pool, 2, tmp_path / "parts", kind), whole[5:], rtol=0)
@@ -72,14 +87,23 @@ def test_what_each_rank_has_of_its_own_comes_back(pool, tmp_path, kind):
 
 
 def torch_curve(pool, world_size, folder, kind, num_steps):
-    results = run_job(pool, f"{HERE}:torch_modules", world_size, folder=str(folder), kind=kind, num_steps=num_steps)
+    results = run_job(
+        pool,
+        f"{HERE}:torch_modules",
+        world_size,
+        folder=str(folder),
+        kind=kind,
+        num_steps=num_steps,
+    )
     return np.mean(results, axis=0)
 
 
 def test_torch_localsgd_keeps_the_state_of_each_rank(pool, tmp_path):
     whole = torch_curve(pool, 2, tmp_path / "whole", "localsgd", 8)
     torch_curve(pool, 2, tmp_path / "parts", "localsgd", 4)
-    np.testing.assert_array_equal(torch_curve(pool, 2, tmp_path / "parts", "localsgd", 8), whole[4:])
+    np.testing.assert_array_equal(
+        torch_curve(pool, 2, tmp_path / "parts", "localsgd", 8), whole[4:]
+    )
 
 
 @pytest.mark.parametrize("kind", ["plain", "sharding"])
@@ -88,18 +112,24 @@ def test_torch_modules(pool, tmp_path, kind):
     for world_size in (1, 2, 4):
         folder = tmp_path / str(world_size)
         np.testing.assert_allclose(torch_curve(pool, 2, folder, kind, 4), whole[:4], rtol=1e-9)
-        np.testing.assert_allclose(torch_curve(pool, world_size, folder, kind, 8), whole[4:], rtol=1e-9)
+        np.testing.assert_allclose(
+            torch_curve(pool, world_size, folder, kind, 8), whole[4:], rtol=1e-9
+        )
 
 
 @pytest.mark.parametrize("world_size", [1, 2, 3])
 def test_no_sample_is_lost_if_batches_do_not_fit(pool, tmp_path, world_size):
-    """11 samples, 12 with the filling; 4 are used by two ranks. The 8 left are filled up to divide evenly."""
+    """11 samples, 12 with the filling; 4 are used by two ranks. The 8 left are filled up to divide
+    evenly.
+    """
     folder = str(tmp_path)
     first = run_job(pool, f"{HERE}:uneven", 2, folder=folder, num_batches=1)
     begun = sorted(i for part in first for i in part)
     assert len(begun) == 4
     rest = sorted(
-        i for part in run_job(pool, f"{HERE}:uneven", world_size, folder=folder, num_batches=99) for i in part
+        i
+        for part in run_job(pool, f"{HERE}:uneven", world_size, folder=folder, num_batches=99)
+        for i in part
     )
     assert set(begun) | set(rest) == set(range(11))
     assert len(rest) == -(-8 // world_size) * world_size
@@ -130,7 +160,9 @@ def test_a_rank_that_cannot_write(pool, tmp_path):
 
 
 def test_static_programs(pool, tmp_path):
-    """A folder that two workers wrote, with and without sharded state, is read by one, two and four."""
+    """A folder that two workers wrote, with and without sharded state, is read by one, two and
+    four.
+    """
 
     def run(world_size, folder, begin, end):
         options = {"begin": begin, "end": end, "is_sharded": folder.name.endswith("sharded")}

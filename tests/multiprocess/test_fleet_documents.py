@@ -1,4 +1,6 @@
-"""The examples of Fleet's document run as they stand: alone, as two workers, and by fleetrun. Three that the document leaves incomplete run with what they lack."""
+"""The examples of Fleet's document run as they stand: alone, as two workers, and by fleetrun. Three
+that the document leaves incomplete run with what they lack.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,17 @@ def test_alone(path, monkeypatch, tmp_path, capsys):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(path))
-    announced = [line[1:].strip() for line in path.read_text().splitlines() if line.startswith("#    current lr")]
+    announced = [
+        line[1:].strip()
+        for line in path.read_text().splitlines()
+        if line.startswith("#    current lr")
+    ]
     if announced:
         assert capsys.readouterr().out.splitlines() == announced
 
 
-# -- incomplete examples --------------------------------------------------------------------------------------------
+# -- incomplete examples
+# --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -54,7 +61,9 @@ def program(monkeypatch, tmp_path):
 
 def run_incomplete(name, **lacking):
     """The names of an example that does not define ``lacking``."""
-    return runpy.run_path(str(EXAMPLES[0].parent / "incomplete" / f"{name}.py"), init_globals=lacking)
+    return runpy.run_path(
+        str(EXAMPLES[0].parent / "incomplete" / f"{name}.py"), init_globals=lacking
+    )
 
 
 def test_distributed_optimizer_with_the_import_that_it_lacks(program):
@@ -70,7 +79,9 @@ def test_save_inference_model_with_the_variables_that_it_lacks(program):
     paddle.static.Executor().run(paddle.static.default_startup_program())
     run_incomplete("save_inference_model", acc=predicted.mean(), loss=predicted)
     exe = paddle.static.Executor()
-    read, feeds, (_, loss) = paddle.static.load_inference_model("dirname", exe, model_filename="__model__")
+    read, feeds, (_, loss) = paddle.static.load_inference_model(
+        "dirname", exe, model_filename="__model__"
+    )
     assert feeds == ["feednames1"]
     data = np.ones((3, 2), "float32")
     [expected] = exe.run(program, feed={"feednames1": data}, fetch_list=[predicted])
@@ -86,21 +97,31 @@ def test_set_state_dict_with_the_load_of_its_time(monkeypatch, tmp_path):
     load = paddle.framework.load
     monkeypatch.setattr(paddle.framework, "load", lambda path: (None, load(path)))
     names = run_incomplete("set_state_dict")
-    assert names["opti_state_dict"] == names["state_dict"] == {}  # before its first step an optimizer has no state
+    # before its first step an optimizer has no state
+    assert names["opti_state_dict"] == names["state_dict"] == {}
 
 
-# -- several workers ------------------------------------------------------------------------------------------------
+# -- several workers
+# ------------------------------------------------------------------------------------------------
 
 
 def test_two_workers(pool, tmp_path):
     """All of them in turn; each worker has a folder of its own."""
     paths = [str(path) for path in EXAMPLES]
-    assert run_job(pool, "multiprocess.fleet_base_workers:examples", 2, paths=paths, folder=str(tmp_path)) == [0, 1]
+    assert run_job(
+        pool, "multiprocess.fleet_base_workers:examples", 2, paths=paths, folder=str(tmp_path)
+    ) == [0, 1]
 
 
 def test_fleetrun(tmp_path):
-    shutil.copy(next(path for path in EXAMPLES if path.stem == "distributed_model"), tmp_path / "example.py")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PADDLE_", "FLAGS_"))}
+    shutil.copy(
+        next(path for path in EXAMPLES if path.stem == "distributed_model"), tmp_path / "example.py"
+    )
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PADDLE_", "FLAGS_"))
+    }
     done = subprocess.run(
         [sys.executable, "-m", "paddle.distributed.launch", "--gpus=0,1", "example.py"],
         cwd=tmp_path, env=kept, capture_output=True, text=True, timeout=DEADLINE_S,

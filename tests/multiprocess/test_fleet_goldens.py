@@ -1,4 +1,6 @@
-"""Losses and last parameters of two workers against those of real Paddle's Fleet, step by step and rank by rank."""
+"""Losses and last parameters of two workers against those of real Paddle's Fleet, step by step and
+rank by rank.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ def goldens():
 def found(pool):
     """Every training once: three jobs for all tests of this file."""
     return {
-        kind: run_job(pool, f"{HERE}:{kind}", 2, deadline_s=120.0) for kind in ("layers", "switched_layers", "programs")
+        kind: run_job(pool, f"{HERE}:{kind}", 2, deadline_s=120.0)
+        for kind in ("layers", "switched_layers", "programs")
     }
 
 
@@ -45,7 +48,9 @@ def test_equals_paddle(found, goldens, kind, name):
         ours = result[name]
         assert set(ours) == {"losses", *trainings.PARAMETERS}
         for key, value in ours.items():
-            np.testing.assert_allclose(value, goldens[f"{rank}/{name}/{key}"], rtol=1e-5, atol=1e-6, err_msg=key)
+            np.testing.assert_allclose(
+                value, goldens[f"{rank}/{name}/{key}"], rtol=1e-5, atol=1e-6, err_msg=key
+            )
 
 
 def test_goldens_are_of_different_trainings(goldens):
@@ -57,4 +62,7 @@ def test_goldens_are_of_different_trainings(goldens):
         ("merged", "buckets"),
     ]
     for first, second in same_rule:
-        assert not np.allclose(goldens[f"0/{first}/w0"], goldens[f"0/{second}/w0"], rtol=1e-3), (first, second)
+        assert not np.allclose(goldens[f"0/{first}/w0"], goldens[f"0/{second}/w0"], rtol=1e-3), (
+            first,
+            second,
+        )

@@ -1,4 +1,6 @@
-"""Fleet with parameter servers, dygraph and plain PyTorch: the launcher starts servers and workers that run one script."""
+"""Fleet with parameter servers, dygraph and plain PyTorch: the launcher starts servers and workers
+that run one script.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ import pytest
 
 from multiprocess.launcher import Launcher, script
 
-# Both models: an embedding that is used twice, one that is not shared, and a dense part. ``batch(worker, step)`` is what a worker sees.
+# Both models: an embedding that is used twice, one that is not shared, and a dense part.
+# ``batch(worker, step)`` is what a worker sees.
 COMMON = """
 import json
 import numpy as np
@@ -20,11 +23,13 @@ NUM_IDS, STEPS = 20, 6
 
 def batch(worker, step):
     rng = np.random.default_rng((worker, step))
-    return rng.integers(0, NUM_IDS, (8, 2)), rng.integers(0, NUM_IDS, (8,)), rng.normal(size=(8, 1)).astype("float32")
+    return rng.integers(0, NUM_IDS, (8, 2)), rng.integers(0, NUM_IDS, (8,)), rng.normal(size=(8,
+        1)).astype("float32")
 
 def weights():
     rng = np.random.default_rng(9)
-    return {k: rng.normal(size=s).astype("float32") * 0.5 for k, s in (("a", (NUM_IDS, 3)), ("b", (NUM_IDS, 3)), ("w", (9, 1)))}
+    return {k: rng.normal(size=s).astype("float32") * 0.5 for k, s in (("a", (NUM_IDS, 3)), ("b",
+        (NUM_IDS, 3)), ("w", (9, 1)))}
 """
 PADDLE = (
     COMMON
@@ -92,14 +97,16 @@ def values(net):
     ids = torch.arange(NUM_IDS)
     net.eval()
     with torch.no_grad():
-        return [v.detach().numpy().tolist() for v in (net.a(ids), net.b(ids[:, None]), net.fc.weight.T, net.fc.bias)]
+        return [v.detach().numpy().tolist() for v in (net.a(ids), net.b(ids[:, None]),
+            net.fc.weight.T, net.fc.bias)]
 """
 )
 JOB = """
 fleet.init(is_collective=False)
 together = []
 if SAVES:
-    together = [fleet.util.all_reduce([1], "sum", "all").tolist(), fleet.util.all_gather(fleet.is_server(), "all")]
+    together = [fleet.util.all_reduce([1], "sum", "all").tolist(),
+        fleet.util.all_gather(fleet.is_server(), "all")]
     if fleet.is_server():
         assert fleet.util.all_reduce([fleet.server_index()], "max", "server").tolist() == [1]
         fleet.util.barrier("server")
@@ -165,7 +172,9 @@ def run(tmp_path, launch, model, optimizer, mode, num_servers=2, num_workers=2, 
     head = f"OPTIMIZER, MODE, SAVES = {optimizer!r}, {mode!r}, {saves!r}\n"
     name = script(tmp_path, head + model + JOB)
     flags = ["--tls"] if saves else []
-    launcher = launch("--server_num", str(num_servers), "--worker_num", str(num_workers), *flags, name)
+    launcher = launch(
+        "--server_num", str(num_servers), "--worker_num", str(num_workers), *flags, name
+    )
     assert launcher.wait(100) == 0, launcher.stderr + launcher.stdout
     return [json.loads((tmp_path / f"result.{w}").read_text()) for w in range(num_workers)]
 
@@ -177,7 +186,9 @@ def alone(tmp_path, launch, model, optimizer):
 
 
 PADDLE_SGD = "paddle.optimizer.SGD(0.1, parameters=net.parameters())"
-PADDLE_ADAGRAD = "paddle.optimizer.Adagrad(0.1, parameters=net.parameters(), initial_accumulator_value=0.1)"
+PADDLE_ADAGRAD = (
+    "paddle.optimizer.Adagrad(0.1, parameters=net.parameters(), initial_accumulator_value=0.1)"
+)
 TORCH_ADAM = "torch.optim.Adam(net.parameters(), 0.05)"
 TORCH_SGD = "torch.optim.SGD(net.parameters(), 0.1)"
 

@@ -1,4 +1,6 @@
-"""Parameter-server jobs as a shell loop starts them: no launcher, no token, only the variables that Paddle's scripts set."""
+"""Parameter-server jobs as a shell loop starts them: no launcher, no token, only the variables that
+Paddle's scripts set.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,12 @@ ids = paddle.static.data("ids", [None, 1], "int64", lod_level=1)
 label = paddle.static.data("label", [None, 1], "int64")
 constant = paddle.nn.initializer.Constant
 table = paddle.ParamAttr(name="emb", initializer=constant(0.1))
-pooled = paddle.static.nn.sequence_pool(paddle.static.nn.sparse_embedding(ids, [50, 2], param_attr=table), "sum")
+pooled = paddle.static.nn.sequence_pool(paddle.static.nn.sparse_embedding(ids, [50, 2],
+    param_attr=table), "sum")
 score = paddle.nn.functional.sigmoid(paddle.static.nn.fc(pooled, 1, weight_attr=constant(0.2)))
 loss = paddle.nn.functional.binary_cross_entropy(score, label.astype("float32"))
-_, _, [_, _, positive, negative] = paddle.static.auc(paddle.concat([1 - score, score], axis=1), label)
+_, _, [_, _, positive, negative] = paddle.static.auc(paddle.concat([1 - score, score], axis=1),
+    label)
 main = paddle.static.default_main_program()
 forward = main.clone(for_test=True)
 strategy = fleet.DistributedStrategy()
@@ -55,7 +59,9 @@ def dataset(kind, name, lines):
 
 
 def rows():
-    return sum(r["rows"] for r in fleet.fleet._servers.runtime.status() if r["table"] == "emb") if fleet.server_num() else 0
+    return sum(r["rows"]
+        for r in fleet.fleet._servers.runtime.status()
+        if r["table"] == "emb") if fleet.server_num() else 0
 
 
 samples = [f"2 {10 * number + i} {10 * number + i + 1} 1 {i % 2}" for i in range(1, 9)]
@@ -69,7 +75,8 @@ before = rows()
 auc = fleet.metrics.auc(positive, negative)
 counted = float(fleet.metrics.sum(positive).sum() + fleet.metrics.sum(negative).sum())
 if fleet.server_num():
-    strange = dataset(paddle.distributed.QueueDataset, f"infer.{number}", [f"1 {10**9 + number} 1 1"])
+    strange = dataset(paddle.distributed.QueueDataset, f"infer.{number}",
+        [f"1 {10**9 + number} 1 1"])
     exe.infer_from_dataset(main, strange, fetch_list=[score], print_period=1)
     fleet.barrier_worker()
 result = {
@@ -86,7 +93,11 @@ def _role(folder, name, variables):
     os.chdir(folder)
     for stream, fd in (("out", 1), ("err", 2)):
         os.dup2(
-            os.open(f"{variables.get('TRAINING_ROLE', 'ALONE')}.{os.getpid()}.{stream}", os.O_WRONLY | os.O_CREAT), fd
+            os.open(
+                f"{variables.get('TRAINING_ROLE', 'ALONE')}.{os.getpid()}.{stream}",
+                os.O_WRONLY | os.O_CREAT,
+            ),
+            fd,
         )
     for known in [n for n in os.environ if n.startswith(("PADDLE_", "ARGOSY_", "TRAINING_"))]:
         del os.environ[known]
@@ -122,10 +133,18 @@ def test_roles_meet_through_the_servers(tmp_path, start):
     job = {"PADDLE_PSERVERS_IP_PORT_LIST": servers, "PADDLE_TRAINERS_NUM": "2"}
     name = script(tmp_path, TRAIN)
     processes = [
-        start(name, **job, TRAINING_ROLE="PSERVER", POD_IP="127.0.0.1", PADDLE_PORT=server.split(":")[1])
+        start(
+            name,
+            **job,
+            TRAINING_ROLE="PSERVER",
+            POD_IP="127.0.0.1",
+            PADDLE_PORT=server.split(":")[1],
+        )
         for server in servers.split(",")
     ]
-    processes += [start(name, **job, TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID=str(i)) for i in range(2)]
+    processes += [
+        start(name, **job, TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID=str(i)) for i in range(2)
+    ]
     for process in processes[::-1]:
         process.join(110)
         assert process.exitcode == 0, output(tmp_path, "err")

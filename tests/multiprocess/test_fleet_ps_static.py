@@ -1,4 +1,6 @@
-"""Fleet with parameter servers and static programs: lookups pull, gradients are pushed, and the numbers are those of one process."""
+"""Fleet with parameter servers and static programs: lookups pull, gradients are pushed, and the
+numbers are those of one process.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ paddle.enable_static()
 def batch(worker, step):
     rng = np.random.default_rng((worker, step))
     return {
-        "a": rng.integers(0, 30, (8, 1)), "b": rng.integers(0, 30, (8, 1)), "c": rng.integers(0, 10**12, (8, 1)) // 10**11,
+        "a": rng.integers(0, 30, (8, 1)), "b": rng.integers(0, 30, (8, 1)), "c": rng.integers(0,
+            10**12, (8, 1)) // 10**11,
         "y": rng.normal(size=(8, 1)).astype("float32"),
     }
 
@@ -31,7 +34,8 @@ def build():
     y = paddle.static.data("y", [None, 1], "float32")
     shared = paddle.ParamAttr(name="shared", initializer=paddle.nn.initializer.Constant(0.1))
     own = paddle.ParamAttr(name="own", initializer=paddle.nn.initializer.Constant(-0.2))
-    parts = [paddle.static.nn.embedding(v, [30, 4], is_sparse=True, param_attr=shared).reshape([-1, 4]) for v in (a, b)]
+    parts = [paddle.static.nn.embedding(v, [30, 4], is_sparse=True, param_attr=shared).reshape([-1,
+        4]) for v in (a, b)]
     parts.append(paddle.static.nn.sparse_embedding(c, [30, 3], param_attr=own))
     weight = np.random.default_rng(1).normal(size=(11, 5)).astype("float32") * 0.4
     hidden = paddle.static.nn.fc(paddle.concat(parts, axis=1), 5, activation="tanh",
@@ -51,7 +55,8 @@ strategy.a_sync = MODE != "sync"
 if MODE == "geo":
     strategy.a_sync_configs = {"k_steps": 2}
 elif MODE == "async":
-    strategy.a_sync_configs = {"send_queue_size": 1}  # or the few steps are over before the first values come back
+    # or the few steps are over before the first values come back
+    strategy.a_sync_configs = {"send_queue_size": 1}
 rate = paddle.optimizer.lr.StepDecay(0.2, 3, 0.5) if SCHEDULED else 0.2
 fleet.distributed_optimizer(eval(OPTIMIZER), strategy).minimize(loss)
 exe = paddle.static.Executor(paddle.CPUPlace())
@@ -68,7 +73,8 @@ else:
     workers = range(2) if fleet.server_num() == 0 else [fleet.worker_index()]
     for step in range(STEPS):
         feeds = [batch(w, step) for w in workers]
-        losses.append(run(exe, main, loss, {k: np.concatenate([f[k] for f in feeds]) for k in feeds[0]}))
+        losses.append(run(exe, main, loss, {k: np.concatenate([f[k] for f in feeds])
+            for k in feeds[0]}))
         if SCHEDULED:
             rate.step()
     if fleet.server_num():
@@ -76,7 +82,8 @@ else:
     for_test = main.clone(for_test=True)
     seen = run(exe, for_test, loss, batch(0, 0))
     scope = paddle.static.global_scope()
-    dense = {p.name: np.array(scope.find_var(p.name).get_tensor()).tolist() for p in main.all_parameters() if "fc" in p.name}
+    dense = {p.name: np.array(scope.find_var(p.name).get_tensor()).tolist()
+        for p in main.all_parameters() if "fc" in p.name}
     name = f"result.{fleet.worker_index()}" if fleet.server_num() else "alone"
     json.dump([losses, seen, dense, [o.type for o in main.global_block().ops]], open(name, "w"))
     if fleet.server_num():
@@ -101,7 +108,9 @@ def launch(tmp_path):
 
 
 def run(tmp_path, launch, optimizer, mode="sync", servers=2, scheduled=False, first=False):
-    head = f"OPTIMIZER, MODE, SCHEDULED, FIRST = {optimizer!r}, {mode!r}, {scheduled!r}, {first!r}\n"
+    head = (
+        f"OPTIMIZER, MODE, SCHEDULED, FIRST = {optimizer!r}, {mode!r}, {scheduled!r}, {first!r}\n"
+    )
     name = script(tmp_path, head + PROGRAM)
     flags = ("--server_num", str(servers), "--worker_num", "2") if servers else ()
     launcher = launch(*flags, name)
@@ -110,7 +119,9 @@ def run(tmp_path, launch, optimizer, mode="sync", servers=2, scheduled=False, fi
     return [json.loads(path.read_text()) for path in found]
 
 
-@pytest.mark.parametrize(("optimizer", "options"), [(ADAGRAD, {"first": True, "scheduled": True})], ids=["adagrad"])
+@pytest.mark.parametrize(
+    ("optimizer", "options"), [(ADAGRAD, {"first": True, "scheduled": True})], ids=["adagrad"]
+)
 def test_sync_equals_one_process_on_all_batches(tmp_path, launch, optimizer, options):
     [(losses, seen, dense, types)] = run(tmp_path, launch, optimizer, servers=0, **options)
     assert "sgd" in types or "adagrad" in types

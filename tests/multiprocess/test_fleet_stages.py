@@ -1,4 +1,6 @@
-"""The switches of DistributedStrategy between real processes: n ranks equal one process where the mathematics says so."""
+"""The switches of DistributedStrategy between real processes: n ranks equal one process where the
+mathematics says so.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def check(results, expected, rtol=1e-12, atol=1e-14):
 @pytest.mark.parametrize("stage", [1, 2])
 def test_sharding(pool, kind, order, stage):
     switches = {"sharding": True, "sharding_configs": {"stage": stage}}
-    results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches, optimizer="Adam", order=order)
+    results = run_job(
+        pool, f"{HERE}:trained", 2, kind=kind, switches=switches, optimizer="Adam", order=order
+    )
     check(results, workers.alone(kind, "Adam"), rtol=1e-10)
     assert [r["notes"] for r in results] == [[], []]
     parts = [r["entries"] for r in results]
@@ -53,7 +57,14 @@ def test_full_sharding(pool):
     switches = {"sharding": True, "sharding_configs": {"stage": 3}}
     for order in ORDERS:
         results = run_job(
-            pool, f"{HERE}:trained", 2, kind="torch", switches=switches, optimizer="Adam", order=order, dtype="float32"
+            pool,
+            f"{HERE}:trained",
+            2,
+            kind="torch",
+            switches=switches,
+            optimizer="Adam",
+            order=order,
+            dtype="float32",
         )
         check(results, workers.alone("torch", "Adam", dtype="float32"), rtol=1e-4, atol=1e-5)
 
@@ -65,7 +76,13 @@ def test_gradient_merge_with_sharding(pool, kind):
         "gradient_merge": True, "gradient_merge_configs": {"k_steps": 2, "avg": True},
     }  # fmt: skip
     results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches)
-    plain = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches={k: v for k, v in switches.items() if "merge" in k})
+    plain = run_job(
+        pool,
+        f"{HERE}:trained",
+        2,
+        kind=kind,
+        switches={k: v for k, v in switches.items() if "merge" in k},
+    )
     check(results, plain[0]["steps"])
     first, second = plain[0]["steps"][0][0], plain[0]["steps"][1][0]
     np.testing.assert_array_equal(first, values_at_start()[0])
@@ -112,14 +129,20 @@ def test_every_gradient_alone(pool, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_batch_norm_over_all_ranks(pool, kind):
-    results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches={"sync_batch_norm": True}, norm=True)
+    results = run_job(
+        pool, f"{HERE}:trained", 2, kind=kind, switches={"sync_batch_norm": True}, norm=True
+    )
     check(results, workers.alone(kind, norm=True), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("order", ORDERS)
 def test_recompute(pool, kind, order):
-    switches = {"recompute": True, "recompute_configs": {"checkpoints": ["0", "2"]}, "find_unused_parameters": True}
+    switches = {
+        "recompute": True,
+        "recompute_configs": {"checkpoints": ["0", "2"]},
+        "find_unused_parameters": True,
+    }
     results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches, order=order)
     check(results, workers.alone(kind))
     assert "recompute" in results[0]["stages"]
@@ -130,16 +153,24 @@ def test_recompute(pool, kind, order):
 def test_adaptive_localsgd(pool, kind, how):
     if kind == "torch" and how == "minimize":
         pytest.skip("optimizers of torch have no minimize")
-    switches = {"adaptive_localsgd": True, "adaptive_localsgd_configs": {"init_k_steps": 1, "begin_step": 4}}
+    switches = {
+        "adaptive_localsgd": True,
+        "adaptive_localsgd_configs": {"init_k_steps": 1, "begin_step": 4},
+    }
     results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches, how=how)
     check(results, workers.alone(kind))  # up to begin_step ranks meet after every step
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_adaptive_localsgd_goes_alone_for_longer(pool, kind):
-    switches = {"adaptive_localsgd": True, "adaptive_localsgd_configs": {"init_k_steps": 2, "begin_step": 1}}
+    switches = {
+        "adaptive_localsgd": True,
+        "adaptive_localsgd_configs": {"init_k_steps": 2, "begin_step": 1},
+    }
     first, second = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches, how="loss")
-    is_together = [np.array_equal(a[0], b[0]) for a, b in zip(first["steps"], second["steps"], strict=True)]
+    is_together = [
+        np.array_equal(a[0], b[0]) for a, b in zip(first["steps"], second["steps"], strict=True)
+    ]
     assert is_together[:3] == [True, False, True]
 
 
@@ -158,10 +189,19 @@ def test_localsgd(pool, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dgc_that_sends_everything_starts_as_sgd(pool, kind):
-    """With a sparsity of 0 nothing stays behind, and masking clears the momentum that Momentum would keep: so it is SGD."""
+    """With a sparsity of 0 nothing stays behind, and masking clears the momentum that Momentum
+    would keep: so it is SGD.
+    """
     switches = {"dgc": True, "dgc_configs": {"rampup_begin_step": 0, "sparsity": [0.0]}}
     results = run_job(
-        pool, f"{HERE}:trained", 2, kind=kind, switches=switches, optimizer="Momentum", width=128, lr=0.01
+        pool,
+        f"{HERE}:trained",
+        2,
+        kind=kind,
+        switches=switches,
+        optimizer="Momentum",
+        width=128,
+        lr=0.01,
     )
     found = results[0]["steps"]
     plain = workers.alone(kind, "SGD", lr=0.01, width=128)
@@ -175,7 +215,12 @@ class Compression:
     """Deep gradient compression of the ranks' gradients, as the paper has it."""
 
     def __init__(self, momentum, begin, sparsity, min_numel=16384):
-        self.momentum, self.begin, self.sparsity, self.min_numel = momentum, begin, sparsity, min_numel
+        self.momentum, self.begin, self.sparsity, self.min_numel = (
+            momentum,
+            begin,
+            sparsity,
+            min_numel,
+        )
         self.u, self.v = {}, {}
 
     def direction(self, step, number, grads):
@@ -185,26 +230,36 @@ class Compression:
                 self.u[rank, number] = self.momentum * self.u.get((rank, number), 0.0) + mean
             return self.u[0, number]
         behind = self.sparsity[min(step - self.begin, len(self.sparsity) - 1)]
-        return np.mean([self.sent((rank, number), grad, behind) for rank, grad in enumerate(grads)], axis=0)
+        return np.mean(
+            [self.sent((rank, number), grad, behind) for rank, grad in enumerate(grads)], axis=0
+        )
 
     def sent(self, key, grad, behind):
         u = self.momentum * self.u.get(key, 0.0) + grad
         v = self.v.get(key, 0.0) + u  # momentum correction: what waits is a velocity
         least = np.sort(np.abs(v).ravel())[-round(v.size * (1 - behind))]
         is_sent = np.abs(v) >= least
-        self.u[key], self.v[key] = np.where(is_sent, 0.0, u), np.where(is_sent, 0.0, v)  # factor masking
+        # factor masking
+        self.u[key], self.v[key] = np.where(is_sent, 0.0, u), np.where(is_sent, 0.0, v)
         return np.where(is_sent, v, 0.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dgc_over_steps(pool, kind):
-    """A step of Momentum, then a ramp of two: what was held back comes later, and momentum stops where something was sent."""
+    """A step of Momentum, then a ramp of two: what was held back comes later, and momentum stops
+    where something was sent.
+    """
     configs = {"rampup_begin_step": 1, "rampup_step": 2, "sparsity": [0.75, 0.99]}
     args = {"kind": kind, "lr": 0.01, "width": 128}
     switches = {"dgc": True, "dgc_configs": configs}
     results = run_job(pool, f"{HERE}:trained", 2, switches=switches, optimizer="Momentum", **args)
     compression = Compression(0.9, 1, configs["sparsity"])
-    check(results, workers.simulated(direction=compression.direction, world_size=2, **args), rtol=1e-9, atol=1e-11)
+    check(
+        results,
+        workers.simulated(direction=compression.direction, world_size=2, **args),
+        rtol=1e-9,
+        atol=1e-11,
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -222,7 +277,9 @@ def test_dgc_sends_less(pool, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_dgc_of_another_optimizer_is_plain_averaging(pool, kind):
     """The model was made when dgc was still possible; the optimizer then rules it out."""
-    results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches={"dgc": True}, optimizer="Adam")
+    results = run_job(
+        pool, f"{HERE}:trained", 2, kind=kind, switches={"dgc": True}, optimizer="Adam"
+    )
     assert results[0]["notes"] == ["dgc"]
     check(results, workers.alone(kind, "Adam"), rtol=1e-10)
 
@@ -230,9 +287,13 @@ def test_dgc_of_another_optimizer_is_plain_averaging(pool, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_half_gradients_halve_the_bytes(pool, kind):
     args = {"kind": kind, "width": 64, "dtype": "float32", "lr": 0.01}
-    half = run_job(pool, f"{HERE}:trained", 2, switches={"fp16_allreduce": True}, order="late", **args)
+    half = run_job(
+        pool, f"{HERE}:trained", 2, switches={"fp16_allreduce": True}, order="late", **args
+    )
     full = run_job(pool, f"{HERE}:trained", 2, switches={}, **args)
-    assert sum(half[0]["bytes"].values()) == pytest.approx(0.5 * sum(full[0]["bytes"].values()), rel=0.01)
+    assert sum(half[0]["bytes"].values()) == pytest.approx(
+        0.5 * sum(full[0]["bytes"].values()), rel=0.01
+    )
 
 
 def rounded(step, number, grads):
@@ -252,7 +313,9 @@ def test_half_gradients_are_rounded_twice(pool, kind):
 
 @pytest.mark.parametrize(("switch", "optimizer"), [("lars", "Momentum"), ("lamb", "Adam")])
 def test_adaptive_rules(pool, switch, optimizer):
-    """The rules of torch and of the face give the same numbers, for two workers and for three, and others than the plain optimizer."""
+    """The rules of torch and of the face give the same numbers, for two workers and for three, and
+    others than the plain optimizer.
+    """
     switches = {switch: True, f"{switch}_configs": {"exclude_from_weight_decay": ["bias", "b_0"]}}
     results = [
         run_job(pool, f"{HERE}:trained", n, kind=kind, switches=switches, optimizer=optimizer)
@@ -266,7 +329,11 @@ def test_adaptive_rules(pool, switch, optimizer):
     excluded = [p.name for p in model.parameters() if p.ndim == 1]
     if switch == "lars":
         rule = LarsMomentumOptimizer(
-            0.1, 0.9, parameter_list=model.parameters(), exclude_from_weight_decay=excluded, epsilon=0.0
+            0.1,
+            0.9,
+            parameter_list=model.parameters(),
+            exclude_from_weight_decay=excluded,
+            epsilon=0.0,
         )
     else:
         rule = paddle.optimizer.Lamb(
@@ -286,7 +353,9 @@ def test_adaptive_rules(pool, switch, optimizer):
 @pytest.mark.parametrize("order", ORDERS)
 def test_mixed_precision(pool, kind, order):
     switches = {"amp": True}
-    results = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches, order=order, dtype="float32")
+    results = run_job(
+        pool, f"{HERE}:trained", 2, kind=kind, switches=switches, order=order, dtype="float32"
+    )
     exact = workers.alone(kind, dtype="float32")
     check(results, exact, rtol=3e-2, atol=2e-2)
     assert not np.array_equal(results[0]["steps"][0][0], exact[0][0])  # it did round
@@ -344,7 +413,13 @@ def test_schedulers_of_torch(pool, switches):
 
 def test_auto(pool):
     results = run_job(
-        pool, f"{HERE}:trained", 2, kind="layer", switches={"auto": True}, optimizer="Adam", dtype="float32"
+        pool,
+        f"{HERE}:trained",
+        2,
+        kind="layer",
+        switches={"auto": True},
+        optimizer="Adam",
+        dtype="float32",
     )
     assert results[0]["stages"] == ["amp", "data_parallel", "lamb", "sharding"]
     check(results[:1], results[1]["steps"])

@@ -1,4 +1,6 @@
-"""Fleet's strategies in programs: workers against one process, or against their arithmetic done in the test."""
+"""Fleet's strategies in programs: workers against one process, or against their arithmetic done in
+the test.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ SHARD_2 = {"sharding": True, "sharding_configs": {"stage": 2}}
 def check(results, expected, rtol=1e-5, atol=1e-6):
     for found in results:
         for name, value in expected.items():
-            np.testing.assert_allclose(found["parameters"][name], value, rtol=rtol, atol=atol, err_msg=name)
+            np.testing.assert_allclose(
+                found["parameters"][name], value, rtol=rtol, atol=atol, err_msg=name
+            )
 
 
 @pytest.fixture(autouse=True)
@@ -35,21 +39,28 @@ def no_traces():
     ("optimizer", "switches", "stages"),
     [
         ("adam", {}, ["data_parallel"]),
-        ("adam", {"without_graph_optimization": True, "use_hierarchical_allreduce": True, "fuse_all_reduce_ops": False}, ["data_parallel"]),
+        ("adam", {"without_graph_optimization": True, "use_hierarchical_allreduce": True,
+        "fuse_all_reduce_ops": False}, ["data_parallel"]),
         ("decayed", {"recompute": True}, ["recompute", "data_parallel"]),
         ("adam", MERGE, ["data_parallel", "gradient_merge"]),
-        ("momentum", {"lars": True, "lars_configs": {"lars_coeff": 0.1}}, ["data_parallel", "lars"]),
-        ("adam", {"lamb": True, **MERGE, "recompute": True}, ["recompute", "data_parallel", "gradient_merge", "lamb"]),
-        ("sgd", SHARD_1, ["data_parallel", "sharding"]),  # without clipping a worker's program reads its own gradients only
+        ("momentum", {"lars": True, "lars_configs": {"lars_coeff": 0.1}},
+        ["data_parallel", "lars"]),
+        ("adam", {"lamb": True, **MERGE, "recompute": True},
+        ["recompute", "data_parallel", "gradient_merge", "lamb"]),
+        # without clipping a worker's program reads its own gradients only
+        ("sgd", SHARD_1, ["data_parallel", "sharding"]),
         ("momentum", SHARD_2, ["data_parallel", "sharding"]),
         ("adam", SHARD_1, ["data_parallel", "sharding"]),
         ("adam", SHARD_2, ["data_parallel", "sharding"]),
         ("decayed", {**SHARD_2, **MERGE}, ["data_parallel", "gradient_merge", "sharding"]),
-        ("decayed", {**SHARD_1, **MERGE, "recompute": True}, ["recompute", "data_parallel", "gradient_merge", "sharding"]),
+        ("decayed", {**SHARD_1, **MERGE, "recompute": True},
+        ["recompute", "data_parallel", "gradient_merge", "sharding"]),
     ],
 )  # fmt: skip
 def test_workers_equal_one_process(pool, optimizer, switches, stages):
-    """Startup gives all workers the values of worker 0, the test copy runs without communication, and losses are the worker's own."""
+    """Startup gives all workers the values of worker 0, the test copy runs without communication,
+    and losses are the worker's own.
+    """
     plain = {k: v for k, v in switches.items() if not k.startswith("sharding")}
     expected, losses = workers.alone(optimizer, plain, 6)
     results = run_job(pool, f"{HERE}:train", 2, optimizer=optimizer, switches=switches, steps=6)
@@ -66,8 +77,14 @@ def test_workers_equal_one_process(pool, optimizer, switches, stages):
 def test_sharding_among_more_workers_and_copies(pool, stage):
     expected, _ = workers.alone("decayed", {}, 4)
     for degree in (4, 2):
-        switches = {"sharding": True, "sharding_configs": {"stage": stage, "sharding_degree": degree}}
-        check(run_job(pool, f"{HERE}:train", 4, optimizer="decayed", switches=switches, steps=4), expected)
+        switches = {
+            "sharding": True,
+            "sharding_configs": {"stage": stage, "sharding_degree": degree},
+        }
+        check(
+            run_job(pool, f"{HERE}:train", 4, optimizer="decayed", switches=switches, steps=4),
+            expected,
+        )
 
 
 def test_hybrid_degrees_shard_programs_too(pool):
@@ -100,13 +117,26 @@ def test_gradients_that_are_added(pool, switches):
     steps = 2 if merge else 1
     results = run_job(pool, f"{HERE}:train", 2, optimizer="sgd", switches=switches, steps=steps)
     first, (single, _) = workers.alone("sgd", merge, 0)[0], workers.alone("sgd", merge, steps)
-    check(results, {name: first[name] + 2 * (value - first[name]) for name, value in single.items()})
+    check(
+        results, {name: first[name] + 2 * (value - first[name]) for name, value in single.items()}
+    )
 
 
 def test_synchronised_batch_norm(pool):
     switches = {"sync_batch_norm": True}
     expected, _ = workers.alone("momentum", {}, 4, has_norm=True)
-    check(run_job(pool, f"{HERE}:train", 2, optimizer="momentum", switches=switches, steps=4, has_norm=True), expected)
+    check(
+        run_job(
+            pool,
+            f"{HERE}:train",
+            2,
+            optimizer="momentum",
+            switches=switches,
+            steps=4,
+            has_norm=True,
+        ),
+        expected,
+    )
 
 
 @pytest.mark.parametrize("places", [0, 1, 2])
@@ -128,13 +158,18 @@ def test_strategies_take_one_place(pool):
 def test_unequal_programs_are_an_error(pool, backend):
     for message in run_job(pool, f"{HERE}:unequal", 2, backend=backend, width=9):
         assert message.endswith(
-            "the workers' startup programs fill different parameters: 'parameter [6, 8] float32' on rank 0, 'parameter [6, 9] float32' on rank 1"
+            "the workers' startup programs fill different parameters: 'parameter [6, 8] float32' "
+            "on rank 0, 'parameter [6, 9] float32' on rank 1"
         )
     for message in run_job(pool, f"{HERE}:unequal", 2, backend=backend, freezes=True):
-        assert "the trainers run different programs: 'gradient [5] float32' on rank 0, 'gradient [" in message
+        assert (
+            "the trainers run different programs: 'gradient [5] float32' on rank 0, 'gradient ["
+            in message
+        )
 
 
-# -- parameters instead of gradients ------------------------------------------------------------------------------
+# -- parameters instead of gradients
+# ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("optimizer", "k_steps", "begin"), [("momentum", 2, 1), ("sgd", 3, 2)])
@@ -150,7 +185,9 @@ def test_localsgd(pool, optimizer, k_steps, begin):
                 last = step
             for result, model in zip(results, simulated.models, strict=True):
                 for name, value in model.parameters().items():
-                    np.testing.assert_allclose(result["history"][step - 1][name], value, rtol=1e-5, atol=1e-6)
+                    np.testing.assert_allclose(
+                        result["history"][step - 1][name], value, rtol=1e-5, atol=1e-6
+                    )
 
 
 def test_localsgd_with_merged_gradients(pool):
@@ -161,7 +198,10 @@ def test_localsgd_with_merged_gradients(pool):
 
 
 def test_adaptive_localsgd(pool):
-    switches = {"adaptive_localsgd": True, "adaptive_localsgd_configs": {"init_k_steps": 2, "begin_step": 1}}
+    switches = {
+        "adaptive_localsgd": True,
+        "adaptive_localsgd_configs": {"init_k_steps": 2, "begin_step": 1},
+    }
     results = run_job(pool, f"{HERE}:train", 2, optimizer="scheduled", switches=switches, steps=8)
     with workers.static_mode():
         simulated, last, k_steps, first = workers.Simulated("scheduled", 2), 0, 2, 0.0
@@ -178,31 +218,50 @@ def test_adaptive_localsgd(pool):
                     k_steps = min(max(math.ceil(math.sqrt(0.4 * loss / (rate * first) * 2)), 1), 16)
             for result, model in zip(results, simulated.models, strict=True):
                 for name, value in model.parameters().items():
-                    np.testing.assert_allclose(result["history"][step - 1][name], value, rtol=1e-5, atol=1e-6)
+                    np.testing.assert_allclose(
+                        result["history"][step - 1][name], value, rtol=1e-5, atol=1e-6
+                    )
     assert len({b - a for a, b in itertools.pairwise(meetings)}) > 1  # k_steps changed
 
 
-# -- smaller gradients ----------------------------------------------------------------------------------------------
+# -- smaller gradients
+# ----------------------------------------------------------------------------------------------
 
 
 def test_gradients_travel_as_float16(pool):
-    results = run_job(pool, f"{HERE}:train", 2, optimizer="sgd", switches={"fp16_allreduce": True}, steps=3)
+    results = run_job(
+        pool, f"{HERE}:train", 2, optimizer="sgd", switches={"fp16_allreduce": True}, steps=3
+    )
     with workers.static_mode():
         simulated = workers.Simulated("sgd", 2)
         for batch in workers.batches(3):
             before, grads = simulated.models[0].parameters(), simulated.gradients(batch)
-            mean = {n: np.mean([g[n].astype("float16").astype("float32") for g in grads], axis=0) for n in before}
-            simulated.set({n: value - np.float32(0.1) * mean[n].astype("float16") for n, value in before.items()})
+            mean = {
+                n: np.mean([g[n].astype("float16").astype("float32") for g in grads], axis=0)
+                for n in before
+            }
+            simulated.set(
+                {
+                    n: value - np.float32(0.1) * mean[n].astype("float16")
+                    for n, value in before.items()
+                }
+            )
         check(results, simulated.models[0].parameters(), rtol=0, atol=2e-6)
     exact, _ = workers.alone("sgd", {}, 3)
-    assert any(np.abs(results[0]["parameters"][n] - value).max() > 5e-6 for n, value in exact.items())
+    assert any(
+        np.abs(results[0]["parameters"][n] - value).max() > 5e-6 for n, value in exact.items()
+    )
 
 
 def test_dgc(pool):
-    """Momentum up to the ramp, then the largest entries of what has accumulated, for large parameters."""
+    """Momentum up to the ramp, then the largest entries of what has accumulated, for large
+    parameters.
+    """
     configs = {"rampup_begin_step": 2, "rampup_step": 2, "sparsity": [0.75, 0.99]}
     switches = {"dgc": True, "dgc_configs": configs}
-    results = run_job(pool, f"{HERE}:train", 2, optimizer="momentum", switches=switches, steps=5, width=4096)
+    results = run_job(
+        pool, f"{HERE}:train", 2, optimizer="momentum", switches=switches, steps=5, width=4096
+    )
     with workers.static_mode():
         simulated = workers.Simulated("sgd", 2, width=4096)
         first = simulated.models[0].parameters()
@@ -219,7 +278,9 @@ def test_dgc(pool):
                         u[rank][name] = 0.9 * u[rank][name] + mean
                     direction = u[0][name]
                 else:
-                    direction = sum(_sent(u[r], v[r], name, grads[r][name], keep) for r in range(2)) / 2
+                    direction = (
+                        sum(_sent(u[r], v[r], name, grads[r][name], keep) for r in range(2)) / 2
+                    )
                 after[name] = value - np.float32(0.1) * direction
             simulated.set(after)
         check(results, simulated.models[0].parameters(), rtol=1e-4, atol=2e-5)
@@ -242,22 +303,32 @@ def _sent(u, v, name, grad, keep):
 def test_bytes_shrink(pool):
     whole, half, few = (
         run_job(pool, f"{HERE}:sent_bytes", 2, switches=switches)[0]
-        for switches in ({}, {"fp16_allreduce": True}, {"dgc": True, "dgc_configs": {"sparsity": [0.99]}})
+        for switches in (
+            {},
+            {"fp16_allreduce": True},
+            {"dgc": True, "dgc_configs": {"sparsity": [0.99]}},
+        )
     )
     assert half == whole // 2
     assert few < whole // 5
     merged = run_job(
-        pool, f"{HERE}:sent_bytes", 2, switches={"gradient_merge": True, "gradient_merge_configs": {"k_steps": 8}}
+        pool,
+        f"{HERE}:sent_bytes",
+        2,
+        switches={"gradient_merge": True, "gradient_merge_configs": {"k_steps": 8}},
     )
     assert merged == [0, 0]
 
 
-# -- mixed precision ------------------------------------------------------------------------------------------------
+# -- mixed precision
+# ------------------------------------------------------------------------------------------------
 
 PURE = {"amp": True, "amp_configs": {"use_pure_bf16": True}}
 
 
-@pytest.mark.parametrize("switches", [{}, SHARD_1, SHARD_2, {"localsgd": True, "localsgd_configs": {"k_steps": 1}}])
+@pytest.mark.parametrize(
+    "switches", [{}, SHARD_1, SHARD_2, {"localsgd": True, "localsgd_configs": {"k_steps": 1}}]
+)
 def test_loss_scaling_is_one_for_all_workers(pool, switches):
     optimizer = "momentum" if "localsgd" in switches else "adam"
     results = run_job(pool, f"{HERE}:amp_state", 2, switches=switches, optimizer=optimizer)
@@ -270,18 +341,26 @@ def test_loss_scaling_is_one_for_all_workers(pool, switches):
 
 
 @pytest.mark.parametrize(
-    "switches", [{"amp": True}, {"amp": True, **MERGE, "recompute": True}, {"amp": True, **SHARD_2, **MERGE}]
+    "switches",
+    [{"amp": True}, {"amp": True, **MERGE, "recompute": True}, {"amp": True, **SHARD_2, **MERGE}],
 )
 @pytest.mark.parametrize(("dtype", "atol"), [("bfloat16", 2e-2), ("float16", 5e-3)])
 def test_mixed_precision_stays_near_float32(pool, switches, dtype, atol):
-    """On a processor in bfloat16; in float16 as on other devices. Both round, bfloat16 to 8 bits and float16 to 11."""
-    expected, _ = workers.alone("sgd", {k: v for k, v in switches.items() if k.startswith("gradient_merge")}, 4)
+    """On a processor in bfloat16; in float16 as on other devices. Both round, bfloat16 to 8 bits
+    and float16 to 11.
+    """
+    expected, _ = workers.alone(
+        "sgd", {k: v for k, v in switches.items() if k.startswith("gradient_merge")}, 4
+    )
     args = {"optimizer": "sgd", "switches": switches, "steps": 4, "as_on_a_gpu": dtype == "float16"}
     results = run_job(pool, f"{HERE}:train", 2, **args)
     check(results, expected, rtol=0.02, atol=atol)
     assert {r["amp"] for r in results} == {dtype}
     assert {r["casts"] for r in results} == {dtype}
-    assert any(not np.allclose(results[0]["parameters"][n], v, rtol=0, atol=1e-6) for n, v in expected.items())
+    assert any(
+        not np.allclose(results[0]["parameters"][n], v, rtol=0, atol=1e-6)
+        for n, v in expected.items()
+    )
 
 
 @pytest.mark.parametrize("more", [{}, SHARD_1, {**SHARD_2, **MERGE}])
@@ -298,7 +377,9 @@ def test_bfloat16_with_masters(pool, more):
 
 @pytest.mark.parametrize("optimizer", ["momentum", "adam"])
 def test_auto(pool, optimizer):
-    results = run_job(pool, f"{HERE}:train", 2, optimizer=optimizer, switches={"auto": True}, steps=3)
+    results = run_job(
+        pool, f"{HERE}:train", 2, optimizer=optimizer, switches={"auto": True}, steps=3
+    )
     rule = "lars" if optimizer == "momentum" else "lamb"
     assert results[0]["stages"] == ["amp", "data_parallel", rule, "sharding"]
     for name, value in results[0]["parameters"].items():

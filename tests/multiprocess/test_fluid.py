@@ -26,7 +26,8 @@ def test_loss_is_divided_and_gradients_are_summed(pool, world_size):
     total = sum(1.0 + rank for rank in range(world_size))
     for rank, seen in enumerate(found):
         value = 1.0 + rank
-        assert seen["weights"] == [value, 1.0]  # its own when made, rank 0's from the first forward on
+        # its own when made, rank 0's from the first forward on
+        assert seen["weights"] == [value, 1.0]
         assert seen["keys"] == ["weight"]
         assert seen["loss"] == pytest.approx(2 * value)
         assert seen["scaled"] == pytest.approx(2 * value / world_size)

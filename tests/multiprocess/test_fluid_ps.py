@@ -1,4 +1,6 @@
-"""Scripts of 1.x in several processes: the transpiler and both Fleets, against one process and against real Paddle 1.8.5."""
+"""Scripts of 1.x in several processes: the transpiler and both Fleets, against one process and
+against real Paddle 1.8.5.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,18 @@ from multiprocess.job import run_job
 from multiprocess.pool import Pool
 
 HERE = "multiprocess.fluid_ps_workers"
-pytestmark = pytest.mark.timeout(400)  # four processes load what servers need; slow where others compute too
-GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "data" / "fluid_jobs.json").read_text())
+# four processes load what servers need; slow where others compute too
+pytestmark = pytest.mark.timeout(400)
+GOLDEN = json.loads(
+    (Path(__file__).parents[1] / "goldens" / "data" / "fluid_jobs.json").read_text()
+)
 
 
 @pytest.fixture(scope="module")
 def pool():
-    """Processes for these tests alone: workers that meet for a barrier stay a group for as long as their process lives."""
+    """Processes for these tests alone: workers that meet for a barrier stay a group for as long as
+    their process lives.
+    """
     with Pool() as workers:
         yield workers
 
@@ -40,7 +47,9 @@ def endpoints():
 
 
 def alone(optimizer, steps, trainers=(0, 1), folder=None):
-    """What one process gets on the batches of ``trainers`` together; ``folder`` is saved to at the end."""
+    """What one process gets on the batches of ``trainers`` together; ``folder`` is saved to at the
+    end.
+    """
     with fluid_ps_workers.fresh() as exe:
         loss = click_model.net()
         optimizer().minimize(loss)
@@ -66,13 +75,17 @@ def test_losses_of_a_sync_job_equal_those_of_paddle_and_of_one_process(pool, end
         for own, theirs in zip((f[kind] for f in found), GOLDEN[kind], strict=True):
             np.testing.assert_allclose(own["losses"], theirs["losses"], rtol=1e-5, err_msg=kind)
             np.testing.assert_allclose(own["hidden"], theirs["hidden"], atol=1e-5, err_msg=kind)
-        np.testing.assert_allclose(np.mean([f[kind]["losses"] for f in found], axis=0), losses, rtol=1e-5)
+        np.testing.assert_allclose(
+            np.mean([f[kind]["losses"] for f in found], axis=0), losses, rtol=1e-5
+        )
 
 
 def test_saved_jobs_are_read_by_one_process_and_go_on(pool, endpoints, tmp_path):
     steps = range(click_model.STEPS)
     losses, seen, table = alone(lambda: fluid.optimizer.Adagrad(0.1), steps)
-    found = pool.run(f"{HERE}:saving", 4, endpoints=endpoints, folder=str(tmp_path), deadline_s=300)[2:]
+    found = pool.run(
+        f"{HERE}:saving", 4, endpoints=endpoints, folder=str(tmp_path), deadline_s=300
+    )[2:]
     np.testing.assert_allclose(np.mean([f["losses"] for f in found], axis=0), losses, rtol=1e-5)
     for each in found:
         assert each["total"] == 3.0
@@ -80,10 +93,15 @@ def test_saved_jobs_are_read_by_one_process_and_go_on(pool, endpoints, tmp_path)
     with fluid_ps_workers.fresh() as exe:
         click_model.net()
         fluid.io.load_params(exe, str(tmp_path / "saved"))
-        np.testing.assert_allclose(np.array(fluid.global_scope().find_var("table").get_tensor()), table, atol=1e-5)
+        np.testing.assert_allclose(
+            np.array(fluid.global_scope().find_var("table").get_tensor()), table, atol=1e-5
+        )
     alone(lambda: fluid.optimizer.SGD(0.2), steps, folder=str(tmp_path / "plain"))
-    resumed = pool.run(f"{HERE}:resuming", 4, endpoints=endpoints, folder=str(tmp_path), deadline_s=300)[2]
-    # both went on from where training on the batches of two trainers had come to, with the batches of one
+    resumed = pool.run(
+        f"{HERE}:resuming", 4, endpoints=endpoints, folder=str(tmp_path), deadline_s=300
+    )[2]
+    # both went on from where training on the batches of two trainers had come to, with the batches
+    # of one
     for name, optimizer in (
         ("saved", lambda: fluid.optimizer.Adagrad(0.1)),
         ("plain", lambda: fluid.optimizer.SGD(0.2)),
@@ -103,7 +121,9 @@ def continued(optimizer):
 
 
 def test_an_asynchronous_job_trains(pool, endpoints):
-    for before, after in pool.run(f"{HERE}:asynchronous", 4, endpoints=endpoints, deadline_s=300)[2:]:
+    for before, after in pool.run(f"{HERE}:asynchronous", 4, endpoints=endpoints, deadline_s=300)[
+        2:
+    ]:
         assert after < 0.8 * before
 
 

@@ -11,9 +11,19 @@ HERE = "multiprocess.dataset_workers"
 
 @pytest.mark.parametrize(("world_size", "backend"), [(2, "shm"), (3, "gloo")])
 def test_every_sample_arrives_once(pool, tmp_path, world_size, backend):
-    results = run_job(pool, f"{HERE}:global_shuffle", world_size, backend=backend, folder=str(tmp_path), has_id=False)
+    results = run_job(
+        pool,
+        f"{HERE}:global_shuffle",
+        world_size,
+        backend=backend,
+        folder=str(tmp_path),
+        has_id=False,
+    )
     expected = [
-        ([v] * (n % 3 + 1), v + 0.5) for r in range(world_size) for n in range(1, 200 * (r + 1)) for v in [1000 * r + n]
+        ([v] * (n % 3 + 1), v + 0.5)
+        for r in range(world_size)
+        for n in range(1, 200 * (r + 1))
+        for v in [1000 * r + n]
     ]
     assert sorted(sample for found, *_ in results for sample in found) == sorted(expected)
     for found, total, mine, shuffled in results:

@@ -1,4 +1,6 @@
-"""Two hosts, each a network namespace with its own processes, joined by a cable of two virtual ends: one launcher on each, one job."""
+"""Two hosts, each a network namespace with its own processes, joined by a cable of two virtual
+ends: one launcher on each, one job.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ dist.init_parallel_env()
 found = parameters_after_training(dist.get_rank(), dist.get_world_size())
 np.save(f"parameters.{dist.get_rank()}.npy", found)
 kind = state.session.world.backend.kind
-json.dump([kind, os.environ["PADDLE_CURRENT_ENDPOINT"].split(":")[0]], open(f"place.{dist.get_rank()}", "w"))
+json.dump([kind, os.environ["PADDLE_CURRENT_ENDPOINT"].split(":")[0]],
+    open(f"place.{dist.get_rank()}", "w"))
 """
 
 
@@ -73,7 +76,20 @@ def hosts() -> Iterator[list[str]]:
             except subprocess.CalledProcessError as error:
                 pytest.skip(f"network namespaces are not allowed here: {error.stderr.strip()}")
             made.append(name)
-        _ip("link", "add", ends[0], "netns", names[0], "type", "veth", "peer", "name", ends[1], "netns", names[1])
+        _ip(
+            "link",
+            "add",
+            ends[0],
+            "netns",
+            names[0],
+            "type",
+            "veth",
+            "peer",
+            "name",
+            ends[1],
+            "netns",
+            names[1],
+        )
         for name, end, address in zip(names, ends, ADDRESSES, strict=True):
             _ip("-n", name, "address", "add", f"{address}/24", "dev", end)
             _ip("-n", name, "link", "set", end, "up")
@@ -86,7 +102,9 @@ def hosts() -> Iterator[list[str]]:
 
 def start_launcher(host: str, folder: Path, token: str, *argv: str) -> subprocess.Popen[str]:
     """On a host of its own: network, process numbers and /proc."""
-    path = os.pathsep.join([str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join(
+        [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")]
+    )
     return subprocess.Popen(
         ["ip", "netns", "exec", host, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
          sys.executable, "-m", "paddle.distributed.launch", *argv],
@@ -104,14 +122,18 @@ def token_shown_by(launcher: subprocess.Popen[str]) -> str:
     seen = []
     for line in launcher.stdout:
         seen.append(line)
-        found = re.match(r"  ARGOSY_TOKEN=(\w+) python -m paddle.distributed.launch --nnodes 2 .* train.py$", line)
+        found = re.match(
+            r"  ARGOSY_TOKEN=(\w+) python -m paddle.distributed.launch --nnodes 2 .* train.py$",
+            line,
+        )
         if found:
             return found[1]
     raise AssertionError("".join(seen))
 
 
 def test_two_hosts_train_as_one(tmp_path, hosts, pool):
-    """Two workers here, one there; gradients go through shared memory on the first host and gloo between them.
+    """Two workers here, one there; gradients go through shared memory on the first host and gloo
+    between them.
 
     The first host is given no token; the second one takes the one that the first has made.
     """

@@ -1,4 +1,6 @@
-"""The launcher, with real workers: what they are told, what is logged, what the terminal shows, how it exits."""
+"""The launcher, with real workers: what they are told, what is logged, what the terminal shows, how
+it exits.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def test_workers_know_their_place(tmp_path, launch):
 
 
 def test_log_folder_and_terminal(tmp_path, launch):
-    launcher = launch("--nproc_per_node", "2", "--job_id", "mine", script(tmp_path, DUMP), SECRET="hush")
+    launcher = launch(
+        "--nproc_per_node", "2", "--job_id", "mine", script(tmp_path, DUMP), SECRET="hush"
+    )
     assert launcher.wait() == 0
     log = tmp_path / "log"
     files = sorted(path.name for path in log.iterdir())
@@ -71,13 +75,16 @@ def test_log_folder_and_terminal(tmp_path, launch):
     assert (log / "workerlog.1").read_text() == "output of 1\n"
     assert launcher.stdout == "output of 0\n"
     assert re.search(
-        r"2 workers.*\n  rank  pid +log\n +0 +\d+ +log/workerlog.0\n +1 +\d+ +log/workerlog.1\n", launcher.stderr
+        r"2 workers.*\n  rank  pid +log\n +0 +\d+ +log/workerlog.0\n +1 +\d+ +log/workerlog.1\n",
+        launcher.stderr,
     )
     token = seen(tmp_path, 0)[0]["ARGOSY_TOKEN"]
     for text in [launcher.stdout, launcher.stderr, *(path.read_text() for path in log.iterdir())]:
         assert token not in text
         assert "hush" not in text
-    assert f"rank 1: {seen(tmp_path, 1)[0]['PADDLE_CURRENT_ENDPOINT']}" in (log / files[2]).read_text()
+    assert (
+        f"rank 1: {seen(tmp_path, 1)[0]['PADDLE_CURRENT_ENDPOINT']}" in (log / files[2]).read_text()
+    )
     assert "PADDLE_TRAINER_ID=1" in (log / "envlog.1").read_text()
 
 
@@ -100,15 +107,25 @@ def test_1_8_style_uses_the_terminal_and_2_0_writes_endpoints(tmp_path, launch):
     assert seen(tmp_path, 1)[0]["FLAGS_selected_gpus"] == "1"
 
     assert launch("--nproc_per_node=2", "--log_level=ERROR", name, entry=FLEET).wait() == 0
-    assert sorted(path.name for path in (tmp_path / "log").iterdir()) == ["endpoints.log", "workerlog.0", "workerlog.1"]
+    assert sorted(path.name for path in (tmp_path / "log").iterdir()) == [
+        "endpoints.log",
+        "workerlog.0",
+        "workerlog.1",
+    ]
     endpoints = seen(tmp_path, 0)[0]["PADDLE_TRAINER_ENDPOINTS"].split(",")
-    assert (tmp_path / "log" / "endpoints.log").read_text().splitlines() == ["PADDLE_TRAINER_ENDPOINTS: ", *endpoints]
+    assert (tmp_path / "log" / "endpoints.log").read_text().splitlines() == [
+        "PADDLE_TRAINER_ENDPOINTS: ",
+        *endpoints,
+    ]
 
 
 def test_gpus_that_are_not_there_become_cpu_workers(tmp_path, launch):
     launcher = launch("--gpus=0,1", "--print_config", "false", script(tmp_path, DUMP))
     assert launcher.wait() == 0
-    assert launcher.stderr == "launch: PyTorch sees no GPU here; the cards that were named become 2 CPU worker(s)\n"
+    assert (
+        launcher.stderr
+        == "launch: PyTorch sees no GPU here; the cards that were named become 2 CPU worker(s)\n"
+    )
     assert [seen(tmp_path, rank)[0]["FLAGS_selected_gpus"] for rank in range(2)] == ["0", "1"]
 
 
@@ -129,10 +146,22 @@ def test_a_script_without_py_is_executed(tmp_path, launch):
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--nproc_per_node", "2", "missing.py"], "ConfigError: launch: there is no script 'missing.py'"),
-        (["--nproc_per_node", "2", "./missing"], "ConfigError: launch: cannot start './missing': No such file"),
-        (["--gpu=0", "t.py"], "ConfigError: launch: there is no option '--gpu'. Did you mean '--gpus'"),
-        (["--server_num", "1", "t.py"], "ConfigError: launch: a parameter-server job needs --worker_num or --workers"),
+        (
+            ["--nproc_per_node", "2", "missing.py"],
+            "ConfigError: launch: there is no script 'missing.py'",
+        ),
+        (
+            ["--nproc_per_node", "2", "./missing"],
+            "ConfigError: launch: cannot start './missing': No such file",
+        ),
+        (
+            ["--gpu=0", "t.py"],
+            "ConfigError: launch: there is no option '--gpu'. Did you mean '--gpus'",
+        ),
+        (
+            ["--server_num", "1", "t.py"],
+            "ConfigError: launch: a parameter-server job needs --worker_num or --workers",
+        ),
     ],
 )
 def test_wrong_calls_exit_with_2(launch, argv, message):
@@ -145,7 +174,8 @@ def test_wrong_calls_exit_with_2(launch, argv, message):
 def test_a_failed_job_is_started_again(tmp_path, launch):
     name = script(
         tmp_path,
-        "tries = len([f for f in os.listdir() if f.startswith('try')])\nnote(f'try{tries}')\nsys.exit(tries < 2)\n",
+        "tries = len([f for f in os.listdir() if "
+        "f.startswith('try')])\nnote(f'try{tries}')\nsys.exit(tries < 2)\n",
     )
     launcher = launch("--max_restart", "2", name)
     assert launcher.wait() == 0
@@ -156,13 +186,25 @@ def test_a_failed_job_is_started_again(tmp_path, launch):
 
 
 def test_listed_hosts_need_no_meeting(tmp_path, launch):
-    """Two addresses of this machine stand for two hosts, each named by --host; the first serves the store for both."""
-    reach = "import socket\nip, port = os.environ['PADDLE_MASTER'].split(':')\nsocket.create_connection((ip, int(port)), 20).close()\n"
-    name = script(tmp_path, DUMP + reach + "note('reached')\nwhile not os.path.exists('reached.1'): time.sleep(0.01)\n")
+    """Two addresses of this machine stand for two hosts, each named by --host; the first serves the
+    store for both.
+    """
+    reach = (
+        "import socket\nip, port = "
+        "os.environ['PADDLE_MASTER'].split(':')\nsocket.create_connection((ip, int(port)), "
+        "20).close()\n"
+    )
+    name = script(
+        tmp_path,
+        DUMP + reach + "note('reached')\nwhile not os.path.exists('reached.1'): time.sleep(0.01)\n",
+    )
     with bind_listener() as listener:
         port = endpoint_of(listener).port
     common = ["--ips=127.0.0.1,127.0.0.2", "--start_port", str(port), "--nproc_per_node=1"]
-    hosts = [launch(*common, "--log_dir", f"log{i}", "--host", f"127.0.0.{i + 1}", name) for i in range(2)]
+    hosts = [
+        launch(*common, "--log_dir", f"log{i}", "--host", f"127.0.0.{i + 1}", name)
+        for i in range(2)
+    ]
     assert [host.wait() for host in hosts] == [0, 0]
     endpoints = [f"127.0.0.1:{port}", f"127.0.0.2:{port}"]
     for rank in range(2):
@@ -171,7 +213,11 @@ def test_listed_hosts_need_no_meeting(tmp_path, launch):
             ",".join(endpoints),
             endpoints[rank],
         )
-        assert (env["PADDLE_MASTER"], env["PADDLE_NNODES"], env["PADDLE_LOCAL_RANK"]) == (endpoints[0], "2", "0")
+        assert (env["PADDLE_MASTER"], env["PADDLE_NNODES"], env["PADDLE_LOCAL_RANK"]) == (
+            endpoints[0],
+            "2",
+            "0",
+        )
 
 
 def test_hosts_that_cannot_tell_which_they_are(launch):
@@ -184,7 +230,8 @@ def test_entry_points(tmp_path):
     """``python -m`` finds the launcher under Paddle's name, and its workers meet."""
     name = script(
         tmp_path,
-        "import paddle, paddle.distributed as dist\ndist.init_parallel_env()\nx = paddle.to_tensor([rank + 1.0])\n"
+        "import paddle, paddle.distributed as dist\ndist.init_parallel_env()\nx = "
+        "paddle.to_tensor([rank + 1.0])\n"
         "dist.all_reduce(x)\nprint(float(x))\n",
     )
     done = subprocess.run(

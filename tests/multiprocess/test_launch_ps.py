@@ -42,7 +42,8 @@ from argosy.runtime.ps.client import Client
 from argosy.runtime.ps.spec import SparseSpec
 from argosy.runtime.ps.rules import Rule
 number = int(os.environ["PADDLE_TRAINER_ID"])
-with Client(os.environ["PADDLE_PSERVERS_IP_PORT_LIST"].split(","), number, token, 30.0, tls.root_certificates()) as client:
+with Client(os.environ["PADDLE_PSERVERS_IP_PORT_LIST"].split(","), number, token, 30.0,
+    tls.root_certificates()) as client:
     client.join()
     client.create_sparse(SparseSpec("t", 1, Rule("sgd", 1.0), max_rows=1024), "async")
     for step in range(client.sequence("t"), 6):
@@ -115,7 +116,10 @@ def test_the_port_of_a_server_cannot_be_taken(tmp_path, launch):
     )
     launcher = launch("--server_num", "1", "--worker_num", "1", script(tmp_path, text), "waits")
     until((tmp_path / "stderr").exists, "the launcher")
-    line = until(lambda: next((x for x in launcher.stderr.splitlines() if "server 0" in x), None), "the table").split()
+    line = until(
+        lambda: next((x for x in launcher.stderr.splitlines() if "server 0" in x), None),
+        "the table",
+    ).split()
     host, _, port = line[3].partition(":")
 
     def take():
@@ -137,7 +141,10 @@ def test_the_port_of_a_server_cannot_be_taken(tmp_path, launch):
 
 
 def test_a_worker_that_fails_ends_the_job(tmp_path, launch):
-    text = 'if os.environ["TRAINING_ROLE"] == "TRAINER" and rank == 1:\n    sys.exit("no data")\nimport time\ntime.sleep(60)\n'
+    text = (
+        'if os.environ["TRAINING_ROLE"] == "TRAINER" and rank == 1:\n    sys.exit("no '
+        'data")\nimport time\ntime.sleep(60)\n'
+    )
     launcher = launch("--server_num", "1", "--worker_num", "2", script(tmp_path, text))
     assert launcher.wait(100) == 1
     assert "worker 1 exited with code 1; the job was ended" in launcher.stderr
@@ -148,9 +155,12 @@ def test_a_worker_that_fails_ends_the_job(tmp_path, launch):
 def test_a_worker_may_come_back(tmp_path, launch):
     text = TRAIN.replace(
         "for step in",
-        'if not os.path.exists(f"died.{number}"):\n        open(f"died.{number}", "w").close()\n        os.kill(os.getpid(), 9)\n    for step in',
+        'if not os.path.exists(f"died.{number}"):\n        open(f"died.{number}", "w").close()\n '
+        "       os.kill(os.getpid(), 9)\n    for step in",
     )
-    launcher = launch("--server_num", "1", "--worker_num", "1", "--max_restart", "1", script(tmp_path, text))
+    launcher = launch(
+        "--server_num", "1", "--worker_num", "1", "--max_restart", "1", script(tmp_path, text)
+    )
     assert launcher.wait(100) == 0, launcher.stderr
     assert "worker 0 was killed by SIGKILL" in launcher.stderr
     assert f"values {[-6.0] * 4}\n" in launcher.stdout
@@ -159,7 +169,11 @@ def test_a_worker_may_come_back(tmp_path, launch):
 def test_the_launcher_of_1_x(tmp_path, launch):
     launcher = launch("--worker_num", "1", script(tmp_path, DUMP), entry=LAUNCH_PS)
     assert launcher.wait(100) == 0
-    assert sorted(p.name for p in (tmp_path / "logs").iterdir()) == ["serverlog.0", "serverlog.1", "workerlog.0"]
+    assert sorted(p.name for p in (tmp_path / "logs").iterdir()) == [
+        "serverlog.0",
+        "serverlog.1",
+        "workerlog.0",
+    ]
 
 
 def test_killing_the_launcher_leaves_nothing(tmp_path, launch):
@@ -174,21 +188,28 @@ def test_the_servers_are_seen_in_the_launcher(tmp_path, launch):
     launcher = launch("--server_num", "1", "--worker_num", "1", script(tmp_path, TRAIN), "waits")
     until(lambda: (tmp_path / "step.0.2").exists(), "three pushes")
     shown = "ps: 1 of 1 servers, 1 tables, 4 rows, "  # maybe after lines from before the pushes
-    line = until(lambda: next((x for x in launcher.stderr.splitlines() if x.startswith(shown)), None), "a line")
+    line = until(
+        lambda: next((x for x in launcher.stderr.splitlines() if x.startswith(shown)), None),
+        "a line",
+    )
     assert line.endswith("staleness 0")
     (tmp_path / "go").touch()
     assert launcher.wait() == 0, launcher.stderr
 
 
 def test_a_quiet_launcher_shows_nothing(tmp_path, launch):
-    launcher = launch("--server_num", "1", "--worker_num", "1", "--log_level", "WARNING", script(tmp_path, TRAIN))
+    launcher = launch(
+        "--server_num", "1", "--worker_num", "1", "--log_level", "WARNING", script(tmp_path, TRAIN)
+    )
     assert launcher.wait() == 0
     assert launcher.stderr == ""
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates")
 def test_a_job_with_tls(tmp_path, launch):
-    text = TRAIN.replace("if role ==", 'assert os.path.isfile(os.environ["ARGOSY_TLS_ROOT"])\nif role ==', 1)
+    text = TRAIN.replace(
+        "if role ==", 'assert os.path.isfile(os.environ["ARGOSY_TLS_ROOT"])\nif role ==', 1
+    )
     launcher = launch("--server_num", "1", "--worker_num", "1", "--tls", script(tmp_path, text))
     assert launcher.wait() == 0, launcher.stderr
     assert f"values {[-6.0] * 4}\n" in launcher.stdout
@@ -196,6 +217,8 @@ def test_a_job_with_tls(tmp_path, launch):
 
 
 def test_a_certificate_without_its_key_is_refused(tmp_path, launch):
-    launcher = launch("--server_num", "1", "--worker_num", "1", "--tls_cert", "cert.pem", script(tmp_path, TRAIN))
+    launcher = launch(
+        "--server_num", "1", "--worker_num", "1", "--tls_cert", "cert.pem", script(tmp_path, TRAIN)
+    )
     assert launcher.wait() == 2
     assert "servers --tls_cert and --tls_key beside it; given: --tls_cert" in launcher.stderr

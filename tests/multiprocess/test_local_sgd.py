@@ -18,7 +18,10 @@ def expected(world_size, meetings):
     history = []
     for step in range(10):
         for rank in range(world_size):
-            grads = [workers.gradient(rank, step, i, shape).numpy() for i, shape in enumerate(workers.SHAPES)]
+            grads = [
+                workers.gradient(rank, step, i, shape).numpy()
+                for i, shape in enumerate(workers.SHAPES)
+            ]
             params[rank] = [p - 0.1 * g for p, g in zip(params[rank], grads, strict=True)]
         if step in meetings:
             means = [np.mean(column, 0) for column in zip(*params, strict=True)]
@@ -36,7 +39,14 @@ def expected(world_size, meetings):
     ],
 )
 def test_parameters_become_the_mean(pool, world_size, backend, k_steps, begin_step, meetings):
-    found = run_job(pool, f"{HERE}:local_sgd", world_size, k_steps=k_steps, begin_step=begin_step, backend=backend)
+    found = run_job(
+        pool,
+        f"{HERE}:local_sgd",
+        world_size,
+        k_steps=k_steps,
+        begin_step=begin_step,
+        backend=backend,
+    )
     wanted = expected(world_size, meetings)
     for rank, (seen, met) in enumerate(found):
         assert {step for step, did in enumerate(met) if did} == meetings
@@ -50,9 +60,18 @@ def test_adaptive(pool, world_size):
     # mean loss 8 at first; k = ceil(sqrt(lr_0 * loss / (lr * loss_0) * 4))
     losses = [8.0, 8.0, 2.0, 8.0, 8.0, 8.0, 8.0, 8.0]
     rates = [0.1, 0.1, 0.1, 0.025, 0.025, 0.1, 0.1, 0.1]
-    found = run_job(pool, f"{HERE}:adaptive", world_size, losses=losses, rates=rates, init_k_steps=4, begin_step=2)
+    found = run_job(
+        pool,
+        f"{HERE}:adaptive",
+        world_size,
+        losses=losses,
+        rates=rates,
+        init_k_steps=4,
+        begin_step=2,
+    )
     for ks, met, value in found:
-        # up to step 2 every step; k 4 from step 2 on: step 6 meets with lr and loss as at first: ceil(sqrt(4)) = 2; step 8 meets
+        # up to step 2 every step; k 4 from step 2 on: step 6 meets with lr and loss as at first:
+        # ceil(sqrt(4)) = 2; step 8 meets
         assert met == [True, True, False, False, False, True, False, True]
         assert ks == [4, 4, 4, 4, 4, 2, 2, 2]
         assert value == (world_size - 1) / 2

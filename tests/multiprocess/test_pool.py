@@ -20,7 +20,10 @@ def test_processes_are_reused(pool):
 
 
 def test_an_error_shows_rank_and_traceback(pool):
-    with pytest.raises(WorkerFailed, match=r"rank 1 of multiprocess.jobs:fail_on: Traceback(.|\n)*does not like this"):
+    with pytest.raises(
+        WorkerFailed,
+        match=r"rank 1 of multiprocess.jobs:fail_on: Traceback(.|\n)*does not like this",
+    ):
         pool.run("multiprocess.jobs:fail_on", 2, culprit=1)
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from multiprocess import ps_click_workers, ps_jobs
 
-# with these, repeated runs differ from sync by 0.0005 (async) and 0.0013 (geo) at most; one worker alone stays 0.006 behind, and what decides the clicks reaches 0.927
+# with these, repeated runs differ from sync by 0.0005 (async) and 0.0013 (geo) at most; one worker
+# alone stays 0.006 behind, and what decides the clicks reaches 0.927
 TRAINING = {"steps": 300, "size": 256, "rate": 0.05}
 ALLOWED = 0.005
 

@@ -1,4 +1,6 @@
-"""Known models in sync mode: two workers on halves of the batches train as one process on all of them does, to the last bit the same each time."""
+"""Known models in sync mode: two workers on halves of the batches train as one process on all of
+them does, to the last bit the same each time.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def close(found, expected, what):
 
 
 def same_training(workers, losses, values):
-    """Every worker ends with ``values``; the mean of their losses is that of the union of their batches."""
+    """Every worker ends with ``values``; the mean of their losses is that of the union of their
+    batches.
+    """
     close(np.mean([own for own, *_ in workers], axis=0), losses, "losses")
     for _, found, *_ in workers:
         assert found.keys() == values.keys()
@@ -48,12 +52,15 @@ def test_losses_are_those_of_real_paddle_servers():
 def test_a_program_equals_one_process(model):
     workers = ps_jobs.run(model, rows=LIKE[model])
     first = workers[0][2]
-    assert all(np.ptp(values) > 0.5 for values in first.values())  # rows begin with different values
+    # rows begin with different values
+    assert all(np.ptp(values) > 0.5 for values in first.values())
     [(losses, values, _)] = ps_jobs.run(model, num_servers=0, rows=first)
     same_training(workers, losses, values)
 
 
-@pytest.mark.parametrize("model", [ps_model_workers.word2vec_layer, ps_model_workers.wide_and_deep_module])
+@pytest.mark.parametrize(
+    "model", [ps_model_workers.word2vec_layer, ps_model_workers.wide_and_deep_module]
+)
 def test_a_model_equals_one_process(model):
     [(losses, values)] = ps_jobs.run(model, num_servers=0)
     same_training(ps_jobs.run(model), losses, values)

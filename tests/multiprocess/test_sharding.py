@@ -15,14 +15,18 @@ LEVELS = ["os", "os_g"]
 
 
 def close(a, b, limit=1e-12):
-    return np.abs(np.asarray(a) - np.asarray(b)).max() <= limit * max(np.abs(np.asarray(b)).max(), 1e-3)
+    return np.abs(np.asarray(a) - np.asarray(b)).max() <= limit * max(
+        np.abs(np.asarray(b)).max(), 1e-3
+    )
 
 
 def alone(kind, dtype, name="mlp"):
     with paddle.utils.unique_name.guard():
         model = models.build(paddle, name, dtype)
         optimizer = sharding_workers.make_optimizer(kind, model)
-        losses = sharding_workers.run(model, optimizer, range(sharding_workers.STEPS), dtype, 0, 1, name)
+        losses = sharding_workers.run(
+            model, optimizer, range(sharding_workers.STEPS), dtype, 0, 1, name
+        )
         return losses, models.state_of(model), optimizer.state_dict()
 
 
@@ -39,7 +43,9 @@ def alone(kind, dtype, name="mlp"):
 @pytest.mark.parametrize("level", LEVELS)
 def test_ranks_equal_one_process(pool, level, kind, dtype, backend, world_size):
     losses, state, optimizer_state = alone(kind, dtype)
-    found = run_job(pool, f"{HERE}:face", world_size, level=level, kind=kind, dtype=dtype, backend=backend)
+    found = run_job(
+        pool, f"{HERE}:face", world_size, level=level, kind=kind, dtype=dtype, backend=backend
+    )
     limit = 1e-11 if dtype == "float64" else 2e-6
     assert close(np.mean([f[0] for f in found], 0), losses, limit)
     names = {k for k, v in optimizer_state.items() if isinstance(v, paddle.Tensor)}
@@ -62,7 +68,9 @@ def test_ranks_equal_one_process(pool, level, kind, dtype, backend, world_size):
 )
 def test_other_models(pool, level, kind, name):
     _, state, _ = alone(kind, "float64", name)
-    for f in run_job(pool, f"{HERE}:face", 2, level=level, kind=kind, dtype="float64", backend="shm", name=name):
+    for f in run_job(
+        pool, f"{HERE}:face", 2, level=level, kind=kind, dtype="float64", backend="shm", name=name
+    ):
         assert all(close(f[1][key], value, 1e-9) for key, value in state.items())
 
 
@@ -77,7 +85,10 @@ def test_gradients_stay_with_their_owners(pool, level, world_size):
 
 def test_ranks_use_different_parameters(pool):
     found = run_job(pool, f"{HERE}:branches", 2)
-    merged = [[a if b is None else b for a, b in zip(*rows, strict=True)] for rows in zip(*found, strict=True)]
+    merged = [
+        [a if b is None else b for a, b in zip(*rows, strict=True)]
+        for rows in zip(*found, strict=True)
+    ]
     # inputs are 1 and 2: (1 + 2) / 2 where both, 1 / 2 or 2 / 2 where one of them
     assert merged == [[1.5 + 0.5, 1.5 + 1.0, None], [1.5, None, 0.5]]
 
@@ -87,14 +98,18 @@ def test_ranks_use_different_parameters(pool):
 def test_checkpoints_fit_any_number_of_ranks(pool, tmp_path, level, saved_by, resumed_by):
     wanted = np.mean(run_job(pool, f"{HERE}:save", saved_by, level=level, folder=str(tmp_path)), 0)
     for before in (False, True):
-        got = run_job(pool, f"{HERE}:resume", resumed_by, level=level, folder=str(tmp_path), before=before)
+        got = run_job(
+            pool, f"{HERE}:resume", resumed_by, level=level, folder=str(tmp_path), before=before
+        )
         assert close(np.mean(got, 0), wanted, 1e-11)
     with paddle.utils.unique_name.guard():  # and one process
         model = models.build(paddle, "mlp", "float64")
         model.set_state_dict(paddle.load(f"{tmp_path}/model.pdmodel"))
         optimizer = sharding_workers.make_optimizer("adamw", model)
         optimizer.set_state_dict(paddle.load(f"{tmp_path}/model.pdopt"))
-        assert close(sharding_workers.run(model, optimizer, range(3, 6), "float64", 0, 1), wanted, 1e-11)
+        assert close(
+            sharding_workers.run(model, optimizer, range(3, 6), "float64", 0, 1), wanted, 1e-11
+        )
 
 
 @pytest.mark.parametrize("world_size", [2, 4])
@@ -135,7 +150,9 @@ def test_refusals(pool):
 
 @pytest.mark.parametrize("level", [*LEVELS, "p_g_os"])
 def test_uneven_parameters(pool, level):
-    """Ranks that own nothing, a parameter that outweighs all others, and one of a single element."""
+    """Ranks that own nothing, a parameter that outweighs all others, and one of a single
+    element.
+    """
     losses, state = sharding_workers.uneven(0, 1, level=level)
     for found in run_job(pool, f"{HERE}:uneven", 3, level=level):
         assert close(found[0], losses)
@@ -162,22 +179,29 @@ def simple_torch():
 
 
 @pytest.mark.parametrize(
-    ("world_size", "segment_size", "is_half"), [(2, 100, False), (4, 1 << 20, False), (4, 100, True)]
+    ("world_size", "segment_size", "is_half"),
+    [(2, 100, False), (4, 1 << 20, False), (4, 100, True)],
 )
 def test_stage_3_of_torch(pool, world_size, segment_size, is_half):
     losses, model = simple_torch()
     options = {"segment_size": segment_size, "is_half": is_half}
-    found = run_job(pool, f"{HERE}:fully_sharded", world_size, deadline_s=100, **options)  # the first imports a lot
+    # the first imports a lot
+    found = run_job(pool, f"{HERE}:fully_sharded", world_size, deadline_s=100, **options)
     assert close(np.mean([f[0] for f in found], 0), losses, 1e-10)
     for _, whole, _ in found:
-        assert all(close(a, b.detach().numpy(), 1e-9) for a, b in zip(whole, model.parameters(), strict=True))
+        assert all(
+            close(a, b.detach().numpy(), 1e-9)
+            for a, b in zip(whole, model.parameters(), strict=True)
+        )
     copies = 2 if is_half else 1
     assert [sum(c) for c in zip(*(f[2] for f in found), strict=True)] == [
         p.numel() * copies for p in model.parameters()
     ]
 
 
-@pytest.mark.parametrize(("level", "kind"), [("os", "DataParallelModule"), ("os_g", "ShardedModule")])
+@pytest.mark.parametrize(
+    ("level", "kind"), [("os", "DataParallelModule"), ("os_g", "ShardedModule")]
+)
 def test_torch_by_level(pool, level, kind):
     losses, _ = simple_torch()
     found = run_job(pool, f"{HERE}:torch_by_level", 2, level=level)
@@ -209,11 +233,15 @@ def test_plain_torch(pool, stage, tmp_path):
     assert close(np.mean([f[0] for f in rest], 0), losses[3:], 1e-11)
     for _, ours, _ in rest:
         assert all(close(a, b, 1e-10) for a, b in zip(ours, params, strict=True))
-    assert sum(count for _, _, count in first) == 6 * 3  # step and two moments of six parameters, each once
+    # step and two moments of six parameters, each once
+    assert sum(count for _, _, count in first) == 6 * 3
     # what was saved is what a plain optimizer can load
     model = sharding_workers.torch_model()
     plain = torch.optim.AdamW(
-        [{"params": list(model[0].parameters())}, {"params": [*model[2].parameters(), *model[4].parameters()]}]
+        [
+            {"params": list(model[0].parameters())},
+            {"params": [*model[2].parameters(), *model[4].parameters()]},
+        ]
     )
     plain.load_state_dict(torch.load(tmp_path / "state.pt")["optimizer"])
     assert len(plain.state) == 6

@@ -1,4 +1,6 @@
-"""``paddle.distributed.spawn``. Processes come from a server that has torch imported, but for the one test of the default way."""
+"""``paddle.distributed.spawn``. Processes come from a server that has torch imported, but for the
+one test of the default way.
+"""
 
 from __future__ import annotations
 
@@ -77,14 +79,18 @@ def test_default_way_to_start():
 
 def test_each_process_knows_its_place():
     context = dist.spawn(place, nprocs=3, **QUICK)
-    assert [queue.get() for queue in context.return_queues] == [(str(rank), "3", True) for rank in range(3)]
+    assert [queue.get() for queue in context.return_queues] == [
+        (str(rank), "3", True) for rank in range(3)
+    ]
 
 
 def test_arguments_and_large_results():
-    assert [q.get() for q in dist.spawn(echo, args=([1, {"a": 2}],), nprocs=2, **QUICK).return_queues] == [
-        [1, {"a": 2}]
+    assert [
+        q.get() for q in dist.spawn(echo, args=([1, {"a": 2}],), nprocs=2, **QUICK).return_queues
+    ] == [[1, {"a": 2}]] * 2
+    assert [len(q.get()) for q in dist.spawn(large, nprocs=2, **QUICK).return_queues] == [
+        10_000_000
     ] * 2
-    assert [len(q.get()) for q in dist.spawn(large, nprocs=2, **QUICK).return_queues] == [10_000_000] * 2
 
 
 def test_a_traceback_comes_back_with_its_rank(tmp_path):
@@ -113,7 +119,9 @@ def test_join_later(tmp_path):
 
 
 def test_daemons_and_termination(tmp_path):
-    context = dist.spawn(wait_for, args=(str(tmp_path / "never"),), nprocs=2, join=False, daemon=True, **QUICK)
+    context = dist.spawn(
+        wait_for, args=(str(tmp_path / "never"),), nprocs=2, join=False, daemon=True, **QUICK
+    )
     assert all(process.daemon for process in context.processes)
     context.terminate()
     assert not any(process.is_alive() for process in context.processes)
@@ -131,7 +139,8 @@ def test_a_process_that_leaves_with_0_has_no_result():
 
 def test_wrong_calls():
     with pytest.raises(
-        ValueError, match=r"the config option \(start_methd\) is not supported. Did you mean 'start_method'"
+        ValueError,
+        match=r"the config option \(start_methd\) is not supported. Did you mean 'start_method'",
     ):
         dist.spawn(place, nprocs=1, start_methd="fork")
     with pytest.raises(ValueError, match="nprocs must be -1 or at least 1"):
@@ -144,14 +153,21 @@ def test_wrong_calls():
 
 @pytest.mark.parametrize("is_main", [True, False], ids=["main thread", "other thread"])
 def test_nobody_is_left_when_the_caller_is_killed(tmp_path, is_main):
-    """The kernel ends the children of a main thread; those of another thread look after themselves."""
-    process = multiprocessing.get_context("forkserver").Process(target=_spawn_and_wait, args=(str(tmp_path), is_main))
+    """The kernel ends the children of a main thread; those of another thread look after
+    themselves.
+    """
+    process = multiprocessing.get_context("forkserver").Process(
+        target=_spawn_and_wait, args=(str(tmp_path), is_main)
+    )
     process.start()
     until(lambda: len(list(tmp_path.glob("pid.*"))) == 2, "the spawned processes")
     pids = [int(path.read_text()) for path in tmp_path.glob("pid.*")]
     process.kill()
     process.join()
-    until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), "the end of the spawned processes")
+    until(
+        lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids),
+        "the end of the spawned processes",
+    )
 
 
 def _spawn_and_wait(folder, is_main):

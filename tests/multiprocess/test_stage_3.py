@@ -19,11 +19,15 @@ def assert_close(found, wanted, limit=1e-11):
         return
     found, wanted = np.asarray(found), np.asarray(wanted)
     assert found.shape == wanted.shape
-    assert np.abs(found - wanted).max(initial=0.0) <= limit * max(np.abs(wanted).max(initial=0.0), 1e-3)
+    assert np.abs(found - wanted).max(initial=0.0) <= limit * max(
+        np.abs(wanted).max(initial=0.0), 1e-3
+    )
 
 
 def assert_same_training(found, wanted, limit=1e-11):
-    """``found``: losses, model and optimizer state of each rank; ``wanted``: those of one process."""
+    """``found``: losses, model and optimizer state of each rank; ``wanted``: those of one
+    process.
+    """
     assert_close(np.mean([losses for losses, *_ in found], 0), wanted[0], limit)
     for _, *states in found:
         for state, other in zip(states, wanted[1:], strict=True):
@@ -40,7 +44,15 @@ def assert_same_training(found, wanted, limit=1e-11):
 )
 def test_ranks_equal_one_process(pool, world_size, name, kinds, backend):
     wanted = workers.trained(0, 1, kinds=kinds, name=name)
-    found = run_job(pool, f"{HERE}:trained", world_size, kinds=list(kinds), name=name, backend=backend, deadline_s=100)
+    found = run_job(
+        pool,
+        f"{HERE}:trained",
+        world_size,
+        kinds=list(kinds),
+        name=name,
+        backend=backend,
+        deadline_s=100,
+    )
     for kind in kinds:
         assert_same_training([f[kind] for f in found], wanted[kind], 1e-9)
 
@@ -77,7 +89,8 @@ def test_mixed_precision(pool):
     alone = workers.scaled(0, 1)
     (scales, sums, masters, weights), second = run_job(pool, f"{HERE}:scaled", 2)
     assert scales == second[0] == [8.0, 4.0, 4.0]
-    assert sums[0] == sums[1] != sums[2]  # the step that overflowed on one rank was left out by both
+    # the step that overflowed on one rank was left out by both
+    assert sums[0] == sums[1] != sums[2]
     assert_close(sums, alone[1], 1e-5)
     assert len(masters) == 6
     assert_close(masters, alone[2], 1e-6)
@@ -134,5 +147,7 @@ def test_by_fleet(pool):
     assert_same_training(found, wanted, 1e-9)
     merged = {"gradient_merge": True, "gradient_merge_configs": {"k_steps": 2, "avg": True}}
     assert_same_training(
-        run_job(pool, f"{HERE}:by_fleet", 2, switches=merged), workers.by_fleet(0, 1, switches=merged), 1e-9
+        run_job(pool, f"{HERE}:by_fleet", 2, switches=merged),
+        workers.by_fleet(0, 1, switches=merged),
+        1e-9,
     )

@@ -21,12 +21,16 @@ def assert_equal(found, expected):
 def test_trainers_equal_one_executor(pool, optimizer, num_places):
     model = {"optimizer": optimizer}
     expected = static_workers.train_whole(5, **model)
-    for values in run_job(pool, f"{HERE}:train", 2, steps=5, num_places=num_places, strategy={}, model=model):
+    for values in run_job(
+        pool, f"{HERE}:train", 2, steps=5, num_places=num_places, strategy={}, model=model
+    ):
         assert_equal(values, expected)
 
 
 def test_three_trainers_with_unequal_parts_agree(pool):
-    found = run_job(pool, f"{HERE}:train", 3, steps=3, num_places=1, strategy={}, model={"optimizer": "adam"})
+    found = run_job(
+        pool, f"{HERE}:train", 3, steps=3, num_places=1, strategy={}, model={"optimizer": "adam"}
+    )
     for values in found[1:]:
         for name, value in found[0].items():
             np.testing.assert_array_equal(values[name], value, err_msg=name)
@@ -35,7 +39,9 @@ def test_three_trainers_with_unequal_parts_agree(pool):
 def test_row_sparse_gradients_are_joined(pool):
     model = {"optimizer": "sgd", "is_sparse": True}
     expected = static_workers.train_whole(4, **model)
-    for values in run_job(pool, f"{HERE}:train", 2, steps=4, num_places=2, strategy={}, model=model):
+    for values in run_job(
+        pool, f"{HERE}:train", 2, steps=4, num_places=2, strategy={}, model=model
+    ):
         assert_equal(values, expected)
 
 
@@ -43,7 +49,13 @@ def test_batch_statistics_span_places_and_trainers(pool):
     model = {"optimizer": "sgd", "has_norm": True}
     expected = static_workers.train_whole(4, **model)
     for values in run_job(
-        pool, f"{HERE}:train", 2, steps=4, num_places=2, strategy={"sync_batch_norm": True}, model=model
+        pool,
+        f"{HERE}:train",
+        2,
+        steps=4,
+        num_places=2,
+        strategy={"sync_batch_norm": True},
+        model=model,
     ):
         assert_equal(values, expected)
 

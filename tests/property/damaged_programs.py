@@ -1,15 +1,19 @@
-"""Damaged and hostile files of programs: ``python damaged_programs.py SEED FIRST COUNT`` tries COUNT of them and prints what came of it.
+"""Damaged and hostile files of programs: ``python damaged_programs.py SEED FIRST COUNT`` tries
+COUNT of them and prints what came of it.
 
-Each case takes the file of a real program, does one seeded thing to it and reads and runs the result. What may come of it:
+Each case takes the file of a real program, does one seeded thing to it and reads and runs the
+result. What may come of it:
 
     refused at load   an error of ours says what is wrong with the file
     refused at run    it is a program, but an operator of it refuses what it is given
     same              it ran, and the numbers are those of the undamaged program
-    other             it ran with other numbers: the damage says another valid thing, as an axis of 1 in place of 0
-    stopped           a loop in it did not end, as a program may say; only the program with a loop may come to this
+    other             it ran with other numbers: the damage says another valid thing, as an axis of
+    1 in place of 0 stopped           a loop in it did not end, as a program may say; only the
+    program with a loop may come to this
 
-Anything else ends the process with the case: another exception, a file opened for writing, a process, a connection, code that is not
-the function of a program, or 20 seconds (a case takes milliseconds). The process may take a gigabyte more than the undamaged programs do:
+Anything else ends the process with the case: another exception, a file opened for writing, a
+process, a connection, code that is not the function of a program, or 20 seconds (a case takes
+milliseconds). The process may take a gigabyte more than the undamaged programs do:
 a case that wants more has to end with one of our errors too.
 """
 
@@ -48,16 +52,25 @@ HOSTILE: list[Any] = [
     "\n    import os; os.mkdir('owned')\n    ",
     "'; raise SystemExit; '",
     "{0.__class__.__mro__}",
-    "__class__", "__builtins__", "__globals__", "__init__", "self", "def", "None", "run", "f0", "v0",
-    "../../owned", "/tmp/owned", "..", "", " ", "\x00", "\x1b[2J", "\ud800", "a" * 100_000, "only_if", "out", "cpu", "meta", "cuda:0",
-    "py_func", "backward", "while", "cond", "print", "empty", "full", "adam_", "as_strided", "assign_value", "to_device",
-    None, True, False, 0, 1, -1, 2, 3, 7, 2**31, 2**63 - 1, -(2**63), 2**64, 10**30, 10**9, 10**12, 0.5, -0.0, 1e308, 1e-320,
+    "__class__", "__builtins__", "__globals__", "__init__", "self", "def", "None", "run", "f0",
+    "v0",
+    "../../owned", "/tmp/owned", "..", "", " ", "\x00", "\x1b[2J", "\ud800", "a" * 100_000,
+    "only_if", "out", "cpu", "meta", "cuda:0",
+    "py_func", "backward", "while", "cond", "print", "empty", "full", "adam_", "as_strided",
+    "assign_value", "to_device",
+    None, True, False, 0, 1, -1, 2, 3, 7, 2**31, 2**63 - 1, -(2**63), 2**64, 10**30, 10**9, 10**12,
+    0.5, -0.0, 1e308, 1e-320,
     float("nan"), float("inf"), -float("inf"),
-    [], [[]], {}, {"a": 1}, ["ref"], ["ref", "x"], ["ref", "nobody"], ["ref", ["ref", "x"]], ["number", "x", 2.0],
-    ["number", "x", float("inf")], ["dtype", "float64"], ["dtype", "object"], ["device"], ["slice", None, None, 0], ["slice", 0, "a", 1],
-    ["block", 0, []], ["block", 1, []], ["block", 99, []], ["ellipsis"], ["complex", 1.0, 2.0], ["list"], ["tuple"],
-    ["list", ["ref", "x"]], ["list", 2**40], ["list", -1, -1], ["array", "|O", [1], "AAAAAAAAAAA="], ["array", "<f4", [2**40], ""],
-    ["array", "<f4", [1], "AAAAAA=="], ["array", "<i8", [-1], "????"], ["array", "<f4", [2**62, 4], ""], ["__reduce__", "os"],
+    [], [[]], {}, {"a": 1}, ["ref"], ["ref", "x"], ["ref", "nobody"], ["ref", ["ref", "x"]],
+    ["number", "x", 2.0],
+    ["number", "x", float("inf")], ["dtype", "float64"], ["dtype", "object"], ["device"],
+    ["slice", None, None, 0], ["slice", 0, "a", 1],
+    ["block", 0, []], ["block", 1, []], ["block", 99, []], ["ellipsis"], ["complex", 1.0, 2.0],
+    ["list"], ["tuple"],
+    ["list", ["ref", "x"]], ["list", 2**40], ["list", -1, -1],
+    ["array", "|O", [1], "AAAAAAAAAAA="], ["array", "<f4", [2**40], ""],
+    ["array", "<f4", [1], "AAAAAA=="], ["array", "<i8", [-1], "????"],
+    ["array", "<f4", [2**62, 4], ""], ["__reduce__", "os"],
 ]  # fmt: skip
 
 
@@ -71,13 +84,16 @@ def nested(depth: int) -> Any:
     return value
 
 
-# -- the programs -----------------------------------------------------------------------------------------------------
+# -- the programs
+# --------------------------------------------------------------------------------------------------
 
 
 class Subject:
     """The file of a program, and how it is read and run."""
 
-    def __init__(self, name: str, data: bytes, feed: Callable[[], dict[str, Any]], fetches: list[str]) -> None:
+    def __init__(
+        self, name: str, data: bytes, feed: Callable[[], dict[str, Any]], fetches: list[str]
+    ) -> None:
         self.name = name
         self.body = data.split(b"\n", 2)[2]
         self.data = data
@@ -97,14 +113,18 @@ class Subject:
             for name, value in self.state.items():
                 paddle.static.global_scope().var(name).get_tensor().set(value)
             exe = paddle.static.Executor()
-            fetched = exe.run(program, feed=self.feed(), fetch_list=self.fetches, return_numpy=False)
+            fetched = exe.run(
+                program, feed=self.feed(), fetch_list=self.fetches, return_numpy=False
+            )
             return [np.array(value) for value in fetched]
 
 
 class Model(Subject):
     """An inference model, read with its parameters."""
 
-    def __init__(self, name: str, data: bytes, params: bytes, feed: Callable[[], dict[str, Any]]) -> None:
+    def __init__(
+        self, name: str, data: bytes, params: bytes, feed: Callable[[], dict[str, Any]]
+    ) -> None:
         self.params = params
         super().__init__(name, data, feed, [])
 
@@ -137,7 +157,9 @@ def perceptron() -> Subject:
     with recording() as (main, startup):
         x, y = paddle.static.data("x", [None, 6]), paddle.static.data("y", [None, 1], "int64")
         hidden = paddle.static.nn.batch_norm(paddle.static.nn.fc(x, 5), act="relu")
-        hidden = paddle.nn.functional.dropout(hidden, 0.5)[:, 1:] * paddle.to_tensor([1.0, 2.0, 3.0, 4.0])
+        hidden = paddle.nn.functional.dropout(hidden, 0.5)[:, 1:] * paddle.to_tensor(
+            [1.0, 2.0, 3.0, 4.0]
+        )
         scores = paddle.static.nn.fc(hidden, 3, activation="softmax")
         loss = paddle.nn.functional.cross_entropy(scores, y, use_softmax=False)
         paddle.optimizer.Adam(0.05, grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0)).minimize(loss)
@@ -145,7 +167,9 @@ def perceptron() -> Subject:
         given = np.random.RandomState(0).randn(4, 6).astype("float32")
         labels = np.array([[0], [1], [2], [1]])
         data = main.desc.serialize_to_string()
-        return Subject("perceptron", data, lambda: {"x": given, "y": labels}, [loss.name, "fc_0.w_0"])
+        return Subject(
+            "perceptron", data, lambda: {"x": given, "y": labels}, [loss.name, "fc_0.w_0"]
+        )
 
 
 def control() -> Subject:
@@ -155,10 +179,14 @@ def control() -> Subject:
         small = paddle.static.nn.cond(x.sum() > 2.0, lambda: x * 2.0, lambda: x - 1.0)
         i, total = paddle.full([1], 0, "int64"), paddle.zeros([3])
         i, total = paddle.static.nn.while_loop(
-            lambda i, total: i < 4, lambda i, total: [i + 1, total + small * i.astype("float32")], [i, total]
+            lambda i, total: i < 4,
+            lambda i, total: [i + 1, total + small * i.astype("float32")],
+            [i, total],
         )
         shown = paddle.static.Print(total, message="total")
-        out = paddle.static.nn.case([(shown.sum() > 100.0, lambda: shown + 1.0)], default=lambda: shown.exp())
+        out = paddle.static.nn.case(
+            [(shown.sum() > 100.0, lambda: shown + 1.0)], default=lambda: shown.exp()
+        )
         paddle.static.Executor().run(startup)
         values = np.array([0.5, 1.0, 1.5], "float32")
         data = main.desc.serialize_to_string()
@@ -171,13 +199,19 @@ def sequences() -> Subject:
         ids = paddle.static.data("ids", [None, 1], "int64", lod_level=1)
         rows = paddle.fluid.layers.embedding(ids, [10, 4], is_sparse=True)
         pooled = paddle.static.nn.sequence_pool(rows, "max")
-        first = paddle.static.nn.sequence_first_step(paddle.static.nn.sequence_softmax(paddle.static.nn.fc(rows, 1)))
+        first = paddle.static.nn.sequence_first_step(
+            paddle.static.nn.sequence_softmax(paddle.static.nn.fc(rows, 1))
+        )
         loss = (pooled * first).mean()
         paddle.optimizer.SGD(0.1).minimize(loss)
         paddle.static.Executor().run(startup)
 
         def feed() -> dict[str, Any]:
-            return {"ids": paddle.fluid.create_lod_tensor(np.arange(6).reshape(6, 1), [[2, 3, 1]], paddle.CPUPlace())}
+            return {
+                "ids": paddle.fluid.create_lod_tensor(
+                    np.arange(6).reshape(6, 1), [[2, 3, 1]], paddle.CPUPlace()
+                )
+            }
 
         return Subject("sequences", main.desc.serialize_to_string(), feed, [loss.name, pooled.name])
 
@@ -194,7 +228,9 @@ def recomputed() -> Subject:
         optimizer.apply_gradients(pairs)
         paddle.static.Executor().run(startup)
         given = np.random.RandomState(1).randn(3, 4).astype("float32")
-        return Subject("recomputed", main.desc.serialize_to_string(), lambda: {"x": given}, [loss.name])
+        return Subject(
+            "recomputed", main.desc.serialize_to_string(), lambda: {"x": given}, [loss.name]
+        )
 
 
 def inference() -> Subject:
@@ -215,7 +251,8 @@ def inference() -> Subject:
 SUBJECTS = (perceptron, control, sequences, recomputed, inference)
 
 
-# -- damage -----------------------------------------------------------------------------------------------------------
+# -- damage
+# --------------------------------------------------------------------------------------------------
 
 
 def sealed(body: bytes) -> bytes:
@@ -259,7 +296,9 @@ def replace_body_byte(subject: Subject, dice: random.Random) -> tuple[str, bytes
 
 def delete_bytes(subject: Subject, dice: random.Random) -> tuple[str, bytes]:
     at, count = dice.randrange(len(subject.body)), dice.choice((1, 1, 2, 10, 1000))
-    return f"{count} bytes at {at} of the body are gone", sealed(subject.body[:at] + subject.body[at + count :])
+    return f"{count} bytes at {at} of the body are gone", sealed(
+        subject.body[:at] + subject.body[at + count :]
+    )
 
 
 def replace_node(subject: Subject, dice: random.Random) -> tuple[str, bytes]:
@@ -270,14 +309,18 @@ def replace_node(subject: Subject, dice: random.Random) -> tuple[str, bytes]:
         other, name = dice.choice(nodes)
         value = json.loads(json.dumps(other[name]))
     else:
-        value = nested(dice.choice((20, 100, 400))) if dice.random() < 0.03 else dice.choice(HOSTILE)
+        value = (
+            nested(dice.choice((20, 100, 400))) if dice.random() < 0.03 else dice.choice(HOSTILE)
+        )
     shown = f"{key!r}: {holder[key]!r:.60} is {value!r:.80}"
     holder[key] = value
     return f"node {shown}", sealed(json.dumps(tree).encode())
 
 
 def replace_alike(subject: Subject, dice: random.Random) -> tuple[str, bytes]:
-    """A number in place of a number, a name in place of a name: what reads the file has nothing to say against most of these."""
+    """A number in place of a number, a name in place of a name: what reads the file has nothing to
+    say against most of these.
+    """
     tree = json.loads(subject.body)
     nodes = [(h, k) for h, k in places(tree) if not isinstance(h[k], (dict, list))]
     holder, key = dice.choice(nodes)
@@ -308,7 +351,10 @@ def rename_key(subject: Subject, dice: random.Random) -> tuple[str, bytes]:
 def add_key(subject: Subject, dice: random.Random) -> tuple[str, bytes]:
     tree = json.loads(subject.body)
     holder = dice.choice([o["kwargs"] for block in tree["blocks"] for o in block["ops"]])
-    name, value = dice.choice([value for value in HOSTILE if isinstance(value, str)]), dice.choice(HOSTILE)
+    name, value = (
+        dice.choice([value for value in HOSTILE if isinstance(value, str)]),
+        dice.choice(HOSTILE),
+    )
     holder[name] = value
     return f"argument {name!r:.80} = {value!r:.80} is added", sealed(json.dumps(tree).encode())
 
@@ -351,7 +397,8 @@ ACTS: dict[str, tuple[int, Callable[[Subject, random.Random], tuple[str, bytes]]
 }
 
 
-# -- what must not happen -----------------------------------------------------------------------------------------------
+# -- what must not happen
+# -----------------------------------------------------------------------------------------------
 
 
 class Harm(BaseException):
@@ -363,7 +410,9 @@ class Endless(BaseException):
 
 
 class Watch:
-    """Raises Harm when, inside ``with``, something is written, started, connected or executed that is not a program."""
+    """Raises Harm when, inside ``with``, something is written, started, connected or executed that
+    is not a program.
+    """
 
     _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
     _ACTS = (
@@ -410,7 +459,11 @@ class Watch:
             harm = f"opens {args[0]!r} to write" if is_write and not self._imports() else ""
         elif event == "exec":
             name = args[0].co_filename
-            harm = "" if name.startswith("<program ") or self._imports() else f"executes code of {name!r}"
+            harm = (
+                ""
+                if name.startswith("<program ") or self._imports()
+                else f"executes code of {name!r}"
+            )
         elif event.startswith(self._ACTS) and event not in self._HARMLESS:
             harm = "" if self._imports() else f"{event} {args!r:.100}"
         else:
@@ -451,7 +504,8 @@ def outcome(subject: Subject, data: bytes, watch: Watch) -> str:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     is_same = len(values) == len(subject.expected) and all(
-        a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in zip(values, subject.expected, strict=True)
+        a.shape == b.shape and a.tobytes() == b.tobytes()
+        for a, b in zip(values, subject.expected, strict=True)
     )
     return "same" if is_same else "other"
 

@@ -40,7 +40,9 @@ def test_order_is_that_of_arrival(items, limit, last_limit):
 
 
 @given(gradients(), limits, limits)
-def test_a_bucket_reaches_its_limit_only_with_the_gradient_that_arrives_first(items, limit, last_limit):
+def test_a_bucket_reaches_its_limit_only_with_the_gradient_that_arrives_first(
+    items, limit, last_limit
+):
     by_index = {item.index: item for item in items}
     largest = max(limit, last_limit)
     for bucket in plan(items, limit, last_limit):

@@ -1,4 +1,6 @@
-"""Any bytes: pickles, tensor files and run checkpoints give a plain value or one of our errors, never anything else."""
+"""Any bytes: pickles, tensor files and run checkpoints give a plain value or one of our errors,
+never anything else.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ from argosy.framework import tensor_file
 
 DATA = Path(__file__).parents[1] / "goldens" / "data"
 PLAIN = (
-    type(None), bool, int, float, complex, str, bytes, bytearray, range, slice, set, frozenset, np.generic, np.ndarray, np.dtype, paddle.dtype, type, torch.Tensor,
+    type(None), bool, int, float, complex, str, bytes, bytearray, range, slice, set, frozenset,
+        np.generic, np.ndarray, np.dtype, paddle.dtype, type, torch.Tensor,
     paddle.Tensor,
 )  # fmt: skip
 CONTAINERS = (
@@ -83,16 +86,21 @@ def spoilt(samples: list[bytes], seed: int, count: int) -> Iterator[bytes]:
             elif act == 2:
                 data[at:at] = data[at : at + chance.randrange(1, 30)]
             else:
-                data[at : at + 1] = bytes([chance.choice([0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)])])
+                data[at : at + 1] = bytes(
+                    [chance.choice([0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)])]
+                )
         yield bytes(data)
 
 
 def pickled() -> list[bytes]:
     array, items = np.arange(12.0).reshape(3, 4), [1, 2.5, "a"]
     nest = {
-        "model": collections.OrderedDict(w=array, again=array), "list": [items, items, (1, (2,))], "set": {1, "b"}, "frozen": frozenset({3}), "bytes": b"\0\xff",
-        "counter": collections.Counter("aab"), "default": collections.defaultdict(list, a=[1]), "deque": collections.deque([1], 4), "scalar": np.float32(2), "complex": 1j,
-        "range": range(5), "slice": slice(1, None), "text": np.array(["ab", "c"]), "dtype": paddle.float32, "numpy": np.dtype("i4"), "long": 10**30,
+        "model": collections.OrderedDict(w=array, again=array), "list": [items, items, (1, (2,))],
+        "set": {1, "b"}, "frozen": frozenset({3}), "bytes": b"\0\xff",
+        "counter": collections.Counter("aab"), "default": collections.defaultdict(list, a=[1]),
+        "deque": collections.deque([1], 4), "scalar": np.float32(2), "complex": 1j,
+        "range": range(5), "slice": slice(1, None), "text": np.array(["ab", "c"]),
+        "dtype": paddle.float32, "numpy": np.dtype("i4"), "long": 10**30,
         "array": bytearray(b"xyz"), "floats": [0.5] * 20,
     }  # fmt: skip
     layer = paddle.nn.Linear(2, 3)
@@ -111,7 +119,11 @@ def pickled() -> list[bytes]:
         "UnpackBigParamInfor@@": {"w": {"OriginShape": (2, 3), "slices": ["w@@.0", "w@@.1"]}},
     }
     out.append(pickle.dumps(sliced, 2))
-    golden = [path for suffix in ("pdparams", "pdopt", "pd", "pdtensor") for path in sorted(DATA.rglob(f"*.{suffix}"))]
+    golden = [
+        path
+        for suffix in ("pdparams", "pdopt", "pd", "pdtensor")
+        for path in sorted(DATA.rglob(f"*.{suffix}"))
+    ]
     return out + [path.read_bytes() for path in golden if path.stat().st_size < 20_000]
 
 
@@ -126,7 +138,10 @@ def test_samples_load():
         check_plain(load_pickle(data))
 
 
-QUICK, THOROUGH = 1_500, pytest.param(20_000, marks=[pytest.mark.thorough, pytest.mark.timeout(600)])
+QUICK, THOROUGH = (
+    1_500,
+    pytest.param(20_000, marks=[pytest.mark.thorough, pytest.mark.timeout(600)]),
+)
 
 
 @pytest.mark.attack("damaged pickles")
@@ -143,12 +158,16 @@ def streams(seed: int, count: int) -> Iterator[bytes]:
     codes = ["f4", "f8", "b1", "i8", "U2", "S3", "V4", "O8", "V0", "c16", "M8", "?", "u1"]
     atoms: list[Callable[[], bytes]] = [
         lambda: chance.choice([b"N", b"\x88", b"\x89", b"]", b"}", b")", b"\x8f", b"(", b"("]),
-        lambda: chance.choice([b"(", b"0", b"1", b"2", b"a", b"e", b"s", b"u", b"t", b"l", b"d", b"\x90", b"\x91"]),
-        lambda: chance.choice([b"\x85", b"\x86", b"\x87", b"R", b"R", b"b", b"\x81", b"\x92", b"\x93", b"\x94"]),
+        lambda: chance.choice([b"(", b"0", b"1", b"2", b"a", b"e", b"s", b"u", b"t", b"l", b"d",
+        b"\x90", b"\x91"]),
+        lambda: chance.choice([b"\x85", b"\x86", b"\x87", b"R", b"R", b"b", b"\x81", b"\x92",
+        b"\x93", b"\x94"]),
         lambda: b"K" + bytes([chance.randrange(9)]),
         lambda: hostile_pickles.number(chance.choice([-1, 0, 1, 3, 8, 2**31, 2**63, 10**12])),
-        lambda: b"G" + struct.pack(">d", chance.choice([0.0, 1.5, float("nan"), float("inf"), 1e300])),
-        lambda: hostile_pickles.text(chance.choice(["", "a", "data", "latin1", "<", "|", "C", "float32", *codes])),
+        lambda: b"G" + struct.pack(">d", chance.choice([0.0, 1.5, float("nan"), float("inf"),
+        1e300])),
+        lambda: hostile_pickles.text(chance.choice(["", "a", "data", "latin1", "<", "|", "C",
+        "float32", *codes])),
         lambda: hostile_pickles.raw(bytes(chance.choice([0, 1, 4, 8, 16, 100]))),
         lambda: b"\x96" + struct.pack("<Q", 8) + bytes(8),
         lambda: b"q" + bytes([chance.randrange(6)]),
@@ -156,12 +175,17 @@ def streams(seed: int, count: int) -> Iterator[bytes]:
         lambda: chance.choice(names),
         lambda: hostile_pickles.dtype(chance.choice(codes)),
         hostile_pickles.begun,
-        lambda: hostile_pickles.group(hostile_pickles.number(1), hostile_pickles.group(b"K\x01"), hostile_pickles.dtype(chance.choice(codes)), b"\x89", hostile_pickles.raw(bytes(8))) + b"b",
-        lambda: hostile_pickles.call(chance.choice(names), *[chance.choice([b"N", b"K\x02", b"]", b")", b"}", hostile_pickles.text("a")]) for _ in range(chance.randrange(4))]),
+        lambda: hostile_pickles.group(hostile_pickles.number(1), hostile_pickles.group(b"K\x01"),
+        hostile_pickles.dtype(chance.choice(codes)), b"\x89", hostile_pickles.raw(bytes(8))) + b"b",
+        lambda: hostile_pickles.call(chance.choice(names),
+        *[chance.choice([b"N", b"K\x02", b"]", b")", b"}", hostile_pickles.text("a")])
+        for _ in range(chance.randrange(4))]),
         lambda: bytes([chance.randrange(256)]),
     ]  # fmt: skip
     for _ in range(count):
-        yield hostile_pickles.framed(b"".join(chance.choice(atoms)() for _ in range(chance.randrange(1, 25))))
+        yield hostile_pickles.framed(
+            b"".join(chance.choice(atoms)() for _ in range(chance.randrange(1, 25)))
+        )
 
 
 @pytest.mark.attack("random pickles")
@@ -197,7 +221,12 @@ def test_spoilt_tensor_files(count):
 
 def states() -> list[bytes]:
     values = [
-        {"w": torch.ones(2, 3), "b": np.arange(3), "n": [1, 2.5, None, "a", (b"x", True)], 3: paddle.ones([2])},
+        {
+            "w": torch.ones(2, 3),
+            "b": np.arange(3),
+            "n": [1, 2.5, None, "a", (b"x", True)],
+            3: paddle.ones([2]),
+        },
         [
             torch.zeros(0, 4, dtype=torch.bool),
             torch.tensor([True]),
@@ -238,7 +267,9 @@ kinds = (
     | arrays.unicode_string_dtypes(max_len=3)
 )
 leaves = numbers | kinds.flatmap(
-    lambda kind: arrays.arrays(kind, arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
+    lambda kind: arrays.arrays(
+        kind, arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
+    )
 )
 nests = strategies.recursive(
     leaves,
@@ -271,7 +302,10 @@ def same(a: object, b: object) -> bool:
 
 
 @hypothesis.settings(
-    max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck)
+    max_examples=150,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(hypothesis.HealthCheck),
 )
 @hypothesis.given(value=nests, protocol=strategies.integers(2, 5))
 def test_plain_nests_read_back_equal(value, protocol):

@@ -1,4 +1,6 @@
-"""Files of programs, damaged or hostile, in seeded cases: refused, or run as what they say, and nothing else happens."""
+"""Files of programs, damaged or hostile, in seeded cases: refused, or run as what they say, and
+nothing else happens.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ SCRIPT = Path(__file__).parent / "damaged_programs.py"
 
 
 def tried(seed: int, count: int, timeout: float) -> dict[str, dict[str, int]]:
-    """The outcomes of ``count`` cases by program; a case that does harm fails here, with its number."""
+    """The outcomes of ``count`` cases by program; a case that does harm fails here, with its
+    number.
+    """
     done = subprocess.run(
         [sys.executable, str(SCRIPT), str(seed), "0", str(count)],
         capture_output=True,
@@ -29,10 +33,15 @@ def tried(seed: int, count: int, timeout: float) -> dict[str, dict[str, int]]:
 
 
 def check(outcomes: dict[str, dict[str, int]]) -> None:
-    """That the cases reach all that reads a program: every program is refused early and late, and runs."""
+    """That the cases reach all that reads a program: every program is refused early and late, and
+    runs.
+    """
     assert len(outcomes) == 5
     for name, counts in outcomes.items():
-        assert min(counts[found] for found in ("refused at load", "refused at run", "same")) > 0, (name, counts)
+        assert min(counts[found] for found in ("refused at load", "refused at run", "same")) > 0, (
+            name,
+            counts,
+        )
         assert name == "control" or not counts["stopped"]
 
 

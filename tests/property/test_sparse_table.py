@@ -1,4 +1,6 @@
-"""A sparse table behaves like a dictionary, whatever the order of calls, however often it is closed, or killed, and opened."""
+"""A sparse table behaves like a dictionary, whatever the order of calls, however often it is
+closed, or killed, and opened.
+"""
 
 import shutil
 import tempfile
@@ -21,7 +23,9 @@ SPEC = SparseSpec(
     dim=1,
     rule=Rule("sgd", 1.0),
     initial=Initial("constant", 0.5),
-    show_click=ShowClick(nonclick_weight=1.0, delete_below=2.0, decay=0.5, delete_after_unseen_days=3),
+    show_click=ShowClick(
+        nonclick_weight=1.0, delete_below=2.0, decay=0.5, delete_after_unseen_days=3
+    ),
     max_rows=1 << 14,
 )
 
@@ -109,7 +113,8 @@ class Table(RuleBasedStateMachine):
 
     @rule()
     def open_after_a_kill(self):
-        self.killed.append(self.table)  # its memory is not written to any more, and nothing was closed
+        # its memory is not written to any more, and nothing was closed
+        self.killed.append(self.table)
         self.open()
 
     @invariant()
@@ -119,7 +124,9 @@ class Table(RuleBasedStateMachine):
             held = {}
             for part in self.table.snapshot():
                 held.update(zip(part.ids.tolist(), part.rows[:, [0, 1, 4]].tolist(), strict=True))
-            assert held == {i: [value, self.shows[i], self.unseen[i]] for i, value in self.values.items()}
+            assert held == {
+                i: [value, self.shows[i], self.unseen[i]] for i, value in self.values.items()
+            }
 
     def teardown(self):
         for table in (*self.killed, self.table):
@@ -127,5 +134,7 @@ class Table(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
 
-Table.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None, derandomize=True)
+Table.TestCase.settings = settings(
+    max_examples=40, stateful_step_count=25, deadline=None, derandomize=True
+)
 TestTable = Table.TestCase

@@ -1,6 +1,7 @@
 """What the guides show runs, and the links of all documents lead somewhere.
 
-A python block whose first line is ``# name.py: command`` is stored under that name and the command is run; the others run in this process.
+A python block whose first line is ``# name.py: command`` is stored under that name and the command
+is run; the others run in this process.
 """
 
 from __future__ import annotations
@@ -64,7 +65,11 @@ BLOCKS = [block for guide in GUIDES for block in blocks_of(guide)]
 def run(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
     """Store the block and run its command, with this interpreter as ``python``."""
     (folder / block.file).write_text(block.text)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PADDLE_", "FLAGS_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PADDLE_", "FLAGS_"))
+    }
     done = subprocess.run(
         [sys.executable, *block.command.split()[1:]],
         cwd=folder,
@@ -92,7 +97,9 @@ def test_block_runs(block, tmp_path, monkeypatch):
 COMPARED = ("ddp.py", "parallel.py")
 
 
-@pytest.mark.parametrize("block", [b for b in BLOCKS if b.command and b.file not in COMPARED], ids=str)
+@pytest.mark.parametrize(
+    "block", [b for b in BLOCKS if b.command and b.file not in COMPARED], ids=str
+)
 def test_command_runs(block, tmp_path):
     run(block, tmp_path)
 
@@ -100,7 +107,9 @@ def test_command_runs(block, tmp_path):
 @pytest.mark.timeout(2 * DEADLINE_S + 30)
 def test_torch_and_argosy_print_the_same_loss(tmp_path):
     blocks = [b for b in BLOCKS if b.file in COMPARED]
-    ddp, parallel = (set(re.findall(r"loss [\d.]+", run(block, tmp_path).stdout)) for block in blocks)
+    ddp, parallel = (
+        set(re.findall(r"loss [\d.]+", run(block, tmp_path).stdout)) for block in blocks
+    )
     assert len(parallel) == 1  # the terminal shows rank 0 only
     assert parallel <= ddp
 
@@ -125,7 +134,9 @@ def test_links_lead_somewhere(path):
 def test_index_names_every_document():
     index = (ROOT / "docs" / "README.md").read_text()
     missing = [
-        path.name for path in (ROOT / "docs").glob("*.md") if path.name != "README.md" and f"({path.name})" not in index
+        path.name
+        for path in (ROOT / "docs").glob("*.md")
+        if path.name != "README.md" and f"({path.name})" not in index
     ]
     assert not missing
 
@@ -141,8 +152,14 @@ def test_launch_reference_is_complete():
     """Every flag, the variable that overrides it, and every variable that processes are given."""
     text = (ROOT / "docs" / "launch.md").read_text()
     job = Job(endpoints=["a:1"], master="a:2", token="", pod_name="p", log_dir="l", devices=["0"])
-    servers = PsJob(servers=["a:1"], workers=["a:2"], master="a:3", token="", folder="f", log_dir="l")
-    given = {*worker_env(job, 0, {}), *role_env(servers, SERVER, 0, {}), *role_env(servers, WORKER, 0, {})}
+    servers = PsJob(
+        servers=["a:1"], workers=["a:2"], master="a:3", token="", folder="f", log_dir="l"
+    )
+    given = {
+        *worker_env(job, 0, {}),
+        *role_env(servers, SERVER, 0, {}),
+        *role_env(servers, WORKER, 0, {}),
+    }
     wanted = {spelling for flag in FLAGS for spelling in flag.spellings} | given
     wanted |= {flag.variable for flag in FLAGS if flag.variable}
     assert not sorted(name for name in wanted if not re.search(rf"(?<![\w-]){name}(?!\w)", text))

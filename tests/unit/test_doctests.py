@@ -12,7 +12,11 @@ import paddle
 
 # fluid has examples that need its guard; running a module as a script is not an example
 SKIPPED = ("__main__",)
-MODULES = [info.name for info in pkgutil.walk_packages(argosy.__path__, "argosy.") if not info.name.endswith(SKIPPED)]
+MODULES = [
+    info.name
+    for info in pkgutil.walk_packages(argosy.__path__, "argosy.")
+    if not info.name.endswith(SKIPPED)
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -21,12 +25,18 @@ def test_examples_of(name):
     module = importlib.import_module(name)
     paddle.seed(0)
     result = doctest.testmod(
-        module, extraglobs={"paddle": paddle, "np": np}, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+        module,
+        extraglobs={"paddle": paddle, "np": np},
+        optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS,
     )
     assert result.failed == 0
 
 
 def test_there_are_examples():
     finder = doctest.DocTestFinder()
-    count = sum(len(test.examples) > 0 for name in MODULES for test in finder.find(importlib.import_module(name)))
+    count = sum(
+        len(test.examples) > 0
+        for name in MODULES
+        for test in finder.find(importlib.import_module(name))
+    )
     assert count > 100

@@ -58,7 +58,9 @@ def test_demo_learns_in_one_process(monkeypatch):
     demo = load("demo")
     monkeypatch.setattr(demo, "EPOCHS", 2)
     make = demo.digits.make
-    monkeypatch.setattr(demo.digits, "make", lambda num_samples, seed: make(min(num_samples, 3000), seed))
+    monkeypatch.setattr(
+        demo.digits, "make", lambda num_samples, seed: make(min(num_samples, 3000), seed)
+    )
     paddle.seed(7)
     model = demo.train(console=None)
     pictures, labels = make(200, seed=2)

@@ -1,7 +1,8 @@
-"""Which op types automatic mixed precision computes in low precision, and which it keeps in float32.
+"""Which op types automatic mixed precision computes in low precision, and which it keeps in
+float32.
 
-The lists hold Paddle's op types. Ops of our table that do the work of a Paddle op under a name of their own are filed
-through ``OWN_TYPES``.
+The lists hold Paddle's op types. Ops of our table that do the work of a Paddle op under a name of
+their own are filed through ``OWN_TYPES``.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 from argosy.ops.table import Op
 
 WHITE_LIST = {
-    "conv2d", "einsum", "matmul", "matmul_v2", "linear_v2", "max_pool2d_with_index", "mul", "fused_gemm_epilogue",
+    "conv2d", "einsum", "matmul", "matmul_v2", "linear_v2", "max_pool2d_with_index", "mul",
+    "fused_gemm_epilogue",
     "fused_rotary_position_embedding", "flash_attn",
 }  # fmt: skip
 
 ONLY_FP16_WHITE_LIST = {
-    "fake_quantize_dequantize_abs_max", "fake_quantize_dequantize_moving_average_abs_max", "fused_attention",
+    "fake_quantize_dequantize_abs_max", "fake_quantize_dequantize_moving_average_abs_max",
+    "fused_attention",
     "fused_feedforward",
 }  # fmt: skip
 
@@ -23,18 +26,24 @@ BF16_WHITE_LIST = WHITE_LIST
 
 # Functions that leave the range of float16, or lose too much in long sums.
 FP16_BLACK_LIST = {
-    "tan", "acos", "asin", "sinh", "cosh", "atanh", "tanh_shrink", "erfinv", "exp", "expm1", "log", "log10", "log2",
-    "reciprocal", "rsqrt", "pow", "square", "reduce_sum", "mean", "reduce_mean", "reduce_prod", "cumprod", "cumsum",
-    "dist", "pnorm", "frobenius_norm", "renorm", "group_norm", "layer_norm", "softmax", "softmin", "softplus",
-    "log_softmax", "softmax_with_cross_entropy", "sigmoid_cross_entropy_with_logits", "c_softmax_with_cross_entropy",
-    "c_softmax_with_multi_label_cross_entropy", "cross_entropy", "cross_entropy2", "nll_loss", "huber_loss",
+    "tan", "acos", "asin", "sinh", "cosh", "atanh", "tanh_shrink", "erfinv", "exp", "expm1", "log",
+    "log10", "log2",
+    "reciprocal", "rsqrt", "pow", "square", "reduce_sum", "mean", "reduce_mean", "reduce_prod",
+    "cumprod", "cumsum",
+    "dist", "pnorm", "frobenius_norm", "renorm", "group_norm", "layer_norm", "softmax", "softmin",
+    "softplus",
+    "log_softmax", "softmax_with_cross_entropy", "sigmoid_cross_entropy_with_logits",
+    "c_softmax_with_cross_entropy",
+    "c_softmax_with_multi_label_cross_entropy", "cross_entropy", "cross_entropy2", "nll_loss",
+    "huber_loss",
     "triplet_margin_loss", "log_loss", "hsigmoid_loss", "margin_cross_entropy",
 }  # fmt: skip
 BF16_BLACK_LIST = FP16_BLACK_LIST
 
 # Ops whose low-precision kernels are slow or inexact.
 EXTRA_BLACK_LIST = {
-    "linear_interp_v2", "nearest_interp_v2", "bilinear_interp_v2", "bicubic_interp_v2", "trilinear_interp_v2",
+    "linear_interp_v2", "nearest_interp_v2", "bilinear_interp_v2", "bicubic_interp_v2",
+    "trilinear_interp_v2",
     "lookup_table", "lookup_table_v2", "scatter",
 }  # fmt: skip
 

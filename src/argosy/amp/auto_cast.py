@@ -1,6 +1,7 @@
 """auto_cast and decorate: run a model in bfloat16 or float16.
 
-On CPU, bfloat16 is really used. float16 is not, as in Paddle: a warning says so once and everything stays in float32.
+On CPU, bfloat16 is really used. float16 is not, as in Paddle: a warning says so once and everything
+stays in float32.
 """
 
 from __future__ import annotations
@@ -54,13 +55,16 @@ def _is_usable(dtype: str) -> bool:
     return True
 
 
-def _lists(custom_white: Any, custom_black: Any, level: str, dtype: str) -> tuple[set[str], set[str]]:
+def _lists(
+    custom_white: Any, custom_black: Any, level: str, dtype: str
+) -> tuple[set[str], set[str]]:
     if level == "O0":
         return set(), set()
     more_white, more_black = set(custom_white or ()), set(custom_black or ())
     if more_white & more_black:
         raise UsageError(
-            f"auto_cast: Custom white list overlap custom black list: {sorted(more_white & more_black)} are in both"
+            "auto_cast: Custom white list overlap custom black list: "
+            f"{sorted(more_white & more_black)} are in both"
         )
     white = (white_list()[dtype][level] - more_black) | more_white
     black = (black_list()[dtype][level] - more_white) | more_black
@@ -78,9 +82,10 @@ def amp_guard(
 ) -> Iterator[None]:
     """Compute with mixed precision inside the block; also a decorator.
 
-    Level O1 runs the white list (matrix products, convolutions) in ``dtype``, the black list in float32, and promotes
-    elsewhere; O2 runs everything but the black list in ``dtype``; OD only the white list; O0 nothing. Custom lists hold
-    Paddle's op types. Differs from Paddle: bfloat16 is also used on CPU.
+    Level O1 runs the white list (matrix products, convolutions) in ``dtype``, the black list in
+    float32, and promotes elsewhere; O2 runs everything but the black list in ``dtype``; OD only the
+    white list; O0 nothing. Custom lists hold Paddle's op types. Differs from Paddle: bfloat16 is
+    also used on CPU.
 
     Example:
         >>> import paddle
@@ -95,7 +100,10 @@ def amp_guard(
         raise UsageError(f"auto_cast: level should be O0, OD, O1 or O2, but received {level!r}.")
     dtype = dtype.name if isinstance(dtype, dtypes.DType) else str(dtype).lower()
     if enable and dtype not in LOW_DTYPES:
-        raise UsageError(f"auto_cast: If enable amp, dtype should be 'float16' or 'bfloat16', but received {dtype!r}.")
+        raise UsageError(
+            "auto_cast: If enable amp, dtype should be 'float16' or 'bfloat16', but received "
+            f"{dtype!r}."
+        )
     _state.amp_dtype = dtype
     mode = current_mode()
     inner = mode.inner if isinstance(mode, AutoCast) else mode
@@ -113,7 +121,12 @@ def amp_guard(
 auto_cast = amp_guard
 
 
-def autocast(device_type: str | None, dtype: Any = "float16", enabled: bool = True, cache_enabled: bool = True) -> Any:
+def autocast(
+    device_type: str | None,
+    dtype: Any = "float16",
+    enabled: bool = True,
+    cache_enabled: bool = True,
+) -> Any:
     """``auto_cast`` with torch's arguments; the cache is only a hint."""
     return amp_guard(enable=enabled, dtype=dtype)
 
@@ -138,21 +151,32 @@ def amp_decorate(
     master_grad: bool = False,
     excluded_layers: Any = None,
 ) -> Any:
-    """Prepare models and optimizers for level O2: parameters become ``dtype``, optimizers keep float32 masters.
+    """Prepare models and optimizers for level O2: parameters become ``dtype``, optimizers keep
+    float32 masters.
 
-    Batch norms (and, for float16, layer and instance norms) keep float32 parameters. ``master_weight=False`` turns masters
-    off; ``save_dtype`` is the dtype of what ``state_dict`` returns; with ``master_grad`` gradients are gathered in float32, in
-    ``param.main_grad``. Returns what was passed, one or a list each; models are changed in place.
+    Batch norms (and, for float16, layer and instance norms) keep float32 parameters.
+    ``master_weight=False`` turns masters off; ``save_dtype`` is the dtype of what ``state_dict``
+    returns; with ``master_grad`` gradients are gathered in float32, in ``param.main_grad``. Returns
+    what was passed, one or a list each; models are changed in place.
     """
     if level not in ("O1", "O2"):
         raise UsageError(f"decorate: level should be O1 or O2, but received {level!r}.")
     if dtype not in LOW_DTYPES:
-        raise UsageError(f"decorate: dtype only support float16 or bfloat16, but received {dtype!r}.")
+        raise UsageError(
+            f"decorate: dtype only support float16 or bfloat16, but received {dtype!r}."
+        )
     if save_dtype not in (None, "float16", "bfloat16", "float32", "float64"):
-        raise UsageError(f"decorate: save_dtype can only be float16, bfloat16, float32 or float64, not {save_dtype!r}.")
+        raise UsageError(
+            "decorate: save_dtype can only be float16, bfloat16, float32 or float64, not "
+            f"{save_dtype!r}."
+        )
     if level == "O2" and _is_usable(dtype):
         layers = _listed(models, lambda item: isinstance(item, Layer), "models", "Layer")
-        rules = [] if optimizers is None else _listed(optimizers, _is_optimizer, "optimizers", "Optimizer")
+        rules = (
+            []
+            if optimizers is None
+            else _listed(optimizers, _is_optimizer, "optimizers", "Optimizer")
+        )
         _cast_models(layers, dtype, excluded_layers)
         for rule in rules:
             rule._multi_precision = master_weight is not False
@@ -178,10 +202,14 @@ def _listed(value: Any, fits: Callable[[Any], bool], what: str, kind: str) -> li
     if fits(value):
         return [value]
     if not isinstance(value, list):
-        raise DtypeError(f"decorate: {what} must be one {kind} or a list of them, not {type(value).__name__}.")
+        raise DtypeError(
+            f"decorate: {what} must be one {kind} or a list of them, not {type(value).__name__}."
+        )
     for item in value:
         if not fits(item):
-            raise PureModeError(f"decorate: {what} should be {kind}, but received {type(item).__name__}.")
+            raise PureModeError(
+                f"decorate: {what} should be {kind}, but received {type(item).__name__}."
+            )
     return value
 
 
@@ -190,24 +218,39 @@ def _cast_models(models: list[Any], dtype: str, excluded: Any) -> None:
     kinds = tuple(item for item in chosen if isinstance(item, type) and issubclass(item, Layer))
     instances = [item for item in chosen if isinstance(item, Layer)]
     if len(kinds) + len(instances) != len(chosen):
-        raise DtypeError("decorate: excluded_layers must be either a nn.Layer instance/type or a list of them.")
+        raise DtypeError(
+            "decorate: excluded_layers must be either a nn.Layer instance/type or a list of them."
+        )
     kept = {id(sub) for layer in instances for sub in layer.sublayers(include_self=True)}
     for model in models:
         for layer in model.sublayers(include_self=True):
-            if id(layer) not in kept and not isinstance(layer, kinds) and not _stays_float32(layer, dtype):
+            if (
+                id(layer) not in kept
+                and not isinstance(layer, kinds)
+                and not _stays_float32(layer, dtype)
+            ):
                 layer._cast_members(None, dtype, floating_only=True, include_sublayers=False)
 
 
 def _stays_float32(layer: Any, dtype: str) -> bool:
     names = {kind.__name__ for kind in type(layer).__mro__}
-    if names & {"BatchNorm", "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "SyncBatchNorm", "_BatchNormBase"}:
+    if names & {
+        "BatchNorm",
+        "BatchNorm1D",
+        "BatchNorm2D",
+        "BatchNorm3D",
+        "SyncBatchNorm",
+        "_BatchNormBase",
+    }:
         return True
     norms = {"LayerNorm", "InstanceNorm1D", "InstanceNorm2D", "InstanceNorm3D"}
     return dtype == "float16" and bool(names & norms)
 
 
 def _gather_in_float32(model: Any) -> None:
-    """Move each gradient, as soon as backward has written it, to ``param.main_grad``, summed in float32."""
+    """Move each gradient, as soon as backward has written it, to ``param.main_grad``, summed in
+    float32.
+    """
     for param in model.parameters():
         if param.stop_gradient or hasattr(param, "main_grad"):
             continue
@@ -215,7 +258,9 @@ def _gather_in_float32(model: Any) -> None:
 
         def move(raw: Any, param: Tensor = param) -> None:
             grad, raw.grad = raw.grad.float(), None
-            param.main_grad = wrap(grad if param.main_grad is None else param.main_grad.raw.add_(grad))
+            param.main_grad = wrap(
+                grad if param.main_grad is None else param.main_grad.raw.add_(grad)
+            )
 
         param.raw.register_post_accumulate_grad_hook(move)
 
@@ -228,7 +273,11 @@ class _SaveAs:
 
     def __call__(self, state_dict: dict[str, Any]) -> None:
         for key, value in state_dict.items():
-            if isinstance(value, Tensor) and value.raw.is_floating_point() and value.raw.dtype is not self._dtype:
+            if (
+                isinstance(value, Tensor)
+                and value.raw.is_floating_point()
+                and value.raw.dtype is not self._dtype
+            ):
                 cast = wrap(value.raw.detach().to(self._dtype))
                 cast.name = value.name
                 state_dict[key] = cast

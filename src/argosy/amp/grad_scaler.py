@@ -1,8 +1,8 @@
 """GradScaler: dynamic loss scaling.
 
-The loss is multiplied by a scale so that float16 gradients do not vanish; before the update the gradients are divided by
-it again. When one is infinite or NaN the update is left out and, after some of those, the scale shrinks; after many good
-steps it grows.
+The loss is multiplied by a scale so that float16 gradients do not vanish; before the update the
+gradients are divided by it again. When one is infinite or NaN the update is left out and, after
+some of those, the scale shrinks; after many good steps it grows.
 """
 
 from __future__ import annotations
@@ -70,22 +70,28 @@ class AmpScaler:
     def scale(self, var: Tensor) -> Tensor:
         """The loss times the scale.
 
-        Dynamic scaling is for float16: when the last auto_cast was for another dtype, it turns itself off with a warning.
+        Dynamic scaling is for float16: when the last auto_cast was for another dtype, it turns
+        itself off with a warning.
         """
         if not isinstance(var, Tensor):
-            raise DtypeError(f"GradScaler.scale: var must be a Tensor, but received {type(var).__name__}")
+            raise DtypeError(
+                f"GradScaler.scale: var must be a Tensor, but received {type(var).__name__}"
+            )
         dtype = amp_global_state().amp_dtype
         if self._enable and dtype != "float16" and self._use_dynamic_loss_scaling:
             self._enable = False
             self._use_dynamic_loss_scaling = False
             self._init_loss_scaling = 1.0
             warnings.warn(
-                f"It is not recommended to use dynamic loss scaling for {dtype}, so GradScaler is disable by default."
+                f"It is not recommended to use dynamic loss scaling for {dtype}, so GradScaler "
+                "is disable by default."
             )
         return apply(multiply, var, self._scale.item()) if self._enable else var
 
     def minimize(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """Unscale, update unless a gradient overflowed, and adapt the scale: ``scaler.minimize(optimizer, scaled_loss)``."""
+        """Unscale, update unless a gradient overflowed, and adapt the scale:
+        ``scaler.minimize(optimizer, scaled_loss)``.
+        """
         if not self._enable:
             return optimizer.minimize(*args, **kwargs)
         if self._state_of(optimizer) is OptimizerState.INIT:
@@ -107,12 +113,16 @@ class AmpScaler:
             return
         state = self._state_of(optimizer)
         if state is OptimizerState.UNSCALED:
-            raise ScalerOrderError("unscale_() has already been called on this optimizer since the last update().")
+            raise ScalerOrderError(
+                "unscale_() has already been called on this optimizer since the last update()."
+            )
         if state is OptimizerState.STEPPED:
             raise ScalerOrderError("unscale_() is being called after step().")
         grads = [raw for raw in map(_written_grad, optimizer._parameters()) if raw is not None]
         with torch.no_grad():
-            self._found_inf = bool(check_finite_and_unscale_.fn(grads, self._scale.raw)) if grads else False
+            self._found_inf = (
+                bool(check_finite_and_unscale_.fn(grads, self._scale.raw)) if grads else False
+            )
         self._optimizer_states[id(optimizer)] = OptimizerState.UNSCALED
 
     def _update(self) -> None:
@@ -121,7 +131,10 @@ class AmpScaler:
             self._decr_count += 1
             if self._decr_count == self._decr_every_n_nan_or_inf:
                 scale = self._scale.item()
-                print(f"Found inf or nan, current scale is: {scale}, decrease to: {scale}*{float(self._decr_ratio)}")
+                print(
+                    f"Found inf or nan, current scale is: {scale}, decrease to: "
+                    f"{scale}*{float(self._decr_ratio)}"
+                )
                 self._multiply_scale(self._decr_ratio)
                 self._decr_count = 0
         else:
@@ -155,7 +168,10 @@ class AmpScaler:
 
     def set_incr_ratio(self, new_incr_ratio: float) -> None:
         if not new_incr_ratio > 1.0:
-            raise BadArgument(f"{type(self).__name__}: The incr_ratio must be > 1.0, but received {new_incr_ratio}.")
+            raise BadArgument(
+                f"{type(self).__name__}: The incr_ratio must be > 1.0, but received "
+                f"{new_incr_ratio}."
+            )
         self._incr_ratio = new_incr_ratio
 
     def get_decr_ratio(self) -> float:
@@ -163,7 +179,10 @@ class AmpScaler:
 
     def set_decr_ratio(self, new_decr_ratio: float) -> None:
         if not new_decr_ratio < 1.0:
-            raise BadArgument(f"{type(self).__name__}: The decr_ratio must be < 1.0, but received {new_decr_ratio}.")
+            raise BadArgument(
+                f"{type(self).__name__}: The decr_ratio must be < 1.0, but received "
+                f"{new_decr_ratio}."
+            )
         self._decr_ratio = new_decr_ratio
 
     def get_incr_every_n_steps(self) -> int:
@@ -190,7 +209,8 @@ class AmpScaler:
             return
         if len(state_dict) == 0:
             raise EmptyScalerState(
-                "GradScaler.load_state_dict: The input state dict is empty, possibly because it was saved from a "
+                "GradScaler.load_state_dict: The input state dict is empty, possibly because it "
+                "was saved from a "
                 "disabled instance of GradScaler."
             )
         self.set_init_loss_scaling(float(np.asarray(state_dict["scale"]).reshape(-1)[0]))
@@ -210,7 +230,8 @@ _STATE = (
 
 
 class GradScaler(AmpScaler):
-    """Scaling step by step: ``scale`` the loss, ``unscale_`` (to clip by hand), ``step``, ``update``.
+    """Scaling step by step: ``scale`` the loss, ``unscale_`` (to clip by hand), ``step``,
+    ``update``.
 
     Differs from Paddle: it also works on CPU, where Paddle's does nothing.
 
@@ -236,7 +257,8 @@ class GradScaler(AmpScaler):
         use_dynamic_loss_scaling: bool = True,
     ) -> None:
         super().__init__(
-            enable, init_loss_scaling, incr_ratio, decr_ratio, incr_every_n_steps, decr_every_n_nan_or_inf,
+            enable, init_loss_scaling, incr_ratio, decr_ratio, incr_every_n_steps,
+            decr_every_n_nan_or_inf,
             use_dynamic_loss_scaling,
         )  # fmt: skip
 
@@ -269,7 +291,9 @@ class GradScaler(AmpScaler):
 
 
 def _written_grad(param: Tensor) -> torch.Tensor | None:
-    """The tensor that holds the gradient's numbers, or None; cleared gradients need no unscaling."""
+    """The tensor that holds the gradient's numbers, or None; cleared gradients need no
+    unscaling.
+    """
     main = getattr(param, "main_grad", None)
     grad = main.raw if main is not None else param.raw.grad
     if grad is None:

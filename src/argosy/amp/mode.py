@@ -1,4 +1,6 @@
-"""The mode that ``auto_cast`` installs: it casts the floating inputs of each op by the op's type."""
+"""The mode that ``auto_cast`` installs: it casts the floating inputs of each op by the op's
+type.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,27 @@ CASTABLE = (torch.float32, torch.float16, torch.bfloat16)
 UNTOUCHED = {"cast", "assign", "to_device", "pin_memory", "view_dtype", "setitem_"}
 
 # Statistics and affine parameters of these stay in float32 beside a low-precision input.
-MIXED = {"batch_norm_", "batch_norm_from_moments_", "channel_moments", "layer_norm", "group_norm", "instance_norm"}
+MIXED = {
+    "batch_norm_",
+    "batch_norm_from_moments_",
+    "channel_moments",
+    "layer_norm",
+    "group_norm",
+    "instance_norm",
+}
 
 
 class AutoCast:
     """Decides per op: ``low``, ``high``, ``promote`` (float32 if any input is) or ``keep``."""
 
     def __init__(
-        self, white: set[str], black: set[str], level: str, dtype: torch.dtype, use_promote: bool, inner: Mode | None
+        self,
+        white: set[str],
+        black: set[str],
+        level: str,
+        dtype: torch.dtype,
+        use_promote: bool,
+        inner: Mode | None,
     ) -> None:
         self.level = level
         self.dtype = dtype
@@ -56,12 +71,18 @@ class AutoCast:
         return "promote" if self._use_promote else "low"
 
     def _cast(self, value: Any, target: torch.dtype) -> Any:
-        """Cast Tensors, inside lists and tuples too; gradients flow through the cast. A program records it."""
+        """Cast Tensors, inside lists and tuples too; gradients flow through the cast. A program
+        records it.
+        """
         if isinstance(value, Tensor):
             raw = value.raw
             if raw.dtype not in CASTABLE or raw.dtype is target:
                 return value
-            return wrap(raw.to(target)) if self.inner is None else self.inner(cast, (value, target), {})
+            return (
+                wrap(raw.to(target))
+                if self.inner is None
+                else self.inner(cast, (value, target), {})
+            )
         if type(value) is list:
             return [self._cast(v, target) for v in value]
         if type(value) is tuple:

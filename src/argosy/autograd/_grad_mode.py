@@ -26,7 +26,9 @@ class enable_grad(torch.enable_grad):
 
 
 class set_grad_enabled(torch.set_grad_enabled):
-    """Switch recording on or off: at once when called, and until the end of the block when used as a context."""
+    """Switch recording on or off: at once when called, and until the end of the block when used as
+    a context.
+    """
 
 
 def is_grad_enabled() -> bool:

@@ -12,7 +12,8 @@ from argosy.tensor.engine import Tensor, wrap
 
 
 class saved_tensors_hooks:
-    """Inside the block, keep ``pack_hook(tensor)`` for backward instead of each tensor; ``unpack_hook`` restores it.
+    """Inside the block, keep ``pack_hook(tensor)`` for backward instead of each tensor;
+    ``unpack_hook`` restores it.
 
     Example:
         >>> import paddle
@@ -24,7 +25,9 @@ class saved_tensors_hooks:
         4.0
     """
 
-    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+    def __init__(
+        self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
+    ) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
         self._engine = torch.autograd.graph.saved_tensors_hooks(self._pack, self._unpack)
@@ -36,7 +39,8 @@ class saved_tensors_hooks:
         value = self.unpack_hook(packed)
         if not isinstance(value, Tensor):
             raise DtypeError(
-                f"saved_tensors_hooks: unpack_hook must return a Tensor, but returned {type(value).__name__}"
+                "saved_tensors_hooks: unpack_hook must return a Tensor, but returned "
+                f"{type(value).__name__}"
             )
         return value.raw
 

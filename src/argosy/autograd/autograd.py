@@ -16,16 +16,19 @@ __all__ = ["Jacobian", "Hessian", "jacobian", "hessian"]
 
 def _operation(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Jacobian, other: Any) -> Any:
-        return fn(self._evaluate_all(), other._evaluate_all() if isinstance(other, Jacobian) else other)
+        return fn(
+            self._evaluate_all(), other._evaluate_all() if isinstance(other, Jacobian) else other
+        )
 
     return method
 
 
 class Jacobian:
-    """The derivatives of ``ys`` by ``xs``; indexing gives Tensors, and only the rows needed are computed.
+    """The derivatives of ``ys`` by ``xs``; indexing gives Tensors, and only the rows needed are
+    computed.
 
-    Its shape is that of ``ys`` followed by that of ``xs``, with a batch dimension in common in front if ``is_batched``.
-    Used like a Tensor otherwise, it evaluates all rows.
+    Its shape is that of ``ys`` followed by that of ``xs``, with a batch dimension in common in
+    front if ``is_batched``. Used like a Tensor otherwise, it evaluates all rows.
     """
 
     def __init__(self, ys: Any, xs: Any, is_batched: bool = False) -> None:
@@ -33,7 +36,8 @@ class Jacobian:
         for name, value in (("xs", xs), ("ys", ys)):
             if not first <= value.ndim <= first + 1:
                 raise UsageError(
-                    f"jacobian: {name}.ndim should be {first} or {first + 1} when is_batched={is_batched}, "
+                    f"jacobian: {name}.ndim should be {first} or {first + 1} when "
+                    f"is_batched={is_batched}, "
                     f"but its shape is {list(value.shape)}"
                 )
         self._xs = xs
@@ -66,14 +70,18 @@ class Jacobian:
             if part is Ellipsis:
                 raise OutOfRange("a Jacobian can not be indexed with an ellipsis")
             if not isinstance(part, (int, slice)):
-                raise DtypeError(f"a Jacobian is indexed with integers and slices, but received {part!r}")
+                raise DtypeError(
+                    f"a Jacobian is indexed with integers and slices, but received {part!r}"
+                )
         axis = self._row_axis
         if not self._has_rows:
             return self._row(0)[index]
         size = self._ys.shape[-1]
         wanted = index[axis] if len(index) > axis else slice(None)
         if isinstance(wanted, slice):
-            return self._select(range(size)[wanted])[(*index[:axis], slice(None), *index[axis + 1 :])]
+            return self._select(range(size)[wanted])[
+                (*index[:axis], slice(None), *index[axis + 1 :])
+            ]
         if not -size <= wanted < size:
             raise OutOfRange(f"row {wanted} is out of range for a Jacobian of shape {self.shape}")
         return self._row(wanted % size)[(*index[:axis], *index[axis + 1 :]) or slice(None)]
@@ -141,7 +149,8 @@ def hessian(ys: Any, xs: Any, batch_axis: int | None = None) -> Any:
     is_batched = batch_axis is not None
     if ys.size != (ys.shape[0] if is_batched else 1):
         raise UsageError(
-            f"hessian: ys must be one number{' per row' if is_batched else ''}, but its shape is {list(ys.shape)}"
+            f"hessian: ys must be one number{' per row' if is_batched else ''}, but its shape is "
+            f"{list(ys.shape)}"
         )
     ys = reshape(ys, [-1] if is_batched else [])
     if not isinstance(xs, (list, tuple)):

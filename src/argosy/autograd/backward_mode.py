@@ -1,4 +1,6 @@
-"""Reverse-mode differentiation: ``backward`` fills the gradients of leaves, ``grad`` returns those of given inputs."""
+"""Reverse-mode differentiation: ``backward`` fills the gradients of leaves, ``grad`` returns those
+of given inputs.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ def _as_tensors(value: Any, call: str, name: str) -> list[Tensor]:
     for item in items:
         if not isinstance(item, Tensor):
             raise BadArgument(
-                f"{call}: {name} must be a Tensor or a list of Tensors, but received {type(item).__name__}"
+                f"{call}: {name} must be a Tensor or a list of Tensors, but received "
+                f"{type(item).__name__}"
             )
     return items
 
@@ -34,15 +37,22 @@ def _starts(outputs: list[Tensor], given: Any, call: str, name: str) -> list[tor
     elif not isinstance(given, (list, tuple)):
         given = [given]
     if len(given) != len(outputs):
-        raise BadArgument(f"{call}: {name} has {len(given)} entries for {len(outputs)} tensors; they must match")
+        raise BadArgument(
+            f"{call}: {name} has {len(given)} entries for {len(outputs)} tensors; they must match"
+        )
     starts = []
     for i, (out, start) in enumerate(zip(outputs, given, strict=True)):
         if start is None:
             starts.append(torch.ones_like(out.raw))
         elif not isinstance(start, Tensor):
-            raise BadArgument(f"{call}: {name}[{i}] must be a Tensor or None, but received {type(start).__name__}")
+            raise BadArgument(
+                f"{call}: {name}[{i}] must be a Tensor or None, but received {type(start).__name__}"
+            )
         elif start.raw.shape != out.raw.shape:
-            raise UsageError(f"{call}: {name}[{i}] has shape {start.shape}, its tensor {out.shape}; they must be equal")
+            raise UsageError(
+                f"{call}: {name}[{i}] has shape {start.shape}, its tensor {out.shape}; they must "
+                "be equal"
+            )
         else:
             starts.append(start.raw)
     return starts
@@ -57,7 +67,8 @@ def _explaining(call: str) -> Iterator[None]:
         if "backward through the graph a second time" not in str(error):
             raise
         raise AutogradError(
-            f"{call}: the graph was freed by an earlier backward(). Call the first one with retain_graph=True "
+            f"{call}: the graph was freed by an earlier backward(). Call the first one with "
+            "retain_graph=True "
             "to go through it again."
         ) from error
 
@@ -73,7 +84,11 @@ def _check_dump(call: str, path: Any) -> None:
 
 
 def backward(
-    tensors: Any, grad_tensors: Any = None, retain_graph: bool = False, *, dump_backward_graph_path: str | None = None
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool = False,
+    *,
+    dump_backward_graph_path: str | None = None,
 ) -> None:
     """Compute the gradients of every leaf that any of ``tensors`` depends on, in one pass.
 
@@ -86,10 +101,16 @@ def backward(
     _check_flag(call, "retain_graph", retain_graph)
     _check_dump(call, dump_backward_graph_path)
     starts = _starts(outputs, grad_tensors, call, "grad_tensors")
-    chosen = [(out.raw, start) for out, start in zip(outputs, starts, strict=True) if out.raw.requires_grad]
+    chosen = [
+        (out.raw, start)
+        for out, start in zip(outputs, starts, strict=True)
+        if out.raw.requires_grad
+    ]
     if chosen:
         with _explaining(call):
-            torch.autograd.backward([t for t, _ in chosen], [s for _, s in chosen], retain_graph=retain_graph)
+            torch.autograd.backward(
+                [t for t, _ in chosen], [s for _, s in chosen], retain_graph=retain_graph
+            )
 
 
 def grad(
@@ -104,10 +125,11 @@ def grad(
     *,
     dump_backward_graph_path: str | None = None,
 ) -> list[Tensor | None]:
-    """Return the gradients of the sum of ``outputs`` with respect to ``inputs``, leaving ``.grad`` alone.
+    """Return the gradients of the sum of ``outputs`` with respect to ``inputs``, leaving ``.grad``
+    alone.
 
-    With ``create_graph`` the results can be differentiated again. ``no_grad_vars`` are taken as constants. The graph stays
-    usable whatever ``retain_graph`` says, as in Paddle.
+    With ``create_graph`` the results can be differentiated again. ``no_grad_vars`` are taken as
+    constants. The graph stays usable whatever ``retain_graph`` says, as in Paddle.
 
     Example:
         >>> import paddle
@@ -121,7 +143,11 @@ def grad(
     outs = _as_tensors(outputs, call, "outputs")
     ins = _as_tensors(inputs, call, "inputs")
     constants = _read_constants(no_grad_vars, call)
-    for name, flag in (("create_graph", create_graph), ("only_inputs", only_inputs), ("allow_unused", allow_unused)):
+    for name, flag in (
+        ("create_graph", create_graph),
+        ("only_inputs", only_inputs),
+        ("allow_unused", allow_unused),
+    ):
         _check_flag(call, name, flag)
     if retain_graph is not None:
         _check_flag(call, "retain_graph", retain_graph)
@@ -145,7 +171,9 @@ def _read_constants(given: Any, call: str) -> list[Tensor]:
         return []
     items = list(given) if isinstance(given, (list, tuple, set)) else [given]
     if not all(isinstance(item, Tensor) for item in items):
-        raise BadArgument(f"{call}: no_grad_vars must be None, a Tensor or a list, tuple or set of Tensors")
+        raise BadArgument(
+            f"{call}: no_grad_vars must be None, a Tensor or a list, tuple or set of Tensors"
+        )
     return items
 
 
@@ -157,7 +185,9 @@ def _grads(
     constants: Sequence[Tensor],
 ) -> list[torch.Tensor | None]:
     """The raw gradient of each input, None where backward does not reach it."""
-    sources = [(out.raw, start) for out, start in zip(outs, starts, strict=True) if out.raw.requires_grad]
+    sources = [
+        (out.raw, start) for out, start in zip(outs, starts, strict=True) if out.raw.requires_grad
+    ]
     targets = [x.raw for x in ins]
     reached = [t.requires_grad for t in targets]
     if constants:
@@ -186,7 +216,9 @@ def _grads(
 
 
 def _node(t: torch.Tensor) -> tuple[Any, int]:
-    """The place of a tensor in the graph: the node that makes it (or accumulates into it) and which output it is."""
+    """The place of a tensor in the graph: the node that makes it (or accumulates into it) and which
+    output it is.
+    """
     edge = torch.autograd.graph.get_gradient_edge(t)
     return edge.node, edge.output_nr
 

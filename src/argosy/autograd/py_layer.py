@@ -1,7 +1,7 @@
 """PyLayer: an operation whose forward and backward are written in Python.
 
-One torch Function carries every PyLayer. It sees the flat list of torch tensors; ``_Call`` knows how they sit in the arguments
-and results of the user's functions.
+One torch Function carries every PyLayer. It sees the flat list of torch tensors; ``_Call`` knows
+how they sit in the arguments and results of the user's functions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class PyLayerContext:
         return self.container
 
     def mark_not_inplace(self, *args: Tensor) -> None:
-        """Say that these inputs, though returned by forward, are not changed by it: the result is a new Tensor."""
+        """Say that these inputs, though returned by forward, are not changed by it: the result is a
+        new Tensor.
+        """
         self.not_inplace_tensors = args
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
@@ -57,8 +59,9 @@ class PyLayerContext:
 class PyLayer:
     """Base of operations with their own backward.
 
-    ``forward(ctx, ...)`` takes anything and returns a Tensor or a tuple; ``backward(ctx, *grads)`` takes one gradient per
-    Tensor returned and gives one per Tensor taken (None where there is none).
+    ``forward(ctx, ...)`` takes anything and returns a Tensor or a tuple; ``backward(ctx, *grads)``
+    takes one gradient per Tensor returned and gives one per Tensor taken (None where there is
+    none).
 
     Example:
         >>> import paddle
@@ -77,11 +80,15 @@ class PyLayer:
 
     @staticmethod
     def forward(ctx: PyLayerContext, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError("PyLayer: forward must be defined by the subclass, as a staticmethod")
+        raise NotImplementedError(
+            "PyLayer: forward must be defined by the subclass, as a staticmethod"
+        )
 
     @staticmethod
     def backward(ctx: PyLayerContext, *args: Any) -> Any:
-        raise NotImplementedError("PyLayer: backward must be defined by the subclass, as a staticmethod")
+        raise NotImplementedError(
+            "PyLayer: backward must be defined by the subclass, as a staticmethod"
+        )
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
@@ -108,7 +115,9 @@ def _slots(values: Any) -> list[Tensor | list[Tensor]]:
     for value in values:
         if isinstance(value, Tensor):
             found.append(value)
-        elif isinstance(value, (list, tuple)) and value and all(isinstance(v, Tensor) for v in value):
+        elif (
+            isinstance(value, (list, tuple)) and value and all(isinstance(v, Tensor) for v in value)
+        ):
             found.append(list(value))
     return found
 
@@ -118,7 +127,9 @@ def _flat(slots: list[Tensor | list[Tensor]]) -> list[Tensor]:
 
 
 class _Call:
-    """One application of a PyLayer: how its arguments and results map to the flat tensors of the engine."""
+    """One application of a PyLayer: how its arguments and results map to the flat tensors of the
+    engine.
+    """
 
     def __init__(self, layer: type[PyLayer], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.layer = layer
@@ -140,7 +151,8 @@ class _Call:
         slots = _slots(result if isinstance(result, (list, tuple)) else [result])
         if not slots:
             raise UsageError(
-                f"{self.layer.__name__}.forward: at least one output must be a Tensor, but it returned {type(result).__name__}"
+                f"{self.layer.__name__}.forward: at least one output must be a Tensor, but it "
+                f"returned {type(result).__name__}"
             )
         outputs = _flat(slots)
         self._output_sizes = [len(slot) if isinstance(slot, list) else None for slot in slots]
@@ -148,7 +160,8 @@ class _Call:
         saved = context.container
         if saved is not None:
             ctx.save_for_backward(*[v.raw for v in saved if isinstance(v, Tensor)])
-            # weak: the engine decides what stays in memory; alive, the very same object is handed back
+            # weak: the engine decides what stays in memory; alive, the very same object is handed
+            # back
             self._saved = [weakref.ref(v) if isinstance(v, Tensor) else v for v in saved]
         ctx.mark_non_differentiable(*[t.raw for t in context.non_differentiable])
         ctx.set_materialize_grads(context.materialize_grads)
@@ -188,10 +201,14 @@ class _Call:
         self.context.container = None
         return out
 
-    def backward(self, ctx: Any, grads: tuple[torch.Tensor | None, ...]) -> list[torch.Tensor | None]:
+    def backward(
+        self, ctx: Any, grads: tuple[torch.Tensor | None, ...]
+    ) -> list[torch.Tensor | None]:
         """Run the user's backward; one raw gradient per flat input comes back."""
         rest = iter([None if g is None else wrap(g) for g in grads])
-        given = [next(rest) if n is None else [next(rest) for _ in range(n)] for n in self._output_sizes]
+        given = [
+            next(rest) if n is None else [next(rest) for _ in range(n)] for n in self._output_sizes
+        ]
         context = self.context
         context.container = self._restore(ctx)
         try:
@@ -208,7 +225,9 @@ class _Call:
         for kept in self._saved:
             if isinstance(kept, weakref.ref):
                 raw, original = next(raws), kept()
-                values.append(original if original is not None and original.raw is raw else wrap(raw))
+                values.append(
+                    original if original is not None and original.raw is raw else wrap(raw)
+                )
             else:
                 values.append(kept)
         return tuple(values)
@@ -221,7 +240,8 @@ class _Call:
         by_slot = list(returned) if isinstance(returned, tuple) else [returned]
         if len(by_slot) > len(sizes):
             raise UsageError(
-                f"{name}: the number of outputs should be {len(sizes)}, one for each Tensor given to forward, "
+                f"{name}: the number of outputs should be {len(sizes)}, one for each Tensor "
+                "given to forward, "
                 f"but received {len(by_slot)}"
             )
         flat: list[Any] = []
@@ -234,23 +254,35 @@ class _Call:
             elif value is None or value is _MISSING:
                 flat.extend([value] * size)
             else:
-                raise UsageError(f"{name}: output {i} must be a list of {size} gradients, as forward's argument was")
+                raise UsageError(
+                    f"{name}: output {i} must be a list of {size} gradients, as forward's "
+                    "argument was"
+                )
         return [self._raw_gradient(name, i, value) for i, value in enumerate(flat)]
 
     def _raw_gradient(self, name: str, i: int, value: Any) -> torch.Tensor | None:
         if value is _MISSING:
             if self.wants_grad[i]:
-                raise UsageError(f"{name}: no gradient was returned for Tensor {i} of forward, which needs one")
+                raise UsageError(
+                    f"{name}: no gradient was returned for Tensor {i} of forward, which needs one"
+                )
             return None
         if value is None:
             return None
         if not isinstance(value, Tensor):
-            raise UsageError(f"{name}: gradient {i} must be a Tensor or None, but received {type(value).__name__}")
+            raise UsageError(
+                f"{name}: gradient {i} must be a Tensor or None, but received "
+                f"{type(value).__name__}"
+            )
         if not self.wants_grad[i]:
-            raise UsageError(f"{name}: gradient {i} must be None, because Tensor {i} of forward has stop_gradient=True")
+            raise UsageError(
+                f"{name}: gradient {i} must be None, because Tensor {i} of forward has "
+                "stop_gradient=True"
+            )
         if value.raw.shape != self.shapes[i]:
             raise UsageError(
-                f"{name}: gradient {i} has shape {value.shape}, Tensor {i} of forward {list(self.shapes[i])}; "
+                f"{name}: gradient {i} has shape {value.shape}, Tensor {i} of forward "
+                f"{list(self.shapes[i])}; "
                 "they must be equal"
             )
         return value.raw

@@ -29,7 +29,12 @@ from argosy.fluid.backward import append_backward, gradients
 from argosy.fluid.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from argosy.fluid.core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope
 from argosy.fluid.data_feeder import DataFeeder
-from argosy.fluid.dygraph.base import disable_dygraph, disable_imperative, enable_dygraph, enable_imperative
+from argosy.fluid.dygraph.base import (
+    disable_dygraph,
+    disable_imperative,
+    enable_dygraph,
+    enable_imperative,
+)
 from argosy.fluid.executor import Executor, global_scope, scope_guard
 from argosy.fluid.lod_tensor import create_lod_tensor, create_random_int_lodtensor
 from argosy.fluid.missing import lazy_names
@@ -40,8 +45,12 @@ Tensor = LoDTensor
 
 
 def _share_modules() -> None:
-    """Let ``import argosy.base.core`` find the module of fluid; without, a second copy of it would be loaded."""
-    for shared in [v.__name__ for v in globals().values() if isinstance(v, ModuleType) and v is not fluid]:
+    """Let ``import argosy.base.core`` find the module of fluid; without, a second copy of it would
+    be loaded.
+    """
+    for shared in [
+        v.__name__ for v in globals().values() if isinstance(v, ModuleType) and v is not fluid
+    ]:
         if shared.startswith(f"{fluid.__name__}."):
             for name in [n for n in sys.modules if f"{n}.".startswith(f"{shared}.")]:
                 sys.modules[__name__ + name[len(fluid.__name__) :]] = sys.modules[name]

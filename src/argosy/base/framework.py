@@ -1,4 +1,6 @@
-"""``base.framework``: as ``fluid.framework``, except that ``program_guard`` leaves the mode alone, as in Paddle 2."""
+"""``base.framework``: as ``fluid.framework``, except that ``program_guard`` leaves the mode alone,
+as in Paddle 2.
+"""
 
 from argosy.fluid.framework import (
     Block,

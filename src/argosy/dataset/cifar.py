@@ -13,7 +13,9 @@ from argosy.vision.datasets.formats import read_cifar
 __all__ = ["train10", "test10", "train100", "test100"]
 
 
-def reader_creator(filename: str, sub_name: str, cycle: bool = False) -> Callable[[], Iterator[Any]]:
+def reader_creator(
+    filename: str, sub_name: str, cycle: bool = False
+) -> Callable[[], Iterator[Any]]:
     """A reader over one part of an archive, without end where ``cycle``."""
 
     def reader() -> Iterator[Any]:

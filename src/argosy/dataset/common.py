@@ -17,6 +17,7 @@ def __getattr__(name: str) -> str:
 def download(url: str, module_name: str, md5sum: str | None, save_name: str | None = None) -> str:
     """The path of a dataset's file.
 
-    Differs from Paddle: nothing is fetched; a file that is missing or has another checksum is an error that says what to put where.
+    Differs from Paddle: nothing is fetched; a file that is missing or has another checksum is an
+    error that says what to put where.
     """
     return locate(url, module_name, md5sum, save_name)

@@ -1,5 +1,7 @@
 # ruff: noqa: PT028 -- test is a part of the dataset, not a test
-"""Oxford flowers, 102 kinds: 3x224x224 floats, flat, and a label from 0 to 101. Needs SciPy, and Pillow or OpenCV."""
+"""Oxford flowers, 102 kinds: 3x224x224 floats, flat, and a label from 0 to 101. Needs SciPy, and
+Pillow or OpenCV.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ VALID_FLAG = "valid"
 
 def default_mapper(is_train: bool, sample: tuple[bytes, int]) -> tuple[Any, int]:
     """Decode and prepare one sample."""
-    image = simple_transform(load_image_bytes(sample[0]), 256, 224, is_train, mean=[103.94, 116.78, 123.68])
+    image = simple_transform(
+        load_image_bytes(sample[0]), 256, 224, is_train, mean=[103.94, 116.78, 123.68]
+    )
     return image.flatten().astype("float32"), sample[1]
 
 
@@ -48,13 +52,16 @@ def reader_creator(
     use_xmap: bool = True,
     cycle: bool = False,
 ) -> Callable[[], Any]:
-    """A reader over one part; ``use_xmap`` decodes in up to four threads, ``cycle`` begins anew without end."""
+    """A reader over one part; ``use_xmap`` decodes in up to four threads, ``cycle`` begins anew
+    without end.
+    """
 
     def samples() -> Iterator[tuple[bytes, int]]:
         read_matrix = try_import("scipy.io").loadmat
         labels = read_matrix(label_file)["labels"][0]
         label_by_name = {
-            f"jpg/image_{i:05}.jpg": int(labels[i - 1]) - 1 for i in read_matrix(setid_file)[dataset_name][0]
+            f"jpg/image_{i:05}.jpg": int(labels[i - 1]) - 1
+            for i in read_matrix(setid_file)[dataset_name][0]
         }
         while True:
             with tarfile.open(data_file) as archive:
@@ -86,14 +93,20 @@ def _part(
 
 
 def train(
-    mapper: Callable[[Any], Any] = train_mapper, buffered_size: int = 1024, use_xmap: bool = True, cycle: bool = False
+    mapper: Callable[[Any], Any] = train_mapper,
+    buffered_size: int = 1024,
+    use_xmap: bool = True,
+    cycle: bool = False,
 ) -> Callable[[], Any]:
     """A reader over the training part."""
     return _part(TRAIN_FLAG, mapper, buffered_size, use_xmap, cycle)
 
 
 def test(
-    mapper: Callable[[Any], Any] = test_mapper, buffered_size: int = 1024, use_xmap: bool = True, cycle: bool = False
+    mapper: Callable[[Any], Any] = test_mapper,
+    buffered_size: int = 1024,
+    use_xmap: bool = True,
+    cycle: bool = False,
 ) -> Callable[[], Any]:
     """A reader over the test part."""
     return _part(TEST_FLAG, mapper, buffered_size, use_xmap, cycle)

@@ -1,4 +1,6 @@
-"""Images as arrays [H, W, C] in the order blue, green, red, and the simple preparation of them that readers use."""
+"""Images as arrays [H, W, C] in the order blue, green, red, and the simple preparation of them that
+readers use.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def load_image_bytes(bytes: bytes, is_color: bool = True) -> np.ndarray:
     """Decode a file's content, with OpenCV where it is installed, else with Pillow."""
     if importlib.util.find_spec("cv2") is not None:
         return try_import("cv2").imdecode(np.frombuffer(bytes, np.uint8), 1 if is_color else 0)  # type: ignore[no-any-return]
-    module: Any = try_import("PIL.Image", "Decoding images needs Pillow or OpenCV: `pip install Pillow`.")
+    module: Any = try_import(
+        "PIL.Image", "Decoding images needs Pillow or OpenCV: `pip install Pillow`."
+    )
     with module.open(io.BytesIO(bytes)) as image:
         array = np.asarray(image.convert("RGB" if is_color else "L"))
     return np.ascontiguousarray(array[..., ::-1]) if is_color else array
@@ -50,7 +54,9 @@ def resize_short(im: np.ndarray, size: int) -> Any:
 
 def to_chw(im: np.ndarray, order: tuple[int, ...] = (2, 0, 1)) -> np.ndarray:
     if im.ndim != len(order):
-        raise BadArgument(f"to_chw: the order {order} is for another rank than that of shape {im.shape}")
+        raise BadArgument(
+            f"to_chw: the order {order} is for another rank than that of shape {im.shape}"
+        )
     return im.transpose(order)
 
 
@@ -72,9 +78,16 @@ def left_right_flip(im: np.ndarray, is_color: bool = True) -> np.ndarray:
 
 
 def simple_transform(
-    im: np.ndarray, resize_size: int, crop_size: int, is_train: bool, is_color: bool = True, mean: Any = None
+    im: np.ndarray,
+    resize_size: int,
+    crop_size: int,
+    is_train: bool,
+    is_color: bool = True,
+    mean: Any = None,
 ) -> np.ndarray:
-    """Resize the shorter side, crop (at random and perhaps mirrored for training), to [C, H, W] floats less the mean."""
+    """Resize the shorter side, crop (at random and perhaps mirrored for training), to [C, H, W]
+    floats less the mean.
+    """
     im = resize_short(im, resize_size)
     if is_train:
         im = random_crop(im, crop_size, is_color)
@@ -92,6 +105,13 @@ def simple_transform(
 
 
 def load_and_transform(
-    filename: str, resize_size: int, crop_size: int, is_train: bool, is_color: bool = True, mean: Any = None
+    filename: str,
+    resize_size: int,
+    crop_size: int,
+    is_train: bool,
+    is_color: bool = True,
+    mean: Any = None,
 ) -> np.ndarray:
-    return simple_transform(load_image(filename, is_color), resize_size, crop_size, is_train, is_color, mean)
+    return simple_transform(
+        load_image(filename, is_color), resize_size, crop_size, is_train, is_color, mean
+    )

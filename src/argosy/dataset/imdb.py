@@ -28,9 +28,13 @@ def tokenize(pattern: re.Pattern[str]) -> Iterator[list[bytes]]:
 
 
 def build_dict(pattern: re.Pattern[str], cutoff: int) -> dict[Any, int]:
-    """Number the words that occur more than ``cutoff`` times, most frequent first; '<unk>' is the last number."""
+    """Number the words that occur more than ``cutoff`` times, most frequent first; '<unk>' is the
+    last number.
+    """
     counts = Counter(word for words in tokenize(pattern) for word in words)
-    kept = sorted((item for item in counts.items() if item[1] > cutoff), key=lambda item: (-item[1], item[0]))
+    kept = sorted(
+        (item for item in counts.items() if item[1] > cutoff), key=lambda item: (-item[1], item[0])
+    )
     numbers: dict[Any, int] = {word: i for i, (word, _) in enumerate(kept)}
     numbers["<unk>"] = len(numbers)
     return numbers
@@ -57,10 +61,14 @@ def reader_creator(
 def train(word_idx: dict[Any, int]) -> Callable[[], Iterator[Any]]:
     """A reader over the training reviews."""
     return reader_creator(
-        re.compile(r"aclImdb/train/pos/.*\.txt$"), re.compile(r"aclImdb/train/neg/.*\.txt$"), word_idx
+        re.compile(r"aclImdb/train/pos/.*\.txt$"),
+        re.compile(r"aclImdb/train/neg/.*\.txt$"),
+        word_idx,
     )
 
 
 def test(word_idx: dict[Any, int]) -> Callable[[], Iterator[Any]]:
     """A reader over the test reviews."""
-    return reader_creator(re.compile(r"aclImdb/test/pos/.*\.txt$"), re.compile(r"aclImdb/test/neg/.*\.txt$"), word_idx)
+    return reader_creator(
+        re.compile(r"aclImdb/test/pos/.*\.txt$"), re.compile(r"aclImdb/test/neg/.*\.txt$"), word_idx
+    )

@@ -16,7 +16,9 @@ def _path(name: str) -> str:
     return common.download(MNIST.URL_PREFIX + name, MNIST.NAME, MNIST.MD5_BY_FILE[name])
 
 
-def reader_creator(image_filename: str, label_filename: str, buffer_size: int = 100) -> Callable[[], Iterator[Any]]:
+def reader_creator(
+    image_filename: str, label_filename: str, buffer_size: int = 100
+) -> Callable[[], Iterator[Any]]:
     """A reader over a pair of IDX files."""
 
     def reader() -> Iterator[Any]:

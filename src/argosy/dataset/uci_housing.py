@@ -14,14 +14,32 @@ __all__ = ["train", "test", "predict_reader"]
 
 URL = "http://paddlemodels.bj.bcebos.com/uci_housing/housing.data"
 MD5 = "d4accdce7a25600298819f8e28e8d593"
-feature_names = ["CRIM", "ZN", "INDUS", "CHAS", "NOX", "RM", "AGE", "DIS", "RAD", "TAX", "PTRATIO", "B", "LSTAT"]
+feature_names = [
+    "CRIM",
+    "ZN",
+    "INDUS",
+    "CHAS",
+    "NOX",
+    "RM",
+    "AGE",
+    "DIS",
+    "RAD",
+    "TAX",
+    "PTRATIO",
+    "B",
+    "LSTAT",
+]
 
 
-def load_data(filename: str, feature_num: int = 14, ratio: float = 0.8) -> tuple[np.ndarray, np.ndarray]:
+def load_data(
+    filename: str, feature_num: int = 14, ratio: float = 0.8
+) -> tuple[np.ndarray, np.ndarray]:
     """The rows of the file, features normalised, as (first ``ratio`` of them, the rest)."""
     data = np.array(_numbers(filename, feature_num)).reshape(-1, feature_num)
     features = data[:, :-1]
-    data[:, :-1] = (features - features.mean(axis=0)) / (features.max(axis=0) - features.min(axis=0))
+    data[:, :-1] = (features - features.mean(axis=0)) / (
+        features.max(axis=0) - features.min(axis=0)
+    )
     offset = int(len(data) * ratio)
     return data[:offset], data[offset:]
 
@@ -33,7 +51,9 @@ def _numbers(filename: str, feature_num: int) -> list[float]:
     except ValueError as error:
         raise CheckpointError(f"{filename} is damaged: {error}") from error
     if not numbers or len(numbers) % feature_num:
-        raise CheckpointError(f"{filename} has {len(numbers)} numbers, which are no rows of {feature_num}")
+        raise CheckpointError(
+            f"{filename} has {len(numbers)} numbers, which are no rows of {feature_num}"
+        )
     return numbers
 
 

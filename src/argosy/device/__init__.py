@@ -1,6 +1,7 @@
 """Devices: which there are, which one new tensors go to, waiting for their work.
 
-A GPU that is asked for and missing is the CPU with one warning (``foundation.places``), so that GPU scripts run unchanged.
+A GPU that is asked for and missing is the CPU with one warning (``foundation.places``), so that GPU
+scripts run unchanged.
 """
 
 from __future__ import annotations
@@ -52,12 +53,16 @@ def _as_place(device: Any) -> Place:
 
 
 def set_device(device: Any) -> Place:
-    """Put new tensors on ``device``: 'cpu', 'gpu', 'gpu:1', a Place. Returns the place that is really used."""
+    """Put new tensors on ``device``: 'cpu', 'gpu', 'gpu:1', a Place. Returns the place that is
+    really used.
+    """
     return defaults.set_place(_as_place(device))
 
 
 def get_device(input: Tensor | None = None) -> Any:
-    """The name of the default device, 'cpu' or 'gpu:0'; for a Tensor, the number of its GPU, -1 on the CPU."""
+    """The name of the default device, 'cpu' or 'gpu:0'; for a Tensor, the number of its GPU, -1 on
+    the CPU.
+    """
     if input is not None:
         if not isinstance(input, Tensor):
             raise DtypeError(f"get_device: expected a Tensor, but received {type(input).__name__}")
@@ -89,7 +94,9 @@ class device_guard:
 
 
 def is_compiled_with_cuda() -> bool:
-    """Whether PyTorch here can use an NVIDIA or AMD GPU (Paddle answers for its own build, scripts ask for the machine)."""
+    """Whether PyTorch here can use an NVIDIA or AMD GPU (Paddle answers for its own build, scripts
+    ask for the machine).
+    """
     return torch.cuda.is_available()
 
 

@@ -1,4 +1,6 @@
-"""NVIDIA and AMD GPUs. Without one, counts are 0, waits return at once, and what asks about a GPU says that there is none."""
+"""NVIDIA and AMD GPUs. Without one, counts are 0, waits return at once, and what asks about a GPU
+says that there is none.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ def _index(call: str, device: Any) -> int:
     place: Place = CUDAPlace(device) if isinstance(device, int) else to_place(device)
     if not place.is_gpu_place() or place.index >= torch.cuda.device_count():
         raise UsageError(
-            f"paddle.device.cuda.{call}: {device!r} is not one of the {torch.cuda.device_count()} GPUs of this machine"
+            f"paddle.device.cuda.{call}: {device!r} is not one of the "
+            f"{torch.cuda.device_count()} GPUs of this machine"
         )
     return int(place.index)
 
@@ -87,10 +90,18 @@ def _statistic(name: str, read: Callable[[int], int], doc: str) -> Callable[...,
     return statistic
 
 
-memory_allocated = _statistic("memory_allocated", torch.cuda.memory_allocated, "Bytes that tensors hold now.")
-memory_reserved = _statistic("memory_reserved", torch.cuda.memory_reserved, "Bytes that the allocator holds now.")
-max_memory_allocated = _statistic("max_memory_allocated", torch.cuda.max_memory_allocated, "Peak of memory_allocated.")
-max_memory_reserved = _statistic("max_memory_reserved", torch.cuda.max_memory_reserved, "Peak of memory_reserved.")
+memory_allocated = _statistic(
+    "memory_allocated", torch.cuda.memory_allocated, "Bytes that tensors hold now."
+)
+memory_reserved = _statistic(
+    "memory_reserved", torch.cuda.memory_reserved, "Bytes that the allocator holds now."
+)
+max_memory_allocated = _statistic(
+    "max_memory_allocated", torch.cuda.max_memory_allocated, "Peak of memory_allocated."
+)
+max_memory_reserved = _statistic(
+    "max_memory_reserved", torch.cuda.max_memory_reserved, "Peak of memory_reserved."
+)
 
 
 def reset_max_memory_allocated(device: Any = None) -> None:

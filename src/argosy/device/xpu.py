@@ -22,7 +22,13 @@ def device_count() -> int:
 def synchronize(device: Any = None) -> None:
     """Wait for everything that was started on the device; returns at once where there is none."""
     if _is_available():
-        place = None if device is None else XPUPlace(device) if isinstance(device, int) else to_place(device)
+        place = (
+            None
+            if device is None
+            else XPUPlace(device)
+            if isinstance(device, int)
+            else to_place(device)
+        )
         torch.xpu.synchronize(None if place is None else place.device)
 
 

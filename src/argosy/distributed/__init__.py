@@ -1,4 +1,6 @@
-"""Running on several processes: the environment, groups, collectives, data parallelism, spawn and launch."""
+"""Running on several processes: the environment, groups, collectives, data parallelism, spawn and
+launch.
+"""
 
 from argosy.distributed import collective, communication, entry_attr, parallel, stream
 from argosy.distributed._collectives import (

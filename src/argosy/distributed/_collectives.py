@@ -1,7 +1,8 @@
 """The collectives of ``paddle.distributed``: Paddle's signatures over the backend of a group.
 
-Tensors are changed in place. ``sync_op=False`` starts the collective and returns a task with ``wait()``; collectives of one group run in the
-order in which they were called either way. A process that is not in the group warns and does nothing.
+Tensors are changed in place. ``sync_op=False`` starts the collective and returns a task with
+``wait()``; collectives of one group run in the order in which they were called either way. A
+process that is not in the group warns and does nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from argosy.runtime.comm.work import Work
 from argosy.tensor.engine import Tensor, wrap
 
 __all__ = [
-    "P2POp", "ReduceOp", "all_gather", "all_reduce", "alltoall", "alltoall_single", "barrier", "batch_isend_irecv", "broadcast", "gather",
+    "P2POp", "ReduceOp", "all_gather", "all_reduce", "alltoall", "alltoall_single", "barrier",
+    "batch_isend_irecv", "broadcast", "gather",
     "irecv", "isend", "recv", "reduce", "reduce_scatter", "scatter", "send", "wait",
 ]  # fmt: skip
 
@@ -47,12 +49,16 @@ def _operation(op: Any, call: str) -> RuntimeReduceOp:
     try:
         return _OPERATIONS[op]
     except (KeyError, TypeError):
-        raise UsageError(f"{call}: op must be ReduceOp.SUM, MAX, MIN, PROD or AVG, but received {op!r}") from None
+        raise UsageError(
+            f"{call}: op must be ReduceOp.SUM, MAX, MIN, PROD or AVG, but received {op!r}"
+        ) from None
 
 
 def _raw(tensor: Any, call: str, argument: str = "tensor") -> torch.Tensor:
     if not isinstance(tensor, Tensor):
-        raise DtypeError(f"{call}: {argument} must be a Tensor, but received {type(tensor).__name__}")
+        raise DtypeError(
+            f"{call}: {argument} must be a Tensor, but received {type(tensor).__name__}"
+        )
     raw = tensor.raw
     return raw.detach() if raw.requires_grad else raw
 
@@ -61,10 +67,14 @@ def _group(group: Group | None, call: str) -> Group | None:
     """The group to use; None (with a warning) where this process is not in it."""
     chosen = group if group is not None else default_group(call)
     if not isinstance(chosen, Group):
-        raise DtypeError(f"{call}: group must be a Group made by new_group(), but received {type(chosen).__name__}")
+        raise DtypeError(
+            f"{call}: group must be a Group made by new_group(), but received "
+            f"{type(chosen).__name__}"
+        )
     if chosen._inner.rank < 0:
         warnings.warn(
-            f"{call}: this process is not in group {chosen.name!r} (ranks {chosen.ranks}); nothing is done.",
+            f"{call}: this process is not in group {chosen.name!r} (ranks {chosen.ranks}); "
+            "nothing is done.",
             stacklevel=3,
         )
         return None
@@ -73,7 +83,9 @@ def _group(group: Group | None, call: str) -> Group | None:
 
 @functools.cache
 def _done(call: str) -> Work:
-    """The task of every collective of this name that ran before its call returned: there is nothing in it that could differ."""
+    """The task of every collective of this name that ran before its call returned: there is nothing
+    in it that could differ.
+    """
     return Work.completed(what=call)
 
 
@@ -84,40 +96,68 @@ def _go(group: Group, sync_op: bool, call: Callable[..., Any], *args: Any) -> Wo
     return group._inner.submit(call, *args)
 
 
-def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True) -> Work | None:
+def all_reduce(
+    tensor: Tensor, op: Any = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True
+) -> Work | None:
     """Combine ``tensor`` of all ranks and leave the result in it on each."""
     raw, how = _raw(tensor, "all_reduce"), _operation(op, "all_reduce")
     chosen = _group(group, "all_reduce")
-    return None if chosen is None else _go(chosen, sync_op, chosen._inner.backend.all_reduce, raw, how)
+    return (
+        None if chosen is None else _go(chosen, sync_op, chosen._inner.backend.all_reduce, raw, how)
+    )
 
 
-def broadcast(tensor: Tensor, src: int, group: Group | None = None, sync_op: bool = True) -> Work | None:
+def broadcast(
+    tensor: Tensor, src: int, group: Group | None = None, sync_op: bool = True
+) -> Work | None:
     """Copy the ``tensor`` of global rank ``src`` to all ranks."""
     raw = _raw(tensor, "broadcast")
     chosen = _group(group, "broadcast")
     if chosen is None:
         return None
-    return _go(chosen, sync_op, chosen._inner.backend.broadcast, raw, chosen._inner.rank_of(src, "broadcast"))
+    return _go(
+        chosen,
+        sync_op,
+        chosen._inner.backend.broadcast,
+        raw,
+        chosen._inner.rank_of(src, "broadcast"),
+    )
 
 
 def reduce(
-    tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True
+    tensor: Tensor,
+    dst: int,
+    op: Any = ReduceOp.SUM,
+    group: Group | None = None,
+    sync_op: bool = True,
 ) -> Work | None:
     """Combine ``tensor`` of all ranks into that of global rank ``dst``; the others keep theirs."""
     raw, how = _raw(tensor, "reduce"), _operation(op, "reduce")
     chosen = _group(group, "reduce")
     if chosen is None:
         return None
-    return _go(chosen, sync_op, chosen._inner.backend.reduce, raw, chosen._inner.rank_of(dst, "reduce"), how)
+    return _go(
+        chosen,
+        sync_op,
+        chosen._inner.backend.reduce,
+        raw,
+        chosen._inner.rank_of(dst, "reduce"),
+        how,
+    )
 
 
-def _targets(out: Any, like: torch.Tensor, count: int, call: str) -> tuple[list[torch.Tensor], Callable[[], None]]:
-    """Where parts are received: the tensors of a list (filled if empty), or slices of one tensor; and what to do afterwards."""
+def _targets(
+    out: Any, like: torch.Tensor, count: int, call: str
+) -> tuple[list[torch.Tensor], Callable[[], None]]:
+    """Where parts are received: the tensors of a list (filled if empty), or slices of one tensor;
+    and what to do afterwards.
+    """
     if isinstance(out, Tensor):
         whole = out.raw.detach()
         if whole.numel() != like.numel() * count:
             raise UsageError(
-                f"{call}: the output has shape {out.shape}; {count} ranks with {list(like.shape)} each need {count} times as many elements"
+                f"{call}: the output has shape {out.shape}; {count} ranks with "
+                f"{list(like.shape)} each need {count} times as many elements"
             )
         flat = whole.contiguous().view(-1)
 
@@ -127,9 +167,13 @@ def _targets(out: Any, like: torch.Tensor, count: int, call: str) -> tuple[list[
 
         return [part.view(like.shape) for part in flat.tensor_split(count)], write_back
     if not isinstance(out, list):
-        raise DtypeError(f"{call}: the output must be a list or a Tensor, but received {type(out).__name__}")
+        raise DtypeError(
+            f"{call}: the output must be a list or a Tensor, but received {type(out).__name__}"
+        )
     if not out:
-        fresh = [torch.empty_like(like, memory_format=torch.contiguous_format) for _ in range(count)]
+        fresh = [
+            torch.empty_like(like, memory_format=torch.contiguous_format) for _ in range(count)
+        ]
         return fresh, lambda: out.extend(wrap(t) for t in fresh)
     return [_raw(t, call, "each tensor of the list") for t in out], lambda: None
 
@@ -143,8 +187,12 @@ def _then(call: Callable[..., Any], after: Callable[[], None]) -> Callable[..., 
     return both
 
 
-def all_gather(tensor_list: Any, tensor: Tensor, group: Group | None = None, sync_op: bool = True) -> Work | None:
-    """Collect ``tensor`` of all ranks, in rank order, in ``tensor_list`` (an empty list is filled)."""
+def all_gather(
+    tensor_list: Any, tensor: Tensor, group: Group | None = None, sync_op: bool = True
+) -> Work | None:
+    """Collect ``tensor`` of all ranks, in rank order, in ``tensor_list`` (an empty list is
+    filled).
+    """
     raw = _raw(tensor, "all_gather")
     chosen = _group(group, "all_gather")
     if chosen is None:
@@ -154,7 +202,11 @@ def all_gather(tensor_list: Any, tensor: Tensor, group: Group | None = None, syn
 
 
 def gather(
-    tensor: Tensor, gather_list: Any = None, dst: int = 0, group: Group | None = None, sync_op: bool = True
+    tensor: Tensor,
+    gather_list: Any = None,
+    dst: int = 0,
+    group: Group | None = None,
+    sync_op: bool = True,
 ) -> Work | None:
     """Collect ``tensor`` of all ranks in ``gather_list`` of global rank ``dst``."""
     raw = _raw(tensor, "gather")
@@ -164,7 +216,9 @@ def gather(
     place = chosen._inner.rank_of(dst, "gather")
     if chosen.rank != place:
         return _go(chosen, sync_op, chosen._inner.backend.gather, None, raw, place)
-    targets, after = _targets([] if gather_list is None else gather_list, raw, chosen.nranks, "gather")
+    targets, after = _targets(
+        [] if gather_list is None else gather_list, raw, chosen.nranks, "gather"
+    )
     return _go(chosen, sync_op, _then(chosen._inner.backend.gather, after), targets, raw, place)
 
 
@@ -181,7 +235,11 @@ def scatter(
     if chosen is None:
         return None
     place = chosen._inner.rank_of(src, "scatter")
-    parts = _parts(tensor_list, chosen.nranks, "scatter") if chosen.rank == place and tensor_list is not None else None
+    parts = (
+        _parts(tensor_list, chosen.nranks, "scatter")
+        if chosen.rank == place and tensor_list is not None
+        else None
+    )
     return _go(chosen, sync_op, chosen._inner.backend.scatter, raw, parts, place)
 
 
@@ -191,16 +249,23 @@ def _parts(source: Any, count: int, call: str) -> list[torch.Tensor]:
         raw = source.raw.detach()
         if raw.ndim == 0 or raw.shape[0] % count:
             raise UsageError(
-                f"{call}: the first dimension of the input, of shape {source.shape}, must be a multiple of the {count} ranks"
+                f"{call}: the first dimension of the input, of shape {source.shape}, must be a "
+                f"multiple of the {count} ranks"
             )
         return list(raw.chunk(count))
     return [_raw(t, call, "each tensor of the list") for t in source]
 
 
 def reduce_scatter(
-    tensor: Tensor, tensor_list: Any, op: Any = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True
+    tensor: Tensor,
+    tensor_list: Any,
+    op: Any = ReduceOp.SUM,
+    group: Group | None = None,
+    sync_op: bool = True,
 ) -> Work | None:
-    """Combine the lists of all ranks element by element and leave each rank its part in ``tensor``."""
+    """Combine the lists of all ranks element by element and leave each rank its part in
+    ``tensor``.
+    """
     raw, how = _raw(tensor, "reduce_scatter"), _operation(op, "reduce_scatter")
     chosen = _group(group, "reduce_scatter")
     if chosen is None:
@@ -238,7 +303,10 @@ def alltoall_single(
     sync_op: bool = True,
 ) -> Work | None:
     """As ``alltoall`` on slices of one tensor along its first axis; sizes may differ by rank."""
-    target, source = _raw(out_tensor, "alltoall_single", "out_tensor"), _raw(in_tensor, "alltoall_single", "in_tensor")
+    target, source = (
+        _raw(out_tensor, "alltoall_single", "out_tensor"),
+        _raw(in_tensor, "alltoall_single", "in_tensor"),
+    )
     chosen = _group(group, "alltoall_single")
     if chosen is None:
         return None
@@ -252,21 +320,27 @@ def alltoall_single(
     )
 
 
-def _split(raw: torch.Tensor, sizes: Sequence[int] | None, count: int, argument: str) -> list[torch.Tensor]:
+def _split(
+    raw: torch.Tensor, sizes: Sequence[int] | None, count: int, argument: str
+) -> list[torch.Tensor]:
     if sizes is None:
         if raw.shape[0] % count:
             raise UsageError(
-                f"alltoall_single: {argument} has {raw.shape[0]} rows, which {count} ranks cannot share equally; pass split sizes"
+                f"alltoall_single: {argument} has {raw.shape[0]} rows, which {count} ranks "
+                "cannot share equally; pass split sizes"
             )
         return list(torch.split(raw, raw.shape[0] // count)) if raw.shape[0] else [raw] * count
     if len(sizes) != count or sum(sizes) != raw.shape[0]:
         raise UsageError(
-            f"alltoall_single: split sizes {list(sizes)} must be {count} numbers that add up to the {raw.shape[0]} rows of {argument}"
+            f"alltoall_single: split sizes {list(sizes)} must be {count} numbers that add up to "
+            f"the {raw.shape[0]} rows of {argument}"
         )
     return list(torch.split(raw, list(sizes)))
 
 
-def send(tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool = True) -> Work | None:
+def send(
+    tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool = True
+) -> Work | None:
     """Hand ``tensor`` to global rank ``dst``, which must call ``recv``."""
     raw = _raw(tensor, "send")
     chosen = _group(group, "send")
@@ -278,7 +352,9 @@ def send(tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool
     return chosen._inner.message("send", place, not sync_op, chosen._inner.backend.send, raw, place)
 
 
-def recv(tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool = True) -> Work | None:
+def recv(
+    tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool = True
+) -> Work | None:
     """Fill ``tensor`` with what global rank ``src`` sends."""
     raw = _raw(tensor, "recv")
     chosen = _group(group, "recv")
@@ -303,9 +379,13 @@ def irecv(tensor: Tensor, src: int | None = None, group: Group | None = None) ->
 class P2POp:
     """One message for ``batch_isend_irecv``: ``op`` is ``isend`` or ``irecv``."""
 
-    def __init__(self, op: Callable[..., Any], tensor: Tensor, peer: int, group: Group | None = None) -> None:
+    def __init__(
+        self, op: Callable[..., Any], tensor: Tensor, peer: int, group: Group | None = None
+    ) -> None:
         if op not in (isend, irecv):
-            raise CallError("P2POp: op must be paddle.distributed.isend or paddle.distributed.irecv")
+            raise CallError(
+                "P2POp: op must be paddle.distributed.isend or paddle.distributed.irecv"
+            )
         self.op = op
         self.tensor = tensor
         self.peer = peer
@@ -314,7 +394,9 @@ class P2POp:
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     """Start a batch of messages, in the order of the list, and return their tasks."""
-    if not isinstance(p2p_op_list, list) or not all(isinstance(item, P2POp) for item in p2p_op_list):
+    if not isinstance(p2p_op_list, list) or not all(
+        isinstance(item, P2POp) for item in p2p_op_list
+    ):
         raise CallError("batch_isend_irecv: expected a list of P2POp")
     if not p2p_op_list:
         raise OutOfRange("batch_isend_irecv: the list must not be empty")

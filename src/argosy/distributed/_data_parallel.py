@@ -44,12 +44,17 @@ def build_parallel_strategy() -> ParallelStrategy:
     """The strategy that the environment describes."""
     env, strategy = parallel_env(), ParallelStrategy()
     strategy.nranks, strategy.local_rank, strategy.nrings = env.nranks, env.local_rank, env.nrings
-    strategy.trainer_endpoints, strategy.current_endpoint = env.trainer_endpoints, env.current_endpoint
+    strategy.trainer_endpoints, strategy.current_endpoint = (
+        env.trainer_endpoints,
+        env.current_endpoint,
+    )
     return strategy
 
 
 def build_groups(vars: list[Tensor], group_size: int) -> list[list[Any]]:
-    """Join consecutive tensors of one dtype, up to ``group_size`` bytes, into flat ones: [flat tensor, the tensors, their shapes] each."""
+    """Join consecutive tensors of one dtype, up to ``group_size`` bytes, into flat ones: [flat
+    tensor, the tensors, their shapes] each.
+    """
     groups: list[list[Tensor]] = []
     held = 0
     for var in vars:
@@ -60,7 +65,10 @@ def build_groups(vars: list[Tensor], group_size: int) -> list[list[Any]]:
         else:
             groups.append([var])
             held = num_bytes
-    return [[concat([v.detach().reshape([-1]) for v in group]), group, [v.shape for v in group]] for group in groups]
+    return [
+        [concat([v.detach().reshape([-1]) for v in group]), group, [v.shape for v in group]]
+        for group in groups
+    ]
 
 
 def sync_params_buffers(
@@ -73,32 +81,43 @@ def sync_params_buffers(
 ) -> None:
     """Give every rank the parameters and persistable buffers of global rank ``src_rank``.
 
-    Parameters with a true ``no_sync`` stay as they are (expert ones too, unless ``is_moe_sharding_parallel``), and with ``is_model_parallel`` also those
-    that are ``is_distributed``. ``fuse_params`` only tunes.
+    Parameters with a true ``no_sync`` stay as they are (expert ones too, unless
+    ``is_moe_sharding_parallel``), and with ``is_model_parallel`` also those that are
+    ``is_distributed``. ``fuse_params`` only tunes.
     """
     chosen = []
     for name, value in model.state_dict().items():
         if not isinstance(value, Tensor):
-            raise DtypeError(f"sync_params_buffers: {name!r} must be a Tensor, but is a {type(value).__name__}")
-        keeps = getattr(value, "no_sync", False) and not (is_moe_sharding_parallel and getattr(value, "expert", False))
+            raise DtypeError(
+                f"sync_params_buffers: {name!r} must be a Tensor, but is a {type(value).__name__}"
+            )
+        keeps = getattr(value, "no_sync", False) and not (
+            is_moe_sharding_parallel and getattr(value, "expert", False)
+        )
         if not keeps and not (is_model_parallel and value.is_distributed):
             chosen.append(value.raw)
     group = comm_group if comm_group is not None else default_group("sync_params_buffers")
     if chosen:
         inner = group._inner
-        inner.run(broadcast_values, chosen, inner.backend, inner.rank_of(src_rank, "sync_params_buffers"))
+        inner.run(
+            broadcast_values, chosen, inner.backend, inner.rank_of(src_rank, "sync_params_buffers")
+        )
 
 
 class DataParallel(Layer):
-    """Run a layer with data parallelism: ``backward()`` leaves the mean of the ranks' gradients in every parameter.
+    """Run a layer with data parallelism: ``backward()`` leaves the mean of the ranks' gradients in
+    every parameter.
 
-    ``comm_buffer_size`` and ``last_comm_buffer_size`` are megabytes of gradients that travel together. ``find_unused_parameters`` asks the engine at the
-    start of backward which parameters the loss depends on, so that the others do not hold them up. ``group`` is the group to average over.
+    ``comm_buffer_size`` and ``last_comm_buffer_size`` are megabytes of gradients that travel
+    together. ``find_unused_parameters`` asks the engine at the start of backward which parameters
+    the loss depends on, so that the others do not hold them up. ``group`` is the group to average
+    over.
 
     Given a ``torch.nn.Module`` it returns a torch module with the same options.
 
-    Differs from Paddle: PyLayer works inside the model; parameters without a gradient are synchronised too, with a warning; a second backward through
-    the same forward is averaged as well.
+    Differs from Paddle: PyLayer works inside the model; parameters without a gradient are
+    synchronised too, with a warning; a second backward through the same forward is averaged as
+    well.
     """
 
     _make_bucket = staticmethod(plain_bucket)  # how gradients travel; fp16_allreduce has another
@@ -127,7 +146,8 @@ class DataParallel(Layer):
         self.var_dtype = Tensor
         self._strategy = strategy if strategy is not None else build_parallel_strategy()
         self._reducer: Reducer | ShardedReducer | None = None
-        self._hooked: list[tuple[Parameter, torch.Tensor]] = []  # the engine tensors that the reducer knows
+        # the engine tensors that the reducer knows
+        self._hooked: list[tuple[Parameter, torch.Tensor]] = []
         if self._strategy.nranks < 2:
             _warn_single(stacklevel=3)
             return
@@ -135,7 +155,8 @@ class DataParallel(Layer):
         for name, param in layers.named_parameters():
             if not param.is_contiguous():
                 warnings.warn(
-                    f"param [{name}] is not contiguous, please check it and make it contiguous.", stacklevel=2
+                    f"param [{name}] is not contiguous, please check it and make it contiguous.",
+                    stacklevel=2,
                 )
         inner = self.group._inner
         state = [
@@ -150,7 +171,9 @@ class DataParallel(Layer):
         self.init_reducer()
 
     def init_reducer(self) -> None:
-        """Hook the reducer onto the trainable parameters; again after parameters were added or frozen for good."""
+        """Hook the reducer onto the trainable parameters; again after parameters were added or
+        frozen for good.
+        """
         if self._reducer is not None:
             self._reducer.close()
         sparse_ids = {
@@ -161,21 +184,32 @@ class DataParallel(Layer):
         named = self._to_reduce()
         for name, param in named:
             if not isinstance(param, Parameter):
-                raise DtypeError(f"The data type of '{name}' must be Parameter, but is {type(param).__name__}")
+                raise DtypeError(
+                    f"The data type of '{name}' must be Parameter, but is {type(param).__name__}"
+                )
         if not named:
-            raise BadArgument("This model does not have any parameters to train, and does not need to use DataParallel")
+            raise BadArgument(
+                "This model does not have any parameters to train, and does not need to use "
+                "DataParallel"
+            )
         self._hooked = [(p, p.raw) for _, p in named]
         self._reducer = self._make_reducer(
-            [p.raw for _, p in named], [n for n, _ in named], [id(p) in sparse_ids for _, p in named]
+            [p.raw for _, p in named],
+            [n for n, _ in named],
+            [id(p) in sparse_ids for _, p in named],
         )
 
     def _to_reduce(self) -> list[tuple[str, Any]]:
         """The parameters whose gradients are averaged, with their names."""
         return [
-            (name, p) for name, p in self._layers.named_parameters() if p.trainable and not getattr(p, "no_sync", False)
+            (name, p)
+            for name, p in self._layers.named_parameters()
+            if p.trainable and not getattr(p, "no_sync", False)
         ]
 
-    def _make_reducer(self, raws: list[torch.Tensor], names: list[str], sparse: list[bool]) -> Reducer | ShardedReducer:
+    def _make_reducer(
+        self, raws: list[torch.Tensor], names: list[str], sparse: list[bool]
+    ) -> Reducer | ShardedReducer:
         assert self.group is not None
         options = ReducerOptions(
             bucket_bytes=self.comm_buffer_size,
@@ -204,7 +238,9 @@ class DataParallel(Layer):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Only accumulate inside the block; the first forward and backward outside averages the total."""
+        """Only accumulate inside the block; the first forward and backward outside averages the
+        total.
+        """
         before, self.grad_need_sync = self.grad_need_sync, False
         try:
             yield
@@ -221,7 +257,10 @@ class DataParallel(Layer):
         """Do nothing; gradients are averaged during backward."""
 
     def state_dict(  # type: ignore[override]  # Paddle's has fewer arguments here than on Layer
-        self, destination: Any = None, include_sublayers: bool = True, structured_name_prefix: str = ""
+        self,
+        destination: Any = None,
+        include_sublayers: bool = True,
+        structured_name_prefix: str = "",
     ) -> Any:
         """The state of the wrapped layer, under its own names."""
         return self._layers.state_dict(destination, include_sublayers, structured_name_prefix)
@@ -237,12 +276,14 @@ class DataParallel(Layer):
 def _check_group(group: Group | None) -> Group:
     if not is_initialized():
         raise BadArgument(
-            "ParallelContext must be initialized before. You should use init_parallel_env() before constructing the DataParallel."
+            "ParallelContext must be initialized before. You should use init_parallel_env() "
+            "before constructing the DataParallel."
         )
     chosen = group if group is not None else default_group("DataParallel")
     if not isinstance(chosen, Group):
         raise BadArgument(
-            f"ProcessGroup must be an instance of Group in DataParallel, but is a {type(chosen).__name__}."
+            "ProcessGroup must be an instance of Group in DataParallel, but is a "
+            f"{type(chosen).__name__}."
         )
     return chosen
 

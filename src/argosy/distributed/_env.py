@@ -27,7 +27,9 @@ class ParallelEnv:
         self._current_endpoint = env.get("PADDLE_CURRENT_ENDPOINT")
         self._nrings = env.integer("FLAGS_nccl_nrings", 1)
         if not 0 < self._nrings < 9:
-            raise BadArgument(f"FLAGS_nccl_nrings must be an integer from 1 to 8, but is {self._nrings}.")
+            raise BadArgument(
+                f"FLAGS_nccl_nrings must be an integer from 1 to 8, but is {self._nrings}."
+            )
 
     @property
     def rank(self) -> int:
@@ -56,7 +58,9 @@ class ParallelEnv:
 
     @property
     def trainer_endpoints(self) -> list[str]:
-        """All processes' ip:port in rank order, from PADDLE_TRAINER_ENDPOINTS; ``['']`` without it."""
+        """All processes' ip:port in rank order, from PADDLE_TRAINER_ENDPOINTS; ``['']`` without
+        it.
+        """
         return self._trainer_endpoints
 
     @property
@@ -66,7 +70,9 @@ class ParallelEnv:
 
     @property
     def pg_timeout(self) -> int:
-        """How long a collective may take, in milliseconds, from PADDLE_PG_TIMEOUT; half an hour without it."""
+        """How long a collective may take, in milliseconds, from PADDLE_PG_TIMEOUT; half an hour
+        without it.
+        """
         return self._pg_timeout
 
     local_rank = rank

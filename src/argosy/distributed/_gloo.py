@@ -1,4 +1,6 @@
-"""A job on CPUs that the script itself describes, without a launcher: three functions of Paddle's."""
+"""A job on CPUs that the script itself describes, without a launcher: three functions of
+Paddle's.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,15 @@ __all__ = ["gloo_barrier", "gloo_init_parallel_env", "gloo_release"]
 
 
 def gloo_init_parallel_env(rank_id: int, rank_num: int, server_endpoint: str) -> None:
-    """Join the job of ``rank_num`` processes that meet at ``server_endpoint``, which rank 0 serves; every one of them calls it.
+    """Join the job of ``rank_num`` processes that meet at ``server_endpoint``, which rank 0 serves;
+    every one of them calls it.
 
     A process that has joined a job stays in it: the arguments must then describe this one.
     """
     if not 0 <= rank_id < rank_num or rank_num < 2:
         raise BadArgument(
-            f"gloo_init_parallel_env: rank_num must be at least 2 and rank_id below it, but they are {rank_num} and {rank_id}"
+            "gloo_init_parallel_env: rank_num must be at least 2 and rank_id below it, but they "
+            f"are {rank_num} and {rank_id}"
         )
     if not is_initialized():
         master = parse(server_endpoint, "server_endpoint")
@@ -43,7 +47,8 @@ def gloo_init_parallel_env(rank_id: int, rank_num: int, server_endpoint: str) ->
         init_parallel_env()
     elif (get_rank(), get_world_size()) != (rank_id, rank_num):
         raise UsageError(
-            f"gloo_init_parallel_env: this process is rank {get_rank()} of {get_world_size()} already, not rank {rank_id} of {rank_num}"
+            f"gloo_init_parallel_env: this process is rank {get_rank()} of {get_world_size()} "
+            f"already, not rank {rank_id} of {rank_num}"
         )
 
 

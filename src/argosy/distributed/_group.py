@@ -67,4 +67,7 @@ class Group:
         return self.ranks[rank] if self._inner.is_member else -1
 
     def __repr__(self) -> str:
-        return f"rank: {self.rank}, nranks: {self.nranks}, id: {self.id}, ranks: {', '.join(map(str, self.ranks))}; name: {self.name}"
+        return (
+            f"rank: {self.rank}, nranks: {self.nranks}, id: {self.id}, ranks: "
+            f"{', '.join(map(str, self.ranks))}; name: {self.name}"
+        )

@@ -22,7 +22,8 @@ from argosy.framework.pickles import load
 from argosy.tensor.engine import Tensor, wrap
 
 __all__ = [
-    "all_gather_object", "broadcast_object_list", "gather_object", "recv_object_list", "scatter_object_list", "send_object_list",
+    "all_gather_object", "broadcast_object_list", "gather_object", "recv_object_list",
+    "scatter_object_list", "send_object_list",
 ]  # fmt: skip
 
 
@@ -31,9 +32,17 @@ _DTYPE_NAMES = {dtype.name for dtype in dtypes.ALL}
 
 def _tensor(array: np.ndarray, dtype: str, stop_gradient: bool) -> Tensor:
     """Called by the pickles of peers: the arguments may be anything."""
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biufc" or not isinstance(stop_gradient, bool):
+    if (
+        not isinstance(array, np.ndarray)
+        or array.dtype.kind not in "biufc"
+        or not isinstance(stop_gradient, bool)
+    ):
         raise CheckpointError("a Tensor that is not made of an array of numbers")
-    if not isinstance(dtype, str) or dtype not in _DTYPE_NAMES or (dtype == "bfloat16" and array.dtype != np.uint16):
+    if (
+        not isinstance(dtype, str)
+        or dtype not in _DTYPE_NAMES
+        or (dtype == "bfloat16" and array.dtype != np.uint16)
+    ):
         raise CheckpointError("a Tensor whose dtype is not that of its array")
     if dtype == "bfloat16":  # NumPy has no such dtype: its bits travel as uint16
         return wrap(torch.from_numpy(array.view(np.int16)).view(torch.bfloat16))
@@ -60,7 +69,9 @@ def _decode(data: torch.Tensor, call: str) -> Any:
 def _decode_list(data: torch.Tensor, call: str) -> list[Any]:
     objects = _decode(data, call)
     if not isinstance(objects, list):
-        raise CheckpointError(f"{call}: a peer sent a {type(objects).__name__}, but a list of objects was expected")
+        raise CheckpointError(
+            f"{call}: a peer sent a {type(objects).__name__}, but a list of objects was expected"
+        )
     return objects
 
 
@@ -71,7 +82,9 @@ def _buffer(announced: torch.Tensor) -> torch.Tensor:
         if num_bytes > 0:
             return torch.zeros(num_bytes, dtype=torch.uint8)
     except RuntimeError as error:  # the allocator's
-        raise CommError(f"a peer announced an object of {num_bytes} bytes, for which there is no memory") from error
+        raise CommError(
+            f"a peer announced an object of {num_bytes} bytes, for which there is no memory"
+        ) from error
     raise CommError(f"a peer announced an object of {num_bytes} bytes")
 
 
@@ -94,7 +107,8 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = No
     chosen = _group(group, "all_gather_object")
     if chosen is not None:
         object_list.extend(
-            _decode(data, "all_gather_object") for data in chosen._inner.run(_exchange, chosen, _encode(obj))
+            _decode(data, "all_gather_object")
+            for data in chosen._inner.run(_exchange, chosen, _encode(obj))
         )
 
 
@@ -124,7 +138,9 @@ def _send_from(group: Group, src: int, data: torch.Tensor | None) -> torch.Tenso
 
 
 def broadcast_object_list(object_list: list[Any], src: int, group: Group | None = None) -> None:
-    """Replace the contents of ``object_list`` by those of global rank ``src``; the lengths must be equal."""
+    """Replace the contents of ``object_list`` by those of global rank ``src``; the lengths must be
+    equal.
+    """
     if not object_list:
         raise UsageError("broadcast_object_list: object_list must have at least one element")
     chosen = _group(group, "broadcast_object_list")
@@ -132,19 +148,27 @@ def broadcast_object_list(object_list: list[Any], src: int, group: Group | None 
         return
     place = chosen._inner.rank_of(src, "broadcast_object_list")
     mine = _encode(object_list) if chosen.rank == place else None
-    received = _decode_list(chosen._inner.run(_send_from, chosen, place, mine), "broadcast_object_list")
+    received = _decode_list(
+        chosen._inner.run(_send_from, chosen, place, mine), "broadcast_object_list"
+    )
     if len(received) != len(object_list):
         raise UsageError(
-            f"broadcast_object_list: rank {src} passed {len(received)} objects, this rank a list of {len(object_list)}"
+            f"broadcast_object_list: rank {src} passed {len(received)} objects, this rank a list "
+            f"of {len(object_list)}"
         )
     if chosen.rank != place:
         object_list[:] = received
 
 
 def scatter_object_list(
-    out_object_list: list[Any], in_object_list: list[Any] | None = None, src: int = 0, group: Group | None = None
+    out_object_list: list[Any],
+    in_object_list: list[Any] | None = None,
+    src: int = 0,
+    group: Group | None = None,
 ) -> None:
-    """Make ``out_object_list`` hold this rank's element of ``in_object_list`` of global rank ``src``."""
+    """Make ``out_object_list`` hold this rank's element of ``in_object_list`` of global rank
+    ``src``.
+    """
     chosen = _group(group, "scatter_object_list")
     if chosen is None:
         return
@@ -153,19 +177,29 @@ def scatter_object_list(
     if chosen.rank == place:
         if in_object_list is None or len(in_object_list) != chosen.nranks:
             raise UsageError(
-                f"scatter_object_list: rank {src} must pass a list of {chosen.nranks} objects, one for each rank"
+                f"scatter_object_list: rank {src} must pass a list of {chosen.nranks} objects, "
+                "one for each rank"
             )
         mine = _encode(list(in_object_list))
-    received = _decode_list(chosen._inner.run(_send_from, chosen, place, mine), "scatter_object_list")
+    received = _decode_list(
+        chosen._inner.run(_send_from, chosen, place, mine), "scatter_object_list"
+    )
     if len(received) != chosen.nranks:
-        raise CheckpointError(f"scatter_object_list: rank {src} sent {len(received)} objects to {chosen.nranks} ranks")
+        raise CheckpointError(
+            f"scatter_object_list: rank {src} sent {len(received)} objects to {chosen.nranks} ranks"
+        )
     out_object_list[:] = [received[chosen.rank]]
 
 
 def send_object_list(
-    object_list: list[Any], dst: int | None = None, group: Group | None = None, dst_in_group: int | None = None
+    object_list: list[Any],
+    dst: int | None = None,
+    group: Group | None = None,
+    dst_in_group: int | None = None,
 ) -> None:
-    """Hand the objects to global rank ``dst``, or to rank ``dst_in_group`` of the group; it must call ``recv_object_list``."""
+    """Hand the objects to global rank ``dst``, or to rank ``dst_in_group`` of the group; it must
+    call ``recv_object_list``.
+    """
     _check_list(object_list, "send_object_list")
     chosen = _group(group, "send_object_list")
     if chosen is None:
@@ -178,9 +212,14 @@ def send_object_list(
 
 
 def recv_object_list(
-    object_list: list[Any], src: int | None = None, group: Group | None = None, src_in_group: int | None = None
+    object_list: list[Any],
+    src: int | None = None,
+    group: Group | None = None,
+    src_in_group: int | None = None,
 ) -> int | None:
-    """Replace the contents of ``object_list`` by what global rank ``src`` (or ``src_in_group``) sends; returns the sender's global rank."""
+    """Replace the contents of ``object_list`` by what global rank ``src`` (or ``src_in_group``)
+    sends; returns the sender's global rank.
+    """
     _check_list(object_list, "recv_object_list")
     chosen = _group(group, "recv_object_list")
     if chosen is None:
@@ -193,7 +232,10 @@ def recv_object_list(
     chosen._inner.message("recv", peer, False, recv, data, peer)
     received = _decode_list(data, "recv_object_list")
     if len(received) != len(object_list):
-        raise UsageError(f"recv_object_list: {len(received)} objects were sent, but the list has {len(object_list)}")
+        raise UsageError(
+            f"recv_object_list: {len(received)} objects were sent, but the list has "
+            f"{len(object_list)}"
+        )
     object_list[:] = received
     return chosen.ranks[peer]
 
@@ -203,12 +245,16 @@ def _check_list(object_list: list[Any], call: str) -> None:
         raise UsageError(f"{call}: object_list must have at least one element")
 
 
-def _peer(group: Group, by_global: int | None, by_group: int | None, argument: str, call: str) -> int:
+def _peer(
+    group: Group, by_global: int | None, by_group: int | None, argument: str, call: str
+) -> int:
     """The other side's rank in the group, from one of the two arguments that may name it."""
     if by_group is None:
         return group._inner.rank_of(0 if by_global is None else by_global, call)
     if by_global is not None:
         raise UsageError(f"{call}: {argument} and {argument}_in_group exclude each other")
     if not 0 <= by_group < group.nranks:
-        raise UsageError(f"{call}: {argument}_in_group must be from 0 to {group.nranks - 1}, but is {by_group}")
+        raise UsageError(
+            f"{call}: {argument}_in_group must be from 0 to {group.nranks - 1}, but is {by_group}"
+        )
     return by_group

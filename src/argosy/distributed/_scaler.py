@@ -15,13 +15,18 @@ from argosy.runtime.parallel import overflow
 def check_scaler(scaler: Any) -> None:
     """Refuse what does not scale losses."""
     if not isinstance(scaler, (AmpScaler, torch.amp.GradScaler)):
-        raise BadArgument(f"a scaler must be a GradScaler of paddle.amp or torch.amp, but is a {type(scaler).__name__}")
+        raise BadArgument(
+            "a scaler must be a GradScaler of paddle.amp or torch.amp, but is a "
+            f"{type(scaler).__name__}"
+        )
 
 
 def agree_on_overflow(scaler: Any, group: Group) -> Any:
-    """Make ``scaler`` (of paddle.amp or torch.amp) ask all ranks of ``group`` whenever it unscales; returns it.
+    """Make ``scaler`` (of paddle.amp or torch.amp) ask all ranks of ``group`` whenever it unscales;
+    returns it.
 
-    A step is then left out by all ranks or by none, and their scales stay equal. Every rank unscales equally often.
+    A step is then left out by all ranks or by none, and their scales stay equal. Every rank
+    unscales equally often.
     """
     check_scaler(scaler)
     if isinstance(scaler, torch.amp.GradScaler):

@@ -15,17 +15,30 @@ from argosy.runtime.launch.spawn import SpawnContext, start
 __all__ = ["spawn"]
 
 _OPTIONS = ("start_method", "gpus", "xpus", "ips", "backend", "print_config")
-_DEPRECATED = ("selected_devices", "selected_gpus", "started_port", "cluster_node_ips", "node_ip", "use_paddlecloud")
+_DEPRECATED = (
+    "selected_devices",
+    "selected_gpus",
+    "started_port",
+    "cluster_node_ips",
+    "node_ip",
+    "use_paddlecloud",
+)
 
 
 def spawn(
-    func: Callable[..., Any], args: Any = (), nprocs: int = -1, join: bool = True, daemon: bool = False, **options: Any
+    func: Callable[..., Any],
+    args: Any = (),
+    nprocs: int = -1,
+    join: bool = True,
+    daemon: bool = False,
+    **options: Any,
 ) -> SpawnContext:
     """Run ``func(*args)`` in ``nprocs`` processes that can call ``init_parallel_env``.
 
-    ``nprocs=-1`` means one per GPU, on the CPU one per core. With ``join`` it returns when all have ended; an exception of a process is raised here with its
-    traceback. The returned context has ``processes``, ``return_queues`` (one result each) and ``join(timeout)``. ``func`` must be importable from the main
-    module's file, so call spawn under ``if __name__ == '__main__'``.
+    ``nprocs=-1`` means one per GPU, on the CPU one per core. With ``join`` it returns when all have
+    ended; an exception of a process is raised here with its traceback. The returned context has
+    ``processes``, ``return_queues`` (one result each) and ``join(timeout)``. ``func`` must be
+    importable from the main module's file, so call spawn under ``if __name__ == '__main__'``.
     """
     _check_options(options)
     gpus = options.get("gpus") or options.get("selected_gpus") or options.get("selected_devices")
@@ -36,7 +49,8 @@ def spawn(
         raise UsageError(f"spawn: nprocs must be -1 or at least 1, but is {nprocs}")
     if named and len(named) != nprocs:
         raise UsageError(
-            f"spawn: {len(named)} cards ({gpus}) were named for {nprocs} processes; the numbers must be equal"
+            f"spawn: {len(named)} cards ({gpus}) were named for {nprocs} processes; the numbers "
+            "must be equal"
         )
     backend = options.get("backend", "auto")
     hosts.choose(backend, ["here", "here"], is_cuda=False)
@@ -57,11 +71,16 @@ def spawn(
 def _check_options(options: dict[str, Any]) -> None:
     for name in options:
         if name in _DEPRECATED:
-            warnings.warn(f"spawn: the option {name!r} is deprecated", DeprecationWarning, stacklevel=3)
+            warnings.warn(
+                f"spawn: the option {name!r} is deprecated", DeprecationWarning, stacklevel=3
+            )
         elif name not in _OPTIONS:
-            raise UsageError(f"spawn: the config option ({name}) is not supported.{nearest(name, _OPTIONS)}")
+            raise UsageError(
+                f"spawn: the config option ({name}) is not supported.{nearest(name, _OPTIONS)}"
+            )
     ips = options.get("ips")
     if ips is not None and ips not in ("127.0.0.1", "localhost"):
         raise UsageError(
-            f"spawn: starts processes on this host only, but ips={ips!r}; use paddle.distributed.launch on each host"
+            f"spawn: starts processes on this host only, but ips={ips!r}; use "
+            "paddle.distributed.launch on each host"
         )

@@ -1,4 +1,6 @@
-"""What programs that several processes train need from the job: means, sums and first values over all ranks."""
+"""What programs that several processes train need from the job: means, sums and first values over
+all ranks.
+"""
 
 from __future__ import annotations
 
@@ -45,13 +47,16 @@ class _GroupTrainers:
         self._group.run(agreement.check_same, lines, self._group.backend, what)
 
     def buffer(self, numel: int, dtype: torch.dtype, device: torch.device) -> AveragedBucket:
-        return AveragedBucket(self._group.run(plain_bucket, self._group.backend, numel, dtype, device), self._group)
+        return AveragedBucket(
+            self._group.run(plain_bucket, self._group.backend, numel, dtype, device), self._group
+        )
 
     def total(self, tensor: torch.Tensor) -> None:
         self._group.run(self._group.backend.all_reduce, tensor, ReduceOp.SUM)
 
     def average_rows(self, grad: torch.Tensor) -> torch.Tensor:
-        holder = torch.empty(grad.shape, dtype=grad.dtype, device=grad.device)  # stands for the parameter
+        # stands for the parameter
+        holder = torch.empty(grad.shape, dtype=grad.dtype, device=grad.device)
         holder.grad = grad
         self._group.run(average_rows, holder, True, self._group.backend)
         assert holder.grad is not None

@@ -17,13 +17,21 @@ from argosy.distributed._collectives import (
     send,
     wait,
 )
-from argosy.distributed._default import default_group, destroy_process_group, get_group, is_initialized, new_group
+from argosy.distributed._default import (
+    default_group,
+    destroy_process_group,
+    get_group,
+    is_initialized,
+    new_group,
+)
 from argosy.distributed._group import Group
 from argosy.distributed._objects import all_gather_object
 
 __all__ = [
-    "Group", "ReduceOp", "all_gather", "all_gather_object", "all_reduce", "alltoall", "alltoall_single", "barrier", "broadcast",
-    "destroy_process_group", "get_group", "irecv", "is_available", "is_initialized", "isend", "new_group", "recv", "reduce",
+    "Group", "ReduceOp", "all_gather", "all_gather_object", "all_reduce", "alltoall",
+    "alltoall_single", "barrier", "broadcast",
+    "destroy_process_group", "get_group", "irecv", "is_available", "is_initialized", "isend",
+    "new_group", "recv", "reduce",
     "reduce_scatter", "scatter", "send", "wait",
 ]  # fmt: skip
 

@@ -1,4 +1,6 @@
-"""``paddle.distributed.entry_attr``: the module path of the rules by which rows enter a sparse table."""
+"""``paddle.distributed.entry_attr``: the module path of the rules by which rows enter a sparse
+table.
+"""
 
 from argosy.static.record.entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
 

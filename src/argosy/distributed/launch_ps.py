@@ -13,7 +13,9 @@ _INSTEAD = {"--server_num": ("--endpoints", "--servers"), "--worker_num": ("--wo
 
 
 def launch() -> None:
-    """Run the job of the command line: two servers and two workers on this host unless it says otherwise."""
+    """Run the job of the command line: two servers and two workers on this host unless it says
+    otherwise.
+    """
     given = {word.partition("=")[0] for word in sys.argv[1:]}
     for flag, value in _DEFAULTS.items():
         if not given.intersection((flag, *_INSTEAD.get(flag, ()))):

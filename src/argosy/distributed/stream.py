@@ -1,7 +1,8 @@
 """``paddle.distributed.stream``: the collectives with a choice of stream.
 
-``use_calc_stream=True`` needs ``sync_op=True``, as in Paddle; on the CPU both streams are one. Argument names and order are Paddle's, which differ from those
-of the plain collectives here and there.
+``use_calc_stream=True`` needs ``sync_op=True``, as in Paddle; on the CPU both streams are one.
+Argument names and order are Paddle's, which differ from those of the plain collectives here and
+there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from argosy.runtime.comm.work import Work
 from argosy.tensor.engine import Tensor
 
 __all__ = [
-    "all_gather", "all_reduce", "alltoall", "alltoall_single", "broadcast", "gather", "recv", "reduce", "reduce_scatter", "scatter", "send",
+    "all_gather", "all_reduce", "alltoall", "alltoall_single", "broadcast", "gather", "recv",
+    "reduce", "reduce_scatter", "scatter", "send",
 ]  # fmt: skip
 
 
@@ -72,11 +74,17 @@ def alltoall_single(
 ) -> Work | None:
     """As ``alltoall`` on slices of one tensor; here the output's split sizes come first."""
     _check("alltoall_single", sync_op, use_calc_stream)
-    return plain.alltoall_single(out_tensor, in_tensor, in_split_sizes, out_split_sizes, group, sync_op)
+    return plain.alltoall_single(
+        out_tensor, in_tensor, in_split_sizes, out_split_sizes, group, sync_op
+    )
 
 
 def broadcast(
-    tensor: Tensor, src: int, group: Group | None = None, sync_op: bool = True, use_calc_stream: bool = False
+    tensor: Tensor,
+    src: int,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
 ) -> Work | None:
     """Copy the ``tensor`` of global rank ``src`` to all ranks."""
     _check("broadcast", sync_op, use_calc_stream)
@@ -97,7 +105,11 @@ def gather(
 
 
 def recv(
-    tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool = True, use_calc_stream: bool = False
+    tensor: Tensor,
+    src: int = 0,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
 ) -> Work | None:
     """Fill ``tensor`` with what global rank ``src`` sends."""
     _check("recv", sync_op, use_calc_stream)
@@ -144,7 +156,11 @@ def scatter(
 
 
 def send(
-    tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool = True, use_calc_stream: bool = False
+    tensor: Tensor,
+    dst: int = 0,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
 ) -> Work | None:
     """Hand ``tensor`` to global rank ``dst``."""
     _check("send", sync_op, use_calc_stream)

@@ -32,10 +32,23 @@ from argosy.fluid import (
 from argosy.fluid._memory import memory_optimize, release_memory
 from argosy.fluid.backward import append_backward, gradients
 from argosy.fluid.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
-from argosy.fluid.core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope, VarBase
+from argosy.fluid.core import (
+    CPUPlace,
+    CUDAPinnedPlace,
+    CUDAPlace,
+    LoDTensor,
+    LoDTensorArray,
+    Scope,
+    VarBase,
+)
 from argosy.fluid.data import data
 from argosy.fluid.data_feeder import DataFeeder
-from argosy.fluid.dygraph.base import disable_dygraph, disable_imperative, enable_dygraph, enable_imperative
+from argosy.fluid.dygraph.base import (
+    disable_dygraph,
+    disable_imperative,
+    enable_dygraph,
+    enable_imperative,
+)
 from argosy.fluid.dygraph.checkpoint import load_dygraph, save_dygraph
 from argosy.fluid.dygraph.layers import Layer
 from argosy.fluid.dygraph.nn import *

@@ -13,11 +13,16 @@ _MODES = {"downgrade_in_infer": "downscale_in_infer", "upscale_in_train": "upsca
 
 
 def dropout(x: Any, p: float, is_training: bool, seed: int | None, implementation: str) -> Any:
-    """Zero elements of ``x`` with probability ``p``; a seed other than 0 chooses the same ones in each call."""
+    """Zero elements of ``x`` with probability ``p``; a seed other than 0 chooses the same ones in
+    each call.
+    """
     if implementation not in _MODES:
         raise BadArgument(
-            f"dropout: dropout_implementation must be one of {list(_MODES)}, but received {implementation!r}"
+            f"dropout: dropout_implementation must be one of {list(_MODES)}, but received "
+            f"{implementation!r}"
         )
     if not seed:
         return F.dropout(x, p, training=is_training, mode=_MODES[implementation])
-    return apply(seeded_dropout, x, p, not is_training, implementation == "upscale_in_train", int(seed))
+    return apply(
+        seeded_dropout, x, p, not is_training, implementation == "upscale_in_train", int(seed)
+    )

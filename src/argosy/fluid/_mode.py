@@ -1,4 +1,6 @@
-"""1.x records unless a ``fluid.dygraph.guard`` is open; here recording begins with the first name that only static programs use."""
+"""1.x records unless a ``fluid.dygraph.guard`` is open; here recording begins with the first name
+that only static programs use.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,18 @@ from argosy.framework.mode import switch
 
 
 def begin_recording(call: str) -> None:
-    """Record from now on, as ``paddle.enable_static()`` does; inside a guard ``call`` is an error."""
+    """Record from now on, as ``paddle.enable_static()`` does; inside a guard ``call`` is an
+    error.
+    """
     if tracers.is_guarded:
         raise UsageError(f"{call}: static programs cannot be built inside of fluid.dygraph.guard()")
     switch.enable()
 
 
 def records() -> bool:
-    """Whether functions that make something out of nothing are recorded: always, but inside of a guard."""
+    """Whether functions that make something out of nothing are recorded: always, but inside of a
+    guard.
+    """
     if not tracers.is_guarded:
         switch.enable()
     return switch.is_static

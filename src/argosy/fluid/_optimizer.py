@@ -1,7 +1,7 @@
 """What the optimizers of 1.x have in common, in dygraph and in programs.
 
-In dygraph they follow the guard's parameters and take schedules as learning rates; in programs they take variables, and the limits that
-``set_gradient_clip`` put on parameters.
+In dygraph they follow the guard's parameters and take schedules as learning rates; in programs they
+take variables, and the limits that ``set_gradient_clip`` put on parameters.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Optimizer(_Current):
         """Initialise the update rule, then put a schedule in the place of its learning rate."""
         if not isinstance(learning_rate, (float, LearningRateDecay, Variable)):
             raise DtypeError(
-                f"{type(self).__name__}: learning rate should be float, LearningRateDecay or a variable of a program, "
+                f"{type(self).__name__}: learning rate should be float, LearningRateDecay or a "
+                "variable of a program, "
                 f"got {learning_rate!r} ({type(learning_rate).__name__}) here"
             )
         if parameter_list is None:
@@ -59,13 +60,16 @@ class Optimizer(_Current):
 
     def _parameters(self) -> list[Tensor]:
         if self._follows_guard:
-            self._parameter_list = self._param_groups = [p for p in tracers.current.all_parameters() if p.trainable]
+            self._parameter_list = self._param_groups = [
+                p for p in tracers.current.all_parameters() if p.trainable
+            ]
         return super()._parameters()
 
     def _require_parameters(self) -> None:
         if not self._follows_guard and not self._parameter_list:
             raise MissingParameters(
-                f"{type(self).__name__}: parameter_list should not be None outside of fluid.dygraph.guard(). "
+                f"{type(self).__name__}: parameter_list should not be None outside of "
+                "fluid.dygraph.guard(). "
                 "Pass parameter_list=model.parameters()."
             )
 
@@ -73,7 +77,10 @@ class Optimizer(_Current):
         """The rate of the step that is beginning: a schedule goes on by one."""
         rate = self._learning_rate
         if isinstance(rate, Variable):
-            raise UsageError(f"{type(self).__name__}: the rate is the variable {rate.name!r} of a program; fetch it")
+            raise UsageError(
+                f"{type(self).__name__}: the rate is the variable {rate.name!r} of a program; "
+                "fetch it"
+            )
         self._last_rate = rate = rate if isinstance(rate, float) else rate.next_rate()
         return rate
 
@@ -87,7 +94,9 @@ class Optimizer(_Current):
         return self._last_rate
 
     def _global_learning_rate(self, program: Any = None) -> Any:
-        """The variable of ``program`` that holds the rate, None before ``minimize``; in dygraph the rate as a Tensor."""
+        """The variable of ``program`` that holds the rate, None before ``minimize``; in dygraph the
+        rate as a Tensor.
+        """
         if isinstance(self._learning_rate, Variable):
             return self._learning_rate
         program = program or default_main_program()
@@ -106,10 +115,11 @@ class Optimizer(_Current):
         no_grad_set: Any = None,
         grad_clip: Any = None,
     ) -> Any:
-        """Record backward and update in the program of ``loss``, or in dygraph update from what ``loss.backward()`` left.
+        """Record backward and update in the program of ``loss``, or in dygraph update from what
+        ``loss.backward()`` left.
 
-        Returns the operators of the update and the (parameter, gradient) pairs. ``grad_clip``, which 1.6 and 1.7 pass here,
-        replaces the optimizer's.
+        Returns the operators of the update and the (parameter, gradient) pairs. ``grad_clip``,
+        which 1.6 and 1.7 pass here, replaces the optimizer's.
         """
         if not isinstance(loss, Variable):
             self._require_parameters()
@@ -125,7 +135,9 @@ class Optimizer(_Current):
         no_grad_set: Any = None,
         callbacks: Any = None,
     ) -> Any:
-        """Pair the parameters with their gradients, which are recorded in a program, and found after ``loss.backward()`` in dygraph."""
+        """Pair the parameters with their gradients, which are recorded in a program, and found
+        after ``loss.backward()`` in dygraph.
+        """
         return super().backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
 
     def apply_gradients(self, params_grads: Any) -> Any:
@@ -142,7 +154,9 @@ class Optimizer(_Current):
 
     @contextlib.contextmanager
     def _clipping(self, grad_clip: Any, variable: Any) -> Iterator[None]:
-        """Use ``grad_clip``, or the optimizer's, or the limits set on the parameters of the program of ``variable``."""
+        """Use ``grad_clip``, or the optimizer's, or the limits set on the parameters of the program
+        of ``variable``.
+        """
         own = self._grad_clip
         self._grad_clip = own if grad_clip is None else grad_clip
         if self._grad_clip is None and isinstance(variable, Variable):
@@ -153,11 +167,21 @@ class Optimizer(_Current):
             self._grad_clip = own
 
     def _run(
-        self, index: int, params: Any, raws: Any, grads: Any, sparse: Any, options: Any, clip: Any, lr: float
+        self,
+        index: int,
+        params: Any,
+        raws: Any,
+        grads: Any,
+        sparse: Any,
+        options: Any,
+        clip: Any,
+        lr: float,
     ) -> None:
         wanted = getattr(clip, "_need_clip", None)
         if wanted is not None:
-            grads = clip.apply_raw(grads, [getattr(p, "need_clip", True) and bool(wanted(p)) for p in params])
+            grads = clip.apply_raw(
+                grads, [getattr(p, "need_clip", True) and bool(wanted(p)) for p in params]
+            )
             clip = None
         super()._run(index, params, raws, grads, sparse, options, clip, lr)
 
@@ -168,7 +192,9 @@ class Optimizer(_Current):
         super().step()
 
     def state_dict(self) -> dict[str, Any]:
-        """Accumulators by their names; with a schedule, ``LR_Scheduler`` and, where it counts steps, ``global_step``."""
+        """Accumulators by their names; with a schedule, ``LR_Scheduler`` and, where it counts
+        steps, ``global_step``.
+        """
         state = super().state_dict()
         if isinstance(self._learning_rate, LearningRateDecay):
             state["LR_Scheduler"] = self._learning_rate.state_dict()
@@ -179,12 +205,15 @@ class Optimizer(_Current):
 
     def set_dict(self, state_dict: dict[str, Any]) -> None:
         """Load what ``state_dict`` gave; before the first step it is kept until then."""
-        values = {key: value for key, value in state_dict.items() if key != "StructuredToParameterName@@"}
+        values = {
+            key: value for key, value in state_dict.items() if key != "StructuredToParameterName@@"
+        }
         schedule, count = values.pop("LR_Scheduler", None), values.pop("global_step", None)
         if isinstance(self._learning_rate, LearningRateDecay):
             if schedule is None:
                 raise BadArgument(
-                    f"{type(self).__name__}.set_dict: the state dict has no 'LR_Scheduler', but the rate is a schedule"
+                    f"{type(self).__name__}.set_dict: the state dict has no 'LR_Scheduler', but "
+                    "the rate is a schedule"
                 )
             self._learning_rate.set_dict(schedule)
             if count is not None and not isinstance(self._learning_rate, EpochDecay):

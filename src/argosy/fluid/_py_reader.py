@@ -22,15 +22,18 @@ def py_reader(
     name: str | None = None,
     use_double_buffer: bool = True,
 ) -> ProgramLoader:
-    """A reader of batches with fields of these shapes, which include the batch; ``read_file`` gives the variables.
+    """A reader of batches with fields of these shapes, which include the batch; ``read_file`` gives
+    the variables.
 
-    ``decorate_paddle_reader`` or ``decorate_tensor_provider`` names the source, ``start()`` and ``reset()`` enclose a pass.
+    ``decorate_paddle_reader`` or ``decorate_tensor_provider`` names the source, ``start()`` and
+    ``reset()`` enclose a pass.
     """
     begin_recording("fluid.layers.py_reader")
     levels = [0] * len(shapes) if lod_levels is None else list(lod_levels)
     if not len(shapes) == len(dtypes) == len(levels):
         raise UsageError(
-            f"py_reader: shapes, dtypes and lod_levels must be equally long, but are {len(shapes)}, {len(dtypes)} and {len(levels)}"
+            "py_reader: shapes, dtypes and lod_levels must be equally long, but are "
+            f"{len(shapes)}, {len(dtypes)} and {len(levels)}"
         )
     base = name or generate("py_reader")
     variables = [
@@ -53,6 +56,8 @@ def read_file(reader: ProgramLoader) -> Any:
     return variables[0] if len(variables) == 1 else variables
 
 
-def double_buffer(reader: ProgramLoader, place: Any = None, name: str | None = None) -> ProgramLoader:
+def double_buffer(
+    reader: ProgramLoader, place: Any = None, name: str | None = None
+) -> ProgramLoader:
     """``reader``: it reads ahead anyway."""
     return reader

@@ -1,4 +1,6 @@
-"""What Paddle 1.x keeps for each ``fluid.dygraph.guard``: the parameters made inside it, and whether its layers train."""
+"""What Paddle 1.x keeps for each ``fluid.dygraph.guard``: the parameters made inside it, and
+whether its layers train.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,16 @@ from argosy.tensor.engine import Parameter
 
 
 class Tracer:
-    """The state of one guard. Parameters are held weakly, in the order of their creation, but those that no layer owns."""
+    """The state of one guard. Parameters are held weakly, in the order of their creation, but those
+    that no layer owns.
+    """
 
     def __init__(self) -> None:
         self.is_training = True
         self._held: list[Parameter] = []
-        self._parameters: weakref.WeakValueDictionary[int, Parameter] = weakref.WeakValueDictionary()
+        self._parameters: weakref.WeakValueDictionary[int, Parameter] = (
+            weakref.WeakValueDictionary()
+        )
         self._num_noted = 0
 
     def note(self, parameter: Parameter) -> None:
@@ -49,7 +55,9 @@ class Tracers:
         self._open.pop()
 
     def note(self, parameter: Parameter | None, is_owned: bool = True) -> None:
-        """Remember a parameter with the innermost guard, if there is one, which keeps it alive if no layer owns it."""
+        """Remember a parameter with the innermost guard, if there is one, which keeps it alive if
+        no layer owns it.
+        """
         if parameter is not None and self._open:
             self._open[-1].note(parameter)
             if not is_owned:

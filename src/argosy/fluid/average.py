@@ -35,10 +35,13 @@ class WeightedAverage:
         """Add a value."""
         if not isinstance(value, (int, float, np.number, np.ndarray)):
             raise UsageError(
-                f"WeightedAverage.add: value must be a number or an array, but received {type(value).__name__}"
+                "WeightedAverage.add: value must be a number or an array, but received "
+                f"{type(value).__name__}"
             )
         if not isinstance(weight, (int, float, np.number)) and np.shape(weight) != (1,):
-            raise UsageError(f"WeightedAverage.add: weight must be a number, but received {weight!r}")
+            raise UsageError(
+                f"WeightedAverage.add: weight must be a number, but received {weight!r}"
+            )
         first = self.numerator is None
         self.numerator = value * weight if first else self.numerator + value * weight
         self.denominator = weight if first else self.denominator + weight

@@ -1,4 +1,6 @@
-"""``fluid.clip``: limits on gradients, for an optimizer (``grad_clip``) or for the parameters of a program (``set_gradient_clip``)."""
+"""``fluid.clip``: limits on gradients, for an optimizer (``grad_clip``) or for the parameters of a
+program (``set_gradient_clip``).
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def _in_place_of(pairs: Pairs, clipped: Pairs) -> Pairs:
 class GradientClipByValue(_Choosing, _current.ClipGradByValue):
     """Limit every element to [min, max]; ``min`` is -max unless given."""
 
-    def __init__(self, max: float, min: float | None = None, need_clip: Callable[[Any], bool] | None = None) -> None:
+    def __init__(
+        self, max: float, min: float | None = None, need_clip: Callable[[Any], bool] | None = None
+    ) -> None:
         super().__init__(max, min)
         self._need_clip = _checked(need_clip)
 
@@ -76,7 +80,9 @@ class GradientClipByGlobalNorm(_Choosing, _current.ClipGradByGlobalNorm):
 
 def _checked(need_clip: Any) -> Any:
     if need_clip is not None and not callable(need_clip):
-        raise DtypeError(f"fluid.clip: need_clip must be a function of a parameter, but received {need_clip!r}")
+        raise DtypeError(
+            f"fluid.clip: need_clip must be a function of a parameter, but received {need_clip!r}"
+        )
     return need_clip
 
 
@@ -87,13 +93,16 @@ def set_gradient_clip(clip: Any, param_list: Any = None, program: Any = None) ->
     """
     if not isinstance(clip, GradientClipBase):
         raise DtypeError(
-            f"set_gradient_clip: 'clip' should be an instance of GradientClipBase, but received {type(clip).__name__}"
+            "set_gradient_clip: 'clip' should be an instance of GradientClipBase, but received "
+            f"{type(clip).__name__}"
         )
     block = (program or default_main_program()).global_block()
     given = block.all_parameters() if param_list is None else list(param_list)
     params: list[Any] = [block.var(item) if isinstance(item, str) else item for item in given]
     if not all(isinstance(param, Parameter) for param in params):
-        raise DtypeError("set_gradient_clip: 'param_list' should be a list of parameters or of their names")
+        raise DtypeError(
+            "set_gradient_clip: 'param_list' should be a list of parameters or of their names"
+        )
     for param in params:
         param.gradient_clip_attr = clip
 
@@ -101,13 +110,16 @@ def set_gradient_clip(clip: Any, param_list: Any = None, program: Any = None) ->
 def clips_of_parameters(program: Any) -> Any:
     """What ``set_gradient_clip`` asked for in a program, as one clip; None if nothing."""
     clips = {p.name: p.__dict__.get("gradient_clip_attr") for p in program.all_parameters()}
-    if len({id(clip) for clip in clips.values()}) == 1:  # the same as the optimizer's own, which is cheaper
+    # the same as the optimizer's own, which is cheaper
+    if len({id(clip) for clip in clips.values()}) == 1:
         return next(iter(clips.values()))
     return _ByParameter(clips) if any(clips.values()) else None
 
 
 class _ByParameter(_current.ClipGradBase):
-    """Limits each gradient by the clip of its parameter; global norms are over the parameters of one group name."""
+    """Limits each gradient by the clip of its parameter; global norms are over the parameters of
+    one group name.
+    """
 
     def __init__(self, clips: dict[str, Any]) -> None:
         self._clips = clips
@@ -122,7 +134,9 @@ class _ByParameter(_current.ClipGradBase):
             key = getattr(clip, "group_name", id(clip))
             first, members = groups.setdefault(key, (clip, []))
             if getattr(first, "clip_norm", None) != getattr(clip, "clip_norm", None):
-                raise UsageError("set_gradient_clip: all parameters of a group should have the same 'clip_norm'")
+                raise UsageError(
+                    "set_gradient_clip: all parameters of a group should have the same 'clip_norm'"
+                )
             members.append((param, grad))
         for clip, members in groups.values():
             pairs = _in_place_of(pairs, clip(members))

@@ -41,7 +41,9 @@ EnforceNotMet = ArgosyError
 
 
 class VarDesc:
-    """Holds ``VarType``: dtypes, and the kinds of variables that ``Variable.type`` tells, under the names of 1.x."""
+    """Holds ``VarType``: dtypes, and the kinds of variables that ``Variable.type`` tells, under the
+    names of 1.x.
+    """
 
     class VarType:
         BOOL = dtypes.bool_

@@ -11,6 +11,8 @@ __all__ = ["data"]
 
 
 def data(name: str, shape: Any, dtype: Any = "float32", lod_level: int = 0) -> Any:
-    """Declare a variable that runs are fed with; None or -1 is a dimension that each run may choose."""
+    """Declare a variable that runs are fed with; None or -1 is a dimension that each run may
+    choose.
+    """
     begin_recording("fluid.data")
     return _data(name, shape, dtype, lod_level)

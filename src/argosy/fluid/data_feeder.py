@@ -22,9 +22,11 @@ def convert_dtype(dtype: Any) -> str:
 
 
 class DataFeeder:
-    """Turns lists of samples, tuples with a field for each of ``feed_list``, into what ``Executor.run`` is fed.
+    """Turns lists of samples, tuples with a field for each of ``feed_list``, into what
+    ``Executor.run`` is fed.
 
-    Variables with ``lod_level`` take nested sequences of different lengths. The executor, not ``place``, decides where a program runs.
+    Variables with ``lod_level`` take nested sequences of different lengths. The executor, not
+    ``place``, decides where a program runs.
 
     Example:
         >>> import paddle.fluid as fluid
@@ -38,13 +40,16 @@ class DataFeeder:
         >>> paddle.disable_static()
     """
 
-    def __init__(self, feed_list: Sequence[Any], place: Any, program: Program | None = None) -> None:
+    def __init__(
+        self, feed_list: Sequence[Any], place: Any, program: Program | None = None
+    ) -> None:
         block = (program or default_main_program()).global_block()
         self._variables = [block.var(item) if isinstance(item, str) else item for item in feed_list]
         for variable in self._variables:
             if not isinstance(variable, Variable):
                 raise DtypeError(
-                    f"DataFeeder: feed_list should contain variables or their names, but received {type(variable).__name__}"
+                    "DataFeeder: feed_list should contain variables or their names, but "
+                    f"received {type(variable).__name__}"
                 )
         self.feed_names = [v.name for v in self._variables]
         self.place = to_place(place)
@@ -53,12 +58,15 @@ class DataFeeder:
         """A batch by name."""
         return feed_of_samples(self._variables, iterable)
 
-    def feed_parallel(self, iterable: Sequence[Any], num_places: int | None = None) -> Iterator[Feed]:
+    def feed_parallel(
+        self, iterable: Sequence[Any], num_places: int | None = None
+    ) -> Iterator[Feed]:
         """A batch for each place from as many lists of samples."""
         batches, count = list(iterable), self._num_places(num_places)
         if len(batches) != count:
             raise UsageError(
-                f"feed_parallel takes a mini-batch for each place: there are {count} places, but received {len(batches)}"
+                f"feed_parallel takes a mini-batch for each place: there are {count} places, but "
+                f"received {len(batches)}"
             )
         return (self.feed(batch) for batch in batches)
 
@@ -69,7 +77,9 @@ class DataFeeder:
         num_places: int | None = None,
         drop_last: bool = True,
     ) -> Callable[[], Iterator[Any]]:
-        """A reader of batches by name; with ``multi_devices`` of lists of them, one for each place."""
+        """A reader of batches by name; with ``multi_devices`` of lists of them, one for each
+        place.
+        """
 
         def read() -> Iterator[Any]:
             if not multi_devices:
@@ -84,7 +94,8 @@ class DataFeeder:
                     group = []
             if group and not drop_last:
                 raise UsageError(
-                    f"decorate_reader: {len(group)} batches are left for {count} places, and drop_last is False"
+                    f"decorate_reader: {len(group)} batches are left for {count} places, and "
+                    "drop_last is False"
                 )
 
         return read

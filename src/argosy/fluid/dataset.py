@@ -9,4 +9,11 @@ from argosy.distributed.fleet.dataset.factory import (
     QueueDataset,
 )
 
-__all__ = ["DatasetFactory", "DatasetBase", "InMemoryDataset", "QueueDataset", "FileInstantDataset", "BoxPSDataset"]
+__all__ = [
+    "DatasetFactory",
+    "DatasetBase",
+    "InMemoryDataset",
+    "QueueDataset",
+    "FileInstantDataset",
+    "BoxPSDataset",
+]

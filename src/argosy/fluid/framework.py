@@ -9,7 +9,13 @@ from argosy.fluid._mode import begin_recording
 from argosy.fluid.missing import missing_names
 from argosy.foundation.places import Place
 from argosy.framework import get_flags, in_dygraph_mode, set_flags
-from argosy.static import Program, default_main_program, default_startup_program, device_guard, name_scope
+from argosy.static import (
+    Program,
+    default_main_program,
+    default_startup_program,
+    device_guard,
+    name_scope,
+)
 from argosy.static import program_guard as _program_guard
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Operator
@@ -41,7 +47,9 @@ __all__ = [
 Variable = Tensor  # the variables of programs are Tensors too
 
 
-def program_guard(main_program: Program, startup_program: Program | None = None) -> AbstractContextManager[None]:
+def program_guard(
+    main_program: Program, startup_program: Program | None = None
+) -> AbstractContextManager[None]:
     """Record into ``main_program``, and initialisers into ``startup_program`` if it is given.
 
     Example:

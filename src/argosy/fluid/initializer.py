@@ -35,7 +35,9 @@ __all__ = [
 
 
 class TruncatedNormalInitializer(_TruncatedNormal):
-    """Draw from a normal distribution cut off at two standard deviations, where later versions cut at -2 and 2."""
+    """Draw from a normal distribution cut off at two standard deviations, where later versions cut
+    at -2 and 2.
+    """
 
     def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> None:
         super().__init__(loc, scale, seed, loc - 2.0 * scale, loc + 2.0 * scale)

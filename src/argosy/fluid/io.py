@@ -24,7 +24,13 @@ from argosy.reader import (
 from argosy.static import Program, Variable, load, load_program_state, set_program_state
 from argosy.static import save as _save
 from argosy.static.files.inference import read_folder, read_model, variables, write_model
-from argosy.static.files.variables import is_parameter, is_persistable, load_vars, save_vars, valid_program
+from argosy.static.files.variables import (
+    is_parameter,
+    is_persistable,
+    load_vars,
+    save_vars,
+    valid_program,
+)
 from argosy.static.ir.attachment import ServerJob
 
 __all__ = [
@@ -64,9 +70,13 @@ def _job_of(program: Program) -> ServerJob | None:
 
 
 def save_params(
-    executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | None = None
+    executor: Any,
+    dirname: str | None,
+    main_program: Program | None = None,
+    filename: str | None = None,
 ) -> bytes | None:
-    """Write the parameters of a program: each to a file of its name in ``dirname``, or all to ``filename`` there.
+    """Write the parameters of a program: each to a file of its name in ``dirname``, or all to
+    ``filename`` there.
 
     Of a program that trains through parameter servers it writes what ``save_persistables`` does.
     """
@@ -76,9 +86,13 @@ def save_params(
 
 
 def save_persistables(
-    executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | None = None
+    executor: Any,
+    dirname: str | None,
+    main_program: Program | None = None,
+    filename: str | None = None,
 ) -> bytes | None:
-    """Write all that a program keeps from run to run, so that training can go on; files as of ``save_params``.
+    """Write all that a program keeps from run to run, so that training can go on; files as of
+    ``save_params``.
 
     Example:
         >>> import os, tempfile
@@ -104,7 +118,10 @@ def save_persistables(
 
 
 def load_params(
-    executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | bytes | None = None
+    executor: Any,
+    dirname: str | None,
+    main_program: Program | None = None,
+    filename: str | bytes | None = None,
 ) -> None:
     """Fill the parameters of a program from files of ``save_params``, or of Paddle's."""
     if _job_of(valid_program("load_params", main_program)) is not None:
@@ -114,7 +131,10 @@ def load_params(
 
 
 def load_persistables(
-    executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | bytes | None = None
+    executor: Any,
+    dirname: str | None,
+    main_program: Program | None = None,
+    filename: str | bytes | None = None,
 ) -> None:
     """Fill all that a program keeps from files of ``save_persistables``, or of Paddle's."""
     program = valid_program("load_persistables", main_program)
@@ -127,14 +147,18 @@ def load_persistables(
 
 def _folder(call: str, dirname: str | None, filename: Any) -> str:
     if dirname is None or filename is not None:
-        raise NotSupported(f"fluid.io.{call}: in a parameter-server job files are one per variable in dirname")
+        raise NotSupported(
+            f"fluid.io.{call}: in a parameter-server job files are one per variable in dirname"
+        )
     return dirname
 
 
 def save(program: Program, model_path: str) -> None:
     """Write a program and its values to ``model_path`` .pdmodel, .pdparams and .pdopt."""
     if not os.path.basename(model_path):
-        raise BadArgument(f"fluid.save: model_path must be dirname/filename, but received {model_path!r}")
+        raise BadArgument(
+            f"fluid.save: model_path must be dirname/filename, but received {model_path!r}"
+        )
     _save(program, model_path, protocol=2)
 
 
@@ -149,18 +173,26 @@ def save_inference_model(
     export_for_deployment: bool = True,
     program_only: bool = False,
 ) -> list[str]:
-    """Write what ``target_vars`` need to a folder: the program to ``__model__``, its variables to a file each or to ``params_filename``.
+    """Write what ``target_vars`` need to a folder: the program to ``__model__``, its variables to a
+    file each or to ``params_filename``.
 
-    Returns the names of the targets. Differs from Paddle: ``__model__`` is in argosy's own format, which only it reads.
+    Returns the names of the targets. Differs from Paddle: ``__model__`` is in argosy's own format,
+    which only it reads.
     """
     if not export_for_deployment:
         raise NotSupported(
-            "fluid.io.save_inference_model: export_for_deployment=False is not supported; use fluid.save"
+            "fluid.io.save_inference_model: export_for_deployment=False is not supported; use "
+            "fluid.save"
         )
     program = valid_program("save_inference_model", main_program)
-    names = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names or ())
+    names = (
+        [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names or ())
+    )
     if not all(isinstance(name, str) for name in names):
-        raise UsageError(f"save_inference_model: feeded_var_names must be a list of names, but received {names!r}")
+        raise UsageError(
+            "save_inference_model: feeded_var_names must be a list of names, but received "
+            f"{names!r}"
+        )
     block = program.global_block()
     feeds = [block.var(name) for name in names]
     targets = variables("target_vars", target_vars)
@@ -168,7 +200,8 @@ def save_inference_model(
     if job is not None:
         if model_filename or params_filename or program_only:
             raise NotSupported(
-                "fluid.io.save_inference_model: in a parameter-server job model_filename, params_filename and program_only are not supported"
+                "fluid.io.save_inference_model: in a parameter-server job model_filename, "
+                "params_filename and program_only are not supported"
             )
         job.save_inference_model(executor, dirname, names, targets)
         return [v.name for v in targets]
@@ -185,21 +218,26 @@ def load_inference_model(
     params_filename: str | bytes | None = None,
     pserver_endpoints: Any = None,
 ) -> list[Any]:
-    """Read an inference model into the current scope; returns the program, the names to feed and the variables to fetch.
+    """Read an inference model into the current scope; returns the program, the names to feed and
+    the variables to fetch.
 
-    With ``dirname=None``, ``model_filename`` and ``params_filename`` are the bytes of the two files.
+    With ``dirname=None``, ``model_filename`` and ``params_filename`` are the bytes of the two
+    files.
     """
     if pserver_endpoints:
         raise NotSupported("fluid.io.load_inference_model: pserver_endpoints is not supported")
     if dirname is None:
         if not isinstance(model_filename, bytes) or params_filename is None:
             raise UsageError(
-                "load_inference_model: with dirname=None, model_filename and params_filename must be bytes"
+                "load_inference_model: with dirname=None, model_filename and params_filename "
+                "must be bytes"
             )
         return read_model(model_filename, "the model", None, params_filename, executor)
     if not os.path.isdir(dirname):
         raise UsageError(f"load_inference_model: there is no directory named {dirname!r}")
-    names = [os.path.basename(str(name)) if name else None for name in (model_filename, params_filename)]
+    names = [
+        os.path.basename(str(name)) if name else None for name in (model_filename, params_filename)
+    ]
     return read_folder(dirname, names[0], names[1], executor)
 
 

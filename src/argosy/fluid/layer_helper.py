@@ -1,4 +1,6 @@
-"""``fluid.layer_helper``: what functions that scripts define themselves use to make parameters and variables."""
+"""``fluid.layer_helper``: what functions that scripts define themselves use to make parameters and
+variables.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ __all__ = ["LayerHelper"]
 
 
 class LayerHelper(Helper):
-    """Makes the parameters and variables of one call; it is given the arguments of the function that it serves."""
+    """Makes the parameters and variables of one call; it is given the arguments of the function
+    that it serves.
+    """
 
     def __init__(self, layer_type: str, **kwargs: Any) -> None:
         super().__init__(kwargs.get("name") or unique_name.generate(layer_type))
@@ -32,7 +36,8 @@ class LayerHelper(Helper):
     def startup_program(self) -> Any:
         return default_startup_program()
 
-    # -- arguments ----------------------------------------------------------------------------------------------
+    # -- arguments
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def param_attr(self) -> Any:
@@ -50,7 +55,9 @@ class LayerHelper(Helper):
         """The one input of that name."""
         inputs = self.multiple_input(input_param_name)
         if len(inputs) != 1:
-            raise UsageError(f"{self.layer_type} layer only takes one input, but received {len(inputs)}")
+            raise UsageError(
+                f"{self.layer_type} layer only takes one input, but received {len(inputs)}"
+            )
         return inputs[0]
 
     def input_dtype(self, input_param_name: str = "input") -> Any:
@@ -64,10 +71,13 @@ class LayerHelper(Helper):
         inputs, attrs = self.multiple_input(input_param_name), self.param_attr
         attrs = list(attrs) if isinstance(attrs, list) else [attrs] * len(inputs)
         if len(attrs) != len(inputs):
-            raise UsageError(f"{self.layer_type}: {len(inputs)} inputs, but {len(attrs)} param_attr")
+            raise UsageError(
+                f"{self.layer_type}: {len(inputs)} inputs, but {len(attrs)} param_attr"
+            )
         return iter(zip(inputs, attrs, strict=True))
 
-    # -- what it makes ------------------------------------------------------------------------------------------
+    # -- what it makes
+    # ------------------------------------------------------------------------------------------
 
     def create_parameter(
         self,
@@ -94,7 +104,9 @@ class LayerHelper(Helper):
         """A variable that takes over the shape of what is assigned to it."""
         self._require_program("create_variable_for_type_inference")
         name = unique_name.generate(f"{self.name}.tmp")
-        return self.main_program.current_block().create_var(name, [], dtype, stop_gradient=stop_gradient)
+        return self.main_program.current_block().create_var(
+            name, [], dtype, stop_gradient=stop_gradient
+        )
 
     create_tmp_variable = create_variable_for_type_inference
 
@@ -118,18 +130,23 @@ class LayerHelper(Helper):
         var.persistable = True
         recorder.initialize(var, initializer)
 
-    # -- what it computes ---------------------------------------------------------------------------------------
+    # -- what it computes
+    # ---------------------------------------------------------------------------------------
 
     def append_bias_op(self, input_var: Any, dim_start: int = 1, dim_end: int | None = None) -> Any:
         """``input_var`` plus a new bias for its axes from ``dim_start`` to before ``dim_end``."""
         size = list(input_var.shape[dim_start:dim_end])
         if any(n < 0 for n in size):
-            raise UsageError(f"LayerHelper.append_bias_op: the dimensions {size} of the bias must be known")
+            raise UsageError(
+                f"LayerHelper.append_bias_op: the dimensions {size} of the bias must be known"
+            )
         bias = self.create_parameter(self.bias_attr, size, input_var.dtype, is_bias=True)
         if bias is None:
             return input_var
         behind = input_var.ndim - dim_start - len(size)
-        return input_var + (T.unsqueeze(bias, list(range(len(size), len(size) + behind))) if behind else bias)
+        return input_var + (
+            T.unsqueeze(bias, list(range(len(size), len(size) + behind))) if behind else bias
+        )
 
     def append_activation(self, input_var: Any) -> Any:
         """``act(input_var)``"""
@@ -137,17 +154,29 @@ class LayerHelper(Helper):
         return activate(input_var, act["type"] if isinstance(act, dict) else act)
 
     def append_op(
-        self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None, stop_gradient: bool = False
+        self,
+        type: str,
+        inputs: Any = None,
+        outputs: Any = None,
+        attrs: Any = None,
+        stop_gradient: bool = False,
     ) -> Any:
         """Add an operator to the current block by its type, as ``Block.append_op`` does."""
-        return self.main_program.current_block().append_op(type, inputs, outputs, attrs, stop_gradient)
+        return self.main_program.current_block().append_op(
+            type, inputs, outputs, attrs, stop_gradient
+        )
 
     def is_instance(self, param_name: str, cls: type) -> None:
         """Complain if an argument is of another class."""
         given = self.kwargs.get(param_name)
         if not isinstance(given, cls):
-            raise BadArgument(f"The input {param_name} parameter of method {self.layer_type} must be {cls.__name__}")
+            raise BadArgument(
+                f"The input {param_name} parameter of method {self.layer_type} must be "
+                f"{cls.__name__}"
+            )
 
     def _require_program(self, call: str) -> None:
         if not is_static():
-            raise UsageError(f"LayerHelper.{call}: variables belong to static programs; in dygraph there is none")
+            raise UsageError(
+                f"LayerHelper.{call}: variables belong to static programs; in dygraph there is none"
+            )

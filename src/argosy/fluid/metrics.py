@@ -10,11 +10,22 @@ import numpy as np
 from argosy.fluid.missing import missing_names
 from argosy.foundation.errors import DtypeError, UsageError
 
-__all__ = ["Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "EditDistance", "MetricBase", "Precision", "Recall"]
+__all__ = [
+    "Accuracy",
+    "Auc",
+    "ChunkEvaluator",
+    "CompositeMetric",
+    "EditDistance",
+    "MetricBase",
+    "Precision",
+    "Recall",
+]
 
 
 class MetricBase:
-    """What metrics share: a name, and ``reset``, which sets every number that counts back to zero."""
+    """What metrics share: a name, and ``reset``, which sets every number that counts back to
+    zero.
+    """
 
     def __init__(self, name: str | None = None) -> None:
         self._name = str(name) if name is not None else type(self).__name__
@@ -33,7 +44,11 @@ class MetricBase:
 
     def get_config(self) -> dict[str, Any]:
         """The name and the numbers that count."""
-        states = {key: copy.deepcopy(value) for key, value in self.__dict__.items() if not key.startswith("_")}
+        states = {
+            key: copy.deepcopy(value)
+            for key, value in self.__dict__.items()
+            if not key.startswith("_")
+        }
         return {"name": self._name, "states": states}
 
     def update(self, *args: Any, **kwargs: Any) -> None:
@@ -74,7 +89,9 @@ class Accuracy(MetricBase):
     def eval(self) -> float:
         """The mean so far."""
         if self.weight == 0:
-            raise UsageError("Accuracy.eval: there is no data; call update() with the accuracy of a batch first")
+            raise UsageError(
+                "Accuracy.eval: there is no data; call update() with the accuracy of a batch first"
+            )
         return self.value / self.weight
 
 
@@ -174,7 +191,10 @@ class EditDistance(MetricBase):
 
     def eval(self) -> tuple[float, float]:
         if self.seq_num == 0:
-            raise UsageError("EditDistance.eval: there is no data; call update() with the distances of a batch first")
+            raise UsageError(
+                "EditDistance.eval: there is no data; call update() with the distances of a "
+                "batch first"
+            )
         return self.total_distance / self.seq_num, self.instance_error / self.seq_num
 
 
@@ -193,7 +213,9 @@ class Auc(MetricBase):
     def __init__(self, name: str | None, curve: str = "ROC", num_thresholds: int = 4095) -> None:
         super().__init__(name)
         if curve != "ROC":
-            raise UsageError(f"fluid.metrics.Auc: only the 'ROC' curve is computed, but received {curve!r}")
+            raise UsageError(
+                f"fluid.metrics.Auc: only the 'ROC' curve is computed, but received {curve!r}"
+            )
         self._num_thresholds = num_thresholds
         self._stat_pos = np.zeros(num_thresholds + 1)
         self._stat_neg = np.zeros(num_thresholds + 1)
@@ -203,7 +225,9 @@ class Auc(MetricBase):
         self._stat_neg[:] = 0
 
     def update(self, preds: Any, labels: Any) -> None:
-        """Add a batch: [N, 2] probabilities, of which column 1 is that of label 1, and [N, 1] labels, both arrays."""
+        """Add a batch: [N, 2] probabilities, of which column 1 is that of label 1, and [N, 1]
+        labels, both arrays.
+        """
         if not (isinstance(preds, np.ndarray) and isinstance(labels, np.ndarray)):
             raise UsageError("Auc.update: 'preds' and 'labels' must be numpy arrays")
         steps = (preds[:, 1] * self._num_thresholds).astype("int64")
@@ -229,7 +253,10 @@ class CompositeMetric(MetricBase):
 
     def add_metric(self, metric: MetricBase) -> None:
         if not isinstance(metric, MetricBase):
-            raise DtypeError(f"CompositeMetric.add_metric: expected a metric, but received {type(metric).__name__}")
+            raise DtypeError(
+                "CompositeMetric.add_metric: expected a metric, but received "
+                f"{type(metric).__name__}"
+            )
         self._metrics.append(metric)
 
     def reset(self) -> None:

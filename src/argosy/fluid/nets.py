@@ -7,7 +7,13 @@ from typing import Any
 from argosy.fluid import layers
 from argosy.foundation.errors import DtypeError, UsageError
 
-__all__ = ["glu", "img_conv_group", "scaled_dot_product_attention", "sequence_conv_pool", "simple_img_conv_pool"]
+__all__ = [
+    "glu",
+    "img_conv_group",
+    "scaled_dot_product_attention",
+    "sequence_conv_pool",
+    "simple_img_conv_pool",
+]
 
 
 def simple_img_conv_pool(
@@ -69,7 +75,9 @@ def img_conv_group(
         if not hasattr(value, "__len__"):
             return [value] * count
         if len(value) != count:
-            raise UsageError(f"fluid.nets.img_conv_group: {count} convolutions, but {len(value)} of {argument}")
+            raise UsageError(
+                f"fluid.nets.img_conv_group: {count} convolutions, but {len(value)} of {argument}"
+            )
         return value
 
     settings = zip(
@@ -85,7 +93,13 @@ def img_conv_group(
     for num_filters, padding, filter_size, attr, is_normalised, drop_rate in settings:
         act = None if is_normalised else conv_act
         out = layers.conv2d(
-            out, num_filters, filter_size, padding=padding, param_attr=attr, act=act, use_cudnn=use_cudnn
+            out,
+            num_filters,
+            filter_size,
+            padding=padding,
+            param_attr=attr,
+            act=act,
+            use_cudnn=use_cudnn,
         )
         if is_normalised:
             out = layers.batch_norm(out, act=conv_act)
@@ -124,43 +138,57 @@ def glu(input: Any, dim: int = -1) -> Any:
 def scaled_dot_product_attention(
     queries: Any, keys: Any, values: Any, num_heads: int = 1, dropout_rate: float = 0.0
 ) -> Any:
-    """Attention over [batch, length, width]; with more than one head the three are projected by new weights first."""
+    """Attention over [batch, length, width]; with more than one head the three are projected by new
+    weights first.
+    """
     _check_attention(queries, keys, values, num_heads)
     width = keys.shape[-1] // num_heads
     if num_heads > 1:
-        queries, keys, values = (layers.fc(x, x.shape[-1], num_flatten_dims=2) for x in (queries, keys, values))
+        queries, keys, values = (
+            layers.fc(x, x.shape[-1], num_flatten_dims=2) for x in (queries, keys, values)
+        )
 
     def heads(x: Any) -> Any:
         if num_heads == 1:
             return x
-        return layers.transpose(layers.reshape(x, [0, 0, num_heads, x.shape[-1] // num_heads]), [0, 2, 1, 3])
+        return layers.transpose(
+            layers.reshape(x, [0, 0, num_heads, x.shape[-1] // num_heads]), [0, 2, 1, 3]
+        )
 
     scores = layers.matmul(layers.scale(heads(queries), width**-0.5), heads(keys), transpose_y=True)
     weights = layers.softmax(scores)
     if dropout_rate:
         weights = layers.dropout(weights, dropout_rate)
     out = layers.matmul(weights, heads(values))
-    return out if num_heads == 1 else layers.reshape(layers.transpose(out, [0, 2, 1, 3]), [0, 0, values.shape[-1]])
+    return (
+        out
+        if num_heads == 1
+        else layers.reshape(layers.transpose(out, [0, 2, 1, 3]), [0, 0, values.shape[-1]])
+    )
 
 
 def _check_attention(queries: Any, keys: Any, values: Any, num_heads: int) -> None:
     if not queries.dtype == keys.dtype == values.dtype:
         raise DtypeError(
-            "fluid.nets.scaled_dot_product_attention: the dtypes of queries, keys and values should be the same, "
+            "fluid.nets.scaled_dot_product_attention: the dtypes of queries, keys and values "
+            "should be the same, "
             f"but are {queries.dtype}, {keys.dtype} and {values.dtype}"
         )
     shapes = [list(x.shape) for x in (queries, keys, values)]
     if any(len(shape) != 3 for shape in shapes):
         raise UsageError(
-            f"fluid.nets.scaled_dot_product_attention: inputs should be 3-D, but their shapes are {shapes}"
+            "fluid.nets.scaled_dot_product_attention: inputs should be 3-D, but their shapes "
+            f"are {shapes}"
         )
     if shapes[0][-1] != shapes[1][-1] or shapes[1][-2] != shapes[2][-2]:
         raise UsageError(
-            "fluid.nets.scaled_dot_product_attention: queries and keys need one width, keys and values one length, "
+            "fluid.nets.scaled_dot_product_attention: queries and keys need one width, keys and "
+            "values one length, "
             f"but the shapes are {shapes}"
         )
     if shapes[1][-1] % num_heads or shapes[2][-1] % num_heads:
         raise UsageError(
-            f"fluid.nets.scaled_dot_product_attention: the widths of keys and values, {shapes[1][-1]} and {shapes[2][-1]}, "
+            "fluid.nets.scaled_dot_product_attention: the widths of keys and values, "
+            f"{shapes[1][-1]} and {shapes[2][-1]}, "
             f"must be divisible by num_heads={num_heads}"
         )

@@ -1,7 +1,9 @@
-"""The optimizers of 1.x in dygraph: the update rules of ``paddle.optimizer`` with 1.x arguments, defaults and ``minimize``.
+"""The optimizers of 1.x in dygraph: the update rules of ``paddle.optimizer`` with 1.x arguments,
+defaults and ``minimize``.
 
-Without ``parameter_list`` an optimizer updates the parameters that were made in the current ``fluid.dygraph.guard``. A schedule of
-``fluid.dygraph`` as ``learning_rate`` takes a step with each ``minimize``.
+Without ``parameter_list`` an optimizer updates the parameters that were made in the current
+``fluid.dygraph.guard``. A schedule of ``fluid.dygraph`` as ``learning_rate`` takes a step with each
+``minimize``.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ class SGDOptimizer(Optimizer, _current.SGD):
         >>> with fluid.dygraph.guard():
         ...     linear = fluid.dygraph.Linear(2, 1)
         ...     sgd = fluid.optimizer.SGDOptimizer(0.1, parameter_list=linear.parameters())
-        ...     loss = fluid.layers.mean(linear(fluid.dygraph.to_variable(np.ones([4, 2], "float32"))))
+        ...     loss = fluid.layers.mean(linear(fluid.dygraph.to_variable(np.ones([4, 2],
+        ...         "float32"))))
         ...     loss.backward()
         ...     _ = sgd.minimize(loss)
         ...     linear.clear_gradients()
@@ -85,7 +88,13 @@ class MomentumOptimizer(Optimizer, _current.Momentum):
         name: str | None = None,
     ) -> None:
         self._begin(
-            learning_rate, parameter_list, regularization, grad_clip, name, momentum=momentum, use_nesterov=use_nesterov
+            learning_rate,
+            parameter_list,
+            regularization,
+            grad_clip,
+            name,
+            momentum=momentum,
+            use_nesterov=use_nesterov,
         )
 
 
@@ -144,7 +153,8 @@ class AdagradOptimizer(Optimizer, _current.Adagrad):
 class AdamOptimizer(Optimizer, _current.Adam):
     """Adam; ``lazy_mode`` updates only the rows that a row-sparse gradient has.
 
-    1.x adds ``epsilon`` to the root of the second moment as it is, later versions to the root corrected for its start from zero.
+    1.x adds ``epsilon`` to the root of the second moment as it is, later versions to the root
+    corrected for its start from zero.
     """
 
     _plain_epsilon = True
@@ -189,14 +199,23 @@ class AdamaxOptimizer(Optimizer, _current.Adamax):
         name: str | None = None,
     ) -> None:
         self._begin(
-            learning_rate, parameter_list, regularization, grad_clip, name, beta1=beta1, beta2=beta2, epsilon=epsilon
+            learning_rate,
+            parameter_list,
+            regularization,
+            grad_clip,
+            name,
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
         )
 
 
 class AdadeltaOptimizer(Optimizer, _current.Adadelta):
-    """Scales gradients by the ratio of the root mean squares of past updates and past gradients; 1.x uses no learning rate.
+    """Scales gradients by the ratio of the root mean squares of past updates and past gradients;
+    1.x uses no learning rate.
 
-    Differs from Paddle 1.8, whose kernel reads the average of past updates after it has added the present one.
+    Differs from Paddle 1.8, whose kernel reads the average of past updates after it has added the
+    present one.
     """
 
     def __init__(
@@ -209,10 +228,17 @@ class AdadeltaOptimizer(Optimizer, _current.Adadelta):
         grad_clip: Any = None,
         name: str | None = None,
     ) -> None:
-        self._begin(learning_rate, parameter_list, regularization, grad_clip, name, epsilon=epsilon, rho=rho)
+        self._begin(
+            learning_rate, parameter_list, regularization, grad_clip, name, epsilon=epsilon, rho=rho
+        )
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
         super()._update(bucket, params, grads, 1.0, decay)
 
@@ -246,7 +272,8 @@ class RMSPropOptimizer(Optimizer, _current.RMSProp):
 
 
 class LambOptimizer(Optimizer, _current.Lamb):
-    """Adam with decay in the direction, and a rate per tensor of ‖param‖ / ‖direction‖, also for tensors without decay.
+    """Adam with decay in the direction, and a rate per tensor of ‖param‖ / ‖direction‖, also for
+    tensors without decay.
 
     1.x does not correct the moments for their start from zero, nor does it count steps.
     """

@@ -1,4 +1,6 @@
-"""``fluid.profiler``: where the time of a stretch of a script goes, measured by PyTorch's profiler and printed as a table."""
+"""``fluid.profiler``: where the time of a stretch of a script goes, measured by PyTorch's profiler
+and printed as a table.
+"""
 
 from __future__ import annotations
 
@@ -76,25 +78,32 @@ _session = _Session()
 
 
 def start_profiler(state: str, tracer_option: str = "Default") -> None:
-    """Begin to measure; ``state`` is 'CPU', 'GPU' or 'All'. The detail of the table does not depend on ``tracer_option``."""
+    """Begin to measure; ``state`` is 'CPU', 'GPU' or 'All'. The detail of the table does not depend
+    on ``tracer_option``.
+    """
     if state not in _STATES:
-        raise UsageError(f"start_profiler: The state must be 'CPU' or 'GPU' or 'All', but received {state!r}")
+        raise UsageError(
+            f"start_profiler: The state must be 'CPU' or 'GPU' or 'All', but received {state!r}"
+        )
     if tracer_option not in _OPTIONS:
         raise UsageError(
-            f"start_profiler: tracer option must be one of {list(_OPTIONS)}, but received {tracer_option!r}"
+            f"start_profiler: tracer option must be one of {list(_OPTIONS)}, but received "
+            f"{tracer_option!r}"
         )
     _session.start(state)
 
 
 def stop_profiler(sorted_key: str | None = None, profile_path: str = "/tmp/profile") -> None:
-    """End the measurement, print a table of the ops and write a trace for chrome://tracing to ``profile_path``.
+    """End the measurement, print a table of the ops and write a trace for chrome://tracing to
+    ``profile_path``.
 
     ``sorted_key``: None, 'calls', 'total', 'max', 'min' or 'ave'.
     """
     key = "default" if sorted_key is None else sorted_key
     if key not in _ORDER:
         raise UsageError(
-            f"stop_profiler: The sorted_key must be None or in 'calls', 'total', 'max', 'min' and 'ave', but received {sorted_key!r}"
+            "stop_profiler: The sorted_key must be None or in 'calls', 'total', 'max', 'min' "
+            f"and 'ave', but received {sorted_key!r}"
         )
     stopped = _session.stop()
     if stopped is None:
@@ -126,10 +135,16 @@ def profiler(
 
 
 @contextlib.contextmanager
-def cuda_profiler(output_file: str, output_mode: str | None = None, config: Any = None) -> Iterator[None]:
-    """Mark a block for NVIDIA's profiler, which must run the script; nothing where PyTorch sees no GPU."""
+def cuda_profiler(
+    output_file: str, output_mode: str | None = None, config: Any = None
+) -> Iterator[None]:
+    """Mark a block for NVIDIA's profiler, which must run the script; nothing where PyTorch sees no
+    GPU.
+    """
     if output_mode not in (None, "key-value", "csv", "kvp"):
-        raise UsageError(f"cuda_profiler: output_mode must be 'kvp' or 'csv', but received {output_mode!r}")
+        raise UsageError(
+            f"cuda_profiler: output_mode must be 'kvp' or 'csv', but received {output_mode!r}"
+        )
     if not torch.cuda.is_available():
         yield
         return
@@ -146,7 +161,9 @@ def _events(engine: Any) -> list[_Event]:
     times: dict[str, list[float]] = {}
     for event in engine.events():
         times.setdefault(event.name, []).append(event.cpu_time_total / 1000.0)
-    return [_Event(name, len(each), sum(each), min(each), max(each)) for name, each in times.items()]
+    return [
+        _Event(name, len(each), sum(each), min(each), max(each)) for name, each in times.items()
+    ]
 
 
 def _report(state: str, key: str, events: list[_Event]) -> str:

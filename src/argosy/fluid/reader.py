@@ -26,10 +26,12 @@ class DataLoader(io.DataLoader):
         use_multiprocess: bool = False,
         drop_last: bool = True,
     ) -> Any:
-        """A loader whose data come from a Python generator, named by one of its ``set_*_generator`` methods.
+        """A loader whose data come from a Python generator, named by one of its ``set_*_generator``
+        methods.
 
-        For variables of a program it yields a dict for each place, or with ``return_list`` a list for each place; with
-        ``iterable=False`` the program reads from it. Without, it yields lists of Tensors, which ``use_multiprocess`` has a process read.
+        For variables of a program it yields a dict for each place, or with ``return_list`` a list
+        for each place; with ``iterable=False`` the program reads from it. Without, it yields lists
+        of Tensors, which ``use_multiprocess`` has a process read.
 
         Example:
             >>> import numpy as np
@@ -37,7 +39,8 @@ class DataLoader(io.DataLoader):
             >>> with fluid.program_guard(fluid.Program()):
             ...     x = fluid.data("x", [None, 2])
             ...     loader = fluid.io.DataLoader.from_generator([x], capacity=2)
-            >>> _ = loader.set_batch_generator(lambda: iter([[np.ones((3, 2), "float32")]]), fluid.CPUPlace())
+            >>> _ = loader.set_batch_generator(lambda: iter([[np.ones((3, 2), "float32")]]),
+            ...     fluid.CPUPlace())
             >>> [[feed["x"].shape() for feed in feeds] for feeds in loader]
             [[[3, 2]]]
             >>> paddle.disable_static()
@@ -45,11 +48,15 @@ class DataLoader(io.DataLoader):
         if feed_list and isinstance(feed_list[0], Variable):
             options = (use_double_buffer, iterable, return_list, drop_last)
             return ProgramLoader(feed_list, capacity, *options, nests_lists=True)
-        return io.DataLoader.from_generator(feed_list, capacity, use_double_buffer, iterable, True, use_multiprocess)
+        return io.DataLoader.from_generator(
+            feed_list, capacity, use_double_buffer, iterable, True, use_multiprocess
+        )
 
 
 class PyReader:
-    """The loader of 1.5 and before: ``DataLoader.from_generator`` with other names of its methods."""
+    """The loader of 1.5 and before: ``DataLoader.from_generator`` with other names of its
+    methods.
+    """
 
     def __init__(
         self,
@@ -59,14 +66,20 @@ class PyReader:
         iterable: bool = True,
         return_list: bool = False,
     ) -> None:
-        self._loader = DataLoader.from_generator(feed_list, capacity, use_double_buffer, iterable, return_list)
+        self._loader = DataLoader.from_generator(
+            feed_list, capacity, use_double_buffer, iterable, return_list
+        )
 
     @property
     def iterable(self) -> bool:
         return bool(self._loader.iterable)
 
     def decorate_sample_generator(
-        self, sample_generator: Callable[[], Any], batch_size: int, drop_last: bool = True, places: Any = None
+        self,
+        sample_generator: Callable[[], Any],
+        batch_size: int,
+        drop_last: bool = True,
+        places: Any = None,
     ) -> None:
         """``sample_generator()`` gives samples, tuples of fields."""
         self._loader.set_sample_generator(sample_generator, batch_size, drop_last, places)

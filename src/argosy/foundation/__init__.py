@@ -1,1 +1,3 @@
-"""What every layer may use: errors, environment, registries, dtypes, places. Plain Python over torch; no state but constants."""
+"""What every layer may use: errors, environment, registries, dtypes, places. Plain Python over
+torch; no state but constants.
+"""

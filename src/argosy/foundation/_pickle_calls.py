@@ -52,7 +52,9 @@ class Draft(Special):
 
 
 class DtypeDraft(Draft):
-    """``numpy.dtype('f4', False, True)``; the state has the byte order and, refused here, fields."""
+    """``numpy.dtype('f4', False, True)``; the state has the byte order and, refused here,
+    fields.
+    """
 
     __slots__ = ("_code",)
 
@@ -61,7 +63,12 @@ class DtypeDraft(Draft):
         self._code = code
 
     def completed(self, state: Any, limits: Limits) -> Any:
-        if type(state) is not tuple or len(state) != 8 or type(state[0]) is not int or state[0] != 3:
+        if (
+            type(state) is not tuple
+            or len(state) != 8
+            or type(state[0]) is not int
+            or state[0] != 3
+        ):
             raise Damage("a dtype with a state of a form that plain dtypes do not have")
         _, order, subdtype, names, fields, size, _, _ = (
             state  # the last two: alignment and flags, which follow from the code
@@ -80,7 +87,12 @@ class ArrayDraft(Draft):
     __slots__ = ()
 
     def completed(self, state: Any, limits: Limits) -> Any:
-        if type(state) is tuple and len(state) == 5 and type(state[0]) is int and state[0] in (0, 1):
+        if (
+            type(state) is tuple
+            and len(state) == 5
+            and type(state[0]) is int
+            and state[0] in (0, 1)
+        ):
             state = state[1:]
         if type(state) is not tuple or len(state) != 4 or type(state[2]) not in (bool, int):
             raise Damage("an array with a state that is not its shape, dtype, order and bytes")
@@ -103,11 +115,17 @@ def _bytes_of(data: Any) -> Any:
     return data
 
 
-# -- functions of NumPy and of the writers ----------------------------------------------------------------------------
+# -- functions of NumPy and of the writers
+# ----------------------------------------------------------------------------
 
 
 def _reconstruct(args: Args, limits: Limits) -> ArrayDraft:
-    if len(args) != 3 or args[0] is not np.ndarray or type(args[1]) is not tuple or len(args[1]) != 1:
+    if (
+        len(args) != 3
+        or args[0] is not np.ndarray
+        or type(args[1]) is not tuple
+        or len(args[1]) != 1
+    ):
         raise Damage("a call of NumPy's _reconstruct that NumPy does not write")
     limits.spend(_CONTAINER_BYTES)
     return ArrayDraft()
@@ -131,7 +149,9 @@ def _from_buffer(args: Args, limits: Limits) -> Any:
 
 def _evaluated(args: Args, limits: Limits) -> Any:
     """Paddle wraps a bare tensor of a static program so: ``eval('data', {'data': array})``."""
-    is_known = len(args) == 2 and type(args[0]) is str and args[0] == "data" and type(args[1]) is dict
+    is_known = (
+        len(args) == 2 and type(args[0]) is str and args[0] == "data" and type(args[1]) is dict
+    )
     if not is_known or not isinstance(args[1].get("data"), np.ndarray):
         raise Damage("a call of eval that Paddle does not write")
     return args[1]["data"]
@@ -139,13 +159,19 @@ def _evaluated(args: Args, limits: Limits) -> Any:
 
 def _encoded(args: Args, limits: Limits) -> bytes:
     """How protocol 2 writes bytes: ``_codecs.encode(text, 'latin1')``."""
-    if len(args) != 2 or type(args[0]) is not str or type(args[1]) is not str or args[1] != "latin1":
+    if (
+        len(args) != 2
+        or type(args[0]) is not str
+        or type(args[1]) is not str
+        or args[1] != "latin1"
+    ):
         raise Damage("a call of _codecs.encode other than the one that spells bytes")
     limits.spend_copy(args[0])
     return args[0].encode("latin1")
 
 
-# -- types ------------------------------------------------------------------------------------------------------------
+# -- types
+# --------------------------------------------------------------------------------------------------
 
 
 def _refuse(name: str) -> NoReturn:
@@ -221,7 +247,12 @@ def _bytes(args: Args, limits: Limits) -> bytes:
 
 
 def _byte_array(args: Args, limits: Limits) -> bytearray:
-    if len(args) == 2 and type(args[0]) is str and type(args[1]) is str and args[1] in ("latin-1", "latin1"):
+    if (
+        len(args) == 2
+        and type(args[0]) is str
+        and type(args[1]) is str
+        and args[1] in ("latin-1", "latin1")
+    ):
         args = (args[0].encode("latin1"),)
     if args and (len(args) != 1 or type(args[0]) not in (bytes, bytearray)):
         _refuse("bytearray")
@@ -230,7 +261,9 @@ def _byte_array(args: Args, limits: Limits) -> bytearray:
 
 
 def _ndarray(args: Args, limits: Limits) -> Any:
-    """``ndarray(shape, dtype, bytearray)``, as ``paddle.save`` writes arrays in protocols 2 and 3."""
+    """``ndarray(shape, dtype, bytearray)``, as ``paddle.save`` writes arrays in protocols 2 and
+    3.
+    """
     if len(args) != 3 or type(args[2]) is not bytearray:
         _refuse("numpy.ndarray")
     return _array(args[0], args[1], False, args[2], limits)
@@ -262,7 +295,21 @@ def _value(kind: type, accepted: tuple[type, ...], counts: range) -> Call:
 
 
 _DTYPE_BY_NAME = {dtype.name: dtype for dtype in dtypes.ALL}
-_FACTORIES = {list, dict, set, tuple, int, float, bool, complex, str, bytes, bytearray, OrderedDict, Counter}
+_FACTORIES = {
+    list,
+    dict,
+    set,
+    tuple,
+    int,
+    float,
+    bool,
+    complex,
+    str,
+    bytes,
+    bytearray,
+    OrderedDict,
+    Counter,
+}
 _INTEGERS = (int, bool)
 _NUMBERS = (int, bool, float)
 

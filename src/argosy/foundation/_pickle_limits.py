@@ -56,7 +56,8 @@ class Limits:
     def take(self, data: bytes | bytearray) -> bool:
         """Whether an array may live in the memory of ``data``.
 
-        It may if ``data`` is long, so that a copy would cost, and not the memory of an array already.
+        It may if ``data`` is long, so that a copy would cost, and not the memory of an array
+        already.
         """
         if len(data) < LONG_BYTES or id(data) in self._taken:
             self.spend_copy(data)
@@ -115,8 +116,8 @@ class Limits:
     def chain(self, target: Any, values: Sequence[Any]) -> None:
         """Bound how deep a deque or defaultdict holds another.
 
-        CPython frees such a chain by recursion in C, which ends the process if it is long. Whatever is
-        in another may not change any more, so that no chain can grow at its inner end.
+        CPython frees such a chain by recursion in C, which ends the process if it is long. Whatever
+        is in another may not change any more, so that no chain can grow at its inner end.
         """
         length = self._chains.get(id(target), (target, 0))[1]
         if id(target) in self._links:
@@ -132,9 +133,12 @@ class Limits:
             raise Damage(f"a {type(target).__name__} in another, more than {_MAX_CHAIN} deep")
 
     def check_nest(self, root: Any) -> None:
-        """Containers form a tree of bounded depth and size, if those that occur twice count twice."""
+        """Containers form a tree of bounded depth and size, if those that occur twice count
+        twice.
+        """
         size_by_id: dict[int, int] = {}
-        path: dict[int, list[Any]] = {}  # the containers that are being walked, each with those in it
+        # the containers that are being walked, each with those in it
+        path: dict[int, list[Any]] = {}
         todo = [[root]]
         while todo:
             value = todo[-1]

@@ -1,4 +1,5 @@
-"""Arrays from what a file says of them: element type, shape and bytes, checked before memory is taken.
+"""Arrays from what a file says of them: element type, shape and bytes, checked before memory is
+taken.
 
 Only plain elements exist here: truth values, numbers, texts and raw bytes. Nothing that is read
 becomes a pointer or a field.
@@ -29,7 +30,9 @@ class BadArray(ValueError):
 
 
 def dtype_of(code: Any, order: Any = "=") -> np.dtype[Any]:
-    """The dtype that NumPy writes as ``code`` (such as ``f4`` or ``U16``) in byte order ``order``."""
+    """The dtype that NumPy writes as ``code`` (such as ``f4`` or ``U16``) in byte order
+    ``order``.
+    """
     match = _CODE.fullmatch(code) if type(code) is str and len(code) < 16 else None
     if match is None or type(order) is not str or order not in _ORDERS:
         raise BadArray("an element type other than a number, a truth value, a text or raw bytes")
@@ -57,13 +60,22 @@ def bytes_of(shape: Any, itemsize: int) -> int:
 
 
 def array_from(
-    shape: Any, dtype: np.dtype[Any], data: bytes | bytearray, is_fortran: bool = False, may_keep: bool = False
+    shape: Any,
+    dtype: np.dtype[Any],
+    data: bytes | bytearray,
+    is_fortran: bool = False,
+    may_keep: bool = False,
 ) -> Array:
     """A writable array of the elements in ``data``, which must have the bytes of exactly that many.
 
     ``may_keep`` lets the array live in the memory of ``data``, which nobody else may use then.
     """
-    if dtype.kind not in "biufcSUV" or dtype.hasobject or dtype.names is not None or dtype.subdtype is not None:
+    if (
+        dtype.kind not in "biufcSUV"
+        or dtype.hasobject
+        or dtype.names is not None
+        or dtype.subdtype is not None
+    ):
         raise BadArray("an array that is not one of numbers, truth values, texts or raw bytes")
     wanted = bytes_of(shape, dtype.itemsize)
     if dtype.itemsize == 0:
@@ -74,7 +86,8 @@ def array_from(
     array: Any
     if may_keep and type(data) is bytes:
         array = _rebuild(np.ndarray, (0,), b"b")
-        array.__setstate__((1, shape, dtype, is_fortran, data))  # the one way to a writable array over bytes
+        # the one way to a writable array over bytes
+        array.__setstate__((1, shape, dtype, is_fortran, data))
     else:
         memory = data if may_keep else bytearray(data)
         array = np.ndarray(shape, dtype, memory, order="F" if is_fortran else "C")

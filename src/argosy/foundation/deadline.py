@@ -1,4 +1,6 @@
-"""A point in time until which something may take: one value handed down a chain of blocking calls."""
+"""A point in time until which something may take: one value handed down a chain of blocking
+calls.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +37,8 @@ class Deadline:
         return time.monotonic() >= self.at_s
 
     def check(self, what: str) -> None:
-        """Raise CollectiveTimeout, saying that ``what`` was not done in time, if the deadline has passed."""
+        """Raise CollectiveTimeout, saying that ``what`` was not done in time, if the deadline has
+        passed.
+        """
         if self.expired:
             raise CollectiveTimeout(f"{what}: not done within {self.seconds:g} s")

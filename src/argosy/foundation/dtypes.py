@@ -1,7 +1,8 @@
 """Paddle's dtype objects and their torch and NumPy counterparts.
 
-``DType`` instances are singletons: compare them with ``is`` or ``==``. ``to_torch`` accepts everything that a Paddle
-script passes as a dtype: an object, its name, a NumPy dtype or scalar type, a Python type, a torch dtype.
+``DType`` instances are singletons: compare them with ``is`` or ``==``. ``to_torch`` accepts
+everything that a Paddle script passes as a dtype: an object, its name, a NumPy dtype or scalar
+type, a Python type, a torch dtype.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ class DType:
 
     @property
     def is_integer(self) -> bool:
-        return not (self.torch.is_floating_point or self.torch.is_complex or self.torch == torch.bool)
+        return not (
+            self.torch.is_floating_point or self.torch.is_complex or self.torch == torch.bool
+        )
 
 
 def _make(name: str, engine: torch.dtype) -> DType:
@@ -88,7 +91,9 @@ BY_TORCH: dict[torch.dtype, DType] = {d.torch: d for d in ALL}
 
 _TORCH_BY_KEY: dict[Any, torch.dtype] = {}
 for _d in ALL:
-    _TORCH_BY_KEY[_d] = _TORCH_BY_KEY[_d.torch] = _TORCH_BY_KEY[_d.name] = _TORCH_BY_KEY[f"paddle.{_d.name}"] = _d.torch
+    _TORCH_BY_KEY[_d] = _TORCH_BY_KEY[_d.torch] = _TORCH_BY_KEY[_d.name] = _TORCH_BY_KEY[
+        f"paddle.{_d.name}"
+    ] = _d.torch
 for _name in (
     "bool",
     "uint8",
@@ -104,23 +109,29 @@ for _name in (
 ):
     _np = np.dtype(_name)
     _TORCH_BY_KEY[_np] = _TORCH_BY_KEY[_np.type] = _TORCH_BY_KEY[_name]
-# uint16 is how Paddle stores bfloat16 in arrays; FP32 and the like are the spellings of its protobuf enum
+# uint16 is how Paddle stores bfloat16 in arrays; FP32 and the like are the spellings of its
+# protobuf enum
 _TORCH_BY_KEY.update({
     "uint16": torch.bfloat16, np.uint16: torch.bfloat16, np.dtype("uint16"): torch.bfloat16,
     float: torch.float64, int: torch.int64, bool: torch.bool, complex: torch.complex128,
-    "float": torch.float64, "double": torch.float64, "half": torch.float16, "int": torch.int64, "long": torch.int64,
+    "float": torch.float64, "double": torch.float64, "half": torch.float16, "int": torch.int64,
+    "long": torch.int64,
     "complex": torch.complex128,
 })  # fmt: skip
 
 
 def to_torch(kind: Any) -> torch.dtype:
-    """Return the torch dtype that ``kind`` names; an unknown one is an error that lists the nearest."""
+    """Return the torch dtype that ``kind`` names; an unknown one is an error that lists the
+    nearest.
+    """
     try:
         return _TORCH_BY_KEY[kind]
     except (KeyError, TypeError):
         names = [d.name for d in ALL]
         hint = nearest(str(kind), names)
-        raise DtypeError(f"dtype must be any of [{', '.join(names)}], but received {kind}.{hint}") from None
+        raise DtypeError(
+            f"dtype must be any of [{', '.join(names)}], but received {kind}.{hint}"
+        ) from None
 
 
 def from_any(kind: Any) -> DType:

@@ -23,7 +23,9 @@ class Endpoint:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether ``host`` leads to this machine wherever it is read: 127.0.0.0/8, ::1 or localhost. Other names are not looked up."""
+    """Whether ``host`` leads to this machine wherever it is read: 127.0.0.0/8, ::1 or localhost.
+    Other names are not looked up.
+    """
     if host.lower() == "localhost":
         return True
     try:
@@ -35,24 +37,36 @@ def is_loopback(host: str) -> bool:
 
 
 def parse(text: str, source: str = "endpoint") -> Endpoint:
-    """Read ``host:port`` or ``[ipv6]:port``; ``source`` is the variable or argument that errors name."""
+    """Read ``host:port`` or ``[ipv6]:port``; ``source`` is the variable or argument that errors
+    name.
+    """
     host, colon, port = text.strip().rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
-        raise ConfigError(f"{source}: {text!r} is ambiguous; write an IPv6 address in brackets, as in '[::1]:6170'")
+        raise ConfigError(
+            f"{source}: {text!r} is ambiguous; write an IPv6 address in brackets, as in "
+            "'[::1]:6170'"
+        )
     if not colon or not host:
         raise ConfigError(f"{source}: expected 'host:port', but received {text!r}")
     if not (port.isascii() and port.isdigit()) or not 0 <= int(port) <= 65535:
-        raise ConfigError(f"{source}: the port of {text!r} must be a number from 0 to 65535, but is {port!r}")
+        raise ConfigError(
+            f"{source}: the port of {text!r} must be a number from 0 to 65535, but is {port!r}"
+        )
     return Endpoint(host, int(port))
 
 
 def parse_list(text: str, source: str = "endpoints") -> tuple[Endpoint, ...]:
-    """Read endpoints separated by commas (or semicolons, as older launchers write them); none may appear twice."""
+    """Read endpoints separated by commas (or semicolons, as older launchers write them); none may
+    appear twice.
+    """
     parts = [part for part in text.replace(";", ",").split(",") if part.strip()]
     if not parts:
-        raise ConfigError(f"{source}: expected a list such as '127.0.0.1:6170,127.0.0.1:6171', but received {text!r}")
+        raise ConfigError(
+            f"{source}: expected a list such as '127.0.0.1:6170,127.0.0.1:6171', but received "
+            f"{text!r}"
+        )
     found = tuple(parse(part, source) for part in parts)
     repeated = next((e for i, e in enumerate(found) if e in found[:i]), None)
     if repeated is not None:
@@ -63,23 +77,29 @@ def parse_list(text: str, source: str = "endpoints") -> tuple[Endpoint, ...]:
 def bind_listener(host: str = LOOPBACK, port: int = 0) -> socket.socket:
     """Return a listening socket; the kernel chooses the port when it is 0.
 
-    The port belongs to the caller from here on, so it can be announced without a race; closing the socket gives it back.
+    The port belongs to the caller from here on, so it can be announced without a race; closing the
+    socket gives it back.
     """
     try:
         family, kind, proto, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
-        raise ConfigError(f"cannot listen on {Endpoint(host, port)}: {error.strerror or error}") from error
+        raise ConfigError(
+            f"cannot listen on {Endpoint(host, port)}: {error.strerror or error}"
+        ) from error
     listener = socket.socket(family, kind, proto)
     try:
-        # lets a restarted job take its port back while connections of the last one linger; does not allow two listeners
+        # lets a restarted job take its port back while connections of the last one linger; does not
+        # allow two listeners
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(128)
     except OSError as error:
         listener.close()
-        raise ConfigError(f"cannot listen on {Endpoint(host, port)}: {error.strerror or error}") from error
+        raise ConfigError(
+            f"cannot listen on {Endpoint(host, port)}: {error.strerror or error}"
+        ) from error
     return listener
 
 

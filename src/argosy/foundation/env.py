@@ -34,7 +34,9 @@ def _integer(name: str, default: int) -> int:
     try:
         return int(text) if text else default
     except ValueError:
-        raise ConfigError(f"the environment variable {name} must be an integer, but is {text!r}") from None
+        raise ConfigError(
+            f"the environment variable {name} must be an integer, but is {text!r}"
+        ) from None
 
 
 def get(name: str, default: str = "") -> str:
@@ -60,7 +62,9 @@ def seconds(name: str, default: float) -> float:
     except ValueError:
         value = math.nan
     if not value > 0:
-        raise ConfigError(f"the environment variable {name} must be a number of seconds, but is {text!r}")
+        raise ConfigError(
+            f"the environment variable {name} must be a number of seconds, but is {text!r}"
+        )
     return value
 
 

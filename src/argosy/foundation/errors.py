@@ -1,7 +1,7 @@
 """The errors of argosy, sorted by what the caller can do about them.
 
-Each class also derives from the builtin that Paddle raises in the same place, so that ``except ValueError`` in a
-script written for Paddle keeps working.
+Each class also derives from the builtin that Paddle raises in the same place, so that ``except
+ValueError`` in a script written for Paddle keeps working.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ class DtypeError(UsageError, TypeError):
 
 
 class UnsupportedDtype(DtypeError, NotImplementedError):
-    """The operation is not defined for tensors of this dtype; Paddle says so with a RuntimeError, which this is too."""
+    """The operation is not defined for tensors of this dtype; Paddle says so with a RuntimeError,
+    which this is too.
+    """
 
 
 class OutOfRange(UsageError, IndexError):
@@ -92,7 +94,9 @@ class ServerUnavailable(PsError):
 
 
 class PositionUnknown(PsError):
-    """A worker was started again and cannot know where in its data it was; to start it once more does not help."""
+    """A worker was started again and cannot know where in its data it was; to start it once more
+    does not help.
+    """
 
 
 class TableError(PsError):
@@ -108,7 +112,9 @@ class ChildFailed(ArgosyError, RuntimeError):
 
 
 class ProgramTimeout(ChildFailed, TimeoutError):
-    """A program that we started did not end, or was silent, for longer than it may; it has been ended."""
+    """A program that we started did not end, or was silent, for longer than it may; it has been
+    ended.
+    """
 
 
 class InternalError(ArgosyError):
@@ -116,13 +122,17 @@ class InternalError(ArgosyError):
 
 
 def raise_as(found: Exception, error: Exception) -> NoReturn:
-    """Raise ``found`` because of ``error``, also if they are one: an error must not become its own cause."""
+    """Raise ``found`` because of ``error``, also if they are one: an error must not become its own
+    cause.
+    """
     if found is error:
         raise error
     raise found from error
 
 
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> str:
-    """Describe the known names closest to ``name``, for the end of a message; empty when there are none."""
+    """Describe the known names closest to ``name``, for the end of a message; empty when there are
+    none.
+    """
     close = difflib.get_close_matches(name, list(known), n=limit, cutoff=0.5)
     return f" Did you mean {', '.join(repr(c) for c in close)}?" if close else ""

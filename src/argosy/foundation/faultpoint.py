@@ -1,7 +1,7 @@
 """Places where a test can make a process die, so that recovery is proved at the worst instants.
 
-``ARGOSY_FAULT=name:3`` kills the process, as SIGKILL does, when it comes to ``reach(name)`` for the third time. Without the variable a
-call costs one comparison.
+``ARGOSY_FAULT=name:3`` kills the process, as SIGKILL does, when it comes to ``reach(name)`` for the
+third time. Without the variable a call costs one comparison.
 """
 
 from __future__ import annotations

@@ -16,30 +16,35 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 def inside(folder: str | os.PathLike[str], name: str, what: str) -> Path:
-    """The path of ``name``, which was read from a file, in ``folder``; CheckpointError if it would lie elsewhere.
+    """The path of ``name``, which was read from a file, in ``folder``; CheckpointError if it would
+    lie elsewhere.
 
-    ``name`` may have folders of its own, separated by ``/``. ``what`` says where the name comes from, for the message. A symbolic link
-    that leads out of ``folder`` counts as elsewhere.
+    ``name`` may have folders of its own, separated by ``/``. ``what`` says where the name comes
+    from, for the message. A symbolic link that leads out of ``folder`` counts as elsewhere.
     """
     parts = PurePosixPath(name).parts if isinstance(name, str) else ()
     is_plain = bool(parts) and not name.startswith("/") and ".." not in parts
     if not is_plain or "\0" in name or "\\" in name or _DRIVE.match(name):
         raise CheckpointError(
-            f"{what}: the name {name!r} leads out of the folder {os.fspath(folder)!r}, so it is refused"
+            f"{what}: the name {name!r} leads out of the folder {os.fspath(folder)!r}, so it is "
+            "refused"
         )
     path = Path(folder).joinpath(*parts)
     if not os.path.realpath(path).startswith(os.path.join(os.path.realpath(folder), "")):
         raise CheckpointError(
-            f"{what}: {name!r} is a link that leads out of the folder {os.fspath(folder)!r}, so it is refused"
+            f"{what}: {name!r} is a link that leads out of the folder {os.fspath(folder)!r}, so "
+            "it is refused"
         )
     return path
 
 
 @contextlib.contextmanager
 def replacing(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file to write, on disk and under the name ``target`` when the block ends well, gone when it does not.
+    """A file to write, on disk and under the name ``target`` when the block ends well, gone when it
+    does not.
 
-    The folder is made if it is missing. A file that was there before keeps its mode; a device or a pipe is written to as it is.
+    The folder is made if it is missing. A file that was there before keeps its mode; a device or a
+    pipe is written to as it is.
     """
     path = os.path.realpath(target)
     if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):

@@ -1,8 +1,11 @@
-"""Where the gradient of a tensor should be written, and whether the backward that is running will write it.
+"""Where the gradient of a tensor should be written, and whether the backward that is running will
+write it.
 
-A reducer keeps gradients in buckets that other processes can read. An op that produces the whole gradient of a leaf in one go (the weight of a
-linear layer) can write it there at once instead of into fresh memory that is then copied: that saves a pass over memory and the page faults of
-the allocation. The reducer attaches a ``GradHome`` to the leaf; the op asks for it with ``home_of`` and claims it.
+A reducer keeps gradients in buckets that other processes can read. An op that produces the whole
+gradient of a leaf in one go (the weight of a linear layer) can write it there at once instead of
+into fresh memory that is then copied: that saves a pass over memory and the page faults of the
+allocation. The reducer attaches a ``GradHome`` to the leaf; the op asks for it with ``home_of`` and
+claims it.
 """
 
 from __future__ import annotations
@@ -15,12 +18,16 @@ _ATTRIBUTE = "_argosy_grad_home"
 
 
 def sink_of(leaf: torch.Tensor) -> Any:
-    """The node of the graph that accumulates the gradient of ``leaf``; it stays the same while it is held."""
+    """The node of the graph that accumulates the gradient of ``leaf``; it stays the same while it
+    is held.
+    """
     return torch.autograd.graph.get_gradient_edge(leaf).node
 
 
 def will_accumulate(sink: Any) -> bool:
-    """Whether the backward that is running will add to ``grad`` through ``sink``. False in ``autograd.grad``, which hands gradients out."""
+    """Whether the backward that is running will add to ``grad`` through ``sink``. False in
+    ``autograd.grad``, which hands gradients out.
+    """
     try:
         return torch._C._will_engine_execute_node(sink)
     except RuntimeError:  # it is one of the inputs of autograd.grad
@@ -33,7 +40,9 @@ def is_in_backward() -> bool:
 
 
 class GradHome:
-    """A place for the gradient that ``sink`` accumulates, to be filled at most once per backward."""
+    """A place for the gradient that ``sink`` accumulates, to be filled at most once per
+    backward.
+    """
 
     __slots__ = ("_sink", "is_open", "view")
 
@@ -46,7 +55,9 @@ class GradHome:
         return type(None), ()  # a copy of the leaf, in this process or another, is at home nowhere
 
     def claim(self) -> torch.Tensor | None:
-        """A fresh alias of the place, or None when it is taken or the gradient will not become that of the leaf."""
+        """A fresh alias of the place, or None when it is taken or the gradient will not become that
+        of the leaf.
+        """
         if not self.is_open or not will_accumulate(self._sink):
             return None
         self.is_open = False

@@ -10,8 +10,9 @@
      ...
     }
 
-The text is canonical JSON (keys in order, one way to write each value) and is compared byte by byte with what its contents would be
-written as, so that one changed, missing or doubled byte is an error. Manifests of format 1 have no seal; they are read with a warning.
+The text is canonical JSON (keys in order, one way to write each value) and is compared byte by byte
+with what its contents would be written as, so that one changed, missing or doubled byte is an
+error. Manifests of format 1 have no seal; they are read with a warning.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ _FILE: Mapping[str, type] = {"file": str, "bytes": int, "sha256": str}
 
 @dataclass(frozen=True)
 class Layout:
-    """What the manifests of one kind of checkpoint hold: ``fields`` of its own, and of each file ``facts`` beside name, size and digest."""
+    """What the manifests of one kind of checkpoint hold: ``fields`` of its own, and of each file
+    ``facts`` beside name, size and digest.
+    """
 
     kind: str
     fields: Mapping[str, type]
@@ -74,7 +77,9 @@ def write(folder: Path, layout: Layout, fields: Mapping[str, Any], files: Sequen
 
 
 def read(folder: Path, layout: Layout) -> Manifest:
-    """The manifest of ``folder``; CheckpointError, which names the file, unless every byte is what was written."""
+    """The manifest of ``folder``; CheckpointError, which names the file, unless every byte is what
+    was written.
+    """
     path = folder / NAME
     data = _bytes_of(path)
     try:
@@ -85,9 +90,14 @@ def read(folder: Path, layout: Layout) -> Manifest:
         raise CheckpointError(f"{path} is damaged: it holds no object")
     found = content.get("format")
     if found == layout.unsealed and layout.is_read_unsealed:
-        content = {**content, "num_files": len(content["files"]) if isinstance(content.get("files"), list) else 0}
+        content = {
+            **content,
+            "num_files": len(content["files"]) if isinstance(content.get("files"), list) else 0,
+        }
         log.warning(
-            "%s has format %r, which has no seal: a change of the file itself would not be noticed", path, found
+            "%s has format %r, which has no seal: a change of the file itself would not be noticed",
+            path,
+            found,
         )
     elif found == layout.format:
         _check_seal(content, data, path)
@@ -98,20 +108,29 @@ def read(folder: Path, layout: Layout) -> Manifest:
 
 
 def fact_of(path: Path, name: str) -> Fact:
-    """What a manifest says of a file that lies at ``path`` and is called ``name`` in the checkpoint."""
+    """What a manifest says of a file that lies at ``path`` and is called ``name`` in the
+    checkpoint.
+    """
     return {"file": name, "bytes": path.stat().st_size, "sha256": _digest(path)}
 
 
 def verified(folder: Path, fact: Fact) -> Path:
-    """The path of a file of the checkpoint; CheckpointError unless it is the file that the manifest was written with."""
+    """The path of a file of the checkpoint; CheckpointError unless it is the file that the manifest
+    was written with.
+    """
     path = inside(folder, fact["file"], str(folder / NAME))
     try:
-        is_same = path.is_file() and path.stat().st_size == fact["bytes"] and _digest(path) == fact["sha256"]
+        is_same = (
+            path.is_file()
+            and path.stat().st_size == fact["bytes"]
+            and _digest(path) == fact["sha256"]
+        )
     except OSError as error:
         raise CheckpointError(f"{path}: {error.strerror}") from error
     if not is_same:
         raise CheckpointError(
-            f"{path} is missing, cut short or damaged: it is not the file that the checkpoint was written with"
+            f"{path} is missing, cut short or damaged: it is not the file that the checkpoint "
+            "was written with"
         )
     return path
 
@@ -142,17 +161,24 @@ def _check_seal(content: dict[str, Any], data: bytes, path: Path) -> None:
     except (ValueError, RecursionError):  # numbers that are none, a nest that is too deep
         is_whole = False
     if not is_whole:
-        raise CheckpointError(f"{path} is damaged: its contents are not those that its seal was made of")
+        raise CheckpointError(
+            f"{path} is damaged: its contents are not those that its seal was made of"
+        )
 
 
 def _check_types(content: Mapping[str, Any], layout: Layout, path: Path) -> None:
     expected = {"format": str, "num_files": int, "files": list, **layout.fields}
-    _check(content, {**expected, "seal": str} if "seal" in content else expected, path, "the manifest")
+    _check(
+        content, {**expected, "seal": str} if "seal" in content else expected, path, "the manifest"
+    )
     if content["format"] == layout.unsealed and "seal" in content:
-        raise CheckpointError(f"{path} is damaged: format {layout.unsealed!r} has no seal, but there is one")
+        raise CheckpointError(
+            f"{path} is damaged: format {layout.unsealed!r} has no seal, but there is one"
+        )
     if content["num_files"] != len(content["files"]):
         raise CheckpointError(
-            f"{path} is damaged: it lists {len(content['files'])} files, but was written with {content['num_files']}"
+            f"{path} is damaged: it lists {len(content['files'])} files, but was written with "
+            f"{content['num_files']}"
         )
     names = set()
     for number, fact in enumerate(content["files"]):
@@ -166,13 +192,19 @@ def _check_types(content: Mapping[str, Any], layout: Layout, path: Path) -> None
 
 
 def _check(found: Any, expected: Mapping[str, type], path: Path, what: str) -> None:
-    """``found`` must have exactly the ``expected`` keys, with values of exactly these types; numbers count something."""
+    """``found`` must have exactly the ``expected`` keys, with values of exactly these types;
+    numbers count something.
+    """
     if not isinstance(found, Mapping) or found.keys() != expected.keys():
         has = sorted(map(str, found)) if isinstance(found, Mapping) else type(found).__name__
-        raise CheckpointError(f"{path} is damaged: {what} must have {sorted(expected)}, but has {has}")
+        raise CheckpointError(
+            f"{path} is damaged: {what} must have {sorted(expected)}, but has {has}"
+        )
     for name, kind in expected.items():
         if type(found[name]) is not kind or (kind is int and not 0 <= found[name] < 1 << 62):
-            raise CheckpointError(f"{path} is damaged: {name!r} of {what} is {str(found[name])[:80]!r}")
+            raise CheckpointError(
+                f"{path} is damaged: {name!r} of {what} is {str(found[name])[:80]!r}"
+            )
 
 
 def _digest(path: str | os.PathLike[str]) -> str:

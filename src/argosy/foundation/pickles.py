@@ -2,9 +2,9 @@
 
 A pickle is a program for a small machine with a stack and a memo. This is such a machine, whose
 opcodes build plain containers, numbers, texts and arrays, and instances of classes that the caller
-admits. What else a file names is refused before it is imported. A file can change no class, function
-or object of the process, cannot take more memory or time than a multiple of its size, and no bytes
-at all raise anything but CheckpointError.
+admits. What else a file names is refused before it is imported. A file can change no class,
+function or object of the process, cannot take more memory or time than a multiple of its size, and
+no bytes at all raise anything but CheckpointError.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def load(
 ) -> Any:
     """Read one object from ``file``, which must be seekable, and leave it behind the object.
 
-    ``classes`` are those whose instances may be rebuilt, ``functions`` those that may be called, with
-    any arguments. ``call`` and ``source`` name the reader and the file in messages.
+    ``classes`` are those whose instances may be rebuilt, ``functions`` those that may be called,
+    with any arguments. ``call`` and ``source`` name the reader and the file in messages.
     """
     where = f"{call}: {source}"
     window = _Window(file)
@@ -66,15 +66,18 @@ def load(
     except _Unknown as error:
         raise RefusedGlobal(
             f"{where} asks for {error}, which a checkpoint has no need of; it was not imported.\n"
-            f"  If you trust the file, import that class and call paddle.framework.add_safe_globals([{error.name}]) first."
+            "  If you trust the file, import that class and call "
+            f"paddle.framework.add_safe_globals([{error.name}]) first."
         ) from None
     except _Torn as error:
         raise CheckpointError(
-            f"{where} is cut short ({error}): its writing or its copying was interrupted. Take an earlier checkpoint."
+            f"{where} is cut short ({error}): its writing or its copying was interrupted. Take "
+            "an earlier checkpoint."
         ) from None
     except (Damage, BadArray) as error:
         raise kind(f"{where} is damaged or holds what a checkpoint cannot: {error}") from None
-    except Exception as error:  # the machine runs out of stack or memory, or the class of an instance objects
+    # the machine runs out of stack or memory, or the class of an instance objects
+    except Exception as error:
         raise kind(f"{where} is damaged: {type(error).__name__}: {error}") from error
     window.leave()
     return value
@@ -95,7 +98,9 @@ def _shown(name: str) -> str:
 
 
 class _Window:
-    """The bytes of a file from where it stands; no memory is taken for any that it does not have."""
+    """The bytes of a file from where it stands; no memory is taken for any that it does not
+    have.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -162,7 +167,9 @@ class _Window:
             raise _Torn("it shrank while it was read")
 
     def _fill(self, size: int) -> bool:
-        """Have ``size`` bytes in ``data`` from its beginning if there are; False if there are no more."""
+        """Have ``size`` bytes in ``data`` from its beginning if there are; False if there are no
+        more.
+        """
         self._base += self.at
         more = self._file.read(max(size - (len(self.data) - self.at), _WINDOW_BYTES))
         self.data = self.data[self.at :] + more
@@ -184,12 +191,14 @@ class _Window:
 class _Machine:
     """Runs the opcodes of one pickle.
 
-    A ``Special`` (a function that was named, an array without its bytes) is only ever on a stack or in
-    the memo: ``_specials`` counts those on the stacks, and while there are any, whatever is put into a
-    container is looked at.
+    A ``Special`` (a function that was named, an array without its bytes) is only ever on a stack or
+    in the memo: ``_specials`` counts those on the stacks, and while there are any, whatever is put
+    into a container is looked at.
     """
 
-    def __init__(self, window: _Window, classes: Mapping[Name, type], functions: Iterable[Callable[..., Any]]) -> None:
+    def __init__(
+        self, window: _Window, classes: Mapping[Name, type], functions: Iterable[Callable[..., Any]]
+    ) -> None:
         self.window = window
         self.limits = Limits(window.size, classes.values())
         self.stack: list[Any] = []
@@ -291,7 +300,11 @@ class _Machine:
     def new(self, cls: Any, args: Any, options: Any) -> None:
         if not isinstance(cls, type) or cls not in self._admitted:
             raise Damage("a new object of something that is no admitted class")
-        if type(args) is not tuple or type(options) is not dict or not all(type(key) is str for key in options):
+        if (
+            type(args) is not tuple
+            or type(options) is not dict
+            or not all(type(key) is str for key in options)
+        ):
             raise Damage("a new object whose arguments are none")
         self._keep(cls.__new__(cls, *args, **options), cls)
 
@@ -367,7 +380,9 @@ def _set_state(instance: Any, state: Any) -> None:
     if type(state) is tuple and len(state) == 2:
         state, slots = state
     for attributes in (state, slots):
-        if attributes is not None and (type(attributes) is not dict or not all(type(k) is str for k in attributes)):
+        if attributes is not None and (
+            type(attributes) is not dict or not all(type(k) is str for k in attributes)
+        ):
             raise Damage(f"a state for a {type(instance).__name__} that is no dict of attributes")
     if state:
         instance.__dict__.update(state)
@@ -377,7 +392,8 @@ def _set_state(instance: Any, state: Any) -> None:
         setattr(instance, name, value)
 
 
-# -- opcodes ----------------------------------------------------------------------------------------------------------
+# -- opcodes
+# --------------------------------------------------------------------------------------------------
 
 Handler = Callable[[_Machine], None]
 _PROTO, _STOP = 0x80, ord(".")
@@ -667,4 +683,6 @@ _HANDLER_BY_OPCODE: dict[bytes, Handler] = {
     b"\x97": _PERSISTENT,
     b"\x98": _PERSISTENT,
 }
-_HANDLERS: list[Handler] = [_HANDLER_BY_OPCODE.get(bytes([opcode]), _unknown) for opcode in range(256)]
+_HANDLERS: list[Handler] = [
+    _HANDLER_BY_OPCODE.get(bytes([opcode]), _unknown) for opcode in range(256)
+]

@@ -1,6 +1,7 @@
 """Places: where a tensor lives, in Paddle's words, and the torch device behind each.
 
-A GPU named on a machine without one falls back to the CPU with one warning, so that GPU scripts run unchanged.
+A GPU named on a machine without one falls back to the CPU with one warning, so that GPU scripts run
+unchanged.
 """
 
 from __future__ import annotations
@@ -58,7 +59,11 @@ class Place:
         return hash((self.kind, self.index))
 
     def __repr__(self) -> str:
-        return f"Place({self.kind}:{self.index})" if self.kind in ("gpu", "xpu") else f"Place({self.kind})"
+        return (
+            f"Place({self.kind}:{self.index})"
+            if self.kind in ("gpu", "xpu")
+            else f"Place({self.kind})"
+        )
 
     @property
     def device(self) -> torch.device:
@@ -102,7 +107,14 @@ class CUDAPinnedPlace(Place):
 
 
 _CPU = torch.device("cpu")
-_KINDS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu", "xpu": "xpu", "gpu_pinned": "gpu_pinned", "pinned": "gpu_pinned"}
+_KINDS = {
+    "cpu": "cpu",
+    "gpu": "gpu",
+    "cuda": "gpu",
+    "xpu": "xpu",
+    "gpu_pinned": "gpu_pinned",
+    "pinned": "gpu_pinned",
+}
 _warned: set[str] = set()
 
 
@@ -110,7 +122,10 @@ def warn_fallback(kind: str) -> None:
     """Say once per kind of device that CPU is used in its stead."""
     if kind not in _warned:
         _warned.add(kind)
-        warnings.warn(f"no {kind.upper()} is available to PyTorch here; running on the CPU instead", stacklevel=3)
+        warnings.warn(
+            f"no {kind.upper()} is available to PyTorch here; running on the CPU instead",
+            stacklevel=3,
+        )
 
 
 def reset_warnings() -> None:
@@ -122,7 +137,9 @@ def _parse(device: str) -> tuple[str, int]:
     text = device.strip().lower().removeprefix("place(").removesuffix(")")
     name, _, index = text.partition(":")
     if name not in _KINDS or (index and not index.isdigit()):
-        raise UsageError(f"the device must be 'cpu', 'gpu', 'gpu:N', 'xpu' or 'xpu:N', but received {device!r}")
+        raise UsageError(
+            f"the device must be 'cpu', 'gpu', 'gpu:N', 'xpu' or 'xpu:N', but received {device!r}"
+        )
     return _KINDS[name], int(index or 0)
 
 

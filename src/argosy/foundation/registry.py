@@ -27,7 +27,9 @@ class Registry(Generic[T]):
         try:
             return self._values[name]
         except KeyError:
-            raise UsageError(f"there is no {self.kind} called {name!r}.{nearest(name, self._values)}") from None
+            raise UsageError(
+                f"there is no {self.kind} called {name!r}.{nearest(name, self._values)}"
+            ) from None
 
     def __contains__(self, name: str) -> bool:
         return name in self._values

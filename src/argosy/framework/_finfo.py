@@ -35,7 +35,8 @@ class iinfo:
 
 
 class finfo:
-    """Limits of a floating or complex type: ``min``, ``max``, ``eps``, ``resolution``, ``tiny``, ``bits``, ``dtype``.
+    """Limits of a floating or complex type: ``min``, ``max``, ``eps``, ``resolution``, ``tiny``,
+    ``bits``, ``dtype``.
 
     For a complex type they are those of its parts.
 
@@ -47,7 +48,9 @@ class finfo:
     def __init__(self, dtype: Any) -> None:
         kind = dtypes.from_any(dtype)
         if not (kind.is_floating_point or kind.is_complex):
-            raise UsageError(f"paddle.finfo: expected a floating or complex dtype, but received {kind.name}")
+            raise UsageError(
+                f"paddle.finfo: expected a floating or complex dtype, but received {kind.name}"
+            )
         info = torch.finfo(kind.torch)
         self.min: float = info.min
         self.max: float = info.max

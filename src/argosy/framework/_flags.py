@@ -1,7 +1,7 @@
 """``paddle.set_flags`` and ``get_flags``.
 
-Paddle's flags tune its own kernels and allocators. They are stored and given back; those with a counterpart in torch set it,
-and those that would change results and have none are refused.
+Paddle's flags tune its own kernels and allocators. They are stored and given back; those with a
+counterpart in torch set it, and those that would change results and have none are refused.
 """
 
 from __future__ import annotations
@@ -61,14 +61,20 @@ class _Flags:
         try:
             self.set(name, parse(text, type(DEFAULTS[name])))
         except (ValueError, NotSupported) as error:
-            warnings.warn(f"the environment variable {name}={text} has no effect: {error}", stacklevel=4)
+            warnings.warn(
+                f"the environment variable {name}={text} has no effect: {error}", stacklevel=4
+            )
 
     def set(self, name: str, value: Any) -> None:
         kind = type(DEFAULTS[name])
         if not isinstance(value, str if kind is str else (bool, int, float)):
-            raise FlagTypeError(f"set_flags: {name} holds a {kind.__name__}, but received {value!r}")
+            raise FlagTypeError(
+                f"set_flags: {name} holds a {kind.__name__}, but received {value!r}"
+            )
         if value and name in _REFUSED_WHEN_TRUE:
-            raise NotSupported(f"set_flags: {name}={value} is not supported; {_REFUSED_WHEN_TRUE[name]}")
+            raise NotSupported(
+                f"set_flags: {name}={value} is not supported; {_REFUSED_WHEN_TRUE[name]}"
+            )
         if name in _EFFECTS:
             _EFFECTS[name](value)
         self.values[name] = kind(value)
@@ -120,7 +126,10 @@ def get_flags(flags: str | Sequence[str]) -> dict[str, Flag]:
     if isinstance(flags, str):
         flags = [flags]
     if not isinstance(flags, (list, tuple)):
-        raise DtypeError(f"get_flags: flags should be a string, a list or a tuple, but received {type(flags).__name__}")
+        raise DtypeError(
+            "get_flags: flags should be a string, a list or a tuple, but received "
+            f"{type(flags).__name__}"
+        )
     for name in flags:
         _check_known("get_flags", name)
     return {name: _holder.values[name] for name in flags}

@@ -1,8 +1,8 @@
 """``paddle.save`` and ``paddle.load``: files that Paddle reads and files that Paddle wrote.
 
-A flat dict of Tensors (``state_dict()``) is a pickle of arrays with one more entry, ``StructuredToParameterName@@``, that keeps
-the tensors' names. Anything else is a pickle in which each Tensor is ``(name, array)``. A file appears under its name complete
-or not at all.
+A flat dict of Tensors (``state_dict()``) is a pickle of arrays with one more entry,
+``StructuredToParameterName@@``, that keeps the tensors' names. Anything else is a pickle in which
+each Tensor is ``(name, array)``. A file appears under its name complete or not at all.
 """
 
 from __future__ import annotations
@@ -27,19 +27,28 @@ __all__ = ["save", "load"]
 
 NAME_TABLE = "StructuredToParameterName@@"
 SLICES = "UnpackBigParamInfor@@"
-_WALKED = frozenset({dict, OrderedDict, list, tuple})  # members of sets are plain: they hold no arrays
+# members of sets are plain: they hold no arrays
+_WALKED = frozenset({dict, OrderedDict, list, tuple})
 _HOLDERS = _WALKED | {np.ndarray}
-_SLICE_BYTES = 2**30 - 1  # the longest array that Paddle puts in one piece into a pickle of protocol 2 or 3
+# the longest array that Paddle puts in one piece into a pickle of protocol 2 or 3
+_SLICE_BYTES = 2**30 - 1
 
 _SAVE_OPTIONS = ("use_binary_format", "pickle_protocol", "safetensors")
-_LOAD_OPTIONS = ("model_filename", "params_filename", "keep_name_table", "return_numpy", "safetensors")
+_LOAD_OPTIONS = (
+    "model_filename",
+    "params_filename",
+    "keep_name_table",
+    "return_numpy",
+    "safetensors",
+)
 
 
 def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
     """Save a state dict, a Tensor or a nest of them with plain values to a file or a ``BytesIO``.
 
-    The file is written beside its final name, flushed to disk, then renamed: a crash leaves the previous one intact.
-    ``use_binary_format=True`` writes a single Tensor in the format of static programs' variables.
+    The file is written beside its final name, flushed to disk, then renamed: a crash leaves the
+    previous one intact. ``use_binary_format=True`` writes a single Tensor in the format of static
+    programs' variables.
 
     Example:
         >>> from io import BytesIO
@@ -53,15 +62,26 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
     _check_options("save", configs, _SAVE_OPTIONS)
     if configs.get("safetensors"):
         raise NotSupported(
-            "paddle.save: safetensors=True is not supported; save without it, or use the safetensors package"
+            "paddle.save: safetensors=True is not supported; save without it, or use the "
+            "safetensors package"
         )
     is_binary = configs.get("use_binary_format", False)
     if not isinstance(is_binary, bool):
-        raise DtypeError(f"paddle.save: use_binary_format must be a bool, but received {type(is_binary).__name__}")
+        raise DtypeError(
+            "paddle.save: use_binary_format must be a bool, but received "
+            f"{type(is_binary).__name__}"
+        )
     if is_binary and not isinstance(obj, Tensor):
-        raise NotSupported(f"paddle.save: use_binary_format=True saves one Tensor, but received {type(obj).__name__}")
+        raise NotSupported(
+            "paddle.save: use_binary_format=True saves one Tensor, but received "
+            f"{type(obj).__name__}"
+        )
     if configs.get("pickle_protocol") is not None:
-        warnings.warn("paddle.save: 'pickle_protocol' is deprecated, use 'protocol'", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            "paddle.save: 'pickle_protocol' is deprecated, use 'protocol'",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         protocol = configs["pickle_protocol"]
     if not isinstance(protocol, int) or not 2 <= protocol <= 4:
         raise UsageError(f"paddle.save: protocol must be 2, 3 or 4, but received {protocol!r}")
@@ -76,15 +96,20 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
 
 
 def load(path: Any, **configs: Any) -> Any:
-    """Load what ``paddle.save`` wrote, here or in Paddle: Tensors come back with the names they had.
+    """Load what ``paddle.save`` wrote, here or in Paddle: Tensors come back with the names they
+    had.
 
-    ``return_numpy=True`` gives arrays instead; ``keep_name_table=True`` keeps the table of names of a state dict. Classes that
-    are not plain containers, numbers or arrays are refused (see ``paddle.framework.add_safe_globals``). A folder of variable files, as
-    Paddle 1.x saved them, loads as a dict of arrays.
+    ``return_numpy=True`` gives arrays instead; ``keep_name_table=True`` keeps the table of names of
+    a state dict. Classes that are not plain containers, numbers or arrays are refused (see
+    ``paddle.framework.add_safe_globals``). A folder of variable files, as Paddle 1.x saved them,
+    loads as a dict of arrays.
     """
     _check_options("load", configs, _LOAD_OPTIONS)
     if configs.get("safetensors"):
-        raise NotSupported("paddle.load: safetensors=True is not supported; read the file with the safetensors package")
+        raise NotSupported(
+            "paddle.load: safetensors=True is not supported; read the file with the safetensors "
+            "package"
+        )
     wants_arrays = bool(configs.get("return_numpy", False))
     if isinstance(path, BytesIO):
         position = path.tell()
@@ -94,7 +119,9 @@ def load(path: Any, **configs: Any) -> Any:
             path.seek(position)
             raise
     if not isinstance(path, (str, os.PathLike)):
-        raise DtypeError(f"paddle.load: expected a path or a BytesIO, but received {type(path).__name__}")
+        raise DtypeError(
+            f"paddle.load: expected a path or a BytesIO, but received {type(path).__name__}"
+        )
     name = os.fspath(path)
     if os.path.isfile(name):
         with open(name, "rb") as file:
@@ -104,25 +131,36 @@ def load(path: Any, **configs: Any) -> Any:
     raise CheckpointError(_missing(name))
 
 
-# -- saving -----------------------------------------------------------------------------------------------------------
+# -- saving
+# --------------------------------------------------------------------------------------------------
 
 
 def _target(path: Any) -> Any:
     if isinstance(path, BytesIO):
         return path
     if not isinstance(path, (str, os.PathLike)):
-        raise UsageError(f"paddle.save: expected a path or a BytesIO, but received {type(path).__name__}")
+        raise UsageError(
+            f"paddle.save: expected a path or a BytesIO, but received {type(path).__name__}"
+        )
     name = os.fspath(path)
     if os.path.basename(name) == "" or os.path.isdir(name):
-        raise UsageError(f"paddle.save: the path must be format of dirname/filename, but received the folder {name!r}")
+        raise UsageError(
+            "paddle.save: the path must be format of dirname/filename, but received the folder "
+            f"{name!r}"
+        )
     return os.path.realpath(name)
 
 
 def _is_state_dict(obj: Any) -> bool:
-    """A dict whose values are Tensors, or dicts that hold none (such as an LR scheduler's state)."""
+    """A dict whose values are Tensors, or dicts that hold none (such as an LR scheduler's
+    state).
+    """
     if not isinstance(obj, dict):
         return False
-    return all(isinstance(v, Tensor) or (isinstance(v, dict) and not _holds_tensor(v)) for v in obj.values())
+    return all(
+        isinstance(v, Tensor) or (isinstance(v, dict) and not _holds_tensor(v))
+        for v in obj.values()
+    )
 
 
 def _holds_tensor(obj: Any) -> bool:
@@ -145,7 +183,9 @@ def _state_arrays(state: dict[Any, Any], protocol: int) -> dict[Any, Any]:
 
 
 def _slice_big(arrays: dict[Any, Any], limit_bytes: int) -> dict[Any, Any]:
-    """Cut arrays longer than the limit into flat pieces ``key@@.0``, ``key@@.1``, … and note how to join them."""
+    """Cut arrays longer than the limit into flat pieces ``key@@.0``, ``key@@.1``, … and note how to
+    join them.
+    """
     out: dict[Any, Any] = {}
     pieces: dict[Any, Any] = {}
     parts: dict[Any, Any] = {}
@@ -156,7 +196,9 @@ def _slice_big(arrays: dict[Any, Any], limit_bytes: int) -> dict[Any, Any]:
             continue
         flat = value.reshape(-1)
         names = [f"{key}@@.{i}" for i in range(math.ceil(value.size / per_slice))]
-        parts.update({name: flat[i * per_slice : (i + 1) * per_slice] for i, name in enumerate(names)})
+        parts.update(
+            {name: flat[i * per_slice : (i + 1) * per_slice] for i, name in enumerate(names)}
+        )
         pieces[key] = {"OriginShape": value.shape, "slices": names}
     if pieces:
         out.update(parts)
@@ -166,7 +208,9 @@ def _slice_big(arrays: dict[Any, Any], limit_bytes: int) -> dict[Any, Any]:
 
 @contextlib.contextmanager
 def _writing(target: Any) -> Iterator[IO[bytes]]:
-    """A file that takes the name ``target`` when the block ends well, and vanishes when it does not."""
+    """A file that takes the name ``target`` when the block ends well, and vanishes when it does
+    not.
+    """
     if isinstance(target, BytesIO):
         yield target
         return
@@ -174,7 +218,8 @@ def _writing(target: Any) -> Iterator[IO[bytes]]:
         yield file
 
 
-# -- loading ----------------------------------------------------------------------------------------------------------
+# -- loading
+# --------------------------------------------------------------------------------------------------
 
 
 def _load_file(file: IO[bytes], source: str, configs: dict[str, Any], wants_arrays: bool) -> Any:
@@ -190,7 +235,11 @@ def _load_file(file: IO[bytes], source: str, configs: dict[str, Any], wants_arra
     if isinstance(loaded, dict) and NAME_TABLE in loaded:
         return _state_tensors(loaded, bool(configs.get("keep_name_table")), wants_arrays, source)
     if _contains(loaded, _is_named_array, _parts):
-        return _replace(loaded, _is_named_array, lambda pair: pair[1] if wants_arrays else _tensor(pair[1], pair[0]))
+        return _replace(
+            loaded,
+            _is_named_array,
+            lambda pair: pair[1] if wants_arrays else _tensor(pair[1], pair[0]),
+        )
     if wants_arrays:
         return loaded
     return _replace(loaded, _is_array, _tensor)
@@ -201,10 +250,14 @@ def _join_slices(loaded: dict[Any, Any], source: str) -> None:
     table = loaded.pop(SLICES)
     try:
         for key, piece in table.items():
-            loaded[key] = _joined([loaded.pop(name) for name in piece["slices"]], piece["OriginShape"])
+            loaded[key] = _joined(
+                [loaded.pop(name) for name in piece["slices"]], piece["OriginShape"]
+            )
     except (AttributeError, TypeError, KeyError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"[:200]
-        raise CheckpointError(f"paddle.load: {source} is damaged in its table {SLICES!r}: {reason}") from error
+        raise CheckpointError(
+            f"paddle.load: {source} is damaged in its table {SLICES!r}: {reason}"
+        ) from error
 
 
 def _joined(pieces: list[Any], shape: Any) -> np.ndarray:
@@ -217,10 +270,14 @@ def _joined(pieces: list[Any], shape: Any) -> np.ndarray:
     return flat.reshape(shape)
 
 
-def _state_tensors(loaded: dict[Any, Any], keep_name_table: bool, wants_arrays: bool, source: str) -> dict[Any, Any]:
+def _state_tensors(
+    loaded: dict[Any, Any], keep_name_table: bool, wants_arrays: bool, source: str
+) -> dict[Any, Any]:
     names = loaded[NAME_TABLE] if keep_name_table else loaded.pop(NAME_TABLE)
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
-        raise CheckpointError(f"paddle.load: {source} is damaged: {NAME_TABLE!r} is no table of names")
+        raise CheckpointError(
+            f"paddle.load: {source} is damaged: {NAME_TABLE!r} is no table of names"
+        )
     if not wants_arrays:
         for key, name in names.items():
             if key in loaded and _is_array(loaded[key]):
@@ -231,7 +288,8 @@ def _state_tensors(loaded: dict[Any, Any], keep_name_table: bool, wants_arrays: 
 def _tensor(array: np.ndarray, name: str | None = None) -> Tensor:
     if array.dtype == np.clongdouble:
         raise CheckpointError(
-            f"paddle.load: an array of dtype {array.dtype}, which no Tensor has; pass return_numpy=True"
+            f"paddle.load: an array of dtype {array.dtype}, which no Tensor has; pass "
+            "return_numpy=True"
         )
     tensor = Tensor(array)
     if name is not None:
@@ -245,11 +303,20 @@ def _is_array(value: Any) -> bool:
 
 
 def _is_named_array(value: Any) -> bool:
-    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and _is_array(value[1])
+    return (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and isinstance(value[0], str)
+        and _is_array(value[1])
+    )
 
 
-def _contains(value: Any, found: Callable[[Any], bool], parts: Callable[[Any], Iterable[Any]]) -> bool:
-    """Whether ``found`` accepts anything in a nest, in which a container may occur many times, or in itself."""
+def _contains(
+    value: Any, found: Callable[[Any], bool], parts: Callable[[Any], Iterable[Any]]
+) -> bool:
+    """Whether ``found`` accepts anything in a nest, in which a container may occur many times, or
+    in itself.
+    """
     seen = {id(value)}
     todo = [value]
     while todo:
@@ -269,13 +336,21 @@ def _parts(value: Any) -> list[Any]:
     if kind not in _WALKED:
         return []
     items = value.values() if kind in (dict, OrderedDict) else value
-    return [v for v in items if type(v) in _HOLDERS] if not _HOLDERS.isdisjoint(map(type, items)) else []
+    return (
+        [v for v in items if type(v) in _HOLDERS]
+        if not _HOLDERS.isdisjoint(map(type, items))
+        else []
+    )
 
 
 def _replace(
-    value: Any, found: Callable[[Any], bool], convert: Callable[[Any], Any], done: dict[int, Any] | None = None
+    value: Any,
+    found: Callable[[Any], bool],
+    convert: Callable[[Any], Any],
+    done: dict[int, Any] | None = None,
 ) -> Any:
-    """Convert every value that ``found`` accepts, inside plain containers too; dicts and lists are changed in place.
+    """Convert every value that ``found`` accepts, inside plain containers too; dicts and lists are
+    changed in place.
 
     A container that occurs several times is converted once, and remains one.
     """
@@ -316,9 +391,15 @@ def _load_folder(folder: str) -> dict[str, np.ndarray]:
 def _missing(name: str) -> str:
     for suffix in (".pdparams", ".pdopt"):
         if os.path.isfile(name + suffix):
-            return f"paddle.load: there is no file {name!r}; give the full file name, such as {name + suffix!r}"
+            return (
+                f"paddle.load: there is no file {name!r}; give the full file name, such as "
+                f"{name + suffix!r}"
+            )
     if os.path.isfile(name + ".pdmodel") or os.path.isfile(name + ".json"):
-        return f"paddle.load: {name!r} is the prefix of an inference model; paddle.load reads what paddle.save wrote"
+        return (
+            f"paddle.load: {name!r} is the prefix of an inference model; paddle.load reads what "
+            "paddle.save wrote"
+        )
     folder = os.path.dirname(name) or "."
     near = (
         nearest(os.path.basename(name), os.listdir(folder))
@@ -332,10 +413,12 @@ def _check_options(call: str, configs: dict[str, Any], known: tuple[str, ...]) -
     for key in configs:
         if key not in known:
             raise UsageError(
-                f"paddle.{call}: there is no option {key!r}.{nearest(key, known)} Known: {', '.join(known)}"
+                f"paddle.{call}: there is no option {key!r}.{nearest(key, known)} Known: "
+                f"{', '.join(known)}"
             )
     for key in ("model_filename", "params_filename"):
         if configs.get(key) is not None:
             raise NotSupported(
-                f"paddle.{call}: {key} names a part of an inference model, which paddle.load does not read"
+                f"paddle.{call}: {key} names a part of an inference model, which paddle.load "
+                "does not read"
             )

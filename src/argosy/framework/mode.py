@@ -1,6 +1,8 @@
-"""Whether ops run at once or are recorded. ``switch`` is the one holder of the answer; the static layer takes it over.
+"""Whether ops run at once or are recorded. ``switch`` is the one holder of the answer; the static
+layer takes it over.
 
-Until that layer installs itself with ``switch.install``, the mode is always dynamic and ``enable_static`` says what is missing.
+Until that layer installs itself with ``switch.install``, the mode is always dynamic and
+``enable_static`` says what is missing.
 """
 
 from __future__ import annotations
@@ -38,8 +40,14 @@ class _Switch:
         on_disable: Callable[[], None] | None,
         new_parameter: Callable[..., Any] | None = None,
     ) -> None:
-        """Name the functions that start and stop recording, and the one that makes the parameters of a program."""
-        self._on_enable, self._on_disable, self._new_parameter = on_enable, on_disable, new_parameter
+        """Name the functions that start and stop recording, and the one that makes the parameters
+        of a program.
+        """
+        self._on_enable, self._on_disable, self._new_parameter = (
+            on_enable,
+            on_disable,
+            new_parameter,
+        )
 
     def new_parameter(self, shape: list[int], dtype: Any, name: str) -> Any:
         """A parameter of the program that is recorded."""
@@ -52,7 +60,8 @@ class _Switch:
             return
         if self._on_enable is None:
             raise NotSupported(
-                "paddle.enable_static(): static graphs are not part of this build; they arrive with the static layer "
+                "paddle.enable_static(): static graphs are not part of this build; they arrive "
+                "with the static layer "
                 "(paddle.static). Run the model in dynamic mode, which is the default."
             )
         self._on_enable()

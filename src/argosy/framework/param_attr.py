@@ -33,7 +33,9 @@ class ParamAttr:
 
     @staticmethod
     def _to_attr(arg: Any) -> Any:
-        """Read what a script passed as ``weight_attr``: None, a name, an initialiser, a ParamAttr, or False (none)."""
+        """Read what a script passed as ``weight_attr``: None, a name, an initialiser, a ParamAttr,
+        or False (none).
+        """
         if arg is None:
             return ParamAttr()
         if isinstance(arg, (list, tuple)):
@@ -59,7 +61,9 @@ class ParamAttr:
 
 
 class WeightNormParamAttr(ParamAttr):
-    """A ParamAttr for programs: the weight is a direction ``<name>_v``, normalised along ``dim`` (None: all), times a magnitude ``<name>_g``."""
+    """A ParamAttr for programs: the weight is a direction ``<name>_v``, normalised along ``dim``
+    (None: all), times a magnitude ``<name>_g``.
+    """
 
     def __init__(
         self,
@@ -72,7 +76,9 @@ class WeightNormParamAttr(ParamAttr):
         do_model_average: bool = False,
         need_clip: bool = True,
     ) -> None:
-        super().__init__(name, initializer, learning_rate, regularizer, trainable, do_model_average, need_clip)
+        super().__init__(
+            name, initializer, learning_rate, regularizer, trainable, do_model_average, need_clip
+        )
         self.dim = dim
 
     def _part(self, name: str, initializer: Any) -> ParamAttr:

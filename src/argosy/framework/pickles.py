@@ -19,13 +19,23 @@ from argosy.foundation.errors import NotSupported, UsageError
 from argosy.foundation.pickles import NotPickle, RefusedGlobal
 from argosy.tensor.engine import Tensor
 
-__all__ = ["NotPickle", "RefusedGlobal", "add_safe_globals", "array_of", "dump", "load", "safe_globals"]
+__all__ = [
+    "NotPickle",
+    "RefusedGlobal",
+    "add_safe_globals",
+    "array_of",
+    "dump",
+    "load",
+    "safe_globals",
+]
 
 _admitted: dict[tuple[str, str], type] = {}
 
 
 def add_safe_globals(classes: Iterable[type]) -> None:
-    """Let ``paddle.load`` rebuild instances of ``classes`` from now on: trust their constructors with any arguments."""
+    """Let ``paddle.load`` rebuild instances of ``classes`` from now on: trust their constructors
+    with any arguments.
+    """
     for cls in classes:
         if not isinstance(cls, type):
             raise UsageError(f"add_safe_globals: expected classes, but received {cls!r}")
@@ -50,13 +60,16 @@ class _Writer(pickle.Pickler):
             return tuple, ((obj.name, array_of(obj)),)
         if hasattr(obj, "_sub_layers") and hasattr(obj, "state_dict"):
             raise UsageError(
-                f"paddle.save: a Layer cannot be saved, and the object holds a {type(obj).__name__}; save its state_dict()"
+                "paddle.save: a Layer cannot be saved, and the object holds a "
+                f"{type(obj).__name__}; save its state_dict()"
             )
         return NotImplemented
 
 
 class _PlainWriter(_Writer):
-    """For protocols 2 and 3, which old programs read: arrays name no module that NumPy 1 lacks, as NumPy 2 would."""
+    """For protocols 2 and 3, which old programs read: arrays name no module that NumPy 1 lacks, as
+    NumPy 2 would.
+    """
 
     def reducer_override(self, obj: Any) -> Any:
         if type(obj) is np.ndarray and not obj.dtype.hasobject:
@@ -65,10 +78,13 @@ class _PlainWriter(_Writer):
 
 
 def array_of(tensor: Tensor) -> np.ndarray:
-    """The array that stands for a tensor in a file; bfloat16 goes as uint16, which is how it is known again."""
+    """The array that stands for a tensor in a file; bfloat16 goes as uint16, which is how it is
+    known again.
+    """
     if tensor.raw.dtype.is_floating_point and tensor.raw.dtype.itemsize == 1:
         raise NotSupported(
-            f"paddle.save: tensor {tensor.name!r} is {tensor.dtype.name}, which a pickle of arrays cannot hold; "
+            f"paddle.save: tensor {tensor.name!r} is {tensor.dtype.name}, which a pickle of "
+            "arrays cannot hold; "
             "cast it, or save it alone with use_binary_format=True"
         )
     return tensor.numpy()
@@ -79,7 +95,12 @@ def dump(obj: Any, file: IO[bytes], protocol: int) -> None:
     (_Writer if protocol >= 4 else _PlainWriter)(file, protocol).dump(obj)
 
 
-def load(file: IO[bytes], source: str, functions: Iterable[Callable[..., Any]] = (), call: str = "paddle.load") -> Any:
+def load(
+    file: IO[bytes],
+    source: str,
+    functions: Iterable[Callable[..., Any]] = (),
+    call: str = "paddle.load",
+) -> Any:
     """Unpickle one object from ``file``; ``call`` and ``source`` name it in messages.
 
     ``functions`` may be called by the file, with any arguments.

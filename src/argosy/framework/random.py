@@ -22,7 +22,9 @@ __all__ = [
 
 
 class GeneratorState:
-    """What a generator was at one moment: hand it back to ``set_state`` to repeat the numbers that followed."""
+    """What a generator was at one moment: hand it back to ``set_state`` to repeat the numbers that
+    followed.
+    """
 
     __slots__ = ("bits",)
 
@@ -37,7 +39,9 @@ class GeneratorState:
 
 
 class Generator:
-    """The default generator of a device (Paddle has one per device too): every random op of the device draws from it."""
+    """The default generator of a device (Paddle has one per device too): every random op of the
+    device draws from it.
+    """
 
     def __init__(self, device: Any = None) -> None:
         self._device = defaults.device if device is None else to_place(device).device
@@ -69,7 +73,8 @@ class Generator:
     def set_state(self, state: GeneratorState) -> None:
         if not isinstance(state, GeneratorState):
             raise DtypeError(
-                f"Generator.set_state: expected what get_state() returned, but received {type(state).__name__}"
+                "Generator.set_state: expected what get_state() returned, but received "
+                f"{type(state).__name__}"
             )
         self._engine.set_state(state.bits)
 
@@ -113,13 +118,18 @@ def get_cuda_rng_state() -> list[GeneratorState]:
 def set_cuda_rng_state(state_list: Sequence[GeneratorState]) -> None:
     """Put back what ``get_cuda_rng_state`` returned."""
     if torch.cuda.is_available():
-        _restore("set_cuda_rng_state", [Generator(f"gpu:{i}") for i in range(torch.cuda.device_count())], state_list)
+        _restore(
+            "set_cuda_rng_state",
+            [Generator(f"gpu:{i}") for i in range(torch.cuda.device_count())],
+            state_list,
+        )
 
 
 def _restore(call: str, generators: list[Generator], states: Sequence[GeneratorState]) -> None:
     if len(states) != len(generators):
         raise UsageError(
-            f"{call}: received {len(states)} states for {len(generators)} generators; there must be one for each"
+            f"{call}: received {len(states)} states for {len(generators)} generators; there must "
+            "be one for each"
         )
     for generator, state in zip(generators, states, strict=True):
         generator.set_state(state)

@@ -1,4 +1,5 @@
-"""One tensor in Paddle's binary format, that of ``use_binary_format=True`` and of the variable files of static programs.
+"""One tensor in Paddle's binary format, that of ``use_binary_format=True`` and of the variable
+files of static programs.
 
 offset  bytes
 0       4      version of the record, 0
@@ -23,7 +24,8 @@ from argosy.foundation import arrays, dtypes
 from argosy.foundation.errors import CheckpointError, NotSupported
 
 _CODE_BY_DTYPE = {
-    torch.bool: 0, torch.int16: 1, torch.int32: 2, torch.int64: 3, torch.float16: 4, torch.float32: 5, torch.float64: 6,
+    torch.bool: 0, torch.int16: 1, torch.int32: 2, torch.int64: 3, torch.float16: 4,
+    torch.float32: 5, torch.float64: 6,
     torch.uint8: 20, torch.int8: 21, torch.bfloat16: 22, torch.complex64: 23, torch.complex128: 24,
     torch.float8_e4m3fn: 32, torch.float8_e5m2: 33,
 }  # fmt: skip
@@ -51,14 +53,18 @@ def read(file: IO[bytes], source: str) -> torch.Tensor:
     """Read the next tensor of ``file``, which must be seekable; ``source`` names it in messages."""
     (version, num_levels) = struct.unpack("<IQ", _exactly(file, 12, source))
     if version != 0 or num_levels > 16:
-        raise CheckpointError(f"{source} is neither a pickle nor a tensor in Paddle's binary format")
+        raise CheckpointError(
+            f"{source} is neither a pickle nor a tensor in Paddle's binary format"
+        )
     for _ in range(num_levels):
         (length,) = struct.unpack("<Q", _exactly(file, 8, source))
         _check_left(file, length, source)
         file.seek(length, 1)
     (version, length) = struct.unpack("<Ii", _exactly(file, 8, source))
     if version != 0 or not 0 < length < 4096:
-        raise CheckpointError(f"{source} is neither a pickle nor a tensor in Paddle's binary format")
+        raise CheckpointError(
+            f"{source} is neither a pickle nor a tensor in Paddle's binary format"
+        )
     dtype, shape = _described(_exactly(file, length, source), source)
     try:
         size = arrays.bytes_of(shape, dtype.itemsize)
@@ -89,7 +95,9 @@ def _exactly(file: IO[bytes], size: int, source: str) -> bytes:
     _check_left(file, size, source)
     data = file.read(size)
     if len(data) != size:
-        raise CheckpointError(f"{source} is cut short: {size} bytes were expected where {len(data)} are left")
+        raise CheckpointError(
+            f"{source} is cut short: {size} bytes were expected where {len(data)} are left"
+        )
     return data
 
 
@@ -99,7 +107,9 @@ def _check_left(file: IO[bytes], size: int, source: str) -> None:
     left = file.seek(0, io.SEEK_END) - position
     file.seek(position)
     if size > left:
-        raise CheckpointError(f"{source} is cut short: {size} bytes were expected where {left} are left")
+        raise CheckpointError(
+            f"{source} is cut short: {size} bytes were expected where {left} are left"
+        )
 
 
 def _varint(value: int) -> bytes:

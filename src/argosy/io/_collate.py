@@ -14,7 +14,8 @@ from argosy.tensor.engine import Tensor, to_raw, wrap
 
 
 def default_collate_fn(batch: Sequence[Any]) -> Any:
-    """Stack samples field by field: numbers and arrays to an array, Tensors to a Tensor, strings to a list.
+    """Stack samples field by field: numbers and arrays to an array, Tensors to a Tensor, strings to
+    a list.
 
     Example:
         >>> batch = paddle.io.default_collate_fn([{"x": 1.5, "name": "a"}, {"x": 2.5, "name": "b"}])
@@ -36,17 +37,21 @@ def default_collate_fn(batch: Sequence[Any]) -> Any:
         lengths = {len(sample) for sample in batch}
         if len(lengths) > 1:
             raise RuntimeError(
-                f"default_collate_fn: fields number not same among samples in a batch: {sorted(lengths)}"
+                "default_collate_fn: fields number not same among samples in a batch: "
+                f"{sorted(lengths)}"
             )
         return [default_collate_fn(fields) for fields in zip(*batch, strict=True)]
     raise DtypeError(
-        "default_collate_fn: a sample can hold Tensors, arrays, numbers, strings, dicts and lists of these, "
+        "default_collate_fn: a sample can hold Tensors, arrays, numbers, strings, dicts and "
+        "lists of these, "
         f"but got {type(first).__name__}; pass a collate_fn"
     )
 
 
 def default_convert_fn(batch: Any) -> Any:
-    """Leave a sample as it is, with plain lists and dicts as containers (used where batches are not formed)."""
+    """Leave a sample as it is, with plain lists and dicts as containers (used where batches are not
+    formed).
+    """
     return map_leaves(lambda leaf: leaf, batch)
 
 
@@ -62,7 +67,9 @@ def map_leaves(convert: Callable[[Any], Any], batch: Any) -> Any:
 
 
 def to_tensors(batch: Any, place: Any) -> Any:
-    """Arrays as Tensors on ``place``, Tensors moved there; numbers, strings and other objects as they are."""
+    """Arrays as Tensors on ``place``, Tensors moved there; numbers, strings and other objects as
+    they are.
+    """
 
     def convert(leaf: Any) -> Any:
         if isinstance(leaf, np.ndarray):

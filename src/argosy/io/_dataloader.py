@@ -27,10 +27,11 @@ _GRACE_S = 1.0
 class DataLoader:
     """Iterate a dataset in batches of Tensors.
 
-    ``batch_size`` with ``shuffle`` and ``drop_last``, or a ``batch_sampler``, says which samples make a batch; ``batch_size=None``
-    serves samples as they are. With ``num_workers`` processes load ahead, ``prefetch_factor`` batches each; an exception
-    in one is raised here with its traceback, and they end with the iterator. ``use_buffer_reader`` and ``reader_buffer_size``
-    are accepted: without workers a batch is loaded when it is asked for.
+    ``batch_size`` with ``shuffle`` and ``drop_last``, or a ``batch_sampler``, says which samples
+    make a batch; ``batch_size=None`` serves samples as they are. With ``num_workers`` processes
+    load ahead, ``prefetch_factor`` batches each; an exception in one is raised here with its
+    traceback, and they end with the iterator. ``use_buffer_reader`` and ``reader_buffer_size`` are
+    accepted: without workers a batch is loaded when it is asked for.
 
     Example:
         >>> class Squares(paddle.io.Dataset):
@@ -71,7 +72,9 @@ class DataLoader:
             ("prefetch_factor", prefetch_factor, 1),
         ):
             if value < least:
-                raise BadArgument(f"DataLoader: {name} should be at least {least}, but received {value}")
+                raise BadArgument(
+                    f"DataLoader: {name} should be at least {least}, but received {value}"
+                )
         self.dataset = dataset
         self.feed_list = feed_list
         self.places = [_single_place(places)]
@@ -92,24 +95,32 @@ class DataLoader:
         if not return_list and not in_dynamic_mode() and feed_list is None:
             raise BadArgument("DataLoader: feed_list should be set when return_list=False")
 
-    def _make_batch_sampler(self, batch_sampler: Any, batch_size: Any, shuffle: bool, drop_last: bool) -> Any:
+    def _make_batch_sampler(
+        self, batch_sampler: Any, batch_size: Any, shuffle: bool, drop_last: bool
+    ) -> Any:
         is_stream = isinstance(self.dataset, IterableDataset)
         if is_stream and (shuffle or batch_sampler is not None):
             wrong = "shuffle" if shuffle else "batch_sampler"
-            raise UsageError(f"DataLoader: IterableDataset does not support {wrong}; its order is its own")
+            raise UsageError(
+                f"DataLoader: IterableDataset does not support {wrong}; its order is its own"
+            )
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or drop_last:
                 raise BadArgument(
-                    "DataLoader: batch_size/shuffle/drop_last should not be set when batch_sampler is given"
+                    "DataLoader: batch_size/shuffle/drop_last should not be set when "
+                    "batch_sampler is given"
                 )
             return batch_sampler
         if batch_size is None:
             return None
         if not isinstance(batch_size, int) or batch_size <= 0:
             raise BadArgument(
-                f"DataLoader: batch_size should be None or a positive integer, but received {batch_size!r}"
+                "DataLoader: batch_size should be None or a positive integer, but received "
+                f"{batch_size!r}"
             )
-        return None if is_stream else BatchSampler(self.dataset, None, shuffle, batch_size, drop_last)
+        return (
+            None if is_stream else BatchSampler(self.dataset, None, shuffle, batch_size, drop_last)
+        )
 
     @staticmethod
     def from_generator(
@@ -121,19 +132,26 @@ class DataLoader:
         use_multiprocess: bool = False,
         drop_last: bool = True,
     ) -> Any:
-        """A loader whose data come from a Python generator, named by one of its ``set_*_generator`` methods.
+        """A loader whose data come from a Python generator, named by one of its ``set_*_generator``
+        methods.
 
-        Where ``feed_list`` holds variables of a static program it feeds these; ``iterable``, ``return_list`` and ``drop_last`` matter only
-        there. Elsewhere ``use_multiprocess`` runs the generator in a process of its own; as in Paddle it changes nothing for programs.
+        Where ``feed_list`` holds variables of a static program it feeds these; ``iterable``,
+        ``return_list`` and ``drop_last`` matter only there. Elsewhere ``use_multiprocess`` runs the
+        generator in a process of its own; as in Paddle it changes nothing for programs.
         """
         if feed_list and hasattr(feed_list[0], "new_loader"):
-            return feed_list[0].new_loader(feed_list, capacity, use_double_buffer, iterable, return_list, drop_last)
-        return GeneratorLoader(feed_list, capacity, use_double_buffer, iterable, return_list, use_multiprocess)
+            return feed_list[0].new_loader(
+                feed_list, capacity, use_double_buffer, iterable, return_list, drop_last
+            )
+        return GeneratorLoader(
+            feed_list, capacity, use_double_buffer, iterable, return_list, use_multiprocess
+        )
 
     @staticmethod
     def from_dataset(dataset: Any, places: Any, drop_last: bool = True) -> Any:
         raise NotSupported(
-            "DataLoader.from_dataset: the datasets of fluid.DatasetFactory are not supported; use a paddle.io.Dataset"
+            "DataLoader.from_dataset: the datasets of fluid.DatasetFactory are not supported; "
+            "use a paddle.io.Dataset"
         )
 
     @property
@@ -147,7 +165,9 @@ class DataLoader:
         return len(self.dataset) if self.batch_sampler is None else len(self.batch_sampler)
 
     def __iter__(self) -> BatchIterator:
-        return BatchIterator(self, iter(self._worker_loader()) if self.num_workers else _load_here(self))
+        return BatchIterator(
+            self, iter(self._worker_loader()) if self.num_workers else _load_here(self)
+        )
 
     def __call__(self) -> BatchIterator:
         return self.__iter__()
@@ -167,7 +187,9 @@ class DataLoader:
             persistent_workers=self._persistent_workers,
             generator=torch.Generator().manual_seed(base_seed),
             # Datasets of scripts are often classes inside functions, which only fork can carry over
-            multiprocessing_context="fork" if "fork" in multiprocessing.get_all_start_methods() else None,
+            multiprocessing_context="fork"
+            if "fork" in multiprocessing.get_all_start_methods()
+            else None,
         )
         if self._persistent_workers:
             self._persistent_loader = loader
@@ -176,9 +198,17 @@ class DataLoader:
     def _worker_source(self) -> dict[str, Any]:
         if isinstance(self.dataset, IterableDataset):
             drop_last = self.drop_last and self.batch_size is not None
-            return {"dataset": Stream(self.dataset), "batch_size": self.batch_size, "drop_last": drop_last}
+            return {
+                "dataset": Stream(self.dataset),
+                "batch_size": self.batch_size,
+                "drop_last": drop_last,
+            }
         if self.batch_sampler is None:
-            return {"dataset": self.dataset, "batch_size": None, "sampler": range(len(self.dataset))}
+            return {
+                "dataset": self.dataset,
+                "batch_size": None,
+                "sampler": range(len(self.dataset)),
+            }
         return {"dataset": self.dataset, "batch_sampler": self.batch_sampler}
 
 
@@ -257,5 +287,7 @@ def _single_place(places: Any) -> Place:
     if not isinstance(places, (list, tuple)):
         return to_place(places)
     if len(places) != 1:
-        raise NotSupported(f"DataLoader: one process feeds one place, but received {len(places)}: {places}")
+        raise NotSupported(
+            f"DataLoader: one process feeds one place, but received {len(places)}: {places}"
+        )
     return to_place(places[0])

@@ -1,4 +1,6 @@
-"""Datasets: by index (``Dataset``) or as a stream (``IterableDataset``), and combinations of them."""
+"""Datasets: by index (``Dataset``) or as a stream (``IterableDataset``), and combinations of
+them.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,27 @@ T = TypeVar("T")
 
 
 class NoLength(UsageError, TypeError, RuntimeError):
-    """A stream has no ``len``. A TypeError too, so that ``list(stream)``, which asks first, goes on without."""
+    """A stream has no ``len``. A TypeError too, so that ``list(stream)``, which asks first, goes on
+    without.
+    """
 
 
 class IterableDataset(Dataset[T]):
     """Samples as a stream: a subclass defines ``__iter__``.
 
-    Each worker process of a DataLoader iterates a copy of its own: split the stream with ``get_worker_info()``.
+    Each worker process of a DataLoader iterates a copy of its own: split the stream with
+    ``get_worker_info()``.
     """
 
     def __iter__(self) -> Iterator[T]:
-        raise NotImplementedError(f"{type(self).__name__} does not define __iter__; an IterableDataset must")
+        raise NotImplementedError(
+            f"{type(self).__name__} does not define __iter__; an IterableDataset must"
+        )
 
     def __getitem__(self, idx: Any) -> T:
-        raise RuntimeError(f"{type(self).__name__} is an IterableDataset: it has no samples by index")
+        raise RuntimeError(
+            f"{type(self).__name__} is an IterableDataset: it has no samples by index"
+        )
 
     def __len__(self) -> int:
         raise NoLength(f"{type(self).__name__} is an IterableDataset: it has no length")
@@ -60,13 +69,17 @@ class TensorDataset(Dataset[Any]):
 
 
 class ComposeDataset(Dataset[Any]):
-    """Datasets of one length side by side: sample ``i`` joins the fields of sample ``i`` of each."""
+    """Datasets of one length side by side: sample ``i`` joins the fields of sample ``i`` of
+    each.
+    """
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         self.datasets = _by_index("ComposeDataset", datasets)
         lengths = [len(dataset) for dataset in self.datasets]
         if len(set(lengths)) > 1:
-            raise BadArgument(f"ComposeDataset: lengths of datasets should be same, but are {lengths}")
+            raise BadArgument(
+                f"ComposeDataset: lengths of datasets should be same, but are {lengths}"
+            )
 
     def __len__(self) -> int:
         return len(self.datasets[0])
@@ -84,7 +97,9 @@ class ChainDataset(IterableDataset[Any]):
 
     def __init__(self, datasets: Iterable[IterableDataset[Any]]) -> None:
         self.datasets = list(datasets)
-        if not self.datasets or not all(isinstance(dataset, IterableDataset) for dataset in self.datasets):
+        if not self.datasets or not all(
+            isinstance(dataset, IterableDataset) for dataset in self.datasets
+        ):
             raise BadArgument("ChainDataset: expected one or more paddle.io.IterableDataset")
 
     def __iter__(self) -> Iterator[Any]:
@@ -137,26 +152,37 @@ def _by_index(call: str, datasets: Iterable[Dataset[Any]]) -> list[Dataset[Any]]
     return parts
 
 
-def random_split(dataset: Dataset[T], lengths: Sequence[float], generator: Any = None) -> list[Subset[T]]:
-    """Split a dataset at random into parts of the given lengths, or of the given fractions where these sum to 1.
+def random_split(
+    dataset: Dataset[T], lengths: Sequence[float], generator: Any = None
+) -> list[Subset[T]]:
+    """Split a dataset at random into parts of the given lengths, or of the given fractions where
+    these sum to 1.
 
-    The permutation comes from paddle's generator, as ``paddle.randperm``'s; ``generator`` is accepted and unused, as in Paddle.
+    The permutation comes from paddle's generator, as ``paddle.randperm``'s; ``generator`` is
+    accepted and unused, as in Paddle.
     """
     total = len(dataset)
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = _lengths_from_fractions(total, lengths)
     if sum(lengths) != total:
-        raise UsageError(f"random_split: the lengths sum to {sum(lengths)}, but the dataset has {total} samples")
+        raise UsageError(
+            f"random_split: the lengths sum to {sum(lengths)}, but the dataset has {total} samples"
+        )
     order = torch.randperm(total).tolist()
     ends = list(itertools.accumulate(int(length) for length in lengths))
-    return [Subset(dataset, order[end - int(length) : end]) for end, length in zip(ends, lengths, strict=True)]
+    return [
+        Subset(dataset, order[end - int(length) : end])
+        for end, length in zip(ends, lengths, strict=True)
+    ]
 
 
 def _lengths_from_fractions(total: int, fractions: Sequence[float]) -> list[int]:
     """Round down, then deal the samples that are left one by one from the first part on."""
     for i, fraction in enumerate(fractions):
         if not 0 <= fraction <= 1:
-            raise UsageError(f"random_split: fraction {fraction} at index {i} is not between 0 and 1")
+            raise UsageError(
+                f"random_split: fraction {fraction} at index {i} is not between 0 and 1"
+            )
     lengths = [math.floor(total * fraction) for fraction in fractions]
     for i in range(total - sum(lengths)):
         lengths[i % len(lengths)] += 1

@@ -1,4 +1,6 @@
-"""Samplers: the order in which a dataset's indices are visited. Random ones draw from NumPy's global generator, as Paddle's do."""
+"""Samplers: the order in which a dataset's indices are visited. Random ones draw from NumPy's
+global generator, as Paddle's do.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from argosy.foundation.errors import BadArgument, DtypeError, UsageError
 
 
 class Sampler:
-    """Base class: a subclass defines ``__iter__``, which gives indices, and ``__len__`` where it knows it."""
+    """Base class: a subclass defines ``__iter__``, which gives indices, and ``__len__`` where it
+    knows it.
+    """
 
     def __init__(self, data_source: Any = None) -> None:
         self.data_source = data_source
@@ -41,19 +45,29 @@ class RandomSampler(Sampler):
     """
 
     def __init__(
-        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Any = None
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Any = None,
     ) -> None:
         super().__init__(data_source)
         self.replacement = replacement
         self._num_samples = num_samples
         self.generator = generator
         if not isinstance(replacement, bool):
-            raise DtypeError(f"RandomSampler: replacement should be a bool, but received {replacement!r}")
+            raise DtypeError(
+                f"RandomSampler: replacement should be a bool, but received {replacement!r}"
+            )
         if not isinstance(self.num_samples, int) or self.num_samples <= 0:
-            raise UsageError(f"RandomSampler: num_samples should be a positive integer, but is {self.num_samples!r}")
+            raise UsageError(
+                "RandomSampler: num_samples should be a positive integer, but is "
+                f"{self.num_samples!r}"
+            )
         if not replacement and self.num_samples > len(data_source):
             raise UsageError(
-                f"RandomSampler: num_samples={self.num_samples} is more than the {len(data_source)} samples that there are; "
+                f"RandomSampler: num_samples={self.num_samples} is more than the "
+                f"{len(data_source)} samples that there are; "
                 "draw with replacement=True"
             )
 
@@ -75,16 +89,21 @@ class RandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """``num_samples`` indices drawn with the given weights; a 2-D array of weights gives a draw for each row."""
+    """``num_samples`` indices drawn with the given weights; a 2-D array of weights gives a draw for
+    each row.
+    """
 
     def __init__(self, weights: Any, num_samples: int, replacement: bool = True) -> None:
         super().__init__()
         if not isinstance(num_samples, int) or num_samples <= 0:
             raise UsageError(
-                f"WeightedRandomSampler: num_samples should be a positive integer, but received {num_samples!r}"
+                "WeightedRandomSampler: num_samples should be a positive integer, but received "
+                f"{num_samples!r}"
             )
         if not isinstance(replacement, bool):
-            raise UsageError(f"WeightedRandomSampler: replacement should be a bool, but received {replacement!r}")
+            raise UsageError(
+                f"WeightedRandomSampler: replacement should be a bool, but received {replacement!r}"
+            )
         self.weights = weights
         self.num_samples = num_samples
         self.replacement = replacement
@@ -93,19 +112,26 @@ class WeightedRandomSampler(Sampler):
         weights = np.asarray(self.weights)
         if weights.ndim not in (1, 2):
             raise BadArgument(
-                f"WeightedRandomSampler: weights should be a 1-D or 2-D array, but have shape {weights.shape}"
+                "WeightedRandomSampler: weights should be a 1-D or 2-D array, but have shape "
+                f"{weights.shape}"
             )
         rows = weights.reshape(-1, weights.shape[-1])
         if not np.isfinite(rows).all() or (rows < 0).any() or not (rows > 0).any(axis=1).all():
-            raise BadArgument("WeightedRandomSampler: weights should be finite, not negative, and not all zero")
+            raise BadArgument(
+                "WeightedRandomSampler: weights should be finite, not negative, and not all zero"
+            )
         if not self.replacement and ((rows > 0).sum(axis=1) < self.num_samples).any():
             raise BadArgument(
-                f"WeightedRandomSampler: {self.num_samples} samples without replacement need as many positive weights"
+                f"WeightedRandomSampler: {self.num_samples} samples without replacement need as "
+                "many positive weights"
             )
         return rows / rows.sum(axis=1, keepdims=True)
 
     def __iter__(self) -> Iterator[int]:
-        draws = [np.random.choice(len(row), self.num_samples, self.replacement, row) for row in self._rows()]
+        draws = [
+            np.random.choice(len(row), self.num_samples, self.replacement, row)
+            for row in self._rows()
+        ]
         return iter(np.concatenate(draws).tolist())
 
     def __len__(self) -> int:

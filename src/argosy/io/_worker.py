@@ -1,7 +1,8 @@
 """What happens inside a worker process of a DataLoader.
 
-torch's DataLoader starts and ends the processes, keeps the order of the batches and carries exceptions and shared memory across.
-What it runs there is ours: these objects travel to the worker and are called by it.
+torch's DataLoader starts and ends the processes, keeps the order of the batches and carries
+exceptions and shared memory across. What it runs there is ours: these objects travel to the worker
+and are called by it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from argosy.tensor.engine import defaults, to_raw, wrap
 
 
 class WorkerInfo:
-    """``id`` of this worker, ``num_workers``, its copy of the ``dataset``, and the ``seed`` that all workers share."""
+    """``id`` of this worker, ``num_workers``, its copy of the ``dataset``, and the ``seed`` that
+    all workers share.
+    """
 
     __slots__ = ("dataset", "id", "num_workers", "seed")
 
@@ -30,7 +33,10 @@ class WorkerInfo:
         self.seed = seed
 
     def __repr__(self) -> str:
-        return f"WorkerInfo(id={self.id}, num_workers={self.num_workers}, dataset={self.dataset!r}, seed={self.seed})"
+        return (
+            f"WorkerInfo(id={self.id}, num_workers={self.num_workers}, dataset={self.dataset!r}, "
+            f"seed={self.seed})"
+        )
 
 
 _info: WorkerInfo | None = None  # set once in a worker process, None elsewhere
@@ -42,10 +48,16 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 class Start:
-    """The first call in a worker: tell it who it is, seed its generators as Paddle does, run the script's own function."""
+    """The first call in a worker: tell it who it is, seed its generators as Paddle does, run the
+    script's own function.
+    """
 
     def __init__(
-        self, dataset: Any, num_workers: int, base_seed: int, worker_init_fn: Callable[[int], Any] | None
+        self,
+        dataset: Any,
+        num_workers: int,
+        base_seed: int,
+        worker_init_fn: Callable[[int], Any] | None,
     ) -> None:
         self.dataset = dataset
         self.num_workers = num_workers

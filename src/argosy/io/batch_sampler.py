@@ -32,7 +32,9 @@ class BatchSampler(Sampler):
     ) -> None:
         if dataset is None:
             if not isinstance(sampler, Iterable):
-                raise BadArgument(f"BatchSampler: either dataset or sampler should be set; sampler is {sampler!r}")
+                raise BadArgument(
+                    f"BatchSampler: either dataset or sampler should be set; sampler is {sampler!r}"
+                )
             if shuffle:
                 raise BadArgument("BatchSampler: shuffle should be False when sampler is set")
             self.sampler: Any = sampler
@@ -57,10 +59,12 @@ class BatchSampler(Sampler):
 
 
 class DistributedBatchSampler(BatchSampler):
-    """The batches of one rank: the dataset, filled up from its head until it divides evenly, is dealt out batch by batch.
+    """The batches of one rank: the dataset, filled up from its head until it divides evenly, is
+    dealt out batch by batch.
 
-    ``num_replicas`` and ``rank`` come from the launcher's environment where not given. With ``shuffle`` the order depends on
-    the epoch alone, which counts up at each iteration; ``set_epoch`` sets it.
+    ``num_replicas`` and ``rank`` come from the launcher's environment where not given. With
+    ``shuffle`` the order depends on the epoch alone, which counts up at each iteration;
+    ``set_epoch`` sets it.
     """
 
     def __init__(
@@ -77,10 +81,13 @@ class DistributedBatchSampler(BatchSampler):
         _check_flag("DistributedBatchSampler", "drop_last", drop_last)
         if num_replicas is not None and not (isinstance(num_replicas, int) and num_replicas > 0):
             raise BadArgument(
-                f"DistributedBatchSampler: num_replicas should be a positive integer, but is {num_replicas!r}"
+                "DistributedBatchSampler: num_replicas should be a positive integer, but is "
+                f"{num_replicas!r}"
             )
         if rank is not None and not (isinstance(rank, int) and rank >= 0):
-            raise BadArgument(f"DistributedBatchSampler: rank should be a non-negative integer, but is {rank!r}")
+            raise BadArgument(
+                f"DistributedBatchSampler: rank should be a non-negative integer, but is {rank!r}"
+            )
         self.dataset = dataset
         self.batch_size = batch_size
         self.shuffle = shuffle
@@ -97,7 +104,9 @@ class DistributedBatchSampler(BatchSampler):
             np.random.RandomState(self.epoch).shuffle(indices)
             self.epoch += 1
         yield from _batches(
-            _share_of(self.local_rank, self.nranks, self.batch_size, indices), self.batch_size, self.drop_last
+            _share_of(self.local_rank, self.nranks, self.batch_size, indices),
+            self.batch_size,
+            self.drop_last,
         )
 
     def __len__(self) -> int:
@@ -114,7 +123,9 @@ def _fill_up(num_samples: int, total: int) -> list[int]:
 
 
 def _share_of(rank: int, nranks: int, batch_size: int, indices: list[int]) -> list[int]:
-    """The indices of ``rank``: every ``nranks``-th block of ``batch_size``, and an even part of what is left over."""
+    """The indices of ``rank``: every ``nranks``-th block of ``batch_size``, and an even part of
+    what is left over.
+    """
     tail = len(indices) % (batch_size * nranks)
     body = len(indices) - tail
     share: list[int] = []
@@ -141,9 +152,13 @@ def _num_batches(num_samples: int, batch_size: int, drop_last: bool) -> int:
 
 def _check_batch_size(call: str, batch_size: Any) -> None:
     if not isinstance(batch_size, int) or batch_size <= 0:
-        raise BadArgument(f"{call}: batch_size should be a positive integer, but got {batch_size!r}")
+        raise BadArgument(
+            f"{call}: batch_size should be a positive integer, but got {batch_size!r}"
+        )
 
 
 def _check_flag(call: str, name: str, value: Any) -> None:
     if not isinstance(value, bool):
-        raise BadArgument(f"{call}: {name} should be a boolean value, but got {type(value).__name__}")
+        raise BadArgument(
+            f"{call}: {name} should be a boolean value, but got {type(value).__name__}"
+        )

@@ -18,10 +18,11 @@ from argosy.tensor.engine import Tensor, defaults
 
 
 class GeneratorLoader:
-    """Iterable over lists of Tensors; one of the ``set_*`` methods names the source. Up to ``capacity`` batches are read ahead.
+    """Iterable over lists of Tensors; one of the ``set_*`` methods names the source. Up to
+    ``capacity`` batches are read ahead.
 
-    With ``use_multiprocess`` the source runs in a process of its own, which each pass starts anew: what it does to variables of the script
-    stays there.
+    With ``use_multiprocess`` the source runs in a process of its own, which each pass starts anew:
+    what it does to variables of the script stays there.
     """
 
     def __init__(
@@ -34,15 +35,24 @@ class GeneratorLoader:
         use_multiprocess: bool = False,
     ) -> None:
         if not capacity:
-            raise UsageError("DataLoader.from_generator: give a value to capacity, the number of batches to read ahead")
+            raise UsageError(
+                "DataLoader.from_generator: give a value to capacity, the number of batches to "
+                "read ahead"
+            )
         if not in_dynamic_mode():
             raise UsageError(
-                "DataLoader.from_generator: feed_list, the variables to feed, must be given in static mode"
+                "DataLoader.from_generator: feed_list, the variables to feed, must be given in "
+                "static mode"
             )
         if not iterable:
-            warnings.warn("DataLoader.from_generator: in dynamic mode the loader is always iterable", stacklevel=3)
+            warnings.warn(
+                "DataLoader.from_generator: in dynamic mode the loader is always iterable",
+                stacklevel=3,
+            )
         if not return_list:
-            warnings.warn("DataLoader.from_generator: in dynamic mode batches are always lists", stacklevel=3)
+            warnings.warn(
+                "DataLoader.from_generator: in dynamic mode batches are always lists", stacklevel=3
+            )
         self._feed_list = feed_list
         self._capacity = capacity if use_double_buffer else 0
         self._has_process = use_multiprocess
@@ -58,10 +68,14 @@ class GeneratorLoader:
     ) -> GeneratorLoader:
         """``reader()`` gives samples, tuples of fields; they are gathered into batches."""
         if batch_size <= 0:
-            raise BadArgument(f"set_sample_generator: batch_size must be larger than 0, but received {batch_size}")
+            raise BadArgument(
+                f"set_sample_generator: batch_size must be larger than 0, but received {batch_size}"
+            )
         return self.set_sample_list_generator(batch_samples(reader, batch_size, drop_last), places)
 
-    def set_sample_list_generator(self, reader: Callable[[], Any], places: Any = None) -> GeneratorLoader:
+    def set_sample_list_generator(
+        self, reader: Callable[[], Any], places: Any = None
+    ) -> GeneratorLoader:
         """``reader()`` gives lists of samples, such as ``paddle.batch`` makes."""
 
         def fields() -> Iterator[list[Any]]:
@@ -74,7 +88,9 @@ class GeneratorLoader:
         """``reader()`` gives batches: a list of arrays or Tensors."""
         if isinstance(places, (list, tuple)):
             if len(places) != 1:
-                raise BadArgument(f"DataLoader: one process feeds one place, but received {len(places)}")
+                raise BadArgument(
+                    f"DataLoader: one process feeds one place, but received {len(places)}"
+                )
             places = places[0]
         self._batches = reader
         self._place = defaults.place if places is None else to_place(places)
@@ -86,11 +102,16 @@ class GeneratorLoader:
 
     def __iter__(self) -> Iterator[list[Tensor]]:
         if self._batches is None:
-            raise BadArgument("DataLoader: its data source has not been set; call one of its set_*_generator methods")
+            raise BadArgument(
+                "DataLoader: its data source has not been set; call one of its set_*_generator "
+                "methods"
+            )
         source = multiprocess_reader([self._batches]) if self._has_process else self._batches
         source = buffered(source, self._capacity) if self._capacity else source
         for batch in source():
-            yield to_tensors([regular(field, "a field of the batch") for field in batch], self._place)
+            yield to_tensors(
+                [regular(field, "a field of the batch") for field in batch], self._place
+            )
 
     def __call__(self) -> Iterator[list[Tensor]]:
         return self.__iter__()
@@ -98,18 +119,22 @@ class GeneratorLoader:
     def start(self) -> None:
         """Belongs to loaders of static programs (``iterable=False``)."""
         raise NotSupported(
-            "DataLoader.start: belongs to static programs with iterable=False; iterate the loader instead"
+            "DataLoader.start: belongs to static programs with iterable=False; iterate the "
+            "loader instead"
         )
 
     def reset(self) -> None:
         """Belongs to loaders of static programs (``iterable=False``)."""
         raise NotSupported(
-            "DataLoader.reset: belongs to static programs with iterable=False; iterate the loader instead"
+            "DataLoader.reset: belongs to static programs with iterable=False; iterate the "
+            "loader instead"
         )
 
 
 def regular(values: Any, what: str) -> Any:
-    """``values`` as an array, if they are no Tensor; nested lists of different lengths are refused."""
+    """``values`` as an array, if they are no Tensor; nested lists of different lengths are
+    refused.
+    """
     if isinstance(values, Tensor):
         return values
     try:
@@ -117,5 +142,7 @@ def regular(values: Any, what: str) -> Any:
     except ValueError:
         array = None
     if array is None or array.dtype == object:
-        raise DtypeError(f"DataLoader: {what} is not a regular array; its samples have different lengths")
+        raise DtypeError(
+            f"DataLoader: {what} is not a regular array; its samples have different lengths"
+        )
     return array

@@ -31,15 +31,20 @@ def accuracy(
         0.5
     """
     if len(label.shape) != 2:
-        raise UsageError(f"accuracy: label's dimensions must be 2, [N, 1], but it has shape {list(label.shape)}")
+        raise UsageError(
+            f"accuracy: label's dimensions must be 2, [N, 1], but it has shape {list(label.shape)}"
+        )
     if len(input.shape) != 2 or input.shape[0] != label.shape[0]:
         raise UsageError(
-            f"accuracy: input and label must have as many rows, but have shapes {list(input.shape)} and {list(label.shape)}"
+            "accuracy: input and label must have as many rows, but have shapes "
+            f"{list(input.shape)} and {list(label.shape)}"
         )
     if not label.dtype.is_integer:
         raise UsageError(f"accuracy: label must be int64 or int32, but is {label.dtype.name}")
     if not 1 <= k <= input.shape[1]:
-        raise UsageError(f"accuracy: k={k} must lie between 1 and the number of classes, {input.shape[1]}")
+        raise UsageError(
+            f"accuracy: k={k} must lie between 1 and the number of classes, {input.shape[1]}"
+        )
     share, num_correct, num_total = apply(ops.accuracy, input, label, k)
     for given, computed in ((correct, num_correct), (total, num_total)):
         if given is not None:
@@ -59,7 +64,9 @@ class Accuracy(Metric):
         0.5
     """
 
-    def __init__(self, topk: Sequence[int] = (1,), name: str | None = None, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, topk: Sequence[int] = (1,), name: str | None = None, *args: Any, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.topk = topk
         self.maxk = max(topk)
@@ -68,11 +75,15 @@ class Accuracy(Metric):
         self.reset()
 
     def compute(self, pred: Tensor, label: Tensor, *args: Any) -> Any:
-        """1.0 where one of the ``max(topk)`` largest classes of a row is its label; labels are [N], [N, 1] or one-hot."""
+        """1.0 where one of the ``max(topk)`` largest classes of a row is its label; labels are [N],
+        [N, 1] or one-hot.
+        """
         return apply(ops.topk_hits, pred, label, self.maxk)
 
     def update(self, correct: Any, *args: Any) -> Any:
-        """Count a batch of ``compute``'s results; returns the accuracy of the batch, a list for several k."""
+        """Count a batch of ``compute``'s results; returns the accuracy of the batch, a list for
+        several k.
+        """
         hits = as_array(self, "correct", correct)
         num_samples = np.prod(np.array(hits.shape[:-1]))
         shares = []
@@ -88,7 +99,9 @@ class Accuracy(Metric):
         self.count: list[Any] = [0] * len(self.topk)
 
     def accumulate(self) -> Any:
-        shares = [float(t) / c if c > 0 else 0.0 for t, c in zip(self.total, self.count, strict=True)]
+        shares = [
+            float(t) / c if c > 0 else 0.0 for t, c in zip(self.total, self.count, strict=True)
+        ]
         return shares[0] if len(self.topk) == 1 else shares
 
     def name(self) -> list[str]:

@@ -12,7 +12,8 @@ from argosy.tensor.engine import Tensor
 
 
 class Metric(abc.ABC):
-    """A quantity over many batches: ``update`` counts one, ``accumulate`` gives the value so far, ``reset`` starts anew.
+    """A quantity over many batches: ``update`` counts one, ``accumulate`` gives the value so far,
+    ``reset`` starts anew.
 
     ``compute`` runs first, on Tensors; what it returns is what ``update`` gets, as arrays.
     """
@@ -45,5 +46,6 @@ def as_array(metric: Metric, argument: str, value: Any) -> np.ndarray:
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
     raise UsageError(
-        f"{type(metric).__name__}.update: {argument!r} must be a numpy ndarray or Tensor, but received {type(value).__name__}"
+        f"{type(metric).__name__}.update: {argument!r} must be a numpy ndarray or Tensor, but "
+        f"received {type(value).__name__}"
     )

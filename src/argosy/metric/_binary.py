@@ -15,14 +15,16 @@ def _pairs(metric: Metric, preds: Any, labels: Any) -> tuple[np.ndarray, np.ndar
     scores, truth = as_array(metric, "preds", preds), as_array(metric, "labels", labels)
     if scores.size < truth.shape[0] or truth.size != truth.shape[0]:
         raise BadArgument(
-            f"{type(metric).__name__}.update: preds of shape {list(scores.shape)} and labels of shape {list(truth.shape)} "
+            f"{type(metric).__name__}.update: preds of shape {list(scores.shape)} and labels of "
+            f"shape {list(truth.shape)} "
             "should have one value per sample"
         )
     return scores.reshape(-1)[: truth.size], truth.reshape(-1)
 
 
 class Precision(Metric):
-    """Share of true ones among the samples predicted as 1, where a prediction counts as 1 from 0.5 on.
+    """Share of true ones among the samples predicted as 1, where a prediction counts as 1 from 0.5
+    on.
 
     Example:
         >>> import numpy as np
@@ -57,7 +59,9 @@ class Precision(Metric):
 
 
 class Recall(Metric):
-    """Share of the samples of label 1 that are predicted as 1; a prediction of exactly 0.5 rounds to 0, as in Paddle."""
+    """Share of the samples of label 1 that are predicted as 1; a prediction of exactly 0.5 rounds
+    to 0, as in Paddle.
+    """
 
     def __init__(self, name: str = "recall", *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -84,17 +88,26 @@ class Recall(Metric):
 
 
 class Auc(Metric):
-    """Area under the ROC curve, from counts of predictions in ``num_thresholds + 1`` equal buckets of [0, 1].
+    """Area under the ROC curve, from counts of predictions in ``num_thresholds + 1`` equal buckets
+    of [0, 1].
 
-    ``update(preds, labels)`` takes preds of shape [N, 2], of which column 1 is the probability of label 1.
+    ``update(preds, labels)`` takes preds of shape [N, 2], of which column 1 is the probability of
+    label 1.
     """
 
     def __init__(
-        self, curve: str = "ROC", num_thresholds: int = 4095, name: str = "auc", *args: Any, **kwargs: Any
+        self,
+        curve: str = "ROC",
+        num_thresholds: int = 4095,
+        name: str = "auc",
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         if curve != "ROC":
-            raise NotSupported(f"Auc: only the 'ROC' curve is computed, but received curve={curve!r}")
+            raise NotSupported(
+                f"Auc: only the 'ROC' curve is computed, but received curve={curve!r}"
+            )
         self._curve = curve
         self._num_thresholds = num_thresholds
         self._name = name
@@ -105,7 +118,9 @@ class Auc(Metric):
         scores = as_array(self, "preds", preds)[: truth.size, 1]
         buckets = (scores * self._num_thresholds).astype("int64")
         if buckets.size and not 0 <= buckets.min() <= buckets.max() <= self._num_thresholds:
-            raise BadArgument(f"Auc.update: preds must lie in [0, 1], but found {scores.min()} to {scores.max()}")
+            raise BadArgument(
+                f"Auc.update: preds must lie in [0, 1], but found {scores.min()} to {scores.max()}"
+            )
         self._stat_pos += np.bincount(buckets[truth], minlength=self._num_thresholds + 1)
         self._stat_neg += np.bincount(buckets[~truth], minlength=self._num_thresholds + 1)
 

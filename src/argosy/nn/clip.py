@@ -1,7 +1,7 @@
 """Clipping of gradients between backward and the optimizer's update.
 
-A clip is called on ``[(parameter, gradient), ...]``. Optimizers use ``apply_raw`` instead, on torch tensors. Both leave alone
-the gradients of parameters with ``need_clip=False``.
+A clip is called on ``[(parameter, gradient), ...]``. Optimizers use ``apply_raw`` instead, on torch
+tensors. Both leave alone the gradients of parameters with ``need_clip=False``.
 """
 
 from __future__ import annotations
@@ -30,14 +30,21 @@ class ClipGradBase:
         need_clip = [getattr(p, "need_clip", True) is not False for p, _ in pairs]
         if current_mode() is None:
             clipped = self.apply_raw([g.raw for _, g in pairs], need_clip)
-            return [(p, g if raw is g.raw else wrap(raw)) for (p, g), raw in zip(pairs, clipped, strict=True)]
+            return [
+                (p, g if raw is g.raw else wrap(raw))
+                for (p, g), raw in zip(pairs, clipped, strict=True)
+            ]
         op, attrs = self._plan()
         chosen = [g for (_, g), need in zip(pairs, need_clip, strict=True) if need]
         new = iter(apply(op, chosen, *attrs) if chosen else ())
-        return [(p, next(new) if need else g) for (p, g), need in zip(pairs, need_clip, strict=True)]
+        return [
+            (p, next(new) if need else g) for (p, g), need in zip(pairs, need_clip, strict=True)
+        ]
 
     def apply_raw(self, grads: list[torch.Tensor], need_clip: Sequence[bool]) -> list[torch.Tensor]:
-        """Clip torch tensors; the result has the order of ``grads`` and may share, or have overwritten, their memory."""
+        """Clip torch tensors; the result has the order of ``grads`` and may share, or have
+        overwritten, their memory.
+        """
         if all(need_clip):
             chosen = grads
         else:
@@ -64,7 +71,10 @@ class ClipGradByValue(ClipGradBase):
     def __init__(self, max: float, min: float | None = None) -> None:
         if min is None:
             if not max > 0.0:
-                raise BadArgument(f"ClipGradByValue: max must be positive when min is not given, but received {max}")
+                raise BadArgument(
+                    "ClipGradByValue: max must be positive when min is not given, but received "
+                    f"{max}"
+                )
             min = -max
         self.max = float(max)
         self.min = float(min)
@@ -96,9 +106,11 @@ class ClipGradByNorm(ClipGradBase):
 
 
 class ClipGradByGlobalNorm(ClipGradBase):
-    """Scale all gradients by one factor when their joint 2-norm is above ``clip_norm``; they are scaled in place.
+    """Scale all gradients by one factor when their joint 2-norm is above ``clip_norm``; they are
+    scaled in place.
 
-    ``auto_skip_clip`` leaves out the multiplication when the norm is small enough, which gives the same values.
+    ``auto_skip_clip`` leaves out the multiplication when the norm is small enough, which gives the
+    same values.
 
     Example:
         >>> import paddle
@@ -109,10 +121,13 @@ class ClipGradByGlobalNorm(ClipGradBase):
         [0.6, 0.8]
     """
 
-    def __init__(self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False) -> None:
+    def __init__(
+        self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False
+    ) -> None:
         if not isinstance(auto_skip_clip, bool):
             raise BadArgument(
-                f"ClipGradByGlobalNorm: auto_skip_clip must be a bool, but received {type(auto_skip_clip).__name__}"
+                "ClipGradByGlobalNorm: auto_skip_clip must be a bool, but received "
+                f"{type(auto_skip_clip).__name__}"
             )
         self.clip_norm = float(clip_norm)
         self.group_name = group_name
@@ -134,7 +149,9 @@ class ClipGradByGlobalNorm(ClipGradBase):
 def clip_by_norm(x: Any, max_norm: float, name: str | None = None) -> Any:
     """Scale ``x`` down so that its 2-norm is at most ``max_norm``."""
     if not isinstance(max_norm, (int, float)):
-        raise DtypeError(f"clip_by_norm: max_norm must be a number, but received {type(max_norm).__name__}")
+        raise DtypeError(
+            f"clip_by_norm: max_norm must be a number, but received {type(max_norm).__name__}"
+        )
     return apply(ops.clip_by_norm, x, float(max_norm))
 
 

@@ -16,7 +16,9 @@ __all__ = ["BeamSearchDecoder", "dynamic_decode"]
 
 
 class Decoder:
-    """What ``dynamic_decode`` calls. Subclasses define ``initialize`` and ``step``, and ``finalize`` if they need it."""
+    """What ``dynamic_decode`` calls. Subclasses define ``initialize`` and ``step``, and
+    ``finalize`` if they need it.
+    """
 
     def initialize(self, inits: Any) -> Any:
         """Return (first inputs, first states, finished flags)."""
@@ -37,7 +39,8 @@ class Decoder:
 
 
 class BeamSearchDecoder(Decoder):
-    """Beam search over a cell; ``embedding_fn`` maps tokens to the cell's inputs, ``output_fn`` its outputs to logits.
+    """Beam search over a cell; ``embedding_fn`` maps tokens to the cell's inputs, ``output_fn`` its
+    outputs to logits.
 
     Other tensors that a call of the cell takes must be laid out by ``tile_beam_merge_with_batch``.
     """
@@ -86,8 +89,14 @@ class BeamSearchDecoder(Decoder):
         tokens, log_probs, finished, lengths = apply(
             ops.beam_search_start, reference, self.beam_size, int(self.start_token), defaults.dtype
         )
-        states = map_structure(lambda x: apply(ops.tile_beams, x, self.beam_size), initial_cell_states)
-        return self._embedded(tokens), self.StateWrapper(states, log_probs, finished, lengths), finished
+        states = map_structure(
+            lambda x: apply(ops.tile_beams, x, self.beam_size), initial_cell_states
+        )
+        return (
+            self._embedded(tokens),
+            self.StateWrapper(states, log_probs, finished, lengths),
+            finished,
+        )
 
     def step(self, time: Any, inputs: Any, states: Any, **kwargs: Any) -> Any:
         def merge(x: Any) -> Any:
@@ -103,11 +112,23 @@ class BeamSearchDecoder(Decoder):
         if self.output_fn is not None:
             outputs = self.output_fn(outputs)
         scores, tokens, parents, finished, lengths = apply(
-            ops.beam_search_step, outputs, states.log_probs, states.finished, states.lengths, int(self.end_token)
+            ops.beam_search_step,
+            outputs,
+            states.log_probs,
+            states.finished,
+            states.lengths,
+            int(self.end_token),
         )
-        cell_states = map_structure(lambda x: apply(ops.gather_beams, split(x), parents), cell_states)
+        cell_states = map_structure(
+            lambda x: apply(ops.gather_beams, split(x), parents), cell_states
+        )
         next_states = self.StateWrapper(cell_states, scores, finished, lengths)
-        return self.OutputWrapper(scores, tokens, parents), next_states, self._embedded(tokens), finished
+        return (
+            self.OutputWrapper(scores, tokens, parents),
+            next_states,
+            self._embedded(tokens),
+            finished,
+        )
 
     def finalize(self, outputs: Any, final_states: Any, sequence_lengths: Any) -> Any:
         """Follow the parents back: token ids of whole sequences, [time, batch, beam]."""
@@ -130,8 +151,9 @@ def dynamic_decode(
 ) -> Any:
     """Call ``decoder.step`` until every sequence is finished, at most ``max_step_num + 1`` times.
 
-    Returns (outputs, final states), with ``return_length`` also the lengths. ``impute_finished`` keeps the states of
-    finished sequences; ``kwargs`` go to every step. ``is_test`` only saves memory in Paddle's static graphs.
+    Returns (outputs, final states), with ``return_length`` also the lengths. ``impute_finished``
+    keeps the states of finished sequences; ``kwargs`` go to every step. ``is_test`` only saves
+    memory in Paddle's static graphs.
     """
     inputs, states, finished = decoder.initialize(inits)
     lengths = creation.zeros_like(finished, dtype="int64")
@@ -141,7 +163,10 @@ def dynamic_decode(
         outputs, next_states, inputs, next_finished = decoder.step(time, inputs, states, **kwargs)
         if decoder.tracks_own_finished:
             if not hasattr(next_states, "lengths"):
-                warnings.warn("dynamic_decode: the states have no `lengths`, so the returned lengths are all zero")
+                warnings.warn(
+                    "dynamic_decode: the states have no `lengths`, so the returned lengths are "
+                    "all zero"
+                )
             lengths = getattr(next_states, "lengths", lengths)
         else:
             next_finished = logic.logical_or(next_finished, finished)
@@ -156,7 +181,9 @@ def dynamic_decode(
     with contextlib.suppress(NotImplementedError):
         result, states = decoder.finalize(result, states, lengths)
     if not output_time_major:
-        result = map_structure(lambda x: manipulation.transpose(x, [1, 0, *range(2, x.ndim)]), result)
+        result = map_structure(
+            lambda x: manipulation.transpose(x, [1, 0, *range(2, x.ndim)]), result
+        )
     return (result, states, lengths) if return_length else (result, states)
 
 

@@ -26,25 +26,32 @@ def create_parameter(
 ) -> Parameter:
     """Create a parameter and fill it.
 
-    The initialiser is the one of ``attr``, else ``default_initializer``, else the global one, else Xavier uniform for a
-    weight and zero for a bias.
+    The initialiser is the one of ``attr``, else ``default_initializer``, else the global one, else
+    Xavier uniform for a weight and zero for a bias.
     """
     parsed = ParamAttr._to_attr(attr)
     if parsed is False:
-        raise UsageError("create_parameter: attr=False means no parameter; pass None or a ParamAttr")
+        raise UsageError(
+            "create_parameter: attr=False means no parameter; pass None or a ParamAttr"
+        )
     extents = [int(n) for n in shape]
     if any(n < 0 for n in extents):
         raise UsageError(
-            f"create_parameter: the shape of a parameter must have no negative dimension, but received {extents}"
+            "create_parameter: the shape of a parameter must have no negative dimension, but "
+            f"received {extents}"
         )
     engine = defaults.dtype if dtype is None else dtypes.to_torch(dtype)
     chosen = (
         parsed.name
         or name
-        or unique_name.generate(f"{unique_name.generate('create_parameter')}.{'b' if is_bias else 'w'}")
+        or unique_name.generate(
+            f"{unique_name.generate('create_parameter')}.{'b' if is_bias else 'w'}"
+        )
     )
     if isinstance(parsed, WeightNormParamAttr):
-        computed: Parameter = _normalised(extents, engine, chosen, parsed, is_bias, default_initializer)
+        computed: Parameter = _normalised(
+            extents, engine, chosen, parsed, is_bias, default_initializer
+        )
         return computed
     parameter: Parameter
     if switch.is_static:
@@ -59,16 +66,28 @@ def create_parameter(
     parameter.do_model_average = parsed.do_model_average
     initializer = parsed.initializer or default_initializer_for(is_bias, default_initializer)
     initializer(parameter)
-    parameter.stop_gradient = not (parsed.trainable and (engine.is_floating_point or engine.is_complex))
+    parameter.stop_gradient = not (
+        parsed.trainable and (engine.is_floating_point or engine.is_complex)
+    )
     return parameter
 
 
 def _normalised(
-    shape: list[int], dtype: torch.dtype, name: str, attr: WeightNormParamAttr, is_bias: bool, default_initializer: Any
+    shape: list[int],
+    dtype: torch.dtype,
+    name: str,
+    attr: WeightNormParamAttr,
+    is_bias: bool,
+    default_initializer: Any,
 ) -> Any:
-    """The variable of a program that puts direction and magnitude together; the magnitude starts as the norm of the direction."""
+    """The variable of a program that puts direction and magnitude together; the magnitude starts as
+    the norm of the direction.
+    """
     if not switch.is_static:
-        raise UsageError("WeightNormParamAttr is for static programs; in dynamic mode use paddle.nn.utils.weight_norm")
+        raise UsageError(
+            "WeightNormParamAttr is for static programs; in dynamic mode use "
+            "paddle.nn.utils.weight_norm"
+        )
     axis = -1 if attr.dim is None else attr.dim % len(shape)
     direction = create_parameter(
         shape, dtype, None, attr._part(f"{name}_v", attr.initializer), is_bias, default_initializer

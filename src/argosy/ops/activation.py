@@ -37,7 +37,8 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
 class _LeakyReLU(torch.autograd.Function):
     """torch's forward with slope 1 at 0 in backward, where torch's own kernel takes ``x > 0``.
 
-    Moving x up by the least number that makes 0 positive keeps that kernel: torch.where is several times slower.
+    Moving x up by the least number that makes 0 positive keeps that kernel: torch.where is several
+    times slower.
     """
 
     @staticmethod
@@ -66,7 +67,9 @@ def prelu(x: Tensor, weight: Tensor, channels_last: bool = False) -> Tensor:
 
 @op("rrelu", is_random=True)
 def rrelu(x: Tensor, lower: float, upper: float, training: bool = True) -> Tensor:
-    """Scale negative values by random slopes, or by their mean outside training; the slope at 0 is 1."""
+    """Scale negative values by random slopes, or by their mean outside training; the slope at 0 is
+    1.
+    """
     if not training:
         return leaky_relu.fn(x, (lower + upper) / 2.0)
     slopes = torch.empty_like(x, requires_grad=False).uniform_(lower, upper)
@@ -131,12 +134,21 @@ def thresholded_relu(x: Tensor, threshold: float = 1.0, value: float = 0.0) -> T
 
 @op("maxout")
 def maxout(x: Tensor, groups: int, axis: int = 1) -> Tensor:
-    """The largest of each ``groups`` neighbouring channels; the first of equal ones gets the gradient."""
+    """The largest of each ``groups`` neighbouring channels; the first of equal ones gets the
+    gradient.
+    """
     axis = axis % x.ndim
     channels = x.shape[axis]
     if channels % groups:
-        raise UsageError(f"maxout: the {channels} channels of axis {axis} cannot be divided into groups of {groups}")
-    return x.reshape(*x.shape[:axis], channels // groups, groups, *x.shape[axis + 1 :]).max(axis + 1).values
+        raise UsageError(
+            f"maxout: the {channels} channels of axis {axis} cannot be divided into groups of "
+            f"{groups}"
+        )
+    return (
+        x.reshape(*x.shape[:axis], channels // groups, groups, *x.shape[axis + 1 :])
+        .max(axis + 1)
+        .values
+    )
 
 
 @op("glu")
@@ -149,7 +161,9 @@ def swiglu(x: Tensor, y: Tensor | None = None) -> Tensor:
     """``silu(x) * y``; without ``y`` the last axis of ``x`` holds both halves."""
     if y is None:
         if x.shape[-1] % 2:
-            raise UsageError(f"swiglu: the last dimension of x must be even, but its shape is {list(x.shape)}")
+            raise UsageError(
+                f"swiglu: the last dimension of x must be even, but its shape is {list(x.shape)}"
+            )
         x, y = x.chunk(2, -1)
     return F.silu(x) * y
 
@@ -165,5 +179,7 @@ def log_softmax(x: Tensor, axis: int = -1, dtype: torch.dtype | None = None) -> 
 
 
 @op("gumbel_softmax", is_random=True)
-def gumbel_softmax(x: Tensor, temperature: float = 1.0, hard: bool = False, axis: int = -1) -> Tensor:
+def gumbel_softmax(
+    x: Tensor, temperature: float = 1.0, hard: bool = False, axis: int = -1
+) -> Tensor:
     return F.gumbel_softmax(x, temperature, hard, dim=axis)

@@ -1,7 +1,7 @@
 """Updates of the Adam family: rules that correct moving averages for their start at zero.
 
-As in ``updates``, ops work in place on parallel lists. ``step`` is a 0-d float32 tensor that counts the steps of all
-parameters of the call; the op advances it.
+As in ``updates``, ops work in place on parallel lists. ``step`` is a 0-d float32 tensor that counts
+the steps of all parameters of the call; the op advances it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,25 @@ import torch
 from torch import Tensor
 
 from argosy.ops.table import op
-from argosy.ops.updates import Tensors, by_size, decay_average_, decay_average_square_, rounded, single
+from argosy.ops.updates import (
+    Tensors,
+    by_size,
+    decay_average_,
+    decay_average_square_,
+    rounded,
+    single,
+)
 
 _powers: dict[tuple[float, float], float] = {}
 
 
 def power(beta: float, count: float, dtype: torch.dtype = torch.float32) -> float:
-    """``beta ** count`` as Paddle has it: multiplied up step by step in the dtype of the parameters.
+    """``beta ** count`` as Paddle has it: multiplied up step by step in the dtype of the
+    parameters.
 
-    In float32 this differs from the true power by enough to show in the first steps of Adam, where 1 - beta2 ** count is
-    small. The latest powers are remembered, so that counting on costs one multiplication.
+    In float32 this differs from the true power by enough to show in the first steps of Adam, where
+    1 - beta2 ** count is small. The latest powers are remembered, so that counting on costs one
+    multiplication.
     """
     if dtype is torch.float64 or count != int(count):
         return float(beta**count)
@@ -52,20 +61,37 @@ _LATE = torch.full((), 1e9)  # a step count that leaves torch's fused Adam nothi
 
 
 def _corrected(
-    step: Tensor, dtype: torch.dtype, lr: float, beta1: float, beta2: float, epsilon: float, plain_epsilon: bool = False
+    step: Tensor,
+    dtype: torch.dtype,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    plain_epsilon: bool = False,
 ) -> tuple[Tensor, float, float]:
-    """The step count, rate and epsilon for torch's fused Adam such that it computes what Paddle does.
+    """The step count, rate and epsilon for torch's fused Adam such that it computes what Paddle
+    does.
 
-    On CPU the bias correction goes into rate and epsilon, with Paddle's powers; elsewhere it is left to the kernel, because
-    reading the step count would wait for the device.
+    On CPU the bias correction goes into rate and epsilon, with Paddle's powers; elsewhere it is
+    left to the kernel, because reading the step count would wait for the device.
     """
     if not step.is_cpu:
         step.add_(1.0)
-        return step, lr, epsilon / math.sqrt(1.0 - power(beta2, step.item(), dtype)) if plain_epsilon else epsilon
+        return (
+            step,
+            lr,
+            epsilon / math.sqrt(1.0 - power(beta2, step.item(), dtype))
+            if plain_epsilon
+            else epsilon,
+        )
     count = step.item() + 1.0
     step.fill_(count)  # a third of the cost of add_
     root = math.sqrt(1.0 - power(beta2, count, dtype))
-    return _LATE, lr * root / (1.0 - power(beta1, count, dtype)), epsilon if plain_epsilon else epsilon * root
+    return (
+        _LATE,
+        lr * root / (1.0 - power(beta1, count, dtype)),
+        epsilon if plain_epsilon else epsilon * root,
+    )
 
 
 @op("adam_", aliases=("adam", "merged_adam"))
@@ -84,21 +110,28 @@ def adam_(
     amsgrad: bool = False,
     plain_epsilon: bool = False,
 ) -> Tensors:
-    """``weight_decay`` is coupled (added to the gradient); ``moment2_maxs`` is empty unless ``amsgrad``.
+    """``weight_decay`` is coupled (added to the gradient); ``moment2_maxs`` is empty unless
+    ``amsgrad``.
 
-    ``plain_epsilon`` is added to the root of the second moment as it is, else to the root corrected for its start from zero.
+    ``plain_epsilon`` is added to the root of the second moment as it is, else to the root corrected
+    for its start from zero.
     """
     dtype = params[0].dtype
     beta1, beta2 = rounded(beta1, dtype), rounded(beta2, dtype)
     late, lr, epsilon = _corrected(step, dtype, lr, beta1, beta2, epsilon, plain_epsilon)
 
-    def fused(params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors) -> None:
+    def fused(
+        params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors
+    ) -> None:
         torch._fused_adam_(
-            params, grads, moment1s, moment2s, maxs, [late] * len(params), lr=lr, beta1=beta1, beta2=beta2,
+            params, grads, moment1s, moment2s, maxs, [late] * len(params), lr=lr, beta1=beta1,
+            beta2=beta2,
             weight_decay=weight_decay, eps=epsilon, amsgrad=amsgrad, maximize=False,
         )  # fmt: skip
 
-    def plain(params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors) -> None:
+    def plain(
+        params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors
+    ) -> None:
         if weight_decay:
             grads = list(torch._foreach_add(grads, params, alpha=weight_decay))
         _move(params, grads, moment1s, moment2s, maxs, lr, beta1, beta2, epsilon)
@@ -143,13 +176,18 @@ def adamw_(
     # The kernel multiplies decay by its rate, which holds the bias correction too.
     decay = weight_decay * lr / rate if rate else 0.0
 
-    def fused(params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors) -> None:
+    def fused(
+        params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors
+    ) -> None:
         torch._fused_adamw_(
-            params, grads, moment1s, moment2s, maxs, [late] * len(params), lr=rate, beta1=beta1, beta2=beta2,
+            params, grads, moment1s, moment2s, maxs, [late] * len(params), lr=rate, beta1=beta1,
+            beta2=beta2,
             weight_decay=decay, eps=epsilon, amsgrad=amsgrad, maximize=False,
         )  # fmt: skip
 
-    def plain(params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors) -> None:
+    def plain(
+        params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors
+    ) -> None:
         torch._foreach_mul_(params, 1.0 - lr * weight_decay)
         _move(params, grads, moment1s, moment2s, maxs, rate, beta1, beta2, epsilon)
 
@@ -197,9 +235,11 @@ def lamb_(
     always_adapt: bool = False,
     corrects: bool = True,
 ) -> Tensors:
-    """Adam's direction plus decay, its rate scaled per tensor by ‖param‖ / ‖direction‖ (where there is decay).
+    """Adam's direction plus decay, its rate scaled per tensor by ‖param‖ / ‖direction‖ (where there
+    is decay).
 
-    Unless ``corrects``, the moments are taken as they are, without correction for their start from zero, and ``step`` stays.
+    Unless ``corrects``, the moments are taken as they are, without correction for their start from
+    zero, and ``step`` stays.
     """
     beta1, beta2 = single(beta1), single(beta2)
     if corrects:
@@ -215,7 +255,9 @@ def lamb_(
     torch._foreach_add_(directions, params, alpha=weight_decay)
     if weight_decay > 0.0 or always_adapt:
         norms = zip(torch._foreach_norm(params), torch._foreach_norm(directions), strict=True)
-        torch._foreach_mul_(directions, [torch.where((p > 0) & (d > 0), p / d, 1.0) for p, d in norms])
+        torch._foreach_mul_(
+            directions, [torch.where((p > 0) & (d > 0), p / d, 1.0) for p, d in norms]
+        )
     torch._foreach_add_(params, directions, alpha=-lr)
     return params
 
@@ -235,7 +277,9 @@ def nadam_(
     epsilon: float,
     momentum_decay: float,
 ) -> Tensors:
-    """The first three states hold one number each, spread over the parameter's shape as Paddle stores them."""
+    """The first three states hold one number each, spread over the parameter's shape as Paddle
+    stores them.
+    """
     beta1, beta2 = single(beta1), single(beta2)
     torch._foreach_mul_(momentum_decay_pows, single(0.96))
     torch._foreach_mul_(beta2_pows, beta2)
@@ -266,7 +310,9 @@ def radam_(
     beta2: float,
     epsilon: float,
 ) -> Tensors:
-    """The first three states hold one number each, spread over the parameter's shape as Paddle stores them."""
+    """The first three states hold one number each, spread over the parameter's shape as Paddle
+    stores them.
+    """
     beta1, beta2 = single(beta1), single(beta2)
     rho_inf = 2.0 / (1.0 - beta2) - 1.0
     torch._foreach_mul_(beta1_pows, beta1)
@@ -278,7 +324,9 @@ def radam_(
     ):
         rho.copy_((rho * (beta2 - beta2_pow) + beta2_pow) / (1.0 - beta2_pow))
         length = rho_inf - 2.0 * rho.view(-1)[0]
-        rectified = ((length - 4.0) * (length - 2.0) * rho_inf / ((rho_inf - 4.0) * (rho_inf - 2.0) * length)).sqrt()
+        rectified = (
+            (length - 4.0) * (length - 2.0) * rho_inf / ((rho_inf - 4.0) * (rho_inf - 2.0) * length)
+        ).sqrt()
         adapted = rectified * (1.0 - beta2_pow).sqrt() / (v.sqrt() + epsilon)
         p.sub_(lr * m / (1.0 - beta1_pow) * torch.where(length > 5.0, adapted, 1.0))
     return params

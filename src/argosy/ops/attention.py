@@ -22,7 +22,8 @@ def scaled_dot_product_attention(
     is_causal: bool,
     scale: float | None,
 ) -> Tensor:
-    """Attend from each query to the keys; fewer key heads than query heads are shared by groups of these.
+    """Attend from each query to the keys; fewer key heads than query heads are shared by groups of
+    these.
 
     ``mask`` is added to the scores, or is boolean with True where attention is allowed.
     """
@@ -41,7 +42,12 @@ def scaled_dot_product_attention(
 
 @op("attention_weights", is_random=True)
 def attention_weights(
-    query: Tensor, key: Tensor, dropout_p: float, is_test: bool, is_causal: bool, scale: float | None
+    query: Tensor,
+    key: Tensor,
+    dropout_p: float,
+    is_test: bool,
+    is_causal: bool,
+    scale: float | None,
 ) -> Tensor:
     """The softmax of the scores, [batch, heads, queries, keys], after dropout."""
     repeats = query.shape[2] // key.shape[2]
@@ -66,12 +72,18 @@ def variable_length_attention(
     is_causal: bool,
     scale: float | None,
 ) -> Tensor:
-    """Attention inside each of several sequences packed end to end, [total, heads, head_dim]; starts has all ends."""
+    """Attention inside each of several sequences packed end to end, [total, heads, head_dim];
+    starts has all ends.
+    """
     bounds_q, bounds_k = starts_q.tolist(), starts_k.tolist()
     parts = []
     for i in range(len(bounds_q) - 1):
         q = query[bounds_q[i] : bounds_q[i + 1]].unsqueeze(0)
         k = key[bounds_k[i] : bounds_k[i + 1]].unsqueeze(0)
         v = value[bounds_k[i] : bounds_k[i + 1]].unsqueeze(0)
-        parts.append(scaled_dot_product_attention(q, k, v, None, dropout_p, is_test, is_causal, scale).squeeze(0))
+        parts.append(
+            scaled_dot_product_attention(
+                q, k, v, None, dropout_p, is_test, is_causal, scale
+            ).squeeze(0)
+        )
     return torch.cat(parts)

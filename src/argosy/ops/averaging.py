@@ -9,7 +9,8 @@ from argosy.ops.table import op
 
 Tensors = list[Tensor]
 
-_MOVE_EVERY = 16384  # additions into one buffer before its sum moves to the next, so that small terms are not lost
+# additions into one buffer before its sum moves to the next, so that small terms are not lost
+_MOVE_EVERY = 16384
 
 
 @op("average_accumulates_", aliases=("average_accumulates",))
@@ -27,11 +28,18 @@ def average_accumulates_(
 ) -> Tensors:
     """Add parameters to their sums in place and return the sums.
 
-    The average is (sum_1 + sum_2 + sum_3) / (num_accumulates + old_num_accumulates). When the window is full, sum_3 takes
-    the sums so far and a new window begins.
+    The average is (sum_1 + sum_2 + sum_3) / (num_accumulates + old_num_accumulates). When the
+    window is full, sum_3 takes the sums so far and a new window begins.
     """
     for param, one, two, three, count, old_count, updates in zip(
-        params, sum_1s, sum_2s, sum_3s, num_accumulates, old_num_accumulates, num_updates, strict=True
+        params,
+        sum_1s,
+        sum_2s,
+        sum_3s,
+        num_accumulates,
+        old_num_accumulates,
+        num_updates,
+        strict=True,
     ):
         updates.add_(1)
         count.add_(1)
@@ -40,7 +48,9 @@ def average_accumulates_(
         if total % _MOVE_EVERY == 0:
             two.add_(one)
             one.zero_()
-        if length >= min_average_window and length >= min(max_average_window, int(total * average_window)):
+        if length >= min_average_window and length >= min(
+            max_average_window, int(total * average_window)
+        ):
             three.copy_(one + two)
             one.zero_()
             two.zero_()
@@ -51,7 +61,11 @@ def average_accumulates_(
 
 @op("window_average")
 def window_average(
-    sum_1: Tensor, sum_2: Tensor, sum_3: Tensor, num_accumulates: Tensor, old_num_accumulates: Tensor
+    sum_1: Tensor,
+    sum_2: Tensor,
+    sum_3: Tensor,
+    num_accumulates: Tensor,
+    old_num_accumulates: Tensor,
 ) -> Tensor:
     """The average that the sums of ``average_accumulates_`` stand for."""
     return (sum_1 + sum_2 + sum_3).float() / (num_accumulates + old_num_accumulates).float()
@@ -59,7 +73,9 @@ def window_average(
 
 @op("lookahead_", aliases=("lookahead",))
 def lookahead_(fast: Tensors, slow: Tensors, step: Tensor, alpha: float, k: int) -> Tensors:
-    """Count a step in ``step``; at the first, slow weights become the fast ones; every ``k``-th, both move in between."""
+    """Count a step in ``step``; at the first, slow weights become the fast ones; every ``k``-th,
+    both move in between.
+    """
     count = int(step.add_(1.0))
     if count == 1:
         torch._foreach_copy_(slow, fast)

@@ -14,10 +14,11 @@ MINUS_INFINITY = -1e9  # Paddle's: finite, so that sums of it stay ordered
 def beam_search_step(
     logits: Tensor, log_probs: Tensor, finished: Tensor, lengths: Tensor, end_token: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Choose the best continuations of [batch, beam] sequences from logits [batch, beam, vocabulary].
+    """Choose the best continuations of [batch, beam] sequences from logits [batch, beam,
+    vocabulary].
 
-    Returns scores, tokens, parents (which beam each continues), and which are finished and how long they are. A finished
-    sequence continues with the end token only, at no cost.
+    Returns scores, tokens, parents (which beam each continues), and which are finished and how long
+    they are. A finished sequence continues with the end token only, at no cost.
     """
     batch, beam, vocabulary = logits.shape
     only_end = torch.full([vocabulary], MINUS_INFINITY, dtype=logits.dtype, device=logits.device)
@@ -35,7 +36,9 @@ def beam_search_step(
 @op("gather_beams")
 def gather_beams(x: Tensor, parents: Tensor) -> Tensor:
     """For each beam of [batch, beam, ...], the entry of the beam it continues."""
-    index = parents.reshape(list(parents.shape) + [1] * (x.ndim - 2)).expand(list(parents.shape) + list(x.shape[2:]))
+    index = parents.reshape(list(parents.shape) + [1] * (x.ndim - 2)).expand(
+        list(parents.shape) + list(x.shape[2:])
+    )
     return x.gather(1, index)
 
 
@@ -61,9 +64,16 @@ def split_beams(x: Tensor, beam_size: int) -> Tensor:
 def beam_search_start(
     state: Tensor, beam_size: int, start_token: int, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """First tokens, log-probabilities (only the first beam counts), finished flags and lengths for the batch of ``state``."""
+    """First tokens, log-probabilities (only the first beam counts), finished flags and lengths for
+    the batch of ``state``.
+    """
     shape = [state.shape[0], beam_size]
     log_probs = torch.full(shape, MINUS_INFINITY, dtype=dtype, device=state.device)
     log_probs[:, 0] = 0.0
     tokens = torch.full(shape, start_token, dtype=torch.int64, device=state.device)
-    return tokens, log_probs, torch.zeros(shape, dtype=torch.bool, device=state.device), torch.zeros_like(tokens)
+    return (
+        tokens,
+        log_probs,
+        torch.zeros(shape, dtype=torch.bool, device=state.device),
+        torch.zeros_like(tokens),
+    )

@@ -18,7 +18,8 @@ def multi_label_soft_margin_loss(
     """Binary cross entropy of logits averaged over the classes in the last axis."""
     if input.shape != label.shape:
         raise UsageError(
-            f"multi_label_soft_margin_loss: shapes must be equal, but received {list(input.shape)} and {list(label.shape)}"
+            "multi_label_soft_margin_loss: shapes must be equal, but received "
+            f"{list(input.shape)} and {list(label.shape)}"
         )
     loss = -(label * F.logsigmoid(input) + (1 - label) * F.logsigmoid(-input))
     loss = (loss if weight is None else loss * weight).mean(-1)
@@ -34,13 +35,19 @@ def multi_margin_loss(
     margin: float = 1.0,
     reduction: str = "mean",
 ) -> Tensor:
-    """How far each wrong class comes within ``margin`` of the right one, to the power ``p``, over all classes."""
+    """How far each wrong class comes within ``margin`` of the right one, to the power ``p``, over
+    all classes.
+    """
     if input.shape[0] != label.shape[0]:
         raise UsageError(
-            f"multi_margin_loss: input has {input.shape[0]} samples, label {label.shape[0]}: they must be equal"
+            f"multi_margin_loss: input has {input.shape[0]} samples, label {label.shape[0]}: "
+            "they must be equal"
         )
     if weight is not None and weight.shape[0] != input.shape[1]:
-        raise UsageError(f"multi_margin_loss: weight must have {input.shape[1]} entries, but has {weight.shape[0]}")
+        raise UsageError(
+            f"multi_margin_loss: weight must have {input.shape[1]} entries, but has "
+            f"{weight.shape[0]}"
+        )
     label = label.reshape(-1, 1).long()
     gaps = torch.pow(torch.clamp(margin - torch.gather(input, 1, label) + input, min=0), p)
     # the right class itself contributed margin ** p
@@ -55,11 +62,20 @@ def multi_label_margin_loss(input: Tensor, label: Tensor, reduction: str = "mean
     """The same for several right classes per sample, listed up to the first -1."""
     if input.ndim != 2 or label.ndim != 2:
         raise UsageError(
-            f"multi_label_margin_loss: expected 2-D input and label, but received {list(input.shape)}, {list(label.shape)}"
+            "multi_label_margin_loss: expected 2-D input and label, but received "
+            f"{list(input.shape)}, {list(label.shape)}"
         )
-    if not label.is_meta and label.numel() and (int(label.min()) < -1 or int(label.max()) >= input.shape[1]):
+    if (
+        not label.is_meta
+        and label.numel()
+        and (int(label.min()) < -1 or int(label.max()) >= input.shape[1])
+    ):
         raise UsageError(f"multi_label_margin_loss: labels must lie in [-1, {input.shape[1]})")
-    return reduce(F.multilabel_margin_loss(input, label.long(), reduction="none"), reduction, "multi_label_margin_loss")
+    return reduce(
+        F.multilabel_margin_loss(input, label.long(), reduction="none"),
+        reduction,
+        "multi_label_margin_loss",
+    )
 
 
 @op("ctc_loss", aliases=("warpctc",))
@@ -72,10 +88,11 @@ def ctc_loss(
     reduction: str = "mean",
     norm_by_times: bool = False,
 ) -> Tensor:
-    """Negative log-likelihood over all alignments; the softmax over [time, batch, classes] logits is inside.
+    """Negative log-likelihood over all alignments; the softmax over [time, batch, classes] logits
+    is inside.
 
-    A sequence too short for its labels costs 0. ``norm_by_times`` divides the gradient, not the loss, by the time
-    steps. A mean divides each loss by its label length first.
+    A sequence too short for its labels costs 0. ``norm_by_times`` divides the gradient, not the
+    loss, by the time steps. A mean divides each loss by its label length first.
     """
     if logits.is_meta:  # torch has no shape inference for it
         return reduce(logits.new_empty(logits.shape[1]), reduction, "ctc_loss")
@@ -106,7 +123,8 @@ def rnnt_loss(
     fastemit_lambda: float = 0.0,
     reduction: str = "mean",
 ) -> Tensor:
-    """Negative log-likelihood over all alignments of a transducer, from [batch, time, labels + 1, classes] log-probabilities.
+    """Negative log-likelihood over all alignments of a transducer, from [batch, time, labels + 1,
+    classes] log-probabilities.
 
     ``fastemit_lambda`` strengthens the gradient, not the loss, of emitting labels.
     """
@@ -140,11 +158,13 @@ def hsigmoid_loss(
 ) -> Tensor:
     """Binary cross entropy summed along the path to each label's leaf, as a column.
 
-    The default tree is the complete binary tree. As in Paddle a path shorter than the longest one costs log 2 for each
-    missing step, which has no gradient.
+    The default tree is the complete binary tree. As in Paddle a path shorter than the longest one
+    costs log 2 for each missing step, which has no gradient.
     """
     if num_classes < 2:
-        raise UsageError(f"hsigmoid_loss: num_classes must be at least 2, but received {num_classes}")
+        raise UsageError(
+            f"hsigmoid_loss: num_classes must be at least 2, but received {num_classes}"
+        )
     if path_table is None or path_code is None:
         nodes, turns, on_path = _complete_tree(label.reshape(-1).long(), num_classes)
     else:
@@ -158,7 +178,9 @@ def hsigmoid_loss(
 
 
 def _complete_tree(label: Tensor, num_classes: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Inner nodes, turns and a mask of the path to each label; the leaf of class k is number k + num_classes."""
+    """Inner nodes, turns and a mask of the path to each label; the leaf of class k is number k +
+    num_classes.
+    """
     leaf = (label + num_classes).unsqueeze(1)
     steps = torch.arange((2 * num_classes - 1).bit_length() - 1, device=label.device)
     above = torch.bitwise_right_shift(leaf, steps + 1)
@@ -176,9 +198,11 @@ def adaptive_log_softmax_with_loss(
     tail_weights: list[list[Tensor]],
     cutoffs: list[int],
 ) -> tuple[Tensor, Tensor]:
-    """Log-probability of each label and their negative mean, with rare classes in clusters behind the head.
+    """Log-probability of each label and their negative mean, with rare classes in clusters behind
+    the head.
 
-    ``cutoffs`` ends with the number of classes; a tail is a pair of matrices applied one after the other.
+    ``cutoffs`` ends with the number of classes; a tail is a pair of matrices applied one after the
+    other.
     """
     if label.ndim > 1 or input.ndim != label.ndim + 1:
         raise UsageError(
@@ -187,11 +211,18 @@ def adaptive_log_softmax_with_loss(
         )
     rows, classes = (input, label) if label.ndim else (input.unsqueeze(0), label.unsqueeze(0))
     if rows.shape[0] != classes.shape[0]:
-        raise UsageError(f"adaptive_log_softmax_with_loss: {rows.shape[0]} inputs for {classes.shape[0]} labels")
-    classes = classes.long()
-    if not classes.is_meta and classes.numel() and (int(classes.min()) < 0 or int(classes.max()) >= cutoffs[-1]):
         raise UsageError(
-            f"adaptive_log_softmax_with_loss: label values should be in [0, {cutoffs[-1] - 1}], but values in range "
+            f"adaptive_log_softmax_with_loss: {rows.shape[0]} inputs for {classes.shape[0]} labels"
+        )
+    classes = classes.long()
+    if (
+        not classes.is_meta
+        and classes.numel()
+        and (int(classes.min()) < 0 or int(classes.max()) >= cutoffs[-1])
+    ):
+        raise UsageError(
+            f"adaptive_log_softmax_with_loss: label values should be in [0, {cutoffs[-1] - 1}], "
+            "but values in range "
             f"[{int(classes.min())}, {int(classes.max())}] were found"
         )
     head = rows @ head_weight
@@ -203,7 +234,9 @@ def adaptive_log_softmax_with_loss(
         inside = (classes >= low) & (classes < high)
         slot = torch.where(inside, cutoffs[0] + i, slot)
         logs = torch.log_softmax(rows @ projection @ output, 1)
-        picked = torch.gather(logs, 1, torch.where(inside, classes - low, 0).unsqueeze(1)).squeeze(1)
+        picked = torch.gather(logs, 1, torch.where(inside, classes - low, 0).unsqueeze(1)).squeeze(
+            1
+        )
         tail = torch.where(inside, picked, tail)
     out = torch.gather(head_logs, 1, slot.unsqueeze(1)).squeeze(1) + tail
     return out if label.ndim else out.squeeze(0), -out.mean()
@@ -211,7 +244,11 @@ def adaptive_log_softmax_with_loss(
 
 @op("adaptive_log_softmax")
 def adaptive_log_softmax(
-    input: Tensor, head_weight: Tensor, head_bias: Tensor | None, tail_weights: list[list[Tensor]], cutoffs: list[int]
+    input: Tensor,
+    head_weight: Tensor,
+    head_bias: Tensor | None,
+    tail_weights: list[list[Tensor]],
+    cutoffs: list[int],
 ) -> Tensor:
     """Log-probabilities of all classes under the softmax of ``adaptive_log_softmax_with_loss``."""
     head = input @ head_weight

@@ -24,7 +24,9 @@ def merged(grads: Sequence[Tensor]) -> list[Tensor]:
 def _with_values(grad: Tensor, values: Tensor) -> Tensor:
     if grad.layout is torch.strided:
         return values
-    return torch.sparse_coo_tensor(grad.indices(), values, grad.shape, is_coalesced=True, check_invariants=False)
+    return torch.sparse_coo_tensor(
+        grad.indices(), values, grad.shape, is_coalesced=True, check_invariants=False
+    )
 
 
 def _in_float32(values: Tensor) -> Tensor:
@@ -32,7 +34,9 @@ def _in_float32(values: Tensor) -> Tensor:
 
 
 def total_norm(grads: Sequence[Tensor]) -> Tensor:
-    """The 2-norm of coalesced gradients taken together; that of half-precision ones is accumulated in float32."""
+    """The 2-norm of coalesced gradients taken together; that of half-precision ones is accumulated
+    in float32.
+    """
     norms = torch._foreach_norm([_in_float32(values_of(g)) for g in grads])
     kinds = {norm.dtype for norm in norms}
     if len(kinds) > 1:
@@ -64,7 +68,9 @@ def clip_grads_by_value(grads: Sequence[Tensor], min: float, max: float) -> list
 def clip_by_norm(x: Tensor, max_norm: float) -> Tensor:
     """Scale ``x`` down so that its 2-norm is at most ``max_norm``."""
     if max_norm <= 0:
-        raise UsageError(f"clip_by_norm: max_norm should be greater than 0, but received {max_norm}")
+        raise UsageError(
+            f"clip_by_norm: max_norm should be greater than 0, but received {max_norm}"
+        )
     grad = merged([x])[0]
     values = values_of(grad)
     factor = shrink_factor(torch.linalg.vector_norm(_in_float32(values)), max_norm)

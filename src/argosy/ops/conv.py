@@ -18,10 +18,14 @@ from argosy.ops.window import for_engine, is_symmetric, to_pairs
 
 def _check_rank(name: str, x: Tensor, weight: Tensor, n: int) -> None:
     if x.ndim != n + 2:
-        raise UsageError(f"{name}: Input x should be {n + 2}D tensor, but received x with the shape of {list(x.shape)}")
+        raise UsageError(
+            f"{name}: Input x should be {n + 2}D tensor, but received x with the shape of "
+            f"{list(x.shape)}"
+        )
     if weight.ndim != n + 2:
         raise UsageError(
-            f"{name}: Input weight should be {n + 2}D tensor, but received weight with the shape of {list(weight.shape)}"
+            f"{name}: Input weight should be {n + 2}D tensor, but received weight with the shape "
+            f"of {list(weight.shape)}"
         )
 
 
@@ -79,8 +83,13 @@ def _transpose(n: int, engine: Callable[..., Tensor], aliases: tuple[str, ...] =
             dilation = [1] * n  # Paddle drops the dilation under "SAME"
         sizes, kernel = x.shape[2:], weight.shape[2:]
         pairs = to_pairs(padding, sizes, kernel, stride)
-        natural = [(sizes[i] - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1 - sum(pairs[i]) for i in range(n)]
-        extra = output_padding if output_size is None else _extra(name, output_size, natural, stride)
+        natural = [
+            (sizes[i] - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1 - sum(pairs[i])
+            for i in range(n)
+        ]
+        extra = (
+            output_padding if output_size is None else _extra(name, output_size, natural, stride)
+        )
         if is_symmetric(pairs):
             out = engine(x, weight, bias, stride, [p for p, _ in pairs], extra, groups, dilation)
         else:
@@ -92,12 +101,18 @@ def _transpose(n: int, engine: Callable[..., Tensor], aliases: tuple[str, ...] =
     return define(name, conv_transpose, aliases=aliases)
 
 
-def _extra(name: str, wanted: Sequence[int], natural: Sequence[int], stride: Sequence[int]) -> list[int]:
-    """What must be added at the end of each axis to reach ``wanted``; each stride allows sizes below the next step."""
+def _extra(
+    name: str, wanted: Sequence[int], natural: Sequence[int], stride: Sequence[int]
+) -> list[int]:
+    """What must be added at the end of each axis to reach ``wanted``; each stride allows sizes
+    below the next step.
+    """
     extra = [w - size for w, size in zip(wanted, natural, strict=True)]
     if any(not 0 <= e < s for e, s in zip(extra, stride, strict=True)):
         ranges = ", ".join(f"[{size}, {size + s})" for size, s in zip(natural, stride, strict=True))
-        raise UsageError(f"{name}: output_size should lie in {ranges} here, but received {list(wanted)}")
+        raise UsageError(
+            f"{name}: output_size should lie in {ranges} here, but received {list(wanted)}"
+        )
     return extra
 
 

@@ -17,13 +17,20 @@ def full(shape: Any, value: Any, dtype: torch.dtype, device: torch.device | None
     size = ints(shape)
     if isinstance(value, Tensor):
         return value.detach().reshape(()).to(device=device, dtype=dtype).expand(size).clone()
-    if isinstance(value, float) and not dtype.is_floating_point and not dtype.is_complex and dtype is not torch.bool:
+    if (
+        isinstance(value, float)
+        and not dtype.is_floating_point
+        and not dtype.is_complex
+        and dtype is not torch.bool
+    ):
         value = int(value)
     return torch.full(size, value, dtype=dtype, device=device)
 
 
 @op("full_like", aliases=("fill_any_like",))
-def full_like(x: Tensor, value: Any, dtype: torch.dtype | None = None, device: torch.device | None = None) -> Tensor:
+def full_like(
+    x: Tensor, value: Any, dtype: torch.dtype | None = None, device: torch.device | None = None
+) -> Tensor:
     return full.fn(x.shape, value, dtype or x.dtype, device or x.device)
 
 
@@ -41,7 +48,9 @@ def empty(shape: Any, dtype: torch.dtype, device: torch.device | None = None) ->
 
 
 @op("arange", aliases=("range",))
-def arange(start: Any, end: Any, step: Any, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:
+def arange(
+    start: Any, end: Any, step: Any, dtype: torch.dtype, device: torch.device | None = None
+) -> Tensor:
     first, last, stride = number(start), number(end), number(step)
     if not dtype.is_floating_point:
         first, last, stride = int(first), int(last), int(stride)
@@ -53,7 +62,9 @@ def arange(start: Any, end: Any, step: Any, dtype: torch.dtype, device: torch.de
 
 
 @op("linspace")
-def linspace(start: Any, stop: Any, num: Any, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:
+def linspace(
+    start: Any, stop: Any, num: Any, dtype: torch.dtype, device: torch.device | None = None
+) -> Tensor:
     first, last, count = number(start), number(stop), int(number(num))
     if dtype.is_floating_point:
         return torch.linspace(first, last, count, dtype=dtype, device=device)
@@ -63,7 +74,12 @@ def linspace(start: Any, stop: Any, num: Any, dtype: torch.dtype, device: torch.
 
 @op("logspace")
 def logspace(
-    start: Any, stop: Any, num: Any, base: Any, dtype: torch.dtype, device: torch.device | None = None
+    start: Any,
+    stop: Any,
+    num: Any,
+    base: Any,
+    dtype: torch.dtype,
+    device: torch.device | None = None,
 ) -> Tensor:
     first, last, count, radix = number(start), number(stop), int(number(num)), float(number(base))
     if dtype.is_floating_point:
@@ -72,7 +88,9 @@ def logspace(
 
 
 @op("eye")
-def eye(num_rows: Any, num_columns: Any, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:
+def eye(
+    num_rows: Any, num_columns: Any, dtype: torch.dtype, device: torch.device | None = None
+) -> Tensor:
     return torch.eye(int(number(num_rows)), int(number(num_columns)), dtype=dtype, device=device)
 
 
@@ -82,7 +100,8 @@ def meshgrid(inputs: list[Tensor]) -> list[Tensor]:
     for position, tensor in enumerate(inputs):
         if tensor.ndim > 1:
             raise UsageError(
-                f"meshgrid: inputs must be 0-D or 1-D, but input {position} has shape {list(tensor.shape)}"
+                f"meshgrid: inputs must be 0-D or 1-D, but input {position} has shape "
+                f"{list(tensor.shape)}"
             )
     return [grid.clone() for grid in torch.meshgrid(inputs, indexing="ij")]
 
@@ -90,7 +109,9 @@ def meshgrid(inputs: list[Tensor]) -> list[Tensor]:
 @op("diag", aliases=("diag_v2",))
 def diag(x: Tensor, offset: int = 0, padding_value: float = 0) -> Tensor:
     if x.ndim > 2:
-        raise UsageError(f"diag: x must have at most 2 dimensions, but its shape is {list(x.shape)}")
+        raise UsageError(
+            f"diag: x must have at most 2 dimensions, but its shape is {list(x.shape)}"
+        )
     if x.ndim == 2:
         return torch.diagonal(x, offset).clone()
     out = torch.diag(x.reshape(-1), offset)
@@ -115,7 +136,9 @@ def diagflat(x: Tensor, offset: int = 0) -> Tensor:
 
 def _at_least_matrix(x: Tensor, call: str) -> Tensor:
     if x.ndim < 2:
-        raise UsageError(f"{call}: x must have at least 2 dimensions, but its shape is {list(x.shape)}")
+        raise UsageError(
+            f"{call}: x must have at least 2 dimensions, but its shape is {list(x.shape)}"
+        )
     return x
 
 
@@ -130,12 +153,16 @@ def triu(x: Tensor, diagonal: int = 0) -> Tensor:
 
 
 @op("tril_indices")
-def tril_indices(row: int, col: int, offset: int, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:
+def tril_indices(
+    row: int, col: int, offset: int, dtype: torch.dtype, device: torch.device | None = None
+) -> Tensor:
     return torch.tril_indices(row, col, offset, dtype=dtype, device=device or torch.device("cpu"))
 
 
 @op("triu_indices")
-def triu_indices(row: int, col: int, offset: int, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:
+def triu_indices(
+    row: int, col: int, offset: int, dtype: torch.dtype, device: torch.device | None = None
+) -> Tensor:
     return torch.triu_indices(row, col, offset, dtype=dtype, device=device or torch.device("cpu"))
 
 

@@ -13,10 +13,14 @@ _ABSENT = 1e-7  # a slot whose first number is this close to zero was not shown
 
 
 class _DataNorm(torch.autograd.Function):
-    """Its "gradients" of the three sums are what the batch adds to them, which an optimizer of its own kind takes."""
+    """Its "gradients" of the three sums are what the batch adds to them, which an optimizer of its
+    own kind takes.
+    """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, size: Tensor, total: Tensor, square: Tensor, epsilon: float, slot: int) -> Tensor:
+    def forward(
+        ctx: Any, x: Tensor, size: Tensor, total: Tensor, square: Tensor, epsilon: float, slot: int
+    ) -> Tensor:
         mean = total / size
         scale = (size / square).sqrt()
         shown = _shown(x, slot)
@@ -49,10 +53,13 @@ def _shown(x: Tensor, slot: int) -> Tensor:
 
 
 @op("data_norm")
-def data_norm(x: Tensor, size: Tensor, total: Tensor, square: Tensor, epsilon: float, slot_dim: int = -1) -> Tensor:
+def data_norm(
+    x: Tensor, size: Tensor, total: Tensor, square: Tensor, epsilon: float, slot_dim: int = -1
+) -> Tensor:
     """``(x - total / size) * sqrt(size / square)`` for rows ``x``.
 
-    With ``slot_dim``, columns come in slots of that many; a slot whose first number is zero gives zeros and is not counted.
+    With ``slot_dim``, columns come in slots of that many; a slot whose first number is zero gives
+    zeros and is not counted.
     """
     out: Tensor = _DataNorm.apply(x, size, total, square, epsilon, slot_dim)  # type: ignore[no-untyped-call]
     return out

@@ -21,7 +21,9 @@ householder_product = define("householder_product", torch.linalg.householder_pro
 
 @op("slogdet", aliases=("slogdeterminant",))
 def slogdet(x: Tensor) -> Tensor:
-    """Sign and logarithm of the absolute value of the determinant, stacked along a new first axis."""
+    """Sign and logarithm of the absolute value of the determinant, stacked along a new first
+    axis.
+    """
     return torch.stack(tuple(torch.linalg.slogdet(x)))
 
 
@@ -67,7 +69,9 @@ def _check_uplo(uplo: str) -> None:
 @op("cholesky")
 def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise RankError(f"cholesky: x must be a batch of square matrices, but its shape is {list(x.shape)}")
+        raise RankError(
+            f"cholesky: x must be a batch of square matrices, but its shape is {list(x.shape)}"
+        )
     return torch.linalg.cholesky(x, upper=upper)
 
 
@@ -103,9 +107,14 @@ def triangular_solve(
 def lstsq(
     x: Tensor, y: Tensor, rcond: float | None = None, driver: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Least squares: solution, residuals, rank of ``x``, its singular values; what the driver does not give is empty."""
+    """Least squares: solution, residuals, rank of ``x``, its singular values; what the driver does
+    not give is empty.
+    """
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
-        raise UsageError(f"lstsq: driver must be 'gels', 'gelsy', 'gelsd', 'gelss' or None, but received {driver!r}")
+        raise UsageError(
+            "lstsq: driver must be 'gels', 'gelsy', 'gelsd', 'gelss' or None, but received "
+            f"{driver!r}"
+        )
     solution, residuals, rank, singular = torch.linalg.lstsq(x, y, rcond, driver=driver)
     if driver in (None, "gelsy"):
         residuals = residuals.new_empty(0)
@@ -130,7 +139,9 @@ def lu_unpack(
 
 @op("lu_solve")
 def lu_solve(b: Tensor, lu: Tensor, pivots: Tensor, trans: str = "N") -> Tensor:
-    """Solve ``A @ out = b`` from the packed factorisation of A, of its transpose ("T") or adjoint ("C")."""
+    """Solve ``A @ out = b`` from the packed factorisation of A, of its transpose ("T") or adjoint
+    ("C").
+    """
     if trans not in ("N", "T", "C"):
         raise UsageError(f"lu_solve: trans must be 'N', 'T' or 'C', but received {trans!r}")
     if trans == "T" and lu.is_complex():
@@ -155,17 +166,27 @@ def matrix_rank(x: Tensor, atol: Any = None, rtol: Any = None, hermitian: bool =
 @op("cond")
 def cond(x: Tensor, p: Any = None) -> Tensor:
     if p not in (None, "fro", "nuc", 1, -1, 2, -2, float("inf"), float("-inf")):
-        raise UsageError(f"cond: p must be None, 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, but received {p!r}")
+        raise UsageError(
+            f"cond: p must be None, 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, but received {p!r}"
+        )
     return torch.linalg.cond(x, p)
 
 
 @op("cov")
-def cov(x: Tensor, fweights: Tensor | None, aweights: Tensor | None, rowvar: bool = True, ddof: bool = True) -> Tensor:
+def cov(
+    x: Tensor,
+    fweights: Tensor | None,
+    aweights: Tensor | None,
+    rowvar: bool = True,
+    ddof: bool = True,
+) -> Tensor:
     """Covariances of the variables in the rows of ``x`` (its columns if not ``rowvar``)."""
     if x.ndim not in (1, 2):
         raise UsageError(f"cov: x must be 1-D or 2-D, but its shape is {list(x.shape)}")
     frequencies = None if fweights is None else fweights.to(torch.int64)
-    return torch.cov(_variables(x, rowvar), correction=int(ddof), fweights=frequencies, aweights=aweights)
+    return torch.cov(
+        _variables(x, rowvar), correction=int(ddof), fweights=frequencies, aweights=aweights
+    )
 
 
 @op("corrcoef")
@@ -181,27 +202,34 @@ def _variables(x: Tensor, rowvar: bool) -> Tensor:
 
 @op("ormqr")
 def ormqr(x: Tensor, tau: Tensor, y: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """Multiply ``y`` by the first columns of the Q that Householder reflectors ``x``, ``tau`` stand for."""
+    """Multiply ``y`` by the first columns of the Q that Householder reflectors ``x``, ``tau`` stand
+    for.
+    """
     q = torch.linalg.householder_product(x, tau)
     if transpose:
         q = q.mT
     inside = (q.shape[-1], y.shape[-2]) if left else (y.shape[-1], q.shape[-2])
     if x.ndim != y.ndim or inside[0] != inside[1]:
         raise RankError(
-            f"ormqr: Q of shape {list(q.shape)} and y of shape {list(y.shape)} cannot be multiplied (left={left})"
+            f"ormqr: Q of shape {list(q.shape)} and y of shape {list(y.shape)} cannot be "
+            f"multiplied (left={left})"
         )
     return q @ y if left else y @ q
 
 
 @op("svd_lowrank", is_random=True)
-def svd_lowrank(x: Tensor, mean: Tensor | None, q: int, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+def svd_lowrank(
+    x: Tensor, mean: Tensor | None, q: int, niter: int = 2
+) -> tuple[Tensor, Tensor, Tensor]:
     """The leading ``q`` singular triplets U, S, V of ``x - mean``, approximately."""
     u, s, v = torch.svd_lowrank(x, q, niter, mean)
     return u, s, v
 
 
 @op("pca_lowrank", is_random=True)
-def pca_lowrank(x: Tensor, q: int, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+def pca_lowrank(
+    x: Tensor, q: int, center: bool = True, niter: int = 2
+) -> tuple[Tensor, Tensor, Tensor]:
     """``svd_lowrank`` of the rows as samples, centred if asked."""
     u, s, v = torch.pca_lowrank(x, q, center, niter)
     return u, s, v

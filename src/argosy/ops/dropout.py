@@ -12,13 +12,18 @@ from argosy.ops.table import op
 
 
 @op("dropout", is_random=True)
-def dropout(x: Tensor, p: float, is_test: bool, upscale: bool, axes: Sequence[int] | None) -> Tensor:
+def dropout(
+    x: Tensor, p: float, is_test: bool, upscale: bool, axes: Sequence[int] | None
+) -> Tensor:
     """Zero elements with probability ``p``, together along the axes that are not in ``axes``.
 
-    With ``upscale`` the rest grows by ``1 / (1 - p)`` in training, else the output shrinks by ``1 - p`` at test time.
+    With ``upscale`` the rest grows by ``1 / (1 - p)`` in training, else the output shrinks by ``1 -
+    p`` at test time.
     """
     if not (x.is_floating_point() or x.is_complex()):
-        raise DtypeError(f"dropout: x must be floating, but is {str(x.dtype).removeprefix('torch.')}")
+        raise DtypeError(
+            f"dropout: x must be floating, but is {str(x.dtype).removeprefix('torch.')}"
+        )
     if is_test:
         return x if upscale else x * (1.0 - p)
     if axes is None:
@@ -50,7 +55,9 @@ _ALPHA = -1.6732632423543772 * 1.0507009873554805
 
 @op("alpha_dropout", is_random=True)
 def alpha_dropout(x: Tensor, p: float, is_test: bool, by_feature: bool) -> Tensor:
-    """Set elements (or whole channels) to SELU's lower limit with probability ``p``, then restore mean and variance."""
+    """Set elements (or whole channels) to SELU's lower limit with probability ``p``, then restore
+    mean and variance.
+    """
     if is_test:
         return x
     if p == 1:

@@ -39,7 +39,9 @@ def add(x: Any, y: Any) -> Tensor:
 def subtract(x: Any, y: Any) -> Tensor:
     x, y = align(x, y)
     if _is_bool(x) and _is_bool(y):
-        raise UnsupportedDtype("subtract: booleans cannot be subtracted; use x ^ y or cast them with astype()")
+        raise UnsupportedDtype(
+            "subtract: booleans cannot be subtracted; use x ^ y or cast them with astype()"
+        )
     # torch refuses to subtract booleans even from numbers of another type.
     difference: Tensor = _bool_as_number(x, y) - _bool_as_number(y, x)
     return difference
@@ -80,7 +82,9 @@ def _as_int8(value: Any) -> Any:
 
 @op("floor_divide", aliases=("elementwise_floordiv",))
 def floor_divide(x: Any, y: Any) -> Tensor:
-    """Divide and round down. No gradient passes, and a 0-d tensor widens the result like any other."""
+    """Divide and round down. No gradient passes, and a 0-d tensor widens the result like any
+    other.
+    """
     x, y = promotion.widen(x, y)
     quotient: Tensor = x // y
     return quotient.detach()
@@ -135,7 +139,9 @@ gammainc = binary("gammainc", torch.special.gammainc)
 
 @op("heaviside", aliases=("elementwise_heaviside",))
 def heaviside(x: Tensor, y: Tensor) -> Tensor:
-    """0 where ``x`` is negative, 1 where positive, ``y`` where zero; torch's own has no gradient for ``y``."""
+    """0 where ``x`` is negative, 1 where positive, ``y`` where zero; torch's own has no gradient
+    for ``y``.
+    """
     x, y = align(x, y)
     return torch.where(x == 0, y, (x > 0).to(y.dtype))
 
@@ -157,7 +163,9 @@ def atan2(x: Tensor, y: Tensor) -> Tensor:
 
 @op("copysign")
 def copysign(x: Tensor, y: Any) -> Tensor:
-    """The magnitude of ``x`` with the sign of ``y``; integers stay integers, whatever number ``y`` is."""
+    """The magnitude of ``x`` with the sign of ``y``; integers stay integers, whatever number ``y``
+    is.
+    """
     x, y = align(x, y)
     dtype = torch.result_type(x, y) if isinstance(y, Tensor) else x.dtype
     if dtype.is_floating_point:
@@ -179,8 +187,14 @@ def ldexp(x: Tensor, y: Tensor, dtype: torch.dtype) -> Tensor:
 
 @op("scale")
 def scale(x: Tensor, scale: Any, bias: float, bias_after_scale: bool = True) -> Tensor:
-    """``scale * x + bias``, or ``scale * (x + bias)``; the numbers are first cast to the dtype of ``x``."""
-    scale = scale.reshape(()).to(x.dtype) if isinstance(scale, Tensor) else promotion.number(scale, x.dtype)
+    """``scale * x + bias``, or ``scale * (x + bias)``; the numbers are first cast to the dtype of
+    ``x``.
+    """
+    scale = (
+        scale.reshape(()).to(x.dtype)
+        if isinstance(scale, Tensor)
+        else promotion.number(scale, x.dtype)
+    )
     bias = promotion.number(bias, x.dtype)
     if bias == 0:
         return x * scale
@@ -201,7 +215,9 @@ _OPEN_BOUNDS: dict[torch.dtype, tuple[float, float]] = {
 def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """Limit values to [min, max]; a fractional bound turns integers into float32."""
     if isinstance(min, (int, float)) and isinstance(max, (int, float)) and min > max:
-        raise UsageError(f"clip: max should be greater than or equal to min, but received min={min}, max={max}")
+        raise UsageError(
+            f"clip: max should be greater than or equal to min, but received min={min}, max={max}"
+        )
     if min is None or max is None:
         low, high = _OPEN_BOUNDS.get(x.dtype, (None, None))
         min = low if min is None else min
@@ -232,9 +248,13 @@ def add_n(inputs: list[Tensor]) -> Tensor:
         return total.clone()
     for term in inputs[1:]:
         if term.shape != total.shape:
-            raise UsageError(f"add_n: inputs must have one shape, but received {[list(t.shape) for t in inputs]}")
+            raise UsageError(
+                f"add_n: inputs must have one shape, but received {[list(t.shape) for t in inputs]}"
+            )
         if term.dtype is not total.dtype:
-            raise UsageError(f"add_n: inputs must have one dtype, but received {[t.dtype for t in inputs]}")
+            raise UsageError(
+                f"add_n: inputs must have one dtype, but received {[t.dtype for t in inputs]}"
+            )
         total = total + term
     return total
 
@@ -255,7 +275,9 @@ def multiplex(inputs: list[Tensor], index: Tensor) -> Tensor:
 @op("increment")
 def increment(x: Tensor, value: float) -> Tensor:
     if x.numel() != 1:
-        raise UsageError(f"increment: the number of elements in x should be 1, but it has shape {list(x.shape)}")
+        raise UsageError(
+            f"increment: the number of elements in x should be 1, but it has shape {list(x.shape)}"
+        )
     return x + promotion.number(value, x.dtype)
 
 

@@ -15,11 +15,17 @@ def _transform(name: str, over_axes: bool) -> Op:
     """An op ``f(x, n, axis, norm)``, or ``f(x, s, axes, norm)`` over several axes."""
     engine = getattr(torch.fft, name)
 
-    def fn(x: Tensor, sizes: int | list[int] | None, axes: int | list[int] | None, norm: str) -> Tensor:
+    def fn(
+        x: Tensor, sizes: int | list[int] | None, axes: int | list[int] | None, norm: str
+    ) -> Tensor:
         if norm not in _NORMS:
-            raise UsageError(f"{name}: norm should be 'forward', 'backward' or 'ortho', but received {norm!r}")
+            raise UsageError(
+                f"{name}: norm should be 'forward', 'backward' or 'ortho', but received {norm!r}"
+            )
         if over_axes and sizes is not None and axes is not None and len(sizes) != len(axes):  # type: ignore[arg-type]
-            raise UsageError(f"{name}: s and axes must have equal lengths, but received {sizes} and {axes}")
+            raise UsageError(
+                f"{name}: s and axes must have equal lengths, but received {sizes} and {axes}"
+            )
         out: Tensor = engine(x, sizes, axes, norm)
         return out.resolve_conj()
 
@@ -75,7 +81,9 @@ def stft(
             f"but received hop_length={hop_length}, n_fft={n_fft}"
         )
     if pad_mode not in ("constant", "reflect"):
-        raise RankError(f'stft: pad_mode should be "reflect" or "constant", but received {pad_mode!r}')
+        raise RankError(
+            f'stft: pad_mode should be "reflect" or "constant", but received {pad_mode!r}'
+        )
     if onesided and x.is_complex():
         raise RankError("stft: onesided should be False for a complex x")
     return torch.stft(
@@ -109,10 +117,15 @@ def istft(
     if x.ndim not in (2, 3):
         raise RankError(f"istft: x should be 2-D or 3-D, but its shape is {list(x.shape)}")
     if not 0 < hop_length <= win_length:
-        raise RankError(f"istft: hop_length should be in (0, win_length={win_length}], but received {hop_length}")
+        raise RankError(
+            f"istft: hop_length should be in (0, win_length={win_length}], but received "
+            f"{hop_length}"
+        )
     num_frequencies = n_fft // 2 + 1 if onesided else n_fft
     if x.shape[-2] != num_frequencies:
-        raise RankError(f"istft: x should have {num_frequencies} frequencies (axis -2), but has {x.shape[-2]}")
+        raise RankError(
+            f"istft: x should have {num_frequencies} frequencies (axis -2), but has {x.shape[-2]}"
+        )
     if onesided and return_complex:
         raise RankError("istft: onesided should be False for a complex output")
     real = x.real
@@ -132,9 +145,17 @@ def istft(
 
 def _window(window: Tensor | None, win_length: int, n_fft: int, like: Tensor, call: str) -> Tensor:
     if not 0 < win_length <= n_fft:
-        raise RankError(f"{call}: win_length should be in (0, n_fft={n_fft}], but received {win_length}")
+        raise RankError(
+            f"{call}: win_length should be in (0, n_fft={n_fft}], but received {win_length}"
+        )
     if window is None:
-        return torch.ones(win_length, dtype=like.real.dtype if like.is_complex() else like.dtype, device=like.device)
+        return torch.ones(
+            win_length,
+            dtype=like.real.dtype if like.is_complex() else like.dtype,
+            device=like.device,
+        )
     if window.shape != (win_length,):
-        raise RankError(f"{call}: window should have shape [{win_length}], but has {list(window.shape)}")
+        raise RankError(
+            f"{call}: window should have shape [{win_length}], but has {list(window.shape)}"
+        )
     return window

@@ -1,7 +1,7 @@
 """Reading and writing the elements that an index tensor names.
 
-Negative indices count from the end everywhere. Duplicates accumulate their gradients; where writes collide the last one
-wins, as in Paddle.
+Negative indices count from the end everywhere. Duplicates accumulate their gradients; where writes
+collide the last one wins, as in Paddle.
 """
 
 from __future__ import annotations
@@ -26,16 +26,21 @@ def _from_front(index: Tensor, extent: int) -> Tensor:
 def _as_ids(index: Tensor, call: str) -> Tensor:
     """A 1-D index from one of shape [n] or [n, 1]."""
     if index.dtype not in (torch.int32, torch.int64):
-        raise DtypeError(f"{call}: the index must be int32 or int64, but is {dtypes.name_of(index.dtype)}")
+        raise DtypeError(
+            f"{call}: the index must be int32 or int64, but is {dtypes.name_of(index.dtype)}"
+        )
     if index.ndim > 2 or (index.ndim == 2 and index.shape[1] != 1):
-        raise UsageError(f"{call}: the index must have shape [n] or [n, 1], but has {list(index.shape)}")
+        raise UsageError(
+            f"{call}: the index must have shape [n] or [n, 1], but has {list(index.shape)}"
+        )
     return index if index.ndim == 1 else index.reshape(-1)
 
 
 def _select(x: Tensor, axis: int, index: Tensor) -> Tensor:
     if x.device.type != "cpu":
         return torch.index_select(x, axis, _from_front(index, x.shape[axis]))
-    # Few indices are negative, and torch refuses them on the CPU before it reads anything: try first.
+    # Few indices are negative, and torch refuses them on the CPU before it reads anything: try
+    # first.
     try:
         return torch.index_select(x, axis, index)
     except (IndexError, RuntimeError):
@@ -43,7 +48,9 @@ def _select(x: Tensor, axis: int, index: Tensor) -> Tensor:
     try:
         return torch.index_select(x, axis, _from_front(index, x.shape[axis]))
     except (IndexError, RuntimeError) as error:
-        raise OutOfRange(f"an index lies outside axis {axis} of a tensor of shape {list(x.shape)}") from error
+        raise OutOfRange(
+            f"an index lies outside axis {axis} of a tensor of shape {list(x.shape)}"
+        ) from error
 
 
 @op("gather")
@@ -123,7 +130,14 @@ def take_along_axis(x: Tensor, index: Tensor, axis: int, broadcast: bool = True)
     return torch.gather(x, axis, index)
 
 
-_REDUCTIONS = {"add": "sum", "mul": "prod", "multiply": "prod", "mean": "mean", "amin": "amin", "amax": "amax"}
+_REDUCTIONS = {
+    "add": "sum",
+    "mul": "prod",
+    "multiply": "prod",
+    "mean": "mean",
+    "amin": "amin",
+    "amax": "amax",
+}
 
 
 @op("put_along_axis")
@@ -148,7 +162,9 @@ def put_along_axis(
     if reduce not in _REDUCTIONS:
         known = ", ".join(("assign", *_REDUCTIONS))
         raise UsageError(f"put_along_axis: reduce must be one of {known}, but received {reduce!r}")
-    return torch.scatter_reduce(x, axis, index, values, _REDUCTIONS[reduce], include_self=include_self)
+    return torch.scatter_reduce(
+        x, axis, index, values, _REDUCTIONS[reduce], include_self=include_self
+    )
 
 
 def _without_overwritten(x: Tensor, index: Tensor, values: Tensor, axis: int) -> Tensor:
@@ -220,12 +236,15 @@ def masked_scatter(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     mask = mask.expand(x.shape)
     if x.device.type == "cpu" and int(mask.sum()) > value.numel():
         raise RankError(
-            f"masked_scatter: the mask is true {int(mask.sum())} times, but value has {value.numel()} elements"
+            f"masked_scatter: the mask is true {int(mask.sum())} times, but value has "
+            f"{value.numel()} elements"
         )
     return torch.masked_scatter(x, mask, value)
 
 
-diagonal_scatter = define("diagonal_scatter", torch.diagonal_scatter, ("x", "y", "offset", "axis1", "axis2"))
+diagonal_scatter = define(
+    "diagonal_scatter", torch.diagonal_scatter, ("x", "y", "offset", "axis1", "axis2")
+)
 
 
 @op("select_scatter")
@@ -235,7 +254,12 @@ def select_scatter(x: Tensor, values: Tensor, axis: int, index: int) -> Tensor:
 
 @op("slice_scatter")
 def slice_scatter(
-    x: Tensor, value: Tensor, axes: list[int], starts: list[int], ends: list[int], strides: list[int]
+    x: Tensor,
+    value: Tensor,
+    axes: list[int],
+    starts: list[int],
+    ends: list[int],
+    strides: list[int],
 ) -> Tensor:
     out = x.clone()
     out[slices(x, axes, starts, ends, strides)] = value
@@ -244,9 +268,14 @@ def slice_scatter(
 
 @op("fill_diagonal")
 def fill_diagonal(x: Tensor, value: float, offset: int = 0, wrap: bool = False) -> Tensor:
-    """Write ``value`` along the main diagonal, shifted by ``offset`` columns; ``wrap`` goes on below a tall matrix."""
+    """Write ``value`` along the main diagonal, shifted by ``offset`` columns; ``wrap`` goes on
+    below a tall matrix.
+    """
     if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
-        raise UsageError(f"fill_diagonal_: x must be a matrix or have equal extents, but its shape is {list(x.shape)}")
+        raise UsageError(
+            "fill_diagonal_: x must be a matrix or have equal extents, but its shape is "
+            f"{list(x.shape)}"
+        )
     columns = x.shape[-1]
     stride = sum(x.shape[-1] ** k for k in range(x.ndim))
     size = x.numel() if wrap or x.ndim > 2 else min(x.numel(), columns * columns)
@@ -257,6 +286,10 @@ def fill_diagonal(x: Tensor, value: float, offset: int = 0, wrap: bool = False) 
 
 
 @op("scatter_along", aliases=("scatter_reduce",))
-def scatter_along(x: Tensor, axis: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True) -> Tensor:
-    """Combine ``src`` into ``x`` along ``axis``, element by element of ``index``, without broadcasting."""
+def scatter_along(
+    x: Tensor, axis: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True
+) -> Tensor:
+    """Combine ``src`` into ``x`` along ``axis``, element by element of ``index``, without
+    broadcasting.
+    """
     return torch.scatter_reduce(x, axis, index.long(), src, reduce, include_self=include_self)

@@ -12,7 +12,9 @@ from argosy.ops.table import op
 
 
 def _bounds(x: Tensor, low: float, high: float) -> tuple[Tensor, Tensor]:
-    """The range to count in: as given, or that of the data where both ends are 0; never of width 0."""
+    """The range to count in: as given, or that of the data where both ends are 0; never of width
+    0.
+    """
     if high < low:
         raise UsageError(f"histogram: max must be >= min, but received min={low}, max={high}")
     if low == high == 0 and x.numel():
@@ -30,7 +32,12 @@ def _check_bins(bins: int) -> None:
 
 @op("histogram")
 def histogram(
-    x: Tensor, weight: Tensor | None = None, bins: int = 100, low: float = 0.0, high: float = 0.0, density: bool = False
+    x: Tensor,
+    weight: Tensor | None = None,
+    bins: int = 100,
+    low: float = 0.0,
+    high: float = 0.0,
+    density: bool = False,
 ) -> Tensor:
     """Count the values of each of ``bins`` equal intervals; the last one includes its upper end."""
     _check_bins(bins)
@@ -55,7 +62,11 @@ def histogram_bin_edges(x: Tensor, bins: int = 100, low: float = 0.0, high: floa
 
 @op("histogramdd")
 def histogramdd(
-    x: Tensor, weights: Tensor | None, bins: Any, ranges: list[float] | None = None, density: bool = False
+    x: Tensor,
+    weights: Tensor | None,
+    bins: Any,
+    ranges: list[float] | None = None,
+    density: bool = False,
 ) -> tuple[Tensor, list[Tensor]]:
     """Histogram of points in D dimensions: the counts and the D tensors of bin edges.
 
@@ -67,15 +78,23 @@ def histogramdd(
         bins = [bins] * dims
     if len(bins) != dims:
         raise UsageError(
-            f"histogramdd: x has {dims} dimensions, so bins needs {dims} entries, but received {len(bins)}"
+            f"histogramdd: x has {dims} dimensions, so bins needs {dims} entries, but received "
+            f"{len(bins)}"
         )
     if ranges is not None and len(ranges) != 2 * dims:
-        raise UsageError(f"histogramdd: ranges needs {2 * dims} numbers, but received {len(ranges)}")
+        raise UsageError(
+            f"histogramdd: ranges needs {2 * dims} numbers, but received {len(ranges)}"
+        )
     points = x.reshape(-1, dims)
     if weights is not None and weights.shape != shape:
-        raise UsageError(f"histogramdd: weights must have shape {list(shape)}, but received {list(weights.shape)}")
+        raise UsageError(
+            f"histogramdd: weights must have shape {list(shape)}, but received "
+            f"{list(weights.shape)}"
+        )
     flat = None if weights is None else weights.reshape(-1)
-    counts, edges = torch.histogramdd(points, list(bins), range=ranges, weight=flat, density=density)
+    counts, edges = torch.histogramdd(
+        points, list(bins), range=ranges, weight=flat, density=density
+    )
     return counts, list(edges)
 
 
@@ -85,4 +104,6 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
     if x.is_floating_point() or x.is_complex() or x.dtype is torch.bool:
         raise DtypeError("bincount: the elements of x should all be integers")
     counts = torch.bincount(x, weights, minlength)
-    return counts if weights is None or not weights.is_floating_point() else counts.to(weights.dtype)
+    return (
+        counts if weights is None or not weights.is_floating_point() else counts.to(weights.dtype)
+    )

@@ -23,15 +23,22 @@ def _unbatched(out: Tensor, x: Tensor) -> Tensor:
 
 @op("image_resize")
 def resize(x: Tensor, height: int, width: int, mode: str) -> Tensor:
-    """Sample at half-pixel centres, without smoothing beforehand; ``mode`` is nearest, bilinear, bicubic or area."""
+    """Sample at half-pixel centres, without smoothing beforehand; ``mode`` is nearest, bilinear,
+    bicubic or area.
+    """
     aligned = None if mode in ("nearest", "area") else False
-    return _unbatched(F.interpolate(_batched(x), (height, width), mode=mode, align_corners=aligned), x)
+    return _unbatched(
+        F.interpolate(_batched(x), (height, width), mode=mode, align_corners=aligned), x
+    )
 
 
 @op("image_pad")
 def pad(x: Tensor, left: int, right: int, top: int, bottom: int, mode: str, value: float) -> Tensor:
     """Widen by constant, reflect or replicate."""
-    return _unbatched(F.pad(_batched(x), [left, right, top, bottom], mode, value if mode == "constant" else None), x)
+    return _unbatched(
+        F.pad(_batched(x), [left, right, top, bottom], mode, value if mode == "constant" else None),
+        x,
+    )
 
 
 @op("image_normalize")
@@ -46,7 +53,11 @@ def normalize(x: Tensor, mean: list[float], std: list[float], channel_axis: int)
 @op("image_grayscale")
 def grayscale(x: Tensor, num_channels: int) -> Tensor:
     """Luma of RGB, repeated ``num_channels`` times."""
-    weights = torch.tensor([0.2989, 0.5870, 0.1140], dtype=torch.float32, device=x.device).to(x.dtype).reshape(3, 1, 1)
+    weights = (
+        torch.tensor([0.2989, 0.5870, 0.1140], dtype=torch.float32, device=x.device)
+        .to(x.dtype)
+        .reshape(3, 1, 1)
+    )
     gray = (x * weights).sum(dim=-3, keepdim=True)
     return gray.expand(*x.shape[:-3], num_channels, *x.shape[-2:])
 
@@ -55,7 +66,11 @@ def _blend(x: Tensor, target: Tensor, ratio: float) -> Tensor:
     """Go from ``target`` (ratio 0) to ``x`` (1) and beyond, within the range of colours."""
     if x.dtype.is_floating_point:
         return torch.lerp(target, x, ratio).clamp(0.0, 1.0)
-    return torch.lerp(target.to(torch.float32), x.to(torch.float32), ratio).clamp(0.0, 255.0).to(x.dtype)
+    return (
+        torch.lerp(target.to(torch.float32), x.to(torch.float32), ratio)
+        .clamp(0.0, 255.0)
+        .to(x.dtype)
+    )
 
 
 @op("image_brightness")
@@ -67,7 +82,9 @@ def brightness(x: Tensor, factor: float) -> Tensor:
 def contrast(x: Tensor, factor: float) -> Tensor:
     """Blend with the mean luma of each image."""
     gray = grayscale.fn(x, 1) if x.shape[-3] == 3 else x
-    mean = gray.to(x.dtype if x.dtype.is_floating_point else torch.float32).mean(dim=(-3, -2, -1), keepdim=True)
+    mean = gray.to(x.dtype if x.dtype.is_floating_point else torch.float32).mean(
+        dim=(-3, -2, -1), keepdim=True
+    )
     return _blend(x, mean.expand_as(x), factor)
 
 
@@ -117,7 +134,9 @@ def _sample(x: Tensor, grid: Tensor, mode: str, fill: list[float] | None) -> Ten
     if fill is None:
         return _unbatched(F.grid_sample(image, grid, mode, "zeros", align_corners=False), x)
     inside = torch.ones_like(image[:, :1])
-    sampled = F.grid_sample(torch.cat([image, inside], dim=1), grid, mode, "zeros", align_corners=False)
+    sampled = F.grid_sample(
+        torch.cat([image, inside], dim=1), grid, mode, "zeros", align_corners=False
+    )
     out, share = sampled[:, :-1], sampled[:, -1:]
     colour = torch.tensor(fill, dtype=x.dtype, device=x.device).reshape(1, -1, 1, 1)
     if mode == "nearest":
@@ -126,14 +145,18 @@ def _sample(x: Tensor, grid: Tensor, mode: str, fill: list[float] | None) -> Ten
 
 
 def _pixel_centres(height: int, width: int, x0: float, y0: float, x: Tensor) -> Tensor:
-    """Homogeneous coordinates of every output pixel, [1, H*W, 3]; the first pixel is at (x0, y0)."""
+    """Homogeneous coordinates of every output pixel, [1, H*W, 3]; the first pixel is at (x0,
+    y0).
+    """
     xs = torch.arange(width, dtype=torch.float32, device=x.device) + x0
     ys = torch.arange(height, dtype=torch.float32, device=x.device) + y0
     grid_y, grid_x = torch.meshgrid(ys, xs, indexing="ij")
     return torch.stack([grid_x, grid_y, torch.ones_like(grid_x)], dim=-1).reshape(1, -1, 3)
 
 
-def _affine(x: Tensor, theta: Tensor, height: int, width: int, mode: str, fill: list[float] | None) -> Tensor:
+def _affine(
+    x: Tensor, theta: Tensor, height: int, width: int, mode: str, fill: list[float] | None
+) -> Tensor:
     in_height, in_width = x.shape[-2:]
     base = _pixel_centres(height, width, 0.5 - width * 0.5, 0.5 - height * 0.5, x)
     scale = torch.tensor([0.5 * in_width, 0.5 * in_height], device=x.device)
@@ -143,15 +166,26 @@ def _affine(x: Tensor, theta: Tensor, height: int, width: int, mode: str, fill: 
 
 @op("image_affine")
 def affine(x: Tensor, matrix: Matrix, mode: str, fill: list[float] | None) -> Tensor:
-    """Map each output pixel through the 2x3 ``matrix`` (row by row, origin at the centre) to where it comes from."""
-    return _affine(x, torch.tensor(matrix, dtype=torch.float32), x.shape[-2], x.shape[-1], mode, fill)
+    """Map each output pixel through the 2x3 ``matrix`` (row by row, origin at the centre) to where
+    it comes from.
+    """
+    return _affine(
+        x, torch.tensor(matrix, dtype=torch.float32), x.shape[-2], x.shape[-1], mode, fill
+    )
 
 
 @op("image_rotate")
 def rotate(
-    x: Tensor, angle: float, mode: str, expand: bool, center: list[float] | None, fill: list[float] | None
+    x: Tensor,
+    angle: float,
+    mode: str,
+    expand: bool,
+    center: list[float] | None,
+    fill: list[float] | None,
 ) -> Tensor:
-    """Rotate counter-clockwise by ``angle`` degrees about ``center`` (x, y in pixels); ``expand`` keeps the corners."""
+    """Rotate counter-clockwise by ``angle`` degrees about ``center`` (x, y in pixels); ``expand``
+    keeps the corners.
+    """
     height, width = x.shape[-2:]
     turn = math.radians(-angle % 360)
     cos, sin = math.cos(turn), math.sin(turn)
@@ -167,8 +201,12 @@ def rotate(
 
 
 @op("image_perspective")
-def perspective(x: Tensor, coefficients: list[float], mode: str, fill: list[float] | None) -> Tensor:
-    """Map each output pixel (x, y) to ((ax + by + c) / (gx + hy + 1), (dx + ey + f) / (gx + hy + 1))."""
+def perspective(
+    x: Tensor, coefficients: list[float], mode: str, fill: list[float] | None
+) -> Tensor:
+    """Map each output pixel (x, y) to ((ax + by + c) / (gx + hy + 1), (dx + ey + f) / (gx + hy +
+    1)).
+    """
     height, width = x.shape[-2:]
     coeffs = torch.tensor(coefficients, dtype=torch.float32, device=x.device)
     base = _pixel_centres(height, width, 0.5, 0.5, x)

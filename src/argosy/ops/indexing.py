@@ -1,7 +1,8 @@
 """Reading and assigning parts of a tensor.
 
-An index is a tuple of integers, slices, None, Ellipsis, booleans and tensors, as Python passes them to ``__getitem__``.
-torch has no slices with a negative step: such an axis is flipped and its slice rewritten.
+An index is a tuple of integers, slices, None, Ellipsis, booleans and tensors, as Python passes them
+to ``__getitem__``. torch has no slices with a negative step: such an axis is flipped and its slice
+rewritten.
 """
 
 from __future__ import annotations

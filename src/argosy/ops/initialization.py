@@ -1,6 +1,7 @@
 """Ops that make the first values of parameters.
 
-Random values of half-precision dtypes are drawn in float32 and rounded, so that their grain does not bend the distribution.
+Random values of half-precision dtypes are drawn in float32 and rounded, so that their grain does
+not bend the distribution.
 """
 
 from __future__ import annotations
@@ -39,12 +40,16 @@ def assign_value(values: Any, dtype: torch.dtype) -> Tensor:
 
 
 @op("uniform_random", is_random=True)
-def uniform_random(shape: Sequence[int], low: float, high: float, dtype: torch.dtype, seed: int = 0) -> Tensor:
+def uniform_random(
+    shape: Sequence[int], low: float, high: float, dtype: torch.dtype, seed: int = 0
+) -> Tensor:
     return _drawn(shape, dtype).uniform_(low, high, generator=_generator(seed)).to(dtype)
 
 
 @op("gaussian_random", is_random=True)
-def gaussian_random(shape: Sequence[int], mean: float, std: float, dtype: torch.dtype, seed: int = 0) -> Tensor:
+def gaussian_random(
+    shape: Sequence[int], mean: float, std: float, dtype: torch.dtype, seed: int = 0
+) -> Tensor:
     if std == 0.0:
         return torch.full(list(shape), mean, dtype=dtype)
     return _drawn(shape, dtype).normal_(mean, std, generator=_generator(seed)).to(dtype)
@@ -52,12 +57,18 @@ def gaussian_random(shape: Sequence[int], mean: float, std: float, dtype: torch.
 
 @op("truncated_gaussian_random", is_random=True)
 def truncated_gaussian_random(
-    shape: Sequence[int], mean: float, std: float, a: float, b: float, dtype: torch.dtype, seed: int = 0
+    shape: Sequence[int],
+    mean: float,
+    std: float,
+    a: float,
+    b: float,
+    dtype: torch.dtype,
+    seed: int = 0,
 ) -> Tensor:
     """Draw from N(mean, std) restricted to [a, b], by inverting the distribution function.
 
-    Drawn in float64: with bounds many deviations away, a float32 draw would round to the end of the distribution and give
-    the bound itself once in some millions of values.
+    Drawn in float64: with bounds many deviations away, a float32 draw would round to the end of the
+    distribution and give the bound itself once in some millions of values.
     """
 
     def scaled_cdf(x: float) -> float:
@@ -70,7 +81,9 @@ def truncated_gaussian_random(
 
 @op("orthogonal_random", is_random=True)
 def orthogonal_random(shape: Sequence[int], gain: float, dtype: torch.dtype) -> Tensor:
-    """A random matrix with orthonormal rows or columns, whichever are fewer; dimensions after the first are one."""
+    """A random matrix with orthonormal rows or columns, whichever are fewer; dimensions after the
+    first are one.
+    """
     rows = shape[0]
     columns = math.prod(shape[1:])
     drawn = _drawn([max(rows, columns), min(rows, columns)], dtype).normal_()
@@ -97,7 +110,9 @@ def dirac(shape: Sequence[int], groups: int, dtype: torch.dtype) -> Tensor:
 
 @op("bilinear_kernel")
 def bilinear_kernel(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-    """Paddle's interpolation kernel [out, in, k, k]; its row coordinate is not rounded down to the row."""
+    """Paddle's interpolation kernel [out, in, k, k]; its row coordinate is not rounded down to the
+    row.
+    """
     size = shape[3]
     half = math.ceil(size / 2.0)
     centre = (2 * half - 1 - half % 2) / (2.0 * half)

@@ -22,7 +22,8 @@ def _require_equal_ranks(tensors: Sequence[Tensor], call: str) -> None:
     for position, tensor in enumerate(tensors):
         if tensor.ndim != rank:
             raise UsageError(
-                f"{call}: all inputs must have the same rank, but input 0 has shape {list(tensors[0].shape)} "
+                f"{call}: all inputs must have the same rank, but input 0 has shape "
+                f"{list(tensors[0].shape)} "
                 f"and input {position} has shape {list(tensor.shape)}"
             )
 
@@ -54,13 +55,16 @@ def block_diag(inputs: list[Tensor]) -> Tensor:
 
 @op("split")
 def split(x: Tensor, num_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """Equal parts for a number, parts of the given sizes for a list, in which one -1 takes the rest."""
+    """Equal parts for a number, parts of the given sizes for a list, in which one -1 takes the
+    rest.
+    """
     axis = axis_in(axis, x.ndim, "split")
     extent = x.shape[axis]
     if isinstance(num_or_sections, int):
         if num_or_sections <= 0 or extent % num_or_sections:
             raise UsageError(
-                f"split: axis {axis} of extent {extent} cannot be divided into {num_or_sections} equal parts"
+                f"split: axis {axis} of extent {extent} cannot be divided into {num_or_sections} "
+                "equal parts"
             )
         return list(_split_copy(x, [extent // num_or_sections] * num_or_sections, axis))
     sections = ints(num_or_sections)
@@ -68,7 +72,8 @@ def split(x: Tensor, num_or_sections: Any, axis: int = 0) -> list[Tensor]:
         sections[sections.index(-1)] = extent - sum(sections) - 1
     if sum(sections) != extent or min(sections, default=0) < 0:
         raise UsageError(
-            f"split: sections {ints(num_or_sections)} must add up to {extent}, the extent of axis {axis}; "
+            f"split: sections {ints(num_or_sections)} must add up to {extent}, the extent of "
+            f"axis {axis}; "
             "at most one of them may be -1"
         )
     return list(_split_copy(x, sections, axis))
@@ -106,8 +111,12 @@ def broadcast_tensors(inputs: list[Tensor]) -> list[Tensor]:
 
 
 @op("repeat_interleave")
-def repeat_interleave(x: Tensor, repeats: Any, axis: int | None = None, output_size: int | None = None) -> Tensor:
-    """Repeat each element (or slice of ``axis``) ``repeats`` times: one number for all, or a tensor with one for each."""
+def repeat_interleave(
+    x: Tensor, repeats: Any, axis: int | None = None, output_size: int | None = None
+) -> Tensor:
+    """Repeat each element (or slice of ``axis``) ``repeats`` times: one number for all, or a tensor
+    with one for each.
+    """
     if axis is None:
         x, axis = x.reshape(-1), 0
     axis = axis_in(axis, x.ndim, "repeat_interleave")
@@ -135,9 +144,15 @@ def cartesian_prod(inputs: list[Tensor]) -> Tensor:
 
 
 @op("unique")
-def unique(x: Tensor, axis: int | None, index_dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Sorted distinct values (slices of ``axis``), where each first occurs, the inverse mapping and the counts."""
-    values, inverse, counts = torch.unique(x, sorted=True, return_inverse=True, return_counts=True, dim=axis)
+def unique(
+    x: Tensor, axis: int | None, index_dtype: torch.dtype
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Sorted distinct values (slices of ``axis``), where each first occurs, the inverse mapping and
+    the counts.
+    """
+    values, inverse, counts = torch.unique(
+        x, sorted=True, return_inverse=True, return_counts=True, dim=axis
+    )
     flat = inverse.reshape(-1)
     positions = torch.arange(flat.numel(), device=x.device)
     first = torch.full_like(counts, flat.numel()).scatter_reduce(0, flat, positions, "amin")
@@ -145,7 +160,11 @@ def unique(x: Tensor, axis: int | None, index_dtype: torch.dtype) -> tuple[Tenso
 
 
 @op("unique_consecutive")
-def unique_consecutive(x: Tensor, axis: int | None, index_dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+def unique_consecutive(
+    x: Tensor, axis: int | None, index_dtype: torch.dtype
+) -> tuple[Tensor, Tensor, Tensor]:
     """Values without repetitions of the one before, the inverse mapping and the counts."""
-    values, inverse, counts = torch.unique_consecutive(x, return_inverse=True, return_counts=True, dim=axis)
+    values, inverse, counts = torch.unique_consecutive(
+        x, return_inverse=True, return_counts=True, dim=axis
+    )
     return values, inverse.reshape(-1).to(index_dtype), counts.to(index_dtype)

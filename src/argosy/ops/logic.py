@@ -36,16 +36,21 @@ def _shift(name: str, fn: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
         dtype = torch.result_type(x, y)
         if dtype.is_floating_point or dtype.is_complex:
             raise UnsupportedDtype(
-                f"{name}: both sides must hold integers, but received {str(dtype).removeprefix('torch.')}"
+                f"{name}: both sides must hold integers, but received "
+                f"{str(dtype).removeprefix('torch.')}"
             )
         shifted: Tensor = fn(x, y)
-        return shifted if is_arithmetic or fn is operator.lshift else _clear_sign_fill(shifted, x, y)
+        return (
+            shifted if is_arithmetic or fn is operator.lshift else _clear_sign_fill(shifted, x, y)
+        )
 
     return compute
 
 
 def _clear_sign_fill(shifted: Tensor, x: Any, y: Any) -> Tensor:
-    """Turn an arithmetic right shift into a logical one: the bits that came in from the left become zero."""
+    """Turn an arithmetic right shift into a logical one: the bits that came in from the left become
+    zero.
+    """
     if shifted.dtype is torch.uint8:
         return shifted
     bits = shifted.dtype.itemsize * 8
@@ -65,17 +70,23 @@ def equal_all(x: Tensor, y: Tensor) -> Tensor:
     if x.shape != y.shape:
         return torch.zeros((), dtype=torch.bool, device=x.device)
     if x.dtype is not y.dtype:
-        raise UsageError(f"equal_all: x is {x.dtype} and y is {y.dtype}; cast one of them".replace("torch.", ""))
+        raise UsageError(
+            f"equal_all: x is {x.dtype} and y is {y.dtype}; cast one of them".replace("torch.", "")
+        )
     return torch.eq(x, y).all()
 
 
 @op("isclose")
-def isclose(x: Tensor, y: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+def isclose(
+    x: Tensor, y: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
     return torch.isclose(x, y, rtol, atol, equal_nan)
 
 
 @op("allclose")
-def allclose(x: Tensor, y: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+def allclose(
+    x: Tensor, y: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
     """Whether all values are close, as a 0-d bool tensor."""
     return torch.isclose(x, y, rtol, atol, equal_nan).all()
 

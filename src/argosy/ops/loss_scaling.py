@@ -10,12 +10,16 @@ from argosy.ops.table import op
 
 @op("check_finite_and_unscale_", aliases=("check_finite_and_unscale",))
 def check_finite_and_unscale_(grads: list[Tensor], scale: Tensor) -> Tensor:
-    """Divide gradients by ``scale`` in place; return whether any was infinite or NaN, a bool tensor of shape [1]."""
+    """Divide gradients by ``scale`` in place; return whether any was infinite or NaN, a bool tensor
+    of shape [1].
+    """
     found = torch.zeros((1,), dtype=torch.float32, device=scale.device)
     inverse = scale.reciprocal()
     numbers = _numbers(grads)
     for dtype in {g.dtype for g in numbers}:
-        torch._amp_foreach_non_finite_check_and_unscale_([g for g in numbers if g.dtype is dtype], found, inverse)
+        torch._amp_foreach_non_finite_check_and_unscale_(
+            [g for g in numbers if g.dtype is dtype], found, inverse
+        )
     return found > 0
 
 
@@ -44,7 +48,8 @@ def update_loss_scaling_(
 ) -> Tensor:
     """Adapt the scale, in place, to whether a gradient overflowed; if so, gradients become zero.
 
-    It grows after so many good steps in a row, unless it would become infinite, and shrinks after so many bad ones, down to 1.
+    It grows after so many good steps in a row, unless it would become infinite, and shrinks after
+    so many bad ones, down to 1.
     """
     if bool(found_inf):
         torch._foreach_zero_(_numbers(grads))

@@ -1,7 +1,8 @@
 """Changing shape, order and type of a tensor's elements without computing on them.
 
-Where Paddle returns a tensor on the same memory (reshape, transpose, slice, unbind and the like) so do these; where it
-copies (split, expand, tile) these copy too, so that a later in-place change reaches as far as it does there.
+Where Paddle returns a tensor on the same memory (reshape, transpose, slice, unbind and the like) so
+do these; where it copies (split, expand, tile) these copy too, so that a later in-place change
+reaches as far as it does there.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def view_dtype(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def resolve_shape(x: Tensor, shape: Any) -> list[int]:
-    """The target of a reshape: 0 copies the extent at its position; in a tensor without elements it means 0."""
+    """The target of a reshape: 0 copies the extent at its position; in a tensor without elements it
+    means 0.
+    """
     sizes = ints(shape)
     if 0 not in sizes:
         return sizes
@@ -68,7 +71,9 @@ def swapaxes(x: Tensor, axis0: int, axis1: int) -> Tensor:
 @op("t")
 def t(x: Tensor) -> Tensor:
     if x.ndim > 2:
-        raise UsageError(f"t: x must have at most 2 dimensions, but its shape is {list(x.shape)}; use transpose")
+        raise UsageError(
+            f"t: x must have at most 2 dimensions, but its shape is {list(x.shape)}; use transpose"
+        )
     return x.t()
 
 
@@ -123,7 +128,10 @@ def unflatten(x: Tensor, axis: int, shape: Any) -> Tensor:
 @op("moveaxis")
 def moveaxis(x: Tensor, source: list[int], destination: list[int]) -> Tensor:
     if len(source) != len(destination):
-        raise RankError(f"moveaxis: source {source} and destination {destination} must have the same number of axes")
+        raise RankError(
+            f"moveaxis: source {source} and destination {destination} must have the same number "
+            "of axes"
+        )
     for axis in (*source, *destination):
         if not -x.ndim <= axis < x.ndim:
             raise RankError(f"moveaxis: axis {axis} must be in the range of [{-x.ndim}, {x.ndim})")
@@ -182,7 +190,9 @@ def roll(x: Tensor, shifts: Any, axes: list[int] | None = None) -> Tensor:
     return torch.roll(x, by, axes)
 
 
-def slices(x: Tensor, axes: list[int], starts: list[int], ends: list[int], steps: list[int]) -> tuple[slice, ...]:
+def slices(
+    x: Tensor, axes: list[int], starts: list[int], ends: list[int], steps: list[int]
+) -> tuple[slice, ...]:
     """The index that takes ``starts:ends:steps`` of the given axes and all of the others."""
     index = [slice(None)] * x.ndim
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
@@ -194,7 +204,9 @@ def slices(x: Tensor, axes: list[int], starts: list[int], ends: list[int], steps
 def slice_axes(x: Tensor, axes: list[int], starts: Any, ends: Any) -> Tensor:
     first, last = ints(starts), ints(ends)
     if not len(axes) == len(first) == len(last):
-        raise UsageError(f"slice: axes {axes}, starts {first} and ends {last} must have the same length")
+        raise UsageError(
+            f"slice: axes {axes}, starts {first} and ends {last} must have the same length"
+        )
     return x[slices(x, axes, first, last, [1] * len(axes))]
 
 
@@ -222,7 +234,10 @@ def crop(x: Tensor, shape: Any, offsets: Any) -> Tensor:
     for axis, (extent, size, start) in enumerate(zip(x.shape, sizes, corner, strict=True)):
         size = extent - start if size == -1 else size
         if start < 0 or start + size > extent:
-            raise UsageError(f"crop: axis {axis} has extent {extent}; offset {start} and size {size} do not fit in it")
+            raise UsageError(
+                f"crop: axis {axis} has extent {extent}; offset {start} and size {size} do not "
+                "fit in it"
+            )
         box.append(slice(start, start + size))
     return x[tuple(box)].clone()
 
@@ -240,7 +255,9 @@ def as_strided(x: Tensor, shape: list[int], stride: list[int], offset_bytes: int
 @op("as_complex")
 def as_complex(x: Tensor) -> Tensor:
     if x.ndim == 0 or x.shape[-1] != 2:
-        raise UsageError(f"as_complex: the last axis of x must have extent 2, but x has shape {list(x.shape)}")
+        raise UsageError(
+            f"as_complex: the last axis of x must have extent 2, but x has shape {list(x.shape)}"
+        )
     return torch.view_as_complex(x)
 
 
@@ -265,8 +282,12 @@ def numel(x: Tensor) -> Tensor:
 
 
 @op("shard_index")
-def shard_index(x: Tensor, index_num: int, nshards: int, shard_id: int, ignore_value: int) -> Tensor:
-    """Global ids to ids inside one of ``nshards`` equal shards; ids of other shards become ``ignore_value``."""
+def shard_index(
+    x: Tensor, index_num: int, nshards: int, shard_id: int, ignore_value: int
+) -> Tensor:
+    """Global ids to ids inside one of ``nshards`` equal shards; ids of other shards become
+    ``ignore_value``.
+    """
     if x.device.type == "cpu" and bool(((x < 0) | (x >= index_num)).any()):
         raise UsageError(f"shard_index: ids must lie in [0, {index_num})")
     size = (index_num + nshards - 1) // nshards

@@ -10,7 +10,9 @@ from argosy.ops.table import op
 
 @op("accuracy")
 def accuracy(input: Tensor, label: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Share of rows whose label is among the ``k`` largest, the number of those rows (int32), and of all (int32)."""
+    """Share of rows whose label is among the ``k`` largest, the number of those rows (int32), and
+    of all (int32).
+    """
     hits = (torch.topk(input, k, dim=-1).indices == label.to(torch.int64)).any(dim=-1)
     correct = hits.sum(dtype=torch.int32)
     total = torch.full((), hits.numel(), dtype=torch.int32, device=input.device)
@@ -19,7 +21,9 @@ def accuracy(input: Tensor, label: Tensor, k: int) -> tuple[Tensor, Tensor, Tens
 
 @op("topk_hits")
 def topk_hits(pred: Tensor, label: Tensor, k: int) -> Tensor:
-    """1.0 where one of the ``k`` largest classes, largest first, is the label; equal scores count from the first."""
+    """1.0 where one of the ``k`` largest classes, largest first, is the label; equal scores count
+    from the first.
+    """
     order = torch.argsort(pred, dim=-1, descending=True, stable=True)[..., :k]
     if label.ndim == 1 or (label.ndim == 2 and label.shape[-1] == 1):
         label = label.reshape(-1, 1)
@@ -29,11 +33,14 @@ def topk_hits(pred: Tensor, label: Tensor, k: int) -> Tensor:
 
 
 @op("auc_", aliases=("auc",))
-def auc_(scores: Tensor, label: Tensor, positives: Tensor, negatives: Tensor, slides: bool) -> Tensor:
-    """Area under the ROC curve as a float64, from counts by score that the batch is first added to in place.
+def auc_(
+    scores: Tensor, label: Tensor, positives: Tensor, negatives: Tensor, slides: bool
+) -> Tensor:
+    """Area under the ROC curve as a float64, from counts by score that the batch is first added to
+    in place.
 
-    The counts are [steps, buckets], one row per batch with the latest first when ``slides``, else one row for all.
-    ``scores`` is [N, 1] or [N, 2], of which the last column counts.
+    The counts are [steps, buckets], one row per batch with the latest first when ``slides``, else
+    one row for all. ``scores`` is [N, 1] or [N, 2], of which the last column counts.
     """
     buckets = positives.shape[1]
     index = (scores.detach()[:, -1] * (buckets - 1)).to(torch.int64)
@@ -50,7 +57,9 @@ def auc_(scores: Tensor, label: Tensor, positives: Tensor, negatives: Tensor, sl
 
 
 def _area(positives: Tensor, negatives: Tensor) -> Tensor:
-    """Trapezoids under true against false positives, from the highest score down; 0 while a class is missing."""
+    """Trapezoids under true against false positives, from the highest score down; 0 while a class
+    is missing.
+    """
     true = positives.flip(0).cumsum(0).double()
     false = negatives.flip(0).cumsum(0).double()
     start = true.new_zeros(1)

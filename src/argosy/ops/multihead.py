@@ -15,7 +15,8 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
     """[batch, length, heads x width] to [batch, heads, length, width]."""
     if x.ndim != 3:
         raise UsageError(
-            f"MultiHeadAttention: expected a tensor [batch, length, features], but received {list(x.shape)}"
+            "MultiHeadAttention: expected a tensor [batch, length, features], but received "
+            f"{list(x.shape)}"
         )
     return x.reshape(x.shape[0], x.shape[1], num_heads, -1).transpose(1, 2)
 
@@ -38,7 +39,9 @@ def additive_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
 def multi_head_attention(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float, is_training: bool
 ) -> Tensor:
-    """Attend and join the heads: [batch, heads, length, width] to [batch, length, heads x width]."""
+    """Attend and join the heads: [batch, heads, length, width] to [batch, length, heads x
+    width].
+    """
     out = scaled_dot_product_attention(q, k, v, mask, dropout_p if is_training else 0.0)
     return out.transpose(1, 2).flatten(2)
 
@@ -47,7 +50,9 @@ def multi_head_attention(
 def multi_head_attention_with_weights(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float, is_training: bool
 ) -> tuple[Tensor, Tensor]:
-    """As ``multi_head_attention``, with the attention weights [batch, heads, length, positions] after dropout."""
+    """As ``multi_head_attention``, with the attention weights [batch, heads, length, positions]
+    after dropout.
+    """
     scores = torch.matmul(q * q.shape[-1] ** -0.5, k.mT)
     if mask is not None:
         scores = scores + mask

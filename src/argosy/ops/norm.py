@@ -1,4 +1,6 @@
-"""Normalisation: over the batch, a layer, groups of channels, one instance, neighbouring channels, a vector, a matrix."""
+"""Normalisation: over the batch, a layer, groups of channels, one instance, neighbouring channels,
+a vector, a matrix.
+"""
 
 from __future__ import annotations
 
@@ -26,32 +28,41 @@ def batch_norm_(
     use_global_stats: bool,
     trainable_statistics: bool,
 ) -> Tensor:
-    """Normalise each channel; with the batch's own statistics, move ``mean`` and ``variance`` towards them in place.
+    """Normalise each channel; with the batch's own statistics, move ``mean`` and ``variance``
+    towards them in place.
 
-    ``momentum`` is the fraction of the running statistics that is kept, and the running variance is the biased one.
-    One element per channel has no statistics: it passes unchanged and leaves them alone, as in Paddle.
+    ``momentum`` is the fraction of the running statistics that is kept, and the running variance is
+    the biased one. One element per channel has no statistics: it passes unchanged and leaves them
+    alone, as in Paddle.
     """
     if channel_last:
         x = x.movedim(-1, 1)
     if use_global_stats or (is_test and not trainable_statistics):
-        out = torch.batch_norm(x, weight, bias, mean, variance, False, 0.0, epsilon, torch.backends.cudnn.enabled)
+        out = torch.batch_norm(
+            x, weight, bias, mean, variance, False, 0.0, epsilon, torch.backends.cudnn.enabled
+        )
         return out.movedim(1, -1) if channel_last else out
     count = x.numel() // x.shape[1] if x.shape[1] else 0
     if count <= 1:
         return (x.movedim(1, -1) if channel_last else x).clone()
-    # torch moves towards the unbiased variance, count / (count - 1) times the biased one: scaling the running one by that
-    # factor around the call undoes it. Through .data, because backward does not read what this changes.
+    # torch moves towards the unbiased variance, count / (count - 1) times the biased one: scaling
+    # the running one by that factor around the call undoes it. Through .data, because backward does
+    # not read what this changes.
     variance.data.mul_(count / (count - 1))
-    out = torch.batch_norm(x, weight, bias, mean, variance, True, 1.0 - momentum, epsilon, torch.backends.cudnn.enabled)
+    out = torch.batch_norm(
+        x, weight, bias, mean, variance, True, 1.0 - momentum, epsilon, torch.backends.cudnn.enabled
+    )
     variance.data.mul_((count - 1) / count)
     return out.movedim(1, -1) if channel_last else out
 
 
 @op("channel_moments")
 def channel_moments(x: Tensor, channel_last: bool) -> Tensor:
-    """Sums, sums of squares and the count of each channel in one [2 * C + 1] vector of float64, ready to be added over ranks.
+    """Sums, sums of squares and the count of each channel in one [2 * C + 1] vector of float64,
+    ready to be added over ranks.
 
-    The squares are taken around this batch's own mean and moved to zero in float64, or they would lose the variance of channels far from zero.
+    The squares are taken around this batch's own mean and moved to zero in float64, or they would
+    lose the variance of channels far from zero.
     """
     channel = x.ndim - 1 if channel_last else 1
     axes = [i for i in range(x.ndim) if i != channel]
@@ -60,7 +71,9 @@ def channel_moments(x: Tensor, channel_last: bool) -> Tensor:
     mean = wide.sum(axes, keepdim=True) / max(count, 1)
     around = (wide - mean).square().sum(axes).double()
     centre = mean.view(-1).double()
-    return torch.cat([centre * count, around + centre * centre * count, centre.new_full((1,), count)])
+    return torch.cat(
+        [centre * count, around + centre * centre * count, centre.new_full((1,), count)]
+    )
 
 
 @op("batch_norm_from_moments_", aliases=("sync_batch_norm",))
@@ -75,7 +88,9 @@ def batch_norm_from_moments_(
     epsilon: float,
     channel_last: bool,
 ) -> Tensor:
-    """Batch normalisation with statistics from ``channel_moments``, whose gradient flows back through them."""
+    """Batch normalisation with statistics from ``channel_moments``, whose gradient flows back
+    through them.
+    """
     channels = x.shape[-1 if channel_last else 1]
     sums, squares, count = moments[:channels], moments[channels:-1], moments[-1:]
     batch_mean = sums / count
@@ -95,7 +110,9 @@ def batch_norm_from_moments_(
 
 
 @op("layer_norm")
-def layer_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float, begin_norm_axis: int) -> Tensor:
+def layer_norm(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float, begin_norm_axis: int
+) -> Tensor:
     """Normalise the axes from ``begin_norm_axis`` on together; weight and bias are flat."""
     shape = x.shape[begin_norm_axis:]
     if len(shape) > 1:
@@ -105,8 +122,12 @@ def layer_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: f
 
 
 @op("rms_norm")
-def rms_norm(x: Tensor, weight: Tensor | None, epsilon: float, begin_norm_axis: int) -> tuple[Tensor, Tensor]:
-    """Divide by the root of the mean square of the axes from ``begin_norm_axis`` on; also its inverse, in float32."""
+def rms_norm(
+    x: Tensor, weight: Tensor | None, epsilon: float, begin_norm_axis: int
+) -> tuple[Tensor, Tensor]:
+    """Divide by the root of the mean square of the axes from ``begin_norm_axis`` on; also its
+    inverse, in float32.
+    """
     axes = list(range(begin_norm_axis, x.ndim))
     wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
     inverse = torch.rsqrt(wide.square().mean(axes, keepdim=True) + epsilon)
@@ -118,7 +139,12 @@ def rms_norm(x: Tensor, weight: Tensor | None, epsilon: float, begin_norm_axis: 
 
 @op("group_norm")
 def group_norm(
-    x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float, groups: int, channel_last: bool
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    epsilon: float,
+    groups: int,
+    channel_last: bool,
 ) -> Tensor:
     if channel_last:
         return torch.group_norm(x.movedim(-1, 1), groups, weight, bias, epsilon).movedim(1, -1)
@@ -127,7 +153,9 @@ def group_norm(
 
 @op("instance_norm")
 def instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float) -> Tensor:
-    """Normalise every channel of every sample by itself; a channel of one element is zero exactly."""
+    """Normalise every channel of every sample by itself; a channel of one element is zero
+    exactly.
+    """
     if x.shape.numel() == x.shape[:2].numel():
         zero = x * 0.0 if weight is None else x * 0.0 * weight.view([-1] + [1] * (x.ndim - 2))
         return zero if bias is None else zero + bias.view([-1] + [1] * (x.ndim - 2))
@@ -135,7 +163,9 @@ def instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon
 
 
 @op("local_response_norm", aliases=("lrn",))
-def local_response_norm(x: Tensor, size: int, alpha: float, beta: float, k: float, channel_last: bool) -> Tensor:
+def local_response_norm(
+    x: Tensor, size: int, alpha: float, beta: float, k: float, channel_last: bool
+) -> Tensor:
     if channel_last:
         return torch_f.local_response_norm(x.movedim(-1, 1), size, alpha, beta, k).movedim(1, -1)
     return torch_f.local_response_norm(x, size, alpha, beta, k)
@@ -148,12 +178,17 @@ def normalize(x: Tensor, p: float, axis: int, epsilon: float) -> Tensor:
 
 
 @op("spectral_norm")
-def spectral_norm(weight: Tensor, u: Tensor, v: Tensor, dim: int, power_iters: int, epsilon: float) -> Tensor:
-    """Divide by the largest singular value, estimated by power iteration from ``u`` and ``v``, which stay as they are."""
+def spectral_norm(
+    weight: Tensor, u: Tensor, v: Tensor, dim: int, power_iters: int, epsilon: float
+) -> Tensor:
+    """Divide by the largest singular value, estimated by power iteration from ``u`` and ``v``,
+    which stay as they are.
+    """
     matrix = weight.movedim(dim, 0).flatten(1)
     if list(u.shape) != [matrix.shape[0]] or list(v.shape) != [matrix.shape[1]]:
         raise UsageError(
-            f"spectral_norm: a weight of shape {list(weight.shape)} along dim {dim} needs vectors of sizes "
+            f"spectral_norm: a weight of shape {list(weight.shape)} along dim {dim} needs "
+            "vectors of sizes "
             f"{list(matrix.shape)}, but received {list(u.shape)} and {list(v.shape)}"
         )
     constant = matrix.detach()

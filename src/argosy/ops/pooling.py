@@ -1,7 +1,9 @@
-"""Pooling over one, two and three spatial axes, channels second; layouts with channels last are permuted here.
+"""Pooling over one, two and three spatial axes, channels second; layouts with channels last are
+permuted here.
 
-Where torch's windows are Paddle's, its kernels run directly. Elsewhere (unequal padding, windows that lie wholly in the
-padding) the input is padded first; such an empty window gives the lowest number for a maximum and NaN for a mean.
+Where torch's windows are Paddle's, its kernels run directly. Elsewhere (unequal padding, windows
+that lie wholly in the padding) the input is padded first; such an empty window gives the lowest
+number for a maximum and NaN for a mean.
 """
 
 from __future__ import annotations
@@ -17,8 +19,16 @@ from argosy.foundation.errors import UsageError
 from argosy.ops.table import op
 from argosy.ops.window import Pairs, for_engine, inside_counts, is_symmetric, pooled_sizes, to_pairs
 
-_MAX: dict[int, Callable[..., Tensor]] = {1: torch_f.max_pool1d, 2: torch_f.max_pool2d, 3: torch_f.max_pool3d}
-_AVG: dict[int, Callable[..., Tensor]] = {1: torch_f.avg_pool1d, 2: torch_f.avg_pool2d, 3: torch_f.avg_pool3d}
+_MAX: dict[int, Callable[..., Tensor]] = {
+    1: torch_f.max_pool1d,
+    2: torch_f.max_pool2d,
+    3: torch_f.max_pool3d,
+}
+_AVG: dict[int, Callable[..., Tensor]] = {
+    1: torch_f.avg_pool1d,
+    2: torch_f.avg_pool2d,
+    3: torch_f.avg_pool3d,
+}
 _ADAPTIVE_MAX: dict[int, Callable[..., tuple[Tensor, Tensor]]] = {
     1: torch_f.adaptive_max_pool1d_with_indices,
     2: torch_f.adaptive_max_pool2d_with_indices,
@@ -33,33 +43,50 @@ _ADAPTIVE_AVG: dict[int, Callable[..., Tensor]] = {
 
 def _check(name: str, x: Tensor, n: int) -> None:
     if x.ndim != n + 2:
-        raise UsageError(f"{name}: expected Input X is {n + 2}-D tensor, but received {list(x.shape)}")
+        raise UsageError(
+            f"{name}: expected Input X is {n + 2}-D tensor, but received {list(x.shape)}"
+        )
 
 
-def _is_native(pairs: Pairs, kernel: Sequence[int], stride: Sequence[int], x: Tensor, windows: Sequence[int]) -> bool:
+def _is_native(
+    pairs: Pairs, kernel: Sequence[int], stride: Sequence[int], x: Tensor, windows: Sequence[int]
+) -> bool:
     """Whether torch takes this padding and places the same windows."""
     if not is_symmetric(pairs):
         return False
     return all(
         2 * before <= k <= size + 2 * before and (w - 1) * s - before < size
-        for (before, _), k, s, w, size in zip(pairs, kernel, stride, windows, x.shape[2:], strict=True)
+        for (before, _), k, s, w, size in zip(
+            pairs, kernel, stride, windows, x.shape[2:], strict=True
+        )
     )
 
 
-def _is_plain(x: Tensor, kernel: Sequence[int], padding: str | Sequence[int], ceil_mode: bool) -> bool:
+def _is_plain(
+    x: Tensor, kernel: Sequence[int], padding: str | Sequence[int], ceil_mode: bool
+) -> bool:
     """Whether torch surely agrees, seen without computing windows: the common case."""
     if ceil_mode or isinstance(padding, str) or len(padding) != len(kernel):
         return False
-    return all(2 * p <= k <= size + 2 * p for p, k, size in zip(padding, kernel, x.shape[2:], strict=True))
+    return all(
+        2 * p <= k <= size + 2 * p for p, k, size in zip(padding, kernel, x.shape[2:], strict=True)
+    )
 
 
 def _pad_for(
-    x: Tensor, pairs: Pairs, kernel: Sequence[int], stride: Sequence[int], windows: Sequence[int], value: float
+    x: Tensor,
+    pairs: Pairs,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    windows: Sequence[int],
+    value: float,
 ) -> Tensor:
     """Pad so that exactly ``windows`` windows fit."""
     amounts = [
         (before, max((w - 1) * s + k - before - size, 0))
-        for size, k, s, w, (before, _) in zip(x.shape[2:], kernel, stride, windows, pairs, strict=True)
+        for size, k, s, w, (before, _) in zip(
+            x.shape[2:], kernel, stride, windows, pairs, strict=True
+        )
     ]
     return torch_f.pad(x, for_engine(amounts), value=value)
 
@@ -85,7 +112,11 @@ def max_pool(
         if _is_native(pairs, kernel, stride, x, windows):
             out = _MAX[n](x, kernel, stride, [before for before, _ in pairs], 1, ceil_mode)
         else:
-            out = _MAX[n](_pad_for(x, pairs, kernel, stride, windows, torch.finfo(x.dtype).min), kernel, stride)
+            out = _MAX[n](
+                _pad_for(x, pairs, kernel, stride, windows, torch.finfo(x.dtype).min),
+                kernel,
+                stride,
+            )
     return out.movedim(1, -1) if channel_last else out
 
 
@@ -93,21 +124,29 @@ def max_pool(
 def max_pool_with_index(
     x: Tensor, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], ceil_mode: bool
 ) -> tuple[Tensor, Tensor]:
-    """The maxima and their int32 positions in the flattened spatial axes; -1 for an empty window."""
+    """The maxima and their int32 positions in the flattened spatial axes; -1 for an empty
+    window.
+    """
     n = len(kernel)
     _check("max_pool", x, n)
     pairs = to_pairs(padding, x.shape[2:], kernel, stride)
     windows = pooled_sizes(x.shape[2:], kernel, stride, pairs, ceil_mode)
     if _is_native(pairs, kernel, stride, x, windows):
-        out, index = _MAX[n](x, kernel, stride, [p for p, _ in pairs], 1, ceil_mode, return_indices=True)
+        out, index = _MAX[n](
+            x, kernel, stride, [p for p, _ in pairs], 1, ceil_mode, return_indices=True
+        )
         return out, index.to(torch.int32)
     padded = _pad_for(x, pairs, kernel, stride, windows, torch.finfo(x.dtype).min)
     out, index = _MAX[n](padded, kernel, stride, return_indices=True)
     return out, _without_padding(index, padded.shape[2:], x.shape[2:], pairs).to(torch.int32)
 
 
-def _without_padding(index: Tensor, padded: Sequence[int], sizes: Sequence[int], pairs: Pairs) -> Tensor:
-    """Turn flat positions in the padded axes into flat positions in the axes themselves, -1 where outside."""
+def _without_padding(
+    index: Tensor, padded: Sequence[int], sizes: Sequence[int], pairs: Pairs
+) -> Tensor:
+    """Turn flat positions in the padded axes into flat positions in the axes themselves, -1 where
+    outside.
+    """
     result = torch.zeros_like(index)
     is_inside = torch.ones_like(index, dtype=torch.bool)
     scale = 1
@@ -157,7 +196,9 @@ def _avg_of_any_windows(
         return _AVG[n](x, kernel, stride, [before for before, _ in pairs], ceil_mode, not exclusive)
     out = _AVG[n](_pad_for(x, pairs, kernel, stride, windows, 0.0), kernel, stride)
     for i in range(n):
-        counts = inside_counts(x.shape[i + 2], kernel[i], stride[i], pairs[i][0], windows[i], not exclusive)
+        counts = inside_counts(
+            x.shape[i + 2], kernel[i], stride[i], pairs[i][0], windows[i], not exclusive
+        )
         factors = kernel[i] / torch.tensor(counts, dtype=x.dtype, device=x.device)
         out = out * factors.view([-1] + [1] * (n - 1 - i))
     return out
@@ -212,11 +253,17 @@ def max_unpool(x: Tensor, indices: Tensor, output_size: Sequence[int]) -> Tensor
     return flat.scatter(2, indices.flatten(2).to(torch.int64), x.flatten(2)).view(size)
 
 
-@op("fractional_max_pool", aliases=("fractional_max_pool2d", "fractional_max_pool3d"), is_random=True)
+@op(
+    "fractional_max_pool",
+    aliases=("fractional_max_pool2d", "fractional_max_pool3d"),
+    is_random=True,
+)
 def fractional_max_pool(
     x: Tensor, output_size: Sequence[int], kernel: Sequence[int] | None, random_u: float | None
 ) -> tuple[Tensor, Tensor]:
-    """Maxima over windows of unequal width placed by ``random_u`` (drawn if None), and their int32 flat positions."""
+    """Maxima over windows of unequal width placed by ``random_u`` (drawn if None), and their int32
+    flat positions.
+    """
     n = len(output_size)
     _check("fractional_max_pool", x, n)
     if random_u is None:
@@ -224,7 +271,9 @@ def fractional_max_pool(
     sizes = x.shape[2:]
     flat = torch.zeros([1] * (2 * n), dtype=torch.int64, device=x.device)
     for i in range(n):
-        steps = _fractional_windows(sizes[i], output_size[i], kernel[i] if kernel is not None else 0, random_u)
+        steps = _fractional_windows(
+            sizes[i], output_size[i], kernel[i] if kernel is not None else 0, random_u
+        )
         shape = [1] * (2 * n)
         shape[i], shape[n + i] = len(steps), len(steps[0])
         positions = torch.tensor(steps, dtype=torch.int64, device=x.device).view(shape)
@@ -246,9 +295,16 @@ def _fractional_windows(size: int, windows: int, kernel: int, u: float) -> list[
         u *= min((base + 2) / alpha - 1, (size + 1 - base) / alpha - (windows - 1))
     shift = int(u * alpha)
     starts = [int((i + u) * alpha) - shift for i in range(windows)]
-    ends = [s + kernel for s in starts] if kernel else [int((i + 1 + u) * alpha) - shift for i in range(windows)]
+    ends = (
+        [s + kernel for s in starts]
+        if kernel
+        else [int((i + 1 + u) * alpha) - shift for i in range(windows)]
+    )
     ends = [min(end, size) for end in ends]
     if kernel:
         starts[-1], ends[-1] = size - kernel, size
     width = max(end - start for start, end in zip(starts, ends, strict=True))
-    return [[min(start + j, end - 1) for j in range(width)] for start, end in zip(starts, ends, strict=True)]
+    return [
+        [min(start + j, end - 1) for j in range(width)]
+        for start, end in zip(starts, ends, strict=True)
+    ]

@@ -1,7 +1,8 @@
 """Paddle's type promotion for binary ops, on raw tensors.
 
-Floats promote with floats and complex with real numbers. Tensors of different integer types, or an integer tensor with a
-floating one, are an error unless one of them is 0-d or a Python number, which never widens the other within its kind.
+Floats promote with floats and complex with real numbers. Tensors of different integer types, or an
+integer tensor with a floating one, are an error unless one of them is 0-d or a Python number, which
+never widens the other within its kind.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from argosy.foundation.errors import DtypeError
 
 
 def align(x: Any, y: Any) -> tuple[Any, Any]:
-    """Return ``x`` and ``y`` so that torch gives Paddle's result dtype; raise ``DtypeError`` where Paddle refuses."""
+    """Return ``x`` and ``y`` so that torch gives Paddle's result dtype; raise ``DtypeError`` where
+    Paddle refuses.
+    """
     if isinstance(x, Tensor) and isinstance(y, Tensor):
         return (x, y) if x.dtype is y.dtype else _mix(x, y)
     if type(y) is complex or type(x) is complex:
@@ -33,7 +36,9 @@ def widen(x: Any, y: Any) -> tuple[Any, Any]:
 def strict(x: Any, y: Any) -> tuple[Any, Any]:
     """``widen`` for an op in which not even a 0-d tensor may be of another integer type."""
     if isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype is not y.dtype:
-        if not (x.is_complex() or y.is_complex() or (x.is_floating_point() and y.is_floating_point())):
+        if not (
+            x.is_complex() or y.is_complex() or (x.is_floating_point() and y.is_floating_point())
+        ):
             raise _refusal(x, y)
         return _common(x, y)
     return x, y
@@ -49,8 +54,11 @@ def number(value: Any, dtype: torch.dtype) -> Any:
 def _mix(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     a, b = x.dtype, y.dtype
     if a.is_complex or b.is_complex:
-        # Between complex and real, double precision wins even if it is 0-d; torch follows the other one.
-        if a.is_complex is not b.is_complex and not {a, b}.isdisjoint({torch.float64, torch.complex128}):
+        # Between complex and real, double precision wins even if it is 0-d; torch follows the other
+        # one.
+        if a.is_complex is not b.is_complex and not {a, b}.isdisjoint(
+            {torch.float64, torch.complex128}
+        ):
             return x.to(torch.complex128), y.to(torch.complex128)
         return _full_precision(x), _full_precision(y)
     if (x.ndim > 0 and y.ndim > 0) and not (a.is_floating_point and b.is_floating_point):
@@ -60,8 +68,10 @@ def _mix(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 def _refusal(x: Tensor, y: Tensor) -> DtypeError:
     return DtypeError(
-        "(InvalidType) Type promotion only support calculations between floating-point numbers and between complex "
-        f"and real numbers. But got different data type x: {dtypes.name_of(x.dtype)}, y: {dtypes.name_of(y.dtype)}. "
+        "(InvalidType) Type promotion only support calculations between floating-point numbers "
+        "and between complex "
+        f"and real numbers. But got different data type x: {dtypes.name_of(x.dtype)}, y: "
+        f"{dtypes.name_of(y.dtype)}. "
         "Cast one of them with astype()."
     )
 

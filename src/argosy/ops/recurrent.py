@@ -1,6 +1,7 @@
 """Recurrent networks: single steps and whole sequences, on torch's fused kernels.
 
-Paddle and torch order the gates alike: input, forget, cell, output for LSTM; reset, update, candidate for GRU.
+Paddle and torch order the gates alike: input, forget, cell, output for LSTM; reset, update,
+candidate for GRU.
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ from argosy.ops.table import op
 
 @op("simple_rnn_cell")
 def simple_rnn_cell(
-    x: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None, activation: str = "tanh"
+    x: Tensor,
+    h: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None,
+    b_hh: Tensor | None,
+    activation: str = "tanh",
 ) -> Tensor:
     step = torch.rnn_tanh_cell if activation == "tanh" else torch.rnn_relu_cell
     return step(x, h, w_ih, w_hh, b_ih, b_hh)
@@ -27,7 +34,12 @@ def simple_rnn_cell(
 
 @op("gru_cell")
 def gru_cell(
-    x: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+    x: Tensor,
+    h: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
 ) -> Tensor:
     return torch.gru_cell(x, h, w_ih, w_hh, b_ih, b_hh)
 
@@ -71,13 +83,19 @@ def _projected_lstm(*args: Any) -> tuple[Tensor, ...]:
 def rnn_initial_state(
     batch_ref: Tensor, sizes: Sequence[int], value: float, batch_axis: int, dtype: torch.dtype
 ) -> Tensor:
-    """A state of shape [batch, *sizes] filled with ``value``; the batch is that of ``batch_ref``."""
-    return torch.full([batch_ref.shape[batch_axis], *sizes], value, dtype=dtype, device=batch_ref.device)
+    """A state of shape [batch, *sizes] filled with ``value``; the batch is that of
+    ``batch_ref``.
+    """
+    return torch.full(
+        [batch_ref.shape[batch_axis], *sizes], value, dtype=dtype, device=batch_ref.device
+    )
 
 
 @op("rnn_hold_finished")
 def rnn_hold_finished(new: Tensor, old: Tensor, lengths: Tensor, step: int) -> Tensor:
-    """``new`` for the rows whose sequence has a step number ``step``, ``old`` for those already at their end."""
+    """``new`` for the rows whose sequence has a step number ``step``, ``old`` for those already at
+    their end.
+    """
     running = (lengths > step).reshape([-1] + [1] * (new.ndim - 1))
     return torch.where(running.to(new.device), new, old)
 
@@ -97,9 +115,10 @@ def rnn(
 ) -> tuple[Tensor, ...]:
     """Run stacked layers over whole sequences and return (outputs, *final states).
 
-    ``weights`` holds, per layer and direction, w_ih, w_hh, b_ih, b_hh and, for a projected LSTM, w_ho. ``states`` are
-    [layers x directions, batch, hidden]; none means zeros. Past a row's length its outputs are zero, and its final states
-    are those of its last step; the backward direction starts at that step.
+    ``weights`` holds, per layer and direction, w_ih, w_hh, b_ih, b_hh and, for a projected LSTM,
+    w_ho. ``states`` are [layers x directions, batch, hidden]; none means zeros. Past a row's length
+    its outputs are zero, and its final states are those of its last step; the backward direction
+    starts at that step.
     """
     num_stacks = num_layers * (2 if is_bidirectional else 1)
     kernel = _SEQUENCE_KERNELS[mode]
@@ -119,12 +138,28 @@ def rnn(
 
 @op("rnn_layer")
 def rnn_layer(
-    x: Tensor, states: Sequence[Tensor], weights: Sequence[Tensor], mode: str, is_reverse: bool, time_major: bool
+    x: Tensor,
+    states: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    mode: str,
+    is_reverse: bool,
+    time_major: bool,
 ) -> tuple[Tensor, ...]:
     """Run one layer in one direction; states are [batch, hidden]."""
     time_axis = 0 if time_major else 1
     steps = x.flip(time_axis) if is_reverse else x
-    out, *final = rnn.fn(steps, [s.unsqueeze(0) for s in states], weights, None, mode, 1, False, 0.0, False, time_major)
+    out, *final = rnn.fn(
+        steps,
+        [s.unsqueeze(0) for s in states],
+        weights,
+        None,
+        mode,
+        1,
+        False,
+        0.0,
+        False,
+        time_major,
+    )
     return (out.flip(time_axis) if is_reverse else out, *[s.squeeze(0) for s in final])
 
 
@@ -138,21 +173,34 @@ def _zero_states(
 
 
 def _check(
-    x: Tensor, states: Sequence[Tensor], weights: Sequence[Tensor], mode: str, num_stacks: int, time_major: bool
+    x: Tensor,
+    states: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    mode: str,
+    num_stacks: int,
+    time_major: bool,
 ) -> None:
     if x.ndim != 3:
         order = "[time, batch, input_size]" if time_major else "[batch, time, input_size]"
-        raise UsageError(f"{mode}: expected an input of shape {order}, but received {list(x.shape)}")
+        raise UsageError(
+            f"{mode}: expected an input of shape {order}, but received {list(x.shape)}"
+        )
     if x.shape[2] != weights[0].shape[1]:
-        raise UsageError(f"{mode}: the input has {x.shape[2]} features, the layer was built for {weights[0].shape[1]}")
+        raise UsageError(
+            f"{mode}: the input has {x.shape[2]} features, the layer was built for "
+            f"{weights[0].shape[1]}"
+        )
     num_states = 2 if mode == "LSTM" else 1
     if len(states) != num_states:
-        raise UsageError(f"{mode}: expected {num_states} initial states, but received {len(states)}")
+        raise UsageError(
+            f"{mode}: expected {num_states} initial states, but received {len(states)}"
+        )
     batch = x.shape[1 if time_major else 0]
     for state in states:
         if state.ndim != 3 or state.shape[0] != num_stacks or state.shape[1] != batch:
             raise UsageError(
-                f"{mode}: initial states must have shape [{num_stacks}, {batch}, hidden_size] (layers times directions, "
+                f"{mode}: initial states must have shape [{num_stacks}, {batch}, hidden_size] "
+                "(layers times directions, "
                 f"batch), but received {list(state.shape)}"
             )
 
@@ -174,14 +222,23 @@ def _over_lengths(
     back: Any = packed.unsorted_indices
     ordered = [s.index_select(1, order) for s in states]
     out, *final = kernel(
-        packed.data, packed.batch_sizes, tuple(ordered) if len(ordered) > 1 else ordered[0], weights, *shape
+        packed.data,
+        packed.batch_sizes,
+        tuple(ordered) if len(ordered) > 1 else ordered[0],
+        weights,
+        *shape,
     )
     outputs, _ = pad_packed_sequence(
-        PackedSequence(out, packed.batch_sizes, order, back), batch_first, total_length=x.shape[0 if time_major else 1]
+        PackedSequence(out, packed.batch_sizes, order, back),
+        batch_first,
+        total_length=x.shape[0 if time_major else 1],
     )
     final = [s.index_select(1, back) for s in final]
     empty = (lengths == 0).to(x.device)
     if bool(empty.any()):
         outputs = outputs.masked_fill(empty.reshape([1, -1, 1] if time_major else [-1, 1, 1]), 0.0)
-        final = [torch.where(empty.reshape(1, -1, 1), start, end) for start, end in zip(states, final, strict=True)]
+        final = [
+            torch.where(empty.reshape(1, -1, 1), start, end)
+            for start, end in zip(states, final, strict=True)
+        ]
     return (outputs, *final)

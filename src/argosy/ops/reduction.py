@@ -1,4 +1,6 @@
-"""Reductions over some or all axes. ``axis`` is None (all axes), an int, or a list of ints without duplicates."""
+"""Reductions over some or all axes. ``axis`` is None (all axes), an int, or a list of ints without
+duplicates.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def axes_of(x: Tensor, axis: Axis) -> tuple[int, ...]:
     wanted = [axis] if isinstance(axis, int) else axis
     for a in wanted:
         if not -rank <= a < rank:
-            raise UsageError(f"axis {a} is outside [-{rank}, {rank}) of a tensor of shape {list(x.shape)}")
+            raise UsageError(
+                f"axis {a} is outside [-{rank}, {rank}) of a tensor of shape {list(x.shape)}"
+            )
     found = sorted({a % rank for a in wanted})
     if len(found) != len(wanted):
         raise UsageError(f"axis {axis} names one axis of a tensor of shape {list(x.shape)} twice")
@@ -47,7 +51,9 @@ def _group(x: Tensor, axis: Axis) -> tuple[Tensor, list[int]]:
 
 
 @op("sum", aliases=("reduce_sum",))
-def sum(x: Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdim: bool = False) -> Tensor:
+def sum(
+    x: Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdim: bool = False
+) -> Tensor:
     if dtype is None and x.dtype in _KEEP_IN_SUM:
         dtype = x.dtype
     if axis is None and not keepdim:
@@ -56,7 +62,9 @@ def sum(x: Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdim:
 
 
 @op("mean", aliases=("reduce_mean",))
-def mean(x: Tensor, axis: Axis = None, keepdim: bool = False, dtype: torch.dtype | None = None) -> Tensor:
+def mean(
+    x: Tensor, axis: Axis = None, keepdim: bool = False, dtype: torch.dtype | None = None
+) -> Tensor:
     """Integers give an integer, truncated towards zero; bool gives bool."""
     if dtype is not None:
         x = x.to(dtype)
@@ -81,7 +89,9 @@ def min(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
 
 
 @op("prod", aliases=("reduce_prod",))
-def prod(x: Tensor, axis: Axis = None, keepdim: bool = False, dtype: torch.dtype | None = None) -> Tensor:
+def prod(
+    x: Tensor, axis: Axis = None, keepdim: bool = False, dtype: torch.dtype | None = None
+) -> Tensor:
     if dtype is None:
         dtype = x.dtype
     for a in reversed(axes_of(x, axis)):
@@ -113,11 +123,17 @@ def logsumexp(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
 
 @op("var")
 def var(x: Tensor, axis: Axis = None, correction: float = 1, keepdim: bool = False) -> Tensor:
-    """Mean squared deviation with divisor ``n - correction``; integers are computed in truncated integers."""
+    """Mean squared deviation with divisor ``n - correction``; integers are computed in truncated
+    integers.
+    """
     axes = axes_of(x, axis)
     divisor = _count(x, axes) - correction
     if x.is_floating_point() and divisor > 0:
-        return torch.var(x, axes, correction=correction, keepdim=keepdim) if axes else torch.zeros_like(x)
+        return (
+            torch.var(x, axes, correction=correction, keepdim=keepdim)
+            if axes
+            else torch.zeros_like(x)
+        )
     deviations = torch.sum(torch.square(x - mean.fn(x, axis, True)), axis, keepdim)
     if x.is_floating_point():
         return deviations / torch.full_like(deviations, 0.0)
@@ -131,8 +147,12 @@ def std(x: Tensor, axis: Axis = None, correction: float = 1, keepdim: bool = Fal
 
 
 @op("nansum")
-def nansum(x: Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdim: bool = False) -> Tensor:
-    total: Tensor = sum.fn(torch.where(torch.isnan(x), torch.zeros_like(x), x), axis, dtype, keepdim)
+def nansum(
+    x: Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdim: bool = False
+) -> Tensor:
+    total: Tensor = sum.fn(
+        torch.where(torch.isnan(x), torch.zeros_like(x), x), axis, dtype, keepdim
+    )
     return total
 
 
@@ -146,11 +166,13 @@ def nanmean(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
 
 
 @op("median")
-def median(x: Tensor, axis: Axis = None, keepdim: bool = False, mode: str = "avg", ignore_nan: bool = False) -> Any:
+def median(
+    x: Tensor, axis: Axis = None, keepdim: bool = False, mode: str = "avg", ignore_nan: bool = False
+) -> Any:
     """The pair (median, its index along the reduced axis).
 
-    ``mode`` says what an even number of values gives: the mean of the middle two, or the lower one. Unless the
-    two differ, every element equal to the median shares the gradient.
+    ``mode`` says what an even number of values gives: the mean of the middle two, or the lower one.
+    Unless the two differ, every element equal to the median shares the gradient.
     """
     if mode == "avg" and not ignore_nan and x.dtype is not torch.float64:
         x = x.to(torch.float32)
@@ -170,7 +192,9 @@ def median(x: Tensor, axis: Axis = None, keepdim: bool = False, mode: str = "avg
     high = torch.clamp(num_valid // 2, 0, n - 1) if mode == "avg" else low
     below, above = torch.gather(ordered, -1, low), torch.gather(ordered, -1, high)
     equal = (rows == below) | (missing & torch.isnan(below))
-    shared = torch.sum(torch.where(equal, rows, 0), -1, keepdim=True) / torch.sum(equal, -1, keepdim=True)
+    shared = torch.sum(torch.where(equal, rows, 0), -1, keepdim=True) / torch.sum(
+        equal, -1, keepdim=True
+    )
     value = torch.where(below == above, shared.to(x.dtype), _halfway(below, above))
     return value.reshape(shape), torch.gather(order, -1, low).reshape(shape)
 
@@ -183,17 +207,29 @@ def _halfway(below: Tensor, above: Tensor) -> Tensor:
 
 @op("quantile")
 def quantile(
-    x: Tensor, q: Any, axis: Axis = None, keepdim: bool = False, interpolation: str = "linear", ignore_nan: bool = False
+    x: Tensor,
+    q: Any,
+    axis: Axis = None,
+    keepdim: bool = False,
+    interpolation: str = "linear",
+    ignore_nan: bool = False,
 ) -> Tensor:
-    """Quantiles ``q``, a list of numbers or a 1-d tensor; several are stacked along a new first axis."""
+    """Quantiles ``q``, a list of numbers or a 1-d tensor; several are stacked along a new first
+    axis.
+    """
     if not x.is_floating_point():
-        raise DtypeError("quantile: x must be floating, an integer tensor has to be cast first with astype('float32')")
+        raise DtypeError(
+            "quantile: x must be floating, an integer tensor has to be cast first with "
+            "astype('float32')"
+        )
     rows, with_ones = _group(x, axis)
     n = rows.shape[-1]
     ordered = torch.sort(rows, dim=-1).values
     missing = torch.isnan(rows)
     num_valid = n - torch.sum(missing, -1, keepdim=True)
-    where = torch.as_tensor(q, dtype=x.dtype, device=x.device).reshape(-1) * (num_valid - 1).to(x.dtype)
+    where = torch.as_tensor(q, dtype=x.dtype, device=x.device).reshape(-1) * (num_valid - 1).to(
+        x.dtype
+    )
     if not ignore_nan:
         where = torch.where(torch.any(missing, -1, keepdim=True), float(n - 1), where)
     # One column per quantile becomes one leading slice per quantile.
@@ -212,15 +248,30 @@ def _interpolate(ordered: Tensor, where: Tensor, interpolation: str) -> Tensor:
     above = torch.gather(ordered, -1, torch.ceil(where).long())
     if interpolation == "higher":
         return above
-    return (below + above) / 2 if interpolation == "midpoint" else torch.lerp(below, above, where - floor)
+    return (
+        (below + above) / 2
+        if interpolation == "midpoint"
+        else torch.lerp(below, above, where - floor)
+    )
 
 
 @op("reduce_as")
 def reduce_as(x: Tensor, target: Tensor) -> Tensor:
     """Sum ``x`` over the axes along which ``target`` would be broadcast to it."""
     extra = x.ndim - target.ndim
-    if extra < 0 or builtins.any(t not in (1, n) for t, n in zip(target.shape, x.shape[extra:], strict=True)):
-        raise UsageError(f"reduce_as: a target of shape {list(target.shape)} does not broadcast to {list(x.shape)}")
-    stretched = [extra + a for a, n in enumerate(target.shape) if n == 1 and x.shape[extra + a] != 1]
+    if extra < 0 or builtins.any(
+        t not in (1, n) for t, n in zip(target.shape, x.shape[extra:], strict=True)
+    ):
+        raise UsageError(
+            f"reduce_as: a target of shape {list(target.shape)} does not broadcast to "
+            f"{list(x.shape)}"
+        )
+    stretched = [
+        extra + a for a, n in enumerate(target.shape) if n == 1 and x.shape[extra + a] != 1
+    ]
     axes = [*range(extra), *stretched]
-    return x.sum(axes, dtype=x.dtype if x.dtype in _KEEP_IN_SUM else None).reshape(target.shape) if axes else x
+    return (
+        x.sum(axes, dtype=x.dtype if x.dtype in _KEEP_IN_SUM else None).reshape(target.shape)
+        if axes
+        else x
+    )

@@ -24,7 +24,9 @@ def weight_norm_magnitude(weight: Tensor, axis: int) -> Tensor:
 
 @op("weight_norm_extents")
 def weight_norm_extents(weight: Tensor, axis: int) -> Tensor:
-    """The 2-norm of each slice along ``axis``, or of the whole tensor for -1, with all dimensions kept."""
+    """The 2-norm of each slice along ``axis``, or of the whole tensor for -1, with all dimensions
+    kept.
+    """
     axes = _other_axes(weight, axis)
     return torch.linalg.vector_norm(weight, dim=axes, keepdim=True) if axes else weight.abs()
 
@@ -48,7 +50,9 @@ def _as_matrix(weight: Tensor, axis: int) -> Tensor:
 def spectral_power_iteration(
     weight: Tensor, u: Tensor, v: Tensor, axis: int, steps: int, epsilon: float
 ) -> tuple[Tensor, Tensor]:
-    """Bring ``u`` and ``v`` nearer to the first singular vectors of the weight seen as a matrix with ``axis`` as rows."""
+    """Bring ``u`` and ``v`` nearer to the first singular vectors of the weight seen as a matrix
+    with ``axis`` as rows.
+    """
     matrix = _as_matrix(weight, axis)
     for _ in range(steps):
         v = normalize(matrix.mT @ u, dim=0, eps=epsilon)

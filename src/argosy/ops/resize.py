@@ -1,7 +1,7 @@
 """Interpolation to another spatial size, channels second.
 
-``scales`` are the factors a caller asked for; positions are then computed with them, otherwise with the ratio of the
-sizes.
+``scales`` are the factors a caller asked for; positions are then computed with them, otherwise with
+the ratio of the sizes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ _aten = torch.ops.aten
 
 @op(
     "interpolate",
-    aliases=("nearest_interp_v2", "linear_interp_v2", "bilinear_interp_v2", "trilinear_interp_v2", "bicubic_interp_v2"),
+    aliases=(
+        "nearest_interp_v2",
+        "linear_interp_v2",
+        "bilinear_interp_v2",
+        "trilinear_interp_v2",
+        "bicubic_interp_v2",
+    ),
 )
 def interpolate(
     x: Tensor,
@@ -30,24 +36,40 @@ def interpolate(
     antialias: bool,
     channel_last: bool,
 ) -> Tensor:
-    """Resample to ``sizes``. ``align_mode`` 1 puts sample positions at corners instead of centres (linear kinds only)."""
+    """Resample to ``sizes``. ``align_mode`` 1 puts sample positions at corners instead of centres
+    (linear kinds only).
+    """
     if channel_last:
         x = x.movedim(-1, 1)
     if "linear" in mode and align_mode == 1 and not align_corners and not antialias:
         out = _linear_from_corners(x, sizes, scales)
     else:
-        out = _engine(x, mode, list(sizes), list(scales) if scales else [None] * len(sizes), align_corners, antialias)
+        out = _engine(
+            x,
+            mode,
+            list(sizes),
+            list(scales) if scales else [None] * len(sizes),
+            align_corners,
+            antialias,
+        )
     return out.movedim(1, -1) if channel_last else out
 
 
 def _engine(
-    x: Tensor, mode: str, sizes: list[int], scales: Sequence[float | None], align_corners: bool, antialias: bool
+    x: Tensor,
+    mode: str,
+    sizes: list[int],
+    scales: Sequence[float | None],
+    align_corners: bool,
+    antialias: bool,
 ) -> Tensor:
     if mode == "nearest":
         kernel = _aten.upsample_nearest2d if len(sizes) == 2 else _aten.upsample_nearest3d
         return kernel(x, sizes, *scales)
     if antialias:
-        kernel = _aten._upsample_bilinear2d_aa if mode == "bilinear" else _aten._upsample_bicubic2d_aa
+        kernel = (
+            _aten._upsample_bilinear2d_aa if mode == "bilinear" else _aten._upsample_bicubic2d_aa
+        )
     else:
         kernel = {
             "linear": _aten.upsample_linear1d,

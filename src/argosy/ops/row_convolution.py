@@ -10,7 +10,9 @@ from argosy.ops.table import op
 
 @op("row_conv")
 def row_conv(x: Tensor, weight: Tensor) -> Tensor:
-    """Sum of ``x[:, t + i] * weight[i]`` for ``x`` [batch, time, width] and ``weight`` [context, width]; zeros follow the end."""
+    """Sum of ``x[:, t + i] * weight[i]`` for ``x`` [batch, time, width] and ``weight`` [context,
+    width]; zeros follow the end.
+    """
     context = weight.shape[0]
     padded = torch.nn.functional.pad(x, (0, 0, 0, context - 1))
     steps = x.shape[1]

@@ -1,7 +1,8 @@
 """Updates from row-sparse gradients: only the rows that the batch looked up are touched.
 
-A gradient is given as ``rows`` (int64, may repeat) and ``values`` (one row each); ``merge_rows`` sums repeated rows. Like
-``updates``, these ops overwrite parameter and state and return the parameter.
+A gradient is given as ``rows`` (int64, may repeat) and ``values`` (one row each); ``merge_rows``
+sums repeated rows. Like ``updates``, these ops overwrite parameter and state and return the
+parameter.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from argosy.ops.updates import Tensors, rounded
 
 
 def split_rows(grad: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows and values of a torch sparse tensor with one sparse dimension, repeated rows summed; of a dense one, all rows."""
+    """Rows and values of a torch sparse tensor with one sparse dimension, repeated rows summed; of
+    a dense one, all rows.
+    """
     if not grad.is_sparse:
         return torch.arange(grad.shape[0], device=grad.device), grad
     merged = grad.coalesce()
@@ -30,7 +33,9 @@ def sgd_rows_(param: Tensor, rows: Tensor, values: Tensor, lr: float) -> Tensor:
 
 
 @op("adagrad_rows_")
-def adagrad_rows_(param: Tensor, rows: Tensor, values: Tensor, moment: Tensor, lr: float, epsilon: float) -> Tensor:
+def adagrad_rows_(
+    param: Tensor, rows: Tensor, values: Tensor, moment: Tensor, lr: float, epsilon: float
+) -> Tensor:
     """``rows`` must not repeat."""
     new = moment.index_select(0, rows).addcmul_(values, values)
     moment.index_copy_(0, rows, new)
@@ -53,7 +58,9 @@ def adam_rows_(
     weight_decay: float = 0.0,
     plain_epsilon: bool = False,
 ) -> Tensor:
-    """Adam's lazy mode; ``rows`` must not repeat. ``weight_decay`` is decoupled. ``step`` is only read."""
+    """Adam's lazy mode; ``rows`` must not repeat. ``weight_decay`` is decoupled. ``step`` is only
+    read.
+    """
     count, dtype = step.item(), param.dtype
     beta1, beta2 = rounded(beta1, dtype), rounded(beta2, dtype)
     m = moment1.index_select(0, rows).mul_(beta1).add_(values, alpha=1.0 - beta1)
@@ -65,12 +72,18 @@ def adam_rows_(
         moment2_max.index_copy_(0, rows, v)
     old = param.index_select(0, rows).mul_(1.0 - lr * weight_decay)
     correction = 1.0 - power(beta2, count, dtype)
-    scale = v.div(correction).sqrt_().add_(epsilon / math.sqrt(correction) if plain_epsilon else epsilon)
-    return param.index_copy_(0, rows, old.addcdiv_(m, scale, value=-lr / (1.0 - power(beta1, count, dtype))))
+    scale = (
+        v.div(correction)
+        .sqrt_()
+        .add_(epsilon / math.sqrt(correction) if plain_epsilon else epsilon)
+    )
+    return param.index_copy_(
+        0, rows, old.addcdiv_(m, scale, value=-lr / (1.0 - power(beta1, count, dtype)))
+    )
 
 
-# The same for lists of parameters whose gradients are torch tensors with one sparse dimension; a dense gradient counts as one that
-# has every row.
+# The same for lists of parameters whose gradients are torch tensors with one sparse dimension; a
+# dense gradient counts as one that has every row.
 
 
 @op("sgd_sparse_")
@@ -82,7 +95,9 @@ def sgd_sparse_(params: Tensors, grads: Tensors, lr: float) -> Tensors:
 
 
 @op("adagrad_sparse_")
-def adagrad_sparse_(params: Tensors, grads: Tensors, moments: Tensors, lr: float, epsilon: float) -> Tensors:
+def adagrad_sparse_(
+    params: Tensors, grads: Tensors, moments: Tensors, lr: float, epsilon: float
+) -> Tensors:
     for param, grad, moment in zip(params, grads, moments, strict=True):
         adagrad_rows_.fn(param, *split_rows(grad), moment, lr, epsilon)
     return params
@@ -110,7 +125,8 @@ def adam_sparse_(
     for i, (param, grad) in enumerate(zip(params, grads, strict=True)):
         largest = moment2_maxs[i] if moment2_maxs else None
         adam_rows_.fn(
-            param, *split_rows(grad), moment1s[i], moment2s[i], largest, ahead, lr, beta1, beta2, epsilon, weight_decay,
+            param, *split_rows(grad), moment1s[i], moment2s[i], largest, ahead, lr, beta1, beta2,
+            epsilon, weight_decay,
             plain_epsilon,
         )  # fmt: skip
     return params

@@ -1,4 +1,6 @@
-"""Random numbers. Every op draws from torch's default generator unless ``seed`` gives it one of its own."""
+"""Random numbers. Every op draws from torch's default generator unless ``seed`` gives it one of its
+own.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,19 @@ def _generator(seed: int, device: torch.device | None) -> torch.Generator | None
 
 def _require_float(dtype: torch.dtype, call: str) -> None:
     if not dtype.is_floating_point:
-        raise DtypeError(f"{call}: the dtype must be floating-point, but is {dtypes.name_of(dtype)}")
+        raise DtypeError(
+            f"{call}: the dtype must be floating-point, but is {dtypes.name_of(dtype)}"
+        )
 
 
 @op("uniform", is_random=True)
 def uniform(
-    shape: Any, low: float, high: float, dtype: torch.dtype, device: torch.device | None = None, seed: int = 0
+    shape: Any,
+    low: float,
+    high: float,
+    dtype: torch.dtype,
+    device: torch.device | None = None,
+    seed: int = 0,
 ) -> Tensor:
     _require_float(dtype, "uniform")
     out = torch.empty(ints(shape), dtype=dtype, device=device)
@@ -34,14 +43,23 @@ def uniform(
 
 @op("gaussian", is_random=True)
 def gaussian(
-    shape: Any, mean: float, std: float, dtype: torch.dtype, device: torch.device | None = None, seed: int = 0
+    shape: Any,
+    mean: float,
+    std: float,
+    dtype: torch.dtype,
+    device: torch.device | None = None,
+    seed: int = 0,
 ) -> Tensor:
     _require_float(dtype, "gaussian")
-    return torch.empty(ints(shape), dtype=dtype, device=device).normal_(mean, std, generator=_generator(seed, device))
+    return torch.empty(ints(shape), dtype=dtype, device=device).normal_(
+        mean, std, generator=_generator(seed, device)
+    )
 
 
 @op("randint", is_random=True)
-def randint(low: int, high: int, shape: Any, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:
+def randint(
+    low: int, high: int, shape: Any, dtype: torch.dtype, device: torch.device | None = None
+) -> Tensor:
     if low >= high:
         raise UsageError(f"randint: low must be less than high, but low = {low} and high = {high}")
     return torch.randint(low, high, ints(shape), dtype=dtype, device=device)
@@ -57,7 +75,8 @@ def multinomial(x: Tensor, num_samples: int = 1, replacement: bool = False) -> T
     _require_float(x.dtype, "multinomial")
     if not replacement and x.device.type == "cpu" and bool(((x > 0).sum(-1) < num_samples).any()):
         raise UsageError(
-            f"multinomial: {num_samples} samples without replacement need as many categories with a probability above 0"
+            f"multinomial: {num_samples} samples without replacement need as many categories "
+            "with a probability above 0"
         )
     return torch.multinomial(x.detach(), num_samples, replacement)
 
@@ -102,7 +121,9 @@ def cauchy(x: Tensor, loc: float = 0.0, scale: float = 1.0) -> Tensor:
 
 @op("geometric", is_random=True)
 def geometric(x: Tensor, probs: Any) -> Tensor:
-    """``log(u) / log(1 - probs)`` for uniform u: the continuous form, which Paddle does not round up."""
+    """``log(u) / log(1 - probs)`` for uniform u: the continuous form, which Paddle does not round
+    up.
+    """
     tiny = torch.finfo(x.dtype).tiny
     draws = torch.empty_like(x).uniform_(tiny, 1.0).log_()
     return draws / torch.log1p(-torch.as_tensor(probs, dtype=x.dtype, device=x.device))

@@ -51,7 +51,9 @@ def cummin(x: Tensor, axis: int | None, dtype: torch.dtype = torch.int64) -> tup
 
 
 @op("trapezoid")
-def trapezoid(y: Tensor, x: Tensor | None, dx: float, axis: int, cumulative: bool = False) -> Tensor:
+def trapezoid(
+    y: Tensor, x: Tensor | None, dx: float, axis: int, cumulative: bool = False
+) -> Tensor:
     """Integrate ``y`` by the trapezoid rule, over the points ``x`` or with the step ``dx``."""
     rule = torch.cumulative_trapezoid if cumulative else torch.trapezoid
     result: Tensor = rule(y, dx=dx, dim=axis) if x is None else rule(y, x, dim=axis)

@@ -39,12 +39,16 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False) -> Tensor:
 
 
 @op("topk", aliases=("top_k_v2",))
-def topk(x: Tensor, k: Any, axis: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+def topk(
+    x: Tensor, k: Any, axis: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[Tensor, Tensor]:
     count = int(number(k))
     axis = axis_in(axis, max(x.ndim, 1), "topk")
     extent = x.shape[axis] if x.ndim else 1
     if not 1 <= count <= extent:
-        raise UsageError(f"topk: k is {count}, but must be between 1 and {extent}, the extent of axis {axis}")
+        raise UsageError(
+            f"topk: k is {count}, but must be between 1 and {extent}, the extent of axis {axis}"
+        )
     values, indices = torch.topk(x, count, axis, largest, sorted)
     return values, indices
 
@@ -79,7 +83,9 @@ def nonzero(x: Tensor) -> Tensor:
 def where(condition: Tensor, x: Any, y: Any) -> Tensor:
     """Choose element-wise; 0-d tensors take part in promotion like any other."""
     if condition.dtype is not torch.bool:
-        raise UsageError(f"where: condition must be a bool Tensor, but is {dtypes.name_of(condition.dtype)}")
+        raise UsageError(
+            f"where: condition must be a bool Tensor, but is {dtypes.name_of(condition.dtype)}"
+        )
     if x.dtype is not y.dtype:
         common = _common(x.dtype, y.dtype)
         x, y = x.to(common), y.to(common)
@@ -90,7 +96,8 @@ def _common(a: torch.dtype, b: torch.dtype) -> torch.dtype:
     if a.is_complex or b.is_complex or (a.is_floating_point and b.is_floating_point):
         return torch.promote_types(a, b)
     raise DtypeError(
-        "(InvalidType) where: type promotion only supports calculations between floating-point numbers and between "
+        "(InvalidType) where: type promotion only supports calculations between floating-point "
+        "numbers and between "
         f"complex and real numbers, but x is {dtypes.name_of(a)} and y is {dtypes.name_of(b)}. "
         "Cast one of them with astype()."
     )
@@ -100,8 +107,13 @@ masked_select = define("masked_select", torch.masked_select, ("x", "mask"))
 
 
 @op("searchsorted")
-def searchsorted(sequence: Tensor, values: Tensor, out_int32: bool = False, right: bool = False) -> Tensor:
+def searchsorted(
+    sequence: Tensor, values: Tensor, out_int32: bool = False, right: bool = False
+) -> Tensor:
     common = torch.promote_types(sequence.dtype, values.dtype)
     return torch.searchsorted(
-        sequence.to(common).contiguous(), values.to(common).contiguous(), out_int32=out_int32, right=right
+        sequence.to(common).contiguous(),
+        values.to(common).contiguous(),
+        out_int32=out_int32,
+        right=right,
     )

@@ -1,8 +1,9 @@
 """Ops on sequences of different lengths that lie one after the other in the rows of a tensor.
 
-``offsets`` (int64, one more than there are sequences) says where each sequence starts: sequence i is ``x[offsets[i]:offsets[i + 1]]``, which
-may be empty. Nothing here loops over sequences. Where the number of rows of a result depends on values, a result on the meta device has as
-many rows as there are sequences: any number would do.
+``offsets`` (int64, one more than there are sequences) says where each sequence starts: sequence i
+is ``x[offsets[i]:offsets[i + 1]]``, which may be empty. Nothing here loops over sequences. Where
+the number of rows of a result depends on values, a result on the meta device has as many rows as
+there are sequences: any number would do.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def _numbers(offsets: Tensor, rows: int) -> Tensor:
 
 
 def _windows(offsets: Tensor, rows: int, start: int, size: int) -> Tensor:
-    """For each row, the ``size`` rows from ``start`` after it on; ``rows`` where its sequence has none."""
+    """For each row, the ``size`` rows from ``start`` after it on; ``rows`` where its sequence has
+    none.
+    """
     numbers = _numbers(offsets, rows)
     steps = torch.arange(start, start + size, device=offsets.device)
     places = torch.arange(rows, device=offsets.device).unsqueeze(1) + steps
@@ -47,7 +50,9 @@ def with_row(x: Tensor, value: float = 0.0) -> Tensor:
 
 
 def _bags(x: Tensor, offsets: Tensor, mode: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Reduce sequences of [rows, width] with the kernel for bags of embeddings, which is several times faster than index_add."""
+    """Reduce sequences of [rows, width] with the kernel for bags of embeddings, which is several
+    times faster than index_add.
+    """
     rows = torch.arange(x.shape[0], device=x.device)
     return torch.embedding_bag(x, rows, offsets, False, mode, False, None, True)
 
@@ -85,7 +90,9 @@ def _pooled(x: Tensor, offsets: Tensor, pool_type: str) -> Tensor:
 
 @op("sequence_pool")
 def sequence_pool(x: Tensor, offsets: Tensor, pool_type: str, pad_value: float) -> Tensor:
-    """One row for each sequence; an empty one gives ``pad_value``. "sqrt" divides the sum by the root of the length."""
+    """One row for each sequence; an empty one gives ``pad_value``. "sqrt" divides the sum by the
+    root of the length.
+    """
     shape = (count_of(offsets), *x.shape[1:])
     if x.is_meta or x.numel() == 0:
         return x.new_full(shape, pad_value)
@@ -98,7 +105,8 @@ def sequence_softmax(x: Tensor, offsets: Tensor) -> Tensor:
     """Softmax inside each sequence of single numbers."""
     if x.numel() != x.shape[0]:
         raise UsageError(
-            f"(InvalidArgument) sequence_softmax: x must have one number per row, but its shape is {list(x.shape)}"
+            "(InvalidArgument) sequence_softmax: x must have one number per row, but its shape "
+            f"is {list(x.shape)}"
         )
     if x.is_meta:
         return torch.empty_like(x)
@@ -112,7 +120,9 @@ def sequence_softmax(x: Tensor, offsets: Tensor) -> Tensor:
 
 @op("sequence_conv")
 def sequence_conv(x: Tensor, offsets: Tensor, weight: Tensor, start: int, size: int) -> Tensor:
-    """For each row, the ``size`` rows from ``start`` after it on, side by side (zeros outside of its sequence), times ``weight``."""
+    """For each row, the ``size`` rows from ``start`` after it on, side by side (zeros outside of
+    its sequence), times ``weight``.
+    """
     if x.is_meta:
         return x.new_empty((x.shape[0], size * x.shape[1])) @ weight
     windows = _windows(offsets, x.shape[0], start, size).reshape(-1)
@@ -122,7 +132,8 @@ def sequence_conv(x: Tensor, offsets: Tensor, weight: Tensor, start: int, size: 
 def check_counts(name: str, given: int, what: str, offsets: Tensor) -> None:
     if given != count_of(offsets):
         raise UsageError(
-            f"(InvalidArgument) {name}: x has {given} {what}, but y has {count_of(offsets)} sequences; there must be one for each"
+            f"(InvalidArgument) {name}: x has {given} {what}, but y has {count_of(offsets)} "
+            "sequences; there must be one for each"
         )
 
 
@@ -140,7 +151,8 @@ def sequence_enumerate(x: Tensor, offsets: Tensor, win_size: int, pad_value: int
     """For each id the ``win_size`` ids from it on, ``pad_value`` after the end of its sequence."""
     if x.numel() != x.shape[0]:
         raise UsageError(
-            f"(InvalidArgument) sequence_enumerate: x must have one id per row, but its shape is {list(x.shape)}"
+            "(InvalidArgument) sequence_enumerate: x must have one id per row, but its shape is "
+            f"{list(x.shape)}"
         )
     if x.is_meta:
         return x.new_empty((x.shape[0], win_size))
@@ -156,6 +168,9 @@ def sequence_scatter(x: Tensor, index: Tensor, updates: Tensor, offsets: Tensor)
     columns = index.reshape(-1).to(torch.int64)
     width = x[0].numel()
     if not bool(((columns >= 0) & (columns < width)).all()):
-        raise OutOfRange(f"(OutOfRange) sequence_scatter: index must lie in [0, {width}), but is {columns.tolist()}")
+        raise OutOfRange(
+            f"(OutOfRange) sequence_scatter: index must lie in [0, {width}), but is "
+            f"{columns.tolist()}"
+        )
     places = _numbers(offsets, columns.shape[0]) * width + columns
     return x.reshape(-1).index_add(0, places, updates.reshape(-1)).reshape(x.shape)

@@ -1,7 +1,8 @@
-"""Recurrent layers over sequences that lie one after the other in the rows of a tensor, as in ``sequence``.
+"""Recurrent layers over sequences that lie one after the other in the rows of a tensor, as in
+``sequence``.
 
-A step takes one row of every sequence that is long enough. Sequences are ordered by length, longest first, so that those of a step
-are always the first ones.
+A step takes one row of every sequence that is long enough. Sequences are ordered by length, longest
+first, so that those of a step are always the first ones.
 """
 
 from __future__ import annotations
@@ -60,16 +61,21 @@ def dynamic_lstm(
     cell_activation: str,
     candidate_activation: str,
 ) -> tuple[Tensor, Tensor]:
-    """Hidden and cell states [rows, D] from projected inputs [rows, 4D]: candidate, input, forget and output gate.
+    """Hidden and cell states [rows, D] from projected inputs [rows, 4D]: candidate, input, forget
+    and output gate.
 
     ``bias`` has 4D numbers, and 3D more that multiply the cell in the gates with ``use_peepholes``.
     """
     width = weight.shape[0]
     if x.is_meta:
         return x.new_empty([x.shape[0], width]), x.new_empty([x.shape[0], width])
-    gate, cell_act, candidate_act = (_ACTIVATIONS[a] for a in (gate_activation, cell_activation, candidate_activation))
+    gate, cell_act, candidate_act = (
+        _ACTIVATIONS[a] for a in (gate_activation, cell_activation, candidate_activation)
+    )
     x = x + bias[:, : 4 * width]
-    peep_input, peep_forget, peep_output = bias[:, 4 * width :].chunk(3, 1) if use_peepholes else (0.0, 0.0, 0.0)
+    peep_input, peep_forget, peep_output = (
+        bias[:, 4 * width :].chunk(3, 1) if use_peepholes else (0.0, 0.0, 0.0)
+    )
     order, rows = _steps(offsets, is_reverse)
     hidden, cell = _first(h0, order, x, width), _first(c0, order, x, width)
     hiddens, cells = [], []
@@ -77,7 +83,9 @@ def dynamic_lstm(
         hidden, cell = hidden[: len(index)], cell[: len(index)]
         candidate, into, keep, out = (x[index] + hidden @ weight).chunk(4, 1)
         old = cell
-        cell = candidate_act(candidate) * gate(into + old * peep_input) + old * gate(keep + old * peep_forget)
+        cell = candidate_act(candidate) * gate(into + old * peep_input) + old * gate(
+            keep + old * peep_forget
+        )
         hidden = gate(out + cell * peep_output) * cell_act(cell)
         hiddens.append(hidden)
         cells.append(cell)
@@ -100,7 +108,8 @@ def dynamic_gru(
 ) -> Tensor:
     """Hidden states [rows, D] from projected inputs [rows, 3D]: update gate, reset gate, candidate.
 
-    ``weight`` [D, 3D] holds, one after the other in memory, the matrix [D, 2D] of the gates and the matrix [D, D] of the candidate.
+    ``weight`` [D, 3D] holds, one after the other in memory, the matrix [D, 2D] of the gates and the
+    matrix [D, D] of the candidate.
     """
     width = weight.shape[0]
     if x.is_meta:
@@ -108,7 +117,10 @@ def dynamic_gru(
     gate, candidate_act = _ACTIVATIONS[gate_activation], _ACTIVATIONS[candidate_activation]
     x = x if bias is None else x + bias
     flat = weight.reshape(-1)
-    gate_weight, candidate_weight = flat[: 2 * width * width].view(width, -1), flat[2 * width * width :].view(width, -1)
+    gate_weight, candidate_weight = (
+        flat[: 2 * width * width].view(width, -1),
+        flat[2 * width * width :].view(width, -1),
+    )
     order, rows = _steps(offsets, is_reverse)
     hidden = _first(h0, order, x, width)
     hiddens = []

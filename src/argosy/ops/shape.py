@@ -1,7 +1,7 @@
 """Shapes and axes as ops receive them.
 
-A shape is a list of integers in which any entry may be a tensor with one element, or a tensor as a whole: a program
-whose sizes depend on its data records those tensors as inputs.
+A shape is a list of integers in which any entry may be a tensor with one element, or a tensor as a
+whole: a program whose sizes depend on its data records those tensors as inputs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def number(value: Any) -> Any:
 def axis_in(axis: int, rank: int, call: str) -> int:
     """``axis`` counted from the front; an error outside [-rank, rank)."""
     if not -rank <= axis < rank:
-        raise OutOfRange(f"{call}: axis {axis} is outside [{-rank}, {rank}), the axes of a {rank}-D tensor")
+        raise OutOfRange(
+            f"{call}: axis {axis} is outside [{-rank}, {rank}), the axes of a {rank}-D tensor"
+        )
     return axis + rank if axis < 0 else axis
 
 

@@ -1,4 +1,6 @@
-"""Functions of one tensor: roots, exponentials, trigonometry, rounding, tests of values, special functions."""
+"""Functions of one tensor: roots, exponentials, trigonometry, rounding, tests of values, special
+functions.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,9 @@ def stanh(x: Tensor, scale_a: float, scale_b: float) -> Tensor:
 @op("round")
 def round(x: Tensor, decimals: int = 0) -> Tensor:
     if x.is_complex():
-        return torch.complex(torch.round(x.real, decimals=decimals), torch.round(x.imag, decimals=decimals))
+        return torch.complex(
+            torch.round(x.real, decimals=decimals), torch.round(x.imag, decimals=decimals)
+        )
     if not x.is_floating_point():
         return x.clone()
     return torch.round(x, decimals=decimals)
@@ -125,7 +129,9 @@ def _rescale(x: Tensor, factor: float) -> Tensor:
 
 
 @op("nan_to_num")
-def nan_to_num(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+def nan_to_num(
+    x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
     return torch.nan_to_num(x, nan, posinf, neginf)
 
 

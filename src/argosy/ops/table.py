@@ -1,8 +1,9 @@
-"""The table itself: ``Op`` records, the ``@op`` decorator that adds one, ``get`` by name or Paddle op type.
+"""The table itself: ``Op`` records, the ``@op`` decorator that adds one, ``get`` by name or Paddle
+op type.
 
-An op is a function of raw torch tensors and plain attributes (numbers, strings, torch dtypes, lists of these). It
-returns a tensor or a tuple or list of tensors, never keeps state, and never touches its inputs unless its name ends
-in ``_``.
+An op is a function of raw torch tensors and plain attributes (numbers, strings, torch dtypes, lists
+of these). It returns a tensor or a tuple or list of tensors, never keeps state, and never touches
+its inputs unless its name ends in ``_``.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from argosy.foundation.registry import Registry
 class Op:
     """One entry of the table.
 
-    ``fn`` computes on raw tensors. ``aliases`` are the op types by which Paddle's programs and AMP lists call it.
-    ``is_random`` says that two calls with equal inputs differ (a program cannot fold or share it).
+    ``fn`` computes on raw tensors. ``aliases`` are the op types by which Paddle's programs and AMP
+    lists call it. ``is_random`` says that two calls with equal inputs differ (a program cannot fold
+    or share it).
     """
 
     __slots__ = ("_params", "aliases", "fn", "is_random", "name")
@@ -64,16 +66,22 @@ def define(
     aliases: Iterable[str] = (),
     is_random: bool = False,
 ) -> Op:
-    """Add ``fn`` to the table as ``name``; ``params`` names its arguments where the signature cannot be read."""
+    """Add ``fn`` to the table as ``name``; ``params`` names its arguments where the signature
+    cannot be read.
+    """
     entry = Op(name, fn, tuple(aliases), is_random, tuple(params) if params is not None else None)
     for alias in entry.aliases:
         if alias in _BY_ALIAS:
-            raise InternalError(f"alias {alias!r} of op {name!r} already belongs to {_BY_ALIAS[alias].name!r}")
+            raise InternalError(
+                f"alias {alias!r} of op {name!r} already belongs to {_BY_ALIAS[alias].name!r}"
+            )
         _BY_ALIAS[alias] = entry
     return _TABLE.add(name, entry)
 
 
-def op(name: str, *, aliases: Iterable[str] = (), is_random: bool = False) -> Callable[[Callable[..., Any]], Op]:
+def op(
+    name: str, *, aliases: Iterable[str] = (), is_random: bool = False
+) -> Callable[[Callable[..., Any]], Op]:
     """Decorate a raw function to add it to the table; the name in the module is then the ``Op``."""
 
     def add(fn: Callable[..., Any]) -> Op:

@@ -1,11 +1,12 @@
 """Parameter updates: one step of each optimizer as a multi-tensor op that works in place.
 
-Every op takes lists that run in parallel (parameters, gradients, then its state) and plain hyper-parameters, overwrites
-parameters and state, leaves gradients alone and returns the parameters. The tensors of one call share dtype and device;
-parameters and state are contiguous. The Adam family is in ``adam_updates``, updates of single rows in ``row_updates``.
+Every op takes lists that run in parallel (parameters, gradients, then its state) and plain
+hyper-parameters, overwrites parameters and state, leaves gradients alone and returns the
+parameters. The tensors of one call share dtype and device; parameters and state are contiguous. The
+Adam family is in ``adam_updates``, updates of single rows in ``row_updates``.
 
-Hyper-parameters are rounded to float32 where Paddle's kernels do: with 0.999, the factor ``1 - 0.999`` otherwise differs in
-the fifth digit.
+Hyper-parameters are rounded to float32 where Paddle's kernels do: with 0.999, the factor ``1 -
+0.999`` otherwise differs in the fifth digit.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def rounded(value: float, dtype: torch.dtype) -> float:
 
 
 def in_order(grads: Tensors) -> Tensors:
-    """Gradients in contiguous memory: the fused kernels walk raw memory and take no notice of strides."""
+    """Gradients in contiguous memory: the fused kernels walk raw memory and take no notice of
+    strides.
+    """
     for g in grads:
         if not g.is_contiguous():
             return [g.contiguous() for g in grads]
@@ -46,12 +49,18 @@ _PARALLEL_FROM = 32768
 
 
 def by_size(
-    fused: Callable[..., None], plain: Callable[..., None], params: Tensors, grads: Tensors, *state: Tensors
+    fused: Callable[..., None],
+    plain: Callable[..., None],
+    params: Tensors,
+    grads: Tensors,
+    *state: Tensors,
 ) -> None:
-    """Update with ``fused``, a call of one of torch's fused kernels, but small tensors with ``plain``, the same as foreach operations.
+    """Update with ``fused``, a call of one of torch's fused kernels, but small tensors with
+    ``plain``, the same as foreach operations.
 
-    On the CPU the fused kernels share even ten elements among all threads, and beside a busy process waiting for the last thread takes
-    milliseconds: a training step of a small model took 8 ms instead of 0.3. The lists run in parallel; unused ones are empty.
+    On the CPU the fused kernels share even ten elements among all threads, and beside a busy
+    process waiting for the last thread takes milliseconds: a training step of a small model took 8
+    ms instead of 0.3. The lists run in parallel; unused ones are empty.
     """
     lists = (params, in_order(grads), *state)
     if torch.get_num_threads() == 1 or not params[0].is_cpu:
@@ -119,7 +128,9 @@ def scale_all_(tensors: Tensors, factor: float) -> Tensors:
 
 @op("count_to_")
 def count_to_(step: Tensor, limit: int) -> Tensor:
-    """Count in place, from ``limit`` back to zero; return whether that happened, a bool tensor of shape [1]."""
+    """Count in place, from ``limit`` back to zero; return whether that happened, a bool tensor of
+    shape [1].
+    """
     step.add_(1).remainder_(limit)
     return (step == 0).reshape(1)
 
@@ -134,7 +145,8 @@ def shift_step_(step: Tensor, by: float) -> Tensor:
 def sgd_(params: Tensors, grads: Tensors, lr: float, weight_decay: float = 0.0) -> Tensors:
     def fused(params: Tensors, grads: Tensors) -> None:
         torch._fused_sgd_(
-            params, grads, [], weight_decay=weight_decay, momentum=0.0, lr=lr, dampening=0.0, nesterov=False,
+            params, grads, [], weight_decay=weight_decay, momentum=0.0, lr=lr, dampening=0.0,
+            nesterov=False,
             maximize=False, is_first_step=False,
         )  # fmt: skip
 
@@ -200,7 +212,9 @@ def lars_momentum_(
     epsilon: float = 0.0,
     rescale_grad: float = 1.0,
 ) -> Tensors:
-    """Momentum whose rate is scaled, per tensor, by ‖param‖ / (‖grad‖ + decay·‖param‖); without decay, plain momentum."""
+    """Momentum whose rate is scaled, per tensor, by ‖param‖ / (‖grad‖ + decay·‖param‖); without
+    decay, plain momentum.
+    """
     if rescale_grad != 1.0:
         grads = list(torch._foreach_mul(grads, rescale_grad))
     torch._foreach_mul_(velocities, mu)
@@ -218,18 +232,25 @@ def lars_momentum_(
     return params
 
 
-_FIRST = torch.ones(())  # the step count that leaves torch's fused Adagrad without decay of the rate
+# the step count that leaves torch's fused Adagrad without decay of the rate
+_FIRST = torch.ones(())
 
 
 @op("adagrad_", aliases=("adagrad",))
 def adagrad_(
-    params: Tensors, grads: Tensors, moments: Tensors, lr: float, epsilon: float, weight_decay: float = 0.0
+    params: Tensors,
+    grads: Tensors,
+    moments: Tensors,
+    lr: float,
+    epsilon: float,
+    weight_decay: float = 0.0,
 ) -> Tensors:
     """``weight_decay`` is coupled (added to the gradient)."""
 
     def fused(params: Tensors, grads: Tensors, moments: Tensors) -> None:
         torch._fused_adagrad_(
-            params, grads, moments, [_FIRST] * len(params), lr=lr, lr_decay=0.0, weight_decay=weight_decay, eps=epsilon,
+            params, grads, moments, [_FIRST] * len(params), lr=lr, lr_decay=0.0,
+            weight_decay=weight_decay, eps=epsilon,
             maximize=False,
         )  # fmt: skip
 
@@ -297,8 +318,12 @@ def adadelta_(
 
 
 @op("asgd_", aliases=("asgd",))
-def asgd_(params: Tensors, grads: Tensors, sums: Tensors, histories: Tensors, counts: Tensors, lr: float) -> Tensors:
-    """Step along the mean of the latest gradients; ``histories`` keeps them (first axis), ``sums`` their sum."""
+def asgd_(
+    params: Tensors, grads: Tensors, sums: Tensors, histories: Tensors, counts: Tensors, lr: float
+) -> Tensors:
+    """Step along the mean of the latest gradients; ``histories`` keeps them (first axis), ``sums``
+    their sum.
+    """
     for p, g, total, history, count in zip(params, grads, sums, histories, counts, strict=True):
         size = history.shape[0]
         slot = history[int(count) % size]
@@ -320,7 +345,9 @@ def rprop_(
     eta_minus: float,
     eta_plus: float,
 ) -> Tensors:
-    """Grow or shrink each element's own rate as its gradient keeps or changes sign; only the sign sets the direction."""
+    """Grow or shrink each element's own rate as its gradient keeps or changes sign; only the sign
+    sets the direction.
+    """
     for p, g, prev, rate in zip(params, grads, prevs, rates, strict=True):
         agreement = g * prev
         factor = torch.where(agreement > 0, eta_plus, torch.where(agreement < 0, eta_minus, 1.0))

@@ -1,4 +1,6 @@
-"""Ops on images: padding, sampling along grids, moving between channels and space, windows as columns."""
+"""Ops on images: padding, sampling along grids, moving between channels and space, windows as
+columns.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +27,28 @@ def pad(x: Tensor, padding: Sequence[int], mode: str, value: float) -> Tensor:
         return torch_f.pad(x, for_engine(pairs[2:]), mode)
     for axis, (before, after) in enumerate(pairs):
         if before or after:
-            x = x.index_select(axis, _source_positions(mode, x.shape[axis], before, after, x.device))
+            x = x.index_select(
+                axis, _source_positions(mode, x.shape[axis], before, after, x.device)
+            )
     return x
 
 
 def _has_kernel(x: Tensor, pairs: Pairs) -> bool:
-    """Whether torch's own kernels serve: floats, spatial axes only, nothing cut and nothing repeated twice."""
+    """Whether torch's own kernels serve: floats, spatial axes only, nothing cut and nothing
+    repeated twice.
+    """
     if not x.is_floating_point() or x.ndim not in (3, 4, 5) or any(pairs[0] + pairs[1]):
         return False
-    return all(0 <= amount < size for pair, size in zip(pairs[2:], x.shape[2:], strict=True) for amount in pair)
+    return all(
+        0 <= amount < size
+        for pair, size in zip(pairs[2:], x.shape[2:], strict=True)
+        for amount in pair
+    )
 
 
-def _source_positions(mode: str, size: int, before: int, after: int, device: torch.device) -> Tensor:
+def _source_positions(
+    mode: str, size: int, before: int, after: int, device: torch.device
+) -> Tensor:
     """Which element of an axis each position of the padded axis repeats."""
     position = torch.arange(-before, size + after, device=device)
     if mode == "replicate":
@@ -45,14 +57,17 @@ def _source_positions(mode: str, size: int, before: int, after: int, device: tor
         return position % size
     if max(before, after) >= size:
         raise UsageError(
-            f"pad: with mode='reflect' an axis of size {size} can be padded by at most {size - 1} on each side, "
+            f"pad: with mode='reflect' an axis of size {size} can be padded by at most "
+            f"{size - 1} on each side, "
             f"but received {before} and {after}"
         )
     return (size - 1) - ((size - 1) - position.abs()).abs()
 
 
 @op("grid_sample", aliases=("grid_sampler",))
-def grid_sample(x: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: bool) -> Tensor:
+def grid_sample(
+    x: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: bool
+) -> Tensor:
     return torch_f.grid_sample(x, grid, mode, padding_mode, align_corners)
 
 
@@ -84,7 +99,9 @@ def channel_shuffle(x: Tensor, groups: int, channel_last: bool) -> Tensor:
 
 @op("temporal_shift")
 def temporal_shift(x: Tensor, seg_num: int, shift_ratio: float, channel_last: bool) -> Tensor:
-    """In clips of ``seg_num`` frames take the first share of channels from the frame before, the second from the next."""
+    """In clips of ``seg_num`` frames take the first share of channels from the frame before, the
+    second from the next.
+    """
     if channel_last:
         x = x.movedim(-1, 1)
     clips = torch.unflatten(x, 0, (-1, seg_num))
@@ -92,19 +109,29 @@ def temporal_shift(x: Tensor, seg_num: int, shift_ratio: float, channel_last: bo
     edge = torch.zeros_like(clips[:, :1])
     before = torch.cat([edge, clips[:, :-1]], 1)
     after = torch.cat([clips[:, 1:], edge], 1)
-    out = torch.cat([before[:, :, :first], after[:, :, first:second], clips[:, :, second:]], 2).flatten(0, 1)
+    out = torch.cat(
+        [before[:, :, :first], after[:, :, first:second], clips[:, :, second:]], 2
+    ).flatten(0, 1)
     return out.movedim(1, -1) if channel_last else out
 
 
 @op("unfold", aliases=("im2col",))
 def unfold(
-    x: Tensor, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
+    x: Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
 ) -> Tensor:
-    """Windows of images as columns, [N, C * window, windows]; padding is top, left, bottom, right."""
+    """Windows of images as columns, [N, C * window, windows]; padding is top, left, bottom,
+    right.
+    """
     top, left, bottom, right = padding
     if (top, left) == (bottom, right):
         return torch_f.unfold(x, tuple(kernel), tuple(dilation), (top, left), tuple(stride))
-    return torch_f.unfold(torch_f.pad(x, [left, right, top, bottom]), tuple(kernel), tuple(dilation), 0, tuple(stride))
+    return torch_f.unfold(
+        torch_f.pad(x, [left, right, top, bottom]), tuple(kernel), tuple(dilation), 0, tuple(stride)
+    )
 
 
 @op("fold", aliases=("col2im",))
@@ -116,13 +143,22 @@ def fold(
     padding: Sequence[int],
     dilation: Sequence[int],
 ) -> Tensor:
-    """Add columns back into images, the adjoint of ``unfold``; padding is top, left, bottom, right."""
+    """Add columns back into images, the adjoint of ``unfold``; padding is top, left, bottom,
+    right.
+    """
     top, left, bottom, right = padding
     height, width = output_size
     if (top, left) == (bottom, right):
-        return torch_f.fold(x, (height, width), tuple(kernel), tuple(dilation), (top, left), tuple(stride))
+        return torch_f.fold(
+            x, (height, width), tuple(kernel), tuple(dilation), (top, left), tuple(stride)
+        )
     padded = torch_f.fold(
-        x, (height + top + bottom, width + left + right), tuple(kernel), tuple(dilation), 0, tuple(stride)
+        x,
+        (height + top + bottom, width + left + right),
+        tuple(kernel),
+        tuple(dilation),
+        0,
+        tuple(stride),
     )
     return padded[:, :, top : top + height, left : left + width]
 
@@ -135,7 +171,9 @@ def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None) -> Ten
 
 @op("cosine_similarity")
 def cosine_similarity(x1: Tensor, x2: Tensor, axis: int, epsilon: float) -> Tensor:
-    """Cosine of the angle between vectors along ``axis``; a vector of size 1 there counts as repeated."""
+    """Cosine of the angle between vectors along ``axis``; a vector of size 1 there counts as
+    repeated.
+    """
     product = (x1 * x2).sum(axis)
     width = max(x1.shape[axis], x2.shape[axis])
     square1 = (x1 * x1).sum(axis) * (width // max(x1.shape[axis], 1))

@@ -1,6 +1,8 @@
-"""Geometry of sliding windows, on plain integers: paddings, output sizes, how much of a window lies inside its input.
+"""Geometry of sliding windows, on plain integers: paddings, output sizes, how much of a window lies
+inside its input.
 
-A *padding* is ``"SAME"``, one amount per spatial axis, or two (before, after) per axis. *Pairs* are its resolved form.
+A *padding* is ``"SAME"``, one amount per spatial axis, or two (before, after) per axis. *Pairs* are
+its resolved form.
 """
 
 from __future__ import annotations
@@ -10,8 +12,12 @@ from collections.abc import Sequence
 Pairs = list[tuple[int, int]]
 
 
-def to_pairs(padding: str | Sequence[int], sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int]) -> Pairs:
-    """Resolve ``padding`` to (before, after) per axis; "SAME" adds what ``ceil(size / stride)`` windows need."""
+def to_pairs(
+    padding: str | Sequence[int], sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int]
+) -> Pairs:
+    """Resolve ``padding`` to (before, after) per axis; "SAME" adds what ``ceil(size / stride)``
+    windows need.
+    """
     n = len(kernel)
     if isinstance(padding, str):
         return [_same(*axis) for axis in zip(sizes, kernel, stride, strict=True)]
@@ -35,12 +41,17 @@ def for_engine(pairs: Pairs) -> list[int]:
 
 
 def pooled_sizes(
-    sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], pairs: Pairs, ceil_mode: bool
+    sizes: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    pairs: Pairs,
+    ceil_mode: bool,
 ) -> list[int]:
     """Number of windows per axis.
 
-    With ``ceil_mode`` the last window may lie wholly in the padding: Paddle keeps it, torch drops it. A window larger than
-    its input by less than a stride is still one window, because Paddle's division rounds towards zero.
+    With ``ceil_mode`` the last window may lie wholly in the padding: Paddle keeps it, torch drops
+    it. A window larger than its input by less than a stride is still one window, because Paddle's
+    division rounds towards zero.
     """
     round_up = 1 if ceil_mode else 0
     return [
@@ -49,8 +60,12 @@ def pooled_sizes(
     ]
 
 
-def inside_counts(size: int, kernel: int, stride: int, before: int, windows: int, count_padding: bool) -> list[int]:
-    """How many elements each window of one axis averages over; padding counts only up to ``before`` past the end."""
+def inside_counts(
+    size: int, kernel: int, stride: int, before: int, windows: int, count_padding: bool
+) -> list[int]:
+    """How many elements each window of one axis averages over; padding counts only up to ``before``
+    past the end.
+    """
     end = size + before if count_padding else size
     first = -before if count_padding else 0
     starts = [i * stride - before for i in range(windows)]

@@ -24,9 +24,15 @@ def require_betas(owner: str, beta1: Any, beta2: Any, epsilon: Any) -> None:
     require_set(owner, beta1=beta1, beta2=beta2, epsilon=epsilon)
     for name, beta in (("beta1", beta1), ("beta2", beta2)):
         if not 0 <= number(beta) < 1:
-            raise UsageError(f"{owner}: Invalid value of {name}, expect {name} in [0,1), but received {number(beta)}.")
+            raise UsageError(
+                f"{owner}: Invalid value of {name}, expect {name} in [0,1), but received "
+                f"{number(beta)}."
+            )
     if not number(epsilon) >= 0:
-        raise UsageError(f"{owner}: Invalid value of epsilon, expect epsilon >= 0, but received {number(epsilon)}.")
+        raise UsageError(
+            f"{owner}: Invalid value of epsilon, expect epsilon >= 0, but received "
+            f"{number(epsilon)}."
+        )
 
 
 def require_not_none(owner: str, **settings: Any) -> None:
@@ -39,4 +45,6 @@ def require_not_none(owner: str, **settings: Any) -> None:
 def require_not_negative(owner: str, **settings: Any) -> None:
     for name, value in settings.items():
         if not value >= 0.0:
-            raise UsageError(f"{owner}: Invalid value of {name}, expect {name} >= 0, but received {value}.")
+            raise UsageError(
+                f"{owner}: Invalid value of {name}, expect {name} >= 0, but received {value}."
+            )

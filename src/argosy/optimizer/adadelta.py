@@ -40,7 +40,12 @@ class Adadelta(Optimizer):
         return Slot("_avg_squared_grad"), Slot("_avg_squared_update")
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
         own, slots = bucket.options, bucket.slots
         bucket.run(

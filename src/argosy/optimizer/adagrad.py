@@ -17,7 +17,9 @@ from argosy.tensor.engine import Tensor
 
 
 class Adagrad(Optimizer):
-    """Divides the rate by the root of the sum of squared gradients, which starts at ``initial_accumulator_value``."""
+    """Divides the rate by the root of the sum of squared gradients, which starts at
+    ``initial_accumulator_value``.
+    """
 
     type = "adagrad"
     _couples_decay = True
@@ -38,10 +40,19 @@ class Adagrad(Optimizer):
         self.initial_accumulator_value = initial_accumulator_value
 
     def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
-        return (Slot("moment", options.get("initial_accumulator_value", self.initial_accumulator_value)),)
+        return (
+            Slot(
+                "moment", options.get("initial_accumulator_value", self.initial_accumulator_value)
+            ),
+        )
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
         epsilon = bucket.options.get("epsilon", self._epsilon)
         bucket.run(updates.adagrad_, params, grads, bucket.slots["moment"], lr, epsilon, decay)
@@ -49,6 +60,8 @@ class Adagrad(Optimizer):
     def _takes_rows(self, options: Options) -> bool:
         return True
 
-    def _update_rows(self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float) -> None:
+    def _update_rows(
+        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float
+    ) -> None:
         epsilon = bucket.options.get("epsilon", self._epsilon)
         bucket.run(row_updates.adagrad_sparse_, params, grads, bucket.slots["moment"], lr, epsilon)

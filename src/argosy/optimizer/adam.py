@@ -21,10 +21,13 @@ class SparseDecay(RuntimeError):
 
 
 class AdamBase(Optimizer):
-    """What Adam and AdamW have in common: their state, and the lazy update of row-sparse gradients."""
+    """What Adam and AdamW have in common: their state, and the lazy update of row-sparse
+    gradients.
+    """
 
     _row_lead = 0.0  # how many steps ahead the bias correction of row-sparse updates is
-    _plain_epsilon = False  # epsilon is added to the root of the second moment before its bias is corrected
+    # epsilon is added to the root of the second moment before its bias is corrected
+    _plain_epsilon = False
 
     def __init__(
         self,
@@ -72,7 +75,8 @@ class AdamBase(Optimizer):
     def _keeps_rows(self, param: Tensor, options: Options) -> bool:
         if self.regularization is not None:
             raise SparseDecay(
-                f"{type(self).__name__} don't support weight_decay with sparse parameters, please set it to None. "
+                f"{type(self).__name__} don't support weight_decay with sparse parameters, "
+                "please set it to None. "
                 f"Parameter {param.name!r} has a row-sparse gradient."
             )
         return super()._keeps_rows(param, options)
@@ -80,7 +84,9 @@ class AdamBase(Optimizer):
     def _takes_rows(self, options: Options) -> bool:
         return True
 
-    def _update_rows(self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float) -> None:
+    def _update_rows(
+        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float
+    ) -> None:
         if not bucket.options.get("lazy_mode", self._lazy_mode):
             bucket.shift_clock(self._row_lead)
             self._update(bucket, params, bucket.dense(grads), lr, 0.0)
@@ -90,7 +96,8 @@ class AdamBase(Optimizer):
         slots = bucket.slots
         bucket.run(
             row_updates.adam_sparse_,
-            params, grads, slots["moment1"], slots["moment2"], slots.get("moment2_max", []), bucket.clock.tensor, lr,
+            params, grads, slots["moment1"], slots["moment2"], slots.get("moment2_max", []),
+            bucket.clock.tensor, lr,
             *self._hyper(bucket.options), decay, self._row_lead, self._plain_epsilon,
         )  # fmt: skip
 
@@ -102,8 +109,9 @@ class AdamBase(Optimizer):
 class Adam(AdamBase):
     """Adam. ``amsgrad`` divides by the largest second moment so far.
 
-    With row-sparse gradients, ``lazy_mode`` updates only the rows present; otherwise the others count as zero gradients.
-    ``use_multi_tensor`` changes nothing: updates always take all tensors at once.
+    With row-sparse gradients, ``lazy_mode`` updates only the rows present; otherwise the others
+    count as zero gradients. ``use_multi_tensor`` changes nothing: updates always take all tensors
+    at once.
 
     Example:
         >>> import paddle
@@ -118,7 +126,8 @@ class Adam(AdamBase):
 
     type = "adam"
     _couples_decay = True
-    _row_lead = 1.0  # Paddle's kernel for row-sparse gradients advances the powers of beta before it uses them
+    # Paddle's kernel for row-sparse gradients advances the powers of beta before it uses them
+    _row_lead = 1.0
 
     def __init__(
         self,
@@ -136,17 +145,25 @@ class Adam(AdamBase):
         name: str | None = None,
     ) -> None:
         super().__init__(
-            learning_rate, beta1, beta2, epsilon, parameters, weight_decay, grad_clip, lazy_mode, multi_precision,
+            learning_rate, beta1, beta2, epsilon, parameters, weight_decay, grad_clip, lazy_mode,
+            multi_precision,
             amsgrad, name,
         )  # fmt: skip
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
         beta1, beta2, epsilon = self._hyper(bucket.options)
         slots = bucket.slots
         bucket.run(
             adam_updates.adam_,
-            params, grads, slots["moment1"], slots["moment2"], slots["moment2_max"] if self._amsgrad else [],
-            bucket.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad, self._plain_epsilon,
+            params, grads, slots["moment1"], slots["moment2"],
+            slots["moment2_max"] if self._amsgrad else [],
+            bucket.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad,
+            self._plain_epsilon,
         )  # fmt: skip

@@ -44,7 +44,12 @@ class Adamax(Optimizer):
         return Slot("moment"), Slot("inf_norm"), Power("beta1_pow_acc", beta1)
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
         own = bucket.options
         bucket.run(

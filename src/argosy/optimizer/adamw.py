@@ -20,8 +20,9 @@ from argosy.tensor.engine import Tensor
 class AdamW(AdamBase):
     """Adam with decoupled weight decay: parameters shrink by ``1 - lr * weight_decay`` each step.
 
-    ``apply_decay_param_fun(name)`` says which parameters decay; ``lr_ratio(param)`` multiplies the learning rate. Both are
-    asked once per parameter, not at every step. Differs from Paddle: ``lr_ratio`` also works on CPU.
+    ``apply_decay_param_fun(name)`` says which parameters decay; ``lr_ratio(param)`` multiplies the
+    learning rate. Both are asked once per parameter, not at every step. Differs from Paddle:
+    ``lr_ratio`` also works on CPU.
     """
 
     type = "adamw"
@@ -44,14 +45,27 @@ class AdamW(AdamBase):
         name: str | None = None,
     ) -> None:
         if not isinstance(weight_decay, (int, float, Tensor)):
-            raise DtypeError(f"AdamW: weight_decay should be int, float or Tensor, not {type(weight_decay).__name__}.")
+            raise DtypeError(
+                "AdamW: weight_decay should be int, float or Tensor, not "
+                f"{type(weight_decay).__name__}."
+            )
         if use_lowprecision_moment:
             raise NotSupported("AdamW: use_lowprecision_moment=True; moments are kept in float32")
         self._weight_decay = float(weight_decay)
         self._lr_ratio = lr_ratio
         self._apply_decay_param_fun = apply_decay_param_fun
         super().__init__(
-            learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, lazy_mode, multi_precision, amsgrad, name
+            learning_rate,
+            beta1,
+            beta2,
+            epsilon,
+            parameters,
+            None,
+            grad_clip,
+            lazy_mode,
+            multi_precision,
+            amsgrad,
+            name,
         )
 
     def _note_group(self, param_group: dict[str, Any]) -> None:
@@ -70,13 +84,19 @@ class AdamW(AdamBase):
         return lr * ratio, decay
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
         beta1, beta2, epsilon = self._hyper(bucket.options)
         lr, decay = self._row_rates(bucket, lr)
         slots = bucket.slots
         bucket.run(
             adam_updates.adamw_,
-            params, grads, slots["moment1"], slots["moment2"], slots["moment2_max"] if self._amsgrad else [],
+            params, grads, slots["moment1"], slots["moment2"],
+            slots["moment2_max"] if self._amsgrad else [],
             bucket.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad,
         )  # fmt: skip

@@ -40,9 +40,18 @@ class ASGD(Optimizer):
         self._multi_precision = multi_precision
 
     def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
-        return Slot("d"), Slot("y", shape=(self._n, *param.raw.shape)), Slot("m", shape=(1,), dtype=torch.int64)
+        return (
+            Slot("d"),
+            Slot("y", shape=(self._n, *param.raw.shape)),
+            Slot("m", shape=(1,), dtype=torch.int64),
+        )
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
         bucket.run(updates.asgd_, params, grads, *bucket.slots.values(), lr)

@@ -19,8 +19,8 @@ from argosy.tensor.engine import Tensor
 class Lamb(Optimizer):
     """Adam with decay in the direction, and a rate per tensor of ‖param‖ / ‖direction‖.
 
-    ``exclude_from_weight_decay_fn(param)`` names the parameters without decay; unless ``always_adapt``, these keep the plain
-    rate. It is asked once per parameter.
+    ``exclude_from_weight_decay_fn(param)`` names the parameters without decay; unless
+    ``always_adapt``, these keep the plain rate. It is asked once per parameter.
     """
 
     type = "lamb"
@@ -65,7 +65,12 @@ class Lamb(Optimizer):
         return float(options.get("lamb_weight_decay", self._lamb_weight_decay))
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
         own = bucket.options
         bucket.run(

@@ -17,7 +17,8 @@ from argosy.tensor.engine import Tensor
 
 
 class LarsMomentumOptimizer(Optimizer):
-    """Momentum whose rate for each tensor is scaled by ``lars_coeff·‖param‖ / (‖grad‖ + lars_weight_decay·‖param‖)``.
+    """Momentum whose rate for each tensor is scaled by ``lars_coeff·‖param‖ / (‖grad‖ +
+    lars_weight_decay·‖param‖)``.
 
     Parameters whose name contains one of ``exclude_from_weight_decay`` get plain momentum.
     """
@@ -57,7 +58,12 @@ class LarsMomentumOptimizer(Optimizer):
         return 0.0 if is_excluded else self._lars_weight_decay
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
         bucket.run(
             updates.lars_momentum_,

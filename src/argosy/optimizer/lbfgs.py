@@ -34,13 +34,15 @@ class UnknownLineSearch(UsageError, RuntimeError):
 
 
 class LBFGS(Optimizer):
-    """Limited-memory BFGS. ``step(closure)`` calls the closure, which clears gradients, computes the loss and goes backward.
+    """Limited-memory BFGS. ``step(closure)`` calls the closure, which clears gradients, computes
+    the loss and goes backward.
 
     ``weight_decay`` and ``grad_clip`` have no effect, as in Paddle; giving one warns.
 
     Example:
         >>> import paddle
-        >>> w = paddle.create_parameter([2], "float32", default_initializer=paddle.nn.initializer.Constant(3.0))
+        >>> w = paddle.create_parameter([2], "float32",
+        ...     default_initializer=paddle.nn.initializer.Constant(3.0))
         >>> lbfgs = paddle.optimizer.LBFGS(parameters=[w])
         >>> def closure():
         ...     lbfgs.clear_grad()
@@ -70,9 +72,13 @@ class LBFGS(Optimizer):
     ) -> None:
         super().__init__(1.0, parameters, weight_decay, grad_clip, name)
         if line_search_fn not in (None, "strong_wolfe"):
-            raise UnknownLineSearch(f"LBFGS: only 'strong_wolfe' is supported, but received {line_search_fn!r}")
+            raise UnknownLineSearch(
+                f"LBFGS: only 'strong_wolfe' is supported, but received {line_search_fn!r}"
+            )
         if weight_decay is not None or grad_clip is not None:
-            warnings.warn("LBFGS: weight_decay and grad_clip have no effect, as in Paddle", stacklevel=2)
+            warnings.warn(
+                "LBFGS: weight_decay and grad_clip have no effect, as in Paddle", stacklevel=2
+            )
         self.learning_rate = learning_rate
         self.max_iter = max_iter
         self.max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
@@ -81,7 +87,8 @@ class LBFGS(Optimizer):
         self.history_size = history_size
         self.line_search_fn = line_search_fn
         self._engine = torch.optim.LBFGS(
-            [p.raw for p in self._parameters()], learning_rate, max_iter, self.max_eval, tolerance_grad,
+            [p.raw for p in self._parameters()], learning_rate, max_iter, self.max_eval,
+            tolerance_grad,
             tolerance_change, history_size, line_search_fn,
         )  # fmt: skip
 
@@ -104,17 +111,28 @@ class LBFGS(Optimizer):
         return first[0]
 
     def minimize(
-        self, loss: Any, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
+        self,
+        loss: Any,
+        startup_program: Any = None,
+        parameters: Any = None,
+        no_grad_set: Any = None,
     ) -> NoReturn:
-        raise NotSupported("LBFGS.minimize: the loss has to be evaluated again and again; call step(closure)")
+        raise NotSupported(
+            "LBFGS.minimize: the loss has to be evaluated again and again; call step(closure)"
+        )
 
     def state_dict(self) -> dict[str, Any]:
         """Directions, gradients and counts so far, under ``state``; empty before the first step."""
         own = self._engine_state
-        return {"state": {name: rewrap(own[theirs]) for name, theirs in _ENTRIES.items() if theirs in own}}
+        return {
+            "state": {
+                name: rewrap(own[theirs]) for name, theirs in _ENTRIES.items() if theirs in own
+            }
+        }
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        saved = copy.deepcopy(unwrap(state_dict["state"]))  # the engine overwrites its state in place
+        # the engine overwrites its state in place
+        saved = copy.deepcopy(unwrap(state_dict["state"]))
         own = self._engine_state
         own.clear()
         own.update({theirs: saved[name] for name, theirs in _ENTRIES.items() if name in saved})

@@ -18,10 +18,12 @@ from argosy.tensor.engine import Tensor
 
 
 class Momentum(Optimizer):
-    """``velocity = momentum * velocity + grad; param -= lr * velocity``; Nesterov looks one step ahead.
+    """``velocity = momentum * velocity + grad; param -= lr * velocity``; Nesterov looks one step
+    ahead.
 
-    ``rescale_grad`` multiplies gradients before the decay is added. Differs from Paddle: it also does on CPU, where
-    Paddle's kernel leaves it out. ``use_multi_tensor`` changes nothing: updates always take all tensors at once.
+    ``rescale_grad`` multiplies gradients before the decay is added. Differs from Paddle: it also
+    does on CPU, where Paddle's kernel leaves it out. ``use_multi_tensor`` changes nothing: updates
+    always take all tensors at once.
     """
 
     type = "momentum"
@@ -57,7 +59,12 @@ class Momentum(Optimizer):
         return (Slot("velocity"),)
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
         own = bucket.options
         bucket.run(

@@ -17,7 +17,9 @@ from argosy.tensor.engine import Tensor
 
 
 class NAdam(Optimizer):
-    """Adam with Nesterov momentum, whose momentum grows with the steps at a pace set by ``momentum_decay``."""
+    """Adam with Nesterov momentum, whose momentum grows with the steps at a pace set by
+    ``momentum_decay``.
+    """
 
     type = "nadam"
 
@@ -53,7 +55,12 @@ class NAdam(Optimizer):
         )
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
         own = bucket.options
         bucket.run(

@@ -1,7 +1,8 @@
 """Optimizer: the base of the update rules.
 
-It gathers the gradients, clips them, adds weight decay and hands lists of raw tensors to the update op that a subclass
-names. A subclass says which accumulators it keeps (``_slots``) and how a bucket is updated (``_update``).
+It gathers the gradients, clips them, adds weight decay and hands lists of raw tensors to the update
+op that a subclass names. A subclass says which accumulators it keeps (``_slots``) and how a bucket
+is updated (``_update``).
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ class ScheduledRate(UsageError, RuntimeError):
 class Optimizer:
     """Base class of the optimizers.
 
-    ``parameters`` is a list of parameters, or of dicts with ``params`` and settings of their own: ``weight_decay``,
-    ``learning_rate`` (multiplies the optimizer's), ``grad_clip`` (clips the group by itself) and the update rule's own.
-    ``weight_decay`` as a number means ``L2Decay``; a regulariser in a parameter's ParamAttr replaces it.
+    ``parameters`` is a list of parameters, or of dicts with ``params`` and settings of their own:
+    ``weight_decay``, ``learning_rate`` (multiplies the optimizer's), ``grad_clip`` (clips the group
+    by itself) and the update rule's own. ``weight_decay`` as a number means ``L2Decay``; a
+    regulariser in a parameter's ParamAttr replaces it.
     """
 
     type = "optimizer"
@@ -63,27 +65,34 @@ class Optimizer:
             )
         if grad_clip is not None and not isinstance(grad_clip, ClipGradBase):
             raise DtypeError(
-                f"{type(self).__name__}: 'grad_clip' should be an instance of GradientClipBase's derived class, "
+                f"{type(self).__name__}: 'grad_clip' should be an instance of GradientClipBase's "
+                "derived class, "
                 f"but received {type(grad_clip).__name__}"
             )
         self._learning_rate = learning_rate
         self._grad_clip = grad_clip
         self.regularization = _as_regularizer(weight_decay)
-        self._master_grad = False  # set by amp.decorate: gradients wait in param.main_grad, as float32
+        # set by amp.decorate: gradients wait in param.main_grad, as float32
+        self._master_grad = False
         self._store = StateStore(name)
         self._plans: dict[int, Plan] = {}
-        self._default_dict: dict[str, Any] = {"weight_decay": self.regularization, "grad_clip": grad_clip}
+        self._default_dict: dict[str, Any] = {
+            "weight_decay": self.regularization,
+            "grad_clip": grad_clip,
+        }
         self._param_groups: list[Any] = self._parameter_list
         if self._has_groups:
             self._param_groups = []
             for group in self._parameter_list:
                 if "params" not in group:
                     raise BadArgument(
-                        f"{type(self).__name__}: a parameter group must have 'params'; it has {sorted(group)}"
+                        f"{type(self).__name__}: a parameter group must have 'params'; it has "
+                        f"{sorted(group)}"
                     )
                 self._add_param_group(dict(group))
 
-    # -- what a subclass defines --------------------------------------------------------------------------------
+    # -- what a subclass defines
+    # --------------------------------------------------------------------------------
 
     def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
         """The accumulators of ``param``, in the order of the state dict."""
@@ -94,32 +103,46 @@ class Optimizer:
         return None
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
-        """Update ``params`` and the bucket's state; ``decay`` is the L2 coefficient to add, if the op couples it."""
+        """Update ``params`` and the bucket's state; ``decay`` is the L2 coefficient to add, if the
+        op couples it.
+        """
         raise NotImplementedError(
-            'Class "Optimizer" cannot be used directly as an optimizer, please use its subclasses such as "Adam"'
+            'Class "Optimizer" cannot be used directly as an optimizer, please use its '
+            'subclasses such as "Adam"'
         )
 
     def _takes_rows(self, options: Options) -> bool:
         """Whether row-sparse gradients go to ``_update_rows`` instead of being made dense."""
         return False
 
-    def _update_rows(self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float) -> None:
+    def _update_rows(
+        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float
+    ) -> None:
         raise NotImplementedError
 
-    # -- parameters ---------------------------------------------------------------------------------------------
+    # -- parameters
+    # ---------------------------------------------------------------------------------------------
 
     @property
     def _has_groups(self) -> bool:
         return bool(self._parameter_list) and isinstance(self._parameter_list[0], dict)
 
     def _add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group; its weight decay and learning rate are noted on its parameters, as Paddle does."""
+        """Add a group; its weight decay and learning rate are noted on its parameters, as Paddle
+        does.
+        """
         params = param_group["params"]
         if isinstance(params, set):
             raise DtypeError(
-                f"{type(self).__name__}: optimizer parameters should be in ordered collections, but received set; "
+                f"{type(self).__name__}: optimizer parameters should be in ordered collections, "
+                "but received set; "
                 "please use list instead"
             )
         param_group["params"] = params = [params] if isinstance(params, Tensor) else list(params)
@@ -127,7 +150,9 @@ class Optimizer:
             param_group.setdefault(key, value)
         known = {id(p) for group in self._param_groups for p in group["params"]}
         if any(id(p) in known for p in params):
-            raise UsageError(f"{type(self).__name__}: some parameters appear in more than one parameter group")
+            raise UsageError(
+                f"{type(self).__name__}: some parameters appear in more than one parameter group"
+            )
         self._note_group(param_group)
         for param in params:
             _attributes(param)["learning_rate"] = param_group.get("learning_rate", 1.0)
@@ -142,7 +167,8 @@ class Optimizer:
             return [p for group in self._param_groups for p in group["params"]]
         return self._param_groups
 
-    # -- learning rate ------------------------------------------------------------------------------------------
+    # -- learning rate
+    # ------------------------------------------------------------------------------------------
 
     def get_lr(self) -> float:
         """The current learning rate."""
@@ -153,12 +179,15 @@ class Optimizer:
         """Set the learning rate; not possible while a scheduler owns it."""
         if not isinstance(value, (int, float)):
             raise DtypeError(
-                f"The type of 'value' in optimizer.set_lr must be float, but received {type(value).__name__}."
+                "The type of 'value' in optimizer.set_lr must be float, but received "
+                f"{type(value).__name__}."
             )
         if isinstance(self._learning_rate, LRScheduler):
             raise ScheduledRate(
-                "optimizer's learning rate can't be LRScheduler when invoke this API, because this will lead to conflict. "
-                f"It is a {type(self._learning_rate).__name__}; use set_lr_scheduler, or build the optimizer with a number."
+                "optimizer's learning rate can't be LRScheduler when invoke this API, because "
+                "this will lead to conflict. "
+                f"It is a {type(self._learning_rate).__name__}; use set_lr_scheduler, or build "
+                "the optimizer with a number."
             )
         self._learning_rate = float(value)
 
@@ -175,17 +204,20 @@ class Optimizer:
         lr = self.get_lr()
         if not math.isfinite(lr):
             raise UsageError(
-                f"{type(self).__name__}.step: the learning rate is {lr}; parameters would become NaN. "
+                f"{type(self).__name__}.step: the learning rate is {lr}; parameters would become "
+                "NaN. "
                 f"It comes from {type(self._learning_rate).__name__}."
             )
         return lr
 
-    # -- stepping -----------------------------------------------------------------------------------------------
+    # -- stepping
+    # ----------------------------------------------------------------------------------------------
 
     def step(self) -> None:
         """Update every parameter that has a gradient."""
         lr = self._checked_lr()
-        # Three times cheaper than entering torch.no_grad(), in a call that small models make thousands of times a second.
+        # Three times cheaper than entering torch.no_grad(), in a call that small models make
+        # thousands of times a second.
         was_enabled = torch.is_grad_enabled()
         torch._C._set_grad_enabled(False)
         try:
@@ -197,7 +229,9 @@ class Optimizer:
         finally:
             torch._C._set_grad_enabled(was_enabled)
 
-    def _step_group(self, index: int, params: Iterable[Tensor], options: Options, clip: Any, lr: float) -> None:
+    def _step_group(
+        self, index: int, params: Iterable[Tensor], options: Options, clip: Any, lr: float
+    ) -> None:
         live: list[Tensor] = []
         raws: list[torch.Tensor] = []
         grads: list[torch.Tensor] = []
@@ -248,7 +282,9 @@ class Optimizer:
         plan = self._plans.get(index)
         if plan is None or not plan.fits(params, raws, sparse, options):
             plan = self._plans[index] = Plan(params, raws, sparse, options)
-            states = [self._store.get(p, self._slots(p, options), self._multi_precision) for p in params]
+            states = [
+                self._store.get(p, self._slots(p, options), self._multi_precision) for p in params
+            ]
             plan.fill(params, states, self.regularization, self._setting)
         if clip is not None:
             grads = clip.apply_raw(grads, plan.need_clip)
@@ -262,7 +298,10 @@ class Optimizer:
             return
         work = bucket.borrow()
         if not bucket.is_direct:
-            grads = [g.to(w.dtype, memory_format=torch.contiguous_format) for g, w in zip(grads, work, strict=True)]
+            grads = [
+                g.to(w.dtype, memory_format=torch.contiguous_format)
+                for g, w in zip(grads, work, strict=True)
+            ]
         elif grads[0].dtype is not work[0].dtype:
             grads = [g.to(work[0].dtype) for g in grads]
         decay = 0.0
@@ -293,10 +332,13 @@ class Optimizer:
         self._plans.clear()  # their clocks are about to be replaced
         with torch.no_grad():
             params = [p for p, _ in pairs]
-            self._run(-1, params, [p.raw for p in params], grads, sparse, _NO_OPTIONS, self._grad_clip, lr)
+            self._run(
+                -1, params, [p.raw for p in params], grads, sparse, _NO_OPTIONS, self._grad_clip, lr
+            )
         self._plans.clear()
 
-    # -- the older way to step ----------------------------------------------------------------------------------
+    # -- the older way to step
+    # ----------------------------------------------------------------------------------
 
     def backward(
         self,
@@ -339,16 +381,25 @@ class Optimizer:
         return []
 
     def minimize(
-        self, loss: Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
+        self,
+        loss: Tensor,
+        startup_program: Any = None,
+        parameters: Any = None,
+        no_grad_set: Any = None,
     ) -> tuple[list[Any], list[tuple[Tensor, Tensor]]]:
-        """Update from the gradients that ``loss.backward()`` left; returns no ops and the (parameter, gradient) pairs."""
+        """Update from the gradients that ``loss.backward()`` left; returns no ops and the
+        (parameter, gradient) pairs.
+        """
         if not isinstance(loss, Tensor):
             raise BadArgument(
-                f"{type(self).__name__}.minimize: The loss should be an Tensor, not {type(loss).__name__}."
+                f"{type(self).__name__}.minimize: The loss should be an Tensor, not "
+                f"{type(loss).__name__}."
             )
         record = getattr(loss, "record_optimizer", None)
         if record is not None:
-            operators, recorded = record(self).minimize(loss, startup_program, parameters, no_grad_set)
+            operators, recorded = record(self).minimize(
+                loss, startup_program, parameters, no_grad_set
+            )
             return operators, recorded
         pairs = self.backward(loss, startup_program, parameters, no_grad_set)
         if parameters or no_grad_set:
@@ -358,7 +409,9 @@ class Optimizer:
         return [], pairs
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
-        """Forget the gradients; by default they then count as zeros, as in Paddle, without being stored."""
+        """Forget the gradients; by default they then count as zeros, as in Paddle, without being
+        stored.
+        """
         for param in self._parameters():
             raw = param.raw
             if raw.grad is not None:
@@ -377,11 +430,14 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         self.clear_grad(set_to_zero=not set_to_none)
 
-    # -- state --------------------------------------------------------------------------------------------------
+    # -- state
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def _accumulators(self) -> dict[str, dict[str, Tensor]]:
-        """Accumulators by name, then by parameter; powers of beta are as of the last ``state_dict()``."""
+        """Accumulators by name, then by parameter; powers of beta are as of the last
+        ``state_dict()``.
+        """
         return self._store.accumulators
 
     @property
@@ -392,7 +448,9 @@ class Optimizer:
         return [t.name for named in self._store.accumulators.values() for t in named.values()]
 
     def state_dict(self) -> dict[str, Any]:
-        """Accumulators by their names, ``master_weights`` and ``LR_Scheduler`` if there are any; empty before the first step."""
+        """Accumulators by their names, ``master_weights`` and ``LR_Scheduler`` if there are any;
+        empty before the first step.
+        """
         state = self._store.save()
         if isinstance(self._learning_rate, LRScheduler):
             state["LR_Scheduler"] = self._learning_rate.state_dict()
@@ -407,7 +465,8 @@ class Optimizer:
                 self._learning_rate.set_state_dict(schedule)
             elif not isinstance(self._learning_rate, LambdaDecay):
                 raise StateMismatch(
-                    f"{type(self).__name__}.set_state_dict: LR_Scheduler state must be included in the state dict, "
+                    f"{type(self).__name__}.set_state_dict: LR_Scheduler state must be included "
+                    "in the state dict, "
                     f"because the learning rate is a {type(self._learning_rate).__name__}"
                 )
         self._store.load(values, values.pop("master_weights", None) or {})
@@ -421,13 +480,18 @@ def _read_parameters(parameters: Any, owner: str) -> list[Any]:
         if switch.is_static:
             return []  # the program that minimize() is called on knows its parameters
         raise MissingParameters(
-            f"{owner}: parameters argument given to the Optimizer should not be None in dygraph mode. "
+            f"{owner}: parameters argument given to the Optimizer should not be None in dygraph "
+            "mode. "
             "Pass parameters=model.parameters()."
         )
     if isinstance(parameters, Tensor):
-        raise DtypeError(f"{owner}: parameters should be an iterable of paddle Tensors, but received one Tensor")
+        raise DtypeError(
+            f"{owner}: parameters should be an iterable of paddle Tensors, but received one Tensor"
+        )
     if isinstance(parameters, dict):
-        raise DtypeError(f"{owner}: parameters should not be a dict; for parameter groups pass a list of dict")
+        raise DtypeError(
+            f"{owner}: parameters should not be a dict; for parameter groups pass a list of dict"
+        )
     return list(parameters)
 
 
@@ -442,7 +506,9 @@ def _as_regularizer(weight_decay: Any) -> Any:
     return L2Decay(float(weight_decay)) if isinstance(weight_decay, (int, float)) else weight_decay
 
 
-def _regularized(regularizer: Any, params: list[torch.Tensor], grads: list[torch.Tensor]) -> list[torch.Tensor]:
+def _regularized(
+    regularizer: Any, params: list[torch.Tensor], grads: list[torch.Tensor]
+) -> list[torch.Tensor]:
     kind = type(regularizer)
     if kind is L2Decay or kind is L1Decay:
         op = updates.l2_decay if kind is L2Decay else updates.l1_decay

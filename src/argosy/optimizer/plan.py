@@ -1,7 +1,7 @@
 """How one step is carried out: which parameters are updated by one call, and with what.
 
-Planning compares names, dtypes and settings; a step only compares the plan with the parameters that have gradients now, and
-builds a new one when they, their settings or their tensors have changed.
+Planning compares names, dtypes and settings; a step only compares the plan with the parameters that
+have gradients now, and builds a new one when they, their settings or their tensors have changed.
 """
 
 from __future__ import annotations
@@ -20,20 +20,25 @@ Options = dict[str, Any]
 
 
 def rate_of(param: Tensor) -> Any:
-    """The learning-rate multiplier that ParamAttr or the parameter group gave (a Tensor stands for the rate itself)."""
+    """The learning-rate multiplier that ParamAttr or the parameter group gave (a Tensor stands for
+    the rate itself).
+    """
     attributes = getattr(param, "optimize_attr", None)
     return 1.0 if attributes is None else attributes.get("learning_rate", 1.0)
 
 
 class Bucket:
-    """Parameters that one call of the update op takes: equal dtype, device, rate, decay, step count, settings.
+    """Parameters that one call of the update op takes: equal dtype, device, rate, decay, step
+    count, settings.
 
-    ``indices`` are their places among the parameters of the plan. ``work`` is what the op updates: the parameters themselves,
-    or, for low-precision and strided ones, contiguous copies that are kept as masters or made anew each step.
+    ``indices`` are their places among the parameters of the plan. ``work`` is what the op updates:
+    the parameters themselves, or, for low-precision and strided ones, contiguous copies that are
+    kept as masters or made anew each step.
     """
 
     def __init__(
-        self, indices: list[int], raws: list[torch.Tensor], states: list[ParamState], rate: Any, regularizer: Any,
+        self, indices: list[int], raws: list[torch.Tensor], states: list[ParamState], rate: Any,
+        regularizer: Any,
         setting: Any, options: Options, is_sparse: bool,
     ) -> None:  # fmt: skip
         self.indices = indices
@@ -68,7 +73,9 @@ class Bucket:
         return float(self.rate) if isinstance(self.rate, Tensor) else base * self.rate
 
     def borrow(self) -> list[torch.Tensor]:
-        """The tensors to update; ``give_back`` stores them when they are not the parameters themselves."""
+        """The tensors to update; ``give_back`` stores them when they are not the parameters
+        themselves.
+        """
         if self.is_direct:
             return self.raws
         return self.masters or [_plain(raw) for raw in self.raws]
@@ -91,7 +98,13 @@ def _plain(raw: torch.Tensor) -> torch.Tensor:
 class Plan:
     """The buckets of one parameter group, and what they were built from."""
 
-    def __init__(self, params: list[Tensor], raws: list[torch.Tensor], sparse: Sequence[int], options: Options) -> None:
+    def __init__(
+        self,
+        params: list[Tensor],
+        raws: list[torch.Tensor],
+        sparse: Sequence[int],
+        options: Options,
+    ) -> None:
         self.raws = raws
         self.traits = [(rate_of(p), p.__dict__.get("regularizer")) for p in params]
         self.sparse = list(sparse)
@@ -99,11 +112,15 @@ class Plan:
         self.need_clip = [getattr(p, "need_clip", True) for p in params]
         self.buckets: list[Bucket] = []
 
-    def fits(self, params: list[Tensor], raws: list[torch.Tensor], sparse: list[int], options: Options) -> bool:
+    def fits(
+        self, params: list[Tensor], raws: list[torch.Tensor], sparse: list[int], options: Options
+    ) -> bool:
         """Whether nothing that the plan rests on has changed."""
         if len(raws) != len(self.raws) or sparse != self.sparse or options != self.options:
             return False
-        for param, raw, own, (rate, regularizer) in zip(params, raws, self.raws, self.traits, strict=True):
+        for param, raw, own, (rate, regularizer) in zip(
+            params, raws, self.raws, self.traits, strict=True
+        ):
             if raw is not own:
                 return False
             fields = param.__dict__
@@ -111,7 +128,9 @@ class Plan:
                 return False
             attributes = fields.get("optimize_attr")
             now = 1.0 if attributes is None else attributes.get("learning_rate", 1.0)
-            if now is not rate and (isinstance(now, Tensor) or isinstance(rate, Tensor) or now != rate):
+            if now is not rate and (
+                isinstance(now, Tensor) or isinstance(rate, Tensor) or now != rate
+            ):
                 return False
         return True
 
@@ -122,19 +141,23 @@ class Plan:
         fallback: Any,
         setting_of: Callable[[Tensor, Options], Hashable],
     ) -> None:
-        """Sort the parameters into buckets; ``setting_of`` gives what else must be equal within one."""
+        """Sort the parameters into buckets; ``setting_of`` gives what else must be equal within
+        one.
+        """
         groups: dict[Any, list[int]] = {}
         settings = [setting_of(p, self.options) for p in params]
         for i, raw in enumerate(self.raws):
             rate, own = self.traits[i]
             if not isinstance(rate, (int, float, Tensor)):
                 raise UsageError(
-                    f"Optimizer: the learning rate of parameter {params[i].name!r} must be a number or a Tensor, "
+                    f"Optimizer: the learning rate of parameter {params[i].name!r} must be a "
+                    "number or a Tensor, "
                     f"but is {type(rate).__name__}"
                 )
             regularizer = fallback if own is None else own
             key = (
-                raw.dtype, raw.device, is_direct(raw), id(rate) if isinstance(rate, Tensor) else float(rate),
+                raw.dtype, raw.device, is_direct(raw),
+                id(rate) if isinstance(rate, Tensor) else float(rate),
                 id(regularizer), settings[i], i in self.sparse, states[i].clock.count,
             )  # fmt: skip
             groups.setdefault(key, []).append(i)

@@ -17,7 +17,9 @@ from argosy.tensor.engine import Tensor
 
 
 class RAdam(Optimizer):
-    """Adam that leaves out the second moment until its variance is tractable, and rectifies it from then on."""
+    """Adam that leaves out the second moment until its variance is tractable, and rectifies it from
+    then on.
+    """
 
     type = "radam"
 
@@ -41,10 +43,21 @@ class RAdam(Optimizer):
         self._epsilon = epsilon
 
     def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
-        return Slot("beta1_pow", 1.0), Slot("beta2_pow", 1.0), Slot("rho", 1.0), Slot("moment1"), Slot("moment2")
+        return (
+            Slot("beta1_pow", 1.0),
+            Slot("beta2_pow", 1.0),
+            Slot("rho", 1.0),
+            Slot("moment1"),
+            Slot("moment2"),
+        )
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
         own = bucket.options
         bucket.run(

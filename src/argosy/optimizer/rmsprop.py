@@ -17,7 +17,9 @@ from argosy.tensor.engine import Tensor
 
 
 class RMSProp(Optimizer):
-    """Divides gradients by the root of their mean square plus ``epsilon``; ``centered`` subtracts their mean first."""
+    """Divides gradients by the root of their mean square plus ``epsilon``; ``centered`` subtracts
+    their mean first.
+    """
 
     type = "rmsprop"
 
@@ -33,7 +35,9 @@ class RMSProp(Optimizer):
         grad_clip: Any = None,
         name: str | None = None,
     ) -> None:
-        require_not_none("RMSProp", learning_rate=learning_rate, rho=rho, epsilon=epsilon, momentum=momentum)
+        require_not_none(
+            "RMSProp", learning_rate=learning_rate, rho=rho, epsilon=epsilon, momentum=momentum
+        )
         require_not_negative("RMSProp", epsilon=epsilon, momentum=momentum, rho=rho)
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
         self._rho = rho
@@ -45,7 +49,12 @@ class RMSProp(Optimizer):
         return Slot("momentum"), Slot("mean_square"), Slot("mean_grad")
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
         own, slots = bucket.options, bucket.slots
         bucket.run(

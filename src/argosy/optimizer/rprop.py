@@ -18,9 +18,11 @@ from argosy.tensor.engine import Tensor
 
 
 class Rprop(Optimizer):
-    """Resilient propagation: a rate per element that grows while its gradient keeps its sign. For full batches.
+    """Resilient propagation: a rate per element that grows while its gradient keeps its sign. For
+    full batches.
 
-    ``learning_rate`` is where the rates start; they stay within ``learning_rate_range`` and change by the factors ``etas``.
+    ``learning_rate`` is where the rates start; they stay within ``learning_rate_range`` and change
+    by the factors ``etas``.
     """
 
     type = "rprop"
@@ -38,14 +40,18 @@ class Rprop(Optimizer):
         require_not_none("Rprop", learning_rate=learning_rate)
         if isinstance(learning_rate, LRScheduler):
             raise NotSupported(
-                "Rprop: learning_rate as a scheduler; each element has its own rate after the first step"
+                "Rprop: learning_rate as a scheduler; each element has its own rate after the "
+                "first step"
             )
         if not 0.0 < learning_rate_range[0] <= learning_rate <= learning_rate_range[1]:
             raise UsageError(
-                f"Rprop: learning_rate {learning_rate} must lie in learning_rate_range {learning_rate_range}, above 0"
+                f"Rprop: learning_rate {learning_rate} must lie in learning_rate_range "
+                f"{learning_rate_range}, above 0"
             )
         if not 0.0 < etas[0] < 1.0 < etas[1]:
-            raise UsageError(f"Rprop: etas must satisfy 0 < etas[0] < 1 < etas[1], but received {etas}")
+            raise UsageError(
+                f"Rprop: etas must satisfy 0 < etas[0] < 1 < etas[1], but received {etas}"
+            )
         super().__init__(learning_rate, parameters, None, grad_clip, name)
         self._initial_learning_rate = learning_rate
         self._learning_rate_range = tuple(learning_rate_range)
@@ -56,6 +62,18 @@ class Rprop(Optimizer):
         return Slot("prevs"), Slot("learning_rates", self._initial_learning_rate)
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
-        bucket.run(updates.rprop_, params, grads, *bucket.slots.values(), *self._learning_rate_range, *self._etas)
+        bucket.run(
+            updates.rprop_,
+            params,
+            grads,
+            *bucket.slots.values(),
+            *self._learning_rate_range,
+            *self._etas,
+        )

@@ -18,7 +18,8 @@ class SGD(Optimizer):
 
     Example:
         >>> import paddle
-        >>> w = paddle.create_parameter([2], "float32", default_initializer=paddle.nn.initializer.Constant(1.0))
+        >>> w = paddle.create_parameter([2], "float32",
+        ...     default_initializer=paddle.nn.initializer.Constant(1.0))
         >>> sgd = paddle.optimizer.SGD(learning_rate=0.5, parameters=[w])
         >>> (w * w).sum().backward()
         >>> sgd.step()
@@ -44,12 +45,19 @@ class SGD(Optimizer):
         self._multi_precision = multi_precision
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
         bucket.run(updates.sgd_, params, grads, lr, decay)
 
     def _takes_rows(self, options: Options) -> bool:
         return True
 
-    def _update_rows(self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float) -> None:
+    def _update_rows(
+        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float
+    ) -> None:
         bucket.run(row_updates.sgd_sparse_, params, grads, lr)

@@ -1,7 +1,9 @@
-"""What an optimizer remembers of each parameter: accumulators under Paddle's names, float32 masters, step counts.
+"""What an optimizer remembers of each parameter: accumulators under Paddle's names, float32
+masters, step counts.
 
-Paddle stores a running power of each beta per parameter. Here the step count is stored, in a ``Clock`` that parameters with
-equal counts share, and powers are computed when a state dict is asked for; loading turns powers back into counts.
+Paddle stores a running power of each beta per parameter. Here the step count is stored, in a
+``Clock`` that parameters with equal counts share, and powers are computed when a state dict is
+asked for; loading turns powers back into counts.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ class StateMismatch(CheckpointError, AssertionError):
 
 @dataclass(frozen=True)
 class Slot:
-    """One accumulator of an optimizer: zeros (or ``fill``) of the parameter's shape (or ``shape``) and dtype."""
+    """One accumulator of an optimizer: zeros (or ``fill``) of the parameter's shape (or ``shape``)
+    and dtype.
+    """
 
     name: str
     fill: float = 0.0
@@ -74,15 +78,17 @@ class ParamState:
     def restart_clock(self) -> None:
         """Take the step count from the powers."""
         if self.powers:
-            count = steps_from_powers([(beta, tensor.raw.item()) for tensor, beta in self.powers.values()])
+            count = steps_from_powers(
+                [(beta, tensor.raw.item()) for tensor, beta in self.powers.values()]
+            )
             self.clock = Clock(count, self.clock.tensor.device)
 
 
 def steps_from_powers(powers: Sequence[tuple[float, float]]) -> float:
     """The step count n for which every ``beta ** (n + 1)`` is the given power.
 
-    The largest beta tells most: its power is the last to vanish. A power that no whole number of steps gives, as another
-    program may have stored, gives a fraction.
+    The largest beta tells most: its power is the last to vanish. A power that no whole number of
+    steps gives, as another program may have stored, gives a fraction.
     """
     beta, stored = max(powers)
     if beta <= 0.0 or stored >= 1.0:
@@ -91,14 +97,18 @@ def steps_from_powers(powers: Sequence[tuple[float, float]]) -> float:
         return 1e7  # so late that no bias is left to correct
     steps = max(math.log(stored) / math.log(beta) - 1.0, 0.0)
     whole = float(round(steps))
-    near = [n for n in (whole, whole + 1.0, whole - 1.0) if n >= 0.0 and power(beta, n + 1.0) == stored]
+    near = [
+        n for n in (whole, whole + 1.0, whole - 1.0) if n >= 0.0 and power(beta, n + 1.0) == stored
+    ]
     if near:
         return near[0]
     return whole if abs(steps - whole) < 1e-2 else steps
 
 
 class StateStore:
-    """The states of an optimizer's parameters by name, with the loaded values that wait for their first step."""
+    """The states of an optimizer's parameters by name, with the loaded values that wait for their
+    first step.
+    """
 
     def __init__(self, prefix: str | None) -> None:
         self._prefix = prefix
@@ -117,7 +127,8 @@ class StateStore:
             return state
         if param.rebind is not None:
             raise NotSupported(
-                f"parameter {param.name!r} belongs to a static program, in which this optimizer cannot work; "
+                f"parameter {param.name!r} belongs to a static program, in which this optimizer "
+                "cannot work; "
                 "those of paddle.optimizer do, through minimize(loss)"
             )
         state = ParamState(Clock(0.0, raw.device))
@@ -132,7 +143,9 @@ class StateStore:
         return state
 
     def _make_master(self, param: Tensor) -> Tensor:
-        master = wrap(param.raw.detach().to(torch.float32, memory_format=torch.contiguous_format, copy=True))
+        master = wrap(
+            param.raw.detach().to(torch.float32, memory_format=torch.contiguous_format, copy=True)
+        )
         loaded = self.waiting_masters.pop(param.name, None)
         name = getattr(loaded, "_name", None)
         master.name = name or unique_name.generate(f"{param.name}_fp32_master")
@@ -150,7 +163,9 @@ class StateStore:
             state.powers[slot.name] = tensor, beta
         else:
             shape = raw.shape if slot.shape is None else slot.shape
-            tensor = wrap(torch.full(shape, slot.fill, dtype=slot.dtype or dtype, device=raw.device))
+            tensor = wrap(
+                torch.full(shape, slot.fill, dtype=slot.dtype or dtype, device=raw.device)
+            )
             state.tensors[slot.name] = tensor
         tensor.name = unique_name.generate(f"{owner}_{label}")
         tensor.persistable = True
@@ -164,7 +179,9 @@ class StateStore:
         """Every accumulator under its name, masters under ``master_weights``."""
         for state in self.by_param.values():
             state.refresh_powers()
-        saved: dict[str, Any] = {t.name: t for named in self.accumulators.values() for t in named.values()}
+        saved: dict[str, Any] = {
+            t.name: t for named in self.accumulators.values() for t in named.values()
+        }
         if not saved:
             saved.update(self.waiting)
         if self.masters or self.waiting_masters:
@@ -172,7 +189,9 @@ class StateStore:
         return saved
 
     def load(self, values: dict[str, Any], masters: dict[str, Any]) -> None:
-        """Overwrite what exists; keep the rest until the first step of the parameter it belongs to."""
+        """Overwrite what exists; keep the rest until the first step of the parameter it belongs
+        to.
+        """
         existing = [t for named in self.accumulators.values() for t in named.values()]
         for tensor in existing:
             if tensor.name not in values:
@@ -194,7 +213,8 @@ class StateStore:
 def _not_found(name: str, values: dict[str, Any]) -> str:
     return (
         f"Optimizer.set_state_dict: optimizer Tensor {name} not found in the state dict."
-        f"{nearest(name, values)} Keys carry the parameters' names, and a number that counts the optimizers built on them."
+        f"{nearest(name, values)} Keys carry the parameters' names, and a number that counts the "
+        "optimizers built on them."
     )
 
 
@@ -204,7 +224,8 @@ def _fill(tensor: Tensor, value: Any, name: str) -> None:
         raw = to_raw(np.asarray(raw))
     if raw.numel() != tensor.raw.numel() or (raw.ndim and raw.shape != tensor.raw.shape):
         raise StateMismatch(
-            f"Optimizer.set_state_dict: {name} has shape {list(raw.shape)} in the state dict, here {tensor.shape}"
+            f"Optimizer.set_state_dict: {name} has shape {list(raw.shape)} in the state dict, "
+            f"here {tensor.shape}"
         )
     with torch.no_grad():
         tensor.raw.copy_(raw.view(tensor.raw.shape))

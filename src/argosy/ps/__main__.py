@@ -1,4 +1,6 @@
-"""``python -m argosy.ps inspect <checkpoint folder or endpoint>``: servers and tables, the heaviest first, and single rows."""
+"""``python -m argosy.ps inspect <checkpoint folder or endpoint>``: servers and tables, the heaviest
+first, and single rows.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise ConfigError(f"inspect: {arguments.what!r} is no folder, and no host:port either")
         else:
             root = Path(arguments.tls_root).read_bytes() if arguments.tls_root else None
-            print(inspect_servers(arguments.what, row, given(arguments.token_file), arguments.timeout, root))
+            print(
+                inspect_servers(
+                    arguments.what, row, given(arguments.token_file), arguments.timeout, root
+                )
+            )
     except (ArgosyError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
@@ -37,11 +43,17 @@ def _parser() -> argparse.ArgumentParser:
     inspect = parser.add_subparsers(dest="command", required=True).add_parser(
         "inspect", help="show servers or a checkpoint"
     )
-    inspect.add_argument("what", help="a checkpoint's folder, or host:port of servers, separated by commas")
+    inspect.add_argument(
+        "what", help="a checkpoint's folder, or host:port of servers, separated by commas"
+    )
     inspect.add_argument("--table", help="with --id: show a row of this table")
     inspect.add_argument("--id", type=int, help="the row's id")
-    inspect.add_argument("--token_file", default="", help="file with the job's token (default: ARGOSY_TOKEN)")
-    inspect.add_argument("--tls_root", help="file with the certificates to trust (default: ARGOSY_TLS_ROOT)")
+    inspect.add_argument(
+        "--token_file", default="", help="file with the job's token (default: ARGOSY_TOKEN)"
+    )
+    inspect.add_argument(
+        "--tls_root", help="file with the certificates to trust (default: ARGOSY_TLS_ROOT)"
+    )
     inspect.add_argument("--timeout", type=float, default=5.0, help="seconds to wait for a server")
     return parser
 

@@ -14,19 +14,33 @@ _BETWEEN_S = 0.5  # rates need two samples
 
 
 def inspect_servers(
-    endpoints: str, row: tuple[str, int] | None, token: str, timeout_s: float, tls_root: bytes | None
+    endpoints: str,
+    row: tuple[str, int] | None,
+    token: str,
+    timeout_s: float,
+    tls_root: bytes | None,
 ) -> str:
-    """Tables of the servers at ``endpoints`` (host:port, separated by commas), or one row of them."""
+    """Tables of the servers at ``endpoints`` (host:port, separated by commas), or one row of
+    them.
+    """
     from argosy.runtime.ps.status import Observer
 
     hosts = [str(parse(e.strip(), "inspect")) for e in endpoints.split(",")]
     with Observer(hosts, token, timeout_s, tls_root or tls.root_certificates()) as observer:
         if row is not None:
             answers = [observer.ask(host, "row", {"table": row[0], "id": row[1]}) for host in hosts]
-            found = [(host, a["row"]) for host, a in zip(hosts, answers, strict=True) if a["row"] is not None]
+            found = [
+                (host, a["row"])
+                for host, a in zip(hosts, answers, strict=True)
+                if a["row"] is not None
+            ]
             if not found:
-                raise TableError(f"inspect: table {row[0]!r} has no row of id {row[1]} on {', '.join(hosts)}")
-            return view.row_text({"table": row[0], "id": row[1], "server": found[0][0], "value": found[0][1]})
+                raise TableError(
+                    f"inspect: table {row[0]!r} has no row of id {row[1]} on {', '.join(hosts)}"
+                )
+            return view.row_text(
+                {"table": row[0], "id": row[1], "server": found[0][0], "value": found[0][1]}
+            )
         for host in hosts:
             observer.ask(host, "status")  # whoever does not answer is an error here
         before = observer.sample()
@@ -41,7 +55,9 @@ def inspect_servers(
 
 
 def inspect_checkpoint(folder: Path, row: tuple[str, int] | None) -> str:
-    """Tables of a checkpoint, every file of which is compared with its manifest first, or one row of it."""
+    """Tables of a checkpoint, every file of which is compared with its manifest first, or one row
+    of it.
+    """
     from argosy.runtime.ps import checkpoint
 
     files = checkpoint.verify(folder)
@@ -49,17 +65,24 @@ def inspect_checkpoint(folder: Path, row: tuple[str, int] | None) -> str:
         return view.row_text(_saved_row(folder, files, *row))
     total: dict[str, dict[str, Any]] = {}
     for fact in files:
-        table = total.setdefault(fact["table"], {"kind": fact["kind"], "spec": fact["spec"], "rows": 0, "bytes": 0, "files": 0})  # fmt: skip
+        table = total.setdefault(fact["table"], {"kind": fact["kind"], "spec": fact["spec"],
+            "rows": 0, "bytes": 0, "files": 0})  # fmt: skip
         table["rows"] += fact["rows"]
         table["bytes"] += fact["bytes"]
         table["files"] += 1
     heaviest = sorted(total.items(), key=lambda item: (-item[1]["bytes"], item[0]))
-    lines = [(name, t["kind"], *_described(t), view.count_text(t["rows"]), view.size_text(t["bytes"]), str(t["files"])) for name, t in heaviest]  # fmt: skip
+    lines = [(name, t["kind"], *_described(t), view.count_text(t["rows"]),
+        view.size_text(t["bytes"]), str(t["files"])) for name, t in heaviest]  # fmt: skip
     num_rows = sum(t["rows"] for t in total.values() if t["kind"] == "sparse")
     num_bytes = sum(t["bytes"] for t in total.values())
-    head = f"{folder}: {len(total)} tables, {view.count_text(num_rows)} rows, {view.size_text(num_bytes)} in {len(files)} files"
+    head = (
+        f"{folder}: {len(total)} tables, {view.count_text(num_rows)} rows, "
+        f"{view.size_text(num_bytes)} in {len(files)} files"
+    )
     columns = ("table", "kind", "rule", "dim", "rows", "bytes", "files")
-    return head + "\n" + view.text_table(columns, lines, [False, False, False, True, True, True, True])
+    return (
+        head + "\n" + view.text_table(columns, lines, [False, False, False, True, True, True, True])
+    )
 
 
 def _described(table: dict[str, Any]) -> tuple[str, str]:

@@ -1,4 +1,6 @@
-"""Readers: functions that return an iterator over samples, and decorators that make new ones of them."""
+"""Readers: functions that return an iterator over samples, and decorators that make new ones of
+them.
+"""
 
 from argosy.reader._decorators import (
     ComposeNotAligned,

@@ -25,7 +25,9 @@ def cache(reader: Reader) -> Reader:
 
 
 def map_readers(func: Callable[..., Any], *readers: Reader) -> Reader:
-    """Serve ``func(a, b, ...)`` of the samples that the readers give side by side; stops with the shortest."""
+    """Serve ``func(a, b, ...)`` of the samples that the readers give side by side; stops with the
+    shortest.
+    """
     return lambda: map(func, *(reader() for reader in readers))
 
 
@@ -59,7 +61,8 @@ def shuffle(reader: Reader, buf_size: int) -> Reader:
 def compose(*readers: Reader, **kwargs: Any) -> Reader:
     """Join the samples that the readers give side by side into one flat tuple.
 
-    Readers of different lengths raise ``ComposeNotAligned`` at the end; with ``check_alignment=False`` the longer ones are cut.
+    Readers of different lengths raise ``ComposeNotAligned`` at the end; with
+    ``check_alignment=False`` the longer ones are cut.
 
     Example:
         >>> list(paddle.reader.compose(lambda: [1, 2], lambda: [(3, 4), (5, 6)])())
@@ -67,15 +70,21 @@ def compose(*readers: Reader, **kwargs: Any) -> Reader:
     """
     check_alignment = kwargs.pop("check_alignment", True)
     if kwargs:
-        raise DtypeError(f"compose: unknown arguments {sorted(kwargs)}; only check_alignment is known")
+        raise DtypeError(
+            f"compose: unknown arguments {sorted(kwargs)}; only check_alignment is known"
+        )
 
     def composed() -> Iterator[tuple[Any, ...]]:
         for samples in itertools.zip_longest(*(reader() for reader in readers), fillvalue=_MISSING):
             if any(sample is _MISSING for sample in samples):
                 if check_alignment:
                     lengths = [i for i, sample in enumerate(samples) if sample is _MISSING]
-                    raise ComposeNotAligned(f"compose: the readers are not aligned: {lengths} ended before the others")
+                    raise ComposeNotAligned(
+                        f"compose: the readers are not aligned: {lengths} ended before the others"
+                    )
                 return
-            yield tuple(itertools.chain.from_iterable(s if isinstance(s, tuple) else (s,) for s in samples))
+            yield tuple(
+                itertools.chain.from_iterable(s if isinstance(s, tuple) else (s,) for s in samples)
+            )
 
     return composed

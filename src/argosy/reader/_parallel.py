@@ -1,7 +1,7 @@
 """Decorators that read ahead or work in threads or processes.
 
-Whatever one of these starts ends with its iterator: when it is exhausted, fails, is closed or is dropped. An exception in a
-thread or process is raised to whoever iterates.
+Whatever one of these starts ends with its iterator: when it is exhausted, fails, is closed or is
+dropped. An exception in a thread or process is raised to whoever iterates.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ def buffered(reader: Reader, size: int) -> Reader:
 
     def serve() -> Iterator[Any]:
         channel = _Channel(max(int(size), 1))
-        thread = threading.Thread(target=fill, args=(channel,), name="paddle.reader.buffered", daemon=True)
+        thread = threading.Thread(
+            target=fill, args=(channel,), name="paddle.reader.buffered", daemon=True
+        )
         thread.start()
         try:
             while (entry := channel.get()) is not None:
@@ -85,7 +87,8 @@ def buffered(reader: Reader, size: int) -> Reader:
             thread.join(_END_S)
             if thread.is_alive():
                 warnings.warn(
-                    f"paddle.reader.buffered: the reader has not returned for {_END_S:g} s after the end of the loop; "
+                    f"paddle.reader.buffered: the reader has not returned for {_END_S:g} s after "
+                    "the end of the loop; "
                     "its thread is left to itself",
                     RuntimeWarning,
                     stacklevel=2,
@@ -95,11 +98,17 @@ def buffered(reader: Reader, size: int) -> Reader:
 
 
 def xmap_readers(
-    mapper: Callable[[Any], Any], reader: Reader, process_num: int, buffer_size: int, order: bool = False
+    mapper: Callable[[Any], Any],
+    reader: Reader,
+    process_num: int,
+    buffer_size: int,
+    order: bool = False,
 ) -> Reader:
-    """Apply ``mapper`` in ``process_num`` threads, with up to ``buffer_size`` samples under way beside them.
+    """Apply ``mapper`` in ``process_num`` threads, with up to ``buffer_size`` samples under way
+    beside them.
 
-    ``order=True`` keeps the order of the reader; otherwise a sample is served as soon as it is done.
+    ``order=True`` keeps the order of the reader; otherwise a sample is served as soon as it is
+    done.
     """
 
     def serve() -> Iterator[Any]:
@@ -116,7 +125,11 @@ def xmap_readers(
                         limit = 0
                 if not running:
                     return
-                done = running[0] if order else next(iter(wait(running, return_when=FIRST_COMPLETED).done))
+                done = (
+                    running[0]
+                    if order
+                    else next(iter(wait(running, return_when=FIRST_COMPLETED).done))
+                )
                 running.remove(done)
                 yield done.result()
         finally:
@@ -125,23 +138,33 @@ def xmap_readers(
     return serve
 
 
-def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_size: int = 1000) -> Reader:
+def multiprocess_reader(
+    readers: Sequence[Reader], use_pipe: bool = True, queue_size: int = 1000
+) -> Reader:
     """Run each reader in a process of its own and serve samples as they come.
 
-    ``use_pipe`` and ``queue_size`` choose the transport in Paddle; here it is always a pipe per process.
+    ``use_pipe`` and ``queue_size`` choose the transport in Paddle; here it is always a pipe per
+    process.
     """
     if not isinstance(readers, (list, tuple)) or not readers:
-        raise UsageError(f"multiprocess_reader: expected a list of readers, but received {readers!r}")
+        raise UsageError(
+            f"multiprocess_reader: expected a list of readers, but received {readers!r}"
+        )
 
     def serve() -> Iterator[Any]:
-        context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else None)
+        context = multiprocessing.get_context(
+            "fork" if "fork" in multiprocessing.get_all_start_methods() else None
+        )
         open_ends: list[Connection] = []
         processes = []
         try:
             for number, reader in enumerate(readers):
                 receiver, sender = context.Pipe(duplex=False)
                 process = context.Process(
-                    target=_send_samples, args=(reader, sender), daemon=True, name=f"reader-{number}"
+                    target=_send_samples,
+                    args=(reader, sender),
+                    daemon=True,
+                    name=f"reader-{number}",
                 )
                 process.start()
                 sender.close()
@@ -158,7 +181,9 @@ def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_
 
 
 def _send_samples(reader: Reader, sender: Connection) -> None:
-    """What a process does: (True, sample) for each, (False, None) at the end or (False, traceback) on failure."""
+    """What a process does: (True, sample) for each, (False, None) at the end or (False, traceback)
+    on failure.
+    """
     try:
         for sample in reader():
             if sample is None:
@@ -184,7 +209,9 @@ def _end(process: Any) -> None:
 def _merge(receivers: Sequence[Connection], processes: Sequence[Any]) -> Iterator[Any]:
     waiting = list(receivers)
     # a pipe ends only when the children of a reader's process have closed it too
-    receiver_by_end = {os.pidfd_open(p.pid): receiver for p, receiver in zip(processes, receivers, strict=True)}
+    receiver_by_end = {
+        os.pidfd_open(p.pid): receiver for p, receiver in zip(processes, receivers, strict=True)
+    }
     try:
         while waiting:
             ready: list[Any] = wait_for_connections([*waiting, *receiver_by_end])
@@ -192,15 +219,23 @@ def _merge(receivers: Sequence[Connection], processes: Sequence[Any]) -> Iterato
             for end in [end for end in ready if end in receiver_by_end]:
                 os.close(end)
                 ended.append(receiver_by_end.pop(end))
-            for receiver in [receiver for receiver in waiting if receiver in ready or receiver in ended]:
-                yield from _received(receiver, receivers.index(receiver), receiver in ended, waiting)
+            for receiver in [
+                receiver for receiver in waiting if receiver in ready or receiver in ended
+            ]:
+                yield from _received(
+                    receiver, receivers.index(receiver), receiver in ended, waiting
+                )
     finally:
         for end in receiver_by_end:
             os.close(end)
 
 
-def _received(receiver: Connection, number: int, is_all: bool, waiting: list[Connection]) -> Iterator[Any]:
-    """The next sample of a reader's process, or with ``is_all`` all that the process, which has ended, has left."""
+def _received(
+    receiver: Connection, number: int, is_all: bool, waiting: list[Connection]
+) -> Iterator[Any]:
+    """The next sample of a reader's process, or with ``is_all`` all that the process, which has
+    ended, has left.
+    """
     while receiver.poll():
         try:
             is_sample, value = receiver.recv()
@@ -212,7 +247,9 @@ def _received(receiver: Connection, number: int, is_all: bool, waiting: list[Con
             waiting.remove(receiver)
             return
         else:
-            raise ChildFailed(f"multiprocess_reader: reader {number} failed in its process:\n{value}")
+            raise ChildFailed(
+                f"multiprocess_reader: reader {number} failed in its process:\n{value}"
+            )
         if not is_all:
             return
     raise ChildFailed(f"multiprocess_reader: the process of reader {number} died before its end")

@@ -1,6 +1,8 @@
-"""Methods of Program, Block and Variable that need the rooms above ``ir``. ``install`` adds them when ``static`` is imported.
+"""Methods of Program, Block and Variable that need the rooms above ``ir``. ``install`` adds them
+when ``static`` is imported.
 
-``ir`` is data and imports nothing else of ``static``; what scripts call on that data may record, load or run.
+``ir`` is data and imports nothing else of ``static``; what scripts call on that data may record,
+load or run.
 """
 
 from __future__ import annotations
@@ -47,12 +49,18 @@ def lr_schedule_guard(self: Program, is_with_opt: bool = False) -> AbstractConte
 
 
 def append_op(
-    self: Block, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None, stop_gradient: bool = False
+    self: Block,
+    type: str,
+    inputs: Any = None,
+    outputs: Any = None,
+    attrs: Any = None,
+    stop_gradient: bool = False,
 ) -> Operator:
-    """Add an operator by Paddle's type, its slots and attributes; the variables of ``outputs`` are made beforehand.
+    """Add an operator by Paddle's type, its slots and attributes; the variables of ``outputs`` are
+    made beforehand.
 
-    Types that are not known, slots and attributes that the operator does not have are refused. ``stop_gradient``, a hint of dygraph,
-    changes nothing.
+    Types that are not known, slots and attributes that the operator does not have are refused.
+    ``stop_gradient``, a hint of dygraph, changes nothing.
 
     Example:
         >>> import paddle
@@ -71,7 +79,9 @@ def append_op(
 
 
 def rebind(self: Variable, value: Any) -> Variable:
-    """Record that this variable holds ``value`` from here on: what the in-place functions of the face do."""
+    """Record that this variable holds ``value`` from here on: what the in-place functions of the
+    face do.
+    """
     recorder.write(self, value)
     return self
 
@@ -87,12 +97,16 @@ def new_loader(self: Variable, feed_list: Any, *options: Any) -> ProgramLoader:
 
 
 def record_init(self: Parameter, initializer: Any) -> None:
-    """Let the startup program fill this parameter: what an initialiser does when it is called on one of a program."""
+    """Let the startup program fill this parameter: what an initialiser does when it is called on
+    one of a program.
+    """
     recorder.initialize(self, initializer)
 
 
 def record_from(self: Parameter, op: Any, source: Parameter, *attrs: Any) -> None:
-    """Let the startup program fill this parameter with what ``op`` makes of the first values of another."""
+    """Let the startup program fill this parameter with what ``op`` makes of the first values of
+    another.
+    """
     recorder.initialize_from(self, op, source, attrs)
 
 

@@ -12,8 +12,12 @@ class NotThere(NotSupported, AttributeError):
     """Paddle has this name, argosy does not: ``hasattr`` says so too."""
 
 
-def missing_names(module: str, names: Container[str], scope: dict[str, Any]) -> Callable[[str], NoReturn]:
-    """A module's ``__getattr__``: ``names`` are refused as not supported, others with the nearest names that exist."""
+def missing_names(
+    module: str, names: Container[str], scope: dict[str, Any]
+) -> Callable[[str], NoReturn]:
+    """A module's ``__getattr__``: ``names`` are refused as not supported, others with the nearest
+    names that exist.
+    """
     shown = module.replace("argosy", "paddle", 1)
 
     def __getattr__(name: str) -> NoReturn:

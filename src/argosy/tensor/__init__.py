@@ -19,4 +19,6 @@ from argosy.tensor.search import *
 _methods.install()
 
 # A star import gives the functions, not their modules: paddle.linalg is not argosy.tensor.linalg.
-__all__ = [n for n, v in globals().items() if not n.startswith("_") and not isinstance(v, _ModuleType)]
+__all__ = [
+    n for n, v in globals().items() if not n.startswith("_") and not isinstance(v, _ModuleType)
+]

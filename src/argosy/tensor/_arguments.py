@@ -12,7 +12,9 @@ from argosy.tensor._tensor import Tensor
 
 
 def axes(axis: Any, call: str) -> Any:
-    """``axis`` as None (all axes), an int or a list of ints; Tensors and NumPy integers count as ints."""
+    """``axis`` as None (all axes), an int or a list of ints; Tensors and NumPy integers count as
+    ints.
+    """
     kind = type(axis)
     if axis is None or kind is int:
         return axis
@@ -28,11 +30,16 @@ def _integer(value: Any, call: str) -> int:
         return int(value)
     if isinstance(value, Tensor):
         return int(value)
-    raise DtypeError(f"{call}: axis must be int, list or tuple of int, or Tensor, but received {type(value).__name__}")
+    raise DtypeError(
+        f"{call}: axis must be int, list or tuple of int, or Tensor, but received "
+        f"{type(value).__name__}"
+    )
 
 
 def store(out: Any, value: Any, call: str) -> Any:
-    """Return ``value``, or put it into the Tensors of ``out`` (one, or as many as ``value`` has) and return those."""
+    """Return ``value``, or put it into the Tensors of ``out`` (one, or as many as ``value`` has)
+    and return those.
+    """
     if out is None:
         return value
     if isinstance(value, (list, tuple)):

@@ -19,11 +19,16 @@ from argosy.tensor._inplace import make_inplace, replace
 from argosy.tensor._tensor import Tensor, apply
 
 __all__ = [
-    "add", "add_", "add_n", "atan2", "clamp", "clamp_", "clip", "clip_", "copysign", "copysign_", "diff", "div", "div_",
-    "divide", "divide_", "floor_divide", "floor_divide_", "floor_mod", "floor_mod_", "fmax", "fmin", "gammainc",
-    "gammainc_", "gammaincc", "gammaincc_", "gcd", "gcd_", "heaviside", "hypot", "hypot_", "increment", "lcm", "lcm_",
-    "ldexp", "ldexp_", "lerp", "lerp_", "logaddexp", "maximum", "minimum", "mod", "mod_", "mul", "mul_", "multiplex",
-    "multiply", "multiply_", "nextafter", "pow", "pow_", "remainder", "renorm", "renorm_", "remainder_", "scale", "scale_", "sub", "sub_",
+    "add", "add_", "add_n", "atan2", "clamp", "clamp_", "clip", "clip_", "copysign", "copysign_",
+    "diff", "div", "div_",
+    "divide", "divide_", "floor_divide", "floor_divide_", "floor_mod", "floor_mod_", "fmax",
+    "fmin", "gammainc",
+    "gammainc_", "gammaincc", "gammaincc_", "gcd", "gcd_", "heaviside", "hypot", "hypot_",
+    "increment", "lcm", "lcm_",
+    "ldexp", "ldexp_", "lerp", "lerp_", "logaddexp", "maximum", "minimum", "mod", "mod_", "mul",
+    "mul_", "multiplex",
+    "multiply", "multiply_", "nextafter", "pow", "pow_", "remainder", "renorm", "renorm_",
+    "remainder_", "scale", "scale_", "sub", "sub_",
     "subtract", "subtract_", "true_divide",
 ]  # fmt: skip
 
@@ -59,19 +64,23 @@ def multiply(x: Any, y: Any, name: str | None = None, *, out: Any = None) -> Any
     return store(out, apply(ops.multiply, x, y), "multiply")
 
 
-def divide(x: Any, y: Any, name: str | None = None, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+def divide(
+    x: Any, y: Any, name: str | None = None, *, rounding_mode: str | None = None, out: Any = None
+) -> Any:
     """Divide element-wise; integers give float32 unless ``rounding_mode`` is "floor" or "trunc".
 
     Example:
         >>> import paddle
-        >>> paddle.divide(paddle.to_tensor([-7, 7]), paddle.to_tensor([2, 2]), rounding_mode="trunc").tolist()
+        >>> paddle.divide(paddle.to_tensor([-7, 7]), paddle.to_tensor([2, 2]),
+        ...     rounding_mode="trunc").tolist()
         [-3, 3]
     """
     if rounding_mode is None:
         return store(out, apply(ops.divide, x, y), "divide")
     if rounding_mode not in ("trunc", "floor"):
         raise UsageError(
-            f"divide: expected rounding_mode to be one of None, 'trunc', or 'floor', but received {rounding_mode!r}"
+            "divide: expected rounding_mode to be one of None, 'trunc', or 'floor', but "
+            f"received {rounding_mode!r}"
         )
     return store(out, apply(ops.divide, x, y, rounding_mode), "divide")
 
@@ -84,7 +93,8 @@ def true_divide(input: Any, other: Any, *, out: Any = None) -> Any:
 def floor_divide(x: Any, y: Any, name: str | None = None, *, out: Any = None) -> Any:
     """Divide and round towards minus infinity; no gradient passes.
 
-    A number counts as an int64 or float32 tensor, so that ``floor_divide(int32, 2)`` is int64, where ``x // 2`` is int32.
+    A number counts as an int64 or float32 tensor, so that ``floor_divide(int32, 2)`` is int64,
+    where ``x // 2`` is int32.
     """
     if isinstance(y, (int, float)):
         y = Tensor(y)
@@ -92,7 +102,9 @@ def floor_divide(x: Any, y: Any, name: str | None = None, *, out: Any = None) ->
 
 
 def remainder(x: Any, y: Any, name: str | None = None, *, out: Any = None) -> Any:
-    """The rest of floor division; it has the sign of ``y``. A number is first cast to the dtype of ``x``."""
+    """The rest of floor division; it has the sign of ``y``. A number is first cast to the dtype of
+    ``x``.
+    """
     if isinstance(y, float) and x.dtype.is_integer:
         y = int(y)
     return store(out, apply(ops.remainder, x, y), "remainder")
@@ -101,7 +113,8 @@ def remainder(x: Any, y: Any, name: str | None = None, *, out: Any = None) -> An
 def pow(x: Any, y: Any, name: str | None = None, *, out: Any = None) -> Any:
     """Raise ``x`` to the power ``y``, a tensor or a number.
 
-    A number is first cast to the dtype of ``x``: ``pow(int64, 2.5)`` squares, where ``x ** 2.5`` gives float32.
+    A number is first cast to the dtype of ``x``: ``pow(int64, 2.5)`` squares, where ``x ** 2.5``
+    gives float32.
     """
     if isinstance(y, (int, float)):
         return store(out, apply(ops.pow_number, x, y), "pow")
@@ -121,9 +134,16 @@ maximum = binary_with_out(
 minimum = binary_with_out(
     ops.minimum, "The smaller of two elements; nan if either is nan. Equal ones share the gradient."
 )
-fmax = binary(ops.fmax, "The larger of two elements, ignoring nan; of equal ones the first gets the gradient.")
-fmin = binary(ops.fmin, "The smaller of two elements, ignoring nan; of equal ones the first gets the gradient.")
-atan2 = binary(ops.atan2, "The angle of the point (y, x), that is of x / y with regard to quadrants.")
+fmax = binary(
+    ops.fmax, "The larger of two elements, ignoring nan; of equal ones the first gets the gradient."
+)
+fmin = binary(
+    ops.fmin,
+    "The smaller of two elements, ignoring nan; of equal ones the first gets the gradient.",
+)
+atan2 = binary(
+    ops.atan2, "The angle of the point (y, x), that is of x / y with regard to quadrants."
+)
 hypot = binary(ops.hypot, "The length of the hypotenuse over two legs.")
 heaviside = binary(ops.heaviside, "0 where x < 0, y where x == 0, 1 where x > 0.")
 nextafter = binary(ops.nextafter, "The floating-point number next to x in the direction of y.")
@@ -139,7 +159,9 @@ def ldexp(x: Any, y: Any, name: str | None = None) -> Any:
     """Compute ``x * 2 ** y``; integers give the default float dtype."""
     for argument in (x, y):
         if not isinstance(argument, Tensor):
-            raise DtypeError(f"ldexp: x and y must be Tensors, but received {type(argument).__name__}")
+            raise DtypeError(
+                f"ldexp: x and y must be Tensors, but received {type(argument).__name__}"
+            )
     is_double = x.dtype.name == "float64" or y.dtype.name == "float64"
     return apply(ops.ldexp, x, y, torch.float64 if is_double else defaults.dtype)
 
@@ -152,7 +174,8 @@ def scale(
     act: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Compute ``scale * x + bias`` (or ``scale * (x + bias)``), then the activation that ``act`` names.
+    """Compute ``scale * x + bias`` (or ``scale * (x + bias)``), then the activation that ``act``
+    names.
 
     The dtype never changes: for an integer tensor, scale and bias lose their fractions first.
     """
@@ -160,10 +183,13 @@ def scale(
     return out if act is None else apply(table.get(act), out)
 
 
-def clip(x: Any, min: Any = None, max: Any = None, name: str | None = None, *, out: Any = None) -> Any:
+def clip(
+    x: Any, min: Any = None, max: Any = None, name: str | None = None, *, out: Any = None
+) -> Any:
     """Limit values to [min, max]; at the bounds the gradient passes.
 
-    A bound is a number or a tensor of one element. Without one, infinities become the largest finite value.
+    A bound is a number or a tensor of one element. Without one, infinities become the largest
+    finite value.
 
     Example:
         >>> import paddle
@@ -206,7 +232,9 @@ def diff(
     *,
     out: Any = None,
 ) -> Any:
-    """Subtract neighbours along ``axis``, ``n`` times; ``prepend`` and ``append`` extend ``x`` first."""
+    """Subtract neighbours along ``axis``, ``n`` times; ``prepend`` and ``append`` extend ``x``
+    first.
+    """
     if n < 1:
         raise UsageError(f"diff: n must be at least 1, but received {n}")
     return store(out, apply(ops.diff, x, n, axis, prepend, append), "diff")
@@ -217,7 +245,8 @@ def renorm(x: Any, p: float, axis: int, max_norm: float) -> Any:
 
     Example:
         >>> import paddle
-        >>> paddle.renorm(paddle.to_tensor([[3.0, 4.0], [0.3, 0.4]]), p=2, axis=0, max_norm=5.0).tolist()[0]
+        >>> paddle.renorm(paddle.to_tensor([[3.0, 4.0], [0.3, 0.4]]), p=2, axis=0,
+        ...     max_norm=5.0).tolist()[0]
         [3.0, 4.0]
     """
     if not -len(x.shape) <= axis < len(x.shape):
@@ -226,14 +255,17 @@ def renorm(x: Any, p: float, axis: int, max_norm: float) -> Any:
 
 
 def binary_inplace(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """``make_inplace`` for a function of two tensors: broadcasting may not make the first one larger."""
+    """``make_inplace`` for a function of two tensors: broadcasting may not make the first one
+    larger.
+    """
 
     @functools.wraps(fn)
     def compute(x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
         result = fn(x, y, *args, **kwargs)
         if result.shape != x.shape:
             raise UsageError(
-                f"{name}: the shape of the broadcast result, {result.shape}, differs from that of the tensor "
+                f"{name}: the shape of the broadcast result, {result.shape}, differs from that "
+                "of the tensor "
                 f"it would be written to, {x.shape}"
             )
         return result
@@ -242,7 +274,9 @@ def binary_inplace(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def clip_(x: Any, min: Any = None, max: Any = None, name: str | None = None) -> Any:
-    """In-place form of ``clip``; the dtype of ``x`` stays, so the bounds of integers lose their fractions."""
+    """In-place form of ``clip``; the dtype of ``x`` stays, so the bounds of integers lose their
+    fractions.
+    """
     if not (x.dtype.is_floating_point or x.dtype.is_complex):
         min, max = (int(bound) if bound is not None else None for bound in (min, max))
     return replace(x, clip(x, min, max), "clip_")

@@ -1,4 +1,6 @@
-"""Methods of Tensor that convert dtype or place, or make a tensor like it. Importing the module binds them."""
+"""Methods of Tensor that convert dtype or place, or make a tensor like it. Importing the module
+binds them.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,16 @@ from argosy.tensor._layout import tile
 from argosy.tensor._tensor import Tensor, apply
 
 _TORCH_TYPES = {
-    "bfloat16": torch.bfloat16, "bool": torch.bool, "byte": torch.uint8, "cdouble": torch.complex128,
-    "cfloat": torch.complex64, "char": torch.int8, "complex128": torch.complex128, "complex64": torch.complex64,
-    "double": torch.float64, "float": torch.float32, "float16": torch.float16, "float32": torch.float32,
-    "float64": torch.float64, "half": torch.float16, "int": torch.int32, "int16": torch.int16, "int32": torch.int32,
-    "int64": torch.int64, "int8": torch.int8, "long": torch.int64, "short": torch.int16, "uint8": torch.uint8,
+    "bfloat16": torch.bfloat16, "bool": torch.bool, "byte": torch.uint8,
+    "cdouble": torch.complex128,
+    "cfloat": torch.complex64, "char": torch.int8, "complex128": torch.complex128,
+    "complex64": torch.complex64,
+    "double": torch.float64, "float": torch.float32, "float16": torch.float16,
+    "float32": torch.float32,
+    "float64": torch.float64, "half": torch.float16, "int": torch.int32, "int16": torch.int16,
+    "int32": torch.int32,
+    "int64": torch.int64, "int8": torch.int8, "long": torch.int64, "short": torch.int16,
+    "uint8": torch.uint8,
 }  # fmt: skip
 
 
@@ -69,7 +76,8 @@ def _target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
     unknown = set(kwargs) - {"device", "dtype", "blocking", "other"}
     if unknown or (not args and not kwargs) or len(args) + len(kwargs) > 3:
         raise DtypeError(
-            "Tensor.to: expected to(device, dtype=None, blocking=None), to(dtype, blocking=None) or to(other), "
+            "Tensor.to: expected to(device, dtype=None, blocking=None), to(dtype, blocking=None) "
+            "or to(other), "
             f"but received {len(args)} positional arguments and {sorted(kwargs)}"
         )
     first = args[0] if args else kwargs.get("other")
@@ -104,7 +112,9 @@ def cuda(self: Tensor, device_id: int | None = None, blocking: bool = True) -> T
 
 
 def pin_memory(self: Tensor, blocking: bool = True) -> Tensor:
-    """The tensor in page-locked memory, which only matters for copies to a GPU; itself where there is none."""
+    """The tensor in page-locked memory, which only matters for copies to a GPU; itself where there
+    is none.
+    """
     return apply(ops.pin_memory, self) if torch.cuda.is_available() else self
 
 
@@ -155,7 +165,9 @@ def _new(make: Callable[..., Any], doc: str) -> Callable[..., Any]:
         pin_memory: bool = False,
     ) -> Any:
         extents = size[0] if len(size) == 1 else list(size)
-        return make(extents, dtype or self.dtype, device=device or self.place, requires_grad=requires_grad)
+        return make(
+            extents, dtype or self.dtype, device=device or self.place, requires_grad=requires_grad
+        )
 
     method.__doc__ = doc
     return method
@@ -206,7 +218,10 @@ METHODS: dict[str, Any] = {
     "cuda": cuda,
     "data": property(_data, _set_data),
     "is_same_shape": is_same_shape,
-    "new_empty": _new(creation.empty, "Make a tensor of another shape in the dtype and place of this one, not set."),
+    "new_empty": _new(
+        creation.empty,
+        "Make a tensor of another shape in the dtype and place of this one, not set.",
+    ),
     "new_full": new_full,
     "new_ones": _new(creation.ones, "Make a tensor of ones in the dtype and place of this one."),
     "new_zeros": _new(creation.zeros, "Make a tensor of zeros in the dtype and place of this one."),

@@ -16,8 +16,9 @@ from argosy.tensor._defaults import defaults
 def to_raw(data: Any, dtype: Any = None, place: Any = None) -> torch.Tensor:
     """Copy ``data`` into a new torch tensor outside any graph.
 
-    Numbers and lists: floats get the default dtype, integers int64. Arrays, NumPy scalars and tensors keep theirs, and so
-    does a list that has tensors in it, with NumPy's promotion between them.
+    Numbers and lists: floats get the default dtype, integers int64. Arrays, NumPy scalars and
+    tensors keep theirs, and so does a list that has tensors in it, with NumPy's promotion between
+    them.
     """
     wanted = None if dtype is None else dtypes.to_torch(dtype)
     device = defaults.device if place is None else to_place(place).device
@@ -41,9 +42,14 @@ def to_raw(data: Any, dtype: Any = None, place: Any = None) -> torch.Tensor:
     return _from_python(data, wanted, device)
 
 
-def _from_tensors(data: Any, parts: list[Any], wanted: torch.dtype | None, device: torch.device) -> torch.Tensor:
+def _from_tensors(
+    data: Any, parts: list[Any], wanted: torch.dtype | None, device: torch.device
+) -> torch.Tensor:
     first = next(part for part in parts if isinstance(part, torch.Tensor))
-    if all(isinstance(p, torch.Tensor) and p.shape == first.shape and p.dtype is first.dtype for p in parts):
+    if all(
+        isinstance(p, torch.Tensor) and p.shape == first.shape and p.dtype is first.dtype
+        for p in parts
+    ):
         return torch.stack([p.detach() for p in parts]).to(device=device, dtype=wanted)
     return _from_array(_array(data), wanted, device)
 
@@ -66,14 +72,20 @@ def _array(data: Any) -> np.ndarray:
         array = np.array(data)
     except ValueError as error:
         raise UsageError(
-            "to_tensor: Failed to convert data: nested lists have different lengths; expected a rectangular one"
+            "to_tensor: Failed to convert data: nested lists have different lengths; expected a "
+            "rectangular one"
         ) from error
     if array.dtype.kind == "O":
-        raise UsageError("to_tensor: Failed to convert data: not all of its items are numbers in a regular nesting")
+        raise UsageError(
+            "to_tensor: Failed to convert data: not all of its items are numbers in a regular "
+            "nesting"
+        )
     return array
 
 
-def _from_array(array: np.ndarray, wanted: torch.dtype | None, device: torch.device) -> torch.Tensor:
+def _from_array(
+    array: np.ndarray, wanted: torch.dtype | None, device: torch.device
+) -> torch.Tensor:
     if array.dtype == np.uint16 and wanted in (None, torch.bfloat16):
         # how Paddle stores bfloat16 in arrays
         return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16).to(device)
@@ -81,7 +93,8 @@ def _from_array(array: np.ndarray, wanted: torch.dtype | None, device: torch.dev
         array = array.astype(np.float64)
     if array.dtype.kind not in "biufc" or array.dtype in (np.uint32, np.uint64):
         raise DtypeError(
-            f"to_tensor: cannot convert an array of dtype {array.dtype}; expected bool, complex, float16, float32, float64, "
+            f"to_tensor: cannot convert an array of dtype {array.dtype}; expected bool, complex, "
+            "float16, float32, float64, "
             "int8, int16, int32, int64, uint8 or uint16"
         )
     if not array.dtype.isnative:

@@ -1,4 +1,6 @@
-"""The process-wide defaults that Paddle's API forces: dtype of new floats and the place of new tensors."""
+"""The process-wide defaults that Paddle's API forces: dtype of new floats and the place of new
+tensors.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +47,14 @@ defaults = _Defaults()
 
 
 def set_default_dtype(d: Any) -> None:
-    """Set the dtype that ``paddle.ones`` and the like, parameters and Python floats get when none is given."""
+    """Set the dtype that ``paddle.ones`` and the like, parameters and Python floats get when none
+    is given.
+    """
     dtype = dtypes.to_torch(d)
     if dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         raise DtypeError(
-            f"set_default_dtype only supports [float16, bfloat16, float32, float64], but received {dtypes.name_of(dtype)}"
+            "set_default_dtype only supports [float16, bfloat16, float32, float64], but "
+            f"received {dtypes.name_of(dtype)}"
         )
     defaults.dtype = dtype
 

@@ -1,4 +1,6 @@
-"""Turns an error of the engine into one in the words of the call: which op, which shapes and dtypes, what was wrong."""
+"""Turns an error of the engine into one in the words of the call: which op, which shapes and
+dtypes, what was wrong.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,11 @@ def explain(op: Op, args: tuple[Any, ...], attrs: dict[str, Any], error: Excepti
     if isinstance(error, torch.OutOfMemoryError):
         return error
     params = op.params
-    named = [f"{params[i] if i < len(params) else i}={describe(a)}" for i, a in enumerate(args) if a is not None]
+    named = [
+        f"{params[i] if i < len(params) else i}={describe(a)}"
+        for i, a in enumerate(args)
+        if a is not None
+    ]
     named += [f"{k}={describe(v)}" for k, v in attrs.items() if v is not None]
     reason = str(error).split("\n")[0]
     message = f"(InvalidArgument) {op.name}({', '.join(named)}): {reason}"
@@ -50,7 +56,8 @@ def explain(op: Op, args: tuple[Any, ...], attrs: dict[str, Any], error: Excepti
     if isinstance(error, NotImplementedError) or _names_dtype(reason):
         return UnsupportedDtype(message)
     if isinstance(error, IndexError):
-        # also for an axis outside the rank, which Paddle calls a ValueError or an IndexError: OutOfRange is both
+        # also for an axis outside the rank, which Paddle calls a ValueError or an IndexError:
+        # OutOfRange is both
         return OutOfRange(message)
     if "index" in reason and "out of" in reason and isinstance(error, RuntimeError):
         return OutOfRange(message)
@@ -60,5 +67,11 @@ def explain(op: Op, args: tuple[Any, ...], attrs: dict[str, Any], error: Excepti
 def _names_dtype(reason: str) -> bool:
     return any(
         text in reason
-        for text in ("not implemented for", "expected scalar type", "same dtype", "only supported for", "result type")
+        for text in (
+            "not implemented for",
+            "expected scalar type",
+            "same dtype",
+            "only supported for",
+            "result type",
+        )
     )

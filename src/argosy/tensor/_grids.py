@@ -14,13 +14,16 @@ from argosy.tensor._shapes import int_attr
 from argosy.tensor._tensor import Tensor, apply
 
 __all__ = [
-    "complex", "diag", "diag_embed", "diagflat", "meshgrid", "polar", "tril", "tril_", "tril_indices", "triu", "triu_",
+    "complex", "diag", "diag_embed", "diagflat", "meshgrid", "polar", "tril", "tril_",
+    "tril_indices", "triu", "triu_",
     "triu_indices", "vander",
 ]  # fmt: skip
 
 
 def meshgrid(*args: Any, **kwargs: Any) -> Any:
-    """Grids of coordinates from 1-D tensors, given one by one or as a list; the first varies along the first axis."""
+    """Grids of coordinates from 1-D tensors, given one by one or as a list; the first varies along
+    the first axis.
+    """
     inputs = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
     return apply(ops.meshgrid, list(inputs))
 
@@ -31,7 +34,9 @@ def diag(x: Any, offset: int = 0, padding_value: Any = 0, name: str | None = Non
 
 
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """Make matrices whose diagonals are the vectors along the last axis, laid over ``dim1`` and ``dim2``."""
+    """Make matrices whose diagonals are the vectors along the last axis, laid over ``dim1`` and
+    ``dim2``.
+    """
     x = input if isinstance(input, Tensor) else Tensor(input)
     return apply(ops.diag_embed, x, offset, dim1, dim2)
 
@@ -56,19 +61,25 @@ triu_ = make_inplace(triu)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, dtype: Any = "int64") -> Any:
-    """Rows and columns of the lower triangle of a ``row`` by ``col`` matrix, as a tensor of shape [2, n]."""
+    """Rows and columns of the lower triangle of a ``row`` by ``col`` matrix, as a tensor of shape
+    [2, n].
+    """
     return _triangle(ops.tril_indices, row, col, offset, dtype)
 
 
 def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype: Any = "int64") -> Any:
-    """Rows and columns of the upper triangle of a ``row`` by ``col`` matrix, as a tensor of shape [2, n]."""
+    """Rows and columns of the upper triangle of a ``row`` by ``col`` matrix, as a tensor of shape
+    [2, n].
+    """
     return _triangle(ops.triu_indices, row, row if col is None else col, offset, dtype)
 
 
 def _triangle(op: Any, row: Any, col: Any, offset: Any, dtype: Any) -> Any:
     for label, value in (("row", row), ("col", col)):
         if not isinstance(value, int) or value < 0:
-            raise DtypeError(f"{op.name}: {label} should be a non-negative int, but received {value!r}")
+            raise DtypeError(
+                f"{op.name}: {label} should be a non-negative int, but received {value!r}"
+            )
     return apply(op, row, col, int_attr(offset, op.name), to_torch(dtype), defaults.device)
 
 
@@ -83,7 +94,9 @@ def polar(abs: Any, angle: Any, name: str | None = None, *, out: Any = None) -> 
 
 
 def vander(x: Any, n: int | None = None, increasing: bool = False, name: str | None = None) -> Any:
-    """Make the matrix whose columns are powers of ``x``, the highest first unless ``increasing``."""
+    """Make the matrix whose columns are powers of ``x``, the highest first unless
+    ``increasing``.
+    """
     if len(x.shape) != 1:
         raise UsageError(f"vander: x must be 1-D, but its shape is {x.shape}")
     if n is None:

@@ -1,4 +1,6 @@
-"""``x[...]`` and ``x[...] = v``: from what a script writes between the brackets to the ops of ``ops.indexing``."""
+"""``x[...]`` and ``x[...] = v``: from what a script writes between the brackets to the ops of
+``ops.indexing``.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,12 @@ _INDEX_DTYPES = (torch.int64, torch.int32, torch.bool)
 
 
 def get_item(x: Tensor, index: Any) -> Any:
-    """Read a part of the tensor: on the same memory for numbers and slices, a copy for lists, masks and Tensors."""
+    """Read a part of the tensor: on the same memory for numbers and slices, a copy for lists, masks
+    and Tensors.
+    """
     if _tensor._mode is None:
-        # Numbers and slices are what torch takes as they are; anything it refuses is looked at below.
+        # Numbers and slices are what torch takes as they are; anything it refuses is looked at
+        # below.
         kind = type(index)
         if (
             kind is int
@@ -35,7 +40,9 @@ def get_item(x: Tensor, index: Any) -> Any:
 
 
 def set_item(x: Tensor, index: Any, value: Any) -> None:
-    """Write a part of the tensor in place; the value is broadcast and converted to the tensor's dtype."""
+    """Write a part of the tensor in place; the value is broadcast and converted to the tensor's
+    dtype.
+    """
     if isinstance(value, np.ndarray):
         value = Tensor(value)
     elif isinstance(value, np.generic):
@@ -70,7 +77,9 @@ def _item(i: Any, position: int) -> Any:
         return i
     if isinstance(i, slice):
         if i.step is not None and int(i.step) == 0:
-            raise UsageError(f"the step of slice {i} at position {position} of the index is 0; it must not be")
+            raise UsageError(
+                f"the step of slice {i} at position {position} of the index is 0; it must not be"
+            )
         return slice(*[None if v is None else int(v) for v in (i.start, i.stop, i.step)])
     if isinstance(i, (np.integer, np.bool_)):
         return i.item()
@@ -80,11 +89,15 @@ def _item(i: Any, position: int) -> Any:
         i = wrap(i)
     if not isinstance(i, Tensor):
         raise UsageError(
-            "Only support Integer, Slice, Ellipsis, None, Tuples of these types and List / Tensor of Bool and Integers, "
+            "Only support Integer, Slice, Ellipsis, None, Tuples of these types and List / "
+            "Tensor of Bool and Integers, "
             f"but received {type(i).__name__} at position {position} of the index"
         )
     if i.raw.dtype not in _INDEX_DTYPES:
-        raise DtypeError(f"a Tensor used as an index must be bool, int32 or int64, but this one is {i.dtype.name}")
+        raise DtypeError(
+            "a Tensor used as an index must be bool, int32 or int64, but this one is "
+            f"{i.dtype.name}"
+        )
     return i
 
 

@@ -17,7 +17,8 @@ def check_writable(x: Tensor, call: str) -> None:
     t = x.raw
     if t.requires_grad and t.is_leaf and torch.is_grad_enabled():
         raise UsageError(
-            f"{call}: Leaf Tensor ({x.name}) that doesn't stop gradient can't use inplace strategy. "
+            f"{call}: Leaf Tensor ({x.name}) that doesn't stop gradient can't use inplace "
+            "strategy. "
             "Work inside paddle.no_grad(), or on x.clone()."
         )
 
@@ -25,9 +26,10 @@ def check_writable(x: Tensor, call: str) -> None:
 def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     """Make ``x`` hold the value of ``out``.
 
-    Outside the graph the memory of ``x`` is overwritten, so views of it see the change. Inside, ``x`` takes over the tensor
-    ``out``: what backward saved of the old value stays intact. A view of a tensor in the graph is overwritten, so that the
-    change reaches the tensor; autograd refuses later if it needed the old value.
+    Outside the graph the memory of ``x`` is overwritten, so views of it see the change. Inside,
+    ``x`` takes over the tensor ``out``: what backward saved of the old value stays intact. A view
+    of a tensor in the graph is overwritten, so that the change reaches the tensor; autograd refuses
+    later if it needed the old value.
     """
     if x.rebind is not None:
         rebound: Tensor = x.rebind(out)
@@ -55,16 +57,19 @@ def is_view_in_graph(x: Tensor) -> bool:
 
 
 def overwrite_view(x: Tensor, new: torch.Tensor) -> None:
-    """Write ``new`` to the memory of ``x``, a view in the graph that torch refuses to change, and go on from ``new`` in the graph.
+    """Write ``new`` to the memory of ``x``, a view in the graph that torch refuses to change, and
+    go on from ``new`` in the graph.
 
-    torch refuses views of leaves, and the views that one op returned together. What they are views of sees the new values; its
-    gradient is that of the old ones, as in Paddle.
+    torch refuses views of leaves, and the views that one op returned together. What they are views
+    of sees the new values; its gradient is that of the old ones, as in Paddle.
     """
     x.raw = _Overwritten.apply(x.raw, new)  # type: ignore[no-untyped-call]
 
 
 class _Overwritten(torch.autograd.Function):
-    """The memory of ``old``, overwritten with the values of ``new`` and with its place in the graph."""
+    """The memory of ``old``, overwritten with the values of ``new`` and with its place in the
+    graph.
+    """
 
     @staticmethod
     def forward(ctx: Any, old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
@@ -89,15 +94,21 @@ def relayout(x: Tensor, out: Tensor, call: str) -> Tensor:
 
 
 def _take_over(x: Tensor, new: torch.Tensor) -> None:
-    """Let ``x`` hold ``new``, which was made without a graph; a parameter stays one that is trained."""
+    """Let ``x`` hold ``new``, which was made without a graph; a parameter stays one that is
+    trained.
+    """
     is_trained = x.raw.requires_grad and (new.is_floating_point() or new.is_complex())
     x.raw = new.detach().requires_grad_() if is_trained else new
 
 
-def make_inplace(fn: Callable[..., Any], name: str | None = None, is_view: bool = False) -> Callable[..., Any]:
-    """Build ``fn_`` from ``fn``: computes, then makes its first argument hold the result, and returns that argument.
+def make_inplace(
+    fn: Callable[..., Any], name: str | None = None, is_view: bool = False
+) -> Callable[..., Any]:
+    """Build ``fn_`` from ``fn``: computes, then makes its first argument hold the result, and
+    returns that argument.
 
-    ``is_view`` says that ``fn`` returns a view of its argument, which is then not copied onto itself.
+    ``is_view`` says that ``fn`` returns a view of its argument, which is then not copied onto
+    itself.
     """
     call = name or f"{fn.__name__}_"
     settle = relayout if is_view else replace
@@ -107,5 +118,7 @@ def make_inplace(fn: Callable[..., Any], name: str | None = None, is_view: bool 
         return settle(x, fn(x, *args, **kwargs), call)
 
     inplace.__name__ = inplace.__qualname__ = call
-    inplace.__doc__ = f"In-place form of ``{fn.__name__}``: overwrites its first argument and returns it."
+    inplace.__doc__ = (
+        f"In-place form of ``{fn.__name__}``: overwrites its first argument and returns it."
+    )
     return inplace

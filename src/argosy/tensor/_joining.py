@@ -17,9 +17,12 @@ from argosy.tensor._shapes import int_attr, shape_attr
 from argosy.tensor._tensor import Tensor, apply
 
 __all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shape", "broadcast_shapes", "broadcast_tensors",
-    "cartesian_prod", "cat", "chunk", "column_stack", "combinations", "concat", "concatenate", "dsplit", "dstack", "hsplit",
-    "hstack", "repeat_interleave", "row_stack", "split", "stack", "tensor_split", "unbind", "unique", "unique_consecutive",
+    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shape", "broadcast_shapes",
+    "broadcast_tensors",
+    "cartesian_prod", "cat", "chunk", "column_stack", "combinations", "concat", "concatenate",
+    "dsplit", "dstack", "hsplit",
+    "hstack", "repeat_interleave", "row_stack", "split", "stack", "tensor_split", "unbind",
+    "unique", "unique_consecutive",
     "unstack", "vsplit", "vstack",
 ]  # fmt: skip
 
@@ -27,12 +30,18 @@ __all__ = [
 def _tensor_list(x: Any, call: str) -> list[Any]:
     """``x`` as a list of Tensors."""
     if isinstance(x, Tensor) or not isinstance(x, (list, tuple)):
-        raise UsageError(f"{call}: argument 'x' must be a list of Tensors, but received {type(x).__name__}")
+        raise UsageError(
+            f"{call}: argument 'x' must be a list of Tensors, but received {type(x).__name__}"
+        )
     if not x:
-        raise UsageError(f"{call}: argument 'x' must be a list of Tensors, but received an empty one")
+        raise UsageError(
+            f"{call}: argument 'x' must be a list of Tensors, but received an empty one"
+        )
     for position, item in enumerate(x):
         if not isinstance(item, Tensor):
-            raise UsageError(f"{call}: item {position} of 'x' must be a Tensor, but is {type(item).__name__}")
+            raise UsageError(
+                f"{call}: item {position} of 'x' must be a Tensor, but is {type(item).__name__}"
+            )
     return list(x)
 
 
@@ -44,7 +53,11 @@ def concat(x: Any, axis: Any = 0, name: str | None = None, *, out: Any = None) -
         >>> paddle.concat([paddle.zeros([1, 2]), paddle.ones([1, 2])]).tolist()
         [[0.0, 0.0], [1.0, 1.0]]
     """
-    result = apply(ops.concat, _tensor_list(x, "concat"), axis if type(axis) is int else int_attr(axis, "concat"))
+    result = apply(
+        ops.concat,
+        _tensor_list(x, "concat"),
+        axis if type(axis) is int else int_attr(axis, "concat"),
+    )
     return result if out is None else store(out, result, "concat")
 
 
@@ -65,7 +78,9 @@ def _stacking(op: Op, doc: str, name: str | None = None) -> Any:
     return _dress(face, call, doc)
 
 
-hstack = _stacking(ops.hstack, "Put tensors side by side: along the second axis, vectors along the first.")
+hstack = _stacking(
+    ops.hstack, "Put tensors side by side: along the second axis, vectors along the first."
+)
 vstack = _stacking(ops.vstack, "Put tensors below each other, vectors as rows.")
 dstack = _stacking(ops.dstack, "Put tensors behind each other along the third axis.")
 row_stack = _stacking(ops.vstack, "Put tensors below each other, vectors as rows.", "row_stack")
@@ -78,8 +93,12 @@ def block_diag(inputs: Any, name: str | None = None) -> Any:
 
 
 def split(x: Any, num_or_sections: Any, axis: Any = 0, name: str | None = None) -> Any:
-    """Cut one axis into equal parts (a number) or parts of given sizes (a list, in which one may be -1)."""
-    parts = num_or_sections if type(num_or_sections) is int else shape_attr(num_or_sections, "split")
+    """Cut one axis into equal parts (a number) or parts of given sizes (a list, in which one may be
+    -1).
+    """
+    parts = (
+        num_or_sections if type(num_or_sections) is int else shape_attr(num_or_sections, "split")
+    )
     return apply(ops.split, x, parts, int_attr(axis, "split"))
 
 
@@ -88,23 +107,34 @@ def chunk(x: Any, chunks: int, axis: Any = 0, name: str | None = None) -> Any:
     along = int_attr(axis, "chunk")
     if not 0 < chunks <= x.shape[along]:
         raise UsageError(
-            f"chunk: chunks is {chunks}, but must be between 1 and {x.shape[along]}, the extent of axis {along}"
+            f"chunk: chunks is {chunks}, but must be between 1 and {x.shape[along]}, the extent "
+            f"of axis {along}"
         )
     return apply(ops.split, x, chunks, along)
 
 
 def tensor_split(x: Any, num_or_indices: Any, axis: Any = 0, name: str | None = None) -> Any:
-    """Cut one axis into parts that may differ by one in size (a number), or at given positions (a list)."""
-    where = num_or_indices if type(num_or_indices) is int else shape_attr(num_or_indices, "tensor_split")
+    """Cut one axis into parts that may differ by one in size (a number), or at given positions (a
+    list).
+    """
+    where = (
+        num_or_indices
+        if type(num_or_indices) is int
+        else shape_attr(num_or_indices, "tensor_split")
+    )
     if where == 0 or x.ndim == 0:
-        raise UsageError(f"tensor_split: cannot cut a tensor of shape {x.shape} into {num_or_indices} parts")
+        raise UsageError(
+            f"tensor_split: cannot cut a tensor of shape {x.shape} into {num_or_indices} parts"
+        )
     return apply(ops.tensor_split, x, where, int_attr(axis, "tensor_split"))
 
 
 def _splitting(call: str, least_rank: int, axis: int, doc: str) -> Any:
     def face(x: Any, num_or_indices: Any, name: str | None = None) -> Any:
         if x.ndim < least_rank:
-            raise UsageError(f"{call}: x must have at least {least_rank} dimensions, but its shape is {x.shape}")
+            raise UsageError(
+                f"{call}: x must have at least {least_rank} dimensions, but its shape is {x.shape}"
+            )
         return tensor_split(x, num_or_indices, axis if x.ndim > axis else 0)
 
     return _dress(face, call, doc)
@@ -140,18 +170,29 @@ def broadcast_shapes(*shapes: Any) -> list[int]:
     try:
         return list(np.broadcast_shapes(*[tuple(s) for s in shapes]))
     except ValueError as error:
-        raise UsageError(f"broadcast_shapes: {[list(s) for s in shapes]} do not broadcast to one shape") from error
+        raise UsageError(
+            f"broadcast_shapes: {[list(s) for s in shapes]} do not broadcast to one shape"
+        ) from error
 
 
 def repeat_interleave(
-    x: Any, repeats: Any, axis: int | None = None, name: str | None = None, *, output_size: int | None = None
+    x: Any,
+    repeats: Any,
+    axis: int | None = None,
+    name: str | None = None,
+    *,
+    output_size: int | None = None,
 ) -> Any:
-    """Repeat each element, or each slice of an axis, in place: ``repeats`` times, or as often as its entries say."""
+    """Repeat each element, or each slice of an axis, in place: ``repeats`` times, or as often as
+    its entries say.
+    """
     count = repeats if isinstance(repeats, Tensor) else int_attr(repeats, "repeat_interleave")
     return apply(ops.repeat_interleave, x, count, axis, output_size)
 
 
-def combinations(x: Any, r: int = 2, with_replacement: bool = False, name: str | None = None) -> Any:
+def combinations(
+    x: Any, r: int = 2, with_replacement: bool = False, name: str | None = None
+) -> Any:
     """All ways to choose ``r`` elements of a vector, one per row."""
     return apply(ops.combinations, x, r, with_replacement)
 
@@ -173,7 +214,8 @@ def unique(
 ) -> Any:
     """Distinct elements, or slices of an axis, in ascending order.
 
-    On request also where each first occurs, which of them each element of ``x`` is, and how often each occurs.
+    On request also where each first occurs, which of them each element of ``x`` is, and how often
+    each occurs.
 
     Example:
         >>> import paddle
@@ -182,7 +224,9 @@ def unique(
         ([1, 3], [1, 2])
     """
     values, index, inverse, counts = apply(ops.unique, x, axis, to_torch(dtype))
-    return _chosen(values, (index, return_index), (inverse, return_inverse), (counts, return_counts))
+    return _chosen(
+        values, (index, return_index), (inverse, return_inverse), (counts, return_counts)
+    )
 
 
 def unique_consecutive(

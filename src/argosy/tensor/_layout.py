@@ -1,4 +1,6 @@
-"""Functions that change the shape, order or type of a tensor's elements; ``manipulation`` exports them."""
+"""Functions that change the shape, order or type of a tensor's elements; ``manipulation`` exports
+them.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,14 @@ from argosy.tensor._shapes import int_attr, packs_ints, shape_attr
 from argosy.tensor._tensor import apply
 
 __all__ = [
-    "as_complex", "as_real", "as_strided", "broadcast_to", "cast", "cast_", "crop", "expand", "expand_as", "flatten",
-    "flatten_", "flip", "matrix_transpose", "moveaxis", "narrow", "permute", "ravel", "reshape", "reshape_", "reverse", "roll",
-    "rot90", "shard_index", "slice", "squeeze", "squeeze_", "strided_slice", "swapaxes", "swapdims", "t", "t_", "tile",
-    "transpose", "transpose_", "unflatten", "unfold", "unsqueeze", "unsqueeze_", "view", "view_as", "view_as_complex",
+    "as_complex", "as_real", "as_strided", "broadcast_to", "cast", "cast_", "crop", "expand",
+    "expand_as", "flatten",
+    "flatten_", "flip", "matrix_transpose", "moveaxis", "narrow", "permute", "ravel", "reshape",
+    "reshape_", "reverse", "roll",
+    "rot90", "shard_index", "slice", "squeeze", "squeeze_", "strided_slice", "swapaxes",
+    "swapdims", "t", "t_", "tile",
+    "transpose", "transpose_", "unflatten", "unfold", "unsqueeze", "unsqueeze_", "view", "view_as",
+    "view_as_complex",
     "view_as_real",
 ]  # fmt: skip
 
@@ -40,7 +46,9 @@ reshape_ = make_inplace(reshape, is_view=True)
 
 @packs_ints
 def view(x: Any, shape_or_dtype: Any, name: str | None = None) -> Any:
-    """See the same memory with another shape, or as another dtype; an error where that needs a copy."""
+    """See the same memory with another shape, or as another dtype; an error where that needs a
+    copy.
+    """
     if isinstance(shape_or_dtype, (str, DType, type)):
         return apply(ops.view_dtype, x, to_torch(shape_or_dtype))
     return apply(ops.view, x, shape_attr(shape_or_dtype, "view"))
@@ -52,7 +60,9 @@ def view_as(x: Any, other: Any, name: str | None = None) -> Any:
 
 
 def transpose(x: Any, perm: Any, name: Any = None) -> Any:
-    """Reorder the axes: axis ``i`` of the result is axis ``perm[i]`` of ``x``. ``transpose(x, 0, 1)`` swaps two axes."""
+    """Reorder the axes: axis ``i`` of the result is axis ``perm[i]`` of ``x``. ``transpose(x, 0,
+    1)`` swaps two axes.
+    """
     if type(perm) is int:
         return apply(ops.swapaxes, x, perm, name)
     return apply(ops.transpose, x, shape_attr(perm, "transpose"))
@@ -82,8 +92,13 @@ def t(input: Any, name: str | None = None) -> Any:
 
 
 t_ = make_inplace(t, is_view=True)
-T = property(lambda self: apply(ops.reverse_axes, self), doc="The tensor with its axes in reverse order.")
-mT = property(lambda self: apply(ops.matrix_transpose, self), doc="The tensor with its last two axes exchanged.")
+T = property(
+    lambda self: apply(ops.reverse_axes, self), doc="The tensor with its axes in reverse order."
+)
+mT = property(
+    lambda self: apply(ops.matrix_transpose, self),
+    doc="The tensor with its last two axes exchanged.",
+)
 
 
 def flatten(x: Any, start_axis: int = 0, stop_axis: int = -1, name: str | None = None) -> Any:
@@ -120,7 +135,9 @@ unsqueeze_ = make_inplace(unsqueeze, is_view=True)
 
 def moveaxis(x: Any, source: Any, destination: Any, name: str | None = None) -> Any:
     """Move axes to other places; those not named keep their order."""
-    return apply(ops.moveaxis, x, shape_attr(source, "moveaxis"), shape_attr(destination, "moveaxis"))
+    return apply(
+        ops.moveaxis, x, shape_attr(source, "moveaxis"), shape_attr(destination, "moveaxis")
+    )
 
 
 def cast(x: Any, dtype: Any) -> Any:
@@ -167,12 +184,16 @@ reverse = flip
 
 
 def rot90(x: Any, k: int = 1, axes: Any = [0, 1], name: str | None = None) -> Any:  # noqa: B006
-    """Turn by 90 degrees ``k`` times in the plane of two axes, from the first towards the second."""
+    """Turn by 90 degrees ``k`` times in the plane of two axes, from the first towards the
+    second.
+    """
     return apply(ops.rot90, x, k, list(axes))
 
 
 def roll(x: Any, shifts: Any, axis: Any = None, name: str | None = None) -> Any:
-    """Shift elements along the given axes, or along the flattened tensor; those pushed out come in at the other end."""
+    """Shift elements along the given axes, or along the flattened tensor; those pushed out come in
+    at the other end.
+    """
     given = None if axis is None else shape_attr(axis, "roll")
     return apply(ops.roll, x, shape_attr(shifts, "roll"), given)
 
@@ -184,11 +205,17 @@ def slice(input: Any, axes: Any, starts: Any, ends: Any) -> Any:
     """
     if not isinstance(axes, (list, tuple)):
         raise UsageError(f"slice: axes must be a list or tuple, but received {type(axes).__name__}")
-    return apply(ops.slice_axes, input, list(axes), shape_attr(starts, "slice"), shape_attr(ends, "slice"))
+    return apply(
+        ops.slice_axes, input, list(axes), shape_attr(starts, "slice"), shape_attr(ends, "slice")
+    )
 
 
-def strided_slice(x: Any, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None) -> Any:
-    """Take every ``strides``-th element from ``starts`` to ``ends`` of the given axes; a negative stride goes backwards."""
+def strided_slice(
+    x: Any, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None
+) -> Any:
+    """Take every ``strides``-th element from ``starts`` to ``ends`` of the given axes; a negative
+    stride goes backwards.
+    """
     bounds = [shape_attr(v, "strided_slice") for v in (starts, ends, strides)]
     return apply(ops.strided_slice, x, list(axes), *bounds)
 
@@ -199,7 +226,9 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     extent = input.shape[dim]
     first = first + extent if first < 0 else first
     if first < 0 or length < 0 or first + length > extent:
-        raise UsageError(f"narrow: start {start} and length {length} do not fit in axis {dim} of extent {extent}")
+        raise UsageError(
+            f"narrow: start {start} and length {length} do not fit in axis {dim} of extent {extent}"
+        )
     return apply(ops.slice_axes, input, [dim], [first], [first + length])
 
 
@@ -211,7 +240,9 @@ def crop(x: Any, shape: Any = None, offsets: Any = None, name: str | None = None
 
 
 def unfold(x: Any, axis: int, size: int, step: int, name: str | None = None) -> Any:
-    """See windows of one axis, ``step`` apart, as a new last axis of extent ``size``, on the same memory."""
+    """See windows of one axis, ``step`` apart, as a new last axis of extent ``size``, on the same
+    memory.
+    """
     return apply(ops.unfold_axis, x, axis, size, step)
 
 
@@ -234,8 +265,12 @@ def view_as_real(input: Any) -> Any:
     return apply(ops.as_real, input)
 
 
-def shard_index(input: Any, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1) -> Any:
-    """Turn global ids into ids inside shard ``shard_id`` of ``nshards``; ids of other shards become ``ignore_value``."""
+def shard_index(
+    input: Any, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1
+) -> Any:
+    """Turn global ids into ids inside shard ``shard_id`` of ``nshards``; ids of other shards become
+    ``ignore_value``.
+    """
     if not 0 <= shard_id < nshards:
         raise UsageError(f"shard_index: shard_id is {shard_id}, but must be in [0, {nshards})")
     return apply(ops.shard_index, input, index_num, nshards, shard_id, ignore_value)

@@ -1,4 +1,6 @@
-"""Puts the face functions on Tensor as methods, and the methods that have no function beside them."""
+"""Puts the face functions on Tensor as methods, and the methods that have no function beside
+them.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ def set_value(self: Tensor, value: Any) -> None:
         raw = value if isinstance(value, torch.Tensor) else Tensor(np.asarray(value)).raw
     if raw.shape != self.raw.shape or raw.dtype is not self.raw.dtype:
         raise ValueMismatch(
-            f"Tensor.set_value: variable {self.name!r} needs a value of shape {self.shape} and dtype {self.dtype.name}, "
+            f"Tensor.set_value: variable {self.name!r} needs a value of shape {self.shape} and "
+            f"dtype {self.dtype.name}, "
             f"but received shape {list(raw.shape)} and dtype {dtypes.name_of(raw.dtype)}"
         )
     with torch.no_grad():
@@ -61,7 +64,9 @@ def install() -> None:
 def from_torch(tensor: torch.Tensor) -> Tensor:
     """Wrap a torch tensor without a copy: same memory, same graph."""
     if not isinstance(tensor, torch.Tensor):
-        raise UsageError(f"from_torch: expected a torch.Tensor, but received {type(tensor).__name__}")
+        raise UsageError(
+            f"from_torch: expected a torch.Tensor, but received {type(tensor).__name__}"
+        )
     return wrap(tensor)
 
 

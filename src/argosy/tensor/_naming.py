@@ -1,4 +1,6 @@
-"""Paddle's unique names: ``linear_0``, ``linear_0.w_0``; counters per key, restarted inside a guard."""
+"""Paddle's unique names: ``linear_0``, ``linear_0.w_0``; counters per key, restarted inside a
+guard.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ class UniqueNames:
         self._counters[key] = count + 1
         return f"{self._prefix}{key}_{count}"
 
-    def switch(self, counters: dict[str, int] | None = None, prefix: str = "") -> tuple[dict[str, int], str]:
+    def switch(
+        self, counters: dict[str, int] | None = None, prefix: str = ""
+    ) -> tuple[dict[str, int], str]:
         """Use other counters from now on; returns the old ones with their prefix."""
         old = (self._counters, self._prefix)
         self._counters = {} if counters is None else counters

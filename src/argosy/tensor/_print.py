@@ -78,19 +78,25 @@ def _rows(array: np.ndarray, pad: Callable[[str], str], is_summary: bool, indent
 def _values_to_string(array: np.ndarray, indent: int) -> str:
     is_summary = array.size > options.threshold
     visible = _edges(array) if is_summary else array
-    texts = [_format(value.item() if array.dtype.kind != "f" else value) for value in visible.reshape(-1)]
+    texts = [
+        _format(value.item() if array.dtype.kind != "f" else value) for value in visible.reshape(-1)
+    ]
     width = max(map(len, texts), default=0)
     has_sign = any(text.startswith("-") for text in texts)
 
     def pad(text: str) -> str:
         is_narrow = len(text) < width
-        return (f" {text}" if has_sign and is_narrow and not text.startswith("-") else text).ljust(width)
+        return (f" {text}" if has_sign and is_narrow and not text.startswith("-") else text).ljust(
+            width
+        )
 
     return _rows(array, pad, is_summary, indent)
 
 
 def tensor_to_string(x: Any) -> str:
-    """Paddle's form: a header with shape, dtype, place and stop_gradient, then the values indented."""
+    """Paddle's form: a header with shape, dtype, place and stop_gradient, then the values
+    indented.
+    """
     raw = x.raw.detach()
     if raw.layout is not torch.strided:
         raw = raw.to_dense()
@@ -98,6 +104,7 @@ def tensor_to_string(x: Any) -> str:
         raw = raw.float()
     body = _values_to_string(raw.cpu().resolve_conj().numpy(), 7)
     return (
-        f"Tensor(shape={list(x.shape)}, dtype={x.dtype.name}, place={x.place}, stop_gradient={x.stop_gradient},\n"
+        f"Tensor(shape={list(x.shape)}, dtype={x.dtype.name}, place={x.place}, "
+        f"stop_gradient={x.stop_gradient},\n"
         f"{' ' * 7}{body})"
     )

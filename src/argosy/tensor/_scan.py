@@ -15,7 +15,8 @@ from argosy.tensor._inplace import replace
 from argosy.tensor._tensor import apply
 
 __all__ = [
-    "cummax", "cummin", "cumprod", "cumprod_", "cumsum", "cumsum_", "cumulative_trapezoid", "logcumsumexp", "trapezoid",
+    "cummax", "cummin", "cumprod", "cumprod_", "cumsum", "cumsum_", "cumulative_trapezoid",
+    "logcumsumexp", "trapezoid",
 ]  # fmt: skip
 
 
@@ -23,7 +24,9 @@ def _dtype(dtype: Any) -> torch.dtype | None:
     return None if dtype is None else dtypes.to_torch(dtype)
 
 
-def cumsum(x: Any, axis: int | None = None, dtype: Any = None, name: str | None = None, *, out: Any = None) -> Any:
+def cumsum(
+    x: Any, axis: int | None = None, dtype: Any = None, name: str | None = None, *, out: Any = None
+) -> Any:
     """Sum up along ``axis``, or over the flattened tensor; integers give int64.
 
     Example:
@@ -34,7 +37,9 @@ def cumsum(x: Any, axis: int | None = None, dtype: Any = None, name: str | None 
     return store(out, apply(ops.cumsum, x, axis, _dtype(dtype)), "cumsum")
 
 
-def cumprod(x: Any, dim: int | None = None, *, dtype: Any = None, out: Any = None, name: str | None = None) -> Any:
+def cumprod(
+    x: Any, dim: int | None = None, *, dtype: Any = None, out: Any = None, name: str | None = None
+) -> Any:
     """Multiply up along ``dim``, or over the flattened tensor."""
     return store(out, apply(ops.cumprod, x, dim, _dtype(dtype)), "cumprod")
 
@@ -49,13 +54,16 @@ def cumprod_(x: Any, dim: int | None = None, dtype: Any = None, name: str | None
     return replace(x, cumprod(x, dim, dtype=dtype), "cumprod_")
 
 
-def logcumsumexp(x: Any, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Any:
+def logcumsumexp(
+    x: Any, axis: int | None = None, dtype: Any = None, name: str | None = None
+) -> Any:
     """``log(cumsum(exp(x)))`` without overflow, along ``axis`` or over the flattened tensor."""
     return apply(ops.logcumsumexp, x, axis, _dtype(dtype))
 
 
 def cummax(x: Any, axis: int | None = None, dtype: Any = "int64", name: str | None = None) -> Any:
-    """The largest value so far and its position, the latest of equal ones; ``dtype`` is that of the positions.
+    """The largest value so far and its position, the latest of equal ones; ``dtype`` is that of the
+    positions.
 
     Example:
         >>> import paddle
@@ -67,26 +75,36 @@ def cummax(x: Any, axis: int | None = None, dtype: Any = "int64", name: str | No
 
 
 def cummin(x: Any, axis: int | None = None, dtype: Any = "int64", name: str | None = None) -> Any:
-    """The smallest value so far and its position, the latest of equal ones; ``dtype`` is that of the positions."""
+    """The smallest value so far and its position, the latest of equal ones; ``dtype`` is that of
+    the positions.
+    """
     return _extreme(ops.cummin, x, axis, dtype)
 
 
 def _extreme(op: Op, x: Any, axis: int | None, dtype: Any) -> Any:
     position_dtype = dtypes.to_torch(dtype)
     if position_dtype not in (torch.int32, torch.int64):
-        raise UsageError(f"{op.name}: dtype of the positions must be int32 or int64, but received {dtype}")
+        raise UsageError(
+            f"{op.name}: dtype of the positions must be int32 or int64, but received {dtype}"
+        )
     return apply(op, x, axis, position_dtype)
 
 
-def trapezoid(y: Any, x: Any = None, dx: float | None = None, axis: int = -1, name: str | None = None) -> Any:
-    """Integrate ``y`` along ``axis`` by the trapezoid rule, at the points ``x`` or with the step ``dx`` (1)."""
+def trapezoid(
+    y: Any, x: Any = None, dx: float | None = None, axis: int = -1, name: str | None = None
+) -> Any:
+    """Integrate ``y`` along ``axis`` by the trapezoid rule, at the points ``x`` or with the step
+    ``dx`` (1).
+    """
     return _integrate(y, x, dx, axis, False)
 
 
 def cumulative_trapezoid(
     y: Any, x: Any = None, dx: float | None = None, axis: int = -1, name: str | None = None
 ) -> Any:
-    """The running integral of ``y`` by the trapezoid rule; one element shorter than ``y`` along ``axis``."""
+    """The running integral of ``y`` by the trapezoid rule; one element shorter than ``y`` along
+    ``axis``.
+    """
     return _integrate(y, x, dx, axis, True)
 
 

@@ -1,4 +1,6 @@
-"""Shapes as scripts write them: an int, a list or tuple, an array, a Tensor, a list with 0-D Tensors in it."""
+"""Shapes as scripts write them: an int, a list or tuple, an array, a Tensor, a list with 0-D
+Tensors in it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from argosy.tensor._tensor import Shape, Tensor
 
 
 def shape_attr(shape: Any, call: str) -> Any:
-    """The shape as an op takes it: a list of ints, in which Tensors stay (a program records them as inputs)."""
+    """The shape as an op takes it: a list of ints, in which Tensors stay (a program records them as
+    inputs).
+    """
     kind = type(shape)
     if kind is Shape:
         return shape
@@ -31,7 +35,8 @@ def shape_attr(shape: Any, call: str) -> Any:
     if isinstance(shape, np.ndarray):
         return [_int(n, call) for n in shape.reshape(-1)]
     raise UsageError(
-        f"{call}: the shape must be an int, a list or tuple of ints, or a Tensor, but received {type(shape).__name__}"
+        f"{call}: the shape must be an int, a list or tuple of ints, or a Tensor, but received "
+        f"{type(shape).__name__}"
     )
 
 
@@ -46,7 +51,13 @@ def _int(n: Any, call: str) -> int:
 
 def int_attr(value: Any, call: str) -> int:
     """One integer, given as an int, a NumPy integer or a Tensor with one element."""
-    return value if type(value) is int else int(value) if isinstance(value, Tensor) else _int(value, call)
+    return (
+        value
+        if type(value) is int
+        else int(value)
+        if isinstance(value, Tensor)
+        else _int(value, call)
+    )
 
 
 def packs_ints(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,15 +16,24 @@ from argosy.tensor._inplace import make_inplace
 from argosy.tensor._tensor import apply
 
 __all__ = [
-    "abs", "abs_", "acos", "acos_", "acosh", "acosh_", "angle", "asin", "asin_", "asinh", "asinh_", "atan", "atan_",
-    "atanh", "atanh_", "ceil", "ceil_", "conj", "cos", "cos_", "cosh", "cosh_", "deg2rad", "digamma", "digamma_", "erf",
-    "erf_", "erfinv", "erfinv_", "exp", "exp_", "expm1", "expm1_", "floor", "floor_", "frac", "frac_", "frexp",
-    "gammaln", "gammaln_", "i0", "i0_", "i0e", "i1", "i1e", "imag", "isfinite", "isinf", "isnan", "isneginf",
-    "isposinf", "isreal", "lgamma", "lgamma_", "log", "log10", "log10_", "log1p", "log1p_", "log2", "log2_", "log_",
-    "logit", "logit_", "multigammaln", "multigammaln_", "nan_to_num", "nan_to_num_", "neg", "neg_", "negative",
-    "polygamma", "polygamma_", "positive", "rad2deg", "real", "reciprocal", "reciprocal_", "round", "round_", "rsqrt",
-    "rsqrt_", "sgn", "sigmoid", "sigmoid_", "sign", "signbit", "sin", "sin_", "sinc", "sinc_", "sinh", "sinh_",
-    "softmax", "sqrt", "sqrt_", "square", "square_", "stanh", "tan", "tan_", "tanh", "tanh_", "trunc", "trunc_",
+    "abs", "abs_", "acos", "acos_", "acosh", "acosh_", "angle", "asin", "asin_", "asinh", "asinh_",
+    "atan", "atan_",
+    "atanh", "atanh_", "ceil", "ceil_", "conj", "cos", "cos_", "cosh", "cosh_", "deg2rad",
+    "digamma", "digamma_", "erf",
+    "erf_", "erfinv", "erfinv_", "exp", "exp_", "expm1", "expm1_", "floor", "floor_", "frac",
+    "frac_", "frexp",
+    "gammaln", "gammaln_", "i0", "i0_", "i0e", "i1", "i1e", "imag", "isfinite", "isinf", "isnan",
+    "isneginf",
+    "isposinf", "isreal", "lgamma", "lgamma_", "log", "log10", "log10_", "log1p", "log1p_", "log2",
+    "log2_", "log_",
+    "logit", "logit_", "multigammaln", "multigammaln_", "nan_to_num", "nan_to_num_", "neg", "neg_",
+    "negative",
+    "polygamma", "polygamma_", "positive", "rad2deg", "real", "reciprocal", "reciprocal_", "round",
+    "round_", "rsqrt",
+    "rsqrt_", "sgn", "sigmoid", "sigmoid_", "sign", "signbit", "sin", "sin_", "sinc", "sinc_",
+    "sinh", "sinh_",
+    "softmax", "sqrt", "sqrt_", "square", "square_", "stanh", "tan", "tan_", "tanh", "tanh_",
+    "trunc", "trunc_",
 ]  # fmt: skip
 
 
@@ -132,7 +141,9 @@ def frac(x: Any, name: str | None = None, *, out: Any = None) -> Any:
 
 
 def frexp(x: Any, name: str | None = None) -> Any:
-    """Split into mantissa and exponent with ``x = mantissa * 2 ** exponent``, both in the dtype of ``x``."""
+    """Split into mantissa and exponent with ``x = mantissa * 2 ** exponent``, both in the dtype of
+    ``x``.
+    """
     if x.dtype.name not in ("float32", "float64"):
         raise DtypeError(f"frexp: x must be float32 or float64, but received {x.dtype.name}")
     return apply(ops.frexp, x)
@@ -165,13 +176,18 @@ def multigammaln(x: Any, p: int, name: str | None = None) -> Any:
 
 
 def nan_to_num(
-    x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, name: str | None = None
+    x: Any,
+    nan: float = 0.0,
+    posinf: float | None = None,
+    neginf: float | None = None,
+    name: str | None = None,
 ) -> Any:
     """Replace nan and infinities; by default by 0 and the largest and smallest finite values.
 
     Example:
         >>> import paddle
-        >>> paddle.nan_to_num(paddle.to_tensor([float("nan"), float("inf"), 1.0]), posinf=9.0).tolist()
+        >>> paddle.nan_to_num(paddle.to_tensor([float("nan"), float("inf"), 1.0]),
+        ...     posinf=9.0).tolist()
         [0.0, 9.0, 1.0]
     """
     return apply(ops.nan_to_num, x, nan, posinf, neginf)
@@ -180,7 +196,8 @@ def nan_to_num(
 def softmax(input: Any, dim: int | None = None, dtype: Any = None, *, out: Any = None) -> Any:
     """Exponentials along ``dim`` divided by their sum; ``input`` is first cast to ``dtype``.
 
-    Without ``dim`` it is 0 for tensors of 0, 1 or 3 dimensions, else 1. ``paddle.nn.functional.softmax`` takes the last axis.
+    Without ``dim`` it is 0 for tensors of 0, 1 or 3 dimensions, else 1.
+    ``paddle.nn.functional.softmax`` takes the last axis.
     """
     if dim is None:
         dim = 0 if len(input.shape) in (0, 1, 3) else 1

@@ -1,11 +1,12 @@
 """Tensor, Parameter and ``apply``, the one door from the face to the op table.
 
-``Tensor`` is a thin wrapper: one slot, ``raw``, holds the torch tensor; everything else (name, persistable, free
-attributes) goes to ``__dict__``, which costs nothing until it is used. Operators between two Tensors of one dtype call
-torch directly; everything else goes through ``apply``.
+``Tensor`` is a thin wrapper: one slot, ``raw``, holds the torch tensor; everything else (name,
+persistable, free attributes) goes to ``__dict__``, which costs nothing until it is used. Operators
+between two Tensors of one dtype call torch directly; everything else goes through ``apply``.
 
-``apply(op, *args)`` is where recording (static programs) and automatic mixed precision hook in: while a *mode* is
-installed, it receives every call instead. The stack of modes is process-wide, as Paddle's is.
+``apply(op, *args)`` is where recording (static programs) and automatic mixed precision hook in:
+while a *mode* is installed, it receives every call instead. The stack of modes is process-wide, as
+Paddle's is.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ import numpy as np
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import AutogradError, DtypeError, OutOfRange, RankError, UsageError, raise_as
+from argosy.foundation.errors import (
+    AutogradError,
+    DtypeError,
+    OutOfRange,
+    RankError,
+    UsageError,
+    raise_as,
+)
 from argosy.foundation.places import Place, to_place
 from argosy.ops import elementwise as _elementwise
 from argosy.ops import logic as _logic
@@ -64,10 +72,13 @@ class Shape(list[int]):
         return total
 
 
-def _binary(symbol: str, op: Op, fast: Callable[[Any, Any], Any], reflected: bool = False) -> Callable[..., Any]:
+def _binary(
+    symbol: str, op: Op, fast: Callable[[Any, Any], Any], reflected: bool = False
+) -> Callable[..., Any]:
     """Build an operator method.
 
-    Two Tensors of one dtype, and a floating Tensor with a Python number, go straight to torch; everything else through the op.
+    Two Tensors of one dtype, and a floating Tensor with a Python number, go straight to torch;
+    everything else through the op.
     """
 
     if reflected:
@@ -121,7 +132,9 @@ _SCALARS = (int, float, bool, complex)
 
 
 def _operand(self: Tensor, other: Any, symbol: str) -> Any:
-    """The right-hand side of an operator as a Tensor or Python number; None where Python should try the other side."""
+    """The right-hand side of an operator as a Tensor or Python number; None where Python should try
+    the other side.
+    """
     if isinstance(other, (Tensor, *_SCALARS)):
         return other
     if isinstance(other, (np.number, np.bool_)):
@@ -132,7 +145,8 @@ def _operand(self: Tensor, other: Any, symbol: str) -> Any:
         return wrap(other)
     if hasattr(other, "__array_ufunc__") or isinstance(other, (str, list, tuple, dict, set, bytes)):
         raise DtypeError(
-            f"{symbol}(): argument (position 1) must be int, float, bool or Tensor, but got {type(other).__name__}"
+            f"{symbol}(): argument (position 1) must be int, float, bool or Tensor, but got "
+            f"{type(other).__name__}"
         )
     return None
 
@@ -144,7 +158,9 @@ def _comparison(symbol: str, op: Op, fast: Callable[[Any, Any], Any]) -> Callabl
 
     def method(self: Tensor, other: Any) -> Any:
         # Against what is not a number or array, equality is a plain bool, as for any Python object.
-        if other is None or not isinstance(other, (Tensor, *_SCALARS, np.ndarray, np.generic, _raw_tensor)):
+        if other is None or not isinstance(
+            other, (Tensor, *_SCALARS, np.ndarray, np.generic, _raw_tensor)
+        ):
             return symbol == "__ne__"
         return compare(self, other)
 
@@ -155,21 +171,24 @@ def _comparison(symbol: str, op: Op, fast: Callable[[Any, Any], Any]) -> Callabl
 class Tensor:
     """A multi-dimensional array with Paddle's methods on torch's engine.
 
-    ``Tensor(data)`` copies array-like data as ``paddle.to_tensor`` does. Inside argosy, ``wrap`` wraps without a copy.
+    ``Tensor(data)`` copies array-like data as ``paddle.to_tensor`` does. Inside argosy, ``wrap``
+    wraps without a copy.
     """
 
     __slots__ = ("__dict__", "__weakref__", "raw")
 
     raw: torch.Tensor
 
-    if TYPE_CHECKING:  # bound by _methods.install(), with the other methods that have a function beside them
+    # bound by _methods.install(), with the other methods that have a function beside them
+    if TYPE_CHECKING:
 
         def __getitem__(self, index: Any) -> Any: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
     # Defaults of attributes that few tensors set; instances keep their own in __dict__.
     _name: str | None = None
-    _nominal_grad = False  # stop_gradient=False was asked of an integer tensor, which never gets a gradient
+    # stop_gradient=False was asked of an integer tensor, which never gets a gradient
+    _nominal_grad = False
     _is_grad_cleared = False  # clear_grad() ran: a missing gradient reads as zeros
     persistable = False
     is_distributed = False
@@ -177,14 +196,17 @@ class Tensor:
 
     __array_priority__ = 100  # numpy arrays leave operators to us
 
-    def __init__(self, data: Any = (), dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> None:
+    def __init__(
+        self, data: Any = (), dtype: Any = None, place: Any = None, stop_gradient: bool = True
+    ) -> None:
         from argosy.tensor._convert import to_raw
 
         self.raw = to_raw(data, dtype, place)
         if not stop_gradient:
             self.stop_gradient = False
 
-    # -- what it is ---------------------------------------------------------------------------------------------
+    # -- what it is
+    # ---------------------------------------------------------------------------------------------
 
     @property
     def shape(self) -> Shape:
@@ -281,11 +303,14 @@ class Tensor:
     def _grad_ivar(self) -> Tensor | None:
         return self.grad
 
-    # -- gradient -----------------------------------------------------------------------------------------------
+    # -- gradient
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def stop_gradient(self) -> bool:
-        """True where backward does not reach this tensor; new tensors start so, parameters do not."""
+        """True where backward does not reach this tensor; new tensors start so, parameters do
+        not.
+        """
         return not (self.raw.requires_grad or self._nominal_grad)
 
     @stop_gradient.setter
@@ -333,10 +358,13 @@ class Tensor:
             self._is_grad_cleared = False
             return
         if not isinstance(value, Tensor):
-            raise DtypeError(f"Tensor.grad must be set to a Tensor or None, but received {type(value).__name__}")
+            raise DtypeError(
+                f"Tensor.grad must be set to a Tensor or None, but received {type(value).__name__}"
+            )
         if value.raw.shape != self.raw.shape or value.raw.dtype is not self.raw.dtype:
             raise UsageError(
-                f"Tensor.grad of {self.name!r} must have shape {self.shape} and dtype {self.dtype.name}, "
+                f"Tensor.grad of {self.name!r} must have shape {self.shape} and dtype "
+                f"{self.dtype.name}, "
                 f"but received shape {value.shape} and dtype {value.dtype.name}"
             )
         self.raw.grad = value.raw
@@ -374,7 +402,8 @@ class Tensor:
             start = grad_tensor.raw
             if start.shape != t.shape:
                 raise UsageError(
-                    f"Tensor.backward: grad_tensor has shape {grad_tensor.shape}, the tensor {self.shape}; "
+                    f"Tensor.backward: grad_tensor has shape {grad_tensor.shape}, the tensor "
+                    f"{self.shape}; "
                     "they must be equal"
                 )
         try:
@@ -388,7 +417,9 @@ class Tensor:
             raise
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
-        """Drop the gradient; by default it then reads as zeros, as in Paddle, without being stored."""
+        """Drop the gradient; by default it then reads as zeros, as in Paddle, without being
+        stored.
+        """
         self._is_grad_cleared = set_to_zero and (self._is_grad_cleared or self.raw.grad is not None)
         self.raw.grad = None
 
@@ -403,9 +434,13 @@ class Tensor:
             self.raw.retain_grad()
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
-        """Call ``hook(grad)`` in backward; what it returns replaces the gradient. Returns a handle with ``remove()``."""
+        """Call ``hook(grad)`` in backward; what it returns replaces the gradient. Returns a handle
+        with ``remove()``.
+        """
         if not self.raw.requires_grad:
-            raise AutogradError("Tensor.register_hook: cannot register a hook on a tensor that stops gradient.")
+            raise AutogradError(
+                "Tensor.register_hook: cannot register a hook on a tensor that stops gradient."
+            )
 
         def raw_hook(grad: torch.Tensor) -> torch.Tensor | None:
             result = hook(wrap(grad))
@@ -421,7 +456,8 @@ class Tensor:
         self.raw = self.raw.detach()
         return self
 
-    # -- values -------------------------------------------------------------------------------------------------
+    # -- values
+    # ----------------------------------------------------------------------------------------------
 
     def numpy(self) -> np.ndarray:
         """A copy of the values as a NumPy array; bfloat16 comes as uint16 bits, as in Paddle."""
@@ -438,7 +474,10 @@ class Tensor:
             array = self.raw.detach().numpy()
             if dtype is None or array.dtype == dtype:
                 return array
-            raise UsageError(f"the Tensor holds {array.dtype}; as {np.dtype(dtype)} it cannot be viewed without a copy")
+            raise UsageError(
+                f"the Tensor holds {array.dtype}; as {np.dtype(dtype)} it cannot be viewed "
+                "without a copy"
+            )
         array = self.numpy()
         return array if dtype is None else array.astype(dtype, copy=False)
 
@@ -454,7 +493,9 @@ class Tensor:
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Enter any torch function: Tensors go in as their torch tensors, what comes out is wrapped."""
+        """Enter any torch function: Tensors go in as their torch tensors, what comes out is
+        wrapped.
+        """
         return rewrap(func(*unwrap(args), **(unwrap(kwargs) if kwargs else {})))
 
     def tolist(self) -> Any:
@@ -468,17 +509,21 @@ class Tensor:
             try:
                 return (t.reshape(-1)[args[0]] if flat else t[args]).item()
             except IndexError as error:
-                raise OutOfRange(f"Tensor.item: position {args} lies outside a tensor of shape {self.shape}") from error
+                raise OutOfRange(
+                    f"Tensor.item: position {args} lies outside a tensor of shape {self.shape}"
+                ) from error
         if t.numel() != 1:
             raise UsageError(
-                f"Tensor.item: only one element tensors can be converted to Python scalars, this one has shape {self.shape}"
+                "Tensor.item: only one element tensors can be converted to Python scalars, this "
+                f"one has shape {self.shape}"
             )
         return t.item()
 
     def _number(self, kind: str) -> Any:
         if self.raw.numel() != 1:
             raise RankError(
-                f"only one element variable can be converted to {kind}, but this one has shape {self.shape}."
+                f"only one element variable can be converted to {kind}, but this one has shape "
+                f"{self.shape}."
             )
         return self.raw.item()
 
@@ -499,7 +544,9 @@ class Tensor:
     def __index__(self) -> int:
         value = self._number("python index")
         if isinstance(value, float):
-            raise DtypeError(f"only integer tensors can be used as an index, but this one is {self.dtype.name}")
+            raise DtypeError(
+                f"only integer tensors can be used as an index, but this one is {self.dtype.name}"
+            )
         return int(value)
 
     def __len__(self) -> int:
@@ -531,7 +578,8 @@ class Tensor:
 
     __str__ = __repr__
 
-    # -- copies -------------------------------------------------------------------------------------------------
+    # -- copies
+    # ----------------------------------------------------------------------------------------------
 
     def __copy__(self) -> Tensor:
         out = wrap(self.raw.detach())
@@ -541,7 +589,8 @@ class Tensor:
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if not self.raw.is_leaf:
             raise RuntimeError(
-                "Only Leaf Tensor support the deepcopy at the moment, non-Leaf Tensors contain graph information"
+                "Only Leaf Tensor support the deepcopy at the moment, non-Leaf Tensors contain "
+                "graph information"
             )
         from copy import deepcopy
 
@@ -555,9 +604,15 @@ class Tensor:
         return out
 
     def __reduce__(self) -> Any:
-        return _rebuild, (type(self), self.raw.detach(), self.raw.requires_grad, dict(self.__dict__))
+        return _rebuild, (
+            type(self),
+            self.raw.detach(),
+            self.raw.requires_grad,
+            dict(self.__dict__),
+        )
 
-    # -- operators ----------------------------------------------------------------------------------------------
+    # -- operators
+    # ----------------------------------------------------------------------------------------------
 
     __add__ = _binary("__add__", _elementwise.add, _engine.add)
     __radd__ = _binary("__radd__", _elementwise.add, operator.add, reflected=True)
@@ -570,9 +625,13 @@ class Tensor:
     __div__ = __truediv__
     __rdiv__ = __rtruediv__
     __floordiv__ = _binary("__floordiv__", _elementwise.floor_divide, _elementwise.floor_divide.fn)
-    __rfloordiv__ = _binary("__rfloordiv__", _elementwise.floor_divide, _elementwise.floor_divide.fn, reflected=True)
+    __rfloordiv__ = _binary(
+        "__rfloordiv__", _elementwise.floor_divide, _elementwise.floor_divide.fn, reflected=True
+    )
     __mod__ = _binary("__mod__", _elementwise.remainder, _elementwise.remainder.fn)
-    __rmod__ = _binary("__rmod__", _elementwise.remainder, _elementwise.remainder.fn, reflected=True)
+    __rmod__ = _binary(
+        "__rmod__", _elementwise.remainder, _elementwise.remainder.fn, reflected=True
+    )
     __pow__ = _binary("__pow__", _elementwise.pow, _engine.pow)
     __rpow__ = _binary("__rpow__", _elementwise.pow, _engine.pow, reflected=True)
     __matmul__ = _binary("__matmul__", _elementwise.matmul, _engine.matmul)
@@ -586,7 +645,9 @@ class Tensor:
     __lshift__ = _binary("__lshift__", _logic.bitwise_left_shift, operator.lshift)
     __rlshift__ = _binary("__rlshift__", _logic.bitwise_left_shift, operator.lshift, reflected=True)
     __rshift__ = _binary("__rshift__", _logic.bitwise_right_shift, operator.rshift)
-    __rrshift__ = _binary("__rrshift__", _logic.bitwise_right_shift, operator.rshift, reflected=True)
+    __rrshift__ = _binary(
+        "__rrshift__", _logic.bitwise_right_shift, operator.rshift, reflected=True
+    )
     __eq__ = _comparison("__eq__", _logic.equal, _engine.eq)
     __ne__ = _comparison("__ne__", _logic.not_equal, _engine.ne)
     __lt__ = _comparison("__lt__", _logic.less_than, _engine.lt)
@@ -608,7 +669,9 @@ class Tensor:
 
 
 class Parameter(Tensor):
-    """A Tensor that layers own and optimizers update; ``trainable`` is the opposite of ``stop_gradient``."""
+    """A Tensor that layers own and optimizers update; ``trainable`` is the opposite of
+    ``stop_gradient``.
+    """
 
     __slots__ = ()
 
@@ -618,7 +681,9 @@ class Parameter(Tensor):
     do_model_average: Any = None
     optimize_attr: dict[str, float]
 
-    def __init__(self, data: Any, dtype: Any = None, trainable: bool = True, name: str | None = None) -> None:
+    def __init__(
+        self, data: Any, dtype: Any = None, trainable: bool = True, name: str | None = None
+    ) -> None:
         super().__init__(data, dtype)
         if self.raw.is_floating_point() or self.raw.is_complex():
             self.raw.requires_grad_(trainable)
@@ -664,7 +729,9 @@ def wrap(t: torch.Tensor) -> Tensor:
     return out
 
 
-def _rebuild(cls: type[Tensor], raw: torch.Tensor, requires_grad: bool, attributes: dict[str, Any]) -> Tensor:
+def _rebuild(
+    cls: type[Tensor], raw: torch.Tensor, requires_grad: bool, attributes: dict[str, Any]
+) -> Tensor:
     out = _new(cls)
     out.raw = raw.requires_grad_(requires_grad)
     out.__dict__.update(attributes)
@@ -700,13 +767,17 @@ def rewrap(value: Any) -> Any:
 
 
 def apply(op: Op, *args: Any, **attrs: Any) -> Any:
-    """Run ``op`` on Tensors: eagerly, or as the current mode decides. Errors come back in the words of the call."""
+    """Run ``op`` on Tensors: eagerly, or as the current mode decides. Errors come back in the words
+    of the call.
+    """
     if _mode is not None:
         return _mode(op, args, attrs)
     try:
         out = op.fn(
             *[
-                a.raw if isinstance(a, Tensor) else (unwrap(a) if type(a) is list or type(a) is tuple else a)
+                a.raw
+                if isinstance(a, Tensor)
+                else (unwrap(a) if type(a) is list or type(a) is tuple else a)
                 for a in args
             ],
             **({k: unwrap(v) for k, v in attrs.items()} if attrs else attrs),

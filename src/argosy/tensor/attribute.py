@@ -11,13 +11,24 @@ from argosy.tensor import _conversion  # noqa: F401  (binds methods)
 from argosy.tensor._face import unary
 from argosy.tensor._tensor import Tensor, apply
 
-__all__ = ["imag", "is_complex", "is_floating_point", "is_integer", "numel", "rank", "real", "shape"]
+__all__ = [
+    "imag",
+    "is_complex",
+    "is_floating_point",
+    "is_integer",
+    "numel",
+    "rank",
+    "real",
+    "shape",
+]
 
 
 def shape(input: Any) -> Any:
     """The shape as an int64 Tensor."""
     if not isinstance(input, Tensor):
-        raise UsageError(f"shape: argument 'input' must be a Tensor, but received {type(input).__name__}")
+        raise UsageError(
+            f"shape: argument 'input' must be a Tensor, but received {type(input).__name__}"
+        )
     return apply(ops.shape, input)
 
 

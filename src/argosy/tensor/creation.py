@@ -35,13 +35,17 @@ from argosy.tensor._shapes import packs_shape, shape_attr
 from argosy.tensor._tensor import Tensor, apply
 
 __all__ = [
-    "arange", "assign", "clone", "complex", "diag", "diag_embed", "diagflat", "empty", "empty_like", "eye", "full",
-    "full_like", "linspace", "logspace", "meshgrid", "ones", "ones_like", "polar", "to_tensor", "tril", "tril_",
+    "arange", "assign", "clone", "complex", "diag", "diag_embed", "diagflat", "empty",
+    "empty_like", "eye", "full",
+    "full_like", "linspace", "logspace", "meshgrid", "ones", "ones_like", "polar", "to_tensor",
+    "tril", "tril_",
     "tril_indices", "triu", "triu_", "triu_indices", "vander", "zeros", "zeros_like",
 ]  # fmt: skip
 
 
-def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
+def to_tensor(
+    data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True
+) -> Tensor:
     """Copy numbers, nested lists, arrays or tensors into a new Tensor.
 
     Python floats take the default dtype, Python integers int64; arrays keep theirs.
@@ -79,7 +83,8 @@ def full(
 ) -> Any:
     """Fill a new tensor with one value.
 
-    Without ``dtype`` a bool makes a bool tensor, a complex number complex128, everything else the default dtype.
+    Without ``dtype`` a bool makes a bool tensor, a complex number complex128, everything else the
+    default dtype.
 
     Example:
         >>> import paddle
@@ -89,7 +94,9 @@ def full(
     value, kind = _fill_value(fill_value)
     wanted = kind if dtype is None else to_torch(dtype)
     result = apply(ops.full, shape_attr(shape, "full"), value, wanted, _device(device))
-    return result if out is None and not requires_grad else _made(result, out, requires_grad, "full")
+    return (
+        result if out is None and not requires_grad else _made(result, out, requires_grad, "full")
+    )
 
 
 def _fill_value(value: Any) -> tuple[Any, torch.dtype]:
@@ -104,7 +111,9 @@ def _fill_value(value: Any) -> tuple[Any, torch.dtype]:
         return _fill_value(value.item())
     if isinstance(value, numbers.Complex):
         return value, torch.complex128
-    raise DtypeError(f"full: fill_value must be a number or a Tensor, but received {type(value).__name__}")
+    raise DtypeError(
+        f"full: fill_value must be a number or a Tensor, but received {type(value).__name__}"
+    )
 
 
 def fill_constant(
@@ -133,8 +142,12 @@ def _constant(value: float, call: str, doc: str) -> Any:
         requires_grad: bool = False,
         pin_memory: bool = False,
     ) -> Any:
-        result = apply(ops.full, shape_attr(shape, call), value, float_dtype(dtype), _device(device))
-        return result if out is None and not requires_grad else _made(result, out, requires_grad, call)
+        result = apply(
+            ops.full, shape_attr(shape, call), value, float_dtype(dtype), _device(device)
+        )
+        return (
+            result if out is None and not requires_grad else _made(result, out, requires_grad, call)
+        )
 
     return _dress(face, call, doc)
 
@@ -175,8 +188,12 @@ def full_like(
 
 zeros = packs_shape(_constant(0.0, "zeros", "Make a tensor of zeros."))
 ones = packs_shape(_constant(1.0, "ones", "Make a tensor of ones."))
-zeros_like = _constant_like(0.0, "zeros_like", "Make a tensor of zeros with the shape, dtype and device of ``x``.")
-ones_like = _constant_like(1.0, "ones_like", "Make a tensor of ones with the shape, dtype and device of ``x``.")
+zeros_like = _constant_like(
+    0.0, "zeros_like", "Make a tensor of zeros with the shape, dtype and device of ``x``."
+)
+ones_like = _constant_like(
+    1.0, "ones_like", "Make a tensor of ones with the shape, dtype and device of ``x``."
+)
 
 
 @packs_shape
@@ -192,7 +209,9 @@ def empty(
 ) -> Any:
     """Make a tensor without setting its elements."""
     result = apply(ops.empty, shape_attr(shape, "empty"), float_dtype(dtype), _device(device))
-    return result if out is None and not requires_grad else _made(result, out, requires_grad, "empty")
+    return (
+        result if out is None and not requires_grad else _made(result, out, requires_grad, "empty")
+    )
 
 
 def empty_like(
@@ -206,7 +225,9 @@ def empty_like(
 ) -> Any:
     """Make a tensor of the shape and dtype of ``x`` without setting its elements."""
     wanted = x.raw.dtype if dtype is None else to_torch(dtype)
-    return empty(x.shape, wanted, device=x.place if device is None else device, requires_grad=requires_grad)
+    return empty(
+        x.shape, wanted, device=x.place if device is None else device, requires_grad=requires_grad
+    )
 
 
 def arange(
@@ -238,7 +259,9 @@ def arange(
     else:
         wanted = defaults.dtype if any(_is_fractional(v) for v in bounds) else torch.int64
     result = apply(ops.arange, *bounds, wanted, _device(device))
-    return result if out is None and not requires_grad else _made(result, out, requires_grad, "arange")
+    return (
+        result if out is None and not requires_grad else _made(result, out, requires_grad, "arange")
+    )
 
 
 def _is_fractional(value: Any) -> bool:
@@ -259,10 +282,16 @@ def linspace(
     """Place ``num`` points evenly from ``start`` to ``stop``, both included."""
     count = num if isinstance(num, Tensor) else int(num)
     result = apply(ops.linspace, start, stop, count, float_dtype(dtype), _device(device))
-    return result if out is None and not requires_grad else _made(result, out, requires_grad, "linspace")
+    return (
+        result
+        if out is None and not requires_grad
+        else _made(result, out, requires_grad, "linspace")
+    )
 
 
-def logspace(start: Any, stop: Any, num: Any, base: Any = 10.0, dtype: Any = None, name: str | None = None) -> Any:
+def logspace(
+    start: Any, stop: Any, num: Any, base: Any = 10.0, dtype: Any = None, name: str | None = None
+) -> Any:
     """``base`` to the powers of ``num`` points evenly placed from ``start`` to ``stop``."""
     count = num if isinstance(num, Tensor) else int(num)
     return apply(ops.logspace, start, stop, count, base, float_dtype(dtype), defaults.device)
@@ -282,7 +311,9 @@ def eye(
     """Make a matrix with ones on its diagonal."""
     columns = num_rows if num_columns is None else num_columns
     for label, count in (("num_rows", num_rows), ("num_columns", columns)):
-        if not isinstance(count, Tensor) and (not isinstance(count, (int, np.integer)) or count < 0):
+        if not isinstance(count, Tensor) and (
+            not isinstance(count, (int, np.integer)) or count < 0
+        ):
             raise DtypeError(f"eye: {label} should be a non-negative int, but received {count!r}")
     result = apply(ops.eye, num_rows, columns, float_dtype(dtype), _device(device))
     return result if out is None and not requires_grad else _made(result, out, requires_grad, "eye")
@@ -308,9 +339,22 @@ def assign(x: Any, output: Any = None) -> Any:
     else:
         array = np.array([x] if np.isscalar(x) else x)
         if array.dtype.kind not in "biufc":
-            raise DtypeError(f"assign: x must be a Tensor, an array or numbers, but received {type(x).__name__}")
+            raise DtypeError(
+                f"assign: x must be a Tensor, an array or numbers, but received {type(x).__name__}"
+            )
         result = to_tensor(array)
     return result if output is None else replace(output, result, "assign")
 
 
-TENSOR_METHODS = ["clone", "diag", "diag_embed", "diagflat", "polar", "tril", "tril_", "triu", "triu_", "vander"]
+TENSOR_METHODS = [
+    "clone",
+    "diag",
+    "diag_embed",
+    "diagflat",
+    "polar",
+    "tril",
+    "tril_",
+    "triu",
+    "triu_",
+    "vander",
+]

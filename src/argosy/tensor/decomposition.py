@@ -1,4 +1,6 @@
-"""Determinants, inverses, decompositions and solvers; most are reached through ``paddle.linalg`` or as Tensor methods."""
+"""Determinants, inverses, decompositions and solvers; most are reached through ``paddle.linalg`` or
+as Tensor methods.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,19 @@ from argosy.tensor._face import unary
 from argosy.tensor._tensor import Tensor, apply
 
 TENSOR_METHODS = [
-    "cholesky", "cholesky_inverse", "cholesky_solve", "cond", "corrcoef", "cov", "eig", "eigvals", "eigvalsh",
-    "householder_product", "inverse", "lstsq", "lu", "lu_unpack", "matrix_power", "multi_dot", "ormqr", "pca_lowrank", "pinv",
+    "cholesky", "cholesky_inverse", "cholesky_solve", "cond", "corrcoef", "cov", "eig", "eigvals",
+    "eigvalsh",
+    "householder_product", "inverse", "lstsq", "lu", "lu_unpack", "matrix_power", "multi_dot",
+    "ormqr", "pca_lowrank", "pinv",
     "qr", "slogdet", "solve", "svd_lowrank", "triangular_solve",
 ]  # fmt: skip
 
 inverse = unary(ops.inverse, "Invert square matrices; a singular one is an error.")
 inv = inverse
 det = unary(ops.det, "The determinants of square matrices.", "det")
-slogdet = unary(ops.slogdet, "Sign and log of the absolute determinant, stacked along a new first axis.")
+slogdet = unary(
+    ops.slogdet, "Sign and log of the absolute determinant, stacked along a new first axis."
+)
 matrix_exp = unary(ops.matrix_exp, "The matrix exponential.")
 svdvals = unary(ops.svdvals, "Singular values in descending order.")
 eigvals = unary(ops.eigvals, "Eigenvalues of general matrices, complex, in no particular order.")
@@ -32,7 +38,9 @@ def matrix_power(x: Any, n: int, name: str | None = None) -> Any:
 
 
 def multi_dot(x: Any, name: str | None = None) -> Any:
-    """The product of a list of matrices, multiplied in the cheapest order; the first and last may be vectors."""
+    """The product of a list of matrices, multiplied in the cheapest order; the first and last may
+    be vectors.
+    """
     return apply(products.multi_dot, list(x))
 
 
@@ -47,7 +55,9 @@ def qr(x: Any, mode: str = "reduced", name: str | None = None) -> Any:
 
 
 def eigh(x: Any, UPLO: str = "L", name: str | None = None) -> Any:
-    """Eigenvalues in ascending order and eigenvectors of Hermitian matrices, read from one triangle."""
+    """Eigenvalues in ascending order and eigenvectors of Hermitian matrices, read from one
+    triangle.
+    """
     return apply(ops.eigh, x, UPLO)
 
 
@@ -84,28 +94,42 @@ def solve(x: Any, y: Any, left: bool = True, name: str | None = None, *, out: An
 
 
 def triangular_solve(
-    x: Any, y: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, name: str | None = None
+    x: Any,
+    y: Any,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Solve ``x @ out = y`` for a triangular ``x``; the other triangle is not read."""
     return apply(ops.triangular_solve, x, y, upper, transpose, unitriangular)
 
 
-def lstsq(x: Any, y: Any, rcond: float | None = None, driver: str | None = None, name: str | None = None) -> Any:
+def lstsq(
+    x: Any, y: Any, rcond: float | None = None, driver: str | None = None, name: str | None = None
+) -> Any:
     """Least squares solution of ``x @ out = y``: (solution, residuals, rank, singular values).
 
-    A LAPACK driver that does not compute one of these leaves it empty; the default, "gelsy", gives solution and rank.
+    A LAPACK driver that does not compute one of these leaves it empty; the default, "gelsy", gives
+    solution and rank.
     """
     return apply(ops.lstsq, x, y, rcond, driver)
 
 
 def lu(x: Any, pivot: bool = True, get_infos: bool = False, name: str | None = None) -> Any:
-    """Factor into one packed matrix and the pivots, counted from 1; ``get_infos`` adds LAPACK's status."""
+    """Factor into one packed matrix and the pivots, counted from 1; ``get_infos`` adds LAPACK's
+    status.
+    """
     packed, pivots, infos = apply(ops.lu, x, pivot)
     return (packed, pivots, infos) if get_infos else (packed, pivots)
 
 
-def lu_unpack(x: Any, y: Any, unpack_ludata: bool = True, unpack_pivots: bool = True, name: str | None = None) -> Any:
-    """P, L and U with ``P @ L @ U`` the matrix that ``lu`` factored; a part not unpacked is empty."""
+def lu_unpack(
+    x: Any, y: Any, unpack_ludata: bool = True, unpack_pivots: bool = True, name: str | None = None
+) -> Any:
+    """P, L and U with ``P @ L @ U`` the matrix that ``lu`` factored; a part not unpacked is
+    empty.
+    """
     return apply(ops.lu_unpack, x, y, unpack_ludata, unpack_pivots)
 
 
@@ -115,14 +139,23 @@ def lu_solve(b: Any, lu: Any, pivots: Any, trans: str = "N", name: str | None = 
 
 
 def pinv(x: Any, rcond: Any = 1e-15, hermitian: bool = False, name: str | None = None) -> Any:
-    """The Moore-Penrose inverse; singular values below ``rcond`` times the largest count as zero."""
+    """The Moore-Penrose inverse; singular values below ``rcond`` times the largest count as
+    zero.
+    """
     return apply(ops.pinv, x, rcond, hermitian)
 
 
 def matrix_rank(
-    x: Any, tol: Any = None, hermitian: bool = False, atol: Any = None, rtol: Any = None, name: str | None = None
+    x: Any,
+    tol: Any = None,
+    hermitian: bool = False,
+    atol: Any = None,
+    rtol: Any = None,
+    name: str | None = None,
 ) -> Any:
-    """How many singular values exceed ``max(atol, rtol * largest)``; ``tol`` is an older name of ``atol``."""
+    """How many singular values exceed ``max(atol, rtol * largest)``; ``tol`` is an older name of
+    ``atol``.
+    """
     return apply(ops.matrix_rank, x, tol if atol is None else atol, rtol, hermitian)
 
 
@@ -132,9 +165,16 @@ def cond(x: Any, p: Any = None, name: str | None = None) -> Any:
 
 
 def cov(
-    x: Any, rowvar: bool = True, ddof: bool = True, fweights: Any = None, aweights: Any = None, name: str | None = None
+    x: Any,
+    rowvar: bool = True,
+    ddof: bool = True,
+    fweights: Any = None,
+    aweights: Any = None,
+    name: str | None = None,
 ) -> Any:
-    """Covariance matrix of variables in the rows; ``ddof`` divides by n - 1, weights count or weigh observations."""
+    """Covariance matrix of variables in the rows; ``ddof`` divides by n - 1, weights count or weigh
+    observations.
+    """
     return apply(ops.cov, x, fweights, aweights, rowvar, ddof)
 
 
@@ -148,8 +188,12 @@ def householder_product(x: Any, tau: Any, name: str | None = None) -> Any:
     return apply(ops.householder_product, x, tau)
 
 
-def ormqr(x: Any, tau: Any, y: Any, left: bool = True, transpose: bool = False, name: str | None = None) -> Any:
-    """Multiply ``y`` by the Q of Householder reflectors, from the left or right, transposed if asked."""
+def ormqr(
+    x: Any, tau: Any, y: Any, left: bool = True, transpose: bool = False, name: str | None = None
+) -> Any:
+    """Multiply ``y`` by the Q of Householder reflectors, from the left or right, transposed if
+    asked.
+    """
     return apply(ops.ormqr, x, tau, y, left, transpose)
 
 
@@ -157,11 +201,15 @@ def _num_components(x: Tensor, q: int | None) -> int:
     return min(6, *x.shape[-2:]) if q is None else q
 
 
-def svd_lowrank(x: Any, q: int | None = None, niter: int = 2, M: Any = None, name: str | None = None) -> Any:
+def svd_lowrank(
+    x: Any, q: int | None = None, niter: int = 2, M: Any = None, name: str | None = None
+) -> Any:
     """U, S and V of the leading ``q`` singular values of ``x - M``, by a randomised method."""
     return apply(ops.svd_lowrank, x, M, _num_components(x, q), niter)
 
 
-def pca_lowrank(x: Any, q: int | None = None, center: bool = True, niter: int = 2, name: str | None = None) -> Any:
+def pca_lowrank(
+    x: Any, q: int | None = None, center: bool = True, niter: int = 2, name: str | None = None
+) -> Any:
     """The leading ``q`` principal components of samples in rows, by a randomised method."""
     return apply(ops.pca_lowrank, x, _num_components(x, q), center, niter)

@@ -1,7 +1,9 @@
-"""What other packages may use of ``tensor`` beside its functions: the wrapper, the door to the op table, and the defaults.
+"""What other packages may use of ``tensor`` beside its functions: the wrapper, the door to the op
+table, and the defaults.
 
-``Tensor.raw`` is the torch tensor inside; ``wrap`` and ``unwrap`` go from one to the other, through nests too. ``apply`` is
-the one way to call an op of the table, and modes are what may receive the call instead.
+``Tensor.raw`` is the torch tensor inside; ``wrap`` and ``unwrap`` go from one to the other, through
+nests too. ``apply`` is the one way to call an op of the table, and modes are what may receive the
+call instead.
 """
 
 from argosy.tensor._arguments import axes, store
@@ -28,7 +30,9 @@ from argosy.tensor._tensor import (
 )
 
 __all__ = [
-    "Mode", "Parameter", "Shape", "Tensor", "apply", "axes", "check_writable", "current_mode", "defaults", "execute", "explain",
-    "float_dtype", "get_default_dtype", "make_inplace", "pop_mode", "push_mode", "replace", "rewrap", "set_default_dtype",
+    "Mode", "Parameter", "Shape", "Tensor", "apply", "axes", "check_writable", "current_mode",
+    "defaults", "execute", "explain",
+    "float_dtype", "get_default_dtype", "make_inplace", "pop_mode", "push_mode", "replace",
+    "rewrap", "set_default_dtype",
     "set_value", "store", "to_raw", "unary", "unique_name", "unwrap", "wrap",
 ]  # fmt: skip

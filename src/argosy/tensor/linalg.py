@@ -1,4 +1,6 @@
-"""Products of matrices and vectors, norms, distances. Decompositions and solvers are in ``_decomposition``."""
+"""Products of matrices and vectors, norms, distances. Decompositions and solvers are in
+``_decomposition``.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,10 @@ from argosy.tensor._tensor import Tensor, apply
 from argosy.tensor.decomposition import cholesky, inverse
 
 __all__ = [
-    "addmm", "addmm_", "baddbmm", "baddbmm_", "bmm", "cdist", "cholesky", "cross", "diagonal", "dist", "dot", "einsum", "ger", "inner",
-    "inverse", "kron", "matmul", "mm", "mv", "norm", "outer", "pdist", "tensordot", "trace", "vecdot",
+    "addmm", "addmm_", "baddbmm", "baddbmm_", "bmm", "cdist", "cholesky", "cross", "diagonal",
+    "dist", "dot", "einsum", "ger", "inner",
+    "inverse", "kron", "matmul", "mm", "mv", "norm", "outer", "pdist", "tensordot", "trace",
+    "vecdot",
 ]  # fmt: skip
 
 _ANY_AXIS = 9  # what Paddle passes as "the first axis of extent 3"
@@ -31,7 +35,8 @@ def matmul(
     *,
     out: Any = None,
 ) -> Any:
-    """Multiply matrices, batches of them (broadcast), or vectors; the last two axes may be transposed first.
+    """Multiply matrices, batches of them (broadcast), or vectors; the last two axes may be
+    transposed first.
 
     Example:
         >>> import paddle
@@ -70,7 +75,10 @@ def outer(x: Any, y: Any, name: str | None = None, *, out: Any = None) -> Any:
 
 ger = outer
 
-inner = binary(ops.inner, "Sum products over the last axis of both; the other axes of x, then those of y, are left.")
+inner = binary(
+    ops.inner,
+    "Sum products over the last axis of both; the other axes of x, then those of y, are left.",
+)
 kron = binary(ops.kron, "The Kronecker product.")
 
 
@@ -84,12 +92,16 @@ def cross(x: Any, y: Any, axis: int = _ANY_AXIS, name: str | None = None) -> Any
     return apply(ops.cross, x, y, None if axis is None or axis == _ANY_AXIS else axis)
 
 
-def addmm(input: Any, x: Any, y: Any, beta: float = 1.0, alpha: float = 1.0, name: str | None = None) -> Any:
+def addmm(
+    input: Any, x: Any, y: Any, beta: float = 1.0, alpha: float = 1.0, name: str | None = None
+) -> Any:
     """``beta * input + alpha * (x @ y)`` for matrices; ``input`` may broadcast."""
     return apply(ops.addmm, input, x, y, beta, alpha)
 
 
-def baddbmm(input: Any, x: Any, y: Any, beta: float = 1.0, alpha: float = 1.0, name: str | None = None) -> Any:
+def baddbmm(
+    input: Any, x: Any, y: Any, beta: float = 1.0, alpha: float = 1.0, name: str | None = None
+) -> Any:
     """``beta * input + alpha * (x @ y)`` for batches of matrices."""
     return apply(ops.baddbmm, input, x, y, beta, alpha)
 
@@ -101,8 +113,9 @@ baddbmm_ = make_inplace(baddbmm)
 def tensordot(x: Any, y: Any, axes: Any = 2, name: str | None = None) -> Any:
     """Sum products over pairs of axes of ``x`` and ``y``.
 
-    ``axes`` is a count n (the last n of ``x`` with the first n of ``y``), one list for both, or a list per tensor; a
-    shorter list goes on with the entries of the longer one. A Tensor counts as the list it holds.
+    ``axes`` is a count n (the last n of ``x`` with the first n of ``y``), one list for both, or a
+    list per tensor; a shorter list goes on with the entries of the longer one. A Tensor counts as
+    the list it holds.
 
     Example:
         >>> import paddle
@@ -131,8 +144,8 @@ def _contracted(axes: Any, rank: int) -> tuple[list[int], list[int]]:
 def einsum(equation: str, *operands: Any) -> Any:
     """Sum products as an Einstein equation says.
 
-    Letters name axes, ``...`` stands for any number of broadcast axes. Without ``->`` the result has the letters that
-    occur once, in alphabetical order.
+    Letters name axes, ``...`` stands for any number of broadcast axes. Without ``->`` the result
+    has the letters that occur once, in alphabetical order.
 
     Example:
         >>> import paddle
@@ -143,12 +156,18 @@ def einsum(equation: str, *operands: Any) -> Any:
         raise RankError("einsum: at least one operand is required, but received 0")
     named = equation.split("->")[0].count(",") + 1
     if named != len(operands):
-        raise RankError(f"einsum: {equation!r} names {named} operands, but received {len(operands)}")
+        raise RankError(
+            f"einsum: {equation!r} names {named} operands, but received {len(operands)}"
+        )
     return apply(ops.einsum, list(operands), equation)
 
 
-def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Any:
-    """A view of the diagonals of the planes that ``axis1`` and ``axis2`` span, as a new last axis."""
+def diagonal(
+    x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None
+) -> Any:
+    """A view of the diagonals of the planes that ``axis1`` and ``axis2`` span, as a new last
+    axis.
+    """
     return apply(ops.diagonal, x, offset, axis1, axis2)
 
 
@@ -169,10 +188,14 @@ def vector_norm(
 ) -> Any:
     """The p-norm over ``axis``, all axes by default; p may be 0, inf and -inf."""
     wanted = None if dtype is None else to_torch(dtype)
-    return store(out, apply(ops.vector_norm, x, p, axes(axis, "vector_norm"), keepdim, wanted), "vector_norm")
+    return store(
+        out, apply(ops.vector_norm, x, p, axes(axis, "vector_norm"), keepdim, wanted), "vector_norm"
+    )
 
 
-def matrix_norm(x: Any, p: Any = "fro", axis: Any = (-2, -1), keepdim: bool = False, name: str | None = None) -> Any:
+def matrix_norm(
+    x: Any, p: Any = "fro", axis: Any = (-2, -1), keepdim: bool = False, name: str | None = None
+) -> Any:
     """A norm of the matrices in two axes: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."""
     return apply(ops.matrix_norm, x, p, _plane(axis), keepdim)
 
@@ -195,7 +218,8 @@ def norm(
 ) -> Any:
     """A vector norm over no or one axis, a matrix norm over two.
 
-    ``p`` None is 2 for vectors and the spectral norm for two axes; 'fro' is the root of the sum of squares in both.
+    ``p`` None is 2 for vectors and the spectral norm for two axes; 'fro' is the root of the sum of
+    squares in both.
     """
     wanted = None if dtype is None else to_torch(dtype)
     chosen = axes(axis, "norm")
@@ -207,7 +231,9 @@ def norm(
     if (is_text and p != "fro") or (isinstance(chosen, list) and len(chosen) == 2):
         value = apply(ops.matrix_norm, x, 2.0 if p is None else p, _plane(chosen), keepdim, wanted)
     else:
-        value = apply(ops.vector_norm, x, 2.0 if p is None or is_text else p, chosen, keepdim, wanted)
+        value = apply(
+            ops.vector_norm, x, 2.0 if p is None or is_text else p, chosen, keepdim, wanted
+        )
     return store(out, value, "norm")
 
 
@@ -217,7 +243,11 @@ def dist(x: Any, y: Any, p: float = 2, name: str | None = None) -> Any:
 
 
 def cdist(
-    x: Any, y: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary", name: str | None = None
+    x: Any,
+    y: Any,
+    p: float = 2.0,
+    compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
+    name: str | None = None,
 ) -> Any:
     """p-norm distances between the rows of ``x`` and the rows of ``y``, batches broadcast."""
     return apply(ops.cdist, x, y, p, compute_mode)

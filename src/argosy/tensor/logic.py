@@ -14,11 +14,16 @@ from argosy.tensor._inplace import make_inplace
 from argosy.tensor._tensor import Tensor, apply
 
 __all__ = [
-    "allclose", "bitwise_and", "bitwise_and_", "bitwise_invert", "bitwise_invert_", "bitwise_left_shift", "bitwise_left_shift_",
-    "bitwise_not", "bitwise_not_", "bitwise_or", "bitwise_or_", "bitwise_right_shift", "bitwise_right_shift_", "bitwise_xor",
-    "bitwise_xor_", "eq", "equal", "equal_", "equal_all", "ge", "greater", "greater_equal", "greater_equal_", "greater_than",
-    "greater_than_", "gt", "is_empty", "is_tensor", "isclose", "isin", "le", "less", "less_", "less_equal", "less_equal_",
-    "less_than", "less_than_", "logical_and", "logical_and_", "logical_not", "logical_not_", "logical_or", "logical_or_",
+    "allclose", "bitwise_and", "bitwise_and_", "bitwise_invert", "bitwise_invert_",
+    "bitwise_left_shift", "bitwise_left_shift_",
+    "bitwise_not", "bitwise_not_", "bitwise_or", "bitwise_or_", "bitwise_right_shift",
+    "bitwise_right_shift_", "bitwise_xor",
+    "bitwise_xor_", "eq", "equal", "equal_", "equal_all", "ge", "greater", "greater_equal",
+    "greater_equal_", "greater_than",
+    "greater_than_", "gt", "is_empty", "is_tensor", "isclose", "isin", "le", "less", "less_",
+    "less_equal", "less_equal_",
+    "less_than", "less_than_", "logical_and", "logical_and_", "logical_not", "logical_not_",
+    "logical_or", "logical_or_",
     "logical_xor", "logical_xor_", "lt", "ne", "not_equal", "not_equal_",
 ]  # fmt: skip
 
@@ -34,13 +39,20 @@ def _bitwise(op: Op, doc: str) -> Callable[..., Any]:
 
 equal = binary_with_out(
     ops.equal,
-    "Whether x == y, exactly; y may be a number. Differs from Paddle: there, floats closer than 1e-8 are equal.",
+    "Whether x == y, exactly; y may be a number. Differs from Paddle: there, floats closer than "
+    "1e-8 are equal.",
 )
 not_equal = binary_with_out(ops.not_equal, "Whether x != y, element by element; y may be a number.")
 less_than = binary_with_out(ops.less_than, "Whether x < y, element by element; y may be a number.")
-less_equal = binary_with_out(ops.less_equal, "Whether x <= y, element by element; y may be a number.")
-greater_than = binary_with_out(ops.greater_than, "Whether x > y, element by element; y may be a number.")
-greater_equal = binary_with_out(ops.greater_equal, "Whether x >= y, element by element; y may be a number.")
+less_equal = binary_with_out(
+    ops.less_equal, "Whether x <= y, element by element; y may be a number."
+)
+greater_than = binary_with_out(
+    ops.greater_than, "Whether x > y, element by element; y may be a number."
+)
+greater_equal = binary_with_out(
+    ops.greater_equal, "Whether x >= y, element by element; y may be a number."
+)
 eq, ne, lt, le, gt, ge = equal, not_equal, less_than, less_equal, greater_than, greater_equal
 less, greater = less_than, greater_than
 
@@ -67,13 +79,19 @@ def bitwise_invert(x: Any, out: Any = None, name: str | None = None) -> Any:
     return store(out, apply(ops.bitwise_not, x), "bitwise_invert")
 
 
-def bitwise_left_shift(x: Any, y: Any, is_arithmetic: bool = True, out: Any = None, name: str | None = None) -> Any:
+def bitwise_left_shift(
+    x: Any, y: Any, is_arithmetic: bool = True, out: Any = None, name: str | None = None
+) -> Any:
     """Move the bits of ``x`` by ``y`` places to the left."""
     return store(out, apply(ops.bitwise_left_shift, x, y, is_arithmetic), "bitwise_left_shift")
 
 
-def bitwise_right_shift(x: Any, y: Any, is_arithmetic: bool = True, out: Any = None, name: str | None = None) -> Any:
-    """Move the bits of ``x`` by ``y`` places to the right; the sign comes in from the left if ``is_arithmetic``."""
+def bitwise_right_shift(
+    x: Any, y: Any, is_arithmetic: bool = True, out: Any = None, name: str | None = None
+) -> Any:
+    """Move the bits of ``x`` by ``y`` places to the right; the sign comes in from the left if
+    ``is_arithmetic``.
+    """
     return store(out, apply(ops.bitwise_right_shift, x, y, is_arithmetic), "bitwise_right_shift")
 
 
@@ -83,7 +101,12 @@ def equal_all(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 def isclose(
-    x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: str | None = None
+    x: Any,
+    y: Any,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Whether ``abs(x - y) <= atol + rtol * abs(y)``, element by element.
 
@@ -96,13 +119,20 @@ def isclose(
 
 
 def allclose(
-    x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: str | None = None
+    x: Any,
+    y: Any,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Whether ``isclose`` holds for all elements, as a 0-d bool tensor."""
     return apply(ops.allclose, x, y, float(rtol), float(atol), equal_nan)
 
 
-def isin(x: Any, test_x: Any, assume_unique: bool = False, invert: bool = False, name: str | None = None) -> Any:
+def isin(
+    x: Any, test_x: Any, assume_unique: bool = False, invert: bool = False, name: str | None = None
+) -> Any:
     """Whether each element of ``x`` occurs in ``test_x`` (or, with ``invert``, does not).
 
     Example:

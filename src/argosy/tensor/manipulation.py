@@ -46,6 +46,7 @@ _FUNCTIONS_ONLY = {
 }
 
 TENSOR_METHODS = [name for name in __all__ if name not in _FUNCTIONS_ONLY] + [
-    "T", "__getitem__", "__setitem__", "fill_", "fill_diagonal_", "fill_diagonal_tensor", "fill_diagonal_tensor_", "mT",
+    "T", "__getitem__", "__setitem__", "fill_", "fill_diagonal_", "fill_diagonal_tensor",
+    "fill_diagonal_tensor_", "mT",
     "put_along_axis_", "zero_",
 ]  # fmt: skip

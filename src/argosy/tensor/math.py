@@ -1,7 +1,7 @@
 """Element-wise mathematics: what ``paddle.*`` and Tensor offer, with the in-place forms.
 
-The functions live in three files by kind: ``_arithmetic`` (several tensors), ``_special`` (one tensor) and ``_scan``
-(along an axis).
+The functions live in three files by kind: ``_arithmetic`` (several tensors), ``_special`` (one
+tensor) and ``_scan`` (along an axis).
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from argosy.tensor._special import *  # noqa: F403
 
 # What Paddle offers only as methods, and only as functions.
 _METHODS_ONLY = {
-    "add_", "ceil_", "clamp_", "clip_", "erfinv_", "exp_", "floor_", "lerp_", "mul_", "reciprocal_", "round_", "rsqrt_",
+    "add_", "ceil_", "clamp_", "clip_", "erfinv_", "exp_", "floor_", "lerp_", "mul_",
+    "reciprocal_", "round_", "rsqrt_",
     "scale_", "sigmoid_", "sqrt_",
 }  # fmt: skip
 _FUNCTIONS_ONLY = {"erf_", "expm1_", "positive"}

@@ -21,8 +21,10 @@ from argosy.tensor._shapes import int_attr, packs_shape, shape_attr
 from argosy.tensor._tensor import Tensor, apply
 
 __all__ = [
-    "bernoulli", "bernoulli_", "binomial", "cauchy_", "geometric_", "log_normal", "log_normal_", "multinomial", "normal",
-    "normal_", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm",
+    "bernoulli", "bernoulli_", "binomial", "cauchy_", "geometric_", "log_normal", "log_normal_",
+    "multinomial", "normal",
+    "normal_", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
+    "randperm",
     "standard_gamma", "standard_normal", "uniform",
 ]  # fmt: skip
 
@@ -34,7 +36,9 @@ def _made(tensor: Any, out: Any, requires_grad: bool, call: str) -> Any:
     return tensor
 
 
-def _draw(op: Op, shape: Any, a: float, b: float, dtype: torch.dtype, device: Any, seed: int, call: str) -> Any:
+def _draw(
+    op: Op, shape: Any, a: float, b: float, dtype: torch.dtype, device: Any, seed: int, call: str
+) -> Any:
     place = defaults.device if device is None else to_place(device).device
     return apply(op, shape_attr(shape, call), a, b, dtype, place, seed)
 
@@ -51,7 +55,9 @@ def uniform(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Any:
-    """Draw uniformly from [``min``, ``max``); a ``seed`` other than 0 gives the same numbers every time."""
+    """Draw uniformly from [``min``, ``max``); a ``seed`` other than 0 gives the same numbers every
+    time.
+    """
     result = _draw(ops.uniform, shape, min, max, float_dtype(dtype), device, seed, "uniform")
     return _made(result, out, requires_grad, "uniform")
 
@@ -68,7 +74,9 @@ def gaussian(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Any:
-    """Draw from a normal distribution; a ``seed`` other than 0 gives the same numbers every time."""
+    """Draw from a normal distribution; a ``seed`` other than 0 gives the same numbers every
+    time.
+    """
     result = _draw(ops.gaussian, shape, mean, std, float_dtype(dtype), device, seed, "gaussian")
     return _made(result, out, requires_grad, "gaussian")
 
@@ -117,23 +125,46 @@ def standard_normal(
 
 
 def rand_like(
-    input: Any, name: str | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    input: Any,
+    name: str | None = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Any:
     """Draw uniformly from [0, 1) in the shape and dtype of ``input``."""
     place = input.place if device is None else device
-    return uniform(input.shape, input.dtype if dtype is None else dtype, device=place, requires_grad=requires_grad)
+    return uniform(
+        input.shape,
+        input.dtype if dtype is None else dtype,
+        device=place,
+        requires_grad=requires_grad,
+    )
 
 
 def randn_like(
-    x: Any, dtype: Any = None, name: str | None = None, *, device: Any = None, requires_grad: bool = False
+    x: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    *,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Any:
     """Draw from the standard normal distribution in the shape and dtype of ``x``."""
     place = x.place if device is None else device
-    return gaussian(x.shape, dtype=x.dtype if dtype is None else dtype, device=place, requires_grad=requires_grad)
+    return gaussian(
+        x.shape,
+        dtype=x.dtype if dtype is None else dtype,
+        device=place,
+        requires_grad=requires_grad,
+    )
 
 
-def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None = None, *, out: Any = None) -> Any:
-    """Draw from normal distributions; mean and std are numbers, with a ``shape``, or Tensors that give it.
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None = None, *, out: Any = None
+) -> Any:
+    """Draw from normal distributions; mean and std are numbers, with a ``shape``, or Tensors that
+    give it.
 
     Example:
         >>> import paddle
@@ -159,8 +190,16 @@ def log_normal(mean: Any = 1.0, std: Any = 2.0, shape: Any = None, name: str | N
     return normal(mean, std, shape).exp()
 
 
-def randint(low: int = 0, high: int | None = None, shape: Any = [1], dtype: Any = None, name: str | None = None) -> Any:  # noqa: B006
-    """Draw integers uniformly from [``low``, ``high``), or from [0, ``low``) when only one bound is given."""
+def randint(
+    low: int = 0,
+    high: int | None = None,
+    shape: Any = [1],  # noqa: B006
+    dtype: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Draw integers uniformly from [``low``, ``high``), or from [0, ``low``) when only one bound is
+    given.
+    """
     wanted = torch.int64 if dtype is None else to_torch(dtype)
     low, high = _bounds(low, high, "randint")
     if wanted not in (torch.int32, torch.int64):
@@ -168,7 +207,9 @@ def randint(low: int = 0, high: int | None = None, shape: Any = [1], dtype: Any 
     return apply(ops.randint, low, high, shape_attr(shape, "randint"), wanted, defaults.device)
 
 
-def randint_like(x: Any, low: int = 0, high: int | None = None, dtype: Any = None, name: str | None = None) -> Any:
+def randint_like(
+    x: Any, low: int = 0, high: int | None = None, dtype: Any = None, name: str | None = None
+) -> Any:
     """Draw integers in the shape of ``x``, stored in its dtype unless another is given."""
     wanted = x.raw.dtype if dtype is None else to_torch(dtype)
     low, high = _bounds(low, high, "randint_like")
@@ -179,7 +220,9 @@ def _bounds(low: int, high: int | None, call: str) -> tuple[int, int]:
     if high is not None:
         return low, high
     if low <= 0:
-        raise UsageError(f"{call}: If high is None, low must be greater than 0, but received low = {low}.")
+        raise UsageError(
+            f"{call}: If high is None, low must be greater than 0, but received low = {low}."
+        )
     return 0, low
 
 
@@ -200,7 +243,12 @@ def randperm(
 
 
 def multinomial(
-    x: Any, num_samples: Any = 1, replacement: bool = False, name: str | None = None, *, out: Any = None
+    x: Any,
+    num_samples: Any = 1,
+    replacement: bool = False,
+    name: str | None = None,
+    *,
+    out: Any = None,
 ) -> Any:
     """Draw category numbers with probabilities in proportion to the last axis of ``x``."""
     count = int_attr(num_samples, "multinomial")
@@ -212,8 +260,12 @@ def bernoulli(x: Any, p: float | None = None, name: str | None = None) -> Any:
     return apply(ops.bernoulli, x if p is None else apply(creation_ops.full_like, x, p))
 
 
-poisson = unary(ops.poisson, "Draw from Poisson distributions whose rates are the elements of ``x``.")
-standard_gamma = unary(ops.standard_gamma, "Draw from gamma distributions of scale 1 with the shapes given by ``x``.")
+poisson = unary(
+    ops.poisson, "Draw from Poisson distributions whose rates are the elements of ``x``."
+)
+standard_gamma = unary(
+    ops.standard_gamma, "Draw from gamma distributions of scale 1 with the shapes given by ``x``."
+)
 
 
 def binomial(count: Any, prob: Any, name: str | None = None) -> Any:
@@ -221,7 +273,8 @@ def binomial(count: Any, prob: Any, name: str | None = None) -> Any:
     return apply(ops.binomial, count, prob)
 
 
-# -- in place ---------------------------------------------------------------------------------------------------
+# -- in place
+# --------------------------------------------------------------------------------------------------
 
 
 def _refill(x: Any, op: Op, call: str, *args: Any) -> Any:
@@ -233,12 +286,16 @@ def _redraw(x: Any, op: Op, a: float, b: float, seed: int, call: str) -> Any:
     return replace(x, apply(op, x.shape, a, b, x.raw.dtype, x.raw.device, seed), call)
 
 
-def uniform_(x: Any, min: float = 0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Any:
+def uniform_(
+    x: Any, min: float = 0, max: float = 1.0, seed: int = 0, name: str | None = None
+) -> Any:
     """Overwrite with uniform draws from [``min``, ``max``)."""
     return _redraw(x, ops.uniform, min, max, seed, "uniform_")
 
 
-def gaussian_(x: Any, mean: float = 0.0, std: float = 1.0, seed: int = 0, name: str | None = None) -> Any:
+def gaussian_(
+    x: Any, mean: float = 0.0, std: float = 1.0, seed: int = 0, name: str | None = None
+) -> Any:
     """Overwrite with draws from a normal distribution."""
     return _redraw(x, ops.gaussian, mean, std, seed, "gaussian_")
 
@@ -250,12 +307,18 @@ def normal_(x: Any, mean: float = 0.0, std: float = 1.0, name: str | None = None
 
 def log_normal_(x: Any, mean: float = 1.0, std: float = 2.0, name: str | None = None) -> Any:
     """Overwrite with numbers whose logarithms are normal."""
-    return replace(x, gaussian(x.shape, mean, std, dtype=x.dtype, device=x.place).exp(), "log_normal_")
+    return replace(
+        x, gaussian(x.shape, mean, std, dtype=x.dtype, device=x.place).exp(), "log_normal_"
+    )
 
 
 def bernoulli_(x: Any, p: Any = 0.5, name: str | None = None) -> Any:
     """Overwrite with 1 with probability ``p``, else 0."""
-    chances = p.astype(x.dtype).expand_as(x) if isinstance(p, Tensor) else apply(creation_ops.full_like, x, p)
+    chances = (
+        p.astype(x.dtype).expand_as(x)
+        if isinstance(p, Tensor)
+        else apply(creation_ops.full_like, x, p)
+    )
     return replace(x, apply(ops.bernoulli, chances), "bernoulli_")
 
 
@@ -270,26 +333,36 @@ def cauchy_(x: Any, loc: float = 0, scale: float = 1, name: str | None = None) -
 
 
 def geometric_(x: Any, probs: Any, name: str | None = None) -> Any:
-    """Overwrite with the waiting times of trials that succeed with probability ``probs``, not rounded to integers."""
+    """Overwrite with the waiting times of trials that succeed with probability ``probs``, not
+    rounded to integers.
+    """
     return _refill(x, ops.geometric, "geometric_", probs)
 
 
 def random_(x: Any, from_: int = 0, to: int | None = None, *, generator: Any = None) -> Any:
-    """Overwrite with integers drawn uniformly from [``from_``, ``to``), by default all that the dtype can hold."""
+    """Overwrite with integers drawn uniformly from [``from_``, ``to``), by default all that the
+    dtype can hold.
+    """
     if generator is not None:
-        raise NotSupported("Tensor.random_: argument generator is not supported; seed the default one with paddle.seed")
+        raise NotSupported(
+            "Tensor.random_: argument generator is not supported; seed the default one with "
+            "paddle.seed"
+        )
     dtype = x.raw.dtype
     end = _largest(dtype) if to is None else to
     return replace(x, apply(ops.randint, from_, end, x.shape, dtype, x.raw.device), "random_")
 
 
 def _largest(dtype: torch.dtype) -> int:
-    """One more than the integers that ``random_`` draws: all of an integer dtype, the exact ones of a floating dtype."""
+    """One more than the integers that ``random_`` draws: all of an integer dtype, the exact ones of
+    a floating dtype.
+    """
     if dtype.is_floating_point:
         return int(2 / torch.finfo(dtype).eps) + 1
     return int(torch.iinfo(dtype).max)
 
 
 TENSOR_METHODS = [
-    "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial", "normal_", "random_", "uniform_",
+    "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial", "normal_",
+    "random_", "uniform_",
 ]  # fmt: skip

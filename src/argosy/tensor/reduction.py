@@ -13,14 +13,22 @@ from argosy.tensor._arguments import axes, store
 from argosy.tensor._tensor import Tensor, apply
 
 __all__ = [
-    "all", "amax", "amin", "any", "bincount", "count_nonzero", "histogram", "histogram_bin_edges", "histogramdd", "logsumexp",
-    "max", "mean", "median", "min", "nanmean", "nanmedian", "nanquantile", "nansum", "prod", "quantile", "reduce_as", "std",
+    "all", "amax", "amin", "any", "bincount", "count_nonzero", "histogram", "histogram_bin_edges",
+    "histogramdd", "logsumexp",
+    "max", "mean", "median", "min", "nanmean", "nanmedian", "nanquantile", "nansum", "prod",
+    "quantile", "reduce_as", "std",
     "sum", "var",
 ]  # fmt: skip
 
 
 def sum(
-    x: Any, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None, *, out: Any = None
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdim: bool = False,
+    name: str | None = None,
+    *,
+    out: Any = None,
 ) -> Any:
     """Sum over ``axis``, all axes by default.
 
@@ -38,11 +46,18 @@ def sum(
 
 
 def mean(
-    x: Any, axis: Any = None, keepdim: bool = False, name: str | None = None, *, dtype: Any = None, out: Any = None
+    x: Any,
+    axis: Any = None,
+    keepdim: bool = False,
+    name: str | None = None,
+    *,
+    dtype: Any = None,
+    out: Any = None,
 ) -> Any:
     """Average over ``axis``, all axes by default.
 
-    The mean of integers is an integer, truncated towards zero, unless ``dtype`` names a floating type.
+    The mean of integers is an integer, truncated towards zero, unless ``dtype`` names a floating
+    type.
 
     Example:
         >>> import paddle
@@ -69,7 +84,9 @@ def _reducer_with_out(op: Op, doc: str, name: str | None = None) -> Any:
     """A face function ``f(x, axis=None, keepdim=False, name=None, *, out=None)``."""
     call = name or op.name
 
-    def face(x: Any, axis: Any = None, keepdim: bool = False, name: str | None = None, *, out: Any = None) -> Any:
+    def face(
+        x: Any, axis: Any = None, keepdim: bool = False, name: str | None = None, *, out: Any = None
+    ) -> Any:
         return store(out, apply(op, x, axes(axis, call), keepdim), call)
 
     return _dress(face, call, doc)
@@ -83,28 +100,47 @@ def _dress(face: Any, name: str, doc: str) -> Any:
 
 max = _reducer(ops.max, "Largest value over ``axis``; equal ones share the gradient evenly.")
 min = _reducer(ops.min, "Smallest value over ``axis``; equal ones share the gradient evenly.")
-amax = _reducer_with_out(ops.max, "Largest value over ``axis``; equal ones share the gradient evenly.", "amax")
-amin = _reducer_with_out(ops.min, "Smallest value over ``axis``; equal ones share the gradient evenly.", "amin")
+amax = _reducer_with_out(
+    ops.max, "Largest value over ``axis``; equal ones share the gradient evenly.", "amax"
+)
+amin = _reducer_with_out(
+    ops.min, "Smallest value over ``axis``; equal ones share the gradient evenly.", "amin"
+)
 all = _reducer_with_out(ops.all, "Whether every element over ``axis`` is non-zero.")
 any = _reducer_with_out(ops.any, "Whether some element over ``axis`` is non-zero.")
-logsumexp = _reducer_with_out(ops.logsumexp, "``log(sum(exp(x)))`` over ``axis``, without overflow.")
-count_nonzero = _reducer(ops.count_nonzero, "How many elements over ``axis`` are not zero; NaN counts.")
+logsumexp = _reducer_with_out(
+    ops.logsumexp, "``log(sum(exp(x)))`` over ``axis``, without overflow."
+)
+count_nonzero = _reducer(
+    ops.count_nonzero, "How many elements over ``axis`` are not zero; NaN counts."
+)
 nanmean = _reducer(ops.nanmean, "Average over ``axis`` of the elements that are not NaN.")
 
 
-def nansum(x: Any, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Any:
+def nansum(
+    x: Any, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None
+) -> Any:
     """Sum over ``axis`` with NaN counted as zero."""
-    return apply(ops.nansum, x, axes(axis, "nansum"), None if dtype is None else to_torch(dtype), keepdim)
+    return apply(
+        ops.nansum, x, axes(axis, "nansum"), None if dtype is None else to_torch(dtype), keepdim
+    )
 
 
 def prod(
-    x: Any, axis: Any = None, keepdim: bool = False, dtype: Any = None, out: Any = None, name: str | None = None
+    x: Any,
+    axis: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    out: Any = None,
+    name: str | None = None,
 ) -> Any:
     """Product over ``axis``, all axes by default; unlike ``sum`` it keeps int32.
 
     Differs from Paddle: the gradient at a zero is the product of the other elements, not NaN.
     """
-    value = apply(ops.prod, x, axes(axis, "prod"), keepdim, None if dtype is None else to_torch(dtype))
+    value = apply(
+        ops.prod, x, axes(axis, "prod"), keepdim, None if dtype is None else to_torch(dtype)
+    )
     return store(out, value, "prod")
 
 
@@ -118,7 +154,9 @@ def var(
     correction: float = 1,
     out: Any = None,
 ) -> Any:
-    """Variance over ``axis`` with divisor ``n - correction``; ``unbiased`` True or False means correction 1 or 0."""
+    """Variance over ``axis`` with divisor ``n - correction``; ``unbiased`` True or False means
+    correction 1 or 0.
+    """
     if unbiased is not None:
         if correction != 1:
             raise UsageError("var: Only one of unbiased and correction may be given")
@@ -126,7 +164,9 @@ def var(
     return store(out, apply(ops.var, x, axes(axis, "var"), correction, keepdim), "var")
 
 
-def std(x: Any, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Any:
+def std(
+    x: Any, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None
+) -> Any:
     """Standard deviation over ``axis`` with divisor ``n - 1``, or ``n`` if not ``unbiased``."""
     return apply(ops.std, x, axes(axis, "std"), 1 if unbiased else 0, keepdim)
 
@@ -151,23 +191,31 @@ def median(
 ) -> Any:
     """Median over one axis or over all elements; NaN if there is a NaN.
 
-    ``mode`` "avg" averages the middle two of an even number, in at least float32; "min" takes the lower one and, given
-    an axis, also returns its index.
+    ``mode`` "avg" averages the middle two of an even number, in at least float32; "min" takes the
+    lower one and, given an axis, also returns its index.
     """
     _check_median(x, axis, mode, "median")
     rank = x.ndim
     if rank == 0 and axis not in (-1, 0, None):
-        raise RankError(f"median: when input is 0-D, axis can only be -1, 0 or None, but received {axis}")
+        raise RankError(
+            f"median: when input is 0-D, axis can only be -1, 0 or None, but received {axis}"
+        )
     if rank and axis is not None and not (isinstance(axis, int) and -rank <= axis < rank):
-        raise UsageError(f"median: axis should be None or an integer in [-{rank}, {rank}), but received {axis}")
+        raise UsageError(
+            f"median: axis should be None or an integer in [-{rank}, {rank}), but received {axis}"
+        )
     pair = apply(ops.median, x, axis, keepdim, mode, False)
     if mode == "min" and axis is not None:
         return store(out, pair, "median")
     return store(out, pair[0], "median")
 
 
-def nanmedian(x: Any, axis: Any = None, keepdim: bool = False, mode: str = "avg", name: str | None = None) -> Any:
-    """Median over ``axis`` of the elements that are not NaN; ``mode`` as in ``median``, the dtype stays."""
+def nanmedian(
+    x: Any, axis: Any = None, keepdim: bool = False, mode: str = "avg", name: str | None = None
+) -> Any:
+    """Median over ``axis`` of the elements that are not NaN; ``mode`` as in ``median``, the dtype
+    stays.
+    """
     _check_median(x, axis, mode, "nanmedian")
     with_index = mode == "min" and axis is not None and not isinstance(axis, (list, tuple))
     pair = apply(ops.median, x, axes(axis, "nanmedian"), keepdim, mode, True)
@@ -177,14 +225,21 @@ def nanmedian(x: Any, axis: Any = None, keepdim: bool = False, mode: str = "avg"
 _INTERPOLATIONS = ("linear", "lower", "higher", "nearest", "midpoint")
 
 
-def _quantile(x: Any, q: Any, axis: Any, keepdim: bool, interpolation: str, ignore_nan: bool) -> Any:
+def _quantile(
+    x: Any, q: Any, axis: Any, keepdim: bool, interpolation: str, ignore_nan: bool
+) -> Any:
     if not isinstance(x, Tensor):
         raise DtypeError(f"quantile: input x should be a Tensor, but received {type(x).__name__}")
     if not isinstance(q, (int, float, list, tuple, Tensor)):
-        raise DtypeError(f"quantile: q should be int, float, list, tuple or Tensor, but received {type(q).__name__}")
+        raise DtypeError(
+            "quantile: q should be int, float, list, tuple or Tensor, but received "
+            f"{type(q).__name__}"
+        )
     if isinstance(q, Tensor):
         if q.ndim > 1:
-            raise UsageError(f"quantile: q should be a 0-D or 1-D tensor, but received shape {q.shape}")
+            raise UsageError(
+                f"quantile: q should be a 0-D or 1-D tensor, but received shape {q.shape}"
+            )
         q = q.tolist()
     levels = [float(v) for v in q] if isinstance(q, (list, tuple)) else [float(q)]
     if not levels:
@@ -193,8 +248,13 @@ def _quantile(x: Any, q: Any, axis: Any, keepdim: bool, interpolation: str, igno
         if not 0 <= level <= 1:
             raise UsageError(f"quantile: q should be in range [0, 1], but received {level}")
     if interpolation not in _INTERPOLATIONS:
-        raise UsageError(f"quantile: interpolation must be one of {_INTERPOLATIONS}, but received {interpolation!r}")
-    return apply(ops.quantile, x, levels, axes(axis, "quantile"), keepdim, interpolation, ignore_nan)
+        raise UsageError(
+            f"quantile: interpolation must be one of {_INTERPOLATIONS}, but received "
+            f"{interpolation!r}"
+        )
+    return apply(
+        ops.quantile, x, levels, axes(axis, "quantile"), keepdim, interpolation, ignore_nan
+    )
 
 
 def quantile(
@@ -207,7 +267,8 @@ def quantile(
     *,
     out: Any = None,
 ) -> Any:
-    """Quantiles at the levels ``q`` over ``axis``; several levels are stacked along a new first axis.
+    """Quantiles at the levels ``q`` over ``axis``; several levels are stacked along a new first
+    axis.
 
     Example:
         >>> import paddle
@@ -217,7 +278,9 @@ def quantile(
     return store(out, _quantile(x, q, axis, keepdim, interpolation, False), "quantile")
 
 
-def nanquantile(x: Any, q: Any, axis: Any = None, keepdim: bool = False, interpolation: str = "linear") -> Any:
+def nanquantile(
+    x: Any, q: Any, axis: Any = None, keepdim: bool = False, interpolation: str = "linear"
+) -> Any:
     """``quantile`` of the elements that are not NaN."""
     return _quantile(x, q, axis, keepdim, interpolation, True)
 
@@ -236,7 +299,9 @@ def histogram(
     density: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Count the elements in each of ``bins`` equal intervals of [min, max]; both 0 mean the range of the data."""
+    """Count the elements in each of ``bins`` equal intervals of [min, max]; both 0 mean the range
+    of the data.
+    """
     return apply(histogram_ops.histogram, input, weight, bins, min, max, density)
 
 
@@ -248,7 +313,12 @@ def histogram_bin_edges(
 
 
 def histogramdd(
-    x: Any, bins: Any = 10, ranges: Any = None, density: bool = False, weights: Any = None, name: str | None = None
+    x: Any,
+    bins: Any = 10,
+    ranges: Any = None,
+    density: bool = False,
+    weights: Any = None,
+    name: str | None = None,
 ) -> Any:
     """Histogram of D-dimensional points: the counts and the list of D edge tensors."""
     limits = None if ranges is None else [float(v) for v in ranges]

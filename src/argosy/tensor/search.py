@@ -18,13 +18,20 @@ from argosy.tensor.creation import full
 from argosy.tensor.manipulation import unbind
 
 __all__ = [
-    "argmax", "argmin", "argsort", "argwhere", "bucketize", "kthvalue", "masked_select", "mode", "msort", "nonzero",
+    "argmax", "argmin", "argsort", "argwhere", "bucketize", "kthvalue", "masked_select", "mode",
+    "msort", "nonzero",
     "searchsorted", "sort", "topk", "where", "where_",
 ]  # fmt: skip
 
 
 def _arg_extreme(op: Op, doc: str) -> Any:
-    def face(x: Any, axis: Any = None, keepdim: bool = False, dtype: Any = "int64", name: str | None = None) -> Any:
+    def face(
+        x: Any,
+        axis: Any = None,
+        keepdim: bool = False,
+        dtype: Any = "int64",
+        name: str | None = None,
+    ) -> Any:
         wanted = torch.int64 if dtype == "int64" else to_torch(dtype)
         if wanted not in (torch.int32, torch.int64):
             raise UsageError(f"{op.name}: dtype must be int32 or int64, but received {dtype}")
@@ -33,16 +40,24 @@ def _arg_extreme(op: Op, doc: str) -> Any:
     return _dress(face, op.name, doc)
 
 
-argmax = _arg_extreme(ops.argmax, "Index of the largest element along an axis, or in the flattened tensor.")
-argmin = _arg_extreme(ops.argmin, "Index of the smallest element along an axis, or in the flattened tensor.")
+argmax = _arg_extreme(
+    ops.argmax, "Index of the largest element along an axis, or in the flattened tensor."
+)
+argmin = _arg_extreme(
+    ops.argmin, "Index of the smallest element along an axis, or in the flattened tensor."
+)
 
 
-def argsort(x: Any, axis: int = -1, descending: bool = False, stable: bool = False, name: str | None = None) -> Any:
+def argsort(
+    x: Any, axis: int = -1, descending: bool = False, stable: bool = False, name: str | None = None
+) -> Any:
     """Indices that sort ``x`` along an axis; equal elements keep their order."""
     return apply(ops.argsort, x, axis, descending)
 
 
-def sort(x: Any, axis: int = -1, descending: bool = False, stable: bool = False, name: str | None = None) -> Any:
+def sort(
+    x: Any, axis: int = -1, descending: bool = False, stable: bool = False, name: str | None = None
+) -> Any:
     """Sort along an axis."""
     return apply(ops.sort, x, axis, descending)
 
@@ -62,7 +77,8 @@ def topk(
     *,
     out: Any = None,
 ) -> Any:
-    """The ``k`` largest (or smallest) elements along an axis, the last by default, and their indices.
+    """The ``k`` largest (or smallest) elements along an axis, the last by default, and their
+    indices.
 
     Example:
         >>> import paddle
@@ -73,7 +89,9 @@ def topk(
     return store(out, apply(ops.topk, x, k, -1 if axis is None else axis, largest, sorted), "topk")
 
 
-def kthvalue(x: Any, k: int, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> Any:
+def kthvalue(
+    x: Any, k: int, axis: int | None = None, keepdim: bool = False, name: str | None = None
+) -> Any:
     """The ``k``-th smallest element along an axis, the last by default, and its index."""
     return apply(ops.kthvalue, x, k, -1 if axis is None else axis, keepdim)
 
@@ -84,7 +102,9 @@ def mode(x: Any, axis: int = -1, keepdim: bool = False, name: str | None = None)
 
 
 def nonzero(x: Any, as_tuple: bool = False, *, out: Any = None) -> Any:
-    """Positions of the elements that are not zero: one row each, or with ``as_tuple`` one vector per axis."""
+    """Positions of the elements that are not zero: one row each, or with ``as_tuple`` one vector
+    per axis.
+    """
     rows = store(out, apply(ops.nonzero, x), "nonzero")
     return tuple(unbind(rows, 1)) if as_tuple else rows
 
@@ -94,8 +114,11 @@ def argwhere(input: Any) -> Any:
     return apply(ops.nonzero, input)
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None, *, out: Any = None) -> Any:
-    """Take ``x`` where the condition holds and ``y`` elsewhere; with the condition alone, its positions per axis.
+def where(
+    condition: Any, x: Any = None, y: Any = None, name: str | None = None, *, out: Any = None
+) -> Any:
+    """Take ``x`` where the condition holds and ``y`` elsewhere; with the condition alone, its
+    positions per axis.
 
     Python numbers become int64 or the default dtype; mixing integers with floats is an error.
 
@@ -115,7 +138,9 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None,
 def _operand(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value
-    return full([], value, torch.int64 if isinstance(value, int) and not isinstance(value, bool) else None)
+    return full(
+        [], value, torch.int64 if isinstance(value, int) and not isinstance(value, bool) else None
+    )
 
 
 def where_(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
@@ -139,15 +164,24 @@ def searchsorted(
     out: Any = None,
     sorter: Any = None,
 ) -> Any:
-    """Where each value belongs in an ascending sequence: before equal elements, or after them with ``right``."""
+    """Where each value belongs in an ascending sequence: before equal elements, or after them with
+    ``right``.
+    """
     if sorter is not None:
-        raise NotSupported("searchsorted: argument sorter is not supported; sort the sequence first")
+        raise NotSupported(
+            "searchsorted: argument sorter is not supported; sort the sequence first"
+        )
     if side not in (None, "left", "right"):
         raise UsageError(f"searchsorted: side must be 'left' or 'right', but received {side!r}")
     if not isinstance(values, Tensor):
-        raise UsageError(f"searchsorted: argument 'values' must be a Tensor, but received {type(values).__name__}")
+        raise UsageError(
+            "searchsorted: argument 'values' must be a Tensor, but received "
+            f"{type(values).__name__}"
+        )
     is_right = right or side == "right"
-    return store(out, apply(ops.searchsorted, sorted_sequence, values, out_int32, is_right), "searchsorted")
+    return store(
+        out, apply(ops.searchsorted, sorted_sequence, values, out_int32, is_right), "searchsorted"
+    )
 
 
 def bucketize(
@@ -161,7 +195,9 @@ def bucketize(
 ) -> Any:
     """The bucket of each element among ascending boundaries."""
     if sorted_sequence.ndim != 1:
-        raise UsageError(f"bucketize: sorted_sequence must be 1-D, but its shape is {sorted_sequence.shape}")
+        raise UsageError(
+            f"bucketize: sorted_sequence must be 1-D, but its shape is {sorted_sequence.shape}"
+        )
     return searchsorted(sorted_sequence, x, out_int32, right, out=out)
 
 

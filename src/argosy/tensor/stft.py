@@ -22,14 +22,17 @@ def stft(
     onesided: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """Transform overlapping frames of a signal or of a batch of signals: [..., frequencies, frames], complex.
+    """Transform overlapping frames of a signal or of a batch of signals: [..., frequencies,
+    frames], complex.
 
-    ``hop_length`` is ``n_fft // 4`` by default; a ``window`` shorter than ``n_fft`` is centred in the frame; ``center`` pads
-    the signal so that frame t is centred at ``t * hop_length``.
+    ``hop_length`` is ``n_fft // 4`` by default; a ``window`` shorter than ``n_fft`` is centred in
+    the frame; ``center`` pads the signal so that frame t is centred at ``t * hop_length``.
     """
     hop = n_fft // 4 if hop_length is None else hop_length
     is_half = not x.dtype.is_complex if onesided is None else onesided
-    return apply(ops.stft, x, window, n_fft, hop, win_length or n_fft, center, pad_mode, normalized, is_half)
+    return apply(
+        ops.stft, x, window, n_fft, hop, win_length or n_fft, center, pad_mode, normalized, is_half
+    )
 
 
 def istft(
@@ -48,4 +51,16 @@ def istft(
     """Put frames that ``stft`` transformed together again, cut or padded to ``length``."""
     hop = n_fft // 4 if hop_length is None else hop_length
     width = win_length or n_fft
-    return apply(ops.istft, x, window, n_fft, hop, width, center, normalized, onesided, length, return_complex)
+    return apply(
+        ops.istft,
+        x,
+        window,
+        n_fft,
+        hop,
+        width,
+        center,
+        normalized,
+        onesided,
+        length,
+        return_complex,
+    )

@@ -20,7 +20,9 @@ class VisibleDeprecationWarning(UserWarning):
 def deprecated(
     update_to: str = "", since: str = "", reason: str = "", level: int = 0
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Mark a function as deprecated: note it in its docstring (level 0), warn at each call (1) or raise (2)."""
+    """Mark a function as deprecated: note it in its docstring (level 0), warn at each call (1) or
+    raise (2).
+    """
     if level not in (0, 1, 2):
         raise BadArgument(f"deprecated: level must be 0, 1 or 2, but received {level!r}")
 

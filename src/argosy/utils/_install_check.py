@@ -15,7 +15,9 @@ _API_VERSION = "3.3.1"
 
 
 def run_check() -> None:
-    """Train a small layer for one step on the default device, check the result, and print that it worked."""
+    """Train a small layer for one step on the default device, check the result, and print that it
+    worked.
+    """
     paddle = importlib.import_module("argosy")  # the whole face, which stands above this package
     print("Running verify argosy program ... ")
     layer = paddle.nn.Linear(4, 3)
@@ -28,13 +30,17 @@ def run_check() -> None:
     if not np.allclose(layer.weight.numpy(), expected, atol=1e-5):
         raise InternalError("run_check: one step of SGD on a Linear layer gave wrong weights")
     count = torch.cuda.device_count()
-    where = f"{count} GPU{'s' if count > 1 else ''}" if layer.weight.place.is_gpu_place() else "1 CPU"
+    where = (
+        f"{count} GPU{'s' if count > 1 else ''}" if layer.weight.place.is_gpu_place() else "1 CPU"
+    )
     print(f"argosy works well on {where}.")
     print("argosy is installed successfully! Let's start deep learning with it now.")
 
 
 def require_version(min_version: str, max_version: str | None = None) -> None:
-    """Raise unless the version of Paddle's API that argosy speaks lies between the two (inclusive)."""
+    """Raise unless the version of Paddle's API that argosy speaks lies between the two
+    (inclusive).
+    """
     lowest = _parse("min_version", min_version)
     highest = None if max_version is None else _parse("max_version", max_version)
     have = _parse("version", _API_VERSION)
@@ -44,13 +50,19 @@ def require_version(min_version: str, max_version: str | None = None) -> None:
             if max_version is None
             else f"a version in [{min_version}, {max_version}]"
         )
-        raise UsageError(f"VersionError: {span} is required, but argosy speaks Paddle {_API_VERSION}.")
+        raise UsageError(
+            f"VersionError: {span} is required, but argosy speaks Paddle {_API_VERSION}."
+        )
 
 
 def _parse(name: str, version: str) -> list[int]:
     if not isinstance(version, str):
-        raise DtypeError(f"require_version: {name} must be a str, but received {type(version).__name__}")
+        raise DtypeError(
+            f"require_version: {name} must be a str, but received {type(version).__name__}"
+        )
     parts = version.split(".")
     if len(parts) > 4 or not all(part.isdigit() for part in parts):
-        raise UsageError(f"require_version: {name} must look like '1.5.2.0', but received {version!r}")
+        raise UsageError(
+            f"require_version: {name} must look like '1.5.2.0', but received {version!r}"
+        )
     return [int(part) for part in parts] + [0] * (4 - len(parts))

@@ -13,7 +13,11 @@ def try_import(module_name: str, err_msg: str | None = None) -> ModuleType:
     try:
         return importlib.import_module(module_name)
     except ImportError as error:
-        package = {"cv2": "opencv-python", "PIL": "Pillow", "sklearn": "scikit-learn"}.get(module_name, module_name)
+        package = {"cv2": "opencv-python", "PIL": "Pillow", "sklearn": "scikit-learn"}.get(
+            module_name, module_name
+        )
         raise ImportError(
-            err_msg or f"Failed importing {module_name}. It is an optional dependency: `pip install {package}`."
+            err_msg
+            or f"Failed importing {module_name}. It is an optional dependency: `pip install "
+            f"{package}`."
         ) from error

@@ -1,4 +1,6 @@
-"""The base of datasets by index. It stands below ``io``, which exports it, so that ``vision`` can build on it too."""
+"""The base of datasets by index. It stands below ``io``, which exports it, so that ``vision`` can
+build on it too.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ class Dataset(Generic[T]):
         pass
 
     def __getitem__(self, idx: Any) -> T:
-        raise NotImplementedError(f"{type(self).__name__} does not define __getitem__; a Dataset must")
+        raise NotImplementedError(
+            f"{type(self).__name__} does not define __getitem__; a Dataset must"
+        )
 
     def __len__(self) -> int:
         raise NotImplementedError(f"{type(self).__name__} does not define __len__; a Dataset must")

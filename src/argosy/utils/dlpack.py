@@ -22,14 +22,19 @@ def to_dlpack(x: Tensor) -> Any:
         [2.0, 2.0]
     """
     if not isinstance(x, Tensor):
-        raise DtypeError(f"to_dlpack: the type of 'x' must be paddle.Tensor, but received {type(x).__name__}")
+        raise DtypeError(
+            f"to_dlpack: the type of 'x' must be paddle.Tensor, but received {type(x).__name__}"
+        )
     return torch.utils.dlpack.to_dlpack(x.raw.detach())
 
 
 def from_dlpack(dlpack: Any) -> Tensor:
-    """A Tensor on the memory of a capsule, or of an object with ``__dlpack__`` (an array of NumPy, CuPy, JAX, torch)."""
+    """A Tensor on the memory of a capsule, or of an object with ``__dlpack__`` (an array of NumPy,
+    CuPy, JAX, torch).
+    """
     if not (hasattr(dlpack, "__dlpack__") or type(dlpack).__name__ == "PyCapsule"):
         raise DtypeError(
-            f"from_dlpack: expected a DLPack capsule or an object with __dlpack__, but received {type(dlpack).__name__}"
+            "from_dlpack: expected a DLPack capsule or an object with __dlpack__, but received "
+            f"{type(dlpack).__name__}"
         )
     return wrap(torch.utils.dlpack.from_dlpack(dlpack))

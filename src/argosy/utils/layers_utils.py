@@ -1,4 +1,6 @@
-"""Nested structures of lists, tuples, named tuples and dicts: flatten, map, rebuild. Dicts go in the order of their sorted keys."""
+"""Nested structures of lists, tuples, named tuples and dicts: flatten, map, rebuild. Dicts go in
+the order of their sorted keys.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def _children(nest: Any) -> list[Any]:
     try:
         return [nest[key] for key in sorted(nest)]
     except TypeError:
-        raise DtypeError(f"a nested dict must have keys that can be sorted, but received {list(nest)}") from None
+        raise DtypeError(
+            f"a nested dict must have keys that can be sorted, but received {list(nest)}"
+        ) from None
 
 
 def _like(nest: Any, children: list[Any]) -> Any:
@@ -54,20 +58,28 @@ def flatten(nest: Any) -> list[Any]:
         >>> paddle.utils.flatten({"b": [1, (2, 3)], "a": 0})
         [0, 1, 2, 3]
     """
-    return [leaf for child in _children(nest) for leaf in flatten(child)] if is_sequence(nest) else [nest]
+    return (
+        [leaf for child in _children(nest) for leaf in flatten(child)]
+        if is_sequence(nest)
+        else [nest]
+    )
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Any) -> Any:
     """Put leaves back into a structure of the same shape as ``structure``."""
     if not is_sequence(flat_sequence):
         raise DtypeError(
-            f"pack_sequence_as: expected a sequence of leaves, but received {type(flat_sequence).__name__}"
+            "pack_sequence_as: expected a sequence of leaves, but received "
+            f"{type(flat_sequence).__name__}"
         )
-    leaves = list(flat_sequence.values()) if isinstance(flat_sequence, dict) else list(flat_sequence)
+    leaves = (
+        list(flat_sequence.values()) if isinstance(flat_sequence, dict) else list(flat_sequence)
+    )
     wanted = len(flatten(structure))
     if len(leaves) != wanted:
         raise UsageError(
-            f"pack_sequence_as: the structure has {wanted} leaves, but received {len(leaves)}: {structure}"
+            f"pack_sequence_as: the structure has {wanted} leaves, but received {len(leaves)}: "
+            f"{structure}"
         )
     return _pack(structure, iter(leaves))
 
@@ -92,7 +104,9 @@ def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
 def assert_same_structure(
     nest1: Any, nest2: Any, check_types: bool = True, skip_if: Callable[[Any], bool] | None = None
 ) -> None:
-    """Raise where the two structures differ in nesting, lengths, keys or, with ``check_types``, kinds of containers."""
+    """Raise where the two structures differ in nesting, lengths, keys or, with ``check_types``,
+    kinds of containers.
+    """
     if skip_if is not None and (skip_if(nest1) or skip_if(nest2)):
         return
     if is_sequence(nest1) != is_sequence(nest2):
@@ -100,18 +114,25 @@ def assert_same_structure(
     if not is_sequence(nest1):
         return
     if check_types and type(nest1) is not type(nest2):
-        raise DtypeError(f"the structures differ: a {type(nest1).__name__} against a {type(nest2).__name__}")
+        raise DtypeError(
+            f"the structures differ: a {type(nest1).__name__} against a {type(nest2).__name__}"
+        )
     if check_types and isinstance(nest1, dict) and set(nest1) != set(nest2):
         raise UsageError(f"the structures differ: keys {sorted(nest1)} against {sorted(nest2)}")
     first, second = _children(nest1), _children(nest2)
     if len(first) != len(second):
-        raise UsageError(f"the structures differ: {len(first)} elements {nest1} against {len(second)} elements {nest2}")
+        raise UsageError(
+            f"the structures differ: {len(first)} elements {nest1} against {len(second)} "
+            f"elements {nest2}"
+        )
     for a, b in zip(first, second, strict=True):
         assert_same_structure(a, b, check_types, skip_if)
 
 
 def convert_to_list(value: Any, n: int, name: str, dtype: type = int) -> list[Any]:
-    """One number ``n`` times, or a list of ``n`` numbers checked; ``name`` is the argument's, for messages."""
+    """One number ``n`` times, or a list of ``n`` numbers checked; ``name`` is the argument's, for
+    messages.
+    """
     if isinstance(value, dtype):
         return [value] * n
     try:
@@ -124,5 +145,7 @@ def convert_to_list(value: Any, n: int, name: str, dtype: type = int) -> list[An
         try:
             dtype(item)
         except (TypeError, ValueError):
-            raise UsageError(f"The {name} must hold {n} numbers of type {dtype.__name__}. Received: {value}") from None
+            raise UsageError(
+                f"The {name} must hold {n} numbers of type {dtype.__name__}. Received: {value}"
+            ) from None
     return values

@@ -1,4 +1,6 @@
-"""Reading images from files. Pillow and OpenCV are optional: each is imported when it is first used."""
+"""Reading images from files. Pillow and OpenCV are optional: each is imported when it is first
+used.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,16 @@ _backend = _Backend()
 
 def _check(backend: str) -> str:
     if backend not in BACKENDS:
-        raise UsageError(f"the image backend must be one of {list(BACKENDS)}, but received {backend!r}")
+        raise UsageError(
+            f"the image backend must be one of {list(BACKENDS)}, but received {backend!r}"
+        )
     return backend
 
 
 def set_image_backend(backend: str) -> None:
-    """Choose what ``image_load`` and the folder datasets read images with: 'pil', 'cv2' or 'tensor'."""
+    """Choose what ``image_load`` and the folder datasets read images with: 'pil', 'cv2' or
+    'tensor'.
+    """
     _backend.name = _check(backend)
 
 
@@ -38,7 +44,9 @@ def get_image_backend() -> str:
 
 
 def image_load(path: str, backend: str | None = None) -> Any:
-    """Read an image: a PIL image, for 'cv2' a BGR array, for 'tensor' a uint8 Tensor of shape [C, H, W] in RGB."""
+    """Read an image: a PIL image, for 'cv2' a BGR array, for 'tensor' a uint8 Tensor of shape [C,
+    H, W] in RGB.
+    """
     chosen = _check(backend or _backend.name)
     if chosen == "cv2":
         return try_import("cv2").imread(path)

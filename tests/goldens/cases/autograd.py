@@ -15,7 +15,8 @@ def pair(paddle, draw):
     return leaf(paddle, draw.normal(3)), leaf(paddle, draw.normal(3))
 
 
-# -- grad ---------------------------------------------------------------------------------------------------------------
+# -- grad
+# --------------------------------------------------------------------------------------------------
 
 
 @cases.add("grad_basic")
@@ -96,22 +97,33 @@ def _(paddle, draw):
     return paddle.autograd.grad((h * h).sum(), [h, x])
 
 
-cases.error("grad_of_unused", lambda paddle: paddle.autograd.grad(leaf(paddle, [1.0]) * 2, leaf(paddle, [1.0])))
+cases.error(
+    "grad_of_unused",
+    lambda paddle: paddle.autograd.grad(leaf(paddle, [1.0]) * 2, leaf(paddle, [1.0])),
+)
 cases.error(
     "grad_outputs_count",
     lambda paddle: paddle.autograd.grad(leaf(paddle, [1.0]) * 2, leaf(paddle, [1.0]), [None, None]),
 )
 cases.error(
-    "grad_only_inputs", lambda paddle: paddle.autograd.grad(leaf(paddle, [1.0]), leaf(paddle, [1.0]), only_inputs=False)
+    "grad_only_inputs",
+    lambda paddle: paddle.autograd.grad(
+        leaf(paddle, [1.0]), leaf(paddle, [1.0]), only_inputs=False
+    ),
 )
 cases.error("grad_of_nothing", lambda paddle: paddle.autograd.grad([], leaf(paddle, [1.0])))
 cases.error("grad_of_number", lambda paddle: paddle.autograd.grad(3.0, leaf(paddle, [1.0])))
-cases.error("grad_flag", lambda paddle: paddle.autograd.grad(leaf(paddle, [1.0]), leaf(paddle, [1.0]), create_graph=1))
 cases.error(
-    "grad_constants", lambda paddle: paddle.autograd.grad(leaf(paddle, [1.0]), leaf(paddle, [1.0]), no_grad_vars=3)
+    "grad_flag",
+    lambda paddle: paddle.autograd.grad(leaf(paddle, [1.0]), leaf(paddle, [1.0]), create_graph=1),
+)
+cases.error(
+    "grad_constants",
+    lambda paddle: paddle.autograd.grad(leaf(paddle, [1.0]), leaf(paddle, [1.0]), no_grad_vars=3),
 )
 
-# -- backward and modes -------------------------------------------------------------------------------------------------
+# -- backward and modes
+# -------------------------------------------------------------------------------------------------
 
 
 @cases.add("backward_several")
@@ -141,7 +153,10 @@ def _same_twice(paddle):
 
 
 cases.error("backward_same_twice", _same_twice)
-cases.error("backward_starts_count", lambda paddle: paddle.autograd.backward([leaf(paddle, [1.0])], [None, None]))
+cases.error(
+    "backward_starts_count",
+    lambda paddle: paddle.autograd.backward([leaf(paddle, [1.0])], [None, None]),
+)
 
 
 @cases.add("modes")
@@ -168,12 +183,15 @@ def _(paddle, draw):
     return [int(v) for v in seen]
 
 
-# -- PyLayer ------------------------------------------------------------------------------------------------------------
+# -- PyLayer
+# --------------------------------------------------------------------------------------------------
 
 
 def layer_of(paddle, forward, backward, name="Custom"):
     return type(
-        name, (paddle.autograd.PyLayer,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+        name,
+        (paddle.autograd.PyLayer,),
+        {"forward": staticmethod(forward), "backward": staticmethod(backward)},
     )
 
 
@@ -270,7 +288,9 @@ def _(paddle, draw):
 @cases.add("pylayer_list_argument")
 def _(paddle, draw):
     x, y = pair(paddle, draw)
-    layer_of(paddle, lambda ctx, both: both[0] * both[1], lambda ctx, g: [g, g * 2]).apply([x, y]).sum().backward()
+    layer_of(paddle, lambda ctx, both: both[0] * both[1], lambda ctx, g: [g, g * 2]).apply(
+        [x, y]
+    ).sum().backward()
     return {"x": x.grad, "y": y.grad}
 
 
@@ -302,7 +322,9 @@ def _(paddle, draw):
         return g * 3 * a * a
 
     x, _y = pair(paddle, draw)
-    (first,) = paddle.autograd.grad(layer_of(paddle, forward, backward).apply(x).sum(), x, create_graph=True)
+    (first,) = paddle.autograd.grad(
+        layer_of(paddle, forward, backward).apply(x).sum(), x, create_graph=True
+    )
     return {"first": first, "second": paddle.autograd.grad(first.sum(), x)}
 
 
@@ -329,7 +351,9 @@ def _backward_returns(count):
     def run(paddle):
         x = leaf(paddle, [1.0, 2.0])
         y = leaf(paddle, [1.0, 2.0])
-        layer_of(paddle, lambda ctx, a, b: a * b, lambda ctx, g: (g,) * count).apply(x, y).sum().backward()
+        layer_of(paddle, lambda ctx, a, b: a * b, lambda ctx, g: (g,) * count).apply(
+            x, y
+        ).sum().backward()
 
     return run
 
@@ -337,12 +361,19 @@ def _backward_returns(count):
 cases.error("pylayer_too_few", _backward_returns(1))
 cases.error("pylayer_too_many", _backward_returns(3))
 cases.error(
-    "pylayer_without_tensor", lambda paddle: layer_of(paddle, lambda ctx, a: 3, None).apply(leaf(paddle, [1.0]))
+    "pylayer_without_tensor",
+    lambda paddle: layer_of(paddle, lambda ctx, a: 3, None).apply(leaf(paddle, [1.0])),
 )
-cases.error("pylayer_without_forward", lambda paddle: paddle.autograd.PyLayer.apply(leaf(paddle, [1.0])))
+cases.error(
+    "pylayer_without_forward", lambda paddle: paddle.autograd.PyLayer.apply(leaf(paddle, [1.0]))
+)
 cases.error(
     "pylayer_number_gradient",
-    lambda paddle: layer_of(paddle, lambda ctx, a: a * 2, lambda ctx, g: 3).apply(leaf(paddle, [1.0])).backward(),
+    lambda paddle: (
+        layer_of(paddle, lambda ctx, a: a * 2, lambda ctx, g: 3)
+        .apply(leaf(paddle, [1.0]))
+        .backward()
+    ),
 )
 cases.error(
     "pylayer_gradient_of_stopped",
@@ -357,13 +388,16 @@ cases.error(
     lambda paddle: layer_of(paddle, lambda ctx, a: a, lambda ctx, g: g).apply(leaf(paddle, [1.0])),
 )
 
-# -- hooks on what is saved ---------------------------------------------------------------------------------------------
+# -- hooks on what is saved
+# ---------------------------------------------------------------------------------------------
 
 
 @cases.add("saved_tensors_hooks")
 def _(paddle, draw):
     x, y = pair(paddle, draw)
-    with paddle.autograd.saved_tensors_hooks(lambda t: t.numpy(), lambda a: paddle.to_tensor(a * 2)):
+    with paddle.autograd.saved_tensors_hooks(
+        lambda t: t.numpy(), lambda a: paddle.to_tensor(a * 2)
+    ):
         out = x * y
     out.sum().backward()
     return {"x": x.grad, "y": y.grad}
@@ -376,13 +410,16 @@ def _(paddle, draw):
         return a * 1
 
     x, _y = pair(paddle, draw)
-    with paddle.autograd.saved_tensors_hooks(lambda t: t.numpy(), lambda a: paddle.to_tensor(a * 2)):
+    with paddle.autograd.saved_tensors_hooks(
+        lambda t: t.numpy(), lambda a: paddle.to_tensor(a * 2)
+    ):
         out = layer_of(paddle, forward, lambda ctx, g: g * ctx.saved_tensor()[0]).apply(x)
     out.sum().backward()
     return x.grad
 
 
-# -- Jacobians ----------------------------------------------------------------------------------------------------------
+# -- Jacobians
+# --------------------------------------------------------------------------------------------------
 
 
 def curve(paddle, x, y=None):
@@ -395,7 +432,8 @@ def _(paddle, draw):
     x, _y = pair(paddle, draw)
     jac = paddle.autograd.jacobian(curve(paddle, x), x)
     return {
-        "all": jac[:], "row": jac[1], "last": jac[-1], "cell": jac[0, 2], "part": jac[1:, :2], "shape": list(jac.shape),
+        "all": jac[:], "row": jac[1], "last": jac[-1], "cell": jac[0, 2], "part": jac[1:, :2],
+        "shape": list(jac.shape),
         "sum": jac + jac, "product": jac @ jac, "method": jac.sum(),
     }  # fmt: skip
 
@@ -461,7 +499,14 @@ def _(paddle, draw):
 
 
 cases.error(
-    "jacobian_axis", lambda paddle: paddle.autograd.jacobian(leaf(paddle, [1.0]), leaf(paddle, [1.0]), batch_axis=1)
+    "jacobian_axis",
+    lambda paddle: paddle.autograd.jacobian(leaf(paddle, [1.0]), leaf(paddle, [1.0]), batch_axis=1),
 )
-cases.error("jacobian_rank", lambda paddle: paddle.autograd.jacobian(leaf(paddle, [[1.0]]), leaf(paddle, [1.0])))
-cases.error("hessian_of_vector", lambda paddle: paddle.autograd.hessian(leaf(paddle, [1.0, 2.0]), leaf(paddle, [1.0])))
+cases.error(
+    "jacobian_rank",
+    lambda paddle: paddle.autograd.jacobian(leaf(paddle, [[1.0]]), leaf(paddle, [1.0])),
+)
+cases.error(
+    "hessian_of_vector",
+    lambda paddle: paddle.autograd.hessian(leaf(paddle, [1.0, 2.0]), leaf(paddle, [1.0])),
+)

@@ -10,7 +10,9 @@ cases = Cases("clip")
 def pairs(paddle, draw, scale=1.0, need=(True, True, True)):
     result = []
     for shape, need_clip in zip(((2, 3), (4,), (1, 2, 2)), need, strict=True):
-        p = paddle.create_parameter(list(shape), "float32", attr=paddle.ParamAttr(need_clip=need_clip))
+        p = paddle.create_parameter(
+            list(shape), "float32", attr=paddle.ParamAttr(need_clip=need_clip)
+        )
         result.append((p, paddle.to_tensor(scale * draw.normal(*shape))))
     return result
 
@@ -67,7 +69,9 @@ def add_clip(name, make):
         table.weight.set_value(draw.normal(6, 3))
         dense = paddle.create_parameter([3], "float32")
         dense.set_value(draw.normal(3))
-        optimizer = paddle.optimizer.SGD(0.1, parameters=[table.weight, dense], grad_clip=make(paddle))
+        optimizer = paddle.optimizer.SGD(
+            0.1, parameters=[table.weight, dense], grad_clip=make(paddle)
+        )
         rows = table(paddle.to_tensor([4, 1, 4, 4]))
         (rows * dense * paddle.to_tensor(draw.normal(4, 3))).sum().backward()
         optimizer.step()
@@ -82,7 +86,10 @@ for _name, _make in CLIPS.items():
 def _(paddle, draw):
     given = pairs(paddle, draw, 2.0)
     clipped = paddle.nn.ClipGradByGlobalNorm(1.5)(given)
-    return {"same": [a is b for (_, a), (_, b) in zip(given, clipped, strict=True)], "given": grads(given)}
+    return {
+        "same": [a is b for (_, a), (_, b) in zip(given, clipped, strict=True)],
+        "given": grads(given),
+    }
 
 
 @cases.add("global_norm_mixed_dtypes", rtol=1e-5)
@@ -96,7 +103,9 @@ def _(paddle, draw):
 
 @cases.add("nothing_to_clip")
 def _(paddle, draw):
-    return grads(paddle.nn.ClipGradByGlobalNorm(0.5)(pairs(paddle, draw, 2.0, (False, False, False))))
+    return grads(
+        paddle.nn.ClipGradByGlobalNorm(0.5)(pairs(paddle, draw, 2.0, (False, False, False)))
+    )
 
 
 @cases.add("zero_gradients")
@@ -181,7 +190,8 @@ def add_weight_norm(name, make, dim):
         out = layer(paddle.to_tensor(draw.normal(*shape)))
         (out * out).sum().backward()
         result = {
-            "names": names, "g": magnitude, "dg": magnitude.grad, "dv": layer.weight_v.grad, "weight": layer.weight, "out": out,
+            "names": names, "g": magnitude, "dg": magnitude.grad, "dv": layer.weight_v.grad,
+            "weight": layer.weight, "out": out,
         }  # fmt: skip
         paddle.nn.utils.remove_weight_norm(layer)
         result["names_after"] = [str(k) for k in layer.state_dict()]
@@ -222,33 +232,50 @@ def _(paddle, draw):
 cases.error("negative_bound", lambda paddle: paddle.nn.ClipGradByValue(-1.0))
 cases.error(
     "negative_norm",
-    lambda paddle: paddle.nn.ClipGradByNorm(-1.0)([(paddle.create_parameter([2], "float32"), paddle.ones([2]))]),
+    lambda paddle: paddle.nn.ClipGradByNorm(-1.0)(
+        [(paddle.create_parameter([2], "float32"), paddle.ones([2]))]
+    ),
 )
 cases.error("norm_text", lambda paddle: paddle.nn.ClipGradByGlobalNorm("large"))
 cases.error("skip_number", lambda paddle: paddle.nn.ClipGradByGlobalNorm(1.0, auto_skip_clip=1))
 cases.error(
-    "norm_type", lambda paddle: paddle.nn.utils.clip_grad_norm_([paddle.create_parameter([2], "float32")], 1.0, 3)
+    "norm_type",
+    lambda paddle: paddle.nn.utils.clip_grad_norm_(
+        [paddle.create_parameter([2], "float32")], 1.0, 3
+    ),
 )
 cases.error(
     "vector_short",
-    lambda paddle: paddle.nn.utils.vector_to_parameters(paddle.ones([3]), paddle.nn.Linear(2, 2).parameters()),
+    lambda paddle: paddle.nn.utils.vector_to_parameters(
+        paddle.ones([3]), paddle.nn.Linear(2, 2).parameters()
+    ),
 )
 cases.error(
     "vector_rank",
-    lambda paddle: paddle.nn.utils.vector_to_parameters(paddle.ones([3, 2]), paddle.nn.Linear(2, 2).parameters()),
+    lambda paddle: paddle.nn.utils.vector_to_parameters(
+        paddle.ones([3, 2]), paddle.nn.Linear(2, 2).parameters()
+    ),
 )
 cases.error(
-    "weight_norm_twice", lambda paddle: paddle.nn.utils.weight_norm(paddle.nn.utils.weight_norm(paddle.nn.Linear(2, 2)))
+    "weight_norm_twice",
+    lambda paddle: paddle.nn.utils.weight_norm(paddle.nn.utils.weight_norm(paddle.nn.Linear(2, 2))),
 )
-cases.error("weight_norm_axis", lambda paddle: paddle.nn.utils.weight_norm(paddle.nn.Linear(2, 2), dim=2))
-cases.error("remove_missing_weight_norm", lambda paddle: paddle.nn.utils.remove_weight_norm(paddle.nn.Linear(2, 2)))
+cases.error(
+    "weight_norm_axis", lambda paddle: paddle.nn.utils.weight_norm(paddle.nn.Linear(2, 2), dim=2)
+)
+cases.error(
+    "remove_missing_weight_norm",
+    lambda paddle: paddle.nn.utils.remove_weight_norm(paddle.nn.Linear(2, 2)),
+)
 cases.error(
     "spectral_norm_iterations",
     lambda paddle: paddle.nn.utils.spectral_norm(paddle.nn.Linear(2, 2), n_power_iterations=0),
 )
 cases.error(
     "spectral_norm_twice",
-    lambda paddle: paddle.nn.utils.spectral_norm(paddle.nn.utils.spectral_norm(paddle.nn.Linear(2, 2))),
+    lambda paddle: paddle.nn.utils.spectral_norm(
+        paddle.nn.utils.spectral_norm(paddle.nn.Linear(2, 2))
+    ),
 )
 
 

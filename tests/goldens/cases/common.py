@@ -1,4 +1,6 @@
-"""Padding, resizing, sampling, windows as columns, embedding, dropout's deterministic part, attention."""
+"""Padding, resizing, sampling, windows as columns, embedding, dropout's deterministic part,
+attention.
+"""
 
 import numpy as np
 
@@ -14,7 +16,8 @@ def op(name, fn, inputs, rtol=RTOL, **kwargs):
     cases.op(name, lambda paddle, *t: fn(paddle.nn.functional, *t), inputs, rtol=rtol, **kwargs)
 
 
-# -- padding ---------------------------------------------------------------------------------------------------------
+# -- padding
+# --------------------------------------------------------------------------------------------------
 
 
 def pad(name, amounts, *args, shape=(2, 3, 4, 5), **kwargs):
@@ -49,7 +52,11 @@ op(
     lambda F, x: [F.pad(x, [1, 1, 1, 0], m) for m in ("constant", "reflect", "circular")],
     lambda d: d.integers(1, 2, 3, 3),
 )
-op("pad by tensor", lambda F, x, p: F.pad(x, p), lambda d: (d.normal(1, 2, 3, 3), np.array([1, 2, 0, 1], "int32")))
+op(
+    "pad by tensor",
+    lambda F, x, p: F.pad(x, p),
+    lambda d: (d.normal(1, 2, 3, 3), np.array([1, 2, 0, 1], "int32")),
+)
 op("zeropad2d", lambda F, x: F.zeropad2d(x, [1, 2, 0, 3]), lambda d: d.normal(2, 3, 4, 5))
 
 
@@ -68,13 +75,27 @@ def _(paddle, d):
     return result
 
 
-cases.error("pad mode", lambda p: p.nn.functional.pad(p.ones([1, 1, 2, 2]), [1, 1, 1, 1], mode="mirror"))
-cases.error("pad reflect too wide", lambda p: p.nn.functional.pad(p.ones([1, 1, 2, 2]), [2, 1, 1, 1], mode="reflect"))
-cases.error("pad reflect rank", lambda p: p.nn.functional.pad(p.ones([2, 2]), [1, 1], mode="reflect"))
-cases.error("pad layout", lambda p: p.nn.functional.pad(p.ones([1, 1, 2, 2]), [1, 1, 1, 1], data_format="NCL"))
-cases.error("pad negative all axes", lambda p: p.nn.functional.pad(p.ones([1, 1, 2, 2]), [0, 0, 0, 0, -1, 0, 0, 0]))
+cases.error(
+    "pad mode", lambda p: p.nn.functional.pad(p.ones([1, 1, 2, 2]), [1, 1, 1, 1], mode="mirror")
+)
+cases.error(
+    "pad reflect too wide",
+    lambda p: p.nn.functional.pad(p.ones([1, 1, 2, 2]), [2, 1, 1, 1], mode="reflect"),
+)
+cases.error(
+    "pad reflect rank", lambda p: p.nn.functional.pad(p.ones([2, 2]), [1, 1], mode="reflect")
+)
+cases.error(
+    "pad layout",
+    lambda p: p.nn.functional.pad(p.ones([1, 1, 2, 2]), [1, 1, 1, 1], data_format="NCL"),
+)
+cases.error(
+    "pad negative all axes",
+    lambda p: p.nn.functional.pad(p.ones([1, 1, 2, 2]), [0, 0, 0, 0, -1, 0, 0, 0]),
+)
 
-# -- resizing --------------------------------------------------------------------------------------------------------
+# -- resizing
+# --------------------------------------------------------------------------------------------------
 
 
 def resize(name, shape=(2, 3, 4, 5), **kwargs):
@@ -89,7 +110,13 @@ resize("nearest 5d", (1, 2, 2, 3, 2), size=[3, 2, 5])
 resize("nearest nhwc", size=[7, 3], data_format="NHWC")
 for corners in (False, True):
     for align in (0, 1):
-        resize(f"bilinear {corners} {align}", size=[7, 3], mode="bilinear", align_corners=corners, align_mode=align)
+        resize(
+            f"bilinear {corners} {align}",
+            size=[7, 3],
+            mode="bilinear",
+            align_corners=corners,
+            align_mode=align,
+        )
         resize(
             f"bilinear scale {corners} {align}",
             scale_factor=1.7,
@@ -100,7 +127,13 @@ for corners in (False, True):
     resize(f"bicubic {corners}", size=[7, 3], mode="bicubic", align_corners=corners)
     resize(f"bicubic scale {corners}", scale_factor=[1.5, 2], mode="bicubic", align_corners=corners)
     resize(f"linear {corners}", (2, 3, 5), size=[8], mode="linear", align_corners=corners)
-    resize(f"trilinear {corners}", (1, 2, 2, 3, 2), size=[3, 5, 4], mode="trilinear", align_corners=corners)
+    resize(
+        f"trilinear {corners}",
+        (1, 2, 2, 3, 2),
+        size=[3, 5, 4],
+        mode="trilinear",
+        align_corners=corners,
+    )
 resize("linear align_mode", (2, 3, 5), scale_factor=1.6, mode="linear", align_mode=1)
 resize("trilinear align_mode", (1, 2, 2, 3, 2), size=[3, 5, 4], mode="trilinear", align_mode=1)
 resize("bilinear nhwc", (2, 4, 5, 3), size=[7, 3], mode="bilinear", data_format="NHWC")
@@ -116,7 +149,11 @@ op(
     lambda F, x, s: F.interpolate(x, size=s),
     lambda d: (d.normal(1, 2, 3, 3), np.array([5, 4], "int32")),
 )
-op("upsample", lambda F, x: F.upsample(x, scale_factor=2, mode="bilinear"), lambda d: d.normal(1, 2, 3, 3))
+op(
+    "upsample",
+    lambda F, x: F.upsample(x, scale_factor=2, mode="bilinear"),
+    lambda d: d.normal(1, 2, 3, 3),
+)
 
 
 @cases.add("resizing layers", rtol=RTOL)
@@ -133,24 +170,43 @@ def _(paddle, d):
 
 
 cases.error("interpolate neither", lambda p: p.nn.functional.interpolate(p.ones([1, 1, 2, 2])))
-cases.error("interpolate both", lambda p: p.nn.functional.interpolate(p.ones([1, 1, 2, 2]), [3, 3], 2))
-cases.error("interpolate mode", lambda p: p.nn.functional.interpolate(p.ones([1, 1, 2, 2]), [3, 3], mode="cubic"))
-cases.error("interpolate rank", lambda p: p.nn.functional.interpolate(p.ones([1, 2, 2]), [3], mode="nearest"))
-cases.error("interpolate size length", lambda p: p.nn.functional.interpolate(p.ones([1, 1, 2, 2]), [3]))
+cases.error(
+    "interpolate both", lambda p: p.nn.functional.interpolate(p.ones([1, 1, 2, 2]), [3, 3], 2)
+)
+cases.error(
+    "interpolate mode",
+    lambda p: p.nn.functional.interpolate(p.ones([1, 1, 2, 2]), [3, 3], mode="cubic"),
+)
+cases.error(
+    "interpolate rank",
+    lambda p: p.nn.functional.interpolate(p.ones([1, 2, 2]), [3], mode="nearest"),
+)
+cases.error(
+    "interpolate size length", lambda p: p.nn.functional.interpolate(p.ones([1, 1, 2, 2]), [3])
+)
 cases.error(
     "interpolate nearest corners",
     lambda p: p.nn.functional.interpolate(p.ones([1, 1, 2, 2]), [3, 3], align_corners=True),
 )
-cases.error("interpolate align_mode", lambda p: p.nn.functional.interpolate(p.ones([1, 1, 2, 2]), [3, 3], align_mode=2))
-cases.error("interpolate zero scale", lambda p: p.nn.functional.interpolate(p.ones([1, 1, 2, 2]), scale_factor=0))
 cases.error(
-    "interpolate layout", lambda p: p.nn.functional.interpolate(p.ones([1, 1, 2, 2]), [3, 3], data_format="NCW")
+    "interpolate align_mode",
+    lambda p: p.nn.functional.interpolate(p.ones([1, 1, 2, 2]), [3, 3], align_mode=2),
 )
 cases.error(
-    "interpolate antialias", lambda p: p.nn.functional.interpolate(p.ones([1, 1, 2, 2]), [3, 3], antialias=True)
+    "interpolate zero scale",
+    lambda p: p.nn.functional.interpolate(p.ones([1, 1, 2, 2]), scale_factor=0),
+)
+cases.error(
+    "interpolate layout",
+    lambda p: p.nn.functional.interpolate(p.ones([1, 1, 2, 2]), [3, 3], data_format="NCW"),
+)
+cases.error(
+    "interpolate antialias",
+    lambda p: p.nn.functional.interpolate(p.ones([1, 1, 2, 2]), [3, 3], antialias=True),
 )
 
-# -- images ----------------------------------------------------------------------------------------------------------
+# -- images
+# --------------------------------------------------------------------------------------------------
 
 
 def _grid(d, *shape):
@@ -166,25 +222,61 @@ for mode in ("bilinear", "nearest"):
                 lambda d: (d.normal(2, 2, 4, 5), _grid(d, 2, 3, 3, 2)),
                 grad=mode == "bilinear",
             )
-op("grid_sample 5d", lambda F, x, g: F.grid_sample(x, g), lambda d: (d.normal(1, 2, 3, 4, 3), _grid(d, 1, 2, 2, 3, 3)))
+op(
+    "grid_sample 5d",
+    lambda F, x, g: F.grid_sample(x, g),
+    lambda d: (d.normal(1, 2, 3, 4, 3), _grid(d, 1, 2, 2, 3, 3)),
+)
 op("affine_grid", lambda F, t: F.affine_grid(t, [2, 3, 4, 5]), lambda d: d.normal(2, 2, 3))
-op("affine_grid centres", lambda F, t: F.affine_grid(t, [2, 3, 4, 5], align_corners=False), lambda d: d.normal(2, 2, 3))
+op(
+    "affine_grid centres",
+    lambda F, t: F.affine_grid(t, [2, 3, 4, 5], align_corners=False),
+    lambda d: d.normal(2, 2, 3),
+)
 op("affine_grid 5d", lambda F, t: F.affine_grid(t, [1, 3, 2, 4, 3]), lambda d: d.normal(1, 3, 4))
 op("pixel_shuffle", lambda F, x: F.pixel_shuffle(x, 2), lambda d: d.normal(2, 8, 2, 3))
 op("pixel_shuffle nhwc", lambda F, x: F.pixel_shuffle(x, 2, "NHWC"), lambda d: d.normal(2, 2, 3, 8))
 op("pixel_unshuffle", lambda F, x: F.pixel_unshuffle(x, 2), lambda d: d.normal(2, 2, 4, 6))
-op("pixel_unshuffle nhwc", lambda F, x: F.pixel_unshuffle(x, 2, "NHWC"), lambda d: d.normal(2, 4, 6, 2))
+op(
+    "pixel_unshuffle nhwc",
+    lambda F, x: F.pixel_unshuffle(x, 2, "NHWC"),
+    lambda d: d.normal(2, 4, 6, 2),
+)
 op("channel_shuffle", lambda F, x: F.channel_shuffle(x, 3), lambda d: d.normal(2, 6, 2, 2))
-op("channel_shuffle nhwc", lambda F, x: F.channel_shuffle(x, 3, "NHWC"), lambda d: d.normal(2, 2, 2, 6))
+op(
+    "channel_shuffle nhwc",
+    lambda F, x: F.channel_shuffle(x, 3, "NHWC"),
+    lambda d: d.normal(2, 2, 2, 6),
+)
 op("temporal_shift", lambda F, x: F.temporal_shift(x, 3, 0.25), lambda d: d.normal(6, 8, 2, 2))
 op("temporal_shift ratio", lambda F, x: F.temporal_shift(x, 2, 0.4), lambda d: d.normal(4, 5, 2, 2))
-op("temporal_shift nhwc", lambda F, x: F.temporal_shift(x, 3, data_format="NHWC"), lambda d: d.normal(6, 2, 2, 8))
+op(
+    "temporal_shift nhwc",
+    lambda F, x: F.temporal_shift(x, 3, data_format="NHWC"),
+    lambda d: d.normal(6, 2, 2, 8),
+)
 op("unfold", lambda F, x: F.unfold(x, 2), lambda d: d.normal(2, 2, 4, 5))
-op("unfold options", lambda F, x: F.unfold(x, [2, 3], [1, 2], [1, 0], [2, 1]), lambda d: d.normal(2, 2, 5, 5))
-op("unfold four paddings", lambda F, x: F.unfold(x, 2, paddings=[1, 0, 2, 1]), lambda d: d.normal(1, 2, 4, 4))
+op(
+    "unfold options",
+    lambda F, x: F.unfold(x, [2, 3], [1, 2], [1, 0], [2, 1]),
+    lambda d: d.normal(2, 2, 5, 5),
+)
+op(
+    "unfold four paddings",
+    lambda F, x: F.unfold(x, 2, paddings=[1, 0, 2, 1]),
+    lambda d: d.normal(1, 2, 4, 4),
+)
 op("fold", lambda F, x: F.fold(x, [4, 5], 2), lambda d: d.normal(2, 8, 12))
-op("fold options", lambda F, x: F.fold(x, [5, 5], [2, 3], [1, 2], [1, 0], [2, 1]), lambda d: d.normal(2, 12, 10))
-op("fold four paddings", lambda F, x: F.fold(x, [4, 4], 2, paddings=[1, 0, 1, 0]), lambda d: d.normal(1, 8, 15))
+op(
+    "fold options",
+    lambda F, x: F.fold(x, [5, 5], [2, 3], [1, 2], [1, 0], [2, 1]),
+    lambda d: d.normal(2, 12, 10),
+)
+op(
+    "fold four paddings",
+    lambda F, x: F.fold(x, [4, 4], 2, paddings=[1, 0, 1, 0]),
+    lambda d: d.normal(1, 8, 15),
+)
 
 
 @cases.add("image layers")
@@ -197,21 +289,32 @@ def _(paddle, d):
     return [[repr(net), net(x)] for net in nets], repr(fold), fold(columns)
 
 
-cases.error("pixel_shuffle channels", lambda p: p.nn.functional.pixel_shuffle(p.ones([1, 3, 2, 2]), 2))
-cases.error("pixel_shuffle type", lambda p: p.nn.functional.pixel_shuffle(p.ones([1, 4, 2, 2]), 2.0))
+cases.error(
+    "pixel_shuffle channels", lambda p: p.nn.functional.pixel_shuffle(p.ones([1, 3, 2, 2]), 2)
+)
+cases.error(
+    "pixel_shuffle type", lambda p: p.nn.functional.pixel_shuffle(p.ones([1, 4, 2, 2]), 2.0)
+)
 cases.error("pixel_unshuffle rank", lambda p: p.nn.functional.pixel_unshuffle(p.ones([4, 2, 2]), 2))
-cases.error("channel_shuffle positive", lambda p: p.nn.functional.channel_shuffle(p.ones([1, 4, 2, 2]), 0))
+cases.error(
+    "channel_shuffle positive", lambda p: p.nn.functional.channel_shuffle(p.ones([1, 4, 2, 2]), 0)
+)
 cases.error("unfold rank", lambda p: p.nn.functional.unfold(p.ones([4, 2, 2]), 2))
-cases.error("fold paddings", lambda p: p.nn.functional.fold(p.ones([1, 4, 4]), 4, 2, paddings=[1, 2, 3]))
+cases.error(
+    "fold paddings", lambda p: p.nn.functional.fold(p.ones([1, 4, 4]), 4, 2, paddings=[1, 2, 3])
+)
 
-# -- ids -------------------------------------------------------------------------------------------------------------
+# -- ids
+# --------------------------------------------------------------------------------------------------
 
 
 def look_up(name, ids=(2, 3), **kwargs):
     @cases.add(f"embedding {name}")
     def run(paddle, d):
         weight = paddle.to_tensor(d.normal(5, 2), stop_gradient=False)
-        out = paddle.nn.functional.embedding(paddle.to_tensor(d.integers(*ids, high=5)), weight, **kwargs)
+        out = paddle.nn.functional.embedding(
+            paddle.to_tensor(d.integers(*ids, high=5)), weight, **kwargs
+        )
         (out * out).sum().backward()
         return out, weight.grad, weight
 
@@ -234,7 +337,9 @@ def _(paddle, d):
 @cases.add("embedding max_norm")
 def _(paddle, d):
     weight = paddle.to_tensor(d.normal(5, 3) * 2)
-    out = paddle.nn.functional.embedding(paddle.to_tensor(np.array([0, 3, 0])), weight, max_norm=1.0, norm_type=2.0)
+    out = paddle.nn.functional.embedding(
+        paddle.to_tensor(np.array([0, 3, 0])), weight, max_norm=1.0, norm_type=2.0
+    )
     return out, weight
 
 
@@ -258,7 +363,14 @@ def _(paddle, d):
     net.weight.set_value(d.normal(6, 2))
     out = net(paddle.to_tensor(np.array([[1, 4], [3, 0]])))
     (out * out).sum().backward()
-    return start, out, net.weight.grad, repr(net), net.weight.name, str(net.weight.grad.is_selected_rows())
+    return (
+        start,
+        out,
+        net.weight.grad,
+        repr(net),
+        net.weight.name,
+        str(net.weight.grad.is_selected_rows()),
+    )
 
 
 op("one_hot", lambda F, x: F.one_hot(x, 4), lambda d: d.integers(2, 3, high=4))
@@ -266,28 +378,54 @@ op("one_hot int32", lambda F, x: F.one_hot(x, 4), lambda d: d.integers(3, high=4
 op("one_hot number", lambda F, x: F.one_hot(x, 4), lambda d: np.array(2))
 op("one_hot width", lambda F, x: F.one_hot(x), lambda d: np.array([0, 2, 1]))
 op("sequence_mask", lambda F, x: F.sequence_mask(x), lambda d: d.integers(2, 3, low=1, high=5))
-op("sequence_mask maxlen", lambda F, x: F.sequence_mask(x, maxlen=6, dtype="float32"), lambda d: d.integers(3, high=5))
-op("sequence_mask bool", lambda F, x: F.sequence_mask(x, 3, "bool"), lambda d: d.integers(3, high=5, dtype="int32"))
-op("gather_tree", lambda F, i, p: F.gather_tree(i, p), lambda d: (d.integers(3, 2, 2), d.integers(3, 2, 2, high=2)))
-op("label_smooth", lambda F, x: F.label_smooth(x, epsilon=0.2), lambda d: np.eye(3, 4, dtype="float32"))
+op(
+    "sequence_mask maxlen",
+    lambda F, x: F.sequence_mask(x, maxlen=6, dtype="float32"),
+    lambda d: d.integers(3, high=5),
+)
+op(
+    "sequence_mask bool",
+    lambda F, x: F.sequence_mask(x, 3, "bool"),
+    lambda d: d.integers(3, high=5, dtype="int32"),
+)
+op(
+    "gather_tree",
+    lambda F, i, p: F.gather_tree(i, p),
+    lambda d: (d.integers(3, 2, 2), d.integers(3, 2, 2, high=2)),
+)
+op(
+    "label_smooth",
+    lambda F, x: F.label_smooth(x, epsilon=0.2),
+    lambda d: np.eye(3, 4, dtype="float32"),
+)
 op(
     "label_smooth prior",
     lambda F, x, p: F.label_smooth(x, p, 0.3),
     lambda d: (np.eye(3, 4, dtype="float32"), d.uniform(1, 4)),
     grad=False,
 )
-cases.error("embedding range", lambda p: p.nn.functional.embedding(p.to_tensor([5]), p.ones([3, 2])))
 cases.error(
-    "embedding padding range", lambda p: p.nn.functional.embedding(p.to_tensor([1]), p.ones([3, 2]), padding_idx=3)
+    "embedding range", lambda p: p.nn.functional.embedding(p.to_tensor([5]), p.ones([3, 2]))
+)
+cases.error(
+    "embedding padding range",
+    lambda p: p.nn.functional.embedding(p.to_tensor([1]), p.ones([3, 2]), padding_idx=3),
 )
 cases.error("Embedding size", lambda p: p.nn.Embedding(0, 3))
 cases.error("Embedding padding range", lambda p: p.nn.Embedding(3, 3, padding_idx=3))
 cases.error("one_hot range", lambda p: p.nn.functional.one_hot(p.to_tensor([5]), 3))
-cases.error("label_smooth epsilon", lambda p: p.nn.functional.label_smooth(p.ones([2, 3]), epsilon=1.5))
+cases.error(
+    "label_smooth epsilon", lambda p: p.nn.functional.label_smooth(p.ones([2, 3]), epsilon=1.5)
+)
 
-# -- linear maps, similarity, attention ------------------------------------------------------------------------------
+# -- linear maps, similarity, attention
+# ------------------------------------------------------------------------------
 
-op("linear", lambda F, x, w, b: F.linear(x, w, b), lambda d: (d.normal(2, 3, 4), d.normal(4, 5), d.normal(5)))
+op(
+    "linear",
+    lambda F, x, w, b: F.linear(x, w, b),
+    lambda d: (d.normal(2, 3, 4), d.normal(4, 5), d.normal(5)),
+)
 op(
     "bilinear",
     lambda F, x, y, w, b: F.bilinear(x, y, w, b),
@@ -298,13 +436,21 @@ op(
     lambda F, x, y, w: F.bilinear(x, y, w),
     lambda d: (d.normal(2, 3), d.normal(2, 4), d.normal(5, 3, 4)),
 )
-op("cosine_similarity", lambda F, x, y: F.cosine_similarity(x, y), lambda d: (d.normal(3, 4), d.normal(3, 4)))
+op(
+    "cosine_similarity",
+    lambda F, x, y: F.cosine_similarity(x, y),
+    lambda d: (d.normal(3, 4), d.normal(3, 4)),
+)
 op(
     "cosine_similarity axis",
     lambda F, x, y: F.cosine_similarity(x, y, axis=-1),
     lambda d: (d.normal(2, 3, 4), d.normal(2, 3, 4)),
 )
-op("cosine_similarity broadcast", lambda F, x, y: F.cosine_similarity(x, y), lambda d: (d.normal(3, 4), d.normal(1, 4)))
+op(
+    "cosine_similarity broadcast",
+    lambda F, x, y: F.cosine_similarity(x, y),
+    lambda d: (d.normal(3, 4), d.normal(1, 4)),
+)
 op(
     "cosine_similarity one repeated",
     lambda F, x, y: F.cosine_similarity(x, y, axis=0),
@@ -368,7 +514,8 @@ op(
     lambda d: (d.normal(2, 3, 2, 4), d.normal(2, 3, 2, 4), d.normal(2, 3, 2, 4)),
 )
 
-# -- dropout ---------------------------------------------------------------------------------------------------------
+# -- dropout
+# --------------------------------------------------------------------------------------------------
 
 op("dropout off", lambda F, x: F.dropout(x, 0.3, training=False), lambda d: d.normal(3, 4))
 op(
@@ -384,17 +531,37 @@ op(
 op("dropout none", lambda F, x: F.dropout(x, 0), lambda d: d.normal(3, 4))
 op("dropout all", lambda F, x: F.dropout(x, 1.0), lambda d: d.normal(3, 4))
 op("dropout all of an axis", lambda F, x: F.dropout(x, 1.0, axis=[0]), lambda d: d.normal(3, 4))
-op("dropout2d off", lambda F, x: F.dropout2d(x, 0.3, training=False), lambda d: d.normal(1, 2, 2, 2))
-op("alpha_dropout off", lambda F, x: F.alpha_dropout(x, 0.3, training=False), lambda d: d.normal(3, 4))
+op(
+    "dropout2d off",
+    lambda F, x: F.dropout2d(x, 0.3, training=False),
+    lambda d: d.normal(1, 2, 2, 2),
+)
+op(
+    "alpha_dropout off",
+    lambda F, x: F.alpha_dropout(x, 0.3, training=False),
+    lambda d: d.normal(3, 4),
+)
 op("alpha_dropout all", lambda F, x: F.alpha_dropout(x, 1.0), lambda d: d.normal(3, 4))
 
 
 @cases.add("dropout layers print")
 def _(paddle, d):
     nn = paddle.nn
-    nets = [nn.Dropout(0.2), nn.Dropout(axis=[0], mode="downscale_in_infer"), nn.Dropout2D(), nn.Dropout3D(0.1)]
+    nets = [
+        nn.Dropout(0.2),
+        nn.Dropout(axis=[0], mode="downscale_in_infer"),
+        nn.Dropout2D(),
+        nn.Dropout3D(0.1),
+    ]
     return [
-        repr(net) for net in [*nets, nn.AlphaDropout(), nn.FeatureAlphaDropout(0.2), nn.Identity(), nn.Linear(2, 3)]
+        repr(net)
+        for net in [
+            *nets,
+            nn.AlphaDropout(),
+            nn.FeatureAlphaDropout(0.2),
+            nn.Identity(),
+            nn.Linear(2, 3),
+        ]
     ]
 
 
@@ -403,5 +570,8 @@ cases.error("dropout type", lambda p: p.nn.functional.dropout(p.ones([3]), "0.5"
 cases.error("dropout mode", lambda p: p.nn.functional.dropout(p.ones([3]), mode="scale"))
 cases.error("dropout axis range", lambda p: p.nn.functional.dropout(p.ones([3, 2]), axis=2))
 cases.error("dropout2d rank", lambda p: p.nn.functional.dropout2d(p.ones([3, 2])))
-cases.error("dropout3d layout", lambda p: p.nn.functional.dropout3d(p.ones([1, 2, 2, 2, 2]), data_format="NCHW"))
+cases.error(
+    "dropout3d layout",
+    lambda p: p.nn.functional.dropout3d(p.ones([1, 2, 2, 2, 2]), data_format="NCHW"),
+)
 cases.error("alpha_dropout type", lambda p: p.nn.functional.alpha_dropout(p.ones([3]), "0.5"))

@@ -1,4 +1,6 @@
-"""Sequential, LayerList, LayerDict, ParameterList, ParameterDict: names, order, state and printing."""
+"""Sequential, LayerList, LayerDict, ParameterList, ParameterDict: names, order, state and
+printing.
+"""
 
 import itertools
 from collections import OrderedDict
@@ -63,7 +65,9 @@ def _(paddle, draw):
 
 @cases.add("sequential_slices")
 def _(paddle, draw):
-    model = paddle.nn.Sequential(*[(f"n{i}", layer) for i, layer in enumerate(linears(paddle, 1, 2, 3, 4, 5))])
+    model = paddle.nn.Sequential(
+        *[(f"n{i}", layer) for i, layer in enumerate(linears(paddle, 1, 2, 3, 4, 5))]
+    )
     return {
         "head": sized(model[:2]),
         "head_names": describe(model[:2])["state"],
@@ -138,8 +142,10 @@ def _(paddle, draw):
     popped = layers.pop("b")
     result = describe(layers)
     result.update(
-        keys=list(layers.keys()), values=sized(layers.values()), items=[k for k, _ in layers.items()],
-        popped=sized([popped]), len=len(layers), has=["a" in layers, "b" in layers], iter=list(layers),
+        keys=list(layers.keys()), values=sized(layers.values()),
+        items=[k for k, _ in layers.items()],
+        popped=sized([popped]), len=len(layers), has=["a" in layers, "b" in layers],
+        iter=list(layers),
     )  # fmt: skip
     del layers["a"]
     result["left"] = list(layers)
@@ -150,7 +156,10 @@ def _(paddle, draw):
 
 def parameters(paddle, *sizes):
     return [
-        paddle.create_parameter([n], "float32", default_initializer=paddle.nn.initializer.Constant(n)) for n in sizes
+        paddle.create_parameter(
+            [n], "float32", default_initializer=paddle.nn.initializer.Constant(n)
+        )
+        for n in sizes
     ]
 
 
@@ -184,25 +193,39 @@ def _(paddle, draw):
 @cases.add("nested_names")
 def _(paddle, draw):
     shared = paddle.nn.Linear(2, 2)
-    inner = paddle.nn.LayerDict({"x": shared, "y": paddle.nn.LayerList([shared, paddle.nn.Linear(2, 3)])})
+    inner = paddle.nn.LayerDict(
+        {"x": shared, "y": paddle.nn.LayerList([shared, paddle.nn.Linear(2, 3)])}
+    )
     return describe(paddle.nn.Sequential(("dict", inner), ("tail", paddle.nn.Sequential(shared))))
 
 
 cases.error("sequential_of_number", lambda paddle: paddle.nn.Sequential(3))
 cases.error("sequential_index", lambda paddle: paddle.nn.Sequential(paddle.nn.Linear(1, 1))[1])
-cases.error("sequential_negative_index", lambda paddle: paddle.nn.Sequential(paddle.nn.Linear(1, 1))[-2])
-cases.error("sequential_insert_far", lambda paddle: paddle.nn.Sequential().insert(2, paddle.nn.Linear(1, 1)))
+cases.error(
+    "sequential_negative_index", lambda paddle: paddle.nn.Sequential(paddle.nn.Linear(1, 1))[-2]
+)
+cases.error(
+    "sequential_insert_far", lambda paddle: paddle.nn.Sequential().insert(2, paddle.nn.Linear(1, 1))
+)
 cases.error("sequential_insert_number", lambda paddle: paddle.nn.Sequential().insert(0, 2))
-cases.error("sequential_unknown_name", lambda paddle: paddle.nn.Sequential(paddle.nn.Linear(1, 1))["x"])
+cases.error(
+    "sequential_unknown_name", lambda paddle: paddle.nn.Sequential(paddle.nn.Linear(1, 1))["x"]
+)
 cases.error("layer_list_index", lambda paddle: paddle.nn.LayerList()[0])
-cases.error("layer_list_insert_far", lambda paddle: paddle.nn.LayerList().insert(2, paddle.nn.Linear(1, 1)))
+cases.error(
+    "layer_list_insert_far", lambda paddle: paddle.nn.LayerList().insert(2, paddle.nn.Linear(1, 1))
+)
 cases.error("layer_dict_key", lambda paddle: paddle.nn.LayerDict()["x"])
 cases.error("layer_dict_triples", lambda paddle: paddle.nn.LayerDict([("a", 1, 2)]))
 cases.error("layer_dict_number", lambda paddle: paddle.nn.LayerDict(3))
-cases.error("parameter_list_of_tensor", lambda paddle: paddle.nn.ParameterList([paddle.to_tensor([1.0])]))
 cases.error(
-    "parameter_list_set_array", lambda paddle: paddle.nn.ParameterList(parameters(paddle, 1)).__setitem__(0, 3.0)
+    "parameter_list_of_tensor", lambda paddle: paddle.nn.ParameterList([paddle.to_tensor([1.0])])
 )
 cases.error(
-    "parameter_dict_of_tensor", lambda paddle: paddle.nn.ParameterDict().__setitem__("a", paddle.to_tensor([1.0]))
+    "parameter_list_set_array",
+    lambda paddle: paddle.nn.ParameterList(parameters(paddle, 1)).__setitem__(0, 3.0),
+)
+cases.error(
+    "parameter_dict_of_tensor",
+    lambda paddle: paddle.nn.ParameterDict().__setitem__("a", paddle.to_tensor([1.0])),
 )

@@ -42,8 +42,24 @@ conv("conv2d dilation list", "conv2d", X2, W2, padding=2, dilation=[2, 1])
 conv("conv2d groups", "conv2d", X2, (6, 2, 3, 3), (6,), groups=2)
 conv("conv2d depthwise", "conv2d", X2, (8, 1, 3, 3), (8,), groups=4, padding=1)
 conv("conv2d nhwc", "conv2d", (2, 7, 6, 4), W2, (6,), data_format="NHWC", padding=1)
-conv("conv2d nhwc pairs", "conv2d", (2, 7, 6, 4), W2, data_format="NHWC", padding=[[0, 0], [1, 0], [0, 2], [0, 0]])
-conv("conv2d nhwc same", "conv2d", (2, 7, 6, 4), W2, (6,), data_format="NHWC", padding="SAME", stride=2)
+conv(
+    "conv2d nhwc pairs",
+    "conv2d",
+    (2, 7, 6, 4),
+    W2,
+    data_format="NHWC",
+    padding=[[0, 0], [1, 0], [0, 2], [0, 0]],
+)
+conv(
+    "conv2d nhwc same",
+    "conv2d",
+    (2, 7, 6, 4),
+    W2,
+    (6,),
+    data_format="NHWC",
+    padding="SAME",
+    stride=2,
+)
 conv("conv2d 1x1", "conv2d", X2, (3, 4, 1, 1), (3,))
 conv("conv1d", "conv1d", (2, 3, 9), (4, 3, 3), (4,))
 conv("conv1d padding pair", "conv1d", (2, 3, 9), (4, 3, 3), padding=[2, 1])
@@ -51,30 +67,116 @@ conv("conv1d same", "conv1d", (2, 3, 9), (4, 3, 4), padding="SAME", stride=2)
 conv("conv1d groups dilation", "conv1d", (2, 4, 9), (4, 2, 3), (4,), groups=2, dilation=2, stride=2)
 conv("conv1d nlc", "conv1d", (2, 9, 3), (4, 3, 3), (4,), data_format="NLC", padding=1)
 conv("conv3d", "conv3d", (1, 2, 5, 4, 4), (3, 2, 3, 2, 2), (3,))
-conv("conv3d padding stride", "conv3d", (1, 2, 5, 4, 4), (3, 2, 3, 2, 2), padding=[1, 0, 2], stride=2)
+conv(
+    "conv3d padding stride", "conv3d", (1, 2, 5, 4, 4), (3, 2, 3, 2, 2), padding=[1, 0, 2], stride=2
+)
 conv("conv3d six paddings", "conv3d", (1, 2, 5, 4, 4), (3, 2, 3, 2, 2), padding=[1, 0, 0, 1, 2, 0])
-conv("conv3d ndhwc same", "conv3d", (1, 5, 4, 4, 2), (3, 2, 3, 2, 2), (3,), data_format="NDHWC", padding="SAME")
+conv(
+    "conv3d ndhwc same",
+    "conv3d",
+    (1, 5, 4, 4, 2),
+    (3, 2, 3, 2, 2),
+    (3,),
+    data_format="NDHWC",
+    padding="SAME",
+)
 
 T2 = (4, 3, 3, 3)
 
 conv("conv2d_transpose", "conv2d_transpose", (2, 4, 4, 3), T2, (3,))
 conv("conv2d_transpose stride", "conv2d_transpose", (2, 4, 4, 3), T2, (3,), stride=2)
 conv("conv2d_transpose padding", "conv2d_transpose", (2, 4, 4, 3), T2, stride=2, padding=1)
-conv("conv2d_transpose four paddings", "conv2d_transpose", (2, 4, 4, 3), T2, (3,), stride=2, padding=[0, 1, 2, 1])
-conv("conv2d_transpose output_padding", "conv2d_transpose", (2, 4, 4, 3), T2, stride=2, padding=1, output_padding=1)
-conv("conv2d_transpose output_padding list", "conv2d_transpose", (1, 4, 4, 3), T2, stride=3, output_padding=[2, 1])
-conv("conv2d_transpose output_size", "conv2d_transpose", (2, 4, 4, 3), T2, (3,), stride=2, output_size=[10, 7])
-conv("conv2d_transpose output_size int", "conv2d_transpose", (1, 4, 4, 4), T2, stride=2, output_size=10)
+conv(
+    "conv2d_transpose four paddings",
+    "conv2d_transpose",
+    (2, 4, 4, 3),
+    T2,
+    (3,),
+    stride=2,
+    padding=[0, 1, 2, 1],
+)
+conv(
+    "conv2d_transpose output_padding",
+    "conv2d_transpose",
+    (2, 4, 4, 3),
+    T2,
+    stride=2,
+    padding=1,
+    output_padding=1,
+)
+conv(
+    "conv2d_transpose output_padding list",
+    "conv2d_transpose",
+    (1, 4, 4, 3),
+    T2,
+    stride=3,
+    output_padding=[2, 1],
+)
+conv(
+    "conv2d_transpose output_size",
+    "conv2d_transpose",
+    (2, 4, 4, 3),
+    T2,
+    (3,),
+    stride=2,
+    output_size=[10, 7],
+)
+conv(
+    "conv2d_transpose output_size int",
+    "conv2d_transpose",
+    (1, 4, 4, 4),
+    T2,
+    stride=2,
+    output_size=10,
+)
 conv("conv2d_transpose same", "conv2d_transpose", (2, 4, 4, 3), T2, (3,), stride=2, padding="SAME")
 conv("conv2d_transpose dilation", "conv2d_transpose", (2, 4, 4, 3), T2, dilation=2, padding=1)
 conv("conv2d_transpose groups", "conv2d_transpose", (2, 4, 4, 3), (4, 2, 3, 3), (4,), groups=2)
-conv("conv2d_transpose depthwise", "conv2d_transpose", (2, 4, 4, 3), (4, 1, 3, 3), (4,), groups=4, stride=2)
-conv("conv2d_transpose nhwc", "conv2d_transpose", (2, 4, 3, 4), T2, (3,), stride=2, data_format="NHWC")
+conv(
+    "conv2d_transpose depthwise",
+    "conv2d_transpose",
+    (2, 4, 4, 3),
+    (4, 1, 3, 3),
+    (4,),
+    groups=4,
+    stride=2,
+)
+conv(
+    "conv2d_transpose nhwc",
+    "conv2d_transpose",
+    (2, 4, 3, 4),
+    T2,
+    (3,),
+    stride=2,
+    data_format="NHWC",
+)
 conv("conv1d_transpose", "conv1d_transpose", (2, 3, 5), (3, 4, 3), (4,), stride=2, padding=1)
-conv("conv1d_transpose output_size", "conv1d_transpose", (2, 3, 5), (3, 4, 3), stride=2, output_size=12)
-conv("conv1d_transpose output_padding", "conv1d_transpose", (2, 3, 5), (3, 4, 3), stride=2, output_padding=1)
+conv(
+    "conv1d_transpose output_size",
+    "conv1d_transpose",
+    (2, 3, 5),
+    (3, 4, 3),
+    stride=2,
+    output_size=12,
+)
+conv(
+    "conv1d_transpose output_padding",
+    "conv1d_transpose",
+    (2, 3, 5),
+    (3, 4, 3),
+    stride=2,
+    output_padding=1,
+)
 conv("conv1d_transpose nlc", "conv1d_transpose", (2, 5, 3), (3, 4, 3), (4,), data_format="NLC")
-conv("conv3d_transpose", "conv3d_transpose", (1, 2, 3, 3, 2), (2, 3, 2, 2, 2), (3,), stride=2, padding=1)
+conv(
+    "conv3d_transpose",
+    "conv3d_transpose",
+    (1, 2, 3, 3, 2),
+    (2, 3, 2, 2, 2),
+    (3,),
+    stride=2,
+    padding=1,
+)
 conv(
     "conv3d_transpose output_size",
     "conv3d_transpose",
@@ -109,7 +211,9 @@ def layer(name, make, shape, *call_args):
 
 layer("Conv2D", lambda p: p.nn.Conv2D(2, 3, 3), (1, 2, 5, 5))
 layer(
-    "Conv2D options", lambda p: p.nn.Conv2D(4, 6, (3, 2), stride=2, padding=[1, 0], dilation=2, groups=2), (1, 4, 7, 7)
+    "Conv2D options",
+    lambda p: p.nn.Conv2D(4, 6, (3, 2), stride=2, padding=[1, 0], dilation=2, groups=2),
+    (1, 4, 7, 7),
 )
 layer("Conv2D no bias", lambda p: p.nn.Conv2D(2, 3, 3, bias_attr=False), (1, 2, 5, 5))
 layer("Conv2D bias False", lambda p: p.nn.Conv2D(2, 3, 3, bias=False), (1, 2, 5, 5))
@@ -117,13 +221,34 @@ layer("Conv2D same", lambda p: p.nn.Conv2D(2, 3, 4, padding="SAME"), (1, 2, 5, 5
 layer("Conv2D nhwc", lambda p: p.nn.Conv2D(2, 3, 3, padding=1, data_format="NHWC"), (1, 5, 5, 2))
 layer("Conv2D depthwise", lambda p: p.nn.Conv2D(3, 3, 3, padding=1, groups=3), (2, 3, 4, 4))
 for mode in ("reflect", "replicate", "circular"):
-    layer(f"Conv2D {mode}", lambda p, m=mode: p.nn.Conv2D(2, 2, 3, padding=1, padding_mode=m), (1, 2, 4, 5))
-    layer(f"Conv1D {mode}", lambda p, m=mode: p.nn.Conv1D(2, 2, 3, padding=2, padding_mode=m), (1, 2, 6))
+    layer(
+        f"Conv2D {mode}",
+        lambda p, m=mode: p.nn.Conv2D(2, 2, 3, padding=1, padding_mode=m),
+        (1, 2, 4, 5),
+    )
+    layer(
+        f"Conv1D {mode}",
+        lambda p, m=mode: p.nn.Conv1D(2, 2, 3, padding=2, padding_mode=m),
+        (1, 2, 6),
+    )
 layer("Conv1D", lambda p: p.nn.Conv1D(2, 3, 3, padding=1, stride=2), (2, 2, 7))
 layer("Conv3D", lambda p: p.nn.Conv3D(2, 2, 2, padding=1), (1, 2, 3, 3, 3))
-layer("Conv1DTranspose", lambda p: p.nn.Conv1DTranspose(2, 3, 3, stride=2, output_padding=1), (2, 2, 4))
-layer("Conv2DTranspose", lambda p: p.nn.Conv2DTranspose(2, 3, 3, stride=2, padding=1, output_padding=1), (1, 2, 4, 4))
-layer("Conv2DTranspose output_size", lambda p: p.nn.Conv2DTranspose(2, 3, 3, stride=2, padding=1), (1, 2, 4, 4), [8, 8])
+layer(
+    "Conv1DTranspose",
+    lambda p: p.nn.Conv1DTranspose(2, 3, 3, stride=2, output_padding=1),
+    (2, 2, 4),
+)
+layer(
+    "Conv2DTranspose",
+    lambda p: p.nn.Conv2DTranspose(2, 3, 3, stride=2, padding=1, output_padding=1),
+    (1, 2, 4, 4),
+)
+layer(
+    "Conv2DTranspose output_size",
+    lambda p: p.nn.Conv2DTranspose(2, 3, 3, stride=2, padding=1),
+    (1, 2, 4, 4),
+    [8, 8],
+)
 layer("Conv2DTranspose groups", lambda p: p.nn.Conv2DTranspose(4, 4, 3, groups=2), (1, 4, 3, 3))
 layer("Conv3DTranspose", lambda p: p.nn.Conv3DTranspose(2, 2, 2, stride=2), (1, 2, 2, 2, 2))
 
@@ -140,23 +265,31 @@ def _(paddle, d):
         return [[p.name, list(p.shape)] for net in nets for p in net.parameters()]
 
 
-cases.error("conv2d rank", lambda p: p.nn.functional.conv2d(p.ones([3, 5, 5]), p.ones([2, 3, 3, 3])))
-cases.error("conv2d channels", lambda p: p.nn.functional.conv2d(p.ones([1, 2, 5, 5]), p.ones([2, 3, 3, 3])))
 cases.error(
-    "conv2d groups error", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), groups=2)
+    "conv2d rank", lambda p: p.nn.functional.conv2d(p.ones([3, 5, 5]), p.ones([2, 3, 3, 3]))
 )
 cases.error(
-    "conv2d zero groups", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), groups=0)
+    "conv2d channels", lambda p: p.nn.functional.conv2d(p.ones([1, 2, 5, 5]), p.ones([2, 3, 3, 3]))
 )
 cases.error(
-    "conv2d padding name", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), padding="full")
+    "conv2d groups error",
+    lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), groups=2),
+)
+cases.error(
+    "conv2d zero groups",
+    lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), groups=0),
+)
+cases.error(
+    "conv2d padding name",
+    lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), padding="full"),
 )
 cases.error(
     "conv2d padding length",
     lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), padding=[1, 2, 3]),
 )
 cases.error(
-    "conv2d negative padding", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), padding=-1)
+    "conv2d negative padding",
+    lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), padding=-1),
 )
 cases.error(
     "conv2d channel padding",
@@ -165,14 +298,18 @@ cases.error(
     ),
 )
 cases.error(
-    "conv2d layout", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), data_format="NCDHW")
+    "conv2d layout",
+    lambda p: p.nn.functional.conv2d(
+        p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), data_format="NCDHW"
+    ),
 )
 cases.error(
     "conv2d stride length",
     lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3]), stride=[1, 2, 3]),
 )
 cases.error(
-    "conv2d dtype", lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3], dtype="float64"))
+    "conv2d dtype",
+    lambda p: p.nn.functional.conv2d(p.ones([1, 3, 5, 5]), p.ones([2, 3, 3, 3], dtype="float64")),
 )
 cases.error(
     "conv2d_transpose output_size range",
@@ -188,10 +325,17 @@ cases.error(
 )
 cases.error(
     "conv2d_transpose output_padding range",
-    lambda p: p.nn.functional.conv2d_transpose(p.ones([1, 1, 5, 5]), p.ones([1, 1, 3, 3]), stride=2, output_padding=2),
+    lambda p: p.nn.functional.conv2d_transpose(
+        p.ones([1, 1, 5, 5]), p.ones([1, 1, 3, 3]), stride=2, output_padding=2
+    ),
 )
-cases.error("Conv2D padding_mode list", lambda p: p.nn.Conv2D(1, 1, 3, padding=[1, 1], padding_mode="reflect"))
-cases.error("Conv2D padding_mode name", lambda p: p.nn.Conv2D(1, 1, 3, padding=1, padding_mode="mirror"))
+cases.error(
+    "Conv2D padding_mode list",
+    lambda p: p.nn.Conv2D(1, 1, 3, padding=[1, 1], padding_mode="reflect"),
+)
+cases.error(
+    "Conv2D padding_mode name", lambda p: p.nn.Conv2D(1, 1, 3, padding=1, padding_mode="mirror")
+)
 cases.error("Conv2D indivisible", lambda p: p.nn.Conv2D(3, 4, 3, groups=2))
 cases.error("Conv2D weight_attr", lambda p: p.nn.Conv2D(3, 4, 3, weight_attr=False))
 

@@ -26,13 +26,20 @@ def add_search(name, kind="GRUCell", beam=3, steps=5, **options):
     @add(name)
     def _(paddle, draw):
         embedding, cell, output = model(paddle, draw, kind)
-        decoder = paddle.nn.BeamSearchDecoder(cell, 0, 1, beam, embedding_fn=embedding, output_fn=output)
+        decoder = paddle.nn.BeamSearchDecoder(
+            cell, 0, 1, beam, embedding_fn=embedding, output_fn=output
+        )
         state = paddle.to_tensor(draw.normal(2, 4))
         inits = (state, state * 0.5) if kind == "LSTMCell" else state
         ids, final, lengths = paddle.nn.dynamic_decode(
             decoder, inits=inits, max_step_num=steps, return_length=True, **options
         )
-        return {"ids": ids, "log_probs": final.log_probs, "finished": final.finished, "lengths": lengths}
+        return {
+            "ids": ids,
+            "log_probs": final.log_probs,
+            "finished": final.finished,
+            "lengths": lengths,
+        }
 
 
 add_search("beam_search")
@@ -44,7 +51,9 @@ add_search("beam_search_long", steps=12)
 
 @add("tile_beams")
 def _(paddle, draw):
-    return paddle.nn.BeamSearchDecoder.tile_beam_merge_with_batch(paddle.to_tensor(draw.normal(2, 3, 2)), 2)
+    return paddle.nn.BeamSearchDecoder.tile_beam_merge_with_batch(
+        paddle.to_tensor(draw.normal(2, 3, 2)), 2
+    )
 
 
 def add_greedy(name, impute):
@@ -82,5 +91,7 @@ add_greedy("own_decoder_impute", True)
 def _(paddle, draw):
     embedding, cell, output = model(paddle, draw)
     decoder = paddle.nn.BeamSearchDecoder(cell, 0, 1, 2, embedding, output)
-    result = paddle.nn.dynamic_decode(decoder, inits=paddle.to_tensor(np.zeros((1, 4), "float32")), max_step_num=2)
+    result = paddle.nn.dynamic_decode(
+        decoder, inits=paddle.to_tensor(np.zeros((1, 4), "float32")), max_step_num=2
+    )
     return {"count": len(result), "ids": result[0]}

@@ -1,4 +1,6 @@
-"""Fourier transforms and short-time ones. Other FFT libraries round differently, hence 1e-5 throughout."""
+"""Fourier transforms and short-time ones. Other FFT libraries round differently, hence 1e-5
+throughout.
+"""
 
 import numpy as np
 
@@ -28,7 +30,8 @@ for fn, is_real_input in {
         return d.normal(3, 6) if real else complex_normal(d, 3, 6)
 
     for label, kwargs in {
-        "default": {}, "cut": {"n": 4}, "padded": {"n": 9}, "axis": {"axis": 0}, "ortho": {"norm": "ortho"}, "forward": {"norm": "forward"},
+        "default": {}, "cut": {"n": 4}, "padded": {"n": 9}, "axis": {"axis": 0},
+        "ortho": {"norm": "ortho"}, "forward": {"norm": "forward"},
     }.items():  # fmt: skip
         add(
             f"{fn}_{label}",
@@ -52,7 +55,12 @@ for fn, is_real_input in {
     )
 add("fft_real", lambda paddle, x: paddle.fft.fft(x), lambda d: d.normal(5))
 add("fft_int", lambda paddle, x: paddle.fft.fft(x), lambda d: d.integers(5), grad=False)
-add("rfft_float64", lambda paddle, x: paddle.fft.rfft(x), lambda d: d.normal(5, dtype="float64"), grad=False)
+add(
+    "rfft_float64",
+    lambda paddle, x: paddle.fft.rfft(x),
+    lambda d: d.normal(5, dtype="float64"),
+    grad=False,
+)
 add("fftshift", lambda paddle, x: paddle.fft.fftshift(x), lambda d: d.normal(4, 5))
 add("ifftshift", lambda paddle, x: paddle.fft.ifftshift(x), lambda d: d.normal(4, 5))
 for n in (5, 6):
@@ -64,12 +72,26 @@ cases.error("fft2_axes", lambda paddle: paddle.fft.fft2(paddle.ones([4, 4]), axe
 
 HANN = np.hanning(8).astype("float32") + 0.1
 for label, kwargs in {
-    "default": {}, "hop": {"hop_length": 3}, "short": {"win_length": 6}, "plain": {"center": False}, "zeros": {"pad_mode": "constant"},
+    "default": {}, "hop": {"hop_length": 3}, "short": {"win_length": 6},
+    "plain": {"center": False}, "zeros": {"pad_mode": "constant"},
     "normalized": {"normalized": True}, "both_sides": {"onesided": False},
 }.items():  # fmt: skip
-    add(f"stft_{label}", lambda paddle, x, k=kwargs: paddle.signal.stft(x, 8, **k), lambda d: d.normal(2, 30))
-add("stft_window", lambda paddle, x: paddle.signal.stft(x, 8, window=paddle.to_tensor(HANN)), lambda d: d.normal(30))
-add("istft", lambda paddle, x: paddle.signal.istft(paddle.signal.stft(x, 8), 8), lambda d: d.normal(2, 32), grad=False)
+    add(
+        f"stft_{label}",
+        lambda paddle, x, k=kwargs: paddle.signal.stft(x, 8, **k),
+        lambda d: d.normal(2, 30),
+    )
+add(
+    "stft_window",
+    lambda paddle, x: paddle.signal.stft(x, 8, window=paddle.to_tensor(HANN)),
+    lambda d: d.normal(30),
+)
+add(
+    "istft",
+    lambda paddle, x: paddle.signal.istft(paddle.signal.stft(x, 8), 8),
+    lambda d: d.normal(2, 32),
+    grad=False,
+)
 add(
     "istft_window",
     lambda paddle, x: paddle.signal.istft(
@@ -83,4 +105,7 @@ add(
     grad=False,
 )
 cases.error("stft_too_long", lambda paddle: paddle.signal.stft(paddle.ones([2, 10]), 16))
-cases.error("stft_window_size", lambda paddle: paddle.signal.stft(paddle.ones([2, 10]), 8, window=paddle.ones([7])))
+cases.error(
+    "stft_window_size",
+    lambda paddle: paddle.signal.stft(paddle.ones([2, 10]), 8, window=paddle.ones([7])),
+)

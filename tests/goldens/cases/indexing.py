@@ -6,7 +6,8 @@ from goldens.harness import Cases
 
 cases = Cases("indexing")
 
-# -- reading ----------------------------------------------------------------------------------------------------
+# -- reading
+# --------------------------------------------------------------------------------------------------
 
 t = lambda paddle, *a, **k: paddle.to_tensor(*a, **k)  # noqa: E731
 
@@ -71,7 +72,8 @@ cases.op("get_scalar", lambda p, x: [x[...], x[None], x[()], x[t(p, True)]], lam
 cases.op("get_int_tensor", lambda p, x: [x[0], x[x > 3], x[::-1]], lambda d: d.integers(5))
 cases.op("iterate", lambda p, x: [row * 2 for row in x], lambda d: d.normal(3, 2))
 
-# -- writing ----------------------------------------------------------------------------------------------------
+# -- writing
+# --------------------------------------------------------------------------------------------------
 
 WRITES = {
     "int": (lambda p: 0, lambda d: d.normal(3, 4)),
@@ -90,7 +92,10 @@ WRITES = {
     "tensors": (lambda p: (t(p, [0, 1]), t(p, [2, 0])), lambda d: d.normal(2, 4)),
     "tensor_second": (lambda p: (slice(None), t(p, [2, 0])), lambda d: d.normal(2, 4)),
     "mask_rows": (lambda p: t(p, [True, False]), lambda d: d.normal(3, 4)),
-    "mask_second": (lambda p: (slice(None), t(p, [True, False, True])), lambda d: d.normal(2, 2, 4)),
+    "mask_second": (
+        lambda p: (slice(None), t(p, [True, False, True])),
+        lambda d: d.normal(2, 2, 4),
+    ),
     "scalar_tensor": (lambda p: (0, 1, 2), lambda d: d.normal()),
 }
 
@@ -103,7 +108,9 @@ def _assigned(paddle, x, index, value):
 
 for label, (index, value) in WRITES.items():
     cases.op(
-        f"set_{label}", lambda p, x, v, i=index: _assigned(p, x, i(p), v), lambda d, v=value: (d.normal(2, 3, 4), v(d))
+        f"set_{label}",
+        lambda p, x, v, i=index: _assigned(p, x, i(p), v),
+        lambda d, v=value: (d.normal(2, 3, 4), v(d)),
     )
 cases.op("set_mask_scalar", lambda p, x: _assigned(p, x, x > 0, 0.5), lambda d: d.normal(3, 4))
 cases.op("set_number", lambda p, x: _assigned(p, x, (slice(None), 0), 7), lambda d: d.normal(3, 4))
@@ -114,8 +121,10 @@ def _(paddle, draw):
     floats, ints, bools = draw.normal(3, 2), draw.integers(3, 2), draw.mask(3, 2)
     results = []
     for array, index, value in [
-        (floats, 0, True), (floats, 0, np.arange(2)), (floats, 1, np.arange(2.0)), (floats, 0, paddle.to_tensor(2)),
-        (floats, 0, np.float64(1.5)), (ints, (0, 0), 2.7), (ints, 0, paddle.to_tensor([2.7, -2.7])), (bools, 0, True),
+        (floats, 0, True), (floats, 0, np.arange(2)), (floats, 1, np.arange(2.0)),
+        (floats, 0, paddle.to_tensor(2)),
+        (floats, 0, np.float64(1.5)), (ints, (0, 0), 2.7),
+        (ints, 0, paddle.to_tensor([2.7, -2.7])), (bools, 0, True),
         (bools, 1, 2), (floats, (0, slice(None)), paddle.to_tensor([5], dtype="int32")),
     ]:  # fmt: skip
         x = paddle.to_tensor(array)
@@ -142,25 +151,53 @@ def _(paddle, draw):
     return x.stop_gradient, v.grad
 
 
-# -- gather and scatter -----------------------------------------------------------------------------------------
+# -- gather and scatter
+# -----------------------------------------------------------------------------------------
 
 ids = np.array([2, 0, 2])
 cases.op("gather", lambda p, x, i: p.gather(x, i), lambda d: (d.normal(3, 4), ids))
-cases.op("gather_axis", lambda p, x, i: [p.gather(x, i, axis=1), x.gather(i, -1)], lambda d: (d.normal(3, 4), ids))
-cases.op("gather_negative", lambda p, x, i: p.gather(x, i), lambda d: (d.normal(3, 4), np.array([-1, 0])))
-cases.op("gather_scalar_index", lambda p, x, i: p.gather(x, i), lambda d: (d.normal(3, 4), np.array(1)))
 cases.op(
-    "gather_column_index", lambda p, x, i: p.gather(x, i), lambda d: (d.normal(3, 4), np.array([[0], [2]], "int32"))
+    "gather_axis",
+    lambda p, x, i: [p.gather(x, i, axis=1), x.gather(i, -1)],
+    lambda d: (d.normal(3, 4), ids),
 )
-cases.op("gather_nothing", lambda p, x, i: p.gather(x, i), lambda d: (d.normal(3, 4), np.zeros(0, "int64")), grad=False)
-cases.op("gather_nd", lambda p, x, i: p.gather_nd(x, i), lambda d: (d.normal(3, 4), np.array([[0, 1], [2, 3], [0, 1]])))
+cases.op(
+    "gather_negative", lambda p, x, i: p.gather(x, i), lambda d: (d.normal(3, 4), np.array([-1, 0]))
+)
+cases.op(
+    "gather_scalar_index", lambda p, x, i: p.gather(x, i), lambda d: (d.normal(3, 4), np.array(1))
+)
+cases.op(
+    "gather_column_index",
+    lambda p, x, i: p.gather(x, i),
+    lambda d: (d.normal(3, 4), np.array([[0], [2]], "int32")),
+)
+cases.op(
+    "gather_nothing",
+    lambda p, x, i: p.gather(x, i),
+    lambda d: (d.normal(3, 4), np.zeros(0, "int64")),
+    grad=False,
+)
+cases.op(
+    "gather_nd",
+    lambda p, x, i: p.gather_nd(x, i),
+    lambda d: (d.normal(3, 4), np.array([[0, 1], [2, 3], [0, 1]])),
+)
 cases.op(
     "gather_nd_rows",
     lambda p, x, i: [p.gather_nd(x, i), p.gather_nd(x, i[0])],
     lambda d: (d.normal(3, 4), np.array([[-1], [2]])),
 )
-cases.op("gather_nd_all", lambda p, x, i: p.gather_nd(x, i), lambda d: (d.normal(3, 4), np.zeros((2, 0), "int64")))
-cases.op("index_select", lambda p, x, i: [p.index_select(x, i), x.index_select(i, 1)], lambda d: (d.normal(3, 4), ids))
+cases.op(
+    "gather_nd_all",
+    lambda p, x, i: p.gather_nd(x, i),
+    lambda d: (d.normal(3, 4), np.zeros((2, 0), "int64")),
+)
+cases.op(
+    "index_select",
+    lambda p, x, i: [p.index_select(x, i), x.index_select(i, 1)],
+    lambda d: (d.normal(3, 4), ids),
+)
 # Paddle sends the gradient of a negative index to the wrong place
 cases.op(
     "index_select_negative",
@@ -168,7 +205,11 @@ cases.op(
     lambda d: (d.normal(3, 4), np.array([0, -1])),
     grad=False,
 )
-cases.op("index_sample", lambda p, x, i: p.index_sample(x, i), lambda d: (d.normal(3, 4), d.integers(3, 5, high=4)))
+cases.op(
+    "index_sample",
+    lambda p, x, i: p.index_sample(x, i),
+    lambda d: (d.normal(3, 4), d.integers(3, 5, high=4)),
+)
 cases.op(
     "take",
     lambda p, x, i: [p.take(x, i), x.take(i[0])],
@@ -181,7 +222,9 @@ for mode in ("wrap", "clip"):
         lambda d: (d.normal(3, 4), np.array([12, -13, 3, -1])),
     )
 cases.op(
-    "take_along_axis", lambda p, x, i: p.take_along_axis(x, i, 0), lambda d: (d.normal(3, 4), d.integers(2, 4, high=3))
+    "take_along_axis",
+    lambda p, x, i: p.take_along_axis(x, i, 0),
+    lambda d: (d.normal(3, 4), d.integers(2, 4, high=3)),
 )
 cases.op(
     "take_along_axis_broadcast",
@@ -208,7 +251,9 @@ for reduce in ("assign", "add", "mul", "mean", "amin", "amax"):
         rtol=1e-5,
     )
 cases.op(
-    "put_along_axis_number", lambda p, x, i: p.put_along_axis(x, i, 9.0, 1), lambda d: (d.normal(3, 4), np.array([[0]]))
+    "put_along_axis_number",
+    lambda p, x, i: p.put_along_axis(x, i, 9.0, 1),
+    lambda d: (d.normal(3, 4), np.array([[0]])),
 )
 cases.op(
     "put_along_axis_exact",
@@ -221,15 +266,26 @@ cases.op(
     lambda d: (d.integers(3, 4), np.array([[0, 1, 2, 0]])),
 )
 for overwrite in (True, False):
-    for label, index in {"distinct": [2, 0], "duplicates": [1, 1], "negative": [-1, 0], "column": [[1], [0]]}.items():
+    for label, index in {
+        "distinct": [2, 0],
+        "duplicates": [1, 1],
+        "negative": [-1, 0],
+        "column": [[1], [0]],
+    }.items():
         cases.op(
             f"scatter_{label}_{overwrite}",
             lambda p, x, i, u, o=overwrite: p.scatter(x, i, u, overwrite=o),
             lambda d, i=index: (d.normal(3, 4), np.array(i), d.normal(2, 4)),
         )
-cases.op("scatter_one", lambda p, x, i, u: p.scatter(x, i, u), lambda d: (d.normal(3, 4), np.array(1), d.normal(4)))
 cases.op(
-    "scatter_vector", lambda p, x, i, u: p.scatter(x, i, u), lambda d: (d.normal(3), np.array([2, 0]), d.normal(2))
+    "scatter_one",
+    lambda p, x, i, u: p.scatter(x, i, u),
+    lambda d: (d.normal(3, 4), np.array(1), d.normal(4)),
+)
+cases.op(
+    "scatter_vector",
+    lambda p, x, i, u: p.scatter(x, i, u),
+    lambda d: (d.normal(3), np.array([2, 0]), d.normal(2)),
 )
 cases.op(
     "scatter_in_place",
@@ -271,7 +327,12 @@ cases.op(
     lambda p, x, i, v: x.index_put((i,), v, True),
     lambda d: (d.normal(3, 4), np.array([0, 0]), d.normal(2, 4)),
 )
-cases.op("index_put_mask", lambda p, x, v: x.index_put((x > 0,), v), lambda d: (d.normal(3, 4), d.normal()), grad=False)
+cases.op(
+    "index_put_mask",
+    lambda p, x, v: x.index_put((x > 0,), v),
+    lambda d: (d.normal(3, 4), d.normal()),
+    grad=False,
+)
 cases.op(
     "scatter_add",
     lambda p, x, i, v: [p.scatter_add(x, 1, i, v), p.scatter_reduce(x, 1, i, v, "prod")],
@@ -279,18 +340,32 @@ cases.op(
     rtol=1e-5,
 )
 
-# -- masks ------------------------------------------------------------------------------------------------------
+# -- masks
+# --------------------------------------------------------------------------------------------------
 
-cases.op("masked_fill", lambda p, x, m: p.masked_fill(x, m, -1), lambda d: (d.normal(3, 4), d.mask(3, 4)))
-cases.op("masked_fill_broadcast", lambda p, x, m: x.masked_fill(m, 2.5), lambda d: (d.normal(3, 4), d.mask(4)))
-cases.op("masked_fill_grows", lambda p, x, m: p.masked_fill(x, m, 2), lambda d: (d.normal(), d.mask(3)))
+cases.op(
+    "masked_fill", lambda p, x, m: p.masked_fill(x, m, -1), lambda d: (d.normal(3, 4), d.mask(3, 4))
+)
+cases.op(
+    "masked_fill_broadcast",
+    lambda p, x, m: x.masked_fill(m, 2.5),
+    lambda d: (d.normal(3, 4), d.mask(4)),
+)
+cases.op(
+    "masked_fill_grows", lambda p, x, m: p.masked_fill(x, m, 2), lambda d: (d.normal(), d.mask(3))
+)
 cases.op(
     "masked_fill_int_mask",
     lambda p, x, m: p.masked_fill(x, m, -1),
     lambda d: (d.normal(3), d.integers(3, high=2)),
     grad=False,
 )
-cases.op("masked_fill_int", lambda p, x, m: p.masked_fill(x, m, -1.5), lambda d: (d.integers(3), d.mask(3)), grad=False)
+cases.op(
+    "masked_fill_int",
+    lambda p, x, m: p.masked_fill(x, m, -1.5),
+    lambda d: (d.integers(3), d.mask(3)),
+    grad=False,
+)
 cases.op(
     "masked_fill_tensor",
     lambda p, x, m, v: p.masked_fill(x, m, v),
@@ -308,7 +383,8 @@ cases.op(
     lambda d: (d.normal(3, 2), np.array([True, False]), d.normal(6)),
 )
 
-# -- errors -----------------------------------------------------------------------------------------------------
+# -- errors
+# --------------------------------------------------------------------------------------------------
 
 
 def _set(paddle, index, value):

@@ -1,7 +1,8 @@
 """Initialisers: exact values where there is no chance, otherwise statistics of many draws.
 
-Of random ones only mean, deviation and, where the distribution is bounded, extremes of 40,000 values are kept, on a scale of
-the deviation. The mean of so many draws lies within 0.02 deviations of its expectation, hence 5e-2.
+Of random ones only mean, deviation and, where the distribution is bounded, extremes of 40,000
+values are kept, on a scale of the deviation. The mean of so many draws lies within 0.02 deviations
+of its expectation, hence 5e-2.
 """
 
 import numpy as np
@@ -15,7 +16,9 @@ CONV = (40, 20, 5, 10)
 
 
 def statistics(values, bounded):
-    """[mean / std, std, ...] with an offset of one, so that the comparison is relative to the deviation."""
+    """[mean / std, std, ...] with an offset of one, so that the comparison is relative to the
+    deviation.
+    """
     flat = np.asarray(values, "float64").reshape(-1)
     std = flat.std() or 1.0
     found = {"mean": 1.0 + flat.mean() / std, "std": flat.std()}
@@ -27,7 +30,11 @@ def statistics(values, bounded):
 
 def made(paddle, initializer, shape=SHAPE, dtype="float32"):
     paddle.seed(7)
-    return paddle.create_parameter(list(shape), dtype, default_initializer=initializer).astype("float32").numpy()
+    return (
+        paddle.create_parameter(list(shape), dtype, default_initializer=initializer)
+        .astype("float32")
+        .numpy()
+    )
 
 
 def add_random(name, make, shape=SHAPE, bounded=False, dtype="float32"):
@@ -57,8 +64,16 @@ for _shape_name, _shape in (("matrix", (100, 400)), ("conv", CONV)):
     add_random(f"kaiming_fan_out_{_shape_name}", lambda I: I.KaimingNormal(mode="fan_out"), _shape)
     add_random(f"orthogonal_{_shape_name}", lambda I: I.Orthogonal(2.0), _shape)
 add_random("xavier_given_fans", lambda I: I.XavierNormal(fan_in=10, fan_out=30, gain=2.0))
-add_random("xavier_uniform_given_fans", lambda I: I.XavierUniform(fan_in=10, fan_out=30, gain=2.0), bounded=True)
-add_random("kaiming_leaky", lambda I: I.KaimingUniform(negative_slope=1.0, nonlinearity="leaky_relu"), bounded=True)
+add_random(
+    "xavier_uniform_given_fans",
+    lambda I: I.XavierUniform(fan_in=10, fan_out=30, gain=2.0),
+    bounded=True,
+)
+add_random(
+    "kaiming_leaky",
+    lambda I: I.KaimingUniform(negative_slope=1.0, nonlinearity="leaky_relu"),
+    bounded=True,
+)
 add_random("kaiming_tanh_given_fan", lambda I: I.KaimingNormal(fan_in=7, nonlinearity="tanh"))
 add_random("xavier_vector", lambda I: I.XavierUniform(), (40000,), bounded=True)
 
@@ -83,7 +98,9 @@ def add_default(name, make, bounded):
         parameters = {n: p.numpy() for n, p in layer.named_parameters()}
         large = {n: statistics(v, bounded) for n, v in parameters.items() if v.size >= 10000}
         constant = {
-            n: sorted({float(x) for x in v.reshape(-1)}) for n, v in parameters.items() if "_" not in n and v.ndim == 1
+            n: sorted({float(x) for x in v.reshape(-1)})
+            for n, v in parameters.items()
+            if "_" not in n and v.ndim == 1
         }
         return {"large": large, "constant": constant}
 
@@ -94,7 +111,12 @@ for _name, (_make, _bounded) in DEFAULTS.items():
 
 @cases.add("default_constants")
 def _(paddle, draw):
-    layers = [paddle.nn.LayerNorm(3), paddle.nn.BatchNorm2D(3), paddle.nn.GroupNorm(1, 3), paddle.nn.PReLU()]
+    layers = [
+        paddle.nn.LayerNorm(3),
+        paddle.nn.BatchNorm2D(3),
+        paddle.nn.GroupNorm(1, 3),
+        paddle.nn.PReLU(),
+    ]
     return [p for layer in layers for p in layer.parameters()]
 
 
@@ -130,7 +152,9 @@ def _(paddle, draw):
 @cases.add("bilinear")
 def _(paddle, draw):
     I = paddle.nn.initializer
-    return [made(paddle, I.Bilinear(), shape) for shape in ((1, 1, 3, 3), (2, 1, 4, 4), (1, 2, 2, 2))]
+    return [
+        made(paddle, I.Bilinear(), shape) for shape in ((1, 1, 3, 3), (2, 1, 4, 4), (1, 2, 2, 2))
+    ]
 
 
 @cases.add("orthogonal_rows", rtol=1e-5)
@@ -145,8 +169,20 @@ def _(paddle, draw):
 @cases.add("gains")
 def _(paddle, draw):
     gain = paddle.nn.initializer.calculate_gain
-    names = ["sigmoid", "linear", "conv2d", "conv3d_transpose", "tanh", "relu", "leaky_relu", "selu"]
-    return [float(gain(name)) for name in names] + [float(gain("leaky_relu", 0.5)), float(gain("leaky_relu", 1))]
+    names = [
+        "sigmoid",
+        "linear",
+        "conv2d",
+        "conv3d_transpose",
+        "tanh",
+        "relu",
+        "leaky_relu",
+        "selu",
+    ]
+    return [float(gain(name)) for name in names] + [
+        float(gain("leaky_relu", 0.5)),
+        float(gain("leaky_relu", 1)),
+    ]
 
 
 @cases.add("global")
@@ -159,7 +195,10 @@ def _(paddle, draw):
             paddle.nn.Conv2D(1, 1, 1),
             paddle.nn.LayerNorm(2),
             paddle.nn.Linear(
-                2, 2, weight_attr=I.Constant(5.0), bias_attr=paddle.ParamAttr(initializer=I.Constant(6.0))
+                2,
+                2,
+                weight_attr=I.Constant(5.0),
+                bias_attr=paddle.ParamAttr(initializer=I.Constant(6.0)),
             ),
         ]
     finally:
@@ -173,10 +212,19 @@ cases.error("constant_none", lambda paddle: paddle.nn.initializer.Constant(None)
 cases.error("assign_number", lambda paddle: paddle.nn.initializer.Assign(3))
 cases.error("dirac_groups", lambda paddle: paddle.nn.initializer.Dirac(0))
 cases.error("dirac_rank", lambda paddle: made(paddle, paddle.nn.initializer.Dirac(), (2, 2)))
-cases.error("dirac_indivisible", lambda paddle: made(paddle, paddle.nn.initializer.Dirac(2), (3, 2, 3)))
-cases.error("orthogonal_vector", lambda paddle: made(paddle, paddle.nn.initializer.Orthogonal(), (3,)))
+cases.error(
+    "dirac_indivisible", lambda paddle: made(paddle, paddle.nn.initializer.Dirac(2), (3, 2, 3))
+)
+cases.error(
+    "orthogonal_vector", lambda paddle: made(paddle, paddle.nn.initializer.Orthogonal(), (3,))
+)
 cases.error("bilinear_rank", lambda paddle: made(paddle, paddle.nn.initializer.Bilinear(), (3, 3)))
-cases.error("bilinear_oblong", lambda paddle: made(paddle, paddle.nn.initializer.Bilinear(), (1, 1, 3, 4)))
+cases.error(
+    "bilinear_oblong", lambda paddle: made(paddle, paddle.nn.initializer.Bilinear(), (1, 1, 3, 4))
+)
 cases.error("unknown_gain", lambda paddle: paddle.nn.initializer.calculate_gain("gelu"))
 cases.error("kaiming_mode", lambda paddle: paddle.nn.initializer.KaimingNormal(mode="fan_avg"))
-cases.error("kaiming_fan_out_given", lambda paddle: paddle.nn.initializer.KaimingNormal(fan_in=3, mode="fan_out"))
+cases.error(
+    "kaiming_fan_out_given",
+    lambda paddle: paddle.nn.initializer.KaimingNormal(fan_in=3, mode="fan_out"),
+)

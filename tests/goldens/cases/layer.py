@@ -14,7 +14,9 @@ def _model(paddle):
         def __init__(self):
             super().__init__()
             self.fc = nn.Linear(3, 4)
-            self.scale = self.create_parameter([4], default_initializer=nn.initializer.Constant(2.0))
+            self.scale = self.create_parameter(
+                [4], default_initializer=nn.initializer.Constant(2.0)
+            )
             self.register_buffer("steps", paddle.zeros([1]))
             self.register_buffer("scratch", paddle.zeros([2]), persistable=False)
 
@@ -74,7 +76,9 @@ def _(paddle, d):
 def _(paddle, d):
     with paddle.utils.unique_name.guard():
         layer = paddle.nn.Linear(2, 2)
-    layer.set_state_dict({"linear_0.w_0": d.normal(2, 2), "linear_0.b_0": d.normal(2)}, use_structured_name=False)
+    layer.set_state_dict(
+        {"linear_0.w_0": d.normal(2, 2), "linear_0.b_0": d.normal(2)}, use_structured_name=False
+    )
     return [layer.weight, layer.bias]
 
 
@@ -135,7 +139,10 @@ def _(paddle, d):
 @cases.add("param_attr")
 def _(paddle, d):
     attr = paddle.ParamAttr(
-        name="my_weight", initializer=paddle.nn.initializer.Constant(0.5), learning_rate=0.1, trainable=False
+        name="my_weight",
+        initializer=paddle.nn.initializer.Constant(0.5),
+        learning_rate=0.1,
+        trainable=False,
     )
     layer = paddle.nn.Linear(2, 3, weight_attr=attr, bias_attr=False)
     return [
@@ -151,11 +158,19 @@ def _(paddle, d):
 def _(paddle, d):
     layer = paddle.nn.Layer()
     layer.plain = 3
-    layer.weight = paddle.create_parameter([2], "float32", default_initializer=paddle.nn.initializer.Constant(1.0))
+    layer.weight = paddle.create_parameter(
+        [2], "float32", default_initializer=paddle.nn.initializer.Constant(1.0)
+    )
     layer.extra = paddle.ones([2])
     layer.child = paddle.nn.ReLU()
     layer.weight = None
-    return [layer.weight, layer.plain, sorted(layer._buffers), sorted(layer._sub_layers), sorted(layer.state_dict())]
+    return [
+        layer.weight,
+        layer.plain,
+        sorted(layer._buffers),
+        sorted(layer._sub_layers),
+        sorted(layer.state_dict()),
+    ]
 
 
 @cases.add("get_and_set_sublayer")
@@ -166,11 +181,19 @@ def _(paddle, d):
 
 
 cases.error("error/missing_attribute", lambda paddle: paddle.nn.Linear(2, 2).wieght)
-cases.error("error/parameter_replaced_by_number", lambda paddle: setattr(paddle.nn.Linear(2, 2), "weight", 1.0))
+cases.error(
+    "error/parameter_replaced_by_number",
+    lambda paddle: setattr(paddle.nn.Linear(2, 2), "weight", 1.0),
+)
 cases.error("error/buffer_not_tensor", lambda paddle: paddle.nn.Layer().register_buffer("b", 1.0))
-cases.error("error/buffer_dotted_name", lambda paddle: paddle.nn.Layer().register_buffer("a.b", paddle.ones([1])))
+cases.error(
+    "error/buffer_dotted_name",
+    lambda paddle: paddle.nn.Layer().register_buffer("a.b", paddle.ones([1])),
+)
 cases.error("error/add_parameter_type", lambda paddle: paddle.nn.Layer().add_parameter("w", 3))
-cases.error("error/parameter_exists", lambda paddle: paddle.nn.Linear(2, 2).add_parameter("training", None))
+cases.error(
+    "error/parameter_exists", lambda paddle: paddle.nn.Linear(2, 2).add_parameter("training", None)
+)
 cases.error("error/strict_loading", lambda paddle: paddle.nn.Linear(2, 2).load_state_dict({}))
 cases.error("error/no_forward", lambda paddle: paddle.nn.Layer()(1))
 cases.error("error/wrong_input_width", lambda paddle: paddle.nn.Linear(2, 2)(paddle.ones([1, 3])))

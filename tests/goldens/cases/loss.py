@@ -19,7 +19,9 @@ def with_labels(name, labels, **kwargs):
     """Only the first input gets a gradient; ``labels`` are arrays passed after it."""
 
     def run(paddle, x):
-        return getattr(paddle.nn.functional, name)(x, *[paddle.to_tensor(a) for a in labels], **kwargs)
+        return getattr(paddle.nn.functional, name)(
+            x, *[paddle.to_tensor(a) for a in labels], **kwargs
+        )
 
     return run
 
@@ -28,7 +30,8 @@ def layer(name, *args, **kwargs):
     return lambda paddle, *tensors: getattr(paddle.nn, name)(*args, **kwargs)(*tensors)
 
 
-# -- cross entropy ---------------------------------------------------------------------------------------------------
+# -- cross entropy
+# --------------------------------------------------------------------------------------------------
 
 HARD = np.array([2, 0, 1, 2])
 SOFT = np.array([[0.1, 0.2, 0.7], [1, 0, 0], [0.3, 0.3, 0.4], [0, 0.5, 0.5]], "float32")
@@ -50,16 +53,48 @@ def logits(d):
 for reduction in REDUCTIONS:
     cases.op(f"ce_{reduction}", ce(HARD, reduction=reduction), logits, rtol=TIGHT)
     cases.op(f"ce_column_{reduction}", ce(HARD[:, None], reduction=reduction), logits, rtol=TIGHT)
-    cases.op(f"ce_soft_{reduction}", ce(SOFT, soft_label=True, reduction=reduction), logits, rtol=TIGHT)
-    cases.op(f"ce_weight_{reduction}", ce(HARD, WEIGHT, reduction=reduction), logits, rtol=TIGHT)
-    cases.op(f"ce_soft_weight_{reduction}", ce(SOFT, WEIGHT, soft_label=True, reduction=reduction), logits, rtol=TIGHT)
-    cases.op(f"ce_ignore_{reduction}", ce(HARD, ignore_index=2, reduction=reduction), logits, rtol=TIGHT)
-    cases.op(f"ce_ignore_zero_{reduction}", ce(HARD, ignore_index=0, reduction=reduction), logits, rtol=TIGHT)
-    cases.op(f"ce_ignore_weight_{reduction}", ce(HARD, WEIGHT, ignore_index=2, reduction=reduction), logits, rtol=TIGHT)
-    cases.op(f"ce_minus_100_{reduction}", ce(np.array([2, -100, 1, -100]), reduction=reduction), logits, rtol=TIGHT)
-    cases.op(f"ce_smooth_{reduction}", ce(HARD, label_smoothing=0.1, reduction=reduction), logits, rtol=TIGHT)
     cases.op(
-        f"ce_smooth_weight_{reduction}", ce(HARD, WEIGHT, label_smoothing=0.1, reduction=reduction), logits, rtol=TIGHT
+        f"ce_soft_{reduction}", ce(SOFT, soft_label=True, reduction=reduction), logits, rtol=TIGHT
+    )
+    cases.op(f"ce_weight_{reduction}", ce(HARD, WEIGHT, reduction=reduction), logits, rtol=TIGHT)
+    cases.op(
+        f"ce_soft_weight_{reduction}",
+        ce(SOFT, WEIGHT, soft_label=True, reduction=reduction),
+        logits,
+        rtol=TIGHT,
+    )
+    cases.op(
+        f"ce_ignore_{reduction}", ce(HARD, ignore_index=2, reduction=reduction), logits, rtol=TIGHT
+    )
+    cases.op(
+        f"ce_ignore_zero_{reduction}",
+        ce(HARD, ignore_index=0, reduction=reduction),
+        logits,
+        rtol=TIGHT,
+    )
+    cases.op(
+        f"ce_ignore_weight_{reduction}",
+        ce(HARD, WEIGHT, ignore_index=2, reduction=reduction),
+        logits,
+        rtol=TIGHT,
+    )
+    cases.op(
+        f"ce_minus_100_{reduction}",
+        ce(np.array([2, -100, 1, -100]), reduction=reduction),
+        logits,
+        rtol=TIGHT,
+    )
+    cases.op(
+        f"ce_smooth_{reduction}",
+        ce(HARD, label_smoothing=0.1, reduction=reduction),
+        logits,
+        rtol=TIGHT,
+    )
+    cases.op(
+        f"ce_smooth_weight_{reduction}",
+        ce(HARD, WEIGHT, label_smoothing=0.1, reduction=reduction),
+        logits,
+        rtol=TIGHT,
     )
     cases.op(
         f"ce_no_softmax_{reduction}",
@@ -104,7 +139,10 @@ cases.op(
     rtol=TIGHT,
 )
 cases.op(
-    "ce_sequence_smooth", ce(np.array([[0, 2], [1, 1]]), label_smoothing=0.2), lambda d: d.normal(2, 2, 3), rtol=TIGHT
+    "ce_sequence_smooth",
+    ce(np.array([[0, 2], [1, 1]]), label_smoothing=0.2),
+    lambda d: d.normal(2, 2, 3),
+    rtol=TIGHT,
 )
 cases.op("ce_soft_smooth", ce(SOFT, soft_label=True, label_smoothing=0.2), logits, rtol=TIGHT)
 cases.op("ce_smooth_ignore", ce(HARD, label_smoothing=0.1, ignore_index=2), logits, rtol=TIGHT)
@@ -124,8 +162,15 @@ cases.op("ce_large", ce(HARD), lambda d: 20 * d.distinct(4, 3))
 cases.op("ce_soft_large", ce(SOFT, soft_label=True), lambda d: 20 * d.distinct(4, 3))
 cases.op("ce_vector", ce(np.array(1)), lambda d: d.normal(3), rtol=TIGHT)
 cases.op("ce_empty", ce(np.zeros(0, "int64")), lambda d: d.normal(0, 3), grad=False)
-cases.op("ce_empty_sum", ce(np.zeros(0, "int64"), reduction="sum"), lambda d: d.normal(0, 3), grad=False)
-cases.op("ce_layer", layer("CrossEntropyLoss", reduction="sum"), lambda d: (d.normal(4, 3), HARD), rtol=TIGHT)
+cases.op(
+    "ce_empty_sum", ce(np.zeros(0, "int64"), reduction="sum"), lambda d: d.normal(0, 3), grad=False
+)
+cases.op(
+    "ce_layer",
+    layer("CrossEntropyLoss", reduction="sum"),
+    lambda d: (d.normal(4, 3), HARD),
+    rtol=TIGHT,
+)
 cases.op(
     "ce_layer_soft",
     lambda paddle, x: paddle.nn.CrossEntropyLoss(soft_label=True)(x, paddle.to_tensor(SOFT)),
@@ -134,7 +179,9 @@ cases.op(
 )
 cases.error(
     "ce_reduction",
-    lambda paddle: paddle.nn.functional.cross_entropy(paddle.ones([2, 3]), paddle.to_tensor([0, 1]), reduction="avg"),
+    lambda paddle: paddle.nn.functional.cross_entropy(
+        paddle.ones([2, 3]), paddle.to_tensor([0, 1]), reduction="avg"
+    ),
 )
 cases.error(
     "ce_soft_ignore",
@@ -143,22 +190,38 @@ cases.error(
     ),
 )
 cases.error(
-    "ce_out_of_range", lambda paddle: paddle.nn.functional.cross_entropy(paddle.ones([2, 3]), paddle.to_tensor([0, 3]))
+    "ce_out_of_range",
+    lambda paddle: paddle.nn.functional.cross_entropy(
+        paddle.ones([2, 3]), paddle.to_tensor([0, 3])
+    ),
 )
 cases.error(
-    "ce_negative", lambda paddle: paddle.nn.functional.cross_entropy(paddle.ones([2, 3]), paddle.to_tensor([0, -1]))
+    "ce_negative",
+    lambda paddle: paddle.nn.functional.cross_entropy(
+        paddle.ones([2, 3]), paddle.to_tensor([0, -1])
+    ),
 )
 cases.error(
-    "ce_batch", lambda paddle: paddle.nn.functional.cross_entropy(paddle.ones([2, 3]), paddle.to_tensor([0, 1, 2]))
+    "ce_batch",
+    lambda paddle: paddle.nn.functional.cross_entropy(
+        paddle.ones([2, 3]), paddle.to_tensor([0, 1, 2])
+    ),
 )
 cases.error(
-    "ce_rank", lambda paddle: paddle.nn.functional.cross_entropy(paddle.ones([2, 3]), paddle.to_tensor([[[0]]]))
+    "ce_rank",
+    lambda paddle: paddle.nn.functional.cross_entropy(
+        paddle.ones([2, 3]), paddle.to_tensor([[[0]]])
+    ),
 )
 cases.error(
     "ce_two_columns",
-    lambda paddle: paddle.nn.functional.cross_entropy(paddle.ones([2, 3]), paddle.to_tensor([[0, 1], [1, 2]])),
+    lambda paddle: paddle.nn.functional.cross_entropy(
+        paddle.ones([2, 3]), paddle.to_tensor([[0, 1], [1, 2]])
+    ),
 )
-cases.error("ce_0d", lambda paddle: paddle.nn.functional.cross_entropy(paddle.ones([]), paddle.to_tensor(0)))
+cases.error(
+    "ce_0d", lambda paddle: paddle.nn.functional.cross_entropy(paddle.ones([]), paddle.to_tensor(0))
+)
 cases.error(
     "ce_weight_size",
     lambda paddle: paddle.nn.functional.cross_entropy(
@@ -166,8 +229,18 @@ cases.error(
     ),
 )
 cases.op("swce", with_labels("softmax_with_cross_entropy", [HARD[:, None]]), logits, rtol=TIGHT)
-cases.op("swce_soft", with_labels("softmax_with_cross_entropy", [SOFT], soft_label=True), logits, rtol=TIGHT)
-cases.op("swce_ignore", with_labels("softmax_with_cross_entropy", [HARD[:, None]], ignore_index=0), logits, rtol=TIGHT)
+cases.op(
+    "swce_soft",
+    with_labels("softmax_with_cross_entropy", [SOFT], soft_label=True),
+    logits,
+    rtol=TIGHT,
+)
+cases.op(
+    "swce_ignore",
+    with_labels("softmax_with_cross_entropy", [HARD[:, None]], ignore_index=0),
+    logits,
+    rtol=TIGHT,
+)
 cases.op(
     "swce_axis",
     with_labels("softmax_with_cross_entropy", [np.array([[[0, 1, 2, 1]]] * 2)], axis=1),
@@ -183,19 +256,30 @@ cases.op(
 )
 cases.error(
     "swce_rank",
-    lambda paddle: paddle.nn.functional.softmax_with_cross_entropy(paddle.ones([2, 3]), paddle.to_tensor([0, 1])),
+    lambda paddle: paddle.nn.functional.softmax_with_cross_entropy(
+        paddle.ones([2, 3]), paddle.to_tensor([0, 1])
+    ),
 )
 
-# -- likelihoods and margins over classes -------------------------------------------------------------------------------
+# -- likelihoods and margins over classes
+# -------------------------------------------------------------------------------
 
 for reduction in REDUCTIONS:
     cases.op(f"nll_{reduction}", with_labels("nll_loss", [HARD], reduction=reduction), logits)
-    cases.op(f"nll_weight_{reduction}", with_labels("nll_loss", [HARD, WEIGHT], reduction=reduction), logits)
     cases.op(
-        f"nll_ignore_{reduction}", with_labels("nll_loss", [HARD, WEIGHT], ignore_index=2, reduction=reduction), logits
+        f"nll_weight_{reduction}",
+        with_labels("nll_loss", [HARD, WEIGHT], reduction=reduction),
+        logits,
     )
     cases.op(
-        f"nll_minus_100_{reduction}", with_labels("nll_loss", [np.array([2, -100, 1, 0])], reduction=reduction), logits
+        f"nll_ignore_{reduction}",
+        with_labels("nll_loss", [HARD, WEIGHT], ignore_index=2, reduction=reduction),
+        logits,
+    )
+    cases.op(
+        f"nll_minus_100_{reduction}",
+        with_labels("nll_loss", [np.array([2, -100, 1, 0])], reduction=reduction),
+        logits,
     )
     cases.op(
         f"nll_image_{reduction}",
@@ -208,12 +292,17 @@ for reduction in REDUCTIONS:
         lambda d: d.normal(2, 3, 2),
     )
     cases.op(
-        f"multi_margin_{reduction}", with_labels("multi_margin_loss", [HARD], reduction=reduction), logits, rtol=TIGHT
+        f"multi_margin_{reduction}",
+        with_labels("multi_margin_loss", [HARD], reduction=reduction),
+        logits,
+        rtol=TIGHT,
     )
     cases.op(
         f"multi_label_margin_{reduction}",
         with_labels(
-            "multi_label_margin_loss", [np.array([[0, 2, -1], [1, -1, 0], [2, 1, 0], [-1, 0, 1]])], reduction=reduction
+            "multi_label_margin_loss",
+            [np.array([[0, 2, -1], [1, -1, 0], [2, 1, 0], [-1, 0, 1]])],
+            reduction=reduction,
         ),
         logits,
         rtol=TIGHT,
@@ -227,15 +316,29 @@ for reduction in REDUCTIONS:
 cases.op("nll_all_ignored", with_labels("nll_loss", [np.full(4, 1)], ignore_index=1), logits)
 cases.op(
     "nll_layer",
-    lambda paddle, x: paddle.nn.NLLLoss(paddle.to_tensor(WEIGHT), ignore_index=0)(x, paddle.to_tensor(HARD)),
+    lambda paddle, x: paddle.nn.NLLLoss(paddle.to_tensor(WEIGHT), ignore_index=0)(
+        x, paddle.to_tensor(HARD)
+    ),
     logits,
 )
-cases.error("nll_vector", lambda paddle: paddle.nn.functional.nll_loss(paddle.ones([3]), paddle.to_tensor(1)))
 cases.error(
-    "nll_out_of_range", lambda paddle: paddle.nn.functional.nll_loss(paddle.ones([2, 3]), paddle.to_tensor([0, 3]))
+    "nll_vector",
+    lambda paddle: paddle.nn.functional.nll_loss(paddle.ones([3]), paddle.to_tensor(1)),
 )
-cases.error("nll_rank", lambda paddle: paddle.nn.functional.nll_loss(paddle.ones([2, 3]), paddle.to_tensor([[[0]]])))
-cases.op("multi_margin_square", with_labels("multi_margin_loss", [HARD], p=2, margin=0.7), logits, rtol=TIGHT)
+cases.error(
+    "nll_out_of_range",
+    lambda paddle: paddle.nn.functional.nll_loss(paddle.ones([2, 3]), paddle.to_tensor([0, 3])),
+)
+cases.error(
+    "nll_rank",
+    lambda paddle: paddle.nn.functional.nll_loss(paddle.ones([2, 3]), paddle.to_tensor([[[0]]])),
+)
+cases.op(
+    "multi_margin_square",
+    with_labels("multi_margin_loss", [HARD], p=2, margin=0.7),
+    logits,
+    rtol=TIGHT,
+)
 cases.op(
     "multi_margin_weight",
     lambda paddle, x: paddle.nn.functional.multi_margin_loss(
@@ -258,20 +361,27 @@ cases.op(
 )
 cases.op(
     "multi_label_soft_margin_layer",
-    lambda paddle, x: paddle.nn.MultiLabelSoftMarginLoss(weight=paddle.to_tensor(WEIGHT))(x, paddle.to_tensor(SOFT)),
+    lambda paddle, x: paddle.nn.MultiLabelSoftMarginLoss(weight=paddle.to_tensor(WEIGHT))(
+        x, paddle.to_tensor(SOFT)
+    ),
     logits,
     rtol=TIGHT,
 )
 cases.error(
     "multi_margin_batch",
-    lambda paddle: paddle.nn.functional.multi_margin_loss(paddle.ones([2, 3]), paddle.to_tensor([0])),
+    lambda paddle: paddle.nn.functional.multi_margin_loss(
+        paddle.ones([2, 3]), paddle.to_tensor([0])
+    ),
 )
 cases.error(
     "multi_label_margin_range",
-    lambda paddle: paddle.nn.functional.multi_label_margin_loss(paddle.ones([1, 2]), paddle.to_tensor([[2, -1]])),
+    lambda paddle: paddle.nn.functional.multi_label_margin_loss(
+        paddle.ones([1, 2]), paddle.to_tensor([[2, -1]])
+    ),
 )
 
-# -- regression and binary ------------------------------------------------------------------------------------------------
+# -- regression and binary
+# ------------------------------------------------------------------------------------------------
 
 for reduction in REDUCTIONS:
     for name in ("mse_loss", "l1_loss", "smooth_l1_loss"):
@@ -293,7 +403,9 @@ for reduction in REDUCTIONS:
         logits,
         rtol=TIGHT,
     )
-    cases.op(f"kl_{reduction}", with_labels("kl_div", [SOFT], reduction=reduction), logits, rtol=TIGHT)
+    cases.op(
+        f"kl_{reduction}", with_labels("kl_div", [SOFT], reduction=reduction), logits, rtol=TIGHT
+    )
     cases.op(
         f"poisson_{reduction}",
         fn("poisson_nll_loss", reduction=reduction),
@@ -307,7 +419,10 @@ for reduction in REDUCTIONS:
         rtol=TIGHT,
     )
     cases.op(
-        f"focal_{reduction}", with_labels("sigmoid_focal_loss", [SOFT.round()], reduction=reduction), logits, rtol=TIGHT
+        f"focal_{reduction}",
+        with_labels("sigmoid_focal_loss", [SOFT.round()], reduction=reduction),
+        logits,
+        rtol=TIGHT,
     )
     cases.op(
         f"soft_margin_{reduction}",
@@ -321,20 +436,38 @@ cases.op("mse_int", fn("mse_loss"), lambda d: (d.integers(5), d.integers(5)))
 cases.op("mse_0d", fn("mse_loss"), lambda d: (d.normal(), d.normal()))
 cases.op("mse_empty", fn("mse_loss"), lambda d: (d.normal(0), d.normal(0)), grad=False)
 cases.op("mse_layer", layer("MSELoss", "sum"), lambda d: (d.normal(3), d.normal(3)))
-cases.error("mse_reduction", lambda paddle: paddle.nn.functional.mse_loss(paddle.ones([2]), paddle.ones([2]), "avg"))
+cases.error(
+    "mse_reduction",
+    lambda paddle: paddle.nn.functional.mse_loss(paddle.ones([2]), paddle.ones([2]), "avg"),
+)
 cases.error("mse_layer_reduction", lambda paddle: paddle.nn.MSELoss("avg"))
-cases.error("mse_dtypes", lambda paddle: paddle.nn.functional.mse_loss(paddle.ones([2]), paddle.ones([2], "int64")))
-cases.error("mse_shapes", lambda paddle: paddle.nn.functional.mse_loss(paddle.ones([2]), paddle.ones([3])))
+cases.error(
+    "mse_dtypes",
+    lambda paddle: paddle.nn.functional.mse_loss(paddle.ones([2]), paddle.ones([2], "int64")),
+)
+cases.error(
+    "mse_shapes", lambda paddle: paddle.nn.functional.mse_loss(paddle.ones([2]), paddle.ones([3]))
+)
 cases.op("l1_broadcast", fn("l1_loss"), lambda d: (d.normal(3, 4), d.normal(3, 1)), rtol=TIGHT)
 cases.op("l1_layer", layer("L1Loss", "sum"), lambda d: (d.normal(3), d.normal(3)))
-cases.op("smooth_l1_delta", fn("smooth_l1_loss", delta=0.5), lambda d: (d.normal(3, 4), d.normal(3, 4)), rtol=TIGHT)
+cases.op(
+    "smooth_l1_delta",
+    fn("smooth_l1_loss", delta=0.5),
+    lambda d: (d.normal(3, 4), d.normal(3, 4)),
+    rtol=TIGHT,
+)
 cases.op(
     "smooth_l1_not_huber",
     fn("smooth_l1_loss", delta=0.5, is_huber=False),
     lambda d: (d.normal(3, 4), d.normal(3, 4)),
     rtol=TIGHT,
 )
-cases.op("smooth_l1_layer", layer("SmoothL1Loss", delta=2.0), lambda d: (4 * d.normal(3), d.normal(3)), rtol=TIGHT)
+cases.op(
+    "smooth_l1_layer",
+    layer("SmoothL1Loss", delta=2.0),
+    lambda d: (4 * d.normal(3), d.normal(3)),
+    rtol=TIGHT,
+)
 cases.op("square_error_cost", fn("square_error_cost"), lambda d: (d.normal(3, 1), d.normal(3, 1)))
 cases.op(
     "bce_ends",
@@ -358,16 +491,19 @@ cases.op(
 cases.op(
     "bce_logits_weights",
     lambda paddle, x: paddle.nn.functional.binary_cross_entropy_with_logits(
-        x, paddle.to_tensor(SOFT), weight=paddle.to_tensor(WEIGHT), pos_weight=paddle.to_tensor(2 * WEIGHT)
+        x,
+        paddle.to_tensor(SOFT),
+        weight=paddle.to_tensor(WEIGHT),
+        pos_weight=paddle.to_tensor(2 * WEIGHT),
     ),
     logits,
     rtol=TIGHT,
 )
 cases.op(
     "bce_logits_layer",
-    lambda paddle, x: paddle.nn.BCEWithLogitsLoss(pos_weight=paddle.to_tensor(WEIGHT), reduction="sum")(
-        x, paddle.to_tensor(SOFT)
-    ),
+    lambda paddle, x: paddle.nn.BCEWithLogitsLoss(
+        pos_weight=paddle.to_tensor(WEIGHT), reduction="sum"
+    )(x, paddle.to_tensor(SOFT)),
     logits,
     rtol=TIGHT,
 )
@@ -378,10 +514,15 @@ cases.op(
 )
 cases.error(
     "bce_reduction",
-    lambda paddle: paddle.nn.functional.binary_cross_entropy(paddle.ones([2]), paddle.ones([2]), reduction="avg"),
+    lambda paddle: paddle.nn.functional.binary_cross_entropy(
+        paddle.ones([2]), paddle.ones([2]), reduction="avg"
+    ),
 )
 cases.op(
-    "log_loss", with_labels("log_loss", [np.array([[1], [0], [1]], "float32")]), lambda d: d.uniform(3, 1), rtol=TIGHT
+    "log_loss",
+    with_labels("log_loss", [np.array([[1], [0], [1]], "float32")]),
+    lambda d: d.uniform(3, 1),
+    rtol=TIGHT,
 )
 cases.op(
     "log_loss_epsilon",
@@ -390,11 +531,23 @@ cases.op(
     rtol=TIGHT,
 )
 cases.op("kl_batchmean", with_labels("kl_div", [SOFT], reduction="batchmean"), logits, rtol=TIGHT)
-cases.op("kl_log_target", with_labels("kl_div", [SOFT], log_target=True, reduction="sum"), logits, rtol=TIGHT)
+cases.op(
+    "kl_log_target",
+    with_labels("kl_div", [SOFT], log_target=True, reduction="sum"),
+    logits,
+    rtol=TIGHT,
+)
 cases.op("kl_negative_label", with_labels("kl_div", [-SOFT], reduction="sum"), logits)
 cases.op("kl_promoted", with_labels("kl_div", [SOFT.astype("float64")]), logits, rtol=TIGHT)
-cases.op("kl_layer", lambda paddle, x: paddle.nn.KLDivLoss("batchmean")(x, paddle.to_tensor(SOFT)), logits, rtol=TIGHT)
-cases.error("kl_shapes", lambda paddle: paddle.nn.functional.kl_div(paddle.ones([2, 2]), paddle.ones([2])))
+cases.op(
+    "kl_layer",
+    lambda paddle, x: paddle.nn.KLDivLoss("batchmean")(x, paddle.to_tensor(SOFT)),
+    logits,
+    rtol=TIGHT,
+)
+cases.error(
+    "kl_shapes", lambda paddle: paddle.nn.functional.kl_div(paddle.ones([2, 2]), paddle.ones([2]))
+)
 cases.op(
     "poisson_rate",
     fn("poisson_nll_loss", log_input=False),
@@ -408,13 +561,21 @@ cases.op(
     rtol=TIGHT,
 )
 cases.op(
-    "poisson_layer", layer("PoissonNLLLoss", reduction="sum"), lambda d: (d.normal(4), d.uniform(4, high=5)), rtol=TIGHT
+    "poisson_layer",
+    layer("PoissonNLLLoss", reduction="sum"),
+    lambda d: (d.normal(4), d.uniform(4, high=5)),
+    rtol=TIGHT,
 )
 cases.error(
     "poisson_epsilon",
-    lambda paddle: paddle.nn.functional.poisson_nll_loss(paddle.ones([2]), paddle.ones([2]), epsilon=0),
+    lambda paddle: paddle.nn.functional.poisson_nll_loss(
+        paddle.ones([2]), paddle.ones([2]), epsilon=0
+    ),
 )
-cases.error("poisson_shapes", lambda paddle: paddle.nn.functional.poisson_nll_loss(paddle.ones([2]), paddle.ones([3])))
+cases.error(
+    "poisson_shapes",
+    lambda paddle: paddle.nn.functional.poisson_nll_loss(paddle.ones([2]), paddle.ones([3])),
+)
 cases.op(
     "gaussian_full",
     fn("gaussian_nll_loss", full=True, epsilon=0.5),
@@ -429,32 +590,57 @@ cases.op(
 )
 cases.error(
     "gaussian_negative",
-    lambda paddle: paddle.nn.functional.gaussian_nll_loss(paddle.ones([2]), paddle.ones([2]), -paddle.ones([2])),
+    lambda paddle: paddle.nn.functional.gaussian_nll_loss(
+        paddle.ones([2]), paddle.ones([2]), -paddle.ones([2])
+    ),
 )
 cases.error(
     "gaussian_shape",
-    lambda paddle: paddle.nn.functional.gaussian_nll_loss(paddle.ones([2, 2]), paddle.ones([2, 2]), paddle.ones([3])),
+    lambda paddle: paddle.nn.functional.gaussian_nll_loss(
+        paddle.ones([2, 2]), paddle.ones([2, 2]), paddle.ones([3])
+    ),
 )
 cases.op(
     "focal_options",
-    with_labels("sigmoid_focal_loss", [SOFT.round(), np.array([4.0], "float32")], alpha=0.4, gamma=1.5),
+    with_labels(
+        "sigmoid_focal_loss", [SOFT.round(), np.array([4.0], "float32")], alpha=0.4, gamma=1.5
+    ),
     logits,
     rtol=TIGHT,
 )
 cases.error(
     "focal_normalizer",
-    lambda paddle: paddle.nn.functional.sigmoid_focal_loss(paddle.ones([2]), paddle.ones([2]), paddle.ones([1, 1])),
+    lambda paddle: paddle.nn.functional.sigmoid_focal_loss(
+        paddle.ones([2]), paddle.ones([2]), paddle.ones([1, 1])
+    ),
 )
-cases.op("soft_margin_int", with_labels("soft_margin_loss", [np.array([1, -1, 1])]), lambda d: d.normal(3), rtol=TIGHT)
-cases.op("soft_margin_layer", layer("SoftMarginLoss"), lambda d: (d.normal(3), np.array([1, -1, 1])), rtol=TIGHT)
 cases.op(
-    "dice", with_labels("dice_loss", [np.array([[[0], [2]], [[1], [1]]])]), lambda d: d.uniform(2, 2, 3), rtol=TIGHT
+    "soft_margin_int",
+    with_labels("soft_margin_loss", [np.array([1, -1, 1])]),
+    lambda d: d.normal(3),
+    rtol=TIGHT,
+)
+cases.op(
+    "soft_margin_layer",
+    layer("SoftMarginLoss"),
+    lambda d: (d.normal(3), np.array([1, -1, 1])),
+    rtol=TIGHT,
+)
+cases.op(
+    "dice",
+    with_labels("dice_loss", [np.array([[[0], [2]], [[1], [1]]])]),
+    lambda d: d.uniform(2, 2, 3),
+    rtol=TIGHT,
 )
 cases.error(
-    "dice_column", lambda paddle: paddle.nn.functional.dice_loss(paddle.ones([2, 3]), paddle.ones([2, 2], "int64"))
+    "dice_column",
+    lambda paddle: paddle.nn.functional.dice_loss(
+        paddle.ones([2, 3]), paddle.ones([2, 2], "int64")
+    ),
 )
 
-# -- pairs and triplets ------------------------------------------------------------------------------------------------
+# -- pairs and triplets
+# ------------------------------------------------------------------------------------------------
 
 SIGNS = np.array([1, -1, 1], "float32")
 for reduction in REDUCTIONS:
@@ -492,7 +678,10 @@ for reduction in REDUCTIONS:
             rtol=TIGHT,
         )
 cases.op(
-    "triplet_p1", fn("triplet_margin_loss", p=1), lambda d: (d.normal(3, 4), d.normal(3, 4), d.normal(3, 4)), rtol=TIGHT
+    "triplet_p1",
+    fn("triplet_margin_loss", p=1),
+    lambda d: (d.normal(3, 4), d.normal(3, 4), d.normal(3, 4)),
+    rtol=TIGHT,
 )
 cases.op(
     "triplet_own_distance",
@@ -509,10 +698,16 @@ cases.op(
     rtol=TIGHT,
 )
 cases.op(
-    "ranking_layer", layer("MarginRankingLoss", margin=0.1), lambda d: (d.normal(3), d.normal(3), SIGNS), rtol=TIGHT
+    "ranking_layer",
+    layer("MarginRankingLoss", margin=0.1),
+    lambda d: (d.normal(3), d.normal(3), SIGNS),
+    rtol=TIGHT,
 )
 cases.op(
-    "hinge_layer", layer("HingeEmbeddingLoss", margin=0.5), lambda d: (d.normal(3), SIGNS.astype("int64")), rtol=TIGHT
+    "hinge_layer",
+    layer("HingeEmbeddingLoss", margin=0.5),
+    lambda d: (d.normal(3), SIGNS.astype("int64")),
+    rtol=TIGHT,
 )
 cases.op(
     "cosine_layer",
@@ -532,12 +727,17 @@ cases.error(
         paddle.ones([2]), paddle.ones([2]), paddle.ones([2], "int64")
     ),
 )
-cases.error("log_loss_shapes", lambda paddle: paddle.nn.functional.log_loss(paddle.ones([2, 1]), paddle.ones([3, 1])))
 cases.error(
-    "bce_shapes", lambda paddle: paddle.nn.functional.binary_cross_entropy(paddle.ones([2, 1]), paddle.ones([2]))
+    "log_loss_shapes",
+    lambda paddle: paddle.nn.functional.log_loss(paddle.ones([2, 1]), paddle.ones([3, 1])),
 )
 cases.error(
-    "triplet_margin", lambda paddle: paddle.nn.functional.triplet_margin_loss(*[paddle.ones([2, 2])] * 3, margin=-1)
+    "bce_shapes",
+    lambda paddle: paddle.nn.functional.binary_cross_entropy(paddle.ones([2, 1]), paddle.ones([2])),
+)
+cases.error(
+    "triplet_margin",
+    lambda paddle: paddle.nn.functional.triplet_margin_loss(*[paddle.ones([2, 2])] * 3, margin=-1),
 )
 cases.error(
     "triplet_shapes",
@@ -565,7 +765,10 @@ for label, kwargs in {
         rtol=TIGHT,
     )
 cases.op(
-    "pairwise_distance_layer", layer("PairwiseDistance", p=3.0), lambda d: (d.normal(3, 4), d.normal(4)), rtol=TIGHT
+    "pairwise_distance_layer",
+    layer("PairwiseDistance", p=3.0),
+    lambda d: (d.normal(3, 4), d.normal(4)),
+    rtol=TIGHT,
 )
 
 
@@ -578,7 +781,8 @@ def _(paddle, d):
     ]
 
 
-# -- alignments and trees ------------------------------------------------------------------------------------------------
+# -- alignments and trees
+# ------------------------------------------------------------------------------------------------
 
 
 def ctc(**kwargs):
@@ -591,11 +795,19 @@ def ctc(**kwargs):
 
 for reduction in REDUCTIONS:
     cases.op(f"ctc_{reduction}", ctc(reduction=reduction), lambda d: d.normal(5, 2, 3), rtol=1e-4)
-cases.op("ctc_norm_by_times", ctc(reduction="sum", norm_by_times=True), lambda d: d.normal(5, 2, 3), rtol=1e-4)
+cases.op(
+    "ctc_norm_by_times",
+    ctc(reduction="sum", norm_by_times=True),
+    lambda d: d.normal(5, 2, 3),
+    rtol=1e-4,
+)
 cases.op(
     "ctc_blank",
     lambda paddle, x: paddle.nn.CTCLoss(blank=2, reduction="none")(
-        x, paddle.to_tensor([[0, 1], [1, 1]], dtype="int32"), paddle.to_tensor([5, 5]), paddle.to_tensor([2, 2])
+        x,
+        paddle.to_tensor([[0, 1], [1, 1]], dtype="int32"),
+        paddle.to_tensor([5, 5]),
+        paddle.to_tensor([2, 2]),
     ),
     lambda d: d.normal(5, 2, 3),
     rtol=1e-4,
@@ -603,7 +815,11 @@ cases.op(
 cases.op(
     "ctc_impossible",
     lambda paddle, x: paddle.nn.functional.ctc_loss(
-        x, paddle.to_tensor([[1, 2]], dtype="int32"), paddle.to_tensor([1]), paddle.to_tensor([2]), reduction="none"
+        x,
+        paddle.to_tensor([[1, 2]], dtype="int32"),
+        paddle.to_tensor([1]),
+        paddle.to_tensor([2]),
+        reduction="none",
     ),
     lambda d: d.normal(1, 1, 3),
 )
@@ -623,7 +839,10 @@ for reduction in REDUCTIONS:
         rtol=1e-4,
     )
 cases.op(
-    "rnnt_fastemit", lambda paddle, x: rnnt(paddle, x, fastemit_lambda=0.5), lambda d: d.normal(2, 4, 3, 4), rtol=1e-4
+    "rnnt_fastemit",
+    lambda paddle, x: rnnt(paddle, x, fastemit_lambda=0.5),
+    lambda d: d.normal(2, 4, 3, 4),
+    rtol=1e-4,
 )
 cases.op(
     "rnnt_blank",
@@ -633,7 +852,9 @@ cases.op(
 )
 cases.op(
     "hsigmoid",
-    lambda paddle, x, w, b: paddle.nn.functional.hsigmoid_loss(x, paddle.to_tensor([0, 4, 2, 3]), 5, w, b),
+    lambda paddle, x, w, b: paddle.nn.functional.hsigmoid_loss(
+        x, paddle.to_tensor([0, 4, 2, 3]), 5, w, b
+    ),
     lambda d: (d.normal(4, 3), d.normal(4, 3), d.normal(4, 1)),
     rtol=TIGHT,
 )
@@ -678,7 +899,12 @@ def _(paddle, d):
 @cases.add("adaptive_layer", rtol=TIGHT)
 def _(paddle, d):
     layer = paddle.nn.AdaptiveLogSoftmaxWithLoss(8, 9, [2, 5], div_value=2.0, head_bias=True)
-    for parameter in [layer.head_weight, layer.head_bias, *layer.tail_weights[0], *layer.tail_weights[1]]:
+    for parameter in [
+        layer.head_weight,
+        layer.head_bias,
+        *layer.tail_weights[0],
+        *layer.tail_weights[1],
+    ]:
         parameter.set_value(d.normal(*parameter.shape))
     x = paddle.to_tensor(d.normal(5, 8))
     return (

@@ -14,16 +14,26 @@ SETTINGS = {
     "noam": lambda lr: lr.NoamDecay(d_model=64, warmup_steps=10),
     "noam-scaled": lambda lr: lr.NoamDecay(d_model=16, warmup_steps=3, learning_rate=2.0),
     "piecewise": lambda lr: lr.PiecewiseDecay([3, 6, 9], [0.1, 0.2, 0.3, 0.4]),
-    "piecewise-resumed": lambda lr: lr.PiecewiseDecay([3, 6, 9], [0.1, 0.2, 0.3, 0.4], last_epoch=5),
+    "piecewise-resumed": lambda lr: lr.PiecewiseDecay(
+        [3, 6, 9], [0.1, 0.2, 0.3, 0.4], last_epoch=5
+    ),
     "natural-exp": lambda lr: lr.NaturalExpDecay(0.5, gamma=0.1),
     "inverse-time": lambda lr: lr.InverseTimeDecay(0.5, gamma=0.1),
     "polynomial": lambda lr: lr.PolynomialDecay(0.5, decay_steps=20),
     "polynomial-power": lambda lr: lr.PolynomialDecay(0.5, decay_steps=7, end_lr=0.01, power=2.0),
-    "polynomial-cycle": lambda lr: lr.PolynomialDecay(0.5, decay_steps=7, end_lr=0.01, power=0.5, cycle=True),
+    "polynomial-cycle": lambda lr: lr.PolynomialDecay(
+        0.5, decay_steps=7, end_lr=0.01, power=0.5, cycle=True
+    ),
     "warmup": lambda lr: lr.LinearWarmup(0.5, warmup_steps=10, start_lr=0.0, end_lr=0.5),
-    "warmup-then-noam": lambda lr: lr.LinearWarmup(lr.NoamDecay(8, 5), warmup_steps=4, start_lr=0.1, end_lr=0.5),
-    "warmup-then-step": lambda lr: lr.LinearWarmup(lr.StepDecay(0.5, 3), warmup_steps=5, start_lr=0.0, end_lr=0.5),
-    "warmup-then-cosine": lambda lr: lr.LinearWarmup(lr.CosineAnnealingDecay(0.5, 9), 5, start_lr=0.0, end_lr=0.5),
+    "warmup-then-noam": lambda lr: lr.LinearWarmup(
+        lr.NoamDecay(8, 5), warmup_steps=4, start_lr=0.1, end_lr=0.5
+    ),
+    "warmup-then-step": lambda lr: lr.LinearWarmup(
+        lr.StepDecay(0.5, 3), warmup_steps=5, start_lr=0.0, end_lr=0.5
+    ),
+    "warmup-then-cosine": lambda lr: lr.LinearWarmup(
+        lr.CosineAnnealingDecay(0.5, 9), 5, start_lr=0.0, end_lr=0.5
+    ),
     "exponential": lambda lr: lr.ExponentialDecay(0.5, gamma=0.9),
     "multi-step": lambda lr: lr.MultiStepDecay(0.5, milestones=[2, 5, 11], gamma=0.8),
     "multi-step-default": lambda lr: lr.MultiStepDecay(0.5, milestones=[2, 5, 11]),
@@ -35,16 +45,26 @@ SETTINGS = {
     "cosine-floor": lambda lr: lr.CosineAnnealingDecay(0.5, T_max=4, eta_min=0.1),
     "cosine-resumed": lambda lr: lr.CosineAnnealingDecay(0.5, T_max=10, last_epoch=3),
     "one-cycle": lambda lr: lr.OneCycleLR(1.0, total_steps=40),
-    "one-cycle-linear": lambda lr: lr.OneCycleLR(0.5, 35, divide_factor=5, phase_pct=0.2, anneal_strategy="linear"),
-    "one-cycle-three-phase": lambda lr: lr.OneCycleLR(0.5, 31, end_learning_rate=0.01, three_phase=True),
+    "one-cycle-linear": lambda lr: lr.OneCycleLR(
+        0.5, 35, divide_factor=5, phase_pct=0.2, anneal_strategy="linear"
+    ),
+    "one-cycle-three-phase": lambda lr: lr.OneCycleLR(
+        0.5, 31, end_learning_rate=0.01, three_phase=True
+    ),
     "cyclic": lambda lr: lr.CyclicLR(0.1, 0.5, step_size_up=4),
-    "cyclic-uneven": lambda lr: lr.CyclicLR(0.1, 0.5, step_size_up=3, step_size_down=6, mode="triangular2"),
+    "cyclic-uneven": lambda lr: lr.CyclicLR(
+        0.1, 0.5, step_size_up=3, step_size_down=6, mode="triangular2"
+    ),
     "cyclic-exp": lambda lr: lr.CyclicLR(0.1, 0.5, step_size_up=4, mode="exp_range", exp_gamma=0.9),
-    "cyclic-own-scale": lambda lr: lr.CyclicLR(0.1, 0.5, 4, scale_fn=lambda x: 0.95**x, scale_mode="iterations"),
+    "cyclic-own-scale": lambda lr: lr.CyclicLR(
+        0.1, 0.5, 4, scale_fn=lambda x: 0.95**x, scale_mode="iterations"
+    ),
     "linear": lambda lr: lr.LinearLR(0.5, total_steps=12),
     "linear-down": lambda lr: lr.LinearLR(0.5, total_steps=9, start_factor=1.0, end_factor=0.1),
     "warm-restarts": lambda lr: lr.CosineAnnealingWarmRestarts(0.5, T_0=7),
-    "warm-restarts-longer": lambda lr: lr.CosineAnnealingWarmRestarts(0.5, T_0=3, T_mult=2, eta_min=0.01),
+    "warm-restarts-longer": lambda lr: lr.CosineAnnealingWarmRestarts(
+        0.5, T_0=3, T_mult=2, eta_min=0.01
+    ),
 }
 
 
@@ -106,7 +126,12 @@ def add_plateau(name, settings):
             scheduler.step(metric if i % 2 else paddle.to_tensor(metric, dtype="float64"))
             rates.append(scheduler())
         state = scheduler.state_dict()
-        return {"rates": rates, "keys": sorted(state), "best": state["best"], "bad": state["num_bad_epochs"]}
+        return {
+            "rates": rates,
+            "keys": sorted(state),
+            "best": state["best"],
+            "bad": state["num_bad_epochs"],
+        }
 
 
 for _name, _settings in PLATEAUS.items():

@@ -25,22 +25,31 @@ def binary(draw):
 
 def scores(draw):
     return [
-        (draw.uniform(50, 2, dtype=dtype), draw.integers(50, 1, high=2)) for dtype in ("float32", "float64", "float32")
+        (draw.uniform(50, 2, dtype=dtype), draw.integers(50, 1, high=2))
+        for dtype in ("float32", "float64", "float32")
     ]
 
 
 over_batches("precision", lambda paddle: paddle.metric.Precision(), binary)
 over_batches(
-    "precision-half", lambda paddle: paddle.metric.Precision("p"), lambda d: [(np.array([0.5, 0.49]), np.array([1, 1]))]
+    "precision-half",
+    lambda paddle: paddle.metric.Precision("p"),
+    lambda d: [(np.array([0.5, 0.49]), np.array([1, 1]))],
 )
 over_batches("recall", lambda paddle: paddle.metric.Recall(), binary)
 over_batches(
-    "recall-half", lambda paddle: paddle.metric.Recall("r"), lambda d: [(np.array([0.5, 1.5]), np.array([1, 1]))]
+    "recall-half",
+    lambda paddle: paddle.metric.Recall("r"),
+    lambda d: [(np.array([0.5, 1.5]), np.array([1, 1]))],
 )
 over_batches("auc", lambda paddle: paddle.metric.Auc(), scores)
-over_batches("auc-few_thresholds", lambda paddle: paddle.metric.Auc(num_thresholds=10, name="a"), scores)
 over_batches(
-    "auc-one_class", lambda paddle: paddle.metric.Auc(), lambda d: [(d.uniform(4, 2), np.ones((4, 1), "int64"))]
+    "auc-few_thresholds", lambda paddle: paddle.metric.Auc(num_thresholds=10, name="a"), scores
+)
+over_batches(
+    "auc-one_class",
+    lambda paddle: paddle.metric.Auc(),
+    lambda d: [(d.uniform(4, 2), np.ones((4, 1), "int64"))],
 )
 
 
@@ -60,7 +69,9 @@ accuracy_metric("accuracy-column", (1,), lambda d: (d.distinct(6, 5), d.integers
 accuracy_metric("accuracy-vector", (1,), lambda d: (d.distinct(6, 5), d.integers(6, high=5)))
 accuracy_metric("accuracy-topk", (1, 3), lambda d: (d.distinct(6, 5), d.integers(6, 1, high=5)))
 accuracy_metric(
-    "accuracy-one_hot", (1, 2), lambda d: (d.distinct(6, 5), np.eye(5, dtype="float32")[d.integers(6, high=5)])
+    "accuracy-one_hot",
+    (1, 2),
+    lambda d: (d.distinct(6, 5), np.eye(5, dtype="float32")[d.integers(6, high=5)]),
 )
 accuracy_metric("accuracy-deep", (2,), lambda d: (d.distinct(2, 3, 5), d.integers(2, 3, 1, high=5)))
 
@@ -74,15 +85,23 @@ def functional(name, k, inputs):
 
 functional("functional", 1, lambda d: (d.distinct(8, 4), d.integers(8, 1, high=4)))
 functional("functional-top2", 2, lambda d: (d.distinct(8, 4), d.integers(8, 1, high=4)))
-functional("functional-int32", 1, lambda d: (d.distinct(8, 4), d.integers(8, 1, high=4, dtype="int32")))
-functional("functional-float64", 1, lambda d: (d.distinct(8, 4, dtype="float64"), d.integers(8, 1, high=4)))
+functional(
+    "functional-int32", 1, lambda d: (d.distinct(8, 4), d.integers(8, 1, high=4, dtype="int32"))
+)
+functional(
+    "functional-float64", 1, lambda d: (d.distinct(8, 4, dtype="float64"), d.integers(8, 1, high=4))
+)
 
 
 @cases.add("functional-counts")
 def _(paddle, draw):
     correct, total = paddle.to_tensor([0]), paddle.to_tensor([0])
     share = paddle.metric.accuracy(
-        paddle.to_tensor(draw.distinct(8, 4)), paddle.to_tensor(draw.integers(8, 1, high=4)), 2, correct, total
+        paddle.to_tensor(draw.distinct(8, 4)),
+        paddle.to_tensor(draw.integers(8, 1, high=4)),
+        2,
+        correct,
+        total,
     )
     return [share, correct, total]
 
@@ -97,5 +116,8 @@ cases.error("functional-other_rows", lambda paddle: wrong(paddle, (3, 2), (2, 1)
 cases.error("functional-float_label", lambda paddle: wrong(paddle, (3, 2), (3, 1), "float32"))
 cases.error("functional-big_k", lambda paddle: wrong(paddle, (3, 2), (3, 1), k=3))
 cases.error("precision-list", lambda paddle: paddle.metric.Precision().update([1.0], [1]))
-cases.error("auc-outside", lambda paddle: paddle.metric.Auc().update(np.array([[0.0, 1.5]]), np.array([[1]])))
+cases.error(
+    "auc-outside",
+    lambda paddle: paddle.metric.Auc().update(np.array([[0.0, 1.5]]), np.array([[1]])),
+)
 cases.error("metric-abstract", lambda paddle: paddle.metric.Metric())

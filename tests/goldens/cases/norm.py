@@ -27,11 +27,18 @@ def _run(paddle, d, net, shape, dtype="float32", has_gradients=True):
         x = paddle.to_tensor(d.normal(*shape).astype(dtype) * 2 + 1, stop_gradient=False)
         y = net(x)
         # Weights that differ: the sum of squares of normalised values alone has no gradient.
-        weight = paddle.to_tensor(np.linspace(0.5, 1.5, int(np.prod(shape))).reshape(shape).astype(dtype))
+        weight = paddle.to_tensor(
+            np.linspace(0.5, 1.5, int(np.prod(shape))).reshape(shape).astype(dtype)
+        )
         (y * y * weight).sum().backward()
         outs += [y, x.grad] if has_gradients else [y]
     state = dict(net.state_dict().items())
-    return {"outs": outs, "grads": grads if has_gradients else None, "state": state, "repr": repr(net)}
+    return {
+        "outs": outs,
+        "grads": grads if has_gradients else None,
+        "state": state,
+        "repr": repr(net),
+    }
 
 
 def layer(name, make, shape, rtol=RTOL, **kwargs):
@@ -44,20 +51,39 @@ layer("BatchNorm1D 2d", lambda p: p.nn.BatchNorm1D(3), (4, 3))
 layer("BatchNorm1D 3d", lambda p: p.nn.BatchNorm1D(3), (4, 3, 5))
 layer("BatchNorm1D nlc", lambda p: p.nn.BatchNorm1D(3, data_format="NLC"), (4, 5, 3))
 layer("BatchNorm2D", lambda p: p.nn.BatchNorm2D(3), (2, 3, 4, 3))
-layer("BatchNorm2D momentum", lambda p: p.nn.BatchNorm2D(3, momentum=0.3, epsilon=1e-3), (2, 3, 4, 3))
+layer(
+    "BatchNorm2D momentum", lambda p: p.nn.BatchNorm2D(3, momentum=0.3, epsilon=1e-3), (2, 3, 4, 3)
+)
 layer("BatchNorm2D nhwc", lambda p: p.nn.BatchNorm2D(3, data_format="NHWC"), (2, 4, 3, 3))
-layer("BatchNorm2D no affine", lambda p: p.nn.BatchNorm2D(3, weight_attr=False, bias_attr=False), (2, 3, 4, 3))
+layer(
+    "BatchNorm2D no affine",
+    lambda p: p.nn.BatchNorm2D(3, weight_attr=False, bias_attr=False),
+    (2, 3, 4, 3),
+)
 # Here Paddle gives the weight no gradient.
-layer("BatchNorm2D no bias", lambda p: p.nn.BatchNorm2D(3, bias_attr=False), (2, 3, 4, 3), has_gradients=False)
+layer(
+    "BatchNorm2D no bias",
+    lambda p: p.nn.BatchNorm2D(3, bias_attr=False),
+    (2, 3, 4, 3),
+    has_gradients=False,
+)
 layer("BatchNorm2D global", lambda p: p.nn.BatchNorm2D(3, use_global_stats=True), (2, 3, 4, 3))
-# In evaluation on the batch's statistics Paddle's gradient uses the running ones, which its forward did not.
-layer("BatchNorm2D batch", lambda p: p.nn.BatchNorm2D(3, use_global_stats=False), (2, 3, 4, 3), has_gradients=False)
+# In evaluation on the batch's statistics Paddle's gradient uses the running ones, which its forward
+# did not.
+layer(
+    "BatchNorm2D batch",
+    lambda p: p.nn.BatchNorm2D(3, use_global_stats=False),
+    (2, 3, 4, 3),
+    has_gradients=False,
+)
 layer("BatchNorm3D", lambda p: p.nn.BatchNorm3D(2), (2, 2, 3, 2, 2))
 layer("BatchNorm3D ndhwc", lambda p: p.nn.BatchNorm3D(2, data_format="NDHWC"), (2, 3, 2, 2, 2))
 layer("BatchNorm", lambda p: p.nn.BatchNorm(3), (2, 3, 4, 3))
 layer("BatchNorm relu", lambda p: p.nn.BatchNorm(3, act="relu", momentum=0.5), (2, 3, 4, 3))
 layer("BatchNorm is_test", lambda p: p.nn.BatchNorm(3, is_test=True), (2, 3, 4, 3))
-layer("BatchNorm use_global_stats", lambda p: p.nn.BatchNorm(3, use_global_stats=True), (2, 3, 4, 3))
+layer(
+    "BatchNorm use_global_stats", lambda p: p.nn.BatchNorm(3, use_global_stats=True), (2, 3, 4, 3)
+)
 layer(
     "BatchNorm trainable_statistics",
     lambda p: p.nn.BatchNorm(3, is_test=True, trainable_statistics=True),
@@ -68,7 +94,11 @@ layer("BatchNorm nhwc", lambda p: p.nn.BatchNorm(3, data_layout="NHWC"), (2, 4, 
 layer("LayerNorm", lambda p: p.nn.LayerNorm(6), (4, 6))
 layer("LayerNorm two axes", lambda p: p.nn.LayerNorm([3, 4]), (2, 3, 4))
 layer("LayerNorm epsilon", lambda p: p.nn.LayerNorm([4], 1e-3), (2, 3, 4))
-layer("LayerNorm no affine", lambda p: p.nn.LayerNorm(4, weight_attr=False, bias_attr=False), (2, 3, 4))
+layer(
+    "LayerNorm no affine",
+    lambda p: p.nn.LayerNorm(4, weight_attr=False, bias_attr=False),
+    (2, 3, 4),
+)
 layer("LayerNorm no bias", lambda p: p.nn.LayerNorm([3, 4], bias_attr=False), (2, 3, 4))
 layer("GroupNorm", lambda p: p.nn.GroupNorm(2, 4), (2, 4, 3, 3))
 layer("GroupNorm 3d", lambda p: p.nn.GroupNorm(2, 4), (2, 4, 5))
@@ -82,7 +112,11 @@ layer(
 )
 layer("InstanceNorm1D", lambda p: p.nn.InstanceNorm1D(3), (2, 3, 6))
 layer("InstanceNorm2D", lambda p: p.nn.InstanceNorm2D(3, epsilon=1e-3), (2, 3, 4, 3))
-layer("InstanceNorm2D no affine", lambda p: p.nn.InstanceNorm2D(3, weight_attr=False, bias_attr=False), (2, 3, 4, 3))
+layer(
+    "InstanceNorm2D no affine",
+    lambda p: p.nn.InstanceNorm2D(3, weight_attr=False, bias_attr=False),
+    (2, 3, 4, 3),
+)
 layer("InstanceNorm3D", lambda p: p.nn.InstanceNorm3D(2), (2, 2, 3, 2, 2))
 layer("LocalResponseNorm", lambda p: p.nn.LocalResponseNorm(3, alpha=0.1), (2, 5, 3, 3))
 
@@ -115,7 +149,9 @@ def _(paddle, d):
             nn.SpectralNorm([2, 3]),
         ]
         return [
-            [n, p.name, str(p.stop_gradient), str(list(p.shape))] for net in nets for n, p in net.named_parameters()
+            [n, p.name, str(p.stop_gradient), str(list(p.shape))]
+            for net in nets
+            for n, p in net.named_parameters()
         ]
 
 
@@ -163,26 +199,60 @@ op(
     lambda p, x, w: p.nn.functional.layer_norm(x, 5, w),
     lambda d: (d.normal(3, 5), d.normal(5)),
 )
-op("group_norm", lambda p, x: p.nn.functional.group_norm(x, 3), lambda d: d.normal(2, 6, 4), grad=False)
+op(
+    "group_norm",
+    lambda p, x: p.nn.functional.group_norm(x, 3),
+    lambda d: d.normal(2, 6, 4),
+    grad=False,
+)
 op(
     "group_norm affine",
     lambda p, x, w, b: p.nn.functional.group_norm(x, 3, 1e-3, w, b),
     lambda d: (d.normal(2, 6, 2, 2), d.normal(6), d.normal(6)),
 )
-op("group_norm 2d", lambda p, x: p.nn.functional.group_norm(x, 2), lambda d: d.normal(3, 6), grad=False)
+op(
+    "group_norm 2d",
+    lambda p, x: p.nn.functional.group_norm(x, 2),
+    lambda d: d.normal(3, 6),
+    grad=False,
+)
 op(
     "instance_norm",
     lambda p, x, w, b: p.nn.functional.instance_norm(x, weight=w, bias=b, eps=1e-3),
     lambda d: (d.normal(2, 3, 4), d.normal(3), d.normal(3)),
 )
 op("normalize", lambda p, x: p.nn.functional.normalize(x), lambda d: d.normal(3, 4))
-op("normalize axis 0 p 3", lambda p, x: p.nn.functional.normalize(x, 3, 0), lambda d: d.normal(3, 4))
-op("normalize p 1 last", lambda p, x: p.nn.functional.normalize(x, p=1, axis=-1), lambda d: d.normal(2, 3, 4))
-op("normalize p 1.5", lambda p, x: p.nn.functional.normalize(x, p=1.5, axis=2), lambda d: d.normal(2, 3, 4))
-op("normalize inf", lambda p, x: p.nn.functional.normalize(x, p=float("inf")), lambda d: d.normal(3, 4))
-op("normalize small", lambda p, x: p.nn.functional.normalize(x, epsilon=10.0), lambda d: d.normal(3, 4))
+op(
+    "normalize axis 0 p 3",
+    lambda p, x: p.nn.functional.normalize(x, 3, 0),
+    lambda d: d.normal(3, 4),
+)
+op(
+    "normalize p 1 last",
+    lambda p, x: p.nn.functional.normalize(x, p=1, axis=-1),
+    lambda d: d.normal(2, 3, 4),
+)
+op(
+    "normalize p 1.5",
+    lambda p, x: p.nn.functional.normalize(x, p=1.5, axis=2),
+    lambda d: d.normal(2, 3, 4),
+)
+op(
+    "normalize inf",
+    lambda p, x: p.nn.functional.normalize(x, p=float("inf")),
+    lambda d: d.normal(3, 4),
+)
+op(
+    "normalize small",
+    lambda p, x: p.nn.functional.normalize(x, epsilon=10.0),
+    lambda d: d.normal(3, 4),
+)
 op("normalize vector", lambda p, x: p.nn.functional.normalize(x, axis=0), lambda d: d.normal(4))
-op("local_response_norm", lambda p, x: p.nn.functional.local_response_norm(x, 3, 0.1), lambda d: d.normal(2, 5, 3, 3))
+op(
+    "local_response_norm",
+    lambda p, x: p.nn.functional.local_response_norm(x, 3, 0.1),
+    lambda d: d.normal(2, 5, 3, 3),
+)
 op(
     "local_response_norm even",
     lambda p, x: p.nn.functional.local_response_norm(x, 4, 0.5, 0.5, 2.0),
@@ -218,20 +288,30 @@ cases.error("layer_norm shape", lambda p: p.nn.functional.layer_norm(p.ones([2, 
 cases.error("layer_norm rank", lambda p: p.nn.functional.layer_norm(p.ones([3]), [2, 3]))
 cases.error("layer_norm type", lambda p: p.nn.functional.layer_norm(p.ones([3]), "3"))
 cases.error("group_norm indivisible", lambda p: p.nn.functional.group_norm(p.ones([1, 3, 2, 2]), 2))
-cases.error("group_norm layout", lambda p: p.nn.functional.group_norm(p.ones([1, 2, 2, 2]), 2, data_format="CHWN"))
+cases.error(
+    "group_norm layout",
+    lambda p: p.nn.functional.group_norm(p.ones([1, 2, 2, 2]), 2, data_format="CHWN"),
+)
 cases.error("BatchNorm1D rank", lambda p: p.nn.BatchNorm1D(3)(p.ones([2, 3, 4, 4])))
 cases.error("BatchNorm2D rank", lambda p: p.nn.BatchNorm2D(3)(p.ones([2, 3])))
 cases.error("BatchNorm3D rank", lambda p: p.nn.BatchNorm3D(3)(p.ones([2, 3])))
 cases.error("BatchNorm2D channels", lambda p: p.nn.BatchNorm2D(3)(p.ones([2, 4, 2, 2])))
-cases.error("BatchNorm2D layout", lambda p: p.nn.BatchNorm2D(3, data_format="NCL")(p.ones([2, 3, 2, 2])))
 cases.error(
-    "batch_norm rank", lambda p: p.nn.functional.batch_norm(p.ones([3]), p.ones([3]), p.ones([3]), training=True)
+    "BatchNorm2D layout", lambda p: p.nn.BatchNorm2D(3, data_format="NCL")(p.ones([2, 3, 2, 2]))
+)
+cases.error(
+    "batch_norm rank",
+    lambda p: p.nn.functional.batch_norm(p.ones([3]), p.ones([3]), p.ones([3]), training=True),
 )
 cases.error(
     "batch_norm layout",
-    lambda p: p.nn.functional.batch_norm(p.ones([2, 3]), p.ones([3]), p.ones([3]), data_format="CN"),
+    lambda p: p.nn.functional.batch_norm(
+        p.ones([2, 3]), p.ones([3]), p.ones([3]), data_format="CN"
+    ),
 )
 cases.error("InstanceNorm2D rank", lambda p: p.nn.InstanceNorm2D(3)(p.ones([2, 3, 4])))
 cases.error("InstanceNorm2D attrs", lambda p: p.nn.InstanceNorm2D(3, weight_attr=False))
-cases.error("local_response_norm rank", lambda p: p.nn.functional.local_response_norm(p.ones([2, 3]), 3))
+cases.error(
+    "local_response_norm rank", lambda p: p.nn.functional.local_response_norm(p.ones([2, 3]), 3)
+)
 cases.error("SpectralNorm empty", lambda p: p.nn.SpectralNorm([0, 3]))

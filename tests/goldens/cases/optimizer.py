@@ -1,4 +1,5 @@
-"""Optimizers: what 20 steps do to a small model, the state they leave, and the settings scripts combine.
+"""Optimizers: what 20 steps do to a small model, the state they leave, and the settings scripts
+combine.
 
 Trajectories allow 3e-6: differences of one ulp per step add up.
 """
@@ -24,7 +25,10 @@ def model(paddle, draw, dtype="float32", attrs=(None, None, None, None)):
     for shape, attr in zip(shapes, attrs, strict=True):
         settings = {} if attr is None else attr(paddle)
         p = paddle.create_parameter(
-            shape, dtype, attr=paddle.ParamAttr(**settings), default_initializer=paddle.nn.initializer.Constant(0.0)
+            shape,
+            dtype,
+            attr=paddle.ParamAttr(**settings),
+            default_initializer=paddle.nn.initializer.Constant(0.0),
         )
         p.set_value(draw.normal(*shape, dtype=dtype) * 0.5)
         params.append(p)
@@ -39,8 +43,12 @@ def loss_of(paddle, params, x, y):
     return (out * out).mean()
 
 
-def train(paddle, draw, make, *, steps=STEPS, dtype="float32", attrs=(None,) * 4, each=None, groups=None):
-    """Parameters after some of the steps, and the state in the end, keyed by position instead of name."""
+def train(
+    paddle, draw, make, *, steps=STEPS, dtype="float32", attrs=(None,) * 4, each=None, groups=None
+):
+    """Parameters after some of the steps, and the state in the end, keyed by position instead of
+    name.
+    """
     params = model(paddle, draw, dtype, attrs)
     optimizer = make(paddle, params if groups is None else groups(paddle, params))
     shown = []
@@ -121,7 +129,11 @@ for _name, _settings in RULES.items():
     add(f"{_name}-plain", rule(_name, **_settings))
     add(f"{_name}-clip", rule(_name, **_settings, grad_clip=GLOBAL_NORM))
     if _name != "Rprop":
-        add(f"{_name}-schedule", rule(_name, **{**_settings, "learning_rate": SCHEDULE}), each=step_schedule)
+        add(
+            f"{_name}-schedule",
+            rule(_name, **{**_settings, "learning_rate": SCHEDULE}),
+            each=step_schedule,
+        )
     add(f"{_name}-float64", rule(_name, **_settings), dtype="float64", steps=6, rtol=1e-7)
 for _name in DECAYS:
     add(f"{_name}-decay-float", rule(_name, **RULES[_name], weight_decay=0.05))
@@ -129,7 +141,10 @@ for _name in DECAYS:
 for _name in ("SGD", "Momentum", "Adam"):
     add(f"{_name}-decay-int", rule(_name, **RULES[_name], weight_decay=1), steps=5)
     add(f"{_name}-decay-L2", rule(_name, **RULES[_name], weight_decay=L2))
-    add(f"{_name}-decay-and-clip", rule(_name, **RULES[_name], weight_decay=0.05, grad_clip=GLOBAL_NORM))
+    add(
+        f"{_name}-decay-and-clip",
+        rule(_name, **RULES[_name], weight_decay=0.05, grad_clip=GLOBAL_NORM),
+    )
 
 add("Momentum-nesterov", rule("Momentum", use_nesterov=True, weight_decay=0.01))
 add("Momentum-zero", rule("Momentum", momentum=0.0))
@@ -151,7 +166,10 @@ add("Lamb-no-decay", rule("Lamb", lamb_weight_decay=0.0))
 add("NAdam-momentum-decay", rule("NAdam", momentum_decay=0.1))
 add("RAdam-small-beta2", rule("RAdam", beta2=0.9))
 add("ASGD-one", rule("ASGD", batch_num=1))
-add("Rprop-range", rule("Rprop", learning_rate=0.01, learning_rate_range=(0.005, 0.02), etas=(0.4, 1.5)))
+add(
+    "Rprop-range",
+    rule("Rprop", learning_rate=0.01, learning_rate_range=(0.005, 0.02), etas=(0.4, 1.5)),
+)
 add("clip-by-value", rule("Adam", grad_clip=lambda paddle: paddle.nn.ClipGradByValue(0.05)))
 add("clip-by-norm", rule("SGD", grad_clip=lambda paddle: paddle.nn.ClipGradByNorm(0.1)))
 
@@ -163,7 +181,10 @@ def _(paddle, draw):
     def make(paddle, params):
         chosen.extend(p.name for p in params[::2])
         return paddle.optimizer.AdamW(
-            0.05, parameters=params, weight_decay=0.3, apply_decay_param_fun=lambda name: name in chosen
+            0.05,
+            parameters=params,
+            weight_decay=0.3,
+            apply_decay_param_fun=lambda name: name in chosen,
         )
 
     return train(paddle, draw, make)
@@ -174,7 +195,10 @@ def _(paddle, draw):
     def make(paddle, params):
         excluded = {p.name for p in params[1::2]}
         return paddle.optimizer.Lamb(
-            0.05, parameters=params, lamb_weight_decay=0.1, exclude_from_weight_decay_fn=lambda p: p.name in excluded
+            0.05,
+            parameters=params,
+            lamb_weight_decay=0.1,
+            exclude_from_weight_decay_fn=lambda p: p.name in excluded,
         )
 
     return train(paddle, draw, make)
@@ -233,12 +257,26 @@ add("group-decay-AdamW", rule("AdamW", weight_decay=0.1), groups=GROUPS["decay"]
 add("group-momentum", rule("Momentum"), groups=two_groups(momentum=0.5, use_nesterov=True))
 add("group-betas-Adam", rule("Adam"), groups=two_groups(beta1=0.5, beta2=0.9, epsilon=0.1))
 add("group-betas-AdamW", rule("AdamW"), groups=two_groups(beta1=0.5, beta2=0.9, epsilon=0.1))
-add("group-rho-RMSProp", rule("RMSProp", learning_rate=0.01), groups=two_groups(rho=0.8, centered=True))
-add("group-attr-replaced", rule("SGD", weight_decay=0.1), groups=two_groups(learning_rate=0.5), attrs=ATTRS["L1"])
+add(
+    "group-rho-RMSProp",
+    rule("RMSProp", learning_rate=0.01),
+    groups=two_groups(rho=0.8, centered=True),
+)
+add(
+    "group-attr-replaced",
+    rule("SGD", weight_decay=0.1),
+    groups=two_groups(learning_rate=0.5),
+    attrs=ATTRS["L1"],
+)
 
 
 def once(paddle, draw, params, batch=5):
-    loss = loss_of(paddle, params, paddle.to_tensor(draw.normal(batch, 3)), paddle.to_tensor(draw.normal(batch, 2)))
+    loss = loss_of(
+        paddle,
+        params,
+        paddle.to_tensor(draw.normal(batch, 3)),
+        paddle.to_tensor(draw.normal(batch, 2)),
+    )
     loss.backward()
     return loss
 
@@ -374,7 +412,10 @@ def resume(name, /, **settings):
                 once(paddle, draw, params)
                 optimizer.step()
                 optimizer.clear_grad()
-            state = {k: v if isinstance(v, dict) else v.numpy() for k, v in optimizer.state_dict().items()}
+            state = {
+                k: v if isinstance(v, dict) else v.numpy()
+                for k, v in optimizer.state_dict().items()
+            }
             values = [p.numpy() for p in params]
         with paddle.utils.unique_name.guard():
             again = model(paddle, draw)
@@ -401,7 +442,10 @@ def _(paddle, draw):
     adam = paddle.optimizer.Adam(0.1, parameters=params)
     once(paddle, draw, params)
     adam.step()
-    state = {k: paddle.to_tensor(v.numpy() * (1.0 if "pow" in k else 0.5)) for k, v in adam.state_dict().items()}
+    state = {
+        k: paddle.to_tensor(v.numpy() * (1.0 if "pow" in k else 0.5))
+        for k, v in adam.state_dict().items()
+    }
     adam.set_state_dict(state)
     adam.clear_grad()
     once(paddle, draw, params)
@@ -457,7 +501,8 @@ def add_sparse(name, settings):
         table.weight.set_value(draw.normal(7, 3))
         optimizer = rule(name.split("-")[0], **settings)(paddle, table.parameters())
         for _ in range(5):
-            # Sorted, because Paddle's CPU kernels lose rows of an unsorted gradient without repeats.
+            # Sorted, because Paddle's CPU kernels lose rows of an unsorted gradient without
+            # repeats.
             ids = paddle.to_tensor(np.sort(draw.integers(4, high=7)))
             (table(ids) * paddle.to_tensor(draw.normal(4, 3))).sum().backward()
             optimizer.step()
@@ -519,7 +564,9 @@ def look_ahead(paddle, draw, incubate, params, sgd):
 
 
 def averaged(paddle, draw, incubate, params, sgd):
-    average = incubate.ModelAverage(0.5, parameters=params, min_average_window=2, max_average_window=4)
+    average = incubate.ModelAverage(
+        0.5, parameters=params, min_average_window=2, max_average_window=4
+    )
     shown = []
     for step in range(9):
         once(paddle, draw, params)
@@ -533,7 +580,12 @@ def averaged(paddle, draw, incubate, params, sgd):
         pass
     kept = [p.numpy() for p in params]
     average.restore()
-    return {"averages": shown, "kept": kept, "params": params, "state": renamed(average.state_dict(), params)}
+    return {
+        "averages": shown,
+        "kept": kept,
+        "params": params,
+        "state": renamed(average.state_dict(), params),
+    }
 
 
 add_wrapper("LookAhead", look_ahead)
@@ -565,7 +617,9 @@ ERRORS = {
     "clip-type": lambda p: p.optimizer.SGD(0.1, parameters=weight(p), grad_clip=0.5),
     "group-without-params": lambda p: p.optimizer.SGD(0.1, parameters=[{"param": weight(p)}]),
     "group-set": lambda p: p.optimizer.SGD(0.1, parameters=[{"params": set(weight(p))}]),
-    "group-twice": lambda p: (lambda w: p.optimizer.SGD(0.1, parameters=[{"params": w}, {"params": w}]))(weight(p)),
+    "group-twice": lambda p: (
+        lambda w: p.optimizer.SGD(0.1, parameters=[{"params": w}, {"params": w}])
+    )(weight(p)),
     "adam-beta1": lambda p: p.optimizer.Adam(0.1, beta1=1.0, parameters=weight(p)),
     "adam-beta2": lambda p: p.optimizer.Adam(0.1, beta2=-0.1, parameters=weight(p)),
     "adam-epsilon": lambda p: p.optimizer.Adam(0.1, epsilon=-1e-3, parameters=weight(p)),
@@ -579,8 +633,12 @@ ERRORS = {
     "rprop-range": lambda p: p.optimizer.Rprop(100.0, parameters=weight(p)),
     "rprop-etas": lambda p: p.optimizer.Rprop(0.1, etas=(1.5, 2.0), parameters=weight(p)),
     "set-lr-type": lambda p: p.optimizer.SGD(0.1, parameters=weight(p)).set_lr("0.1"),
-    "set-lr-scheduled": lambda p: p.optimizer.SGD(p.optimizer.lr.StepDecay(0.1, 3), parameters=weight(p)).set_lr(0.1),
-    "set-scheduler-type": lambda p: p.optimizer.SGD(0.1, parameters=weight(p)).set_lr_scheduler(0.1),
+    "set-lr-scheduled": lambda p: p.optimizer.SGD(
+        p.optimizer.lr.StepDecay(0.1, 3), parameters=weight(p)
+    ).set_lr(0.1),
+    "set-scheduler-type": lambda p: p.optimizer.SGD(0.1, parameters=weight(p)).set_lr_scheduler(
+        0.1
+    ),
     "minimize-type": lambda p: p.optimizer.SGD(0.1, parameters=weight(p)).minimize(0.1),
     "regularizer-none": lambda p: p.regularizer.L2Decay(None),
     "base-class": lambda p: base_step(p),

@@ -28,8 +28,26 @@ pool("avg_pool2d four paddings inclusive", "avg_pool2d", 3, 2, [0, 1, 1, 0], exc
 pool("avg_pool2d pairs", "avg_pool2d", 3, 2, [[0, 0], [0, 0], [1, 0], [1, 1]])
 pool("avg_pool2d ceil", "avg_pool2d", 2, 2, ceil_mode=True, shape=(1, 2, 5, 5))
 pool("avg_pool2d ceil padding", "avg_pool2d", 3, 2, 1, ceil_mode=True, shape=(1, 2, 6, 5))
-pool("avg_pool2d ceil inclusive", "avg_pool2d", 3, 2, 1, ceil_mode=True, exclusive=False, shape=(1, 2, 6, 5))
-pool("avg_pool2d ceil list inclusive", "avg_pool2d", 2, 2, 0, ceil_mode=True, exclusive=False, shape=(1, 2, 5, 5))
+pool(
+    "avg_pool2d ceil inclusive",
+    "avg_pool2d",
+    3,
+    2,
+    1,
+    ceil_mode=True,
+    exclusive=False,
+    shape=(1, 2, 6, 5),
+)
+pool(
+    "avg_pool2d ceil list inclusive",
+    "avg_pool2d",
+    2,
+    2,
+    0,
+    ceil_mode=True,
+    exclusive=False,
+    shape=(1, 2, 5, 5),
+)
 pool("avg_pool2d same", "avg_pool2d", 3, 2, "SAME")
 pool("avg_pool2d same even", "avg_pool2d", 2, 2, "SAME", shape=(1, 2, 5, 5))
 pool("avg_pool2d same inclusive", "avg_pool2d", 2, 2, "SAME", exclusive=False, shape=(1, 2, 5, 5))
@@ -58,12 +76,36 @@ pool("max_pool2d wide padding", "max_pool2d", 2, 1, 1)
 pool("max_pool2d nhwc", "max_pool2d", 2, data_format="NHWC")
 pool("max_pool2d mask", "max_pool2d", 2, return_mask=True)
 pool("max_pool2d mask padding", "max_pool2d", 3, 2, 1, return_mask=True)
-pool("max_pool2d mask ceil", "max_pool2d", 2, 2, ceil_mode=True, return_mask=True, shape=(1, 2, 5, 5))
-pool("max_pool2d mask same is valid", "max_pool2d", 2, 2, "SAME", return_mask=True, shape=(1, 2, 5, 5))
+pool(
+    "max_pool2d mask ceil", "max_pool2d", 2, 2, ceil_mode=True, return_mask=True, shape=(1, 2, 5, 5)
+)
+pool(
+    "max_pool2d mask same is valid",
+    "max_pool2d",
+    2,
+    2,
+    "SAME",
+    return_mask=True,
+    shape=(1, 2, 5, 5),
+)
 pool("max_pool2d window larger than its input", "max_pool2d", 9, shape=(1, 2, 5, 6))
-pool("max_pool2d mask window larger than its input", "max_pool2d", [9, 3], return_mask=True, shape=(1, 2, 5, 6))
+pool(
+    "max_pool2d mask window larger than its input",
+    "max_pool2d",
+    [9, 3],
+    return_mask=True,
+    shape=(1, 2, 5, 6),
+)
 pool("avg_pool2d window larger than its input", "avg_pool2d", 9, shape=(1, 2, 5, 6))
-pool("avg_pool2d inclusive window larger than its input", "avg_pool2d", 9, 9, 1, exclusive=False, shape=(1, 2, 5, 6))
+pool(
+    "avg_pool2d inclusive window larger than its input",
+    "avg_pool2d",
+    9,
+    9,
+    1,
+    exclusive=False,
+    shape=(1, 2, 5, 6),
+)
 pool("max_pool1d", "max_pool1d", 3, 2, 1, shape=(2, 3, 10))
 pool("max_pool1d mask", "max_pool1d", 3, 2, return_mask=True, shape=(2, 3, 10))
 pool("max_pool1d ceil", "max_pool1d", 3, 2, ceil_mode=True, shape=(2, 3, 10))
@@ -139,17 +181,41 @@ for n, shape in ((1, (2, 3, 7)), (2, (2, 3, 7, 5)), (3, (1, 2, 5, 4, 3))):
     pool(f"adaptive_max_pool{n}d", f"adaptive_max_pool{n}d", 2, shape=shape)
     pool(f"adaptive_max_pool{n}d mask", f"adaptive_max_pool{n}d", 3, return_mask=True, shape=shape)
 pool("adaptive_avg_pool2d None", "adaptive_avg_pool2d", [None, 2])
-pool("adaptive_avg_pool2d nhwc", "adaptive_avg_pool2d", [3, 2], data_format="NHWC", shape=(2, 7, 5, 3))
+pool(
+    "adaptive_avg_pool2d nhwc",
+    "adaptive_avg_pool2d",
+    [3, 2],
+    data_format="NHWC",
+    shape=(2, 7, 5, 3),
+)
 pool("adaptive_max_pool2d None", "adaptive_max_pool2d", [2, None])
 pool("adaptive_avg_pool3d list", "adaptive_avg_pool3d", [2, None, 1], shape=(1, 2, 5, 4, 3))
-pool("adaptive_avg_pool3d ndhwc", "adaptive_avg_pool3d", 2, data_format="NDHWC", shape=(1, 5, 4, 3, 2))
+pool(
+    "adaptive_avg_pool3d ndhwc",
+    "adaptive_avg_pool3d",
+    2,
+    data_format="NDHWC",
+    shape=(1, 5, 4, 3, 2),
+)
 
 for u in (0.1, 0.5, 0.9):
     pool(
-        f"fractional_max_pool2d {u}", "fractional_max_pool2d", [3, 4], random_u=u, return_mask=True, shape=(1, 2, 7, 9)
+        f"fractional_max_pool2d {u}",
+        "fractional_max_pool2d",
+        [3, 4],
+        random_u=u,
+        return_mask=True,
+        shape=(1, 2, 7, 9),
     )
     pool(f"fractional_max_pool2d kernel {u}", "fractional_max_pool2d", 3, 2, u, shape=(1, 2, 7, 9))
-pool("fractional_max_pool3d", "fractional_max_pool3d", 2, random_u=0.4, return_mask=True, shape=(1, 2, 5, 5, 4))
+pool(
+    "fractional_max_pool3d",
+    "fractional_max_pool3d",
+    2,
+    random_u=0.4,
+    return_mask=True,
+    shape=(1, 2, 5, 5, 4),
+)
 
 
 def unpool(name, n, shape, **kwargs):
@@ -172,7 +238,9 @@ unpool("max_unpool3d", 3, (1, 2, 4, 4, 2))
 @cases.add("layers", rtol=RTOL)
 def _(paddle, d):
     nn = paddle.nn
-    x1, x2, x3 = (paddle.to_tensor(d.distinct(*s)) for s in ((1, 2, 8), (1, 2, 6, 6), (1, 2, 4, 4, 4)))
+    x1, x2, x3 = (
+        paddle.to_tensor(d.distinct(*s)) for s in ((1, 2, 8), (1, 2, 6, 6), (1, 2, 4, 4, 4))
+    )
     nets = [
         (nn.AvgPool1D(2), x1),
         (nn.AvgPool2D(2, 2, 1, exclusive=False), x2),
@@ -196,17 +264,29 @@ def _(paddle, d):
     return [*results, [repr(nn.MaxUnPool2D(2)), nn.MaxUnPool2D(2)(out, mask)]]
 
 
-cases.error("max_pool2d no window", lambda p: p.nn.functional.max_pool2d(p.ones([1, 1, 4, 4]), 9, 2))
-cases.error("max_pool2d layout", lambda p: p.nn.functional.max_pool2d(p.ones([1, 1, 4, 4]), 2, data_format="NCL"))
+cases.error(
+    "max_pool2d no window", lambda p: p.nn.functional.max_pool2d(p.ones([1, 1, 4, 4]), 9, 2)
+)
+cases.error(
+    "max_pool2d layout",
+    lambda p: p.nn.functional.max_pool2d(p.ones([1, 1, 4, 4]), 2, data_format="NCL"),
+)
 cases.error(
     "max_pool2d mask nhwc",
-    lambda p: p.nn.functional.max_pool2d(p.ones([1, 4, 4, 1]), 2, return_mask=True, data_format="NHWC"),
+    lambda p: p.nn.functional.max_pool2d(
+        p.ones([1, 4, 4, 1]), 2, return_mask=True, data_format="NHWC"
+    ),
 )
 cases.error(
     "max_pool2d mask uneven",
-    lambda p: p.nn.functional.max_pool2d(p.ones([1, 1, 4, 4]), 2, 2, [1, 0, 0, 1], return_mask=True),
+    lambda p: p.nn.functional.max_pool2d(
+        p.ones([1, 1, 4, 4]), 2, 2, [1, 0, 0, 1], return_mask=True
+    ),
 )
-cases.error("avg_pool2d padding name", lambda p: p.nn.functional.avg_pool2d(p.ones([1, 1, 4, 4]), 2, padding="FULL"))
+cases.error(
+    "avg_pool2d padding name",
+    lambda p: p.nn.functional.avg_pool2d(p.ones([1, 1, 4, 4]), 2, padding="FULL"),
+)
 cases.error(
     "avg_pool2d valid ceil",
     lambda p: p.nn.functional.avg_pool2d(p.ones([1, 1, 4, 4]), 2, padding="VALID", ceil_mode=True),
@@ -214,11 +294,21 @@ cases.error(
 cases.error("avg_pool2d zero kernel", lambda p: p.nn.functional.avg_pool2d(p.ones([1, 1, 4, 4]), 0))
 cases.error("avg_pool1d rank", lambda p: p.nn.functional.avg_pool1d(p.ones([1, 4, 4, 1]), 2))
 cases.error("avg_pool2d rank", lambda p: p.nn.functional.avg_pool2d(p.ones([4, 4]), 2))
-cases.error("avg_pool2d kernel length", lambda p: p.nn.functional.avg_pool2d(p.ones([1, 1, 4, 4]), [2, 2, 2]))
+cases.error(
+    "avg_pool2d kernel length",
+    lambda p: p.nn.functional.avg_pool2d(p.ones([1, 1, 4, 4]), [2, 2, 2]),
+)
 cases.error("lp_pool2d zero", lambda p: p.nn.functional.lp_pool2d(p.ones([1, 1, 4, 4]), 0, 2))
-cases.error("adaptive_max_pool2d rank", lambda p: p.nn.functional.adaptive_max_pool2d(p.ones([1, 4, 4]), 2))
-cases.error("fractional range", lambda p: p.nn.functional.fractional_max_pool2d(p.ones([1, 1, 4, 4]), 2, random_u=1.5))
+cases.error(
+    "adaptive_max_pool2d rank", lambda p: p.nn.functional.adaptive_max_pool2d(p.ones([1, 4, 4]), 2)
+)
+cases.error(
+    "fractional range",
+    lambda p: p.nn.functional.fractional_max_pool2d(p.ones([1, 1, 4, 4]), 2, random_u=1.5),
+)
 cases.error(
     "max_unpool2d output_size range",
-    lambda p: p.nn.functional.max_unpool2d(p.ones([1, 1, 2, 2]), p.zeros([1, 1, 2, 2], "int32"), 2, output_size=[9, 9]),
+    lambda p: p.nn.functional.max_unpool2d(
+        p.ones([1, 1, 2, 2]), p.zeros([1, 1, 2, 2], "int32"), 2, output_size=[9, 9]
+    ),
 )

@@ -17,20 +17,26 @@ def full(paddle, dtype, shape=(2,), value=3):
     return paddle.full(list(shape), value, dtype="float32").astype(dtype)
 
 
-# -- operators ------------------------------------------------------------------------------------------------------
+# -- operators
+# --------------------------------------------------------------------------------------------------
 
 OPERATORS = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv, "floordiv": operator.floordiv,
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv,
+    "floordiv": operator.floordiv,
     "mod": operator.mod, "pow": operator.pow,
 }  # fmt: skip
 
 for name, fn in OPERATORS.items():
-    cases.op(f"operator/{name}/scalars", lambda paddle, x, f=fn: [f(x, 2), f(x, 1.5), f(2, x), f(1.5, x), f(x, True), f(x, np.float64(0.5))],
+    cases.op(f"operator/{name}/scalars", lambda paddle, x,
+        f=fn: [f(x, 2), f(x, 1.5), f(2, x), f(1.5, x), f(x, True), f(x, np.float64(0.5))],
              lambda d: d.uniform(2, 2, low=0.6, high=3.0), rtol=CLOSE)  # fmt: skip
-    cases.op(f"operator/{name}/tensors", lambda paddle, x, y, f=fn: f(x, y), lambda d: (d.uniform(2, 3, low=0.6, high=3.0), d.uniform(3, low=0.6, high=3.0)),
+    cases.op(f"operator/{name}/tensors", lambda paddle, x, y, f=fn: f(x, y),
+        lambda d: (d.uniform(2, 3, low=0.6, high=3.0), d.uniform(3, low=0.6, high=3.0)),
              rtol=CLOSE)  # fmt: skip
-    cases.op(f"operator/{name}/integers", lambda paddle, x, y, f=fn: [f(x, y), f(x, 2), f(2, y), f(x, 2.5), f(x, True)],
-             lambda d: (d.integers(4, low=-9, high=9), d.integers(4, low=1, high=5)), rtol=CLOSE)  # fmt: skip
+    cases.op(f"operator/{name}/integers", lambda paddle, x, y,
+        f=fn: [f(x, y), f(x, 2), f(2, y), f(x, 2.5), f(x, True)],
+             lambda d: (d.integers(4, low=-9, high=9), d.integers(4, low=1, high=5)),
+             rtol=CLOSE)  # fmt: skip
 
 
 @cases.add("operator/negative_integers")
@@ -42,13 +48,35 @@ def _(paddle, draw):
 @cases.add("operator/bool")
 def _(paddle, draw):
     a, b = paddle.to_tensor([True, False, True]), paddle.to_tensor([True, True, True])
-    return [a + b, a * b, a / b, -a, a + 1, a * 2.5, a - 1, 2 - a, a / 2, a & b, a | b, a ^ b, ~a, a == b, a == True]  # noqa: E712
+    return [
+        a + b,
+        a * b,
+        a / b,
+        -a,
+        a + 1,
+        a * 2.5,
+        a - 1,
+        2 - a,
+        a / 2,
+        a & b,
+        a | b,
+        a ^ b,
+        ~a,
+        a == b,
+        a == True,  # noqa: E712
+    ]
 
 
 @cases.add("operator/numpy_operands")
 def _(paddle, draw):
     x = paddle.to_tensor(draw.normal(3))
-    return [x + np.ones(3, "float32"), np.ones(3, "float32") * x, x * np.ones(3), np.float32(2) * x, x - np.int64(1)]
+    return [
+        x + np.ones(3, "float32"),
+        np.ones(3, "float32") * x,
+        x * np.ones(3),
+        np.float32(2) * x,
+        x - np.int64(1),
+    ]
 
 
 @cases.add("operator/integer_division_by_zero_gives_inf")
@@ -79,7 +107,8 @@ def _(paddle, draw):
     ]
 
 
-# -- promotion ------------------------------------------------------------------------------------------------------
+# -- promotion
+# --------------------------------------------------------------------------------------------------
 
 
 @cases.add("promotion/floats")
@@ -104,7 +133,8 @@ def _(paddle, draw):
 
 @cases.add("promotion/zero_d")
 def _(paddle, draw):
-    pairs = [("float32", "float64"), ("int32", "int64"), ("int64", "float32"), ("int64", "float64"), ("bool", "int32"), ("float32", "int64"),
+    pairs = [("float32", "float64"), ("int32", "int64"), ("int64", "float32"),
+        ("int64", "float64"), ("bool", "int32"), ("float32", "int64"),
              ("complex64", "float64"), ("float32", "complex128")]  # fmt: skip
     results = []
     for a, b in pairs:
@@ -121,8 +151,10 @@ def _(paddle, draw):
 
 @cases.add("promotion/floor_divide_widens_with_zero_d")
 def _(paddle, draw):
-    return [full(paddle, "int32") // full(paddle, "int64", ()), full(paddle, "float32") // full(paddle, "float64", ()),
-            paddle.floor_divide(full(paddle, "int32"), 2), full(paddle, "int32") // 2, paddle.mod(full(paddle, "int64"), 2.5)]  # fmt: skip
+    return [full(paddle, "int32") // full(paddle, "int64", ()),
+        full(paddle, "float32") // full(paddle, "float64", ()),
+            paddle.floor_divide(full(paddle, "int32"), 2), full(paddle, "int32") // 2,
+                paddle.mod(full(paddle, "int64"), 2.5)]  # fmt: skip
 
 
 @cases.add("promotion/maximum_widens_with_zero_d")
@@ -155,8 +187,12 @@ for name in OPERATORS:
         f"promotion/int_with_float/{name}",
         lambda paddle, f=OPERATORS[name]: f(full(paddle, "int64"), full(paddle, "float32")),
     )
-cases.error("promotion/int32_with_int64", lambda paddle: full(paddle, "int32") + full(paddle, "int64"))
-cases.error("promotion/bool_with_float", lambda paddle: full(paddle, "bool") * full(paddle, "float32"))
+cases.error(
+    "promotion/int32_with_int64", lambda paddle: full(paddle, "int32") + full(paddle, "int64")
+)
+cases.error(
+    "promotion/bool_with_float", lambda paddle: full(paddle, "bool") * full(paddle, "float32")
+)
 cases.error(
     "promotion/maximum_zero_d_integer",
     lambda paddle: paddle.maximum(full(paddle, "float32"), full(paddle, "int64", ())),
@@ -164,6 +200,11 @@ cases.error(
 cases.error("error/broadcast", lambda paddle: paddle.ones([2, 3]) + paddle.ones([2]))
 cases.error("error/list_operand", lambda paddle: paddle.ones([2]) + [1, 2])
 cases.error("error/none_operand", lambda paddle: paddle.ones([2]) * None)
-cases.error("error/integer_division_by_zero", lambda paddle: paddle.to_tensor([1, 2]) // paddle.to_tensor([0, 1]))
+cases.error(
+    "error/integer_division_by_zero",
+    lambda paddle: paddle.to_tensor([1, 2]) // paddle.to_tensor([0, 1]),
+)
 cases.error("error/integer_modulo_by_zero", lambda paddle: paddle.to_tensor([1, 2]) % 0)
-cases.error("error/subtract_bools", lambda paddle: paddle.to_tensor([True]) - paddle.to_tensor([True]))
+cases.error(
+    "error/subtract_bools", lambda paddle: paddle.to_tensor([True]) - paddle.to_tensor([True])
+)

@@ -47,11 +47,25 @@ def chain(made):
 add("reentrant", lambda paddle, m, made, x: m.recompute(chain(made), x))
 add("hooks", lambda paddle, m, made, x: m.recompute(chain(made), x, use_reentrant=False))
 add("partly", lambda paddle, m, made, x: chain(made[2:])(m.recompute(chain(made[:2]), x)))
-add("nested", lambda paddle, m, made, x: m.recompute(lambda y: chain(made[2:])(m.recompute(chain(made[:2]), y)), x))
-add("keyword", lambda paddle, m, made, x: m.recompute(lambda y, scale: chain(made)(y) * scale, x, scale=2.0))
 add(
-    "tuple", lambda paddle, m, made, x: m.recompute(lambda pair, k: chain(made)(pair[0] * pair[1]) + k, (x, x + 1.0), 3)
+    "nested",
+    lambda paddle, m, made, x: m.recompute(
+        lambda y: chain(made[2:])(m.recompute(chain(made[:2]), y)), x
+    ),
 )
-add("several-outputs", lambda paddle, m, made, x: sum(m.recompute(lambda y: (chain(made)(y), y * 2.0), x)))
+add(
+    "keyword",
+    lambda paddle, m, made, x: m.recompute(lambda y, scale: chain(made)(y) * scale, x, scale=2.0),
+)
+add(
+    "tuple",
+    lambda paddle, m, made, x: m.recompute(
+        lambda pair, k: chain(made)(pair[0] * pair[1]) + k, (x, x + 1.0), 3
+    ),
+)
+add(
+    "several-outputs",
+    lambda paddle, m, made, x: sum(m.recompute(lambda y: (chain(made)(y), y * 2.0), x)),
+)
 # more segments than one fail in Paddle 3.3.1: it passes the rows of a part's result on as arguments
 add("sequential", lambda paddle, m, made, x: m.recompute_sequential({"segments": 1}, made, x))

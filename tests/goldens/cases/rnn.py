@@ -75,7 +75,12 @@ def add_cell(name, make):
 
     @add(f"wrapped_reverse_time_major_{name}")
     def _(paddle, draw):
-        return run(paddle, draw, paddle.nn.RNN(make(paddle, 3, 4), is_reverse=True, time_major=True), (5, 2, 3))
+        return run(
+            paddle,
+            draw,
+            paddle.nn.RNN(make(paddle, 3, 4), is_reverse=True, time_major=True),
+            (5, 2, 3),
+        )
 
     @add(f"wrapped_lengths_{name}")
     def _(paddle, draw):
@@ -105,12 +110,26 @@ def add_kind(name, make, num_states):
     @add(f"layer_deep_bidirectional_{name}")
     def _(paddle, draw):
         layer = make(paddle, 3, 4, num_layers=2, direction="bidirectional")
-        return run(paddle, draw, layer, (2, 5, 3), states=[(4, 2, 4)] * num_states, as_tuple=num_states == 2)
+        return run(
+            paddle,
+            draw,
+            layer,
+            (2, 5, 3),
+            states=[(4, 2, 4)] * num_states,
+            as_tuple=num_states == 2,
+        )
 
     @add(f"layer_time_major_states_{name}")
     def _(paddle, draw):
         layer = make(paddle, 3, 4, num_layers=2, time_major=True)
-        return run(paddle, draw, layer, (5, 2, 3), states=[(2, 2, 4)] * num_states, as_tuple=num_states == 2)
+        return run(
+            paddle,
+            draw,
+            layer,
+            (5, 2, 3),
+            states=[(2, 2, 4)] * num_states,
+            as_tuple=num_states == 2,
+        )
 
     @add(f"layer_lengths_{name}")
     def _(paddle, draw):
@@ -211,11 +230,19 @@ cases.error("activation", lambda paddle: paddle.nn.SimpleRNN(2, 3, activation="g
 cases.error("cell_activation", lambda paddle: paddle.nn.SimpleRNNCell(2, 3, activation="gelu"))
 cases.error("hidden_size", lambda paddle: paddle.nn.GRUCell(2, 0))
 cases.error("projection", lambda paddle: paddle.nn.LSTMCell(2, 3, proj_size=3))
-cases.error("birnn_sizes", lambda paddle: paddle.nn.BiRNN(paddle.nn.GRUCell(2, 3), paddle.nn.GRUCell(3, 3)))
+cases.error(
+    "birnn_sizes", lambda paddle: paddle.nn.BiRNN(paddle.nn.GRUCell(2, 3), paddle.nn.GRUCell(3, 3))
+)
 cases.error("features", lambda paddle: paddle.nn.LSTM(2, 3)(paddle.ones([3, 4, 5])))
 cases.error("rank", lambda paddle: paddle.nn.LSTM(2, 3)(paddle.ones([3, 2])))
-cases.error("states_batch", lambda paddle: paddle.nn.GRU(2, 3)(paddle.ones([3, 4, 2]), paddle.ones([1, 2, 3])))
-cases.error("states_count", lambda paddle: paddle.nn.LSTM(2, 3)(paddle.ones([3, 4, 2]), paddle.ones([1, 3, 3])))
+cases.error(
+    "states_batch",
+    lambda paddle: paddle.nn.GRU(2, 3)(paddle.ones([3, 4, 2]), paddle.ones([1, 2, 3])),
+)
+cases.error(
+    "states_count",
+    lambda paddle: paddle.nn.LSTM(2, 3)(paddle.ones([3, 4, 2]), paddle.ones([1, 3, 3])),
+)
 cases.error(
     "birnn_states",
     lambda paddle: paddle.nn.BiRNN(paddle.nn.GRUCell(2, 3), paddle.nn.GRUCell(2, 3))(

@@ -23,11 +23,24 @@ PYTHON_DATA = {
 }
 for _name, _data in PYTHON_DATA.items():
     cases.add(f"to_tensor/{_name}")(lambda paddle, d, data=_data: paddle.to_tensor(data))
-for _dtype in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64"):
+for _dtype in (
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+):
     cases.add(f"to_tensor/array_{_dtype}")(
         lambda paddle, d, dtype=_dtype: paddle.to_tensor(np.array([[0, 1, 2]]).astype(dtype))
     )
-    cases.add(f"to_tensor/as_{_dtype}")(lambda paddle, d, dtype=_dtype: paddle.to_tensor([0, 1, 2], dtype=dtype))
+    cases.add(f"to_tensor/as_{_dtype}")(
+        lambda paddle, d, dtype=_dtype: paddle.to_tensor([0, 1, 2], dtype=dtype)
+    )
 
 
 @cases.add("to_tensor/from_tensors")
@@ -57,7 +70,17 @@ def _(paddle, d):
 def _(paddle, d):
     x = paddle.to_tensor([[1.5, 2.5]])
     one = x[0, 0]
-    return [float(one), int(one), bool(one), x.tolist(), x.item(1), x.item(0, 1), f"{one:.3f}", "%.2f" % one, len(x)]  # noqa: UP031
+    return [
+        float(one),
+        int(one),
+        bool(one),
+        x.tolist(),
+        x.item(1),
+        x.item(0, 1),
+        f"{one:.3f}",
+        "%.2f" % one,  # noqa: UP031
+        len(x),
+    ]
 
 
 @cases.add("numpy_is_a_copy")
@@ -201,9 +224,15 @@ cases.error("error/zero_step", lambda paddle: paddle.ones([2])[::0])
 cases.error("error/broadcast", lambda paddle: paddle.ones([2]) + paddle.ones([3]))
 cases.error("error/list_operand", lambda paddle: paddle.ones([2]) + [1.0, 2.0])
 cases.error("error/promotion", lambda paddle: paddle.ones([2], "int32") + paddle.ones([2], "int64"))
-cases.error("error/in_place_on_leaf", lambda paddle: paddle.nn.Linear(2, 2).weight.add_(paddle.ones([2, 2])))
-cases.error("error/set_value_shape", lambda paddle: paddle.ones([2]).set_value(np.ones(3, "float32")))
-cases.error("error/set_value_dtype", lambda paddle: paddle.ones([2]).set_value(np.ones(2, "float64")))
+cases.error(
+    "error/in_place_on_leaf", lambda paddle: paddle.nn.Linear(2, 2).weight.add_(paddle.ones([2, 2]))
+)
+cases.error(
+    "error/set_value_shape", lambda paddle: paddle.ones([2]).set_value(np.ones(3, "float32"))
+)
+cases.error(
+    "error/set_value_dtype", lambda paddle: paddle.ones([2]).set_value(np.ones(2, "float64"))
+)
 cases.error("error/hook_on_stopped", lambda paddle: paddle.ones([2]).register_hook(lambda g: g))
 cases.error("error/ragged", lambda paddle: paddle.to_tensor([[1], [1, 2]]))
 cases.error("error/unknown_dtype", lambda paddle: paddle.to_tensor([1], dtype="float33"))

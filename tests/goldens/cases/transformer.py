@@ -1,7 +1,7 @@
 """MultiHeadAttention and the transformer layers: values, gradients, caches, masks, names.
 
-Attention is fused here and a chain of operations in Paddle, so sums are ordered differently: 1e-5, and 1e-4 where
-several layers follow each other.
+Attention is fused here and a chain of operations in Paddle, so sums are ordered differently: 1e-5,
+and 1e-4 where several layers follow each other.
 """
 
 import functools
@@ -15,10 +15,14 @@ add = functools.partial(cases.add, rtol=1e-5)
 
 
 def filled(layer, draw, scale=0.3):
-    """Values that do not depend on the initialiser; norms keep a scale about one, so that gradients do not fade."""
+    """Values that do not depend on the initialiser; norms keep a scale about one, so that gradients
+    do not fade.
+    """
     for name, p in layer.named_parameters():
         offset = 1.0 if "norm" in name and name.endswith("weight") else 0.0
-        p.set_value(np.float32(offset) + np.float32(scale) * draw.normal(*[int(n) for n in p.shape]))
+        p.set_value(
+            np.float32(offset) + np.float32(scale) * draw.normal(*[int(n) for n in p.shape])
+        )
     return layer
 
 
@@ -175,14 +179,22 @@ def _(paddle, draw):
 def _(paddle, draw):
     layer = paddle.nn.TransformerDecoderLayer(8, 2, 12, dropout=0.0)
     stack = filled(paddle.nn.TransformerDecoder(layer, 2, paddle.nn.LayerNorm(8)), draw)
-    x, memory = tensor(paddle, draw.normal(2, 3, 8), False), tensor(paddle, draw.normal(2, 5, 8), False)
+    x, memory = (
+        tensor(paddle, draw.normal(2, 3, 8), False),
+        tensor(paddle, draw.normal(2, 5, 8), False),
+    )
     cache = stack.gen_cache(memory)
     steps = []
     for i in range(3):
         out, cache = stack(x[:, i : i + 1], memory, None, None, cache)
         steps.append(out)
     zipped = stack.gen_cache(memory, do_zip=True)
-    return {"steps": steps, "own": cache[1][0].k, "memory": cache[1][1].v, "zipped": [len(zipped), len(zipped[0])]}
+    return {
+        "steps": steps,
+        "own": cache[1][0].k,
+        "memory": cache[1][1].v,
+        "zipped": [len(zipped), len(zipped[0])],
+    }
 
 
 @add("whole", rtol=1e-4)
@@ -197,7 +209,9 @@ def _(paddle, draw):
 
 @add("names")
 def _(paddle, draw):
-    model = paddle.nn.Transformer(8, 2, 2, 1, 12, weight_attr=[None, None, None], bias_attr=[None, False])
+    model = paddle.nn.Transformer(
+        8, 2, 2, 1, 12, weight_attr=[None, None, None], bias_attr=[None, False]
+    )
     return {
         "state": [str(k) for k in model.state_dict()],
         "parameters": [[int(n) for n in p.shape] for p in model.parameters()],
@@ -214,13 +228,22 @@ def _(paddle, draw):
 
 @add("dropout_settings")
 def _(paddle, draw):
-    layer = paddle.nn.TransformerEncoderLayer(4, 2, 6, dropout=0.1, attn_dropout=0.2, act_dropout=0.3)
+    layer = paddle.nn.TransformerEncoderLayer(
+        4, 2, 6, dropout=0.1, attn_dropout=0.2, act_dropout=0.3
+    )
     return [layer.self_attn.dropout, layer.dropout.p, layer.dropout1.p, layer.dropout2.p]
 
 
 cases.error("indivisible_heads", lambda paddle: paddle.nn.MultiHeadAttention(8, 3))
 cases.error("no_heads", lambda paddle: paddle.nn.MultiHeadAttention(8, 0))
 cases.error("no_width", lambda paddle: paddle.nn.TransformerEncoderLayer(0, 2, 4))
-cases.error("attr_count", lambda paddle: paddle.nn.TransformerEncoderLayer(4, 2, 4, weight_attr=[None, None, None]))
-cases.error("whole_attr_count", lambda paddle: paddle.nn.Transformer(4, 2, 1, 1, 4, bias_attr=[None] * 4))
-cases.error("activation", lambda paddle: paddle.nn.TransformerEncoderLayer(4, 2, 4, activation="no_such"))
+cases.error(
+    "attr_count",
+    lambda paddle: paddle.nn.TransformerEncoderLayer(4, 2, 4, weight_attr=[None, None, None]),
+)
+cases.error(
+    "whole_attr_count", lambda paddle: paddle.nn.Transformer(4, 2, 1, 1, 4, bias_attr=[None] * 4)
+)
+cases.error(
+    "activation", lambda paddle: paddle.nn.TransformerEncoderLayer(4, 2, 4, activation="no_such")
+)

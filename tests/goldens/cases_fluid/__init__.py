@@ -1,1 +1,3 @@
-"""Golden cases of ``paddle.fluid``, each run inside ``fluid.dygraph.guard()``; under real Paddle 1.8.5 they run on Python 3.7."""
+"""Golden cases of ``paddle.fluid``, each run inside ``fluid.dygraph.guard()``; under real Paddle
+1.8.5 they run on Python 3.7.
+"""

@@ -38,8 +38,17 @@ for word in ("sum", "mean", "max", "min", "prod"):
         lambda L, x, w=word: getattr(L, "reduce_" + w)(x, dim=[0, 1], keep_dim=True),
         lambda d: d.normal(3, 4, 2),
     )
-    case(f"reduce_{word} of a vector", lambda L, x, w=word: getattr(L, "reduce_" + w)(x, dim=0), lambda d: d.normal(4))
-case("reduce_sum int32", lambda L, x: L.reduce_sum(x), lambda d: d.integers(3, 4, dtype="int32"), grad=False)
+    case(
+        f"reduce_{word} of a vector",
+        lambda L, x, w=word: getattr(L, "reduce_" + w)(x, dim=0),
+        lambda d: d.normal(4),
+    )
+case(
+    "reduce_sum int32",
+    lambda L, x: L.reduce_sum(x),
+    lambda d: d.integers(3, 4, dtype="int32"),
+    grad=False,
+)
 case("reduce_mean int64", lambda L, x: L.reduce_mean(x), lambda d: d.integers(3, 4), grad=False)
 case("reduce_all", lambda L, x: L.reduce_all(x), lambda d: d.mask(2, 3), grad=False)
 case("reduce_any", lambda L, x: L.reduce_any(x, dim=1), lambda d: d.mask(2, 3), grad=False)
@@ -68,7 +77,12 @@ case(
     lambda d: (d.integers(6, low=-9), d.integers(6, low=2, high=4)),
     grad=False,
 )
-case("elementwise_pow", lambda L, x, y: L.elementwise_pow(x, y), lambda d: (positive(d), positive(d)), rtol=1e-5)
+case(
+    "elementwise_pow",
+    lambda L, x, y: L.elementwise_pow(x, y),
+    lambda d: (positive(d), positive(d)),
+    rtol=1e-5,
+)
 case(
     "elementwise_mod",
     lambda L, x, y: L.elementwise_mod(x, y),
@@ -93,13 +107,20 @@ for word in ("equal", "not_equal", "less_than", "less_equal", "greater_than", "g
         grad=False,
     )
 for word in ("logical_and", "logical_or", "logical_xor"):
-    case(word, lambda L, x, y, w=word: getattr(L, w)(x, y), lambda d: (d.mask(8), d.mask(8)), grad=False)
+    case(
+        word,
+        lambda L, x, y, w=word: getattr(L, w)(x, y),
+        lambda d: (d.mask(8), d.mask(8)),
+        grad=False,
+    )
 case("logical_not", lambda L, x: L.logical_not(x), lambda d: d.mask(8), grad=False)
 case("increment", lambda L, x: L.increment(x), lambda d: d.normal(1), grad=False)
 
 # One operand; exponentials and the like differ in the last digits.
-for word in ("abs", "ceil", "cos", "exp", "floor", "gelu", "hard_sigmoid", "leaky_relu", "logsigmoid", "relu", "relu6", "round", "sigmoid",
-             "sign", "sin", "softmax", "softplus", "softsign", "square", "swish", "tanh", "elu", "hard_swish", "erf"):  # fmt: skip
+for word in ("abs", "ceil", "cos", "exp", "floor", "gelu", "hard_sigmoid", "leaky_relu",
+    "logsigmoid", "relu", "relu6", "round", "sigmoid",
+             "sign", "sin", "softmax", "softplus", "softsign", "square", "swish", "tanh", "elu",
+             "hard_swish", "erf"):  # fmt: skip
     case(word, lambda L, x, w=word: getattr(L, w)(x), matrix, rtol=1e-5)
 for word in ("log", "sqrt", "rsqrt", "reciprocal"):
     case(word, lambda L, x, w=word: getattr(L, w)(x), positive, rtol=1e-5)
@@ -127,10 +148,19 @@ case("flatten", lambda L, x: L.flatten(x), lambda d: d.normal(2, 3, 4))
 case("flatten axis", lambda L, x: L.flatten(x, axis=2), lambda d: d.normal(2, 3, 4))
 case("flatten 0", lambda L, x: L.flatten(x, axis=0), lambda d: d.normal(2, 3))
 case("expand", lambda L, x: L.expand(x, [2, 3]), lambda d: d.normal(2, 1))
-case("expand_as", lambda L, x, y: L.expand_as(x, y), lambda d: (d.normal(2, 1), d.normal(4, 3)), grad=False)
+case(
+    "expand_as",
+    lambda L, x, y: L.expand_as(x, y),
+    lambda d: (d.normal(2, 1), d.normal(4, 3)),
+    grad=False,
+)
 case("slice", lambda L, x: L.slice(x, axes=[0, 1], starts=[1, -3], ends=[3, -1]), matrix)
 case("gather", lambda L, x, i: L.gather(x, i), lambda d: (matrix(d), np.array([2, 0], "int64")))
-case("gather_nd", lambda L, x, i: L.gather_nd(x, i), lambda d: (matrix(d), np.array([[2, 1], [0, 3]], "int64")))
+case(
+    "gather_nd",
+    lambda L, x, i: L.gather_nd(x, i),
+    lambda d: (matrix(d), np.array([[2, 1], [0, 3]], "int64")),
+)
 case(
     "scatter",
     lambda L, x, i, u: L.scatter(x, i, u),
@@ -145,8 +175,15 @@ case("argmin", lambda L, x: L.argmin(x), lambda d: d.distinct(3, 4), grad=False)
 case("argsort", lambda L, x: L.argsort(x, descending=True), lambda d: d.distinct(3, 4), grad=False)
 case("shape", lambda L, x: L.shape(x), matrix, grad=False)
 case("one_hot", lambda L, x: L.one_hot(x, 4), column, grad=False)
-case("one_hot out of range", lambda L, x: L.one_hot(x, 3, allow_out_of_range=True), column, grad=False)
-case("sequence_mask", lambda L, x: L.sequence_mask(x, 5), lambda d: d.integers(3, high=6), grad=False)
+case(
+    "one_hot out of range",
+    lambda L, x: L.one_hot(x, 3, allow_out_of_range=True),
+    column,
+    grad=False,
+)
+case(
+    "sequence_mask", lambda L, x: L.sequence_mask(x, 5), lambda d: d.integers(3, high=6), grad=False
+)
 
 # Making tensors.
 case("fill_constant", lambda L: L.fill_constant([2, 3], "float32", 1.5), lambda d: (), grad=False)
@@ -174,7 +211,12 @@ case(
     lambda d: (d.normal(2, 3, 4), d.normal(2, 5, 4)),
     rtol=1e-5,
 )
-case("matmul of vectors", lambda L, x, y: L.matmul(x, y), lambda d: (d.normal(4), d.normal(4)), rtol=1e-5)
+case(
+    "matmul of vectors",
+    lambda L, x, y: L.matmul(x, y),
+    lambda d: (d.normal(4), d.normal(4)),
+    rtol=1e-5,
+)
 case("mul", lambda L, x, y: L.mul(x, y), lambda d: (d.normal(2, 3, 2), d.normal(6, 4)), rtol=1e-5)
 case(
     "mul columns",
@@ -183,12 +225,22 @@ case(
     rtol=1e-5,
 )
 case("cos_sim", lambda L, x, y: L.cos_sim(x, y), lambda d: (matrix(d), matrix(d)), rtol=1e-5)
-case("cos_sim one row", lambda L, x, y: L.cos_sim(x, y), lambda d: (matrix(d), d.normal(1, 4)), rtol=1e-5)
+case(
+    "cos_sim one row",
+    lambda L, x, y: L.cos_sim(x, y),
+    lambda d: (matrix(d), d.normal(1, 4)),
+    rtol=1e-5,
+)
 case("l2_normalize", lambda L, x: L.l2_normalize(x, axis=1), matrix, rtol=1e-5)
 case("l2_normalize small", lambda L, x: L.l2_normalize(x, axis=0, epsilon=0.1), matrix, rtol=1e-5)
 
 # Losses.
-case("cross_entropy", lambda L, p, y: L.cross_entropy(p, y), lambda d: (probabilities(d), column(d)), rtol=1e-5)
+case(
+    "cross_entropy",
+    lambda L, p, y: L.cross_entropy(p, y),
+    lambda d: (probabilities(d), column(d)),
+    rtol=1e-5,
+)
 case(
     "cross_entropy ignore",
     lambda L, p, y: L.cross_entropy(p, y, ignore_index=2),
@@ -237,7 +289,9 @@ case(
     lambda d: (matrix(d), d.integers(3, 4, high=3).astype("float32")),
     rtol=1e-5,
 )
-case("square_error_cost", lambda L, x, y: L.square_error_cost(x, y), lambda d: (matrix(d), matrix(d)))
+case(
+    "square_error_cost", lambda L, x, y: L.square_error_cost(x, y), lambda d: (matrix(d), matrix(d))
+)
 case("mse_loss", lambda L, x, y: L.mse_loss(x, y), lambda d: (matrix(d), matrix(d)))
 case(
     "log_loss",
@@ -245,18 +299,35 @@ case(
     lambda d: (d.uniform(5, 1, low=0.1, high=0.9), d.mask(5, 1).astype("float32")),
     rtol=1e-5,
 )
-case("kldiv_loss", lambda L, x, y: L.kldiv_loss(x, y), lambda d: (matrix(d), positive(d)), rtol=1e-5)
+case(
+    "kldiv_loss", lambda L, x, y: L.kldiv_loss(x, y), lambda d: (matrix(d), positive(d)), rtol=1e-5
+)
 case(
     "label_smooth",
     lambda L, x: L.label_smooth(x, epsilon=0.2),
     lambda d: np.eye(4, dtype="float32")[d.integers(3, high=4)],
 )
-case("accuracy", lambda L, x, y: L.accuracy(x, y), lambda d: (d.distinct(8, 4), column(d, 8)), grad=False)
-case("accuracy top 2", lambda L, x, y: L.accuracy(x, y, k=2), lambda d: (d.distinct(8, 4), column(d, 8)), grad=False)
+case(
+    "accuracy",
+    lambda L, x, y: L.accuracy(x, y),
+    lambda d: (d.distinct(8, 4), column(d, 8)),
+    grad=False,
+)
+case(
+    "accuracy top 2",
+    lambda L, x, y: L.accuracy(x, y, k=2),
+    lambda d: (d.distinct(8, 4), column(d, 8)),
+    grad=False,
+)
 
 # Windows.
 case("pool2d max", lambda L, x: L.pool2d(x, 2), lambda d: d.distinct(1, 2, 4, 5))
-case("pool2d avg", lambda L, x: L.pool2d(x, 3, "avg", 2, 1), lambda d: d.normal(1, 2, 5, 5), rtol=1e-5)
+case(
+    "pool2d avg",
+    lambda L, x: L.pool2d(x, 3, "avg", 2, 1),
+    lambda d: d.normal(1, 2, 5, 5),
+    rtol=1e-5,
+)
 case(
     "pool2d inclusive ceil",
     lambda L, x: L.pool2d(x, 3, "avg", 2, 1, ceil_mode=True, exclusive=False),

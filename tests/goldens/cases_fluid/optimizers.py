@@ -13,7 +13,10 @@ case = functools.partial(training, cases)
 case("SGD", lambda f, p: f.optimizer.SGDOptimizer(0.1, parameter_list=p))
 case("SGD sparse", lambda f, p: f.optimizer.SGD(0.1, parameter_list=p), sparse=True)
 case("Momentum", lambda f, p: f.optimizer.MomentumOptimizer(0.1, 0.9, parameter_list=p))
-case("Momentum nesterov", lambda f, p: f.optimizer.Momentum(0.1, 0.9, parameter_list=p, use_nesterov=True))
+case(
+    "Momentum nesterov",
+    lambda f, p: f.optimizer.Momentum(0.1, 0.9, parameter_list=p, use_nesterov=True),
+)
 case("LarsMomentum", lambda f, p: f.optimizer.LarsMomentumOptimizer(0.1, 0.9, parameter_list=p))
 case("Adagrad", lambda f, p: f.optimizer.AdagradOptimizer(0.1, parameter_list=p))
 case(
@@ -27,35 +30,59 @@ case("Adam sparse", lambda f, p: f.optimizer.Adam(0.1, parameter_list=p), sparse
 case("Adam lazy", lambda f, p: f.optimizer.Adam(0.1, parameter_list=p, lazy_mode=True), sparse=True)
 case("Adamax", lambda f, p: f.optimizer.AdamaxOptimizer(0.1, parameter_list=p))
 case("RMSProp", lambda f, p: f.optimizer.RMSPropOptimizer(0.1, parameter_list=p))
-case("RMSProp centered", lambda f, p: f.optimizer.RMSPropOptimizer(0.1, momentum=0.9, centered=True, parameter_list=p))
+case(
+    "RMSProp centered",
+    lambda f, p: f.optimizer.RMSPropOptimizer(0.1, momentum=0.9, centered=True, parameter_list=p),
+)
 case("Lamb", lambda f, p: f.optimizer.LambOptimizer(0.1, parameter_list=p))
 case("named", lambda f, p: f.optimizer.Momentum(0.1, 0.9, parameter_list=p, name="fast"))
 
-case("L2Decay", lambda f, p: f.optimizer.SGD(0.1, parameter_list=p, regularization=f.regularizer.L2Decay(0.1)))
+case(
+    "L2Decay",
+    lambda f, p: f.optimizer.SGD(0.1, parameter_list=p, regularization=f.regularizer.L2Decay(0.1)),
+)
 case(
     "L2Decay Adam",
     lambda f, p: f.optimizer.Adam(
-        0.1, parameter_list=p, regularization=f.regularizer.L2DecayRegularizer(regularization_coeff=0.1)
+        0.1,
+        parameter_list=p,
+        regularization=f.regularizer.L2DecayRegularizer(regularization_coeff=0.1),
     ),
 )
 case(
-    "L1Decay", lambda f, p: f.optimizer.Momentum(0.1, 0.9, parameter_list=p, regularization=f.regularizer.L1Decay(0.1))
+    "L1Decay",
+    lambda f, p: f.optimizer.Momentum(
+        0.1, 0.9, parameter_list=p, regularization=f.regularizer.L1Decay(0.1)
+    ),
 )
-case("clip by value", lambda f, p: f.optimizer.SGD(0.1, parameter_list=p, grad_clip=f.clip.GradientClipByValue(0.05)))
-case("clip by norm", lambda f, p: f.optimizer.SGD(0.1, parameter_list=p, grad_clip=f.clip.GradientClipByNorm(0.1)))
+case(
+    "clip by value",
+    lambda f, p: f.optimizer.SGD(0.1, parameter_list=p, grad_clip=f.clip.GradientClipByValue(0.05)),
+)
+case(
+    "clip by norm",
+    lambda f, p: f.optimizer.SGD(0.1, parameter_list=p, grad_clip=f.clip.GradientClipByNorm(0.1)),
+)
 case(
     "clip by global norm",
-    lambda f, p: f.optimizer.SGD(0.1, parameter_list=p, grad_clip=f.clip.GradientClipByGlobalNorm(0.1)),
+    lambda f, p: f.optimizer.SGD(
+        0.1, parameter_list=p, grad_clip=f.clip.GradientClipByGlobalNorm(0.1)
+    ),
 )
 case(
     "clip global sparse",
-    lambda f, p: f.optimizer.SGD(0.1, parameter_list=p, grad_clip=f.clip.GradientClipByGlobalNorm(0.1)),
+    lambda f, p: f.optimizer.SGD(
+        0.1, parameter_list=p, grad_clip=f.clip.GradientClipByGlobalNorm(0.1)
+    ),
     sparse=True,
 )
 case(
     "clip and decay",
     lambda f, p: f.optimizer.Adam(
-        0.1, parameter_list=p, regularization=f.regularizer.L2Decay(0.1), grad_clip=f.clip.GradientClipByGlobalNorm(0.1)
+        0.1,
+        parameter_list=p,
+        regularization=f.regularizer.L2Decay(0.1),
+        grad_clip=f.clip.GradientClipByGlobalNorm(0.1),
     ),
 )
 
@@ -64,17 +91,25 @@ SCHEDULES = {
     "NaturalExpDecay": lambda d: d.NaturalExpDecay(0.3, 2, 0.5),
     "NaturalExpDecay stairs": lambda d: d.NaturalExpDecay(0.3, 2, 0.5, staircase=True),
     "ExponentialDecay": lambda d: d.ExponentialDecay(0.3, 2, 0.5),
-    "ExponentialDecay stairs": lambda d: d.ExponentialDecay(0.3, 2, 0.5, staircase=True, begin=1, step=2),
+    "ExponentialDecay stairs": lambda d: d.ExponentialDecay(
+        0.3, 2, 0.5, staircase=True, begin=1, step=2
+    ),
     "InverseTimeDecay": lambda d: d.InverseTimeDecay(0.3, 2, 0.5),
     "PolynomialDecay": lambda d: d.PolynomialDecay(0.3, 4, 0.01, power=2.0),
     "PolynomialDecay cycle": lambda d: d.PolynomialDecay(0.3, 2, 0.01, cycle=True),
     "CosineDecay": lambda d: d.CosineDecay(0.3, 2, 4),
     "NoamDecay": lambda d: d.NoamDecay(16, 3),
     "LinearLrWarmup": lambda d: d.LinearLrWarmup(0.3, 3, 0.1, 0.2),
-    "LinearLrWarmup of a schedule": lambda d: d.LinearLrWarmup(d.ExponentialDecay(0.3, 2, 0.5), 3, 0.0, 0.2),
+    "LinearLrWarmup of a schedule": lambda d: d.LinearLrWarmup(
+        d.ExponentialDecay(0.3, 2, 0.5), 3, 0.0, 0.2
+    ),
 }
 for schedule_name, make in SCHEDULES.items():
-    case(schedule_name, lambda f, p, make=make: f.optimizer.SGD(make(f.dygraph), parameter_list=p), steps=6)
+    case(
+        schedule_name,
+        lambda f, p, make=make: f.optimizer.SGD(make(f.dygraph), parameter_list=p),
+        steps=6,
+    )
 
 
 @cases.add("schedules by epochs", rtol=1e-6)
@@ -116,7 +151,9 @@ def _(fluid, draw):
     def steps(model, optimizer, count):
         for _ in range(count):
             out = model(fluid.dygraph.to_variable(x))
-            loss = fluid.layers.mean(fluid.layers.square_error_cost(out, fluid.dygraph.to_variable(y)))
+            loss = fluid.layers.mean(
+                fluid.layers.square_error_cost(out, fluid.dygraph.to_variable(y))
+            )
             loss.backward()
             optimizer.minimize(loss)
             model.clear_gradients()
@@ -139,10 +176,14 @@ def _(fluid, draw):
         }
 
 
-cases.error("integer rate", lambda f: f.optimizer.SGD(1, parameter_list=f.dygraph.Linear(1, 1).parameters()))
+cases.error(
+    "integer rate", lambda f: f.optimizer.SGD(1, parameter_list=f.dygraph.Linear(1, 1).parameters())
+)
 cases.error(
     "clip of another kind",
-    lambda f: f.optimizer.SGD(0.1, parameter_list=f.dygraph.Linear(1, 1).parameters(), grad_clip=1.0),
+    lambda f: f.optimizer.SGD(
+        0.1, parameter_list=f.dygraph.Linear(1, 1).parameters(), grad_clip=1.0
+    ),
 )
 cases.error("decreasing milestones", lambda f: f.dygraph.MultiStepDecay(0.5, milestones=[3, 1]))
 cases.error("growing decay", lambda f: f.dygraph.StepDecay(0.5, 2, decay_rate=1.5))

@@ -1,4 +1,5 @@
-"""A click model of Paddle 1.x that several processes train, each started by hand with the bare environment of a shell loop.
+"""A click model of Paddle 1.x that several processes train, each started by hand with the bare
+environment of a shell loop.
 
     click_model.py {transpiler|fleet|local} RESULT
 
@@ -24,13 +25,18 @@ def batch(trainer, step):
 
 def given(name, *shape):
     values = np.random.RandomState(len(name)).normal(size=shape).astype("float32")
-    return fluid.ParamAttr(name=name, initializer=fluid.initializer.NumpyArrayInitializer(0.4 * values))
+    return fluid.ParamAttr(
+        name=name, initializer=fluid.initializer.NumpyArrayInitializer(0.4 * values)
+    )
 
 
 def net():
     a, b = [fluid.layers.data(name, [1], dtype="int64") for name in ("a", "b")]
     x, y = fluid.layers.data("x", [3]), fluid.layers.data("y", [1])
-    parts = [fluid.layers.embedding(v, [30, 4], is_sparse=True, param_attr=given("table", 30, 4)) for v in (a, b)]
+    parts = [
+        fluid.layers.embedding(v, [30, 4], is_sparse=True, param_attr=given("table", 30, 4))
+        for v in (a, b)
+    ]
     hidden = fluid.layers.fc(
         fluid.layers.concat(parts + [x], axis=1), 5, act="tanh", param_attr=given("hidden.w", 11, 5)
     )
@@ -69,7 +75,9 @@ def by_transpiler(exe, loss):
 def by_fleet(exe, loss, optimizer):
     from paddle.fluid.incubate.fleet.base.role_maker import PaddleCloudRoleMaker
     from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
-    from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import StrategyFactory
+    from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import (  # noqa: E501
+        StrategyFactory,
+    )
 
     fleet.init(PaddleCloudRoleMaker())
     fleet.distributed_optimizer(optimizer, StrategyFactory.create_sync_strategy()).minimize(loss)

@@ -1,4 +1,6 @@
-"""Go on training from ``save_persistables``, and fine-tune another head from the parameters of the body."""
+"""Go on training from ``save_persistables``, and fine-tune another head from the parameters of the
+body.
+"""
 
 import json
 import os
@@ -21,7 +23,9 @@ def build(head, num_classes):
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
         img = fluid.layers.data("img", [64])
         label = fluid.layers.data("label", [1], dtype="int64")
-        body = fluid.layers.fc(img, 16, act="relu", param_attr=attr("body.w", 64, 16, 8), bias_attr="body.b")
+        body = fluid.layers.fc(
+            img, 16, act="relu", param_attr=attr("body.w", 64, 16, 8), bias_attr="body.b"
+        )
         scores = fluid.layers.fc(
             body,
             num_classes,
@@ -37,7 +41,10 @@ def build(head, num_classes):
 def train(exe, main, loss, seed, steps=3):
     feeder = fluid.DataFeeder(["img", "label"], fluid.CPUPlace(), program=main)
     batches = paddle.batch(digits_data.reader(steps * 20, seed), 20)
-    return [float(exe.run(main, feed=feeder.feed(batch), fetch_list=[loss])[0][0]) for batch in batches()]
+    return [
+        float(exe.run(main, feed=feeder.feed(batch), fetch_list=[loss])[0][0])
+        for batch in batches()
+    ]
 
 
 def main(path):
@@ -55,7 +62,9 @@ def main(path):
         for name, options in (("resumed", {}), ("resumed from one file", {"filename": "all"})):
             with fluid.scope_guard(fluid.Scope()):
                 exe.run(startup)
-                fluid.io.load_persistables(exe, folder + "/one" if options else folder, program, **options)
+                fluid.io.load_persistables(
+                    exe, folder + "/one" if options else folder, program, **options
+                )
                 result[name] = train(exe, program, loss, seed=2)
 
         program, startup, loss = build("other_head", 12)
@@ -63,7 +72,9 @@ def main(path):
             exe.run(startup)
 
             def if_exist(var):
-                return isinstance(var, fluid.framework.Parameter) and os.path.exists(os.path.join(folder, var.name))
+                return isinstance(var, fluid.framework.Parameter) and os.path.exists(
+                    os.path.join(folder, var.name)
+                )
 
             fluid.io.load_vars(exe, folder, main_program=program, predicate=if_exist)
             result["fine-tuned"] = train(exe, program, loss, seed=3)

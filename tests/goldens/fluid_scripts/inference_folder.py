@@ -1,4 +1,6 @@
-"""Train a little, save the model for inference as a folder, and predict with it in a scope of its own."""
+"""Train a little, save the model for inference as a folder, and predict with it in a scope of its
+own.
+"""
 
 import json
 import os
@@ -13,7 +15,9 @@ import paddle
 
 
 def attr(rows, columns, seed):
-    return fluid.ParamAttr(initializer=fluid.initializer.NumpyArrayInitializer(digits_data.weight(rows, columns, seed)))
+    return fluid.ParamAttr(
+        initializer=fluid.initializer.NumpyArrayInitializer(digits_data.weight(rows, columns, seed))
+    )
 
 
 def train(exe):
@@ -27,7 +31,9 @@ def train(exe):
     fluid.optimizer.SGD(learning_rate=0.1).minimize(loss)
     exe.run(fluid.default_startup_program())
     loader = fluid.io.DataLoader.from_generator(feed_list=[img, label], capacity=4, iterable=True)
-    loader.set_sample_list_generator(paddle.batch(digits_data.reader(60, seed=1), 20), places=fluid.cpu_places(1))
+    loader.set_sample_list_generator(
+        paddle.batch(digits_data.reader(60, seed=1), 20), places=fluid.cpu_places(1)
+    )
     for data in loader():
         exe.run(feed=data, fetch_list=[loss])
     return prediction
@@ -53,7 +59,9 @@ def main(path):
         fluid.io.save_inference_model(
             together, ["img"], [prediction], exe, model_filename="model", params_filename="params"
         )
-        result["together"] = infer(exe, together, images, model_filename="model", params_filename="params")
+        result["together"] = infer(
+            exe, together, images, model_filename="model", params_filename="params"
+        )
         result["combined files"] = sorted(os.listdir(together))
     with open(path, "w") as file:
         json.dump(result, file)

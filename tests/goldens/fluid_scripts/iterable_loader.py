@@ -1,4 +1,6 @@
-"""Train on two places with an iterable DataLoader and CompiledProgram.with_data_parallel; run with CPU_NUM=2."""
+"""Train on two places with an iterable DataLoader and CompiledProgram.with_data_parallel; run with
+CPU_NUM=2.
+"""
 
 import json
 import sys
@@ -11,7 +13,9 @@ import paddle
 
 
 def attr(rows, columns, seed):
-    return fluid.ParamAttr(initializer=fluid.initializer.NumpyArrayInitializer(digits_data.weight(rows, columns, seed)))
+    return fluid.ParamAttr(
+        initializer=fluid.initializer.NumpyArrayInitializer(digits_data.weight(rows, columns, seed))
+    )
 
 
 def main(path):
@@ -24,7 +28,9 @@ def main(path):
 
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(fluid.default_startup_program())
-    program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(loss_name=avg_cost.name)
+    program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
+        loss_name=avg_cost.name
+    )
     loader = fluid.io.DataLoader.from_generator(feed_list=[img, label], capacity=8)
     loader.set_sample_list_generator(
         paddle.batch(digits_data.reader(90, seed=1), batch_size=10), places=fluid.cpu_places()

@@ -1,4 +1,6 @@
-"""Train from a DataLoader that belongs to the program, until EOFException; test with a program and a loader of its own."""
+"""Train from a DataLoader that belongs to the program, until EOFException; test with a program and
+a loader of its own.
+"""
 
 import json
 import sys
@@ -51,7 +53,9 @@ def main(path):
         test_loader, test_loss = build(is_train=False)
     test_program = test_program.clone(for_test=True)
 
-    train_loader.set_sample_list_generator(paddle.batch(digits_data.reader(70, seed=1), batch_size=10))
+    train_loader.set_sample_list_generator(
+        paddle.batch(digits_data.reader(70, seed=1), batch_size=10)
+    )
     test_loader.set_sample_generator(digits_data.reader(25, seed=2), batch_size=10, drop_last=False)
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(startup)

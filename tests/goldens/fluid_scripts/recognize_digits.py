@@ -14,7 +14,9 @@ NUM_PASSES = 2
 
 
 def attr(rows, columns, seed):
-    return fluid.ParamAttr(initializer=fluid.initializer.NumpyArrayInitializer(digits_data.weight(rows, columns, seed)))
+    return fluid.ParamAttr(
+        initializer=fluid.initializer.NumpyArrayInitializer(digits_data.weight(rows, columns, seed))
+    )
 
 
 def network(img, label):
@@ -30,7 +32,9 @@ def main(path):
     label = fluid.layers.data(name="label", shape=[1], dtype="int64")
     avg_cost, acc = network(img, label)
     test_program = fluid.default_main_program().clone(for_test=True)
-    optimizer = fluid.optimizer.Adam(learning_rate=0.01, regularization=fluid.regularizer.L2Decay(1e-3))
+    optimizer = fluid.optimizer.Adam(
+        learning_rate=0.01, regularization=fluid.regularizer.L2Decay(1e-3)
+    )
     optimizer.minimize(avg_cost)
 
     use_cuda = False
@@ -46,7 +50,10 @@ def main(path):
         for data in train_reader():
             cost, share = exe.run(feed=feeder.feed(data), fetch_list=[avg_cost, acc])
             result["train"].append([float(cost[0]), float(share[0])])
-        costs = [exe.run(test_program, feed=feeder.feed(d), fetch_list=[avg_cost, acc]) for d in test_reader()]
+        costs = [
+            exe.run(test_program, feed=feeder.feed(d), fetch_list=[avg_cost, acc])
+            for d in test_reader()
+        ]
         result["test"].append(np.array(costs).mean(axis=0).ravel().tolist())
     with open(path, "w") as file:
         json.dump(result, file)

@@ -51,7 +51,9 @@ def test_level_o0_and_disabled_change_nothing():
 
 def test_custom_lists_go_by_op_type():
     x, y = tensors()
-    with paddle.amp.auto_cast(dtype="bfloat16", custom_white_list={"exp"}, custom_black_list=["matmul_v2", "matmul"]):
+    with paddle.amp.auto_cast(
+        dtype="bfloat16", custom_white_list={"exp"}, custom_black_list=["matmul_v2", "matmul"]
+    ):
         assert x.exp().dtype == paddle.bfloat16
         assert paddle.matmul(x, y).dtype == paddle.float32
 
@@ -137,7 +139,10 @@ def test_what_is_in_force():
     [
         ({"level": "O3"}, "level should be O0, OD, O1 or O2"),
         ({"dtype": "int8"}, "dtype should be 'float16' or 'bfloat16', but received 'int8'"),
-        ({"dtype": "bfloat16", "custom_white_list": ["exp"], "custom_black_list": ["exp"]}, "overlap"),
+        (
+            {"dtype": "bfloat16", "custom_white_list": ["exp"], "custom_black_list": ["exp"]},
+            "overlap",
+        ),
     ],
 )
 def test_wrong_settings(settings, message):

@@ -35,7 +35,9 @@ def test_norms_stay_in_float32():
     assert net.norm.weight.dtype == paddle.float32
     step(net, adam)
     masters = adam.state_dict()["master_weights"]
-    assert set(masters) == {p.name for p in (net.first.weight, net.first.bias, net.last.weight, net.last.bias)}
+    assert set(masters) == {
+        p.name for p in (net.first.weight, net.first.bias, net.last.weight, net.last.bias)
+    }
 
 
 def test_masters_can_be_turned_off():
@@ -45,7 +47,9 @@ def test_masters_can_be_turned_off():
 
 
 def test_excluded_layers():
-    net = paddle.amp.decorate(Net(), level="O2", dtype="bfloat16", excluded_layers=[paddle.nn.Linear])
+    net = paddle.amp.decorate(
+        Net(), level="O2", dtype="bfloat16", excluded_layers=[paddle.nn.Linear]
+    )
     assert net.first.weight.dtype == paddle.float32
     net = Net()
     paddle.amp.decorate(net, level="O2", dtype="bfloat16", excluded_layers=net.last)

@@ -13,7 +13,9 @@ def float16_was_asked_for(amp_state):
 
 
 def setup(**settings):
-    w = paddle.create_parameter([2], "float32", default_initializer=paddle.nn.initializer.Constant(1.0))
+    w = paddle.create_parameter(
+        [2], "float32", default_initializer=paddle.nn.initializer.Constant(1.0)
+    )
     sgd = paddle.optimizer.SGD(0.25, parameters=[w])
     settings = {"init_loss_scaling": 1024.0, "incr_every_n_steps": 3, **settings}
     return w, sgd, paddle.amp.GradScaler(**settings)
@@ -98,7 +100,9 @@ def test_order_of_calls_is_checked():
     w, sgd, scaler = setup()
     backward(scaler, w)
     scaler.unscale_(sgd)
-    with pytest.raises(RuntimeError, match="already been called on this optimizer since the last update"):
+    with pytest.raises(
+        RuntimeError, match="already been called on this optimizer since the last update"
+    ):
         scaler.unscale_(sgd)
     scaler.step(sgd)
     with pytest.raises(RuntimeError, match=r"step\(\) has already been called"):
@@ -133,7 +137,9 @@ def test_disabled_scaler_passes_through():
 def test_turns_itself_off_for_bfloat16(amp_state):
     w, _, scaler = setup()
     amp_state.amp_dtype = "bfloat16"
-    with pytest.warns(UserWarning, match="not recommended to use dynamic loss scaling for bfloat16"):
+    with pytest.warns(
+        UserWarning, match="not recommended to use dynamic loss scaling for bfloat16"
+    ):
         assert backward(scaler, w).item() == 2.0
     assert not scaler.is_enable()
 

@@ -139,7 +139,8 @@ def test_jacobian_can_be_differentiated():
 
 
 @pytest.mark.parametrize(
-    ("index", "error"), [((5,), IndexError), ((Ellipsis,), IndexError), (("a",), TypeError), ((0, 9), IndexError)]
+    ("index", "error"),
+    [((5,), IndexError), ((Ellipsis,), IndexError), (("a",), TypeError), ((0, 9), IndexError)],
 )
 def test_jacobian_index_errors(index, error):
     x = leaf(1.0, 2.0)

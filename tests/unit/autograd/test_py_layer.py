@@ -16,7 +16,9 @@ def leaf(*values):
 
 
 def layer_of(forward, backward):
-    return type("Custom", (PyLayer,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+    return type(
+        "Custom", (PyLayer,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    )
 
 
 class Square(PyLayer):
@@ -88,7 +90,9 @@ def test_arguments_are_not_kept_alive():
 
 def test_forward_runs_without_recording():
     modes = []
-    layer_of(lambda ctx, x: (modes.append(paddle.is_grad_enabled()), x * 2)[1], None).apply(leaf(1.0))
+    layer_of(lambda ctx, x: (modes.append(paddle.is_grad_enabled()), x * 2)[1], None).apply(
+        leaf(1.0)
+    )
     assert modes == [False]
 
 
@@ -174,7 +178,10 @@ def test_change_of_a_saved_tensor_is_noticed():
             "number of outputs should be 2, one for each Tensor given to forward, but received 3",
         ),
         (lambda ctx, g: (g, 1.0), "gradient 1 must be a Tensor or None, but received float"),
-        (lambda ctx, g: (g, paddle.ones([5])), r"gradient 1 has shape \[5\], Tensor 1 of forward \[1\]"),
+        (
+            lambda ctx, g: (g, paddle.ones([5])),
+            r"gradient 1 has shape \[5\], Tensor 1 of forward \[1\]",
+        ),
     ],
 )
 def test_messages_about_backward(backward, message):
@@ -184,5 +191,8 @@ def test_messages_about_backward(backward, message):
 
 
 def test_message_about_forward():
-    with pytest.raises(ValueError, match=r"Custom\.forward: at least one output must be a Tensor, but it returned str"):
+    with pytest.raises(
+        ValueError,
+        match=r"Custom\.forward: at least one output must be a Tensor, but it returned str",
+    ):
         layer_of(lambda ctx, x: "text", None).apply(leaf(1.0))

@@ -49,10 +49,20 @@ def test_guard_puts_the_device_back():
 
 def test_nothing_to_count_or_wait_for():
     assert device.device_count() == device.cuda.device_count() == device.xpu.device_count() == 0
-    assert device.get_all_device_type() == device.get_available_device() == device.get_all_custom_device_type() == []
+    assert (
+        device.get_all_device_type()
+        == device.get_available_device()
+        == device.get_all_custom_device_type()
+        == []
+    )
     assert device.get_cudnn_version() is None
     assert not device.is_available()
-    for wait in (device.synchronize, device.cuda.synchronize, device.xpu.synchronize, device.empty_cache):
+    for wait in (
+        device.synchronize,
+        device.cuda.synchronize,
+        device.xpu.synchronize,
+        device.empty_cache,
+    ):
         assert wait() is None
 
 

@@ -9,8 +9,10 @@ import paddle
 from argosy.distributed import _default
 
 VARIABLES = (
-    "PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_CURRENT_ENDPOINT", "PADDLE_TRAINER_ENDPOINTS", "PADDLE_DISTRI_BACKEND",
-    "PADDLE_MASTER", "MASTER_ADDR", "MASTER_PORT", "FLAGS_nccl_nrings", "FLAGS_selected_gpus", "PADDLE_PG_TIMEOUT",
+    "PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_CURRENT_ENDPOINT",
+    "PADDLE_TRAINER_ENDPOINTS", "PADDLE_DISTRI_BACKEND",
+    "PADDLE_MASTER", "MASTER_ADDR", "MASTER_PORT", "FLAGS_nccl_nrings", "FLAGS_selected_gpus",
+    "PADDLE_PG_TIMEOUT",
 )  # fmt: skip
 
 
@@ -96,7 +98,9 @@ def test_unknown_backend(variables):
 
 def test_nowhere_to_meet(variables):
     variables(PADDLE_TRAINERS_NUM=2, PADDLE_TRAINER_ID=0, PADDLE_CURRENT_ENDPOINT="127.0.0.1:1")
-    with pytest.raises(ValueError, match="MASTER_ADDR with MASTER_PORT, PADDLE_MASTER and PADDLE_TRAINER_ENDPOINTS"):
+    with pytest.raises(
+        ValueError, match="MASTER_ADDR with MASTER_PORT, PADDLE_MASTER and PADDLE_TRAINER_ENDPOINTS"
+    ):
         dist.init_parallel_env()
 
 
@@ -113,14 +117,25 @@ def test_where_to_meet(variables, monkeypatch):
 
     monkeypatch.setattr(_default, "connect", connect)
     variables(
-        PADDLE_TRAINERS_NUM=2, PADDLE_TRAINER_ID=1, PADDLE_CURRENT_ENDPOINT="h:2", PADDLE_TRAINER_ENDPOINTS="h:1,h:2"
+        PADDLE_TRAINERS_NUM=2,
+        PADDLE_TRAINER_ID=1,
+        PADDLE_CURRENT_ENDPOINT="h:2",
+        PADDLE_TRAINER_ENDPOINTS="h:1,h:2",
     )
-    for more in ({}, {"PADDLE_MASTER": "h:3"}, {"MASTER_ADDR": "h"}, {"MASTER_PORT": 4, "PADDLE_PG_TIMEOUT": 5000}):
+    for more in (
+        {},
+        {"PADDLE_MASTER": "h:3"},
+        {"MASTER_ADDR": "h"},
+        {"MASTER_PORT": 4, "PADDLE_PG_TIMEOUT": 5000},
+    ):
         variables(**more)
         with pytest.raises(Met):
             dist.init_parallel_env()
     assert [endpoint for endpoint, _ in met] == ["h:1", "h:3", "h:3", "h:4"]
-    assert [timeout_s for _, timeout_s in met] == pytest.approx([1800.0, 1800.0, 1800.0, 5.0], abs=0.5)  # what is left
+    # what is left
+    assert [timeout_s for _, timeout_s in met] == pytest.approx(
+        [1800.0, 1800.0, 1800.0, 5.0], abs=0.5
+    )
 
 
 def test_calls_before_init():

@@ -56,13 +56,17 @@ def test_the_older_way_to_step_and_rates():
         sharded.minimize(loss, parameters=model.parameters())
     model.to(dtype="float64")
     (model(paddle.ones([2, 3], "float64")) ** 2).sum().backward()
-    with pytest.raises(UsageError, match="was given another dtype or device after group_sharded_parallel"):
+    with pytest.raises(
+        UsageError, match="was given another dtype or device after group_sharded_parallel"
+    ):
         sharded.step()
 
 
 def test_refusals(tmp_path):
     model, optimizer = make()
-    with pytest.raises(AssertionError, match=r"The model must be the instance of paddle\.nn\.Layer, but is a list"):
+    with pytest.raises(
+        AssertionError, match=r"The model must be the instance of paddle\.nn\.Layer, but is a list"
+    ):
         group_sharded_parallel([model], optimizer, "os")
     with pytest.raises(AssertionError, match="The optimizer must be the instance"):
         group_sharded_parallel(model, torch.optim.SGD([torch.nn.Parameter(torch.ones(1))]), "os")

@@ -22,12 +22,22 @@ def test_objects_arrive():
     back = _objects._decode_list(_objects._encode(values), "recv_object_list")
     assert back[:2] == [1, "a"]
     np.testing.assert_array_equal(back[2]["w"], np.arange(3))
-    assert (back[3].dtype, back[3].raw.tolist(), back[4].tolist()) == (paddle.bfloat16, [1.5, 2.0], [True])
+    assert (back[3].dtype, back[3].raw.tolist(), back[4].tolist()) == (
+        paddle.bfloat16,
+        [1.5, 2.0],
+        [True],
+    )
 
 
 @pytest.mark.attack("a hostile pickle from a peer")
 @pytest.mark.parametrize(
-    "name", ["an array of pointers", "a state for paddle.float32", "os.system by STACK_GLOBAL", "a list in itself"]
+    "name",
+    [
+        "an array of pointers",
+        "a state for paddle.float32",
+        "os.system by STACK_GLOBAL",
+        "a list in itself",
+    ],
 )
 def test_hostile_objects_are_refused(name):
     with pytest.raises(CheckpointError, match="all_gather_object: an object of a peer"):
@@ -46,7 +56,10 @@ def test_hostile_objects_are_refused(name):
 )
 def test_tensors_are_made_of_arrays(array, dtype):
     made = hostile_pickles.call(
-        hostile_pickles.named("argosy.distributed._objects", "_tensor"), array, hostile_pickles.text(dtype), b"\x88"
+        hostile_pickles.named("argosy.distributed._objects", "_tensor"),
+        array,
+        hostile_pickles.text(dtype),
+        b"\x88",
     )
     if array == hostile_pickles.EIGHT and dtype == "float32":
         assert isinstance(_objects._decode(sent(made), "recv_object_list"), paddle.Tensor)

@@ -60,7 +60,11 @@ def test_without_preserved_random_state_numbers_differ():
 def test_nested():
     inner, outer = block(), block()
     both = nn.LayerList([inner, outer])
-    assert_same(both, lambda x: outer(inner(x)), lambda x: recompute(lambda y: outer(recompute(inner, y)), x))
+    assert_same(
+        both,
+        lambda x: outer(inner(x)),
+        lambda x: recompute(lambda y: outer(recompute(inner, y)), x),
+    )
 
 
 def test_mixed_precision_is_repeated():
@@ -91,7 +95,9 @@ def test_arguments_and_outputs_of_every_kind():
     def function(a, pair, *, other, factor=2, flag=None):
         return {"product": a * other * factor, "flag": flag}, [pair[0] * a, 7, None]
 
-    first, (second, seven, none) = recompute(function, x, (y, "text"), other=y, factor=3, flag="set")
+    first, (second, seven, none) = recompute(
+        function, x, (y, "text"), other=y, factor=3, flag="set"
+    )
     assert (first["flag"], seven, none) == ("set", 7, None)
     (first["product"].sum() + second.sum()).backward()
     assert x.grad.tolist() == [4 * 3.0, 4 * 4.0]
@@ -148,7 +154,9 @@ def test_sequential(segments):
     layer = nn.Sequential(*block(), *block())
     assert_same(layer, layer, lambda x: recompute_sequential({"segments": segments}, layer, x))
     assert_same(
-        layer, layer, lambda x: recompute_sequential({"segments": segments}, list(layer), x, use_reentrant=False)
+        layer,
+        layer,
+        lambda x: recompute_sequential({"segments": segments}, list(layer), x, use_reentrant=False),
     )
 
 

@@ -15,7 +15,9 @@ def split(model, optimizer=None, **options):
     optimizer = optimizer or paddle.optimizer.SGD(0.1, parameters=model.parameters())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # there is one process
-        return group_sharded_parallel(model, optimizer, "p_g_os", **{"segment_size": 0, **options})[:2]
+        return group_sharded_parallel(model, optimizer, "p_g_os", **{"segment_size": 0, **options})[
+            :2
+        ]
 
 
 def trained(make, inputs, is_split, loss_of):
@@ -64,7 +66,11 @@ MLP = lambda: paddle.nn.Sequential(paddle.nn.Linear(8, 8), paddle.nn.Tanh(), pad
         (lambda: paddle.nn.TransformerDecoderLayer(8, 2, 16, dropout=0.0), (X, X), square),
         (lambda: paddle.nn.utils.weight_norm(paddle.nn.Linear(8, 8)), (X,), square),
         (lambda: paddle.nn.utils.spectral_norm(paddle.nn.Linear(8, 8)), (X,), square),
-        (lambda: paddle.nn.Sequential(paddle.nn.Conv1D(5, 6, 3), paddle.nn.BatchNorm1D(6)), (X,), square),
+        (
+            lambda: paddle.nn.Sequential(paddle.nn.Conv1D(5, 6, 3), paddle.nn.BatchNorm1D(6)),
+            (X,),
+            square,
+        ),
         (lambda: paddle.nn.Bilinear(8, 8, 4), (X[:, 0], X[:, 1]), square),
         (MLP, (X,), gradient_penalty),
         (MLP, (X,), amp),
@@ -82,7 +88,9 @@ class Counter(paddle.nn.Layer):
 
     def __init__(self):
         super().__init__()
-        self.count = self.create_parameter([3], default_initializer=paddle.nn.initializer.Constant(0.0))
+        self.count = self.create_parameter(
+            [3], default_initializer=paddle.nn.initializer.Constant(0.0)
+        )
         self.count.stop_gradient = True
         self.inner = paddle.nn.Linear(3, 3)
 
@@ -109,7 +117,8 @@ def test_whole_values_on_request():
     with paddle.no_grad():
         layer.weight.fill_(1.0)
     layer.bias.set_value(np.zeros(4, "float32"))
-    assert model(paddle.ones([1, 4])).tolist() == [[4.0] * 4]  # what was written has reached the parts
+    # what was written has reached the parts
+    assert model(paddle.ones([1, 4])).tolist() == [[4.0] * 4]
     with pytest.raises(ValueError, match="is split over the ranks"):
         layer.weight.numpy()
     layer.weight.set_value(np.full((4, 4), 2.0, "float32"))

@@ -57,7 +57,10 @@ def test_state_goes_round_trip_and_parameters_may_come_later():
     rule.step()
     assert [float(rule.state[p]["step"]) for p in (first, second)] == [2.0, 1.0]
     other = Lamb(
-        [{"params": [first.detach().clone().requires_grad_()]}, {"params": [second.detach().clone().requires_grad_()]}]
+        [
+            {"params": [first.detach().clone().requires_grad_()]},
+            {"params": [second.detach().clone().requires_grad_()]},
+        ]
     )
     other.load_state_dict(copy.deepcopy(rule.state_dict()))
     for group, twin in zip(rule.param_groups, other.param_groups, strict=True):
@@ -72,7 +75,9 @@ def test_state_goes_round_trip_and_parameters_may_come_later():
 def test_rows():
     _, (weight, _) = _pair()
     before = weight.detach().clone()
-    weight.grad = torch.sparse_coo_tensor([[1]], torch.ones(1, 3), weight.shape, check_invariants=False)
+    weight.grad = torch.sparse_coo_tensor(
+        [[1]], torch.ones(1, 3), weight.shape, check_invariants=False
+    )
     Lars([weight], 0.1, lars_weight_decay=0.0).step()
     assert torch.equal(weight[0], before[0])
     torch.testing.assert_close(weight[1], before[1] - 0.1)

@@ -17,7 +17,9 @@ def guard():
 
 def trained():
     layer = fluid.dygraph.Linear(2, 1)
-    adam = fluid.optimizer.Adam(fluid.dygraph.ExponentialDecay(0.1, 1, 0.5), parameter_list=layer.parameters())
+    adam = fluid.optimizer.Adam(
+        fluid.dygraph.ExponentialDecay(0.1, 1, 0.5), parameter_list=layer.parameters()
+    )
     loss = fluid.layers.mean(layer(fluid.dygraph.to_variable(np.ones([1, 2], "float32"))))
     loss.backward()
     adam.minimize(loss)
@@ -39,7 +41,9 @@ def test_round_trip(tmp_path):
     with fluid.unique_name.guard():
         other, fresh = fluid.dygraph.Linear(2, 1), None
         other.set_dict(parameters)
-        fresh = fluid.optimizer.Adam(fluid.dygraph.ExponentialDecay(0.1, 1, 0.5), parameter_list=other.parameters())
+        fresh = fluid.optimizer.Adam(
+            fluid.dygraph.ExponentialDecay(0.1, 1, 0.5), parameter_list=other.parameters()
+        )
         fresh.set_dict(optimizer)
     assert other.weight.tolist() == layer.weight.tolist()
     assert fresh._learning_rate.step_num == 1
@@ -50,7 +54,10 @@ def test_parameters_alone(tmp_path):
     fluid.save_dygraph(layer.state_dict(), str(tmp_path / "m"))
     parameters, optimizer = fluid.load_dygraph(str(tmp_path / "m"), keep_name_table=True)
     assert optimizer is None
-    assert parameters["StructuredToParameterName@@"] == {"weight": "linear_0.w_0", "bias": "linear_0.b_0"}
+    assert parameters["StructuredToParameterName@@"] == {
+        "weight": "linear_0.w_0",
+        "bias": "linear_0.b_0",
+    }
 
 
 def test_files_are_plain_pickles_of_protocol_2(tmp_path):
@@ -69,7 +76,9 @@ def test_files_of_real_paddle():
     layer = fluid.dygraph.Linear(2, 1)
     layer.set_dict(parameters)
     np.testing.assert_allclose(layer.weight.numpy(), [[0.5], [-1.5]], rtol=1e-6)
-    adam = fluid.optimizer.Adam(fluid.dygraph.ExponentialDecay(0.1, 1, 0.5), parameter_list=layer.parameters())
+    adam = fluid.optimizer.Adam(
+        fluid.dygraph.ExponentialDecay(0.1, 1, 0.5), parameter_list=layer.parameters()
+    )
     adam.set_dict(optimizer)
     loss = fluid.layers.mean(layer(fluid.dygraph.to_variable(np.ones([1, 2], "float32"))))
     loss.backward()

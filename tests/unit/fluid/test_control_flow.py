@@ -1,4 +1,6 @@
-"""``While``, ``Switch``, arrays and ``StaticRNN`` of 1.x; their values are compared with Paddle's in tests/conformance."""
+"""``While``, ``Switch``, arrays and ``StaticRNN`` of 1.x; their values are compared with Paddle's
+in tests/conformance.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ layers = fluid.layers
 def static_mode():
     paddle.enable_static()
     main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
+    with (
+        fluid.program_guard(main, startup),
+        fluid.scope_guard(fluid.Scope()),
+        fluid.unique_name.guard(),
+    ):
         yield
     paddle.disable_static()
 
@@ -74,7 +80,10 @@ def test_a_while_writes_a_variable_that_has_no_value_before():
 
 def test_a_while_whose_condition_never_changes_is_refused():
     i, _, cond = counter(3)
-    with pytest.raises(ProgramError, match="the block does not write the condition"), layers.While(cond).block():
+    with (
+        pytest.raises(ProgramError, match="the block does not write the condition"),
+        layers.While(cond).block(),
+    ):
         layers.increment(i)
     assert fluid.default_main_program().num_blocks == 1
     with pytest.raises(TypeError, match="condition should be a boolean variable"):
@@ -141,7 +150,9 @@ def test_a_counter_that_a_branch_asks_for_counts_every_run():
         steps = layers.autoincreased_step_counter()
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(fluid.default_startup_program())
-    assert [exe.run(feed={"x": row(value)}, fetch_list=[steps])[0].item() for value in (0, 2, 0)] == [1, 2, 3]
+    assert [
+        exe.run(feed={"x": row(value)}, fetch_list=[steps])[0].item() for value in (0, 2, 0)
+    ] == [1, 2, 3]
 
 
 def test_arrays_refuse():
@@ -213,16 +224,25 @@ def test_wrong_uses_of_static_rnn():
 def test_print_of_fluid_has_no_layout(capsys):
     layers.Print(fluid.data("x", [2]), message="here")
     run([], x=row(1, 2))
-    assert capsys.readouterr().out.splitlines()[:3] == ["Variable: x", "  - message: here", "  - lod: {}"]
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "Variable: x",
+        "  - message: here",
+        "  - lod: {}",
+    ]
 
 
 def test_recording_begins_outside_of_a_guard_only():
-    with fluid.dygraph.guard(), pytest.raises(UsageError, match=r"cannot be built inside of fluid.dygraph.guard"):
+    with (
+        fluid.dygraph.guard(),
+        pytest.raises(UsageError, match=r"cannot be built inside of fluid.dygraph.guard"),
+    ):
         layers.Switch()
 
 
 class TestVariablesThatOnlyBlocksWrite:
-    """What no operator outside of a branch or loop writes: it has a value in the runs that come there, else an error says so."""
+    """What no operator outside of a branch or loop writes: it has a value in the runs that come
+    there, else an error says so.
+    """
 
     @staticmethod
     def variable():
@@ -234,7 +254,8 @@ class TestVariablesThatOnlyBlocksWrite:
             layers.assign(x * 2, out)
         assert run([out], x=row(3)) == [[6.0]]
         with pytest.raises(
-            ProgramError, match=r"fetch_list reads 'out', which has no value in this run: .* 'cond', recor"
+            ProgramError,
+            match=r"fetch_list reads 'out', which has no value in this run: .* 'cond', recor",
         ):
             run([out], x=row(1))
 
@@ -251,9 +272,11 @@ class TestVariablesThatOnlyBlocksWrite:
             layers.increment(i)
             layers.less_than(i, limit, cond=go_on)
         later = out + 1.0
-        assert run([out, later], n=np.array([1])) == [[5.0], [6.0]]  # the second turn leaves it as it is
+        # the second turn leaves it as it is
+        assert run([out, later], n=np.array([1])) == [[5.0], [6.0]]
         with pytest.raises(
-            ProgramError, match=r"elementwise_add.*: it reads 'out'.*no value.* 'while', recorded at \S+py"
+            ProgramError,
+            match=r"elementwise_add.*: it reads 'out'.*no value.* 'while', recorded at \S+py",
         ):
             run([later], n=np.array([0]))
 

@@ -1,4 +1,6 @@
-"""``fluid.incubate.fleet`` in one process: roles, strategies, files, and scripts that train alone. Jobs are in ``multiprocess/test_fluid_ps.py``."""
+"""``fluid.incubate.fleet`` in one process: roles, strategies, files, and scripts that train alone.
+Jobs are in ``multiprocess/test_fluid_ps.py``.
+"""
 
 import json
 
@@ -19,7 +21,8 @@ from argosy.static.record.recorder import recorder
 from argosy.static.run.contract import PreparedProgram
 
 VARIABLES = (
-    "PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS", "PADDLE_TRAINER_ID", "TRAINING_ROLE",
+    "PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS",
+    "PADDLE_TRAINER_ID", "TRAINING_ROLE",
     "POD_IP", "PADDLE_PORT", "CPU_NUM",
 )  # fmt: skip
 
@@ -72,7 +75,9 @@ class TestRoles:
     )
     def test_wrong_arguments(self, arguments, error, message):
         with pytest.raises(error, match=message):
-            role_maker.UserDefinedRoleMaker(**{"worker_num": 2, "server_endpoints": ["a:1"], **arguments})
+            role_maker.UserDefinedRoleMaker(
+                **{"worker_num": 2, "server_endpoints": ["a:1"], **arguments}
+            )
 
     def test_a_number_that_is_too_large(self):
         role = role_maker.UserDefinedCollectiveRoleMaker(2, ["a:1", "b:1"])
@@ -102,7 +107,12 @@ class TestRoles:
         fleet.init(role_maker.UserDefinedRoleMaker(1, role_maker.Role.WORKER, 2, ["a:1", "b:1"]))
         assert isinstance(fleet, Fleet)
         assert fleet._mode == Mode.TRANSPILER
-        assert (fleet.worker_index(), fleet.worker_num(), fleet.is_worker(), fleet.is_first_worker()) == (
+        assert (
+            fleet.worker_index(),
+            fleet.worker_num(),
+            fleet.is_worker(),
+            fleet.is_first_worker(),
+        ) == (
             1,
             2,
             True,
@@ -115,7 +125,11 @@ class TestRoles:
 class TestStrategies:
     def test_kinds(self):
         factory = servers.StrategyFactory
-        made = [factory.create_sync_strategy(), factory.create_half_async_strategy(), factory.create_geo_strategy(7)]
+        made = [
+            factory.create_sync_strategy(),
+            factory.create_half_async_strategy(),
+            factory.create_geo_strategy(7),
+        ]
         assert [s.worker_mode().kind for s in made] == ["sync", "half_async", "geo"]
         assert made[2].worker_mode().k_steps == 7
         for strategy in made:
@@ -136,7 +150,12 @@ class TestStrategies:
         strategy.set_execute_strategy(fluid.ExecutionStrategy())
         assert strategy.get_program_config().min_block_size == 81920
         assert strategy.get_build_strategy().fuse_all_optimizer_ops
-        for change in ("program_config", "trainer_runtime_config", "server_runtime_config", "execute_strategy"):
+        for change in (
+            "program_config",
+            "trainer_runtime_config",
+            "server_runtime_config",
+            "execute_strategy",
+        ):
             with pytest.raises(ValueError, match="doesn't have key: wings"):
                 getattr(strategy, f"set_{change}")({"wings": 2})
         with pytest.raises(TypeError, match="a dict of its fields"):
@@ -250,7 +269,9 @@ class TestCollectiveFleet:
         fleet, exe, loss = self.made(fluid.optimizer.SGD(0.1), strategy)
         found = steps(exe, fleet.main_program, loss)
         if switch == "use_amp":
-            assert "check_finite_and_unscale" in [o.type for o in fleet._origin_program.global_block().ops]
+            assert "check_finite_and_unscale" in [
+                o.type for o in fleet._origin_program.global_block().ops
+            ]
         recorder.reset()
         with fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
             fleet, exe, loss = self.made(fluid.optimizer.SGD(0.1))
@@ -264,7 +285,9 @@ class TestCollectiveFleet:
         hidden, loss = net()
         optimizer = fluid.optimizer.RecomputeOptimizer(fluid.optimizer.SGD(0.1))
         optimizer._set_checkpoints([hidden])
-        fleet.distributed_optimizer(fluid.contrib.mixed_precision.decorate(optimizer)).minimize(loss)
+        fleet.distributed_optimizer(fluid.contrib.mixed_precision.decorate(optimizer)).minimize(
+            loss
+        )
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(fleet.startup_program)
         losses = steps(exe, fleet.main_program, loss)
@@ -275,7 +298,9 @@ class TestCollectiveFleet:
         strategy.use_hierarchical_allreduce = True
         strategy.hierarchical_allreduce_inter_nranks = 8
         strategy.nccl_comm_num = 2
-        strategy.fuse_bn_act_ops = strategy.fuse_elewise_add_act_ops = strategy.fuse_all_reduce_ops = True
+        strategy.fuse_bn_act_ops = strategy.fuse_elewise_add_act_ops = (
+            strategy.fuse_all_reduce_ops
+        ) = True
         strategy.exec_strategy = fluid.ExecutionStrategy()
         fleet, exe, loss = self.made(fluid.optimizer.SGD(0.1), strategy)
         assert len(set(steps(exe, fleet.main_program, loss))) == 3
@@ -293,7 +318,11 @@ class TestCollectiveFleet:
 
     def test_what_strategies_refuse(self):
         strategy = collective.DistributedStrategy()
-        assert (strategy.mode, strategy.amp_loss_scaling, strategy.nccl_comm_num) == ("nccl2", 2**15, 1)
+        assert (strategy.mode, strategy.amp_loss_scaling, strategy.nccl_comm_num) == (
+            "nccl2",
+            2**15,
+            1,
+        )
         with pytest.raises(AttributeError, match="use_amp"):
             strategy.use_ampp = True
         with pytest.raises(TypeError, match="ExecutionStrategy"):
@@ -334,9 +363,13 @@ class TestCollectiveFleet:
         assert steps(exe, fleet.main_program, loss) == expected
         names = sorted(p.name for p in (tmp_path / "points").iterdir())
         assert names == [f"__paddle_fleet_checkpoint__.{n}" for n in range(2)]
-        assert json.loads((tmp_path / "points" / names[1] / "fleet_train_status").read_text()) == {"epoch_no": 1}
+        assert json.loads((tmp_path / "points" / names[1] / "fleet_train_status").read_text()) == {
+            "epoch_no": 1
+        }
         fleet.save_check_point(exe, path, status(2), remain_all_checkpoint=False)
-        assert [p.name for p in (tmp_path / "points").iterdir()] == ["__paddle_fleet_checkpoint__.2"]
+        assert [p.name for p in (tmp_path / "points").iterdir()] == [
+            "__paddle_fleet_checkpoint__.2"
+        ]
         with pytest.raises(ValueError, match="TrainStatus"):
             fleet.save_check_point(exe, path, 3)
 
@@ -347,9 +380,13 @@ class TestCollectiveFleet:
 
         fleet, exe, loss = self.made(fluid.optimizer.SGD(0.1))
         path, cache = str(tmp_path / "points"), str(tmp_path / "cache")
-        fleet.save_check_point(exe, path, collective.TrainStatus(4), fs=Remote(), local_cache_path=cache)
+        fleet.save_check_point(
+            exe, path, collective.TrainStatus(4), fs=Remote(), local_cache_path=cache
+        )
         expected = steps(exe, fleet.main_program, loss)
-        assert fleet.load_check_point(exe, path, 0, fs=Remote(), local_cache_path=cache)._epoch_no == 4
+        assert (
+            fleet.load_check_point(exe, path, 0, fs=Remote(), local_cache_path=cache)._epoch_no == 4
+        )
         assert steps(exe, fleet.main_program, loss) == expected
         assert list((tmp_path / "cache").iterdir()) == []
 
@@ -375,8 +412,10 @@ def test_hdfs_has_the_arguments_of_1_8(tmp_path):
     command.parent.mkdir(parents=True)
     command.write_text(
         "#!/bin/sh\nshift\n"
-        'case "$1" in -put) cp "$2" "$3" ;; -get) cp "$2" "$3" ;; -test) test "$2" "$3" ;; -mkdir) mkdir -p "$3" ;; -rm) rm -r "$4" ;; -mv) mv "$2" "$3" ;;\n'
-        '-cat) cat "$2" ;; -ls) for n in "$2"/*; do k=-; [ -d "$n" ] && k=d; echo "${k}rw 1 me us 0 2020-01-01 00:00 $n"; done ;; esac\n'
+        'case "$1" in -put) cp "$2" "$3" ;; -get) cp "$2" "$3" ;; -test) test "$2" "$3" ;; '
+        '-mkdir) mkdir -p "$3" ;; -rm) rm -r "$4" ;; -mv) mv "$2" "$3" ;;\n'
+        '-cat) cat "$2" ;; -ls) for n in "$2"/*; do k=-; [ -d "$n" ] && k=d; echo "${k}rw 1 me '
+        'us 0 2020-01-01 00:00 $n"; done ;; esac\n'
     )
     command.chmod(0o755)
     client, remote = HDFSClient(str(tmp_path / "home"), {}), str(tmp_path / "remote")
@@ -397,5 +436,9 @@ def test_hdfs_has_the_arguments_of_1_8(tmp_path):
     client.download(f"{remote}/other", str(tmp_path / "back"))
     assert (tmp_path / "back").read_text() == "text"
     assert client.delete(f"{remote}/other")
-    assert (client.is_exist(f"{remote}/other"), client.is_dir(remote), client.is_file(remote)) == (False, True, False)
+    assert (client.is_exist(f"{remote}/other"), client.is_dir(remote), client.is_file(remote)) == (
+        False,
+        True,
+        False,
+    )
     assert client.split_files(["a", "b", "c"], 0, 2) == ["a", "b"]

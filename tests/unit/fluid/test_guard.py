@@ -62,7 +62,10 @@ def test_is_closed_by_an_error():
 def test_a_gpu_that_is_not_there_falls_back():
     before = paddle.get_device()
     reset_warnings()
-    with pytest.warns(UserWarning, match="running on the CPU"), fluid.dygraph.guard(fluid.CUDAPlace(0)):
+    with (
+        pytest.warns(UserWarning, match="running on the CPU"),
+        fluid.dygraph.guard(fluid.CUDAPlace(0)),
+    ):
         assert variable(1).place.is_cpu_place()
     assert paddle.get_device() == before
 
@@ -79,7 +82,11 @@ def test_knows_its_parameters_without_keeping_them():
         fluid.dygraph.Linear(2, 2)
         free = fluid.layers.create_parameter([2], "float32")
         gc.collect()
-        assert [id(p) for p in tracers.current.all_parameters()] == [id(kept.weight), id(kept.bias), id(free)]
+        assert [id(p) for p in tracers.current.all_parameters()] == [
+            id(kept.weight),
+            id(kept.bias),
+            id(free),
+        ]
         with fluid.dygraph.guard():
             assert tracers.current.all_parameters() == []
 
@@ -113,7 +120,10 @@ class TestToVariable:
 
     def test_shares_memory_only_when_asked(self):
         array = np.zeros(2, "float32")
-        copied, shared = fluid.dygraph.to_variable(array), fluid.dygraph.to_variable(array, zero_copy=True)
+        copied, shared = (
+            fluid.dygraph.to_variable(array),
+            fluid.dygraph.to_variable(array, zero_copy=True),
+        )
         array[:] = 1
         assert copied.tolist() == [0, 0]
         assert shared.tolist() == [1, 1]

@@ -1,4 +1,6 @@
-"""Files of variables: those of real Paddle 1.8.5 are read, those written here are the same bytes."""
+"""Files of variables: those of real Paddle 1.8.5 are read, those written here are the same
+bytes.
+"""
 
 import filecmp
 import os
@@ -43,18 +45,28 @@ def test_files_are_those_of_paddle(kind, tmp_path):
     assert sorted(os.listdir(tmp_path / "variables")) == sorted(names + own)
     assert sorted(os.listdir(tmp_path / "inference")) == ["__model__", "params"]
     # What Adam makes of the weights differs in the last bit.
-    exact = [name for name in names if kind == "momentum" or not name.startswith("dense.") or "pow" in name]
+    exact = [
+        name
+        for name in names
+        if kind == "momentum" or not name.startswith("dense.") or "pow" in name
+    ]
     paths = [f"variables/{name}" for name in exact]
     if kind == "momentum":
         paths += ["combined", "inference/params"]
-    different = [path for path in paths if not filecmp.cmp(tmp_path / path, FILES / kind / path, shallow=False)]
+    different = [
+        path
+        for path in paths
+        if not filecmp.cmp(tmp_path / path, FILES / kind / path, shallow=False)
+    ]
     assert different == []
     assert (tmp_path / "combined").stat().st_size == (FILES / kind / "combined").stat().st_size
 
 
 def test_a_program_of_paddle_is_refused_by_name(exe):
     with pytest.raises(NotSupported, match="__model__' is a program of real Paddle"):
-        fluid.io.load_inference_model(str(FILES / "momentum" / "inference"), exe, params_filename="params")
+        fluid.io.load_inference_model(
+            str(FILES / "momentum" / "inference"), exe, params_filename="params"
+        )
 
 
 def test_what_is_saved_can_be_chosen(exe, tmp_path):
@@ -64,7 +76,9 @@ def test_what_is_saved_can_be_chosen(exe, tmp_path):
     assert sorted(os.listdir(tmp_path / "params")) == ["dense.b", "dense.w"]
     fluid.io.save_vars(exe, str(tmp_path / "named"), main, vars=["counter"])
     assert os.listdir(tmp_path / "named") == ["counter"]
-    fluid.io.save_vars(exe, str(tmp_path / "picked"), main, predicate=lambda v: "velocity" in v.name)
+    fluid.io.save_vars(
+        exe, str(tmp_path / "picked"), main, predicate=lambda v: "velocity" in v.name
+    )
     assert sorted(os.listdir(tmp_path / "picked")) == ["dense.b_velocity_0", "dense.w_velocity_0"]
     with pytest.warns(UserWarning, match="no variable"):
         fluid.io.save_vars(exe, str(tmp_path), main, predicate=lambda v: False)
@@ -107,7 +121,9 @@ def test_one_variable_of_several_changes_nothing_when_a_file_is_wrong(exe, tmp_p
     with pytest.raises(CheckpointError, match="holds more than the 6 variables"):
         fluid.io.load_persistables(exe, str(tmp_path), main, filename="combined")
     (tmp_path / "dense.w").write_bytes((tmp_path / "dense.b").read_bytes())
-    with pytest.raises(RuntimeError, match=r"'dense.w' has shape \[3\] and dtype float32 .* but \[2, 3\]"):
+    with pytest.raises(
+        RuntimeError, match=r"'dense.w' has shape \[3\] and dtype float32 .* but \[2, 3\]"
+    ):
         fluid.io.load_vars(exe, str(tmp_path), main, vars=["dense.b", "dense.w"])
     for name, value in fluid_files.values(fluid, main).items():
         np.testing.assert_array_equal(value, before[name])
@@ -157,7 +173,9 @@ def test_powers_that_say_different_counts_are_refused(exe, tmp_path):
     fluid.io.load_persistables(exe, str(tmp_path), main)
     assert np.array(fluid.global_scope().find_var("adam_step_0").get_tensor()) == 3
     for rate in ("1", "2"):
-        (tmp_path / f"dense.w_beta{rate}_pow_acc_0").write_bytes((tmp_path / "learning_rate_0").read_bytes())
+        (tmp_path / f"dense.w_beta{rate}_pow_acc_0").write_bytes(
+            (tmp_path / "learning_rate_0").read_bytes()
+        )
     with pytest.raises(CheckpointError, match="different numbers of times"):
         fluid.io.load_persistables(exe, str(tmp_path), main)
 
@@ -186,7 +204,9 @@ class TestInferenceModel:
     def test_as_bytes(self, exe, tmp_path):
         main, startup, y = fluid_files.build(fluid, "momentum")
         exe.run(startup)
-        fluid.io.save_inference_model(str(tmp_path), ["x"], [y], exe, main, params_filename="params")
+        fluid.io.save_inference_model(
+            str(tmp_path), ["x"], [y], exe, main, params_filename="params"
+        )
         model, params = [(tmp_path / name).read_bytes() for name in ("__model__", "params")]
         with fluid.scope_guard(fluid.Scope()):
             program, _, targets = fluid.io.load_inference_model(None, exe, model, params)
@@ -199,7 +219,9 @@ class TestInferenceModel:
         with pytest.raises(ProgramError, match=r"depend on \['x'\]"):
             fluid.io.save_inference_model(str(tmp_path), [], [y], exe, main)
         with pytest.raises(NotSupported, match="export_for_deployment"):
-            fluid.io.save_inference_model(str(tmp_path), ["x"], [y], exe, main, export_for_deployment=False)
+            fluid.io.save_inference_model(
+                str(tmp_path), ["x"], [y], exe, main, export_for_deployment=False
+            )
         with pytest.raises(ValueError, match="no directory named"):
             fluid.io.load_inference_model(str(tmp_path / "nowhere"), exe)
         with pytest.raises(CheckpointError, match=r"no file .*__model__"):

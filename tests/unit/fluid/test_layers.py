@@ -46,7 +46,9 @@ def test_fc_adds_up_several_inputs():
     out = fc([a, b])
     first, second = fc.weight
     assert fc.bias is None
-    np.testing.assert_allclose(out.numpy(), a.numpy() @ first.numpy() + b.numpy() @ second.numpy(), rtol=1e-5)
+    np.testing.assert_allclose(
+        out.numpy(), a.numpy() @ first.numpy() + b.numpy() @ second.numpy(), rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("origin_mode", [False, True])
@@ -59,7 +61,9 @@ def test_gru_unit_by_its_formula(origin_mode):
     u, r = gates[:, :2], gates[:, 2:]
     candidate = np.tanh(x[:, 4:] + (r * h) @ flat[8:].reshape(2, 2))
     expected = u * h + (1 - u) * candidate if origin_mode else (1 - u) * h + u * candidate
-    np.testing.assert_allclose(unit(variable(x), variable(h))[0].numpy(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        unit(variable(x), variable(h))[0].numpy(), expected, rtol=1e-5, atol=1e-6
+    )
 
 
 class TestDropout:
@@ -69,7 +73,9 @@ class TestDropout:
         assert 400 < out.sum() < 600
 
     def test_upscales_when_asked(self):
-        out = fluid.dygraph.Dropout(0.5, dropout_implementation="upscale_in_train")(variable(np.ones(1000))).numpy()
+        out = fluid.dygraph.Dropout(0.5, dropout_implementation="upscale_in_train")(
+            variable(np.ones(1000))
+        ).numpy()
         assert set(out) == {0.0, 2.0}
 
     def test_a_seed_fixes_the_choice(self):
@@ -132,7 +138,9 @@ def test_set_dict_is_strict():
 
 
 def test_sublayers_as_in_the_old_version():
-    model = fluid.dygraph.Sequential(fluid.dygraph.Linear(1, 1), fluid.dygraph.Sequential(fluid.dygraph.Linear(1, 1)))
+    model = fluid.dygraph.Sequential(
+        fluid.dygraph.Linear(1, 1), fluid.dygraph.Sequential(fluid.dygraph.Linear(1, 1))
+    )
     assert len(model.sublayers()) == 3
     assert model.sublayers(include_sublayers=False) == []
     assert [n for n, _ in model.named_sublayers(include_self=True, include_sublayers=False)] == [""]
@@ -141,11 +149,18 @@ def test_sublayers_as_in_the_old_version():
 def test_losses_have_one_dimension():
     x = variable(np.ones([2, 3]))
     layers = fluid.layers
-    for loss in (layers.mean(x), layers.reduce_sum(x), layers.reduce_mean(x, dim=[0, 1]), layers.mse_loss(x, x)):
+    for loss in (
+        layers.mean(x),
+        layers.reduce_sum(x),
+        layers.reduce_mean(x, dim=[0, 1]),
+        layers.mse_loss(x, x),
+    ):
         assert loss.shape == [1]
         assert loss.numpy()[0] == float(loss)
 
 
 def test_operands_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match=r"\[3\] does not fit into x of shape \[2, 3\] from axis 2"):
+    with pytest.raises(
+        ValueError, match=r"\[3\] does not fit into x of shape \[2, 3\] from axis 2"
+    ):
         fluid.layers.elementwise_add(variable(np.ones([2, 3])), variable(np.ones(3)), axis=2)

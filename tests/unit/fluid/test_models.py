@@ -49,7 +49,9 @@ def fit(model, optimizer, steps, **minimize):
 class ConvPool(fluid.dygraph.Layer):
     def __init__(self, name_scope, num_filters):
         super().__init__(name_scope)
-        self.conv = Conv2D(self.full_name(), num_filters=num_filters, filter_size=3, act="relu", use_cudnn=False)
+        self.conv = Conv2D(
+            self.full_name(), num_filters=num_filters, filter_size=3, act="relu", use_cudnn=False
+        )
         self.norm = BatchNorm(self.full_name(), num_filters)
         self.pool = Pool2D(self.full_name(), pool_size=2, pool_stride=2)
 
@@ -71,7 +73,9 @@ class ScopedNet(fluid.dygraph.Layer):
 
 def test_scoped_layers_and_an_optimizer_without_parameters():
     adam = fluid.optimizer.AdamOptimizer(learning_rate=0.01)
-    net = fluid.dygraph.parallel.DataParallel(ScopedNet("net"), fluid.dygraph.parallel.prepare_context())
+    net = fluid.dygraph.parallel.DataParallel(
+        ScopedNet("net"), fluid.dygraph.parallel.prepare_context()
+    )
     losses, accuracy = fit(net, adam, 30)
     assert losses[-1] < losses[0] / 4
     assert accuracy == 1.0
@@ -98,7 +102,9 @@ class ResidualNet(fluid.dygraph.Layer):
         self.pool = Pool2D(pool_size=3, pool_type="avg", pool_stride=3)
         bound = 1.0 / np.sqrt(24.0)
         initializer = fluid.initializer.Uniform(-bound, bound)
-        self.out = Linear(24, 4, act="softmax", param_attr=fluid.param_attr.ParamAttr(initializer=initializer))
+        self.out = Linear(
+            24, 4, act="softmax", param_attr=fluid.param_attr.ParamAttr(initializer=initializer)
+        )
 
     def forward(self, x):
         y = self.stem(x)
@@ -140,7 +146,10 @@ def test_gradients_clipped_in_minimize():
 
 
 def test_clip_by_value_of_the_older_module():
-    assert (fluid.dygraph_grad_clip.GradClipByValue(-0.5).min, fluid.dygraph_grad_clip.GradClipByValue(-0.5).max) == (
+    assert (
+        fluid.dygraph_grad_clip.GradClipByValue(-0.5).min,
+        fluid.dygraph_grad_clip.GradClipByValue(-0.5).max,
+    ) == (
         -0.5,
         0.5,
     )
@@ -174,7 +183,11 @@ def test_recurrent_reader_learns():
     label = to_variable(ids.sum(1, keepdims=True) % 3)
     losses = []
     for _ in range(60):
-        losses.append(fluid.layers.mean(fluid.layers.softmax_with_cross_entropy(model(to_variable(ids)), label)))
+        losses.append(
+            fluid.layers.mean(
+                fluid.layers.softmax_with_cross_entropy(model(to_variable(ids)), label)
+            )
+        )
         losses[-1].backward()
         adam.minimize(losses[-1])
         model.clear_gradients()

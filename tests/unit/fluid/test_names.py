@@ -49,39 +49,68 @@ def test_unknown_names_suggest_known_ones():
 @pytest.mark.parametrize(
     "path",
     """
-    fluid.CPUPlace fluid.CUDAPlace fluid.ParamAttr fluid.param_attr.ParamAttr fluid.unique_name.guard fluid.core.EOFException
-    fluid.core.get_cuda_device_count fluid.core.is_compiled_with_cuda fluid.is_compiled_with_cuda fluid.cpu_places
-    fluid.cuda_places fluid.framework.cuda_places fluid.framework.Parameter fluid.framework.Variable fluid.require_version
-    fluid.in_dygraph_mode fluid.set_flags fluid.get_flags fluid.load_dygraph fluid.save_dygraph fluid.dygraph.load_dygraph
-    fluid.dygraph.save_dygraph fluid.dygraph.guard fluid.dygraph.to_variable fluid.dygraph.base.to_variable fluid.dygraph.Layer
-    fluid.dygraph.nn.Linear fluid.dygraph.Linear fluid.Linear fluid.dygraph.nn.Conv2D fluid.dygraph.nn.BatchNorm
-    fluid.dygraph.nn.Pool2D fluid.dygraph.nn.Embedding fluid.dygraph.nn.FC fluid.dygraph.FC fluid.dygraph.nn.GRUUnit
-    fluid.dygraph.nn.LayerNorm fluid.dygraph.nn.Dropout fluid.dygraph.parallel.Env fluid.dygraph.parallel.ParallelEnv
-    fluid.dygraph.Env fluid.dygraph.ParallelEnv fluid.dygraph.parallel.DataParallel fluid.dygraph.DataParallel
-    fluid.dygraph.parallel.prepare_context fluid.dygraph.prepare_context fluid.dygraph.parallel.ParallelStrategy
-    fluid.dygraph.Sequential fluid.dygraph.LayerList fluid.dygraph.ParameterList fluid.dygraph.no_grad fluid.dygraph.grad
-    fluid.io.DataLoader.from_generator fluid.io.batch fluid.io.shuffle fluid.initializer.MSRA fluid.initializer.Xavier
-    fluid.initializer.NumpyArrayInitializer fluid.regularizer.L1DecayRegularizer fluid.clip.GradientClipByGlobalNorm
-    fluid.contrib.reader.distributed_batch_reader fluid.metrics.Accuracy fluid.data_feeder.convert_dtype
+    fluid.CPUPlace fluid.CUDAPlace fluid.ParamAttr fluid.param_attr.ParamAttr
+    fluid.unique_name.guard fluid.core.EOFException
+    fluid.core.get_cuda_device_count fluid.core.is_compiled_with_cuda fluid.is_compiled_with_cuda
+    fluid.cpu_places
+    fluid.cuda_places fluid.framework.cuda_places fluid.framework.Parameter
+    fluid.framework.Variable fluid.require_version
+    fluid.in_dygraph_mode fluid.set_flags fluid.get_flags fluid.load_dygraph fluid.save_dygraph
+    fluid.dygraph.load_dygraph
+    fluid.dygraph.save_dygraph fluid.dygraph.guard fluid.dygraph.to_variable
+    fluid.dygraph.base.to_variable fluid.dygraph.Layer
+    fluid.dygraph.nn.Linear fluid.dygraph.Linear fluid.Linear fluid.dygraph.nn.Conv2D
+    fluid.dygraph.nn.BatchNorm
+    fluid.dygraph.nn.Pool2D fluid.dygraph.nn.Embedding fluid.dygraph.nn.FC fluid.dygraph.FC
+    fluid.dygraph.nn.GRUUnit
+    fluid.dygraph.nn.LayerNorm fluid.dygraph.nn.Dropout fluid.dygraph.parallel.Env
+    fluid.dygraph.parallel.ParallelEnv
+    fluid.dygraph.Env fluid.dygraph.ParallelEnv fluid.dygraph.parallel.DataParallel
+    fluid.dygraph.DataParallel
+    fluid.dygraph.parallel.prepare_context fluid.dygraph.prepare_context
+    fluid.dygraph.parallel.ParallelStrategy
+    fluid.dygraph.Sequential fluid.dygraph.LayerList fluid.dygraph.ParameterList
+    fluid.dygraph.no_grad fluid.dygraph.grad
+    fluid.io.DataLoader.from_generator fluid.io.batch fluid.io.shuffle fluid.initializer.MSRA
+    fluid.initializer.Xavier
+    fluid.initializer.NumpyArrayInitializer fluid.regularizer.L1DecayRegularizer
+    fluid.clip.GradientClipByGlobalNorm
+    fluid.contrib.reader.distributed_batch_reader fluid.metrics.Accuracy
+    fluid.data_feeder.convert_dtype
     fluid.layers.ops.cos fluid.layers.ops.floor fluid.layers.tensor.assign fluid.layers.tensor.cast
     fluid.layers.control_flow.less_than fluid.layers.learning_rate_scheduler.noam_decay
     fluid.wrapped_decorator.signature_safe_contextmanager
-    fluid.Executor fluid.Program fluid.program_guard fluid.data fluid.default_main_program fluid.default_startup_program
-    fluid.name_scope fluid.global_scope fluid.scope_guard fluid.Scope fluid.CompiledProgram fluid.BuildStrategy
-    fluid.ExecutionStrategy fluid.ParallelExecutor fluid.append_backward fluid.gradients fluid.DataFeeder fluid.LoDTensor
-    fluid.Tensor fluid.create_lod_tensor fluid.device_guard fluid.memory_optimize fluid.release_memory fluid.save fluid.load
-    fluid.load_program_state fluid.set_program_state fluid.cuda_pinned_places fluid.WeightNormParamAttr fluid.embedding
-    fluid.framework.Program fluid.framework.program_guard fluid.framework.name_scope fluid.framework.grad_var_name
-    fluid.framework.default_main_program fluid.framework.in_dygraph_mode fluid.executor.Executor fluid.executor.global_scope
-    fluid.compiler.CompiledProgram fluid.compiler.BuildStrategy fluid.parallel_executor.ParallelExecutor
-    fluid.backward.append_backward fluid.backward.gradients fluid.core.Scope fluid.core.LoDTensor fluid.core.Place
-    fluid.core.op_proto_and_checker_maker.kOpRoleAttrName fluid.io.save_vars fluid.io.save_params fluid.io.save_persistables
+    fluid.Executor fluid.Program fluid.program_guard fluid.data fluid.default_main_program
+    fluid.default_startup_program
+    fluid.name_scope fluid.global_scope fluid.scope_guard fluid.Scope fluid.CompiledProgram
+    fluid.BuildStrategy
+    fluid.ExecutionStrategy fluid.ParallelExecutor fluid.append_backward fluid.gradients
+    fluid.DataFeeder fluid.LoDTensor
+    fluid.Tensor fluid.create_lod_tensor fluid.device_guard fluid.memory_optimize
+    fluid.release_memory fluid.save fluid.load
+    fluid.load_program_state fluid.set_program_state fluid.cuda_pinned_places
+    fluid.WeightNormParamAttr fluid.embedding
+    fluid.framework.Program fluid.framework.program_guard fluid.framework.name_scope
+    fluid.framework.grad_var_name
+    fluid.framework.default_main_program fluid.framework.in_dygraph_mode fluid.executor.Executor
+    fluid.executor.global_scope
+    fluid.compiler.CompiledProgram fluid.compiler.BuildStrategy
+    fluid.parallel_executor.ParallelExecutor
+    fluid.backward.append_backward fluid.backward.gradients fluid.core.Scope fluid.core.LoDTensor
+    fluid.core.Place
+    fluid.core.op_proto_and_checker_maker.kOpRoleAttrName fluid.io.save_vars fluid.io.save_params
+    fluid.io.save_persistables
     fluid.io.load_vars fluid.io.load_params fluid.io.load_persistables fluid.io.save_inference_model
-    fluid.io.load_inference_model fluid.io.is_parameter fluid.io.is_persistable fluid.io.PyReader fluid.io.DataLoader
-    fluid.layers.py_reader fluid.layers.read_file fluid.layers.double_buffer fluid.layers.create_py_reader_by_data
-    fluid.profiler.profiler fluid.profiler.start_profiler fluid.profiler.stop_profiler fluid.profiler.reset_profiler
-    fluid.profiler.cuda_profiler fluid.contrib.memory_usage fluid.average.WeightedAverage fluid.install_check.run_check
-    fluid.unique_name.generate fluid.clip.set_gradient_clip fluid.contrib.mixed_precision.decorator.decorate
+    fluid.io.load_inference_model fluid.io.is_parameter fluid.io.is_persistable fluid.io.PyReader
+    fluid.io.DataLoader
+    fluid.layers.py_reader fluid.layers.read_file fluid.layers.double_buffer
+    fluid.layers.create_py_reader_by_data
+    fluid.profiler.profiler fluid.profiler.start_profiler fluid.profiler.stop_profiler
+    fluid.profiler.reset_profiler
+    fluid.profiler.cuda_profiler fluid.contrib.memory_usage fluid.average.WeightedAverage
+    fluid.install_check.run_check
+    fluid.unique_name.generate fluid.clip.set_gradient_clip
+    fluid.contrib.mixed_precision.decorator.decorate
     """.split(),  # noqa: SIM905
 )
 def test_what_scripts_use_is_there(path):
@@ -109,10 +138,15 @@ def test_roles_of_operators_are_those_of_1_x():
             fluid.optimizer.SGD(0.1).minimize(loss)
     finally:
         paddle.disable_static()
-    roles = {operator.type: operator.attr(maker.kOpRoleAttrName()) for operator in main.global_block().ops}
+    roles = {
+        operator.type: operator.attr(maker.kOpRoleAttrName())
+        for operator in main.global_block().ops
+    }
     assert roles["backward"] == maker.OpRole.Backward
     assert roles["sgd"] == maker.OpRole.Optimize
-    assert {roles[kind] for kind in roles if kind not in ("backward", "sgd")} == {maker.OpRole.Forward}
+    assert {roles[kind] for kind in roles if kind not in ("backward", "sgd")} == {
+        maker.OpRole.Forward
+    }
 
 
 def test_kinds_of_variables_have_their_old_names():

@@ -42,7 +42,10 @@ class TestWithoutParameterList:
     def test_leaves_others_and_frozen_ones_alone(self):
         other = linear()
         with fluid.dygraph.guard():
-            own, frozen = linear(), linear(param_attr=fluid.ParamAttr(name="frozen", trainable=False))
+            own, frozen = (
+                linear(),
+                linear(param_attr=fluid.ParamAttr(name="frozen", trainable=False)),
+            )
             before = frozen.weight.tolist()
             loss = backward(own, frozen, other)
             fluid.optimizer.SGD(0.5).minimize(loss)
@@ -84,10 +87,14 @@ def test_minimize_of_chosen_parameters():
 
 def test_param_attr_scales_the_rate_and_replaces_the_decay():
     attr = fluid.ParamAttr(
-        initializer=fluid.initializer.Constant(1.0), learning_rate=0.5, regularizer=fluid.regularizer.L2Decay(1.0)
+        initializer=fluid.initializer.Constant(1.0),
+        learning_rate=0.5,
+        regularizer=fluid.regularizer.L2Decay(1.0),
     )
     layer = linear(param_attr=attr)
-    sgd = fluid.optimizer.SGD(0.5, parameter_list=layer.parameters(), regularization=fluid.regularizer.L2Decay(100.0))
+    sgd = fluid.optimizer.SGD(
+        0.5, parameter_list=layer.parameters(), regularization=fluid.regularizer.L2Decay(100.0)
+    )
     sgd.minimize(backward(layer))
     assert layer.weight.tolist() == [[0.5], [0.5]]  # 1 - 0.25 * (1 + 1)
 
@@ -137,10 +144,15 @@ def test_adadelta_has_no_learning_rate():
 def test_lamb_excludes_by_function():
     layer = linear()
     lamb = fluid.optimizer.LambOptimizer(
-        0.1, lamb_weight_decay=0.5, parameter_list=layer.parameters(), exclude_from_weight_decay_fn=lambda p: True
+        0.1,
+        lamb_weight_decay=0.5,
+        parameter_list=layer.parameters(),
+        exclude_from_weight_decay_fn=lambda p: True,
     )
     plain = linear()
-    reference = fluid.optimizer.LambOptimizer(0.1, lamb_weight_decay=0.0, parameter_list=plain.parameters())
+    reference = fluid.optimizer.LambOptimizer(
+        0.1, lamb_weight_decay=0.0, parameter_list=plain.parameters()
+    )
     lamb.minimize(backward(layer))
     reference.minimize(backward(plain))
     assert layer.weight.tolist() == plain.weight.tolist() != [[1.0], [1.0]]

@@ -59,7 +59,9 @@ class TestDataFeeder:
 
     def test_takes_names_and_sequences(self, exe):
         words = fluid.data("words", [None, 1], "int64", lod_level=1)
-        feed = fluid.DataFeeder(["words"], fluid.CPUPlace(), fluid.default_main_program()).feed([([1, 2],), ([3],)])
+        feed = fluid.DataFeeder(["words"], fluid.CPUPlace(), fluid.default_main_program()).feed(
+            [([1, 2],), ([3],)]
+        )
         assert feed["words"].lod() == [[0, 2, 3]]
         [total] = exe.run(feed=feed, fetch_list=[fluid.layers.reduce_sum(words)])
         assert total == 6
@@ -71,7 +73,9 @@ class TestDataFeeder:
         assert [feed["x"].shape() for feed in feeds] == [[1, 3], [2, 3]]
         with pytest.raises(ValueError, match="2 places, but received 1"):
             feeder.feed_parallel([[sample]], num_places=2)
-        read = feeder.decorate_reader(lambda: iter([[sample]] * 5), multi_devices=True, num_places=2)
+        read = feeder.decorate_reader(
+            lambda: iter([[sample]] * 5), multi_devices=True, num_places=2
+        )
         assert [len(group) for group in read()] == [2, 2]
         read = feeder.decorate_reader(lambda: iter([[sample]] * 5), True, 2, drop_last=False)
         with pytest.raises(ValueError, match="1 batches are left for 2 places"):
@@ -81,7 +85,8 @@ class TestDataFeeder:
 
     def test_wrong_calls(self, fields):
         with pytest.raises(
-            AssertionError, match=r"number of fields in data \(1\) does not match len\(feed_list\) \(2\)"
+            AssertionError,
+            match=r"number of fields in data \(1\) does not match len\(feed_list\) \(2\)",
         ):
             fluid.DataFeeder(fields, fluid.CPUPlace()).feed([([1, 2, 3],)])
         with pytest.raises(TypeError, match="feed_list should contain variables"):
@@ -96,7 +101,11 @@ class TestIterable:
         loader.set_batch_generator(batches, places=fluid.CPUPlace())
         total = fluid.layers.reduce_sum(fields[0])
         for _ in range(2):
-            assert [exe.run(feed=feeds, fetch_list=[total])[0].item() for feeds in loader()] == [0, 6, 12]
+            assert [exe.run(feed=feeds, fetch_list=[total])[0].item() for feeds in loader()] == [
+                0,
+                6,
+                12,
+            ]
 
     @pytest.mark.parametrize(("drop_last", "sizes"), [(True, [2]), (False, [2, 1])])
     def test_several_places_take_turns(self, fields, drop_last, sizes):
@@ -115,9 +124,13 @@ class TestIterable:
     def test_samples(self, fields):
         samples = [([i, i, i], i) for i in range(5)]
         loader = fluid.io.DataLoader.from_generator(fields, capacity=2)
-        loader.set_sample_generator(lambda: iter(samples), batch_size=2, drop_last=False, places=fluid.CPUPlace())
+        loader.set_sample_generator(
+            lambda: iter(samples), batch_size=2, drop_last=False, places=fluid.CPUPlace()
+        )
         assert [feeds[0]["y"].shape() for feeds in loader] == [[2, 1], [2, 1], [1, 1]]
-        loader.set_sample_list_generator(paddle.batch(lambda: iter(samples), 4), places=fluid.CPUPlace())
+        loader.set_sample_list_generator(
+            paddle.batch(lambda: iter(samples), 4), places=fluid.CPUPlace()
+        )
         assert [np.array(feeds[0]["y"]).ravel().tolist() for feeds in loader] == [[0, 1, 2, 3], [4]]
 
     def test_errors_of_the_source_and_wrong_calls(self, fields):
@@ -130,7 +143,9 @@ class TestIterable:
             list(loader.set_batch_generator(lambda: iter([[np.zeros((2, 3))]])))
         with pytest.raises(TypeError, match="'x' is not a regular array"):
             list(loader.set_batch_generator(lambda: iter([[[[1], [1, 2]], [[1]]]])))
-        with pytest.raises(AssertionError, match=r"start\(\) cannot be called when DataLoader is iterable"):
+        with pytest.raises(
+            AssertionError, match=r"start\(\) cannot be called when DataLoader is iterable"
+        ):
             loader.start()
         with pytest.raises(ValueError, match="capacity"):
             fluid.io.DataLoader.from_generator(fields)
@@ -161,7 +176,9 @@ class TestOfProgram:
             loader.reset()
 
     def test_reset_in_the_midst_ends_the_thread(self, fields, exe):
-        loader = self.make(fields, lambda: ((np.full((1, 3), i, "float32"), [[i]]) for i in range(10**9)))
+        loader = self.make(
+            fields, lambda: ((np.full((1, 3), i, "float32"), [[i]]) for i in range(10**9))
+        )
         total = fluid.layers.reduce_sum(fields[0])
         before = threading.active_count()
         for _ in range(3):
@@ -184,7 +201,9 @@ class TestOfProgram:
     def test_several_loaders(self, fields, exe):
         first = self.make(fields[:1], lambda: ((x,) for x, _ in batches()))
         second = self.make(fields[1:], lambda: ((y,) for _, y in batches()))
-        total = fluid.layers.reduce_sum(fields[0]) + fluid.layers.cast(fluid.layers.reduce_sum(fields[1]), "float32")
+        total = fluid.layers.reduce_sum(fields[0]) + fluid.layers.cast(
+            fluid.layers.reduce_sum(fields[1]), "float32"
+        )
         first.start()
         second.start()
         assert run_pass(exe, None, total) == [0, 8, 16]
@@ -192,7 +211,9 @@ class TestOfProgram:
     def test_several_places(self, fields):
         loader = self.make(fields)
         loss = fluid.layers.reduce_sum(fields[0])
-        program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(places=fluid.cpu_places(2))
+        program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
+            places=fluid.cpu_places(2)
+        )
         loader.start()
         with fluid.Executor(fluid.CPUPlace()) as exe:
             assert exe.run(program, fetch_list=[loss])[0].ravel().tolist() == [0, 6]
@@ -201,7 +222,9 @@ class TestOfProgram:
 
     def test_errors(self, fields, exe):
         loader = self.make(fields, broken)
-        with pytest.raises(ValueError, match=r"reads \['x', 'y'\] from a DataLoader that has not been started"):
+        with pytest.raises(
+            ValueError, match=r"reads \['x', 'y'\] from a DataLoader that has not been started"
+        ):
             exe.run()
         with pytest.raises(AssertionError, match="not iterable"):
             iter(loader)
@@ -216,10 +239,14 @@ class TestOfProgram:
         loader.reset()
 
     def test_wrong_batches_are_found_by_the_run(self, fields, exe):
-        loader = self.make(fields, lambda: iter([(np.zeros((2, 4), "float32"), np.zeros((2, 1), "int64"))]))
+        loader = self.make(
+            fields, lambda: iter([(np.zeros((2, 4), "float32"), np.zeros((2, 1), "int64"))])
+        )
         loader.start()
         fluid.layers.reduce_sum(fields[0])
-        with pytest.raises(ValueError, match=r"'x' should have shape \[-1, 3\], but received \[2, 4\]"):
+        with pytest.raises(
+            ValueError, match=r"'x' should have shape \[-1, 3\], but received \[2, 4\]"
+        ):
             exe.run()
 
     def test_inference_models_are_fed(self, fields, exe, tmp_path):
@@ -227,7 +254,10 @@ class TestOfProgram:
         total = fluid.layers.reduce_sum(fields[0])
         fluid.io.save_inference_model(str(tmp_path), ["x"], [total], exe)
         program, _, targets = fluid.io.load_inference_model(str(tmp_path), exe)
-        assert exe.run(program, feed={"x": np.ones((1, 3), "float32")}, fetch_list=targets)[0].item() == 3
+        assert (
+            exe.run(program, feed={"x": np.ones((1, 3), "float32")}, fetch_list=targets)[0].item()
+            == 3
+        )
 
 
 class TestOldReaders:
@@ -239,21 +269,31 @@ class TestOldReaders:
         assert exe.run(fetch_list=[total])[0].item() == 0
         reader.reset()
         reader = fluid.io.PyReader(fields, capacity=2)
-        reader.decorate_sample_list_generator(lambda: iter([[([1, 2, 3], 4)]]), places=fluid.cpu_places(1))
+        reader.decorate_sample_list_generator(
+            lambda: iter([[([1, 2, 3], 4)]]), places=fluid.cpu_places(1)
+        )
         assert reader.iterable
         assert [feeds[0]["x"].shape() for feeds in reader()] == [[1, 3]]
-        reader.decorate_sample_generator(lambda: iter([([1, 2, 3], 4)] * 4), batch_size=2, places=fluid.cpu_places(1))
+        reader.decorate_sample_generator(
+            lambda: iter([([1, 2, 3], 4)] * 4), batch_size=2, places=fluid.cpu_places(1)
+        )
         assert [feeds[0]["x"].shape() for feeds in reader] == [[2, 3], [2, 3]]
 
     def test_py_reader_of_layers(self, exe):
         reader = fluid.layers.py_reader(
-            capacity=4, shapes=[(-1, 3), (-1, 1)], dtypes=["float32", "int64"], lod_levels=[0, 0], name="train_reader"
+            capacity=4,
+            shapes=[(-1, 3), (-1, 1)],
+            dtypes=["float32", "int64"],
+            lod_levels=[0, 0],
+            name="train_reader",
         )
         reader = fluid.layers.double_buffer(reader)
         x, y = fluid.layers.read_file(reader)
         assert (list(x.shape), y.dtype) == ([-1, 3], paddle.int64)
         total = fluid.layers.reduce_sum(x)
-        reader.decorate_paddle_reader(paddle.batch(lambda: iter([([1, 2, 3], 0), ([4, 5, 6], 1)]), batch_size=1))
+        reader.decorate_paddle_reader(
+            paddle.batch(lambda: iter([([1, 2, 3], 0), ([4, 5, 6], 1)]), batch_size=1)
+        )
         for _ in range(2):
             reader.start()
             assert run_pass(exe, None, total) == [6, 15]

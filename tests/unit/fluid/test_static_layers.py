@@ -53,7 +53,10 @@ class TestData:
         assert not fluid.layers.data("x", [3], stop_gradient=False).stop_gradient
 
     def test_is_an_error_inside_a_guard(self):
-        with fluid.dygraph.guard(), pytest.raises(ValueError, match=r"fluid\.layers\.data.*dygraph"):
+        with (
+            fluid.dygraph.guard(),
+            pytest.raises(ValueError, match=r"fluid\.layers\.data.*dygraph"),
+        ):
             fluid.layers.data("x", [3])
         with fluid.dygraph.guard(), pytest.raises(ValueError, match=r"fluid\.data.*dygraph"):
             fluid.data("x", [3])
@@ -72,11 +75,15 @@ class TestRecurrent:
         zero = fluid.ParamAttr(initializer=fluid.initializer.Constant(0.0))
         out = fluid.layers.dynamic_gru(x, 2, param_attr=zero, bias_attr=zero, h_0=start)
         last = fluid.layers.sequence_last_step(out)
-        feed = {"x": fluid.create_lod_tensor(np.zeros((3, 6), "float32"), [[1, 0, 2]], fluid.CPUPlace())}
+        feed = {
+            "x": fluid.create_lod_tensor(np.zeros((3, 6), "float32"), [[1, 0, 2]], fluid.CPUPlace())
+        }
         feed["start"] = np.array([[4.0, 4.0], [8.0, 8.0], [16.0, 16.0]], "float32")
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(fluid.default_startup_program())
-        states, final = map(np.array, exe.run(feed=feed, fetch_list=[out, last], return_numpy=False))
+        states, final = map(
+            np.array, exe.run(feed=feed, fetch_list=[out, last], return_numpy=False)
+        )
         assert states[:, 0].tolist() == [2.0, 8.0, 4.0]  # each step halves the state
         assert final[:, 0].tolist() == [2.0, 0.0, 4.0]  # the pool of an empty sequence is zero
 
@@ -87,7 +94,9 @@ class TestRecurrent:
         with pytest.raises(ValueError, match="lod_level"):
             fluid.layers.dynamic_lstm(fluid.data("plain", [None, 8]), 8)
         with pytest.raises(ValueError, match="lstm_unit"):
-            fluid.layers.lstm_unit(fluid.data("a", [2, 3]), fluid.data("b", [2, 3]), fluid.data("c", [2, 4]))
+            fluid.layers.lstm_unit(
+                fluid.data("a", [2, 3]), fluid.data("b", [2, 3]), fluid.data("c", [2, 4])
+            )
 
 
 class TestParameters:
@@ -102,11 +111,18 @@ class TestParameters:
         x = fluid.data("x", [None, 3])
         decay = fluid.regularizer.L2Decay(0.1)
         attr = fluid.ParamAttr(
-            initializer=fluid.initializer.Constant(2.0), learning_rate=0.5, regularizer=decay, trainable=False
+            initializer=fluid.initializer.Constant(2.0),
+            learning_rate=0.5,
+            regularizer=decay,
+            trainable=False,
         )
         out = fluid.layers.fc(x, 2, param_attr=attr)
         weight, bias = fluid.default_main_program().all_parameters()
-        assert (weight.optimize_attr["learning_rate"], weight.regularizer, weight.trainable) == (0.5, decay, False)
+        assert (weight.optimize_attr["learning_rate"], weight.regularizer, weight.trainable) == (
+            0.5,
+            decay,
+            False,
+        )
         assert bias.trainable
         assert run([out], {"x": ones(1, 3)})[0].tolist() == [[6.0, 6.0]]
 
@@ -136,7 +152,9 @@ class TestParameters:
 
     def test_normalised_weight_begins_as_its_direction(self):
         x = fluid.data("x", [None, 2])
-        attr = fluid.WeightNormParamAttr(dim=0, name="wn", initializer=fluid.initializer.Uniform(0.5, 1.0))
+        attr = fluid.WeightNormParamAttr(
+            dim=0, name="wn", initializer=fluid.initializer.Uniform(0.5, 1.0)
+        )
         out = fluid.layers.fc(x, 3, param_attr=attr, bias_attr=False)
         result, direction, length = run([out, "wn_v", "wn_g"], {"x": np.eye(2, dtype="float32")})
         np.testing.assert_allclose(result, direction, rtol=1e-6)
@@ -144,7 +162,9 @@ class TestParameters:
 
     def test_normalised_weights_are_for_programs(self):
         with fluid.dygraph.guard(), pytest.raises(ValueError, match="WeightNormParamAttr"):
-            fluid.layers.fc(fluid.dygraph.to_variable(ones(2, 3)), 1, param_attr=fluid.WeightNormParamAttr())
+            fluid.layers.fc(
+                fluid.dygraph.to_variable(ones(2, 3)), 1, param_attr=fluid.WeightNormParamAttr()
+            )
 
 
 class TestErrors:
@@ -174,7 +194,8 @@ class TestErrors:
                 fluid.layers.autoincreased_step_counter()
             with pytest.raises(ValueError, match=r"fluid\.metrics\.Auc"):
                 fluid.layers.auc(
-                    fluid.dygraph.to_variable(ones(2, 2)), fluid.dygraph.to_variable(np.zeros((2, 1), "int64"))
+                    fluid.dygraph.to_variable(ones(2, 2)),
+                    fluid.dygraph.to_variable(np.zeros((2, 1), "int64")),
                 )
 
 
@@ -196,15 +217,21 @@ class TestDropout:
         test = fluid.default_main_program().clone(for_test=True)
         first, again = (run([out], {"x": ones(1, 100)})[0] for _ in range(2))
         assert np.array_equal(first, again)
-        assert set(np.unique(first)) == ({0.0, 1.0} if implementation == "downgrade_in_infer" else {0.0, 2.0})
+        assert set(np.unique(first)) == (
+            {0.0, 1.0} if implementation == "downgrade_in_infer" else {0.0, 2.0}
+        )
         [tested] = run([out.name], {"x": ones(1, 100)}, test)
-        assert set(np.unique(tested)) == ({0.5} if implementation == "downgrade_in_infer" else {1.0})
+        assert set(np.unique(tested)) == (
+            {0.5} if implementation == "downgrade_in_infer" else {1.0}
+        )
 
 
 class TestBatchNorm:
     def test_test_program_takes_running_statistics(self):
         x = fluid.data("x", [None, 2])
-        out = fluid.layers.batch_norm(x, momentum=0.5, moving_mean_name="mean", moving_variance_name="variance")
+        out = fluid.layers.batch_norm(
+            x, momentum=0.5, moving_mean_name="mean", moving_variance_name="variance"
+        )
         test = fluid.default_main_program().clone(for_test=True)
         batch = np.array([[1.0, 2.0], [3.0, 6.0]], "float32")
         run([out], {"x": batch})
@@ -219,9 +246,9 @@ class TestBatchNorm:
 class TestShapesThatRunsTell:
     def test_images_of_any_size(self):
         x = fluid.data("x", [None, 2, None, None])
-        outs = [fluid.layers.pool2d(x, pool_type=kind, global_pooling=True) for kind in ("avg", "max")] + [
-            fluid.layers.flatten(x, 2)
-        ]
+        outs = [
+            fluid.layers.pool2d(x, pool_type=kind, global_pooling=True) for kind in ("avg", "max")
+        ] + [fluid.layers.flatten(x, 2)]
         results = run(outs, {"x": np.arange(24.0, dtype="float32").reshape(1, 2, 3, 4)})
         assert [r.ravel().tolist() for r in results[:2]] == [[5.5, 17.5], [11.0, 23.0]]
         assert results[2].shape == (2, 12)
@@ -234,12 +261,16 @@ class TestShapesThatRunsTell:
         assert [r.shape for r in results] == [(5, 2), (5, 3)]
 
     def test_repeats_cannot_be_counted_between_unknown_extents(self):
-        with pytest.raises(ValueError, match=r"expand_as: where the shapes \[-1, 2\] and \[6, 4\] differ"):
+        with pytest.raises(
+            ValueError, match=r"expand_as: where the shapes \[-1, 2\] and \[6, 4\] differ"
+        ):
             fluid.layers.expand_as(fluid.data("x", [None, 2]), fluid.data("y", [6, 4]))
 
     def test_operand_with_two_unknown_dimensions(self):
         x, y = fluid.data("x", [None, None, 2]), fluid.data("y", [None, None])
-        [out] = run([fluid.layers.elementwise_add(x, y, axis=0)], {"x": ones(3, 4, 2), "y": ones(3, 4)})
+        [out] = run(
+            [fluid.layers.elementwise_add(x, y, axis=0)], {"x": ones(3, 4, 2), "y": ones(3, 4)}
+        )
         assert out.tolist() == (ones(3, 4, 2) * 2).tolist()
 
 
@@ -248,7 +279,9 @@ def test_l2_normalize_without_an_axis(shape, along):
     values = np.random.RandomState(0).randn(*shape).astype("float32")
     x = fluid.data("x", shape)
     [out] = run([fluid.layers.l2_normalize(x, None)], {"x": values})
-    np.testing.assert_allclose(out, values / np.sqrt((values**2).sum(along, keepdims=True)), rtol=1e-5)
+    np.testing.assert_allclose(
+        out, values / np.sqrt((values**2).sum(along, keepdims=True)), rtol=1e-5
+    )
 
 
 class TestVariables:
@@ -277,7 +310,9 @@ class TestVariables:
         assert fluid.default_main_program().global_block().ops[0].type == "increment"
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(fluid.default_startup_program())
-        assert [exe.run(feed={"x": ones(1)}, fetch_list=[counter, y])[0].tolist() for _ in range(2)] == [[5], [6]]
+        assert [
+            exe.run(feed={"x": ones(1)}, fetch_list=[counter, y])[0].tolist() for _ in range(2)
+        ] == [[5], [6]]
         test = fluid.default_main_program().clone(for_test=True)
         assert exe.run(test, feed={"x": ones(1)}, fetch_list=[counter.name])[0].tolist() == [7]
 
@@ -286,10 +321,14 @@ class TestVariables:
         from paddle.fluid.layers.learning_rate_scheduler import _decay_step_counter
 
         with fluid.default_main_program()._lr_schedule_guard():
-            rate = fluid.layers.tensor.create_global_var([1], 0.0, "float32", persistable=True, name="learning_rate")
+            rate = fluid.layers.tensor.create_global_var(
+                [1], 0.0, "float32", persistable=True, name="learning_rate"
+            )
             step = _decay_step_counter()
             fluid.layers.tensor.assign(0.5 / (step + 1.0), rate)
-        w = fluid.layers.create_parameter([1], "float32", name="w", default_initializer=fluid.initializer.Constant(1.0))
+        w = fluid.layers.create_parameter(
+            [1], "float32", name="w", default_initializer=fluid.initializer.Constant(1.0)
+        )
         loss = fluid.layers.mean(w * 1.0)
         test = fluid.default_main_program().clone(for_test=True)
         assert "increment" not in [o.type for o in test.global_block().ops]

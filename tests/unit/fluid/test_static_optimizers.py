@@ -1,4 +1,6 @@
-"""``fluid.optimizer``, ``fluid.clip`` and ``fluid.layer_helper`` in programs: what golden data does not show."""
+"""``fluid.optimizer``, ``fluid.clip`` and ``fluid.layer_helper`` in programs: what golden data does
+not show.
+"""
 
 import numpy as np
 import paddle.fluid as fluid
@@ -62,7 +64,9 @@ class TestLearningRate:
 class TestMinimize:
     def test_of_chosen_parameters(self):
         loss = fluid.layers.mean(parameter("a") + parameter("b") + parameter("c"))
-        _, pairs = fluid.optimizer.SGD(0.5).minimize(loss, parameter_list=["a", "b"], no_grad_set={"b"})
+        _, pairs = fluid.optimizer.SGD(0.5).minimize(
+            loss, parameter_list=["a", "b"], no_grad_set={"b"}
+        )
         assert [p.name for p, _ in pairs] == ["a"]
         assert step("a", "b", "c") == [0.5, 1.0, 1.0]
 
@@ -80,7 +84,9 @@ class TestMinimize:
         startup = fluid.Program()
         momentum.apply_optimize(loss, startup, momentum.backward(loss))
         assert any("velocity" in name for name in startup.global_block().vars)
-        assert not any("velocity" in name for name in fluid.default_startup_program().global_block().vars)
+        assert not any(
+            "velocity" in name for name in fluid.default_startup_program().global_block().vars
+        )
 
     def test_takes_the_clip_of_older_versions(self):
         loss = fluid.layers.mean(parameter("a") * 2.0)
@@ -97,8 +103,12 @@ class TestSetGradientClip:
 
     def test_global_norms_are_by_group(self):
         loss = fluid.layers.mean(parameter("a") * 3.0 + parameter("b") * 4.0 + parameter("c") * 8.0)
-        fluid.clip.set_gradient_clip(fluid.clip.GradientClipByGlobalNorm(1.0), param_list=["a", "b"])
-        fluid.clip.set_gradient_clip(fluid.clip.GradientClipByGlobalNorm(2.0, "other"), param_list=["c"])
+        fluid.clip.set_gradient_clip(
+            fluid.clip.GradientClipByGlobalNorm(1.0), param_list=["a", "b"]
+        )
+        fluid.clip.set_gradient_clip(
+            fluid.clip.GradientClipByGlobalNorm(2.0, "other"), param_list=["c"]
+        )
         fluid.optimizer.SGD(1.0).minimize(loss)
         assert step("a", "b", "c") == pytest.approx([0.4, 0.2, -1.0])
 
@@ -126,10 +136,14 @@ class TestSetGradientClip:
 
     def test_need_clip_in_dygraph(self):
         with fluid.dygraph.guard():
-            layer = fluid.dygraph.Linear(1, 1, param_attr=fluid.ParamAttr(initializer=fluid.initializer.Constant(1.0)))
+            layer = fluid.dygraph.Linear(
+                1, 1, param_attr=fluid.ParamAttr(initializer=fluid.initializer.Constant(1.0))
+            )
             clip = fluid.clip.GradientClipByValue(0.5, need_clip=lambda p: ".w" in p.name)
             sgd = fluid.optimizer.SGD(1.0, parameter_list=layer.parameters(), grad_clip=clip)
-            loss = fluid.layers.mean(layer(fluid.dygraph.to_variable(np.full([1, 1], 2.0, "float32"))))
+            loss = fluid.layers.mean(
+                layer(fluid.dygraph.to_variable(np.full([1, 1], 2.0, "float32")))
+            )
             loss.backward()
             sgd.minimize(loss)
             assert (layer.weight.item(), layer.bias.item()) == (0.5, -1.0)
@@ -141,15 +155,27 @@ class TestLayerHelper:
 
         def dense(input, size, param_attr=None, bias_attr=None, act=None, name=None):
             helper = LayerHelper("dense", **locals())
-            w = helper.create_parameter(helper.param_attr, [input.shape[1], size], helper.input_dtype())
+            w = helper.create_parameter(
+                helper.param_attr, [input.shape[1], size], helper.input_dtype()
+            )
             return helper.append_activation(helper.append_bias_op(fluid.layers.matmul(input, w)))
 
         ones = fluid.initializer.Constant(1.0)
-        out = dense(fluid.data("x", [None, 3]), 2, param_attr=fluid.ParamAttr(initializer=ones), act="square")
-        assert [p.name for p in fluid.default_main_program().all_parameters()] == ["dense_0.w_0", "dense_0.b_0"]
+        out = dense(
+            fluid.data("x", [None, 3]),
+            2,
+            param_attr=fluid.ParamAttr(initializer=ones),
+            act="square",
+        )
+        assert [p.name for p in fluid.default_main_program().all_parameters()] == [
+            "dense_0.w_0",
+            "dense_0.b_0",
+        ]
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(fluid.default_startup_program())
-        assert exe.run(feed={"x": np.ones((1, 3), "float32")}, fetch_list=[out])[0].tolist() == [[9.0, 9.0]]
+        assert exe.run(feed={"x": np.ones((1, 3), "float32")}, fetch_list=[out])[0].tolist() == [
+            [9.0, 9.0]
+        ]
 
     def test_makes_variables_that_persist(self):
         helper = fluid.layer_helper.LayerHelper("counting")
@@ -166,7 +192,9 @@ class TestLayerHelper:
         helper = fluid.layer_helper.LayerHelper(
             "own", bias_attr=fluid.ParamAttr(initializer=fluid.initializer.Constant(2.0))
         )
-        out = helper.append_bias_op(fluid.layers.zeros([2, 3, 4], "float32"), dim_start=1, dim_end=2)
+        out = helper.append_bias_op(
+            fluid.layers.zeros([2, 3, 4], "float32"), dim_start=1, dim_end=2
+        )
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(fluid.default_startup_program())
         assert exe.run(fetch_list=[out])[0].tolist() == np.full([2, 3, 4], 2.0).tolist()
@@ -174,9 +202,16 @@ class TestLayerHelper:
     def test_adds_operators_by_type(self):
         helper = fluid.layer_helper.LayerHelper("own")
         x = fluid.layers.ones([2, 3], "float32")
-        weight = helper.create_parameter(None, [3, 1], "float32", default_initializer=fluid.initializer.Constant(2.0))
+        weight = helper.create_parameter(
+            None, [3, 1], "float32", default_initializer=fluid.initializer.Constant(2.0)
+        )
         out = helper.create_variable_for_type_inference("float32")
-        helper.append_op(type="mul", inputs={"X": x, "Y": weight}, outputs={"Out": out}, attrs={"x_num_col_dims": 1})
+        helper.append_op(
+            type="mul",
+            inputs={"X": x, "Y": weight},
+            outputs={"Out": out},
+            attrs={"x_num_col_dims": 1},
+        )
         assert (out.name, list(out.shape)) == ("own_0.tmp_0", [2, 1])
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(fluid.default_startup_program())

@@ -64,7 +64,10 @@ class TestProfiler:
             fluid.profiler.start_profiler("CPU", "Everything")
         with pytest.raises(ValueError, match="sorted_key"):
             fluid.profiler.stop_profiler("size")
-        with pytest.raises(ValueError, match="output_mode"), fluid.profiler.cuda_profiler("out", "xml"):
+        with (
+            pytest.raises(ValueError, match="output_mode"),
+            fluid.profiler.cuda_profiler("out", "xml"),
+        ):
             pass
 
     def test_marks_nothing_without_a_gpu(self, run_twice):
@@ -160,12 +163,16 @@ def test_install_check(capsys):
 
 def test_mixed_precision_of_contrib():
     loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 2))
-    optimizer = fluid.contrib.mixed_precision.decorate(fluid.optimizer.SGD(0.5), init_loss_scaling=8.0)
+    optimizer = fluid.contrib.mixed_precision.decorate(
+        fluid.optimizer.SGD(0.5), init_loss_scaling=8.0
+    )
     optimizer.minimize(loss)
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(fluid.default_startup_program())
     before = np.array(fluid.global_scope().find_var("fc_0.w_0").get_tensor())
-    [scale] = exe.run(feed={"x": np.ones((2, 4), "float32")}, fetch_list=[optimizer.get_loss_scaling()])
+    [scale] = exe.run(
+        feed={"x": np.ones((2, 4), "float32")}, fetch_list=[optimizer.get_loss_scaling()]
+    )
     after = np.array(fluid.global_scope().find_var("fc_0.w_0").get_tensor())
     assert scale == 8.0
     np.testing.assert_allclose(before - after, np.full((4, 2), 0.25), rtol=1e-3)

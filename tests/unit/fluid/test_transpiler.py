@@ -1,4 +1,6 @@
-"""``fluid.DistributeTranspiler`` in one process: the programs that it makes, and what it refuses. Jobs are in ``multiprocess/test_fluid_ps.py``."""
+"""``fluid.DistributeTranspiler`` in one process: the programs that it makes, and what it refuses.
+Jobs are in ``multiprocess/test_fluid_ps.py``.
+"""
 
 import numpy as np
 import paddle.fluid as fluid
@@ -106,7 +108,9 @@ class TestPrograms:
         assert transpiler.get_startup_program(first, main) is startup
         assert transpiler.get_startup_program(first) is startup
         assert transpiler.get_pserver_program(first) is main
-        with pytest.raises(ValueError, match=r"not the one that get_pserver_program gives for '127\.0\.0\.1:6175'"):
+        with pytest.raises(
+            ValueError, match=r"not the one that get_pserver_program gives for '127\.0\.0\.1:6175'"
+        ):
             transpiler.get_startup_program(SERVERS.split(",")[1], main)
         with pytest.raises(ValueError, match=r"no server at 'here:1'.*127\.0\.0\.1:6174"):
             transpiler.get_pserver_program("here:1")
@@ -143,7 +147,9 @@ class TestPrograms:
 
     def test_a_table_begins_with_what_it_was_given(self):
         values = np.arange(40, dtype="float32").reshape(10, 4)
-        fluid.optimizer.SGD(0.1).minimize(net(initializer=fluid.initializer.NumpyArrayInitializer(values)))
+        fluid.optimizer.SGD(0.1).minimize(
+            net(initializer=fluid.initializer.NumpyArrayInitializer(values))
+        )
         transpiler = fluid.DistributeTranspiler()
         transpiler.transpile(0, pservers=SERVERS)
         ids, rows = transpiler._job.trainer.model.rows["table"]
@@ -157,8 +163,16 @@ class TestPrograms:
         ({}, False, "half_async"),
         ({"sync_mode": False}, True, "half_async"),
         ({"sync_mode": False, "runtime_split_send_recv": True}, True, "async"),
-        ({"sync_mode": False, "runtime_split_send_recv": True, "half_async": True}, False, "half_async"),
-        ({"sync_mode": False, "runtime_split_send_recv": True, "completely_not_async": True}, False, "sync"),
+        (
+            {"sync_mode": False, "runtime_split_send_recv": True, "half_async": True},
+            False,
+            "half_async",
+        ),
+        (
+            {"sync_mode": False, "runtime_split_send_recv": True, "completely_not_async": True},
+            False,
+            "sync",
+        ),
         ({"sync_mode": False, "geo_sgd_mode": True}, True, "geo"),
     ],
 )
@@ -188,7 +202,11 @@ class TestConfig:
             8192,
             "pserver",
         )
-        assert (config.sync_mode, config.runtime_split_send_recv, config.geo_sgd_need_push_nums) == (True, False, 100)
+        assert (
+            config.sync_mode,
+            config.runtime_split_send_recv,
+            config.geo_sgd_need_push_nums,
+        ) == (True, False, 100)
         assert "sync_mode=True" in repr(config)
 
     def test_modes_exclude_each_other(self):
@@ -316,7 +334,10 @@ class TestRefused:
     def test_files_of_the_other_role(self, tmp_path):
         transpiler, loss = transpiled()
         exe, folder = fluid.Executor(fluid.CPUPlace()), str(tmp_path)
-        trainer, server = transpiler.get_trainer_program(), transpiler.get_pserver_program("127.0.0.1:6174")
+        trainer, server = (
+            transpiler.get_trainer_program(),
+            transpiler.get_pserver_program("127.0.0.1:6174"),
+        )
         for load in (fluid.io.load_persistables, fluid.io.load_params):
             with pytest.raises(ValueError, match="servers load tables"):
                 load(exe, folder, trainer)
@@ -326,7 +347,9 @@ class TestRefused:
         with pytest.raises(NotSupported, match="one per variable"):
             fluid.io.save_persistables(exe, folder, trainer, filename="all")
         with pytest.raises(NotSupported, match="model_filename"):
-            fluid.io.save_inference_model(folder, ["ids"], [loss], exe, trainer, model_filename="model")
+            fluid.io.save_inference_model(
+                folder, ["ids"], [loss], exe, trainer, model_filename="model"
+            )
 
 
 def test_dispatchers():
@@ -345,4 +368,7 @@ def test_dispatchers():
 def test_memory_passes_say_that_they_do_nothing(caplog):
     fluid.memory_optimize(fluid.default_main_program())
     fluid.transpiler.release_memory(fluid.default_main_program())
-    assert ["memory_optimize" in m or "release_memory" in m for m in caplog.messages] == [True, True]
+    assert ["memory_optimize" in m or "release_memory" in m for m in caplog.messages] == [
+        True,
+        True,
+    ]

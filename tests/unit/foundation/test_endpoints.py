@@ -8,7 +8,11 @@ from argosy.foundation.errors import ConfigError
 
 @pytest.mark.parametrize(
     ("text", "host", "port"),
-    [("127.0.0.1:6170", "127.0.0.1", 6170), ("[::1]:80", "::1", 80), (" node-1.local:0 ", "node-1.local", 0)],
+    [
+        ("127.0.0.1:6170", "127.0.0.1", 6170),
+        ("[::1]:80", "::1", 80),
+        (" node-1.local:0 ", "node-1.local", 0),
+    ],
 )
 def test_parse(text, host, port):
     assert parse(text) == Endpoint(host, port)
@@ -42,10 +46,14 @@ def test_lists():
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"), [("", "expected a list"), (",", "expected a list"), ("a:1,b:2,a:1", "a:1 appears twice")]
+    ("text", "problem"),
+    [("", "expected a list"), (",", "expected a list"), ("a:1,b:2,a:1", "a:1 appears twice")],
 )
 def test_wrong_lists(text, problem):
-    with pytest.raises(ConfigError, match=f"PADDLE_TRAINER_ENDPOINTS: .*{problem}|PADDLE_TRAINER_ENDPOINTS: {problem}"):
+    with pytest.raises(
+        ConfigError,
+        match=f"PADDLE_TRAINER_ENDPOINTS: .*{problem}|PADDLE_TRAINER_ENDPOINTS: {problem}",
+    ):
         parse_list(text, "PADDLE_TRAINER_ENDPOINTS")
 
 
@@ -65,7 +73,10 @@ def test_listener_has_a_port_of_its_own(host):
 
 
 def test_a_taken_port_is_an_error():
-    with bind_listener() as taken, pytest.raises(ConfigError, match=rf"127.0.0.1:{endpoint_of(taken).port}: "):
+    with (
+        bind_listener() as taken,
+        pytest.raises(ConfigError, match=rf"127.0.0.1:{endpoint_of(taken).port}: "),
+    ):
         bind_listener(port=endpoint_of(taken).port)
 
 

@@ -16,7 +16,22 @@ def test_a_plain_name_is_in_the_folder(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".", "..", "../x", "a/../../x", "a/..", "/etc/passwd", "//x", "x\0y", "a\\..\\b", "C:x", 3, None]
+    "name",
+    [
+        "",
+        ".",
+        "..",
+        "../x",
+        "a/../../x",
+        "a/..",
+        "/etc/passwd",
+        "//x",
+        "x\0y",
+        "a\\..\\b",
+        "C:x",
+        3,
+        None,
+    ],
 )
 def test_a_name_that_leads_out_is_refused_by_name(tmp_path, name):
     with pytest.raises(CheckpointError, match="leads out of the folder"):

@@ -39,7 +39,10 @@ def test_what_was_written_is_read(folder):
         ("a", "table a", 3),
         ("sub/b", "table sub/b", 15),
     ]
-    assert [manifest.verified(folder, fact) for fact in found.files] == [folder / "a", folder / "sub" / "b"]
+    assert [manifest.verified(folder, fact) for fact in found.files] == [
+        folder / "a",
+        folder / "sub" / "b",
+    ]
     path = folder / manifest.NAME
     assert path.read_bytes() == sealed(json.loads(path.read_bytes()))
     assert sorted(entry.name for entry in folder.iterdir()) == ["a", manifest.NAME, "sub"]
@@ -63,7 +66,11 @@ def test_every_length_counts(folder):
     path = folder / manifest.NAME
     data = path.read_bytes()
     for place in range(len(data)):
-        for changed in (data[:place], data[:place] + data[place + 1 :], data[: place + 1] + data[place:]):
+        for changed in (
+            data[:place],
+            data[:place] + data[place + 1 :],
+            data[: place + 1] + data[place:],
+        ):
             path.write_bytes(changed)
             with pytest.raises(CheckpointError, match=r"manifest\.json"):
                 manifest.read(folder, LAYOUT)
@@ -143,7 +150,9 @@ def test_one_from_before_seals_is_read_with_a_warning(folder, caplog):
     assert manifest.read(folder, LAYOUT).fields == {"step": 7}
     assert "has no seal" in caplog.text
     with pytest.raises(CheckpointError, match="format 'argosy test 1'"):
-        manifest.read(folder, Layout("argosy test", {"step": int}, {"table": str}, is_read_unsealed=False))
+        manifest.read(
+            folder, Layout("argosy test", {"step": int}, {"table": str}, is_read_unsealed=False)
+        )
 
 
 def test_a_sealed_one_does_not_pass_for_an_old_one(folder):

@@ -38,9 +38,17 @@ def admitted(*classes):
 @pytest.fixture(scope="module")
 def outcomes():
     """What a process of its own, with 2 GiB to spend, makes of every hostile pickle."""
-    lines = [json.dumps([name, hostile_pickles.framed(data).hex()]) for name, data in hostile_pickles.PICKLES.items()]
+    lines = [
+        json.dumps([name, hostile_pickles.framed(data).hex()])
+        for name, data in hostile_pickles.PICKLES.items()
+    ]
     done = subprocess.run(
-        [sys.executable, str(SCRIPT)], input="\n".join(lines), capture_output=True, text=True, timeout=110, check=False
+        [sys.executable, str(SCRIPT)],
+        input="\n".join(lines),
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
     )
     found = {line[0]: line[1:] for line in map(json.loads, done.stdout.splitlines())}
     return found, f"exit code {done.returncode} after {len(found)} pickles\n{done.stderr[-2000:]}"
@@ -123,7 +131,9 @@ def test_no_state_for_an_admitted_class(state):
 def test_no_state_for_a_member_of_an_enum():
     member = hostile_pickles.call(hostile_pickles.named(__name__, "Colour"), b"K\x01")
     with pytest.raises(CheckpointError, match="a state for a Colour"):
-        read(hostile_pickles.framed(member + b"}\x8c\x06_name_\x8c\x01xsb"), classes=admitted(Colour))
+        read(
+            hostile_pickles.framed(member + b"}\x8c\x06_name_\x8c\x01xsb"), classes=admitted(Colour)
+        )
     assert Colour.RED.name == "RED"
 
 
@@ -131,7 +141,12 @@ def test_no_state_for_a_member_of_an_enum():
 def test_no_state_for_what_is_no_slot():
     new = hostile_pickles.named(__name__, "Slotted") + b")\x81"
     for name in ("__class__", "nothing"):
-        state = b"N}" + hostile_pickles.text(name) + hostile_pickles.named(__name__, "Plain") + b"s\x86b"
+        state = (
+            b"N}"
+            + hostile_pickles.text(name)
+            + hostile_pickles.named(__name__, "Plain")
+            + b"s\x86b"
+        )
         with pytest.raises(CheckpointError, match="a slot that Slotted does not have"):
             read(hostile_pickles.framed(new + state), classes=admitted(Slotted, Plain))
 
@@ -146,7 +161,9 @@ def test_errors_of_admitted_classes_are_ours():
 
 
 def test_functions_are_called_only_where_they_are_admitted():
-    data = hostile_pickles.framed(hostile_pickles.call(hostile_pickles.named(__name__, "double"), b"K\x04"))
+    data = hostile_pickles.framed(
+        hostile_pickles.call(hostile_pickles.named(__name__, "double"), b"K\x04")
+    )
     assert read(data, functions=[double]) == 8
     with pytest.raises(pickles.RefusedGlobal, match=r"asks for .*double"):
         read(data)
@@ -159,11 +176,16 @@ def double(x):
 # -- what it reads
 
 NESTS = [
-    None, True, 0, 255, 256, 65536, -1, 2**31, -(2**63), 10**300, 1.5, float("inf"), 1 + 2j, "", "text", "\ud800", "ä" * 300,
-    b"", b"\x00\xff", b"x" * 300, bytearray(b""), bytearray(b"abc"), [], [1, [2, [3]]], (), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4), {}, {"a": {"b": 1}},
-    {1, 2}, set(), frozenset(), frozenset({1, "a"}), range(3), range(1, 10, 2), slice(None, 3, None), collections.OrderedDict(a=1, b=[2]),
-    collections.defaultdict(list, a=[1]), collections.Counter("aab"), collections.deque([1, 2], 5), collections.deque(), {(1, "a"): 2, None: 3, 1.5: b"x"},
-    list(range(1000)), [float(i) for i in range(1000)], [i * 1000 for i in range(1000)], [f"w{i % 7}" for i in range(1000)], int, {"kind": float},
+    None, True, 0, 255, 256, 65536, -1, 2**31, -(2**63), 10**300, 1.5, float("inf"), 1 + 2j, "",
+    "text", "\ud800", "ä" * 300,
+    b"", b"\x00\xff", b"x" * 300, bytearray(b""), bytearray(b"abc"), [], [1, [2, [3]]], (), (1,),
+    (1, 2), (1, 2, 3), (1, 2, 3, 4), {}, {"a": {"b": 1}},
+    {1, 2}, set(), frozenset(), frozenset({1, "a"}), range(3), range(1, 10, 2),
+    slice(None, 3, None), collections.OrderedDict(a=1, b=[2]),
+    collections.defaultdict(list, a=[1]), collections.Counter("aab"), collections.deque([1, 2], 5),
+        collections.deque(), {(1, "a"): 2, None: 3, 1.5: b"x"},
+    list(range(1000)), [float(i) for i in range(1000)], [i * 1000 for i in range(1000)],
+        [f"w{i % 7}" for i in range(1000)], int, {"kind": float},
     collections.defaultdict(dict, a=collections.defaultdict(list)),
 ]  # fmt: skip
 
@@ -181,9 +203,12 @@ def test_plain_nests(value, protocol):
 
 
 ARRAYS = [
-    np.arange(6.0).reshape(2, 3), np.asfortranarray(np.arange(6.0).reshape(2, 3)), np.zeros((0, 4), "i4"), np.float32(1.5), np.array(3), np.array([True, False]),
-    np.arange(3, dtype=">i4"), np.array(["ab", "c"]), np.array([b"ab", b"c"]), np.array([1 + 2j]), np.array(["ä"], ">U2"), np.zeros(2, "V3"), np.str_("x"), np.str_(""),
-    np.arange(2**17, dtype="u1"), np.arange(2**17, dtype="f8").reshape(2, -1, order="F"), np.dtype("f4"), np.dtype(">i8"), np.arange(20000.0)[::2], np.longdouble(2),
+    np.arange(6.0).reshape(2, 3), np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.zeros((0, 4), "i4"), np.float32(1.5), np.array(3), np.array([True, False]),
+    np.arange(3, dtype=">i4"), np.array(["ab", "c"]), np.array([b"ab", b"c"]), np.array([1 + 2j]),
+        np.array(["ä"], ">U2"), np.zeros(2, "V3"), np.str_("x"), np.str_(""),
+    np.arange(2**17, dtype="u1"), np.arange(2**17, dtype="f8").reshape(2, -1, order="F"),
+        np.dtype("f4"), np.dtype(">i8"), np.arange(20000.0)[::2], np.longdouble(2),
 ]  # fmt: skip
 
 
@@ -216,7 +241,10 @@ def test_dtypes_of_paddle_are_themselves():
 
 
 def test_python_2_pickles():
-    data = b"(dp0\nS'a\\x41\\n'\np1\nI3\nsS'b'\nL5L\nsS'c'\n(I01\nI00\nF1.5\nNtp2\nsVd\\u00e4\n(lp3\nI1\nasg1\n(dS'k'\nI2\nss."
+    data = (
+        b"(dp0\nS'a\\x41\\n'\np1\nI3\nsS'b'\nL5L\nsS'c'\n(I01\nI00\nF1.5\nNtp2\ns"
+        b"Vd\\u00e4\n(lp3\nI1\nasg1\n(dS'k'\nI2\nss."
+    )
     assert read(data) == {"aA\n": {"k": 2}, "b": 5, "c": (True, False, 1.5, None), "dä": [1]}
 
 
@@ -229,9 +257,12 @@ def test_instances_of_admitted_classes(protocol):
     many = Dictionary(a=1)
     many.more = 3
     data = pickle.dumps(
-        [Plain(5), slotted, given, many, Sequence([1, 2]), Colour.RED, Pair(1, 2), {Colour.RED: 1}], protocol
+        [Plain(5), slotted, given, many, Sequence([1, 2]), Colour.RED, Pair(1, 2), {Colour.RED: 1}],
+        protocol,
     )
-    back = read(data, classes=admitted(Plain, Slotted, WithState, Dictionary, Sequence, Colour, Pair))
+    back = read(
+        data, classes=admitted(Plain, Slotted, WithState, Dictionary, Sequence, Colour, Pair)
+    )
     assert back[0].twice == 10
     assert back[1].a == 1
     assert back[2].seen == {"x": 2}
@@ -271,7 +302,11 @@ def test_other_kinds_of_files(tmp_path):
 
 
 def test_messages_name_call_and_source():
-    with pytest.raises(pickles.NotPickle, match="all_gather_object: an object of a peer is damaged"):
+    with pytest.raises(
+        pickles.NotPickle, match="all_gather_object: an object of a peer is damaged"
+    ):
         pickles.load(io.BytesIO(b"\0\0"), "an object of a peer", call="all_gather_object")
-    with pytest.raises(CheckpointError, match=r"cut short .1000 bytes were expected where 3 are left"):
+    with pytest.raises(
+        CheckpointError, match=r"cut short .1000 bytes were expected where 3 are left"
+    ):
         read(b"\x80\x04B" + (1000).to_bytes(4, "little") + b"abc")

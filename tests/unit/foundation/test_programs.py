@@ -56,11 +56,17 @@ def test_output_and_code():
 
 
 @pytest.mark.attack("a foreign program that never ends")
-@pytest.mark.parametrize("text", ["sleep 1000", "trap '' TERM; sleep 1000", "exec 1>&- 2>&-; sleep 1000"])
-def test_a_program_that_hangs_is_ended_with_its_children(tmp_path, text, record_property, monkeypatch):
+@pytest.mark.parametrize(
+    "text", ["sleep 1000", "trap '' TERM; sleep 1000", "exec 1>&- 2>&-; sleep 1000"]
+)
+def test_a_program_that_hangs_is_ended_with_its_children(
+    tmp_path, text, record_property, monkeypatch
+):
     monkeypatch.setattr(programs, "_GRACE_S", 0.3)
     start = time.monotonic()
-    with pytest.raises(ProgramTimeout, match=r"the tool has not ended within 0\.5 s, so it was ended") as caught:
+    with pytest.raises(
+        ProgramTimeout, match=r"the tool has not ended within 0\.5 s, so it was ended"
+    ) as caught:
         run(sh(f"echo words >&2; sleep 1000 & echo $! > {tmp_path}/pid; {text}"), "the tool", 0.5)
     record_property("named_s", time.monotonic() - start)
     assert time.monotonic() - start < 10
@@ -97,7 +103,9 @@ def test_a_flood_of_output_is_an_error():
 
 def test_lines_flow_while_it_runs(tmp_path):
     gate = tmp_path / "gate"
-    with Program(sh(f"echo first; until [ -e {gate} ]; do sleep 0.01; done; echo second; exit 4"), "it") as program:
+    with Program(
+        sh(f"echo first; until [ -e {gate} ]; do sleep 0.01; done; echo second; exit 4"), "it"
+    ) as program:
         assert program.read(20) == b"first\n"
         gate.touch()
         assert program.read(20) == b"second\n"
@@ -107,10 +115,14 @@ def test_lines_flow_while_it_runs(tmp_path):
 
 @pytest.mark.attack("a pipe command that falls silent")
 def test_a_stream_that_falls_silent_is_ended(tmp_path, record_property):
-    with Program(sh(f"echo $$ > {tmp_path}/pid; echo first; echo why >&2; sleep 1000"), "the command") as program:
+    with Program(
+        sh(f"echo $$ > {tmp_path}/pid; echo first; echo why >&2; sleep 1000"), "the command"
+    ) as program:
         assert program.read(20) == b"first\n"
         start = time.monotonic()
-        with pytest.raises(ProgramTimeout, match=r"the command has neither read nor written .* 0\.5 s") as caught:
+        with pytest.raises(
+            ProgramTimeout, match=r"the command has neither read nor written .* 0\.5 s"
+        ) as caught:
             program.read(0.5)
         record_property("named_s", time.monotonic() - start)
         assert time.monotonic() - start < 10
@@ -121,7 +133,10 @@ def test_a_stream_that_falls_silent_is_ended(tmp_path, record_property):
 def test_a_stream_that_only_reads_is_not_silent(tmp_path):
     """It takes long to find its first line, and reads all the while."""
     (tmp_path / "in").write_text("x\n")
-    text = f"exec 3< {tmp_path}/in; end=$((SECONDS + 3)); while [ $SECONDS -lt $end ]; do read -u 3; done; echo end"
+    text = (
+        f"exec 3< {tmp_path}/in; end=$((SECONDS + 3)); while [ $SECONDS -lt $end ]; do read -u "
+        "3; done; echo end"
+    )
     with Program(sh(text), "it") as program:
         assert program.read(1.0) == b"end\n"
 
@@ -129,7 +144,9 @@ def test_a_stream_that_only_reads_is_not_silent(tmp_path):
 @pytest.mark.attack("a pipe command that ends while its child keeps the stream open")
 def test_a_stream_kept_open_by_a_child_is_no_short_file(tmp_path, monkeypatch, record_property):
     monkeypatch.setattr(programs, "_ORPHAN_S", 0.5)
-    with Program(sh(f"sleep 1000 & echo $! > {tmp_path}/pid; echo first"), "the command") as program:
+    with Program(
+        sh(f"sleep 1000 & echo $! > {tmp_path}/pid; echo first"), "the command"
+    ) as program:
         assert program.read(60) == b"first\n"
         start = time.monotonic()
         with pytest.raises(ProgramTimeout, match="a process that it started keeps its output open"):

@@ -26,14 +26,19 @@ def test_state_dict(protocol):
 def test_state_dict_as_arrays_with_its_names():
     state = paddle.load(str(FILES / "linear_4.pdparams"), return_numpy=True, keep_name_table=True)
     np.testing.assert_array_equal(state["bias"], VALUES["bias"])
-    assert state["StructuredToParameterName@@"] == {"weight": "linear_0.w_0", "bias": "linear_0.b_0"}
+    assert state["StructuredToParameterName@@"] == {
+        "weight": "linear_0.w_0",
+        "bias": "linear_0.b_0",
+    }
 
 
 def test_optimizer_state():
     state = paddle.load(str(FILES / "adam.pdopt"))
     assert state["LR_Scheduler"] == {"last_epoch": 1, "last_lr": 0.1}
     assert state["linear_0.w_0_beta1_pow_acc_0"].shape == [1]
-    np.testing.assert_allclose(state["linear_0.w_0_moment1_0"].numpy(), np.full((2, 3), 0.1), rtol=1e-5)
+    np.testing.assert_allclose(
+        state["linear_0.w_0_moment1_0"].numpy(), np.full((2, 3), 0.1), rtol=1e-5
+    )
 
 
 def test_master_weights():
@@ -77,4 +82,6 @@ def test_binary_format(name):
     tensor = paddle.load(str(FILES / f"{name}.bin"))
     assert tensor.dtype == paddle.dtype(name)
     assert tensor.shape == [1, 2]
-    assert (tensor.raw.float() == 1).all() if "complex" not in name else (tensor.raw.real == 1).all()
+    assert (
+        (tensor.raw.float() == 1).all() if "complex" not in name else (tensor.raw.real == 1).all()
+    )

@@ -30,7 +30,10 @@ def test_state_dict_round_trip(tmp_path):
     path = str(tmp_path / "new" / "folder" / "m.pdparams")
     paddle.save(layer.state_dict(), path)
     state = paddle.load(path)
-    assert {key: value.name for key, value in state.items()} == {"weight": layer.weight.name, "bias": layer.bias.name}
+    assert {key: value.name for key, value in state.items()} == {
+        "weight": layer.weight.name,
+        "bias": layer.bias.name,
+    }
     other = paddle.nn.Linear(3, 2)
     other.set_state_dict(state)
     np.testing.assert_array_equal(other.weight.numpy(), layer.weight.numpy())
@@ -39,7 +42,13 @@ def test_state_dict_round_trip(tmp_path):
 def test_nested_round_trip_keeps_containers():
     t = paddle.to_tensor(X)
     back = roundtrip(
-        {"a": [t, 1, "s"], "b": (t, None), "c": collections.OrderedDict(k=t), "d": {1.5, 2}, "e": b"\x00\xff"}
+        {
+            "a": [t, 1, "s"],
+            "b": (t, None),
+            "c": collections.OrderedDict(k=t),
+            "d": {1.5, 2},
+            "e": b"\x00\xff",
+        }
     )
     assert type(back["c"]) is collections.OrderedDict
     assert back["d"] == {1.5, 2}
@@ -87,7 +96,9 @@ def test_big_arrays_are_sliced_and_joined_for_old_protocols():
     arrays = {"w": X, "small": X[0], "n": {"w": 1}}
     sliced = files._slice_big(arrays, limit_bytes=16)
     assert [len(sliced[f"w@@.{i}"]) for i in range(2)] == [4, 2]
-    assert sliced["UnpackBigParamInfor@@"] == {"w": {"OriginShape": (2, 3), "slices": ["w@@.0", "w@@.1"]}}
+    assert sliced["UnpackBigParamInfor@@"] == {
+        "w": {"OriginShape": (2, 3), "slices": ["w@@.0", "w@@.1"]}
+    }
     files._join_slices(sliced, "the file")
     assert set(sliced) == set(arrays)
     np.testing.assert_array_equal(sliced["w"], X)
@@ -250,7 +261,9 @@ def test_torn_binary_tensor(tmp_path):
     path = tmp_path / "t.bin"
     paddle.save(paddle.to_tensor(X), str(path), use_binary_format=True)
     path.write_bytes(path.read_bytes()[:-3])
-    with pytest.raises(CheckpointError, match="cut short: 24 bytes were expected where 21 are left"):
+    with pytest.raises(
+        CheckpointError, match="cut short: 24 bytes were expected where 21 are left"
+    ):
         paddle.load(str(path))
 
 
@@ -278,7 +291,9 @@ def test_save_refuses_a_folder(tmp_path):
         paddle.save([1], str(tmp_path))
 
 
-@pytest.mark.parametrize("options", [{"protocol": 5}, {"protocol": 1}, {"protocol": "4"}, {"foo": 1}])
+@pytest.mark.parametrize(
+    "options", [{"protocol": 5}, {"protocol": 1}, {"protocol": "4"}, {"foo": 1}]
+)
 def test_save_refuses_options(options):
     with pytest.raises(ValueError):
         paddle.save([1], io.BytesIO(), **options)

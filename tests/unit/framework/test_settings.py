@@ -62,10 +62,17 @@ def flags(monkeypatch):
 
 
 def test_flags_are_kept(flags):
-    assert framework.get_flags("FLAGS_eager_delete_tensor_gb") == {"FLAGS_eager_delete_tensor_gb": 0.0}
-    framework.set_flags({"FLAGS_eager_delete_tensor_gb": 1, "FLAGS_allocator_strategy": "naive_best_fit"})
+    assert framework.get_flags("FLAGS_eager_delete_tensor_gb") == {
+        "FLAGS_eager_delete_tensor_gb": 0.0
+    }
+    framework.set_flags(
+        {"FLAGS_eager_delete_tensor_gb": 1, "FLAGS_allocator_strategy": "naive_best_fit"}
+    )
     both = framework.get_flags(["FLAGS_eager_delete_tensor_gb", "FLAGS_allocator_strategy"])
-    assert both == {"FLAGS_eager_delete_tensor_gb": 1.0, "FLAGS_allocator_strategy": "naive_best_fit"}
+    assert both == {
+        "FLAGS_eager_delete_tensor_gb": 1.0,
+        "FLAGS_allocator_strategy": "naive_best_fit",
+    }
 
 
 def test_flags_start_from_the_environment(flags):
@@ -133,7 +140,9 @@ def test_number_limits():
     info = framework.finfo("float16")
     assert (info.max, info.eps, info.bits, info.dtype) == (65504.0, 2**-10, 16, "float16")
     assert framework.finfo("complex64").dtype == "float32"
-    assert repr(framework.finfo("bfloat16")).startswith("paddle.finfo(min=-3.38953e+38, max=3.38953e+38, eps=0.0078125")
+    assert repr(framework.finfo("bfloat16")).startswith(
+        "paddle.finfo(min=-3.38953e+38, max=3.38953e+38, eps=0.0078125"
+    )
     with pytest.raises(ValueError):
         framework.iinfo("float32")
     with pytest.raises(ValueError):

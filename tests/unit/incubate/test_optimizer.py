@@ -9,7 +9,9 @@ import paddle
 
 
 def parameter(value=8.0):
-    return paddle.create_parameter([2], "float32", default_initializer=paddle.nn.initializer.Constant(value))
+    return paddle.create_parameter(
+        [2], "float32", default_initializer=paddle.nn.initializer.Constant(value)
+    )
 
 
 def backward(w):
@@ -64,5 +66,7 @@ def test_average_is_undone_after_an_error():
 
 
 def test_average_window_order_is_checked():
-    with pytest.raises(ValueError, match="min_average_window 5 must not be greater than max_average_window 3"):
+    with pytest.raises(
+        ValueError, match="min_average_window 5 must not be greater than max_average_window 3"
+    ):
         ModelAverage(0.5, parameters=[parameter()], min_average_window=5, max_average_window=3)

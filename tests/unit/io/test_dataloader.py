@@ -111,7 +111,14 @@ def test_persistent_workers_serve_several_passes():
 
 
 def test_stream_in_workers_is_repeated_unless_split():
-    assert sorted(int(b) for b in DataLoader(Counting(3), batch_size=None, num_workers=2)) == [0, 0, 1, 1, 2, 2]
+    assert sorted(int(b) for b in DataLoader(Counting(3), batch_size=None, num_workers=2)) == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        2,
+    ]
 
 
 def test_stream_split_by_worker_init_fn():
@@ -213,7 +220,9 @@ def make_loader(**options):
 
 
 def test_sample_generator():
-    loader = make_loader().set_sample_generator(lambda: ((i, i / 2) for i in range(5)), batch_size=2)
+    loader = make_loader().set_sample_generator(
+        lambda: ((i, i / 2) for i in range(5)), batch_size=2
+    )
     batches = list(loader())
     assert [b[0].tolist() for b in batches] == [[0, 1], [2, 3]]
     assert [t.dtype for t in batches[0]] == [paddle.int64, paddle.float64]

@@ -38,7 +38,11 @@ def test_bad_environment_names_the_variable(monkeypatch):
 @pytest.mark.parametrize("replicas", [1, 2, 5])
 def test_ranks_cover_the_dataset_evenly(n, replicas):
     shares = [
-        [i for batch in DistributedBatchSampler(range(n), 3, replicas, rank, shuffle=True) for i in batch]
+        [
+            i
+            for batch in DistributedBatchSampler(range(n), 3, replicas, rank, shuffle=True)
+            for i in batch
+        ]
         for rank in range(replicas)
     ]
     assert len({len(share) for share in shares}) == 1

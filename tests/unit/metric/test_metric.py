@@ -19,7 +19,8 @@ def test_tensors_and_arrays_count_alike(kind):
 
 def test_auc_equals_the_share_of_ordered_pairs():
     rng = np.random.RandomState(0)
-    # scores in the middle of distinct buckets: no ties, so that the area is the share of pairs in the right order
+    # scores in the middle of distinct buckets: no ties, so that the area is the share of pairs in
+    # the right order
     scores = (rng.permutation(1000)[:200] + 0.5) / 1000
     labels = rng.randint(0, 2, 200)
     metric = Auc(num_thresholds=1000)
@@ -34,7 +35,9 @@ def test_auc_messages():
         Auc("PR")
     with pytest.raises(AssertionError, match=r"must lie in \[0, 1\], but found -1.0 to 0.5"):
         Auc().update(np.array([[0, -1.0], [0, 0.5]]), np.array([1, 0]))
-    with pytest.raises(ValueError, match="'labels' must be a numpy ndarray or Tensor, but received list"):
+    with pytest.raises(
+        ValueError, match="'labels' must be a numpy ndarray or Tensor, but received list"
+    ):
         Auc().update(np.zeros((1, 2)), [1])
 
 

@@ -123,7 +123,9 @@ def test_embedding_takes_a_ready_table():
 
 def test_frequency_scaling_excludes_sparse_gradients():
     with pytest.raises(ValueError, match="sparse"):
-        F.embedding(paddle.to_tensor([1]), paddle.ones([3, 2]), sparse=True, scale_grad_by_freq=True)
+        F.embedding(
+            paddle.to_tensor([1]), paddle.ones([3, 2]), sparse=True, scale_grad_by_freq=True
+        )
 
 
 def test_class_center_sample_keeps_the_positives_first_and_fills_up():
@@ -150,7 +152,9 @@ def test_attention_refuses_two_masks_and_unequal_heads():
 def test_attention_takes_unbatched_input():
     q = paddle.rand([3, 2, 4])
     batched = F.scaled_dot_product_attention(q.unsqueeze(0), q.unsqueeze(0), q.unsqueeze(0))
-    np.testing.assert_allclose(F.scaled_dot_product_attention(q, q, q).numpy(), batched[0].numpy(), rtol=1e-6)
+    np.testing.assert_allclose(
+        F.scaled_dot_product_attention(q, q, q).numpy(), batched[0].numpy(), rtol=1e-6
+    )
 
 
 def test_attention_dropout_acts_in_training_only():
@@ -165,8 +169,13 @@ def test_attention_dropout_acts_in_training_only():
 def test_packed_attention_equals_each_sequence_alone():
     q = paddle.rand([5, 2, 4])
     ends = paddle.to_tensor([0, 2, 5])
-    packed, softmax = F.flash_attention.flash_attn_unpadded(q, q, q, ends, ends, 3, 3, 0.5, causal=True)
-    alone = [F.scaled_dot_product_attention(s, s, s, is_causal=True, scale=0.5).numpy() for s in (q[:2], q[2:])]
+    packed, softmax = F.flash_attention.flash_attn_unpadded(
+        q, q, q, ends, ends, 3, 3, 0.5, causal=True
+    )
+    alone = [
+        F.scaled_dot_product_attention(s, s, s, is_causal=True, scale=0.5).numpy()
+        for s in (q[:2], q[2:])
+    ]
     assert softmax is None
     np.testing.assert_allclose(packed.numpy(), np.concatenate(alone), rtol=1e-5)
 

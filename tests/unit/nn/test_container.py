@@ -51,7 +51,9 @@ def test_layer_list_accepts_a_generator_and_hides_numbers_in_dir():
 
 
 def test_index_error_names_class_and_range():
-    with pytest.raises(IndexError, match=r"LayerList: index 5 is out of range, expected one in \[-2, 2\)"):
+    with pytest.raises(
+        IndexError, match=r"LayerList: index 5 is out of range, expected one in \[-2, 2\)"
+    ):
         nn.LayerList(linears(2))[5]
 
 
@@ -78,7 +80,9 @@ def test_parameter_list_assignment_copies_into_the_parameter():
     assert p.tolist() == [3.0, 4.0]
 
 
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+@pytest.mark.parametrize(
+    "duplicate", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))]
+)
 def test_copies_are_independent(duplicate):
     model = nn.Sequential(("fc", nn.Linear(2, 2)), ("rest", nn.LayerList(linears(2))))
     other = duplicate(model)

@@ -31,7 +31,9 @@ def test_transposed_conv_weight_starts_xavier_uniform():
 def test_bias_starts_at_zero_and_can_be_left_out():
     assert nn.Conv2D(1, 2, 3).bias.tolist() == [0.0, 0.0]
     assert nn.Conv2D(1, 2, 3, bias_attr=False).bias is None
-    assert [name for name, _ in nn.Conv2D(1, 2, 3, bias_attr=False).named_parameters()] == ["weight"]
+    assert [name for name, _ in nn.Conv2D(1, 2, 3, bias_attr=False).named_parameters()] == [
+        "weight"
+    ]
 
 
 def test_dtype_argument_sets_the_dtype_of_parameters():
@@ -41,7 +43,9 @@ def test_dtype_argument_sets_the_dtype_of_parameters():
 
 
 def test_wrong_channels_are_explained_with_both_shapes():
-    with pytest.raises(ValueError, match=r"conv2d\(x=float32\[1, 2, 5, 5\], weight=float32\[2, 3, 3, 3\]"):
+    with pytest.raises(
+        ValueError, match=r"conv2d\(x=float32\[1, 2, 5, 5\], weight=float32\[2, 3, 3, 3\]"
+    ):
         paddle.nn.functional.conv2d(paddle.ones([1, 2, 5, 5]), paddle.ones([2, 3, 3, 3]))
 
 

@@ -25,11 +25,15 @@ class Chain(nn.Layer):
 
 def search(logits, beam_size, steps):
     decoder = nn.BeamSearchDecoder(Chain(logits), start_token=0, end_token=END, beam_size=beam_size)
-    return nn.dynamic_decode(decoder, inits=paddle.zeros([1, 1]), max_step_num=steps - 1, return_length=True)
+    return nn.dynamic_decode(
+        decoder, inits=paddle.zeros([1, 1]), max_step_num=steps - 1, return_length=True
+    )
 
 
 def exhaustive(logits, steps):
-    """The most probable sequence of at most ``steps`` tokens, padded with the end token, and its log-probability."""
+    """The most probable sequence of at most ``steps`` tokens, padded with the end token, and its
+    log-probability.
+    """
     log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     best = (-np.inf, None)
     for tokens in itertools.product(range(logits.shape[1]), repeat=steps):
@@ -57,7 +61,11 @@ def test_wide_beam_finds_the_best_sequence(seed):
 
 def test_wide_beam_beats_greedy():
     # token 2 looks best at first, but what follows 3 is almost certain
-    logits = np.log(np.array([[1e-9, 0.1, 0.5, 0.4], [0.25] * 4, [0.25] * 4, [0.01, 0.97, 0.01, 0.01]], "float32"))
+    logits = np.log(
+        np.array(
+            [[1e-9, 0.1, 0.5, 0.4], [0.25] * 4, [0.25] * 4, [0.01, 0.97, 0.01, 0.01]], "float32"
+        )
+    )
     assert search(logits, 1, 2)[0][0, :, 0].tolist()[0] == 2
     assert search(logits, 3, 2)[0][0, :, 0].tolist() == [3, END]
 
@@ -91,7 +99,9 @@ def test_keyword_arguments_reach_every_step():
     assert out.tolist() == [[10, 11, 12]] * 3
 
 
-@pytest.mark.parametrize(("impute", "expected"), [(False, [3.0, 3.0, 3.0]), (True, [0.0, 1.0, 2.0])])
+@pytest.mark.parametrize(
+    ("impute", "expected"), [(False, [3.0, 3.0, 3.0]), (True, [0.0, 1.0, 2.0])]
+)
 def test_impute_finished_keeps_states(impute, expected):
     _, states = nn.dynamic_decode(Counter(), inits=paddle.zeros([3, 2]), impute_finished=impute)
     assert states["total"][:, 0].tolist() == expected

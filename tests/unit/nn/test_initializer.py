@@ -15,7 +15,11 @@ N = math.prod(SHAPE)
 
 def draw(initializer, shape=SHAPE, dtype="float32"):
     paddle.seed(3)
-    return paddle.create_parameter(shape, dtype, default_initializer=initializer).astype("float64").numpy()
+    return (
+        paddle.create_parameter(shape, dtype, default_initializer=initializer)
+        .astype("float64")
+        .numpy()
+    )
 
 
 def check_moments(values, mean, std):
@@ -63,7 +67,9 @@ def test_normal():
 def test_truncated_normal_has_absolute_bounds(mean, std, a, b):
     values = draw(I.TruncatedNormal(mean, std, a, b))
     assert a <= values.min() <= values.max() <= b
-    check_moments(values, *truncated_moments(mean, std, max(a, mean - 12 * std), min(b, mean + 12 * std)))
+    check_moments(
+        values, *truncated_moments(mean, std, max(a, mean - 12 * std), min(b, mean + 12 * std))
+    )
 
 
 def test_truncated_normal_never_gives_the_bound_of_a_narrow_distribution():
@@ -98,7 +104,9 @@ def test_orthogonal_is_uniform_over_rotations():
 
 
 def draw_small():
-    return float(paddle.create_parameter([2, 2], "float32", default_initializer=I.Orthogonal())[0, 0])
+    return float(
+        paddle.create_parameter([2, 2], "float32", default_initializer=I.Orthogonal())[0, 0]
+    )
 
 
 DEFAULTS = [
@@ -173,7 +181,12 @@ def test_global_initializer_yields_to_the_attribute_and_is_undone():
         own = nn.Linear(1, 1, weight_attr=I.Constant(5.0))
     finally:
         I.set_global_initializer(None)
-    assert (layer.weight.item(), layer.bias.item(), own.weight.item(), own.bias.item()) == (2.0, 3.0, 5.0, 3.0)
+    assert (layer.weight.item(), layer.bias.item(), own.weight.item(), own.bias.item()) == (
+        2.0,
+        3.0,
+        5.0,
+        3.0,
+    )
     assert nn.Linear(1, 1).bias.item() == 0.0
 
 
@@ -205,11 +218,15 @@ def test_names_of_paddle_one_draw_the_same(old, new):
 
 
 @pytest.mark.parametrize(
-    "make", [I.UniformInitializer, I.NormalInitializer, I.TruncatedNormalInitializer, I.XavierInitializer]
+    "make",
+    [I.UniformInitializer, I.NormalInitializer, I.TruncatedNormalInitializer, I.XavierInitializer],
 )
 def test_a_seed_gives_the_same_numbers_at_every_use(make):
     initializer = make(seed=5)
-    first, second = (paddle.create_parameter([4, 4], "float32", default_initializer=initializer) for _ in range(2))
+    first, second = (
+        paddle.create_parameter([4, 4], "float32", default_initializer=initializer)
+        for _ in range(2)
+    )
     other = paddle.create_parameter([4, 4], "float32", default_initializer=make(seed=6))
     assert first.tolist() == second.tolist()
     assert first.tolist() != other.tolist()
@@ -220,7 +237,9 @@ def test_a_seed_leaves_the_process_generator_alone():
     expected = paddle.create_parameter([4], "float32", default_initializer=I.Normal()).tolist()
     paddle.seed(1)
     paddle.create_parameter([4], "float32", default_initializer=I.NormalInitializer(seed=5))
-    assert paddle.create_parameter([4], "float32", default_initializer=I.Normal()).tolist() == expected
+    assert (
+        paddle.create_parameter([4], "float32", default_initializer=I.Normal()).tolist() == expected
+    )
 
 
 def test_diagonal_of_uniform_is_not_supported():

@@ -50,7 +50,9 @@ def test_cross_entropy_label_out_of_range_is_an_index_error():
         F.cross_entropy(paddle.ones([2, 3]), paddle.to_tensor([0, 3]))
 
 
-@pytest.mark.parametrize("name", ["binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "log_loss"])
+@pytest.mark.parametrize(
+    "name", ["binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "log_loss"]
+)
 def test_labels_get_no_gradient(name):
     x = paddle.full([2, 2], 0.5)
     label = paddle.full([2, 2], 0.25)

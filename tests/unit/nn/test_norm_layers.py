@@ -1,4 +1,6 @@
-"""Normalisation beyond golden data: synchronisation hook, conversion, gradients where Paddle's are wrong."""
+"""Normalisation beyond golden data: synchronisation hook, conversion, gradients where Paddle's are
+wrong.
+"""
 
 import numpy as np
 import pytest
@@ -39,7 +41,9 @@ def test_gradient_of_spectral_norm():
 
 def test_gradient_of_batch_norm_on_batch_statistics_in_evaluation():
     mean, variance = paddle.zeros([3], "float64"), paddle.ones([3], "float64")
-    _check_gradient(lambda x: paddle.nn.functional.batch_norm(x, mean, variance, use_global_stats=False), (4, 3))
+    _check_gradient(
+        lambda x: paddle.nn.functional.batch_norm(x, mean, variance, use_global_stats=False), (4, 3)
+    )
 
 
 def test_batch_norm_without_bias_trains_its_weight():
@@ -93,7 +97,8 @@ def test_sync_batch_norm_over_two_shards_equals_one_batch(reduce_moments, layout
     expected = whole(x)
     (expected * paddle.to_tensor(scale)).sum().backward()
 
-    # Both shards in one process: the first pass collects their moments, the second adds the other shard's.
+    # Both shards in one process: the first pass collects their moments, the second adds the other
+    # shard's.
     halves = [paddle.to_tensor(part, stop_gradient=False) for part in (value[:2], value[2:])]
     collected = []
     reduce_moments(lambda m: collected.append(m) or m)
@@ -104,10 +109,17 @@ def test_sync_batch_norm_over_two_shards_equals_one_batch(reduce_moments, layout
     reduce_moments(lambda m: total)
     net = nn.SyncBatchNorm(3, data_format=layout)
     outs = [net(half) for half in halves]
-    loss = sum((out * paddle.to_tensor(part)).sum() for out, part in zip(outs, (scale[:2], scale[2:]), strict=True))
+    loss = sum(
+        (out * paddle.to_tensor(part)).sum()
+        for out, part in zip(outs, (scale[:2], scale[2:]), strict=True)
+    )
     loss.backward()
-    np.testing.assert_allclose(np.concatenate([o.numpy() for o in outs]), expected.numpy(), atol=1e-5)
-    np.testing.assert_allclose(np.concatenate([h.grad.numpy() for h in halves]), x.grad.numpy(), atol=1e-5)
+    np.testing.assert_allclose(
+        np.concatenate([o.numpy() for o in outs]), expected.numpy(), atol=1e-5
+    )
+    np.testing.assert_allclose(
+        np.concatenate([h.grad.numpy() for h in halves]), x.grad.numpy(), atol=1e-5
+    )
 
 
 def test_sync_moments_update_running_statistics(reduce_moments):
@@ -130,7 +142,9 @@ def test_evaluation_does_not_reduce(reduce_moments):
 
 
 def test_convert_sync_batchnorm_shares_parameters_and_keeps_the_rest():
-    net = nn.Sequential(nn.Conv2D(3, 4, 1), nn.BatchNorm2D(4), nn.Sequential(nn.BatchNorm2D(4, momentum=0.5)))
+    net = nn.Sequential(
+        nn.Conv2D(3, 4, 1), nn.BatchNorm2D(4), nn.Sequential(nn.BatchNorm2D(4, momentum=0.5))
+    )
     weights = [net[1].weight, net[2][0]._variance]
     converted = nn.SyncBatchNorm.convert_sync_batchnorm(net)
     assert converted is net
@@ -170,7 +184,9 @@ def test_unknown_activation_is_refused_at_once():
 def test_rms_norm_returns_the_inverse_root_too():
     x = np.random.RandomState(0).randn(2, 3, 4).astype("float32")
     w = np.random.RandomState(1).randn(4).astype("float32")
-    out, inverse = paddle.nn.functional.rms_norm(paddle.to_tensor(x), [4], paddle.to_tensor(w), eps=1e-3)
+    out, inverse = paddle.nn.functional.rms_norm(
+        paddle.to_tensor(x), [4], paddle.to_tensor(w), eps=1e-3
+    )
     expected = 1 / np.sqrt((x * x).mean(-1) + 1e-3)
     np.testing.assert_allclose(inverse.numpy(), expected, rtol=1e-5)
     np.testing.assert_allclose(out.numpy(), x * expected[..., None] * w, rtol=1e-5)

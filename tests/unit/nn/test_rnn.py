@@ -1,4 +1,6 @@
-"""Recurrent layers beyond golden data: the fused path equals the stepwise one, hooks, dropout, copies."""
+"""Recurrent layers beyond golden data: the fused path equals the stepwise one, hooks, dropout,
+copies.
+"""
 
 import copy
 
@@ -152,8 +154,14 @@ def test_cell_with_nested_inputs_and_states():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: nn.LSTM(2, 3)(paddle.ones([3, 4, 5])), "the input has 5 features, the layer was built for 2"),
-        (lambda: nn.LSTM(2, 3)(paddle.ones([3, 2])), r"expected an input of shape \[batch, time, input_size\]"),
+        (
+            lambda: nn.LSTM(2, 3)(paddle.ones([3, 4, 5])),
+            "the input has 5 features, the layer was built for 2",
+        ),
+        (
+            lambda: nn.LSTM(2, 3)(paddle.ones([3, 2])),
+            r"expected an input of shape \[batch, time, input_size\]",
+        ),
         (
             lambda: nn.GRU(2, 3)(paddle.ones([3, 4, 2]), paddle.ones([2, 3, 3])),
             r"must have shape \[1, 3, hidden_size\]",

@@ -95,9 +95,21 @@ def test_custom_encoder_and_decoder_are_used():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: nn.MultiHeadAttention(8, 3), AssertionError, "embed_dim 8 must be divisible by num_heads 3"),
-        (lambda: nn.MultiHeadAttention(8, 2)(paddle.ones([4, 8])), ValueError, r"\[batch, length, features\]"),
-        (lambda: nn.TransformerEncoderLayer(8, 2, 4, activation="gellu"), AttributeError, "Did you mean 'gelu'"),
+        (
+            lambda: nn.MultiHeadAttention(8, 3),
+            AssertionError,
+            "embed_dim 8 must be divisible by num_heads 3",
+        ),
+        (
+            lambda: nn.MultiHeadAttention(8, 2)(paddle.ones([4, 8])),
+            ValueError,
+            r"\[batch, length, features\]",
+        ),
+        (
+            lambda: nn.TransformerEncoderLayer(8, 2, 4, activation="gellu"),
+            AttributeError,
+            "Did you mean 'gelu'",
+        ),
         (
             lambda: nn.TransformerDecoderLayer(8, 2, 4, weight_attr=[None]),
             AssertionError,

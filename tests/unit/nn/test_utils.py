@@ -5,7 +5,13 @@ import pickle
 
 import numpy as np
 import pytest
-from paddle.nn.utils import parameters_to_vector, remove_weight_norm, spectral_norm, vector_to_parameters, weight_norm
+from paddle.nn.utils import (
+    parameters_to_vector,
+    remove_weight_norm,
+    spectral_norm,
+    vector_to_parameters,
+    weight_norm,
+)
 
 import paddle
 from paddle import nn
@@ -50,7 +56,9 @@ def test_computed_weight_is_no_parameter():
     assert "weight" not in layer.state_dict()
 
 
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda layer: pickle.loads(pickle.dumps(layer))])
+@pytest.mark.parametrize(
+    "duplicate", [copy.deepcopy, lambda layer: pickle.loads(pickle.dumps(layer))]
+)
 def test_wrapped_layer_can_be_copied(duplicate):
     with paddle.no_grad():
         layer = weight_norm(nn.Linear(3, 4))

@@ -1,4 +1,6 @@
-"""Ops behind layers infer shapes and dtypes on the meta device as they compute them on real ones."""
+"""Ops behind layers infer shapes and dtypes on the meta device as they compute them on real
+ones.
+"""
 
 import pytest
 import torch
@@ -10,8 +12,28 @@ IDS = torch.tensor([[1, 2], [3, 0]])
 V4 = torch.ones(4)
 
 CALLS = {
-    "conv2d same": (conv.conv2d, X, torch.randn(3, 4, 2, 2), None, [2, 2], "SAME", [1, 1], 1, False),
-    "conv2d last": (conv.conv2d, X, torch.randn(3, 5, 2, 2), None, [1, 1], [0, 1, 0, 0], [1, 1], 1, True),
+    "conv2d same": (
+        conv.conv2d,
+        X,
+        torch.randn(3, 4, 2, 2),
+        None,
+        [2, 2],
+        "SAME",
+        [1, 1],
+        1,
+        False,
+    ),
+    "conv2d last": (
+        conv.conv2d,
+        X,
+        torch.randn(3, 5, 2, 2),
+        None,
+        [1, 1],
+        [0, 1, 0, 0],
+        [1, 1],
+        1,
+        True,
+    ),
     "conv2d_transpose": (
         conv.conv2d_transpose,
         X,
@@ -44,7 +66,17 @@ CALLS = {
     "dropout": (dropout.dropout, X, 0.5, False, False, [0, 1]),
     "alpha_dropout": (dropout.alpha_dropout, X, 0.5, False, True),
     "interpolate": (resize.interpolate, X, "bilinear", [9, 4], None, False, 1, False, False),
-    "interpolate bicubic": (resize.interpolate, X, "bicubic", [9, 4], [1.5, 0.8], False, 0, False, True),
+    "interpolate bicubic": (
+        resize.interpolate,
+        X,
+        "bicubic",
+        [9, 4],
+        [1.5, 0.8],
+        False,
+        0,
+        False,
+        True,
+    ),
     "pad": (vision.pad, X, [0, 0, 0, 0, 1, 2, 3, 0], "reflect", 0.0),
     "pad circular": (vision.pad, IDS, [1, 0, 0, 2], "circular", 0.0),
     "grid_sample": (vision.grid_sample, X, torch.zeros(2, 3, 3, 2), "bilinear", "zeros", True),
@@ -66,4 +98,6 @@ def test_meta_agrees_with_the_real_device(name):
     real = op(*[a.clone() if isinstance(a, torch.Tensor) else a for a in args])
     abstract = op(*[a.to("meta") if isinstance(a, torch.Tensor) else a for a in args])
     assert _shapes(abstract) == _shapes(real)
-    assert all(t.device.type == "meta" for t in (abstract if isinstance(abstract, tuple) else (abstract,)))
+    assert all(
+        t.device.type == "meta" for t in (abstract if isinstance(abstract, tuple) else (abstract,))
+    )

@@ -22,7 +22,9 @@ def test_logical_right_shift_fills_with_zeros(dtype):
 
 def test_unsigned_shift_needs_no_correction():
     x = torch.tensor([200, 3], dtype=torch.uint8)
-    assert logic.bitwise_right_shift(x, torch.tensor([1, 1], dtype=torch.uint8), False).tolist() == [100, 1]
+    assert logic.bitwise_right_shift(
+        x, torch.tensor([1, 1], dtype=torch.uint8), False
+    ).tolist() == [100, 1]
 
 
 def test_shift_of_floats_is_refused():

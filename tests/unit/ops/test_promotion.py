@@ -35,7 +35,10 @@ def test_double_precision_wins_between_complex_and_real():
 
 
 def test_half_precision_with_complex_numbers_becomes_single():
-    assert torch.result_type(*promotion.align(torch.ones(2, dtype=torch.float16), 1j)) is torch.complex64
+    assert (
+        torch.result_type(*promotion.align(torch.ones(2, dtype=torch.float16), 1j))
+        is torch.complex64
+    )
 
 
 def test_numbers_drop_what_the_dtype_cannot_hold():

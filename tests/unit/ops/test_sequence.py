@@ -30,7 +30,9 @@ def by_loop(x, offsets, kind, pad_value):
         "last": lambda s: s[-1],
     }[kind]
     parts = [x[start:end] for start, end in pairwise(offsets)]
-    return torch.stack([reduce(s) if len(s) else torch.full(x.shape[1:], pad_value, dtype=x.dtype) for s in parts])
+    return torch.stack(
+        [reduce(s) if len(s) else torch.full(x.shape[1:], pad_value, dtype=x.dtype) for s in parts]
+    )
 
 
 @pytest.mark.parametrize("kind", ops.POOL_TYPES)
@@ -38,7 +40,9 @@ def by_loop(x, offsets, kind, pad_value):
 def test_pool_equals_a_loop_over_the_sequences(kind, lengths):
     offsets = torch.tensor([0, *lengths]).cumsum(0)
     x = values()
-    torch.testing.assert_close(ops.sequence_pool(x, offsets, kind, 7.0), by_loop(x, offsets, kind, 7.0))
+    torch.testing.assert_close(
+        ops.sequence_pool(x, offsets, kind, 7.0), by_loop(x, offsets, kind, 7.0)
+    )
 
 
 @pytest.mark.parametrize("kind", ops.POOL_TYPES)
@@ -65,7 +69,9 @@ def test_the_first_of_equal_rows_gets_the_gradient_of_the_largest():
 def test_softmax_sums_to_one_in_each_sequence_also_for_large_numbers():
     x = torch.tensor([1e4, 1e4 + 1, -1e4, 3.0, 2.0, 5.0], dtype=torch.float64, requires_grad=True)
     out = ops.sequence_softmax(x, OFFSETS)
-    torch.testing.assert_close(ops.sequence_pool(out.unsqueeze(1), OFFSETS, "sum", 1.0), torch.ones(4, 1).double())
+    torch.testing.assert_close(
+        ops.sequence_pool(out.unsqueeze(1), OFFSETS, "sum", 1.0), torch.ones(4, 1).double()
+    )
     assert torch.autograd.gradcheck(lambda v: ops.sequence_softmax(v, OFFSETS), values(6, 1))
     assert ops.sequence_softmax(torch.zeros(0, 1), torch.tensor([0, 0])).shape == (0, 1)
 
@@ -80,14 +86,18 @@ def test_conv_sees_zeros_outside_of_its_sequence():
     assert torch.autograd.gradcheck(lambda v, w: ops.sequence_conv(v, OFFSETS, w, 0, 3), both)
 
 
-@pytest.mark.parametrize("name", ["reverse", "pad", "expand", "expand sequences", "slice", "reshape"])
+@pytest.mark.parametrize(
+    "name", ["reverse", "pad", "expand", "expand sequences", "slice", "reshape"]
+)
 def test_rearranging_has_gradients(name):
     start, length = torch.tensor([[1], [0], [0], [0]]), torch.tensor([[1], [0], [2], [1]])
     functions = {
         "reverse": lambda x: ops.sequence_reverse(x, OFFSETS),
         "pad": lambda x: shape_ops.sequence_pad(x, OFFSETS, torch.zeros(1).double(), 4)[0],
         "expand": lambda x: shape_ops.sequence_expand(x, torch.tensor([0, 2, 2, 3, 5, 5, 9]), None),
-        "expand sequences": lambda x: shape_ops.sequence_expand(x, torch.tensor([0, 2, 5, 5, 6]), OFFSETS)[0],
+        "expand sequences": lambda x: shape_ops.sequence_expand(
+            x, torch.tensor([0, 2, 5, 5, 6]), OFFSETS
+        )[0],
         "slice": lambda x: shape_ops.sequence_slice(x, OFFSETS, start, length)[0],
         "reshape": lambda x: shape_ops.sequence_reshape(x, OFFSETS, 1)[0],
     }
@@ -119,10 +129,22 @@ def test_results_without_rows():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: ops.sequence_softmax(x, OFFSETS), r"one number per row, but its shape is \[6, 2\]"),
-        (lambda x: ops.sequence_enumerate(x, OFFSETS, 2, 0), r"one id per row, but its shape is \[6, 2\]"),
-        (lambda x: shape_ops.sequence_expand(x, OFFSETS, None), "x has 6 rows, but y has 4 sequences"),
-        (lambda x: shape_ops.sequence_expand_as(x, OFFSETS), "sequence_expand_as: x has 6 rows, but y has 4 sequences"),
+        (
+            lambda x: ops.sequence_softmax(x, OFFSETS),
+            r"one number per row, but its shape is \[6, 2\]",
+        ),
+        (
+            lambda x: ops.sequence_enumerate(x, OFFSETS, 2, 0),
+            r"one id per row, but its shape is \[6, 2\]",
+        ),
+        (
+            lambda x: shape_ops.sequence_expand(x, OFFSETS, None),
+            "x has 6 rows, but y has 4 sequences",
+        ),
+        (
+            lambda x: shape_ops.sequence_expand_as(x, OFFSETS),
+            "sequence_expand_as: x has 6 rows, but y has 4 sequences",
+        ),
         (
             lambda x: shape_ops.sequence_expand(x, torch.tensor([0, 6]), OFFSETS),
             "x has 4 sequences, but y has 1 sequences",
@@ -135,7 +157,10 @@ def test_results_without_rows():
             lambda x: shape_ops.sequence_pad(x, OFFSETS, x.new_zeros(3), -1),
             r"shape of a row, \[2\], but its shape is \[3\]",
         ),
-        (lambda x: shape_ops.sequence_pad(x[:, 0], OFFSETS, x.new_zeros(1), -1), r"but its shape is \[6\]"),
+        (
+            lambda x: shape_ops.sequence_pad(x[:, 0], OFFSETS, x.new_zeros(1), -1),
+            r"but its shape is \[6\]",
+        ),
         (
             lambda x: shape_ops.sequence_unpad(x, torch.tensor([1, 2, 3, 0, 0, 0])),
             r"length must be 6 numbers from 0 to 2, but received \[1, 2, 3, 0, 0, 0\]",
@@ -146,7 +171,9 @@ def test_results_without_rows():
             r"as many sequences, but they have \[4, 1\]",
         ),
         (
-            lambda x: shape_ops.sequence_slice(x, OFFSETS, torch.zeros(4, 1).long(), torch.zeros(3, 1).long()),
+            lambda x: shape_ops.sequence_slice(
+                x, OFFSETS, torch.zeros(4, 1).long(), torch.zeros(3, 1).long()
+            ),
             "4 sequences need as many offsets and lengths, but received 4 and 3",
         ),
         (
@@ -168,7 +195,9 @@ def test_what_does_not_fit_is_refused(call, message):
 def test_what_lies_outside_is_an_index_error():
     x = values().detach()
     start, length = torch.tensor([[0], [0], [2], [0]]), torch.tensor([[1], [0], [2], [1]])
-    with pytest.raises(OutOfRange, match="sequence 2 has 3 rows, which do not hold 2 rows from row 2 on"):
+    with pytest.raises(
+        OutOfRange, match="sequence 2 has 3 rows, which do not hold 2 rows from row 2 on"
+    ):
         shape_ops.sequence_slice(x, OFFSETS, start, length)
     index, updates = torch.tensor([[0], [2]]), x.new_ones(2, 1)
     with pytest.raises(OutOfRange, match=r"index must lie in \[0, 2\), but is \[0, 2\]"):
@@ -185,6 +214,12 @@ def test_shapes_without_values():
     assert ops.sequence_reverse(x, offsets).shape == (10, 4)
     assert shape_ops.sequence_pad(x, offsets, x.new_empty(1), -1)[0].shape == (6, 6, 4)
     assert shape_ops.sequence_pad(x, offsets, x.new_empty(1), 9)[0].shape == (6, 9, 4)
-    assert [t.shape for t in shape_ops.sequence_unpad(x.new_empty(5, 8, 2), lengths)] == [(5, 2), (6,)]
+    assert [t.shape for t in shape_ops.sequence_unpad(x.new_empty(5, 8, 2), lengths)] == [
+        (5, 2),
+        (6,),
+    ]
     assert [t.shape for t in shape_ops.sequence_reshape(x, offsets, 2)] == [(6, 2), (7,)]
-    assert [t.shape for t in shape_ops.sequence_concat([x, x], [offsets, offsets])] == [(6, 4), (7,)]
+    assert [t.shape for t in shape_ops.sequence_concat([x, x], [offsets, offsets])] == [
+        (6, 4),
+        (7,),
+    ]

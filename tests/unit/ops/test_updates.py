@@ -8,12 +8,15 @@ import torch
 
 from argosy.ops import adam_updates, row_updates, table, updates
 
-DENSE = ["sgd_", "momentum_", "lars_momentum_", "adam_", "adamw_", "adamax_", "adagrad_", "rmsprop_", "adadelta_", "lamb_",
+DENSE = ["sgd_", "momentum_", "lars_momentum_", "adam_", "adamw_", "adamax_", "adagrad_",
+    "rmsprop_", "adadelta_", "lamb_",
          "nadam_", "radam_", "rprop_"]  # fmt: skip
 
 SETTINGS = {
-    "lr": 0.1, "mu": 0.9, "beta1": 0.9, "beta2": 0.99, "epsilon": 1e-6, "rho": 0.9, "lars_coeff": 0.1, "momentum": 0.5,
-    "lars_weight_decay": 0.1, "momentum_decay": 0.01, "lr_min": 1e-3, "lr_max": 1.0, "eta_minus": 0.5, "eta_plus": 1.2,
+    "lr": 0.1, "mu": 0.9, "beta1": 0.9, "beta2": 0.99, "epsilon": 1e-6, "rho": 0.9,
+    "lars_coeff": 0.1, "momentum": 0.5,
+    "lars_weight_decay": 0.1, "momentum_decay": 0.01, "lr_min": 1e-3, "lr_max": 1.0,
+    "eta_minus": 0.5, "eta_plus": 1.2,
 }  # fmt: skip
 
 
@@ -30,7 +33,11 @@ def call(name, params, grads):
             args.append([])
             continue
         elif key.endswith("s"):
-            fill = torch.ones_like if "pow" in key or "product" in key or key in ("rhos", "rates") else torch.zeros_like
+            fill = (
+                torch.ones_like
+                if "pow" in key or "product" in key or key in ("rhos", "rates")
+                else torch.zeros_like
+            )
             state[key] = [fill(p) for p in params]
         else:
             break
@@ -105,11 +112,23 @@ def test_split_rows_sums_repeats():
 
 @pytest.mark.parametrize("num_states", [0, 1, 3])
 def test_small_and_large_tensors_of_one_call_get_the_same_update(num_states):
-    """With several threads small tensors go another way than large ones; the numbers stay those of one thread."""
+    """With several threads small tensors go another way than large ones; the numbers stay those of
+    one thread.
+    """
     name, settings = {
         0: ("sgd_", {"lr": 0.1, "weight_decay": 0.01}),
         1: ("momentum_", {"lr": 0.1, "mu": 0.9, "use_nesterov": True, "weight_decay": 0.01}),
-        3: ("adam_", {"lr": 0.1, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "weight_decay": 0.01, "amsgrad": True}),
+        3: (
+            "adam_",
+            {
+                "lr": 0.1,
+                "beta1": 0.9,
+                "beta2": 0.999,
+                "epsilon": 1e-8,
+                "weight_decay": 0.01,
+                "amsgrad": True,
+            },
+        ),
     }[num_states]
 
     def run(threads):

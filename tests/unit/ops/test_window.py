@@ -22,7 +22,9 @@ def test_window_counts_are_the_engines_where_windows_fit(size, kernel, stride, a
     amount = min(amount, kernel // 2)
     if size + 2 * amount < kernel:
         return
-    expected = torch.nn.functional.max_pool1d(torch.zeros(1, 1, size), kernel, stride, amount).shape[-1]
+    expected = torch.nn.functional.max_pool1d(
+        torch.zeros(1, 1, size), kernel, stride, amount
+    ).shape[-1]
     assert window.pooled_sizes([size], [kernel], [stride], [(amount, amount)], False) == [expected]
 
 

@@ -6,7 +6,9 @@ import paddle
 
 
 def problem(**settings):
-    w = paddle.create_parameter([2], "float32", default_initializer=paddle.nn.initializer.Constant(3.0))
+    w = paddle.create_parameter(
+        [2], "float32", default_initializer=paddle.nn.initializer.Constant(3.0)
+    )
     lbfgs = paddle.optimizer.LBFGS(parameters=[w], max_iter=2, learning_rate=0.1, **settings)
 
     def closure():
@@ -43,7 +45,9 @@ def test_decay_warns_that_it_has_no_effect():
 
 
 def test_unknown_line_search():
-    with pytest.raises(RuntimeError, match="only 'strong_wolfe' is supported, but received 'armijo'"):
+    with pytest.raises(
+        RuntimeError, match="only 'strong_wolfe' is supported, but received 'armijo'"
+    ):
         problem(line_search_fn="armijo")
 
 

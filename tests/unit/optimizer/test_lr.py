@@ -22,7 +22,9 @@ def test_unused_state_warns():
 
 
 def test_missing_state_is_named():
-    with pytest.raises(RuntimeError, match=r"Can't find \[ last_epoch \] in state_dict; it has \['last_lr'\]"):
+    with pytest.raises(
+        RuntimeError, match=r"Can't find \[ last_epoch \] in state_dict; it has \['last_lr'\]"
+    ):
         lr.StepDecay(0.5, 1).set_state_dict({"last_lr": 0.5})
 
 
@@ -48,7 +50,9 @@ def test_warm_restarts_take_fractions():
 
 
 def test_messages_name_scheduler_and_value():
-    with pytest.raises(AssertionError, match=r"ExponentialDecay: gamma must be in \(0.0, 1.0\), but received 2"):
+    with pytest.raises(
+        AssertionError, match=r"ExponentialDecay: gamma must be in \(0.0, 1.0\), but received 2"
+    ):
         lr.ExponentialDecay(0.1, gamma=2)
     with pytest.raises(TypeError, match=r"StepDecay: step_size must be int, but received 1\.5"):
         lr.StepDecay(0.1, 1.5)

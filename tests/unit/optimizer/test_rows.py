@@ -52,7 +52,9 @@ def test_only_rows_of_the_batch_move(make):
 def test_other_rows_count_as_zero_gradients(kind):
     layer = table()
     settings = {"momentum": 0.9} if kind != "Adam" else {}
-    optimizer = getattr(paddle.optimizer, kind)(learning_rate=0.1, parameters=layer.parameters(), **settings)
+    optimizer = getattr(paddle.optimizer, kind)(
+        learning_rate=0.1, parameters=layer.parameters(), **settings
+    )
     assert train(layer, optimizer, [4, 1], [2]) == [[1, 4], [1, 2, 4]]
 
 
@@ -65,7 +67,9 @@ def test_repeated_rows_are_summed():
 
 def test_lazy_adamw_decays_only_its_rows():
     layer = table()
-    adamw = paddle.optimizer.AdamW(0.1, parameters=layer.parameters(), lazy_mode=True, weight_decay=0.5)
+    adamw = paddle.optimizer.AdamW(
+        0.1, parameters=layer.parameters(), lazy_mode=True, weight_decay=0.5
+    )
     train(layer, adamw, [2])
     np.testing.assert_allclose(layer.weight.numpy()[:, 0], [1, 1, 0.95 - 0.1, 1, 1, 1], rtol=1e-5)
 

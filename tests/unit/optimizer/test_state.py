@@ -1,4 +1,6 @@
-"""State dicts: names, round trips, what is refused; how step counts and powers of beta become each other."""
+"""State dicts: names, round trips, what is refused; how step counts and powers of beta become each
+other.
+"""
 
 import numpy as np
 import pytest
@@ -9,7 +11,9 @@ from argosy.optimizer.state import steps_from_powers
 
 def parameter(name=None, shape=(2,), dtype="float32"):
     constant = paddle.nn.initializer.Constant(1.0)
-    return paddle.create_parameter(list(shape), dtype, attr=paddle.ParamAttr(name=name), default_initializer=constant)
+    return paddle.create_parameter(
+        list(shape), dtype, attr=paddle.ParamAttr(name=name), default_initializer=constant
+    )
 
 
 def run(optimizer, *params, steps=1):
@@ -106,7 +110,9 @@ def test_scheduler_state_is_required():
 
 def test_scheduler_state_of_lambda_may_be_missing():
     w = parameter()
-    paddle.optimizer.SGD(paddle.optimizer.lr.LambdaDecay(0.1, lambda e: 1.0), parameters=[w]).set_state_dict({})
+    paddle.optimizer.SGD(
+        paddle.optimizer.lr.LambdaDecay(0.1, lambda e: 1.0), parameters=[w]
+    ).set_state_dict({})
 
 
 def test_masters_are_saved_and_loaded():
@@ -127,7 +133,9 @@ def test_masters_are_saved_and_loaded():
         other.set_state_dict(state)
         run(other, again)
         run(adam, w)
-    np.testing.assert_array_equal(other._master_weights["w"].numpy(), adam._master_weights["w"].numpy())
+    np.testing.assert_array_equal(
+        other._master_weights["w"].numpy(), adam._master_weights["w"].numpy()
+    )
 
 
 def test_low_precision_without_masters_updates_the_parameter():

@@ -9,7 +9,9 @@ import paddle
 
 def parameter(value=1.0, shape=(2,), **attr):
     constant = paddle.nn.initializer.Constant(value)
-    return paddle.create_parameter(list(shape), "float32", attr=paddle.ParamAttr(**attr), default_initializer=constant)
+    return paddle.create_parameter(
+        list(shape), "float32", attr=paddle.ParamAttr(**attr), default_initializer=constant
+    )
 
 
 def backward(*params):
@@ -168,7 +170,9 @@ def test_scheduler_that_gives_nan_is_named():
 
 
 def test_strided_gradients_and_parameters():
-    """The fused kernels walk raw memory; whatever the layout, elements must meet their own gradients."""
+    """The fused kernels walk raw memory; whatever the layout, elements must meet their own
+    gradients.
+    """
     value = np.arange(6, dtype="float32").reshape(2, 3)
     grad = torch.arange(6.0).reshape(3, 2).t()
     w = parameter(shape=(2, 3))

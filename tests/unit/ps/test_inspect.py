@@ -49,7 +49,10 @@ def test_a_row_of_a_server(client, capsys, monkeypatch):
 def test_the_token_is_needed(client, capsys, monkeypatch):
     monkeypatch.delenv("ARGOSY_TOKEN", raising=False)
     assert main(["inspect", client.endpoints]) == 1
-    assert "refused this process: this call does not prove to know the job's token" in capsys.readouterr().err
+    assert (
+        "refused this process: this call does not prove to know the job's token"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_server_that_is_not_there(capsys, monkeypatch):

@@ -19,7 +19,9 @@ def network(x):
     for index, (width, size) in enumerate([(4, 6), (6, 2)]):
         weight = rng.randn(width, size).astype("float32") / 2
         attr = paddle.ParamAttr(name=f"w{index}", initializer=paddle.nn.initializer.Assign(weight))
-        x = paddle.nn.Linear(width, size, weight_attr=attr, bias_attr=paddle.ParamAttr(name=f"b{index}"))(x)
+        x = paddle.nn.Linear(
+            width, size, weight_attr=attr, bias_attr=paddle.ParamAttr(name=f"b{index}")
+        )(x)
         x = F.relu(x) if index == 0 else x
     return x
 
@@ -42,7 +44,8 @@ def dtype_of(name):
     return paddle.static.default_main_program().global_block().var(name).dtype
 
 
-# -- auto_cast while recording ----------------------------------------------------------------------------------
+# -- auto_cast while recording
+# ----------------------------------------------------------------------------------
 
 
 def test_auto_cast_records_casts_and_computes_as_eager_mode_does():
@@ -67,7 +70,9 @@ def test_auto_cast_records_casts_and_computes_as_eager_mode_does():
     loss.backward()
     paddle.enable_static()
     eager = {
-        f"{kind}{i}": getattr(layers[i], name).grad for i in (0, 1) for kind, name in (("w", "weight"), ("b", "bias"))
+        f"{kind}{i}": getattr(layers[i], name).grad
+        for i in (0, 1)
+        for kind, name in (("w", "weight"), ("b", "bias"))
     }
     np.testing.assert_array_equal(recorded[0], loss.numpy())
     for (param, _), grad in zip(pairs, recorded[1:], strict=True):
@@ -81,7 +86,8 @@ def test_auto_cast_does_nothing_when_disabled():
     assert "cast" not in types(out)
 
 
-# -- decorate: what is rewritten --------------------------------------------------------------------------------
+# -- decorate: what is rewritten
+# --------------------------------------------------------------------------------
 
 
 def test_white_operators_compute_in_low_precision_and_black_ones_in_float32():
@@ -92,7 +98,11 @@ def test_white_operators_compute_in_low_precision_and_black_ones_in_float32():
     loss = scores.sum()
     amp.decorate(paddle.optimizer.SGD(0.1), level="O1", dtype="bfloat16").minimize(loss)
     assert types(loss)[:6] == ["cast", "cast", "matmul_v2", "relu", "cast", "softmax"]
-    assert [v.dtype for v in (hidden, shifted, scores)] == [paddle.bfloat16, paddle.bfloat16, paddle.float32]
+    assert [v.dtype for v in (hidden, shifted, scores)] == [
+        paddle.bfloat16,
+        paddle.bfloat16,
+        paddle.float32,
+    ]
     assert dtype_of("x.cast_fp16") == paddle.bfloat16
     loss.block.program.verify()
     [value] = start().run(feed={"x": batch()}, fetch_list=[loss])
@@ -125,7 +135,9 @@ def test_custom_lists():
     w = paddle.static.create_parameter([4, 3], "float32")
     kept = paddle.matmul(x, w, name=None)
     loss = F.softmax(kept).sum()
-    lists = amp.AutoMixedPrecisionLists(custom_white_list={"softmax"}, custom_black_list={"matmul_v2"})
+    lists = amp.AutoMixedPrecisionLists(
+        custom_white_list={"softmax"}, custom_black_list={"matmul_v2"}
+    )
     amp.decorate(paddle.optimizer.SGD(0.1), lists, dtype="bfloat16").minimize(loss)
     assert types(loss)[:3] == ["matmul_v2", "cast", "softmax"]
     with pytest.raises(UsageError, match="overlaps"):
@@ -164,7 +176,9 @@ def test_promotion_keeps_float32_where_one_input_is():
 
 def test_branches_and_loops_compute_in_float32():
     x = paddle.static.data("x", [None, 4])
-    product = paddle.matmul(x, paddle.static.create_parameter([4, 4], "float32", default_initializer=Constant(0.5)))
+    product = paddle.matmul(
+        x, paddle.static.create_parameter([4, 4], "float32", default_initializer=Constant(0.5))
+    )
     inside = []
 
     def branch():
@@ -208,13 +222,17 @@ def test_a_rewrite_that_fails_changes_nothing(monkeypatch):
     assert product.dtype == paddle.float32
 
 
-# -- level O2 ---------------------------------------------------------------------------------------------------
+# -- level O2
+# --------------------------------------------------------------------------------------------------
 
 
 def pure(guarded=False, **options):
     x = paddle.static.data("x", [None, 4])
     outside = F.relu(
-        x * paddle.static.create_parameter([4], "float32", name="scale", default_initializer=Constant(1.0))
+        x
+        * paddle.static.create_parameter(
+            [4], "float32", name="scale", default_initializer=Constant(1.0)
+        )
     )
     if guarded:
         with amp.fp16_guard():
@@ -241,7 +259,9 @@ def test_parameters_become_low_precision_beside_float32_masters():
     assert master.dtype.is_floating_point
     assert master.itemsize == 4
     low = scope.find_var("w0").get_tensor().raw_tensor()
-    np.testing.assert_array_equal(low.detach().float().numpy(), master.to(low.dtype).float().numpy())
+    np.testing.assert_array_equal(
+        low.detach().float().numpy(), master.to(low.dtype).float().numpy()
+    )
     assert (low.detach().float() != master).any()  # the master knows more digits
     assert scope.find_var("w0_fp32_master_0_moment1_0") is not None
 
@@ -265,7 +285,9 @@ def test_the_guard_chooses_the_operators():
 def test_parameters_of_norms_stay_float32():
     x = paddle.static.data("x", [None, 4])
     loss = paddle.static.nn.batch_norm(paddle.static.nn.fc(x, 3)).astype("float32").sum()
-    optimizer = amp.decorate(paddle.optimizer.SGD(0.1), level="O2", dtype="bfloat16", init_loss_scaling=1.0)
+    optimizer = amp.decorate(
+        paddle.optimizer.SGD(0.1), level="O2", dtype="bfloat16", init_loss_scaling=1.0
+    )
     optimizer.minimize(loss)
     dtypes = {p.name: p.dtype for p in loss.block.program.all_parameters()}
     assert {name for name, dtype in dtypes.items() if dtype == paddle.float32} == {
@@ -281,7 +303,9 @@ def test_a_test_program_is_rewritten_by_amp_init():
     out = network(x)
     loss = out.astype("float32").mean()
     test_program = paddle.static.default_main_program().clone(for_test=True)
-    optimizer = amp.decorate(paddle.optimizer.SGD(0.1), level="O2", dtype="bfloat16", init_loss_scaling=1.0)
+    optimizer = amp.decorate(
+        paddle.optimizer.SGD(0.1), level="O2", dtype="bfloat16", init_loss_scaling=1.0
+    )
     optimizer.minimize(loss)
     exe = start()
     optimizer.amp_init(paddle.CPUPlace(), test_program=test_program, use_fp16_test=True)
@@ -314,7 +338,8 @@ def test_parameters_that_are_float16_from_the_start_train(multi_precision):
         np.testing.assert_allclose(master, expected, rtol=1e-6)
 
 
-# -- loss scaling -----------------------------------------------------------------------------------------------
+# -- loss scaling
+# -----------------------------------------------------------------------------------------------
 
 
 def scaled(optimizer, **options):
@@ -330,14 +355,18 @@ def scaled(optimizer, **options):
 def test_gradients_are_unscaled_and_the_scale_persists():
     exe, w, decorated = scaled(paddle.optimizer.SGD(0.5), init_loss_scaling=64.0)
     assert decorated.get_loss_scaling().name == "loss_scaling_0"
-    outs = exe.run(feed={"x": np.array([1.0], "float32")}, fetch_list=["w@GRAD", decorated.get_scaled_loss()])
+    outs = exe.run(
+        feed={"x": np.array([1.0], "float32")}, fetch_list=["w@GRAD", decorated.get_scaled_loss()]
+    )
     assert outs[0] == 1.0
     assert outs[1] == 64.0
     assert np.array(w.get_value()) == 0.5
 
 
 def test_an_overflow_leaves_parameters_alone_and_shrinks_the_scale():
-    exe, w, decorated = scaled(paddle.optimizer.Adam(0.5), init_loss_scaling=64.0, decr_every_n_nan_or_inf=1)
+    exe, w, decorated = scaled(
+        paddle.optimizer.Adam(0.5), init_loss_scaling=64.0, decr_every_n_nan_or_inf=1
+    )
     exe.run(feed={"x": np.array([np.inf], "float32")})
     assert np.array(w.get_value()) == 1.0
     assert np.array(decorated.get_loss_scaling().get_value()) == 32.0
@@ -357,10 +386,14 @@ def test_one_gradient_of_two_parameters_is_unscaled_once_each():
 
 def test_sparse_gradients_are_unscaled_as_they_are():
     ids = paddle.static.data("ids", [None], "int64")
-    table = paddle.static.create_parameter([3, 1], "float32", name="table", default_initializer=Constant(1.0))
+    table = paddle.static.create_parameter(
+        [3, 1], "float32", name="table", default_initializer=Constant(1.0)
+    )
     loss = F.embedding(ids, table, sparse=True).sum()
     lists = amp.CustomOpLists(custom_black_list=["reduce_sum"])
-    amp.decorate(paddle.optimizer.Adam(0.5, lazy_mode=True), lists, init_loss_scaling=4.0).minimize(loss)
+    amp.decorate(paddle.optimizer.Adam(0.5, lazy_mode=True), lists, init_loss_scaling=4.0).minimize(
+        loss
+    )
     exe = start()
     [grad] = exe.run(feed={"ids": np.array([1, 1])}, fetch_list=["table@GRAD"])
     assert grad[:, 0].tolist() == [0.0, 2.0, 0.0]
@@ -369,7 +402,9 @@ def test_sparse_gradients_are_unscaled_as_they_are():
 
 def test_bfloat16_needs_no_dynamic_scaling():
     with pytest.warns(UserWarning, match="bfloat16"):
-        decorated = amp.decorate(paddle.optimizer.SGD(0.1), dtype="bfloat16", use_dynamic_loss_scaling=True)
+        decorated = amp.decorate(
+            paddle.optimizer.SGD(0.1), dtype="bfloat16", use_dynamic_loss_scaling=True
+        )
     w = paddle.static.create_parameter([1], "float32", name="w")
     decorated.minimize((w * 2.0).sum())
     assert "num_good_steps_0" not in paddle.static.default_main_program().global_block().vars
@@ -386,7 +421,8 @@ def test_wrong_uses():
         amp.decorate(paddle.optimizer.SGD(0.1), level="O2", use_pure_fp16=True)
 
 
-# -- the names for bfloat16 -------------------------------------------------------------------------------------
+# -- the names for bfloat16
+# -------------------------------------------------------------------------------------
 
 
 def test_bf16_functions():

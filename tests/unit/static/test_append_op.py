@@ -26,7 +26,10 @@ def compute(type, inputs, outputs=("Out",), **attrs):
         feed[name] = array
         return paddle.static.data(name, array.shape, str(array.dtype))
 
-    given = {slot: [declared(a) for a in (v if isinstance(v, list) else [v])] for slot, v in inputs.items()}
+    given = {
+        slot: [declared(a) for a in (v if isinstance(v, list) else [v])]
+        for slot, v in inputs.items()
+    }
     made = {slot: [block().create_var(f"out{slot}")] for slot in outputs}
     block().append_op(type=type, inputs=given, outputs=made, attrs=attrs)
     fetches = [made[slot][0] for slot in outputs if slot not in ("XShape", "Mask")]
@@ -39,7 +42,12 @@ def compute(type, inputs, outputs=("Out",), **attrs):
         ("relu", {"X": X}, {}, np.maximum(X, 0)),
         ("square", {"X": X}, {}, X * X),
         ("leaky_relu", {"X": X}, {}, np.where(X > 0, X, X * np.float32(0.02))),
-        ("scale", {"X": X}, {"scale": 2.0, "bias": 1.0, "bias_after_scale": False, "use_mkldnn": True}, (X + 1) * 2),
+        (
+            "scale",
+            {"X": X},
+            {"scale": 2.0, "bias": 1.0, "bias_after_scale": False, "use_mkldnn": True},
+            (X + 1) * 2,
+        ),
         ("sum", {"X": [X, X, X]}, {}, X * 3),
         ("elementwise_add", {"X": X, "Y": COLUMN}, {"axis": 0}, X + COLUMN[:, None]),
         ("elementwise_div", {"X": X, "Y": COLUMN}, {"axis": 0}, X / COLUMN[:, None]),
@@ -58,7 +66,12 @@ def compute(type, inputs, outputs=("Out",), **attrs):
             X[:, 0],
         ),
         ("lookup_table", {"W": X, "Ids": IDS}, {"remote_prefetch": False}, X[IDS[:, 0]]),
-        ("lookup_table_v2", {"W": X, "Ids": IDS}, {"padding_idx": 0}, X[IDS] * (IDS != 0)[..., None]),
+        (
+            "lookup_table_v2",
+            {"W": X, "Ids": IDS},
+            {"padding_idx": 0},
+            X[IDS] * (IDS != 0)[..., None],
+        ),
         ("fill_constant", {}, {"shape": [2], "dtype": "float32", "value": 3.0}, [3.0, 3.0]),
         ("fill_any_like", {"X": X}, {"value": 7.0}, np.full_like(X, 7)),
     ],
@@ -69,8 +82,12 @@ def test_types(type, inputs, attrs, expected):
 
 
 def test_outputs_that_only_gradient_operators_of_paddle_read_are_left_out():
-    assert compute("reshape2", {"X": X}, ("Out", "XShape"), shape=[0, 3, 1]) == [X[:, :, None].tolist()]
-    assert compute("dropout", {"X": X}, ("Out", "Mask"), dropout_prob=0.5, is_test=True) == [(X / 2).tolist()]
+    assert compute("reshape2", {"X": X}, ("Out", "XShape"), shape=[0, 3, 1]) == [
+        X[:, :, None].tolist()
+    ]
+    assert compute("dropout", {"X": X}, ("Out", "Mask"), dropout_prob=0.5, is_test=True) == [
+        (X / 2).tolist()
+    ]
 
 
 def test_several_outputs():
@@ -86,17 +103,28 @@ def test_several_outputs():
 
 def test_the_variable_is_the_very_result_and_gradients_flow():
     x = paddle.static.data("x", [None, 3])
-    w = paddle.static.create_parameter([3, 1], "float32", default_initializer=paddle.nn.initializer.Constant(1.0))
+    w = paddle.static.create_parameter(
+        [3, 1], "float32", default_initializer=paddle.nn.initializer.Constant(1.0)
+    )
     product, loss = block().create_var("product"), block().create_var("loss")
     operator = block().append_op(type="mul", inputs={"X": x, "Y": w}, outputs={"Out": product})
-    block().append_op(type="mean", inputs={"X": ["product"]}, outputs={"Out": ["loss"]}, attrs={"op_role": 256})
+    block().append_op(
+        type="mean", inputs={"X": ["product"]}, outputs={"Out": ["loss"]}, attrs={"op_role": 256}
+    )
     assert [o.type for o in block().ops] == ["mul", "mean"]
-    assert (operator.output_arg_names, product.op is operator, product.shape) == (["product"], True, [-1, 1])
+    assert (operator.output_arg_names, product.op is operator, product.shape) == (
+        ["product"],
+        True,
+        [-1, 1],
+    )
     paddle.optimizer.SGD(0.5).minimize(loss)
     paddle.static.default_main_program().verify()
     exe = paddle.static.Executor()
     exe.run(paddle.static.default_startup_program())
-    values = [float(exe.run(feed={"x": np.ones((2, 3), "float32")}, fetch_list=[loss])[0]) for _ in range(2)]
+    values = [
+        float(exe.run(feed={"x": np.ones((2, 3), "float32")}, fetch_list=[loss])[0])
+        for _ in range(2)
+    ]
     assert values == [3.0, 1.5]
 
 
@@ -105,9 +133,13 @@ def test_variables_that_persist_and_the_startup_program():
     for where in (startup, block()):
         where.create_var("count", [1], "float32", persistable=True)
     startup.append_op(
-        type="fill_constant", outputs={"Out": "count"}, attrs={"shape": [1], "value": 5.0, "force_cpu": True}
+        type="fill_constant",
+        outputs={"Out": "count"},
+        attrs={"shape": [1], "value": 5.0, "force_cpu": True},
     )
-    block().append_op(type="increment", inputs={"X": "count"}, outputs={"Out": "count"}, attrs={"op_role": 16})
+    block().append_op(
+        type="increment", inputs={"X": "count"}, outputs={"Out": "count"}, attrs={"op_role": 16}
+    )
     exe = paddle.static.Executor()
     exe.run(paddle.static.default_startup_program())
     assert [exe.run(fetch_list=["count"])[0].tolist() for _ in range(2)] == [[6.0], [7.0]]
@@ -120,7 +152,10 @@ def test_wrong_calls():
     for call, message in [
         (("scael", {"X": x}, {"Out": out}), r"type='scael'.*by hand.*'scale'"),
         (("c_allreduce_sum", {"X": x}, {"Out": out}), r"type='c_allreduce_sum'.*by hand"),
-        (("scale", {"X": x}, {"Out": out}, {"factor": 2.0}), r"\['X', 'scale', 'bias', .*\['factor'\] are not known"),
+        (
+            ("scale", {"X": x}, {"Out": out}, {"factor": 2.0}),
+            r"\['X', 'scale', 'bias', .*\['factor'\] are not known",
+        ),
         (("scale", {}, {"Out": out}), r"\['X'\] are missing"),
         (("scale", {"X": x}, {"Y": out}), r"its outputs are \['Out'\], but received \['Y'\]"),
         (("scale", {"X": x}, {"Out": out}, {"op_role": 4}), "op_role=4"),

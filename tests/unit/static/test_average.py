@@ -114,7 +114,9 @@ def test_averages_need_static_mode_and_an_executor():
 
 def test_a_model_average_of_chosen_parameters():
     w, loss = build()
-    average = paddle.incubate.ModelAverage(0.5, parameters=[w], min_average_window=10, max_average_window=20)
+    average = paddle.incubate.ModelAverage(
+        0.5, parameters=[w], min_average_window=10, max_average_window=20
+    )
     assert average.minimize(loss) is None
     exe = start()
     for _ in range(2):
@@ -140,7 +142,8 @@ def test_slow_weights_follow_every_kth_run():
     for _ in range(3):
         exe.run()
         seen.append(held(w))
-    # Slow weights start at 0.5, after the first run; at the second they meet the fast ones, 0.25, half way.
+    # Slow weights start at 0.5, after the first run; at the second they meet the fast ones, 0.25,
+    # half way.
     np.testing.assert_allclose(seen, [0.5, 0.375, 0.1875], rtol=1e-6)
 
 
@@ -148,5 +151,7 @@ def test_averages_in_a_clone_for_testing_are_gone():
     build()
     average = paddle.static.ExponentialMovingAverage(0.5)
     average.update()
-    types = [o.type for o in paddle.static.default_main_program().clone(for_test=True).global_block().ops]
+    types = [
+        o.type for o in paddle.static.default_main_program().clone(for_test=True).global_block().ops
+    ]
     assert types == ["elementwise_mul", "reduce_sum"]

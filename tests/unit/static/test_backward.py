@@ -14,7 +14,9 @@ Constant = paddle.nn.initializer.Constant
 
 def parameter(name, value, shape=(2,), **attr):
     return paddle.static.create_parameter(
-        list(shape), "float32", attr=paddle.ParamAttr(name=name, initializer=Constant(value), **attr)
+        list(shape),
+        "float32",
+        attr=paddle.ParamAttr(name=name, initializer=Constant(value), **attr),
     )
 
 
@@ -191,7 +193,9 @@ def test_a_number_as_learning_rate_can_be_changed():
     optimizer = paddle.optimizer.SGD(1.0)
     optimizer.minimize(w.sum())
     start()
-    paddle.static.global_scope().find_var("learning_rate_0").get_tensor().set(np.array(3.0, "float32"))
+    paddle.static.global_scope().find_var("learning_rate_0").get_tensor().set(
+        np.array(3.0, "float32")
+    )
     run()
     assert np.array(w.get_value())[0] == -3.0
     optimizer.set_lr(0.5)

@@ -35,7 +35,8 @@ def scalar(name, dtype="float32"):
     return x
 
 
-# -- branches ---------------------------------------------------------------------------------------------------
+# -- branches
+# --------------------------------------------------------------------------------------------------
 
 
 def test_only_the_branch_that_is_taken_runs():
@@ -100,15 +101,25 @@ def test_unknown_extents_of_results():
 
 def test_branches_of_different_results_are_refused():
     x = scalar("x")
-    with pytest.raises(UsageError, match=r"true_fn and false_fn must be nested alike, .* 1 and 2 values"):
+    with pytest.raises(
+        UsageError, match=r"true_fn and false_fn must be nested alike, .* 1 and 2 values"
+    ):
         cond(x > 0, lambda: [x], lambda: [x, x])
     with pytest.raises(UsageError, match=r"the keys are \['a'\] and \['b'\]"):
         cond(x > 0, lambda: {"a": x}, lambda: {"b": x})
-    with pytest.raises(UsageError, match=r"result 0 is None in false_fn, but a Tensor float32\[1\] in true_fn"):
+    with pytest.raises(
+        UsageError, match=r"result 0 is None in false_fn, but a Tensor float32\[1\] in true_fn"
+    ):
         cond(x > 0, lambda: x)
-    with pytest.raises(TypeError, match=r"result 0 is float32\[1\] in true_fn, but int64\[1\] in false_fn: the dtypes"):
+    with pytest.raises(
+        TypeError,
+        match=r"result 0 is float32\[1\] in true_fn, but int64\[1\] in false_fn: the dtypes",
+    ):
         cond(x > 0, lambda: x, lambda: x.astype("int64"))
-    with pytest.raises(DtypeError, match=r"float32\[1\] in true_fn, but float32\[\] in false_fn: the numbers of dim"):
+    with pytest.raises(
+        DtypeError,
+        match=r"float32\[1\] in true_fn, but float32\[\] in false_fn: the numbers of dim",
+    ):
         cond(x > 0, lambda: x, lambda: x.sum())
     program = paddle.static.default_main_program()
     assert program.num_blocks == 1  # nothing is left behind
@@ -136,11 +147,16 @@ def test_what_a_branch_made_is_not_there_outside():
     x = scalar("x")
     leaked = []
     cond(x > 0, lambda: leaked.append(x * 2), lambda: None)
-    with pytest.raises(UsageError, match=r"'elementwise_mul_0.tmp_0' was made inside block 1, a branch or a loop"):
+    with pytest.raises(
+        UsageError, match=r"'elementwise_mul_0.tmp_0' was made inside block 1, a branch or a loop"
+    ):
         leaked[0] + 1
     with pytest.raises(UsageError, match="made inside block 1"):
         cond(x > 0, lambda: leaked[0], lambda: x)
-    with pytest.raises(ProgramError, match=r"reads 'elementwise_mul_0.tmp_0', which has a value only inside block 1"):
+    with pytest.raises(
+        ProgramError,
+        match=r"reads 'elementwise_mul_0.tmp_0', which has a value only inside block 1",
+    ):
         run(leaked, x=row(1))
 
 
@@ -177,7 +193,8 @@ def test_case_and_switch_case_are_flat():
     assert program.num_blocks == 1 + 3 + 3
     assert {block.parent_idx for block in program.blocks[1:]} == {0}
     with pytest.raises(
-        DtypeError, match=r"result 0 is float32\[1\] in function 0 of pred_fn_pairs, but int64\[1\] in default"
+        DtypeError,
+        match=r"result 0 is float32\[1\] in function 0 of pred_fn_pairs, but int64\[1\] in default",
     ):
         nn.case([(x < 0, lambda: x)], lambda: x.astype("int64"))
 
@@ -186,12 +203,18 @@ def test_case_and_switch_case_are_flat():
     ("call", "message"),
     [
         (lambda x: cond(True, lambda: x, lambda: x), "pred must be a Tensor, but received bool"),
-        (lambda x: cond(x, lambda: x, lambda: x), "the dtype of pred must be bool, but received float32"),
+        (
+            lambda x: cond(x, lambda: x, lambda: x),
+            "the dtype of pred must be bool, but received float32",
+        ),
         (lambda x: cond(x > 0, 3), "true_fn must be callable, but received int"),
         (lambda x: nn.case(x), "pred_fn_pairs must be a list or tuple"),
         (lambda x: nn.case([x]), "must be tuples, but received Variable"),
         (lambda x: nn.case([(x > 0, 1)]), "must be callable"),
-        (lambda x: nn.switch_case(x, [lambda: x]), "must be uint8 or int32 or int64, but received float32"),
+        (
+            lambda x: nn.switch_case(x, [lambda: x]),
+            "must be uint8 or int32 or int64, but received float32",
+        ),
         (lambda x: nn.switch_case(x.astype("int64"), [(0.5, lambda: x)]), "one item is"),
         (lambda x: while_loop(1, lambda y: y, [x]), "cond must be callable"),
         (lambda x: while_loop(lambda y: y, lambda y: y, x), "loop_vars must be a list or tuple"),
@@ -199,8 +222,14 @@ def test_case_and_switch_case_are_flat():
             lambda x: while_loop(lambda y: y, lambda y: y, [x]),
             r"must return a bool Tensor, but returned a Tensor float32\[1\]",
         ),
-        (lambda x: while_loop(lambda y: True, lambda y: y, [x]), "must return a bool Tensor, but returned True"),
-        (lambda x: while_loop(lambda y: y.expand([2]) > 0, lambda y: y, [x]), r"one element, but the shape is \[2\]"),
+        (
+            lambda x: while_loop(lambda y: True, lambda y: y, [x]),
+            "must return a bool Tensor, but returned True",
+        ),
+        (
+            lambda x: while_loop(lambda y: y.expand([2]) > 0, lambda y: y, [x]),
+            r"one element, but the shape is \[2\]",
+        ),
     ],
 )
 def test_wrong_arguments(call, message):
@@ -210,7 +239,11 @@ def test_wrong_arguments(call, message):
 
 def test_wrong_numbers_of_branches():
     x = scalar("x", "int64")
-    for call in (lambda: nn.case([]), lambda: nn.switch_case(x, {}), lambda: while_loop(lambda: x, lambda: x, [])):
+    for call in (
+        lambda: nn.case([]),
+        lambda: nn.switch_case(x, {}),
+        lambda: while_loop(lambda: x, lambda: x, []),
+    ):
         with pytest.raises(UsageError, match="is empty"):
             call()
     with pytest.raises(UsageError, match="the number 1 appears twice"):
@@ -228,7 +261,9 @@ def test_an_error_in_a_branch_names_its_operator():
     x = paddle.static.data("x", [None])
     out = cond(x.sum() > 0, lambda: x.reshape([2, 2]).sum(), lambda: x.sum())
     assert run([out], x=row(-1, -2, -3))[0].tolist() == -6
-    with pytest.raises(ValueError, match=r"operator 0 'reshape2', recorded at .*test_control.py.*float32\[3\]"):
+    with pytest.raises(
+        ValueError, match=r"operator 0 'reshape2', recorded at .*test_control.py.*float32\[3\]"
+    ):
         run([out], x=row(1, 2, 3))
 
 
@@ -244,12 +279,15 @@ def test_sequences_on_which_branches_agree():
     assert carried.lod_level == 0
 
 
-# -- loops ------------------------------------------------------------------------------------------------------
+# -- loops
+# --------------------------------------------------------------------------------------------------
 
 
 def count_to(n, body, *loop_vars):
     start = paddle.zeros([1], "int64")
-    return while_loop(lambda i, *rest: i < n, lambda i, *rest: [i + 1, *body(i, *rest)], [start, *loop_vars])
+    return while_loop(
+        lambda i, *rest: i < n, lambda i, *rest: [i + 1, *body(i, *rest)], [start, *loop_vars]
+    )
 
 
 def test_loop_variables_are_replaced_at_once():
@@ -285,7 +323,11 @@ def test_shapes_change_through_inner_blocks():
 
     def body(i, y):
         grown = cond(i > 1, lambda: paddle.concat([y, x]), lambda: y * 2)
-        return [while_loop(lambda k, g: k < 1, lambda k, g: [k + 1, g + 1], [paddle.zeros([], "int32"), grown])[1]]
+        return [
+            while_loop(
+                lambda k, g: k < 1, lambda k, g: [k + 1, g + 1], [paddle.zeros([], "int32"), grown]
+            )[1]
+        ]
 
     _, y = count_to(4, body, x)
     assert y.shape == [-1, 3]
@@ -295,12 +337,16 @@ def test_shapes_change_through_inner_blocks():
 def test_what_a_loop_cannot_carry():
     x = scalar("x")
     with pytest.raises(
-        TypeError, match=r"loop variable 1 is float32\[1\] in loop_vars, but int64\[1\] in what body returns"
+        TypeError,
+        match=r"loop variable 1 is float32\[1\] in loop_vars, but int64\[1\] in what body returns",
     ):
         count_to(3, lambda i, y: [y.astype("int64")], x)
     with pytest.raises(UsageError, match="have 2 and 3 values"):
         count_to(3, lambda i, y: [y, y], x)
-    with pytest.raises(UsageError, match=r"a loop variable is 3 in loop_vars, which cannot change .* body returns 4"):
+    with pytest.raises(
+        UsageError,
+        match=r"a loop variable is 3 in loop_vars, which cannot change .* body returns 4",
+    ):
         count_to(3, lambda i, n: [n + 1], 3)
     with pytest.raises(UsageError, match="body returns None"):
         count_to(3, lambda i, y: [None], x)
@@ -339,7 +385,8 @@ def test_writes_of_a_loop_to_variables_outside():
     assert [v.tolist() for v in run([grown, last], x=row(2))] == [[2, 2, 2, 2], [4]]
 
 
-# -- gradients --------------------------------------------------------------------------------------------------
+# -- gradients
+# --------------------------------------------------------------------------------------------------
 
 
 def test_gradients_of_a_cond_in_a_loop_are_those_of_eager_mode():
@@ -380,7 +427,9 @@ def test_gradients_stop_where_they_are_stopped():
     both.stop_gradient = True
     grads = paddle.static.gradients(out + both, x)
     assert run(grads, x=row(3))[0].tolist() == [9.0]
-    assert paddle.static.gradients(cond(x > 0, lambda: x * 5, lambda: x), x, no_grad_set={"x"}) == [None]
+    assert paddle.static.gradients(cond(x > 0, lambda: x * 5, lambda: x), x, no_grad_set={"x"}) == [
+        None
+    ]
 
 
 def test_parameters_of_the_branch_that_is_not_taken_get_zeros():
@@ -412,7 +461,9 @@ def test_updates_inside_a_branch():
     bias = paddle.static.global_scope().find_var(layer.bias.name).get_tensor()
     seen = []
     for value in (False, True, True):
-        exe.run(feed={"x": np.ones((3, 2), "float32"), "flag": np.array([value])}, fetch_list=[loss])
+        exe.run(
+            feed={"x": np.ones((3, 2), "float32"), "flag": np.array([value])}, fetch_list=[loss]
+        )
         seen.append(np.array(bias).tolist())
     assert seen == [[0.0], [-0.5], [-1.0]]
 
@@ -454,7 +505,8 @@ def test_assignments_to_elements_do_not_reach_other_values():
     assert got == [[1, 2, 3], [[1], [2], [3]], [6, 2, 3], [0, 1, 0], [1, 4, 3]]
 
 
-# -- eager mode -------------------------------------------------------------------------------------------------
+# -- eager mode
+# -------------------------------------------------------------------------------------------------
 
 
 def test_eager_mode_calls_the_functions():
@@ -468,7 +520,11 @@ def test_eager_mode_calls_the_functions():
         assert float(nn.case([(x < 1, lambda: x), (x < 2, lambda: -x)])) == -3.0
         assert nn.switch_case(paddle.to_tensor([7]), {1: lambda: "a", 3: lambda: "b"}) == "b"
         assert nn.switch_case(paddle.to_tensor([1]), {1: lambda: "a", 3: lambda: "b"}) == "a"
-        i, state = while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, {"a": s["a"] * 2}), [paddle.zeros([]), {"a": x}])
+        i, state = while_loop(
+            lambda i, s: i < 3,
+            lambda i, s: (i + 1, {"a": s["a"] * 2}),
+            [paddle.zeros([]), {"a": x}],
+        )
         assert (float(i), float(state["a"])) == (3.0, 24.0)
         with pytest.raises(BadArgument, match="one element"):
             cond(paddle.to_tensor([True, False]), lambda: 1, lambda: 2)

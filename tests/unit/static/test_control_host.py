@@ -26,7 +26,8 @@ def run(fetches=(), **feed):
     return static.Executor().run(feed=feed or {"x": X}, fetch_list=list(fetches))
 
 
-# -- py_func ----------------------------------------------------------------------------------------------------
+# -- py_func
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_function_gets_values_and_lods():
@@ -63,16 +64,25 @@ def test_no_gradient_flows_without_a_backward_function():
 def test_a_gradient_may_be_none():
     x, y = data("x"), data("y")
     out = static.py_func(
-        lambda x, y: np.array(x) + np.array(y), [x, y], made("out", [-1, 2]), lambda *given: (given[-1], None)
+        lambda x, y: np.array(x) + np.array(y),
+        [x, y],
+        made("out", [-1, 2]),
+        lambda *given: (given[-1], None),
     )
     grads = static.gradients(out, [x, y])
-    assert [g.tolist() for g in run(grads, x=X, y=X)] == [np.ones((2, 2)).tolist(), np.zeros((2, 2)).tolist()]
+    assert [g.tolist() for g in run(grads, x=X, y=X)] == [
+        np.ones((2, 2)).tolist(),
+        np.zeros((2, 2)).tolist(),
+    ]
 
 
 def test_what_functions_may_not_do():
     x = data()
     static.py_func(lambda x: [x, x], x, made("one", [-1, 2]))
-    with pytest.raises(ProgramError, match=r"operator 0 'py_func'.* must return values for \['one'\], but returned 2"):
+    with pytest.raises(
+        ProgramError,
+        match=r"operator 0 'py_func'.* must return values for \['one'\], but returned 2",
+    ):
         run()
     with pytest.raises(UsageError, match="one is not found in forward inputs and outputs"):
         static.py_func(
@@ -84,7 +94,9 @@ def test_what_functions_may_not_do():
         )
     with pytest.raises(DtypeError, match="func and backward_func must be callable"):
         static.py_func(3, x, None)
-    with pytest.raises(DtypeError, match="out must be a Variable or a list of them, but received str"):
+    with pytest.raises(
+        DtypeError, match="out must be a Variable or a list of them, but received str"
+    ):
         static.py_func(lambda x: x, x, "out")
     paddle.disable_static()
     try:
@@ -96,11 +108,14 @@ def test_what_functions_may_not_do():
 
 def test_an_error_of_the_function_names_the_operator():
     static.py_func(lambda x: np.ones(2) + np.ones(3), data(), made("out", [2]))
-    with pytest.raises(ValueError, match=r"operator 0 'py_func', recorded at .*test_control_host.py.*broadcast"):
+    with pytest.raises(
+        ValueError, match=r"operator 0 'py_func', recorded at .*test_control_host.py.*broadcast"
+    ):
         run()
 
 
-# -- Print ------------------------------------------------------------------------------------------------------
+# -- Print
+# --------------------------------------------------------------------------------------------------
 
 TEXT = """\
 Variable: x
@@ -121,7 +136,9 @@ def test_print_shows_a_value_and_its_gradient(capsys):
     assert out.shape == [-1, 2]
     grads = static.gradients(out * 2, x)
     assert run([out, *grads])[1].tolist() == [[2.0, 2.0], [2.0, 2.0]]
-    gradient = TEXT.replace("x\n", "print_0.tmp_0@GRAD\n", 1).replace("[1 2.5 -3 1e-07]", "[2 2 2 2]")
+    gradient = TEXT.replace("x\n", "print_0.tmp_0@GRAD\n", 1).replace(
+        "[1 2.5 -3 1e-07]", "[2 2 2 2]"
+    )
     assert capsys.readouterr().out == TEXT + gradient
 
 
@@ -157,7 +174,9 @@ def test_print_limits(capsys):
     assert "data: []\n" in out
 
 
-@pytest.mark.parametrize(("phase", "name"), [("forward", "Variable: x"), ("backward", "Variable: print_0.tmp_0@GRAD")])
+@pytest.mark.parametrize(
+    ("phase", "name"), [("forward", "Variable: x"), ("backward", "Variable: print_0.tmp_0@GRAD")]
+)
 def test_print_of_one_phase(capsys, phase, name):
     x = data()
     run(static.gradients(static.Print(x, print_phase=phase) * 2, x))
@@ -176,7 +195,8 @@ def test_print_refuses():
         static.Print(3)
 
 
-# -- device_guard -----------------------------------------------------------------------------------------------
+# -- device_guard
+# -----------------------------------------------------------------------------------------------
 
 
 def test_device_guard_is_noted_on_operators():

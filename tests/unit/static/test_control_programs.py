@@ -53,7 +53,9 @@ def test_a_clone_for_testing_switches_inside_branches():
     assert np.array_equal(np.array(state), before)
     exe.run(main, feed={"x": DATA}, fetch_list=[out])
     assert not np.array_equal(np.array(state), before)  # running statistics are those of the scope
-    assert not np.array_equal(*(exe.run(main, feed={"x": DATA}, fetch_list=[out])[0] for _ in range(2)))
+    assert not np.array_equal(
+        *(exe.run(main, feed={"x": DATA}, fetch_list=[out])[0] for _ in range(2))
+    )
     assert "sgd" not in str(test)
     test.verify()
     main.verify()
@@ -76,7 +78,9 @@ def test_a_clone_for_testing_forgets_updates_inside_branches():
     exe = started()
     weight = np.array(paddle.static.global_scope().find_var(layer.weight.name).get_tensor())
     exe.run(test, feed={"x": DATA}, fetch_list=[loss])
-    assert np.array_equal(weight, np.array(paddle.static.global_scope().find_var(layer.weight.name).get_tensor()))
+    assert np.array_equal(
+        weight, np.array(paddle.static.global_scope().find_var(layer.weight.name).get_tensor())
+    )
 
 
 def test_a_program_comes_back_from_bytes():
@@ -132,10 +136,15 @@ def test_verify_looks_into_blocks():
     program.verify()
     branch = program.block(1)
     taken = branch.ops.pop(0)
-    with pytest.raises(ProgramError, match=r"'elementwise_add'.* reads 'elementwise_mul_0.tmp_0' before any operator"):
+    with pytest.raises(
+        ProgramError,
+        match=r"'elementwise_add'.* reads 'elementwise_mul_0.tmp_0' before any operator",
+    ):
         program.verify()
     branch.ops = [taken]
-    with pytest.raises(ProgramError, match=r"'cond'.* takes \['elementwise_add_0.tmp_0'\], which nothing writes"):
+    with pytest.raises(
+        ProgramError, match=r"'cond'.* takes \['elementwise_add_0.tmp_0'\], which nothing writes"
+    ):
         program.verify()
     assert out.name in program.global_block().vars
 
@@ -166,7 +175,8 @@ def test_a_python_function_cannot_be_saved(tmp_path):
     out = paddle.static.default_main_program().global_block().create_var("out", [1], "float32")
     paddle.static.py_func(lambda x: x, x, out)
     with pytest.raises(
-        NotSupported, match=r"operator 0 'py_func'.*: an attribute of type HostCall has no form in a file"
+        NotSupported,
+        match=r"operator 0 'py_func'.*: an attribute of type HostCall has no form in a file",
     ):
         dumps(paddle.static.default_main_program())
 
@@ -174,7 +184,9 @@ def test_a_python_function_cannot_be_saved(tmp_path):
 def test_the_generated_text_uses_branches_and_loops():
     x = paddle.static.data("x", [1])
     _, out = nn.while_loop(
-        lambda i, y: i < 3, lambda i, y: [i + 1, nn.cond(y > 0, lambda: y * x, lambda: y)], [paddle.zeros([1]), x]
+        lambda i, y: i < 3,
+        lambda i, y: [i + 1, nn.cond(y > 0, lambda: y * x, lambda: y)],
+        [paddle.zeros([1]), x],
     )
     paddle.static.Executor().run(feed={"x": np.array([2], "float32")}, fetch_list=[out])
     source = next(iter(paddle.static.default_main_program().lowered.values())).source
@@ -194,6 +206,10 @@ def test_several_places_refuse_gradients_inside_of_branches():
     loss = nn.cond(x.mean() > 0, train, lambda: layer(x).mean())
     exe = started()
     main = paddle.static.default_main_program()
-    several = paddle.static.CompiledProgram(main).with_data_parallel(loss.name, places=[paddle.CPUPlace()] * 2)
-    with pytest.raises(NotSupported, match=r"operator \d+ 'cond', .* takes gradients inside of its blocks"):
+    several = paddle.static.CompiledProgram(main).with_data_parallel(
+        loss.name, places=[paddle.CPUPlace()] * 2
+    )
+    with pytest.raises(
+        NotSupported, match=r"operator \d+ 'cond', .* takes gradients inside of its blocks"
+    ):
         exe.run(several, feed={"x": DATA}, fetch_list=[loss])

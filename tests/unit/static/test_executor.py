@@ -64,7 +64,10 @@ def test_feeds_of_every_kind(exe):
     [
         ({"x": ones(2, 3)}, r"'x' should have shape \[-1, 2\], but received \[2, 3\]"),
         ({"x": ones(2)}, r"should have shape \[-1, 2\], but received \[2\]"),
-        ({"x": ones(2, 2, dtype="float64")}, "data type of fed Variable 'x' must be float32, but received float64"),
+        (
+            {"x": ones(2, 2, dtype="float64")},
+            "data type of fed Variable 'x' must be float32, but received float64",
+        ),
         ({"y": ones(2, 2)}, r"feed 'y' is no variable of the program, which declares \['x'\]"),
         ({}, r"operator 0 'relu'.* needs 'x', which is not fed"),
         ("x", "feed must be a dict"),
@@ -78,7 +81,9 @@ def test_wrong_feeds(exe, feed, message):
 
 def test_wrong_fetches(exe):
     F.relu(paddle.static.data("x", [None, 2]))
-    with pytest.raises(ProgramError, match=r"fetch_list reads 'relu_0.tmp_1'.*Did you mean 'relu_0.tmp_0'"):
+    with pytest.raises(
+        ProgramError, match=r"fetch_list reads 'relu_0.tmp_1'.*Did you mean 'relu_0.tmp_0'"
+    ):
         exe.run(feed={"x": ones(1, 2)}, fetch_list=["relu_0.tmp_1"])
     with pytest.raises(UsageError, match="variables or their names, but received int"):
         exe.run(feed={"x": ones(1, 2)}, fetch_list=[3])
@@ -88,7 +93,9 @@ def test_wrong_fetches(exe):
 
 def test_state_must_be_there(exe):
     out = paddle.nn.Linear(2, 1)(paddle.static.data("x", [None, 2]))
-    with pytest.raises(ProgramError, match=r"'linear_0.w_0' holds no value in this scope.*Run the startup program"):
+    with pytest.raises(
+        ProgramError, match=r"'linear_0.w_0' holds no value in this scope.*Run the startup program"
+    ):
         exe.run(feed={"x": ones(1, 2)}, fetch_list=[out])
     assert exe.run(paddle.static.default_startup_program()) == []
     assert exe.run(feed={"x": ones(1, 2)}, fetch_list=[out])[0].shape == (1, 1)
@@ -99,7 +106,8 @@ def test_an_error_names_the_operator_and_its_line(exe):
     y = paddle.static.data("y", [None, 2])
     out = x + y
     with pytest.raises(
-        ValueError, match=r"operator 0 'elementwise_add', recorded at .*test_executor.py:\d+.*float32\[3, 2\]"
+        ValueError,
+        match=r"operator 0 'elementwise_add', recorded at .*test_executor.py:\d+.*float32\[3, 2\]",
     ):
         exe.run(feed={"x": ones(2, 2), "y": ones(3, 2)}, fetch_list=[out])
 
@@ -115,7 +123,9 @@ def test_a_program_is_lowered_once(exe):
     assert len(main.lowered) == 2
     z = y + 1.0  # another version
     assert not main.lowered
-    np.testing.assert_array_equal(exe.run(feed={"x": ones(1, 2)}, fetch_list=[z])[0], 3 * ones(1, 2))
+    np.testing.assert_array_equal(
+        exe.run(feed={"x": ones(1, 2)}, fetch_list=[z])[0], 3 * ones(1, 2)
+    )
 
 
 def test_scopes_keep_values_apart(exe):
@@ -164,7 +174,9 @@ def test_batch_norm_moves_its_statistics_and_test_programs_use_them(exe):
     np.testing.assert_allclose(np.array(norm._mean.get_value()), [0.5, 2.0])
     np.testing.assert_allclose(np.array(norm._variance.get_value()), [1.0, 2.5])
     [value] = exe.run(test, feed={"x": batch}, fetch_list=[out.name])
-    np.testing.assert_allclose(value, (batch - [0.5, 2.0]) / np.sqrt(np.array([1.0, 2.5]) + 1e-5), rtol=1e-5)
+    np.testing.assert_allclose(
+        value, (batch - [0.5, 2.0]) / np.sqrt(np.array([1.0, 2.5]) + 1e-5), rtol=1e-5
+    )
     np.testing.assert_allclose(np.array(norm._mean.get_value()), [0.5, 2.0])
 
 
@@ -175,7 +187,9 @@ def test_pruning_leaves_out_what_fetches_do_not_need(exe):
     F.mse_loss(wanted, label)
     with pytest.raises(ProgramError, match="'label', which is not fed"):
         exe.run(feed={"x": ones(2)}, fetch_list=[wanted])
-    np.testing.assert_array_equal(exe.run(feed={"x": ones(2)}, fetch_list=[wanted], use_prune=True)[0], 2 * ones(2))
+    np.testing.assert_array_equal(
+        exe.run(feed={"x": ones(2)}, fetch_list=[wanted], use_prune=True)[0], 2 * ones(2)
+    )
 
 
 def test_a_seed_repeats_every_run(exe):
@@ -189,14 +203,17 @@ def test_a_seed_repeats_every_run(exe):
 
 
 def test_what_is_fetched_is_a_copy(exe):
-    weight = paddle.static.create_parameter([1, 2], "float32", default_initializer=paddle.nn.initializer.Constant(1.0))
+    weight = paddle.static.create_parameter(
+        [1, 2], "float32", default_initializer=paddle.nn.initializer.Constant(1.0)
+    )
     view = weight.reshape([2])
     loss = view.sum()
     paddle.optimizer.SGD(0.25).minimize(loss)
     exe.run(paddle.static.default_startup_program())
     before, after = exe.run(fetch_list=[view, weight], return_numpy=False)
     exe.run()
-    np.testing.assert_array_equal(before.numpy(), [1.0, 1.0])  # a forward value: from before the update
+    # a forward value: from before the update
+    np.testing.assert_array_equal(before.numpy(), [1.0, 1.0])
     np.testing.assert_array_equal(after.numpy(), [[0.75, 0.75]])
 
 
@@ -216,7 +233,9 @@ def test_closing_ends_everything_whatever_a_farewell_raises(monkeypatch):
     monkeypatch.setattr(executors, "farewells", [lambda: said.append("goodbye"), fails])
     x = paddle.static.data("x", [None, 2])
     main, executor = paddle.static.default_main_program(), paddle.static.Executor(paddle.CPUPlace())
-    program = paddle.static.CompiledProgram(main).with_data_parallel(places=paddle.static.cpu_places(2))
+    program = paddle.static.CompiledProgram(main).with_data_parallel(
+        places=paddle.static.cpu_places(2)
+    )
     executor.run(program, feed={"x": ones(2, 2)}, fetch_list=[x])
     with pytest.raises(OSError, match="the server is gone"):
         executor.close()
@@ -231,7 +250,9 @@ def test_runs_over_datasets_refuse_dumps_of_compiled_programs_too(exe):
     main = paddle.static.default_main_program()
     main._fleet_opt = {"dump_fields": ["x"]}
     for program in (main, paddle.static.CompiledProgram(main)):
-        with pytest.raises(NotSupported, match=r"train_from_dataset: program\._fleet_opt\['dump_fields'\]"):
+        with pytest.raises(
+            NotSupported, match=r"train_from_dataset: program\._fleet_opt\['dump_fields'\]"
+        ):
             exe.train_from_dataset(program, paddle.distributed.QueueDataset())
 
 
@@ -270,7 +291,11 @@ def test_an_error_that_stays_as_it_is_is_not_its_own_cause():
         raise Refused("this", "for a reason")
 
     x = paddle.static.data("x", [2])
-    out = paddle.static.default_main_program().global_block().create_var(name="out", dtype="float32", shape=[2])
+    out = (
+        paddle.static.default_main_program()
+        .global_block()
+        .create_var(name="out", dtype="float32", shape=[2])
+    )
     paddle.static.py_func(refuse, x, out)
     with pytest.raises(Refused) as caught:
         paddle.static.Executor().run(feed={"x": np.ones(2, "float32")}, fetch_list=[out])

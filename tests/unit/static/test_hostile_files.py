@@ -41,7 +41,8 @@ def operator(tree, op):
 
 
 HOSTILE_KEYS = [
-    "**(__import__('os').mkdir('owned') or {})) if 1 else f0(x",  # a call with code in it, and an end that fits
+    # a call with code in it, and an end that fits
+    "**(__import__('os').mkdir('owned') or {})) if 1 else f0(x",
     "x=(open('owned','w'))",
     "approximate=__import__('os').mkdir('owned') or 'none', y",
     "__class__",
@@ -63,7 +64,9 @@ def test_a_key_of_an_argument_is_a_parameter_of_the_op(key, tmp_path, monkeypatc
     assert os.listdir() == []
 
 
-@pytest.mark.attack("code as the name of an operator's argument in a model file, past the check of files")
+@pytest.mark.attack(
+    "code as the name of an operator's argument in a model file, past the check of files"
+)
 @pytest.mark.parametrize("key", HOSTILE_KEYS[:6])
 def test_the_emitter_refuses_what_is_no_name(key, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -104,7 +107,8 @@ def test_the_text_of_a_function_has_few_words(text):
 def test_a_function_has_no_builtins():
     run = source.compiled("def run(feeds, state):\n    return f1(2)\n", "<program>", {"f1": float})
     assert run((), ()) == 2.0
-    assert list(run.__builtins__) == ["__import__"]  # for the engine's own modules; the text has no word for it
+    # for the engine's own modules; the text has no word for it
+    assert list(run.__builtins__) == ["__import__"]
     assert run.__builtins__["__import__"]("torch.linalg").__name__ == "torch"
     with pytest.raises(ImportError, match="may not import 'antigravity'"):
         run.__builtins__["__import__"]("antigravity")
@@ -113,7 +117,9 @@ def test_a_function_has_no_builtins():
 def test_the_engine_can_load_its_modules_from_a_function():
     """C code imports through the builtins of the Python function that called it."""
     run = source.compiled(
-        "def run(feeds, state):\n    return f1(c1, c2)\n", "<program>", {"f1": strptime, "c1": "7", "c2": "%d"}
+        "def run(feeds, state):\n    return f1(c1, c2)\n",
+        "<program>",
+        {"f1": strptime, "c1": "7", "c2": "%d"},
     )
     assert run((), ()).tm_mday == 7
 
@@ -125,7 +131,13 @@ def test_text_of_a_program_is_constants_and_invented_names(tmp_path):
     y = paddle.static.Print(paddle.einsum("ij->ji", x), message="'); import os; ('")
     main = paddle.static.default_main_program()
     again = paddle.static.Program.parse_from_string(main.desc.serialize_to_string())
-    emitter = Emitter(again.global_block(), list(again.global_block().ops), [nasty], [y.name], paddle.CPUPlace().device)
+    emitter = Emitter(
+        again.global_block(),
+        list(again.global_block().ops),
+        [nasty],
+        [y.name],
+        paddle.CPUPlace().device,
+    )
     lowered = emitter.emit()
     assert "import" not in lowered.source
     assert "'" not in lowered.source
@@ -143,7 +155,9 @@ def test_py_func_cannot_come_from_a_file():
 
 
 def test_no_op_of_the_table_takes_a_function_or_a_path():
-    """What a file can name is the op table: tensors, numbers, and words that choose between ways to compute."""
+    """What a file can name is the op table: tensors, numbers, and words that choose between ways to
+    compute.
+    """
     import inspect
 
     from argosy.ops import table
@@ -153,17 +167,22 @@ def test_no_op_of_the_table_takes_a_function_or_a_path():
         for parameter in signature_of(table.get(name)).parameters.values():
             assert parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD, name
             assert "Callable" not in str(parameter.annotation), name
-            assert not any(word in parameter.name for word in ("file", "func", "callback", "dirname")), name
+            assert not any(
+                word in parameter.name for word in ("file", "func", "callback", "dirname")
+            ), name
 
 
-# -- sizes and references ---------------------------------------------------------------------------------------------
+# -- sizes and references
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.attack("a model file whose constant has 10^12 elements")
 def test_a_huge_constant_is_refused():
     tree = stored()
     operator(tree, "full")["args"][0] = ["list", 10**12]
-    with pytest.raises(ProgramError, match=r"operator \d 'full'.* would make 4000000000000 bytes; 17179869184 are"):
+    with pytest.raises(
+        ProgramError, match=r"operator \d 'full'.* would make 4000000000000 bytes; 17179869184 are"
+    ):
         loaded(tree)
 
 
@@ -176,10 +195,14 @@ def test_updates_of_a_file_fit_their_parameters(rule):
     getattr(paddle.optimizer, rule)(0.1).minimize(loss)
     main, exe = paddle.static.default_main_program(), paddle.static.Executor()
     exe.run(paddle.static.default_startup_program())
-    update = next(o for o in main.global_block().ops if o.role == "optimize" and o.op.name.endswith("_"))
+    update = next(
+        o for o in main.global_block().ops if o.role == "optimize" and o.op.name.endswith("_")
+    )
     tree = json.loads(main.desc.serialize_to_string().split(b"\n", 2)[2])
     args = next(o for o in tree["blocks"][0]["ops"] if o["op"] == update.op.name)["args"]
-    last = max(i for i, a in enumerate(args) if isinstance(a, list) and a[0] == "list" and len(a) > 1)
+    last = max(
+        i for i, a in enumerate(args) if isinstance(a, list) and a[0] == "list" and len(a) > 1
+    )
     args[last][1:] = reversed(args[last][1:])  # of the weight in place of the bias
     feed = {"x": np.ones((2, 300), "float32")}
     exe.run(main, feed=feed)
@@ -191,7 +214,9 @@ def looping():
     x = paddle.static.data("x", [1])
     paddle.static.nn.while_loop(lambda i: i < 3.0, lambda i: [i + 1.0], [x * 1.0])
     paddle.static.nn.cond(x.sum() > 0, lambda: x + 1.0, lambda: x - 1.0)
-    return json.loads(paddle.static.default_main_program().desc.serialize_to_string().split(b"\n", 2)[2])
+    return json.loads(
+        paddle.static.default_main_program().desc.serialize_to_string().split(b"\n", 2)[2]
+    )
 
 
 def special(tree, kind):
@@ -211,7 +236,9 @@ def run_block_out_of_range(tree):
 
 
 def run_block_of_another(tree):
-    special(tree, "cond")["kwargs"]["branches"][1][1] = special(tree, "while")["kwargs"]["sub_block"][1]
+    special(tree, "cond")["kwargs"]["branches"][1][1] = special(tree, "while")["kwargs"][
+        "sub_block"
+    ][1]
 
 
 def run_block_twice(tree):
@@ -275,7 +302,8 @@ def test_an_op_of_another_kind_does_not_pass_for_a_backward():
         loaded(tree)
 
 
-# -- JSON -------------------------------------------------------------------------------------------------------------
+# -- JSON
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -284,13 +312,19 @@ def test_an_op_of_another_kind_does_not_pass_for_a_backward():
         (b"[" * 100_000, "no JSON that can be read"),
         (b'{"seed": 1, "seed": 2, "blocks": [], "extra": {}}', "names an entry twice"),
         (b'{"seed": ' + b"9" * 5000 + b', "blocks": [], "extra": {}}', "no JSON that can be read"),
-        (b'{"seed": 99999999999999999999999, "blocks": [], "extra": {}}', "seed must be an integer from"),
+        (
+            b'{"seed": 99999999999999999999999, "blocks": [], "extra": {}}',
+            "seed must be an integer from",
+        ),
         (b'{"seed": NaN, "blocks": [], "extra": {}}', "seed must be an integer"),
         (b'{"seed": true, "blocks": [], "extra": {}}', "seed must be an integer"),
         (b'{"seed": 0, "blocks": [], "extra": {}}', "blocks must be a list of one block or more"),
         (b'{"seed": 0, "blocks": {}, "extra": {}}', "blocks must be a list, but is a dict"),
         (b'{"seed": 0, "blocks": [7], "extra": {}}', r"blocks\[0\] must be an object"),
-        (b'{"seed": 0, "blocks": [{"parent": 0, "vars": [], "ops": []}], "extra": {}}', r"blocks\[0\].parent must be"),
+        (
+            b'{"seed": 0, "blocks": [{"parent": 0, "vars": [], "ops": []}], "extra": {}}',
+            r"blocks\[0\].parent must be",
+        ),
         (b'{"seed": 0, "blocks": []}', "extra is missing"),
         (b"\xff\xfe", "no JSON that can be read"),
         (b"null", "must be an object"),
@@ -346,7 +380,8 @@ def test_odd_values_that_scripts_record_come_back():
     feed = {"x": np.arange(8, dtype="float32").reshape(2, 4)}
     exe = paddle.static.Executor()
     np.testing.assert_array_equal(
-        exe.run(again, feed=feed, fetch_list=[z.name])[0], exe.run(main, feed=feed, fetch_list=[z])[0]
+        exe.run(again, feed=feed, fetch_list=[z.name])[0],
+        exe.run(main, feed=feed, fetch_list=[z])[0],
     )
 
 
@@ -372,10 +407,13 @@ def test_what_a_model_feeds_and_fetches_are_its_variables(names):
     for key in ("feeds", "fetches"):
         changed = {**tree, "extra": {**tree["extra"], key: names}}
         with pytest.raises(CheckpointError, match=f"extra.{key}"):
-            paddle.static.load_inference_model(None, exe, model_filename=sealed(changed), params_filename=b"")
+            paddle.static.load_inference_model(
+                None, exe, model_filename=sealed(changed), params_filename=b""
+            )
 
 
-# -- names that are paths ---------------------------------------------------------------------------------------------
+# -- names that are paths
+# ---------------------------------------------------------------------------------------------
 
 OUTSIDE = ["../outside", "/{folder}/outside", "a/../../outside", "..", "C:\\outside"]
 
@@ -450,7 +488,9 @@ def test_what_has_no_array_is_refused_as_a_fetch(change):
     operator(tree, "relu").update(change)
     name = tree["blocks"][0]["ops"][0]["out"][1]
     with pytest.raises(UsageError, match=r"Executor.run: a fetch is"):
-        paddle.static.Executor().run(loaded(tree), feed={"x": np.ones(2, "float32")}, fetch_list=[name], use_prune=True)
+        paddle.static.Executor().run(
+            loaded(tree), feed={"x": np.ones(2, "float32")}, fetch_list=[name], use_prune=True
+        )
 
 
 def test_errors_of_ops_at_run_are_ours():

@@ -17,7 +17,9 @@ def build():
     x = paddle.static.data("x", [None, 6])
     y = paddle.static.data("y", [None, 1], "int64")
     hidden = paddle.static.nn.batch_norm(paddle.static.nn.fc(x, 5), act="relu")
-    hidden = paddle.nn.functional.dropout(hidden, 0.5)[:, 1:] * paddle.to_tensor([1.0, 2.0, 3.0, 4.0])
+    hidden = paddle.nn.functional.dropout(hidden, 0.5)[:, 1:] * paddle.to_tensor(
+        [1.0, 2.0, 3.0, 4.0]
+    )
     scores = paddle.static.nn.fc(hidden, 3, activation="softmax")
     loss = paddle.nn.functional.cross_entropy(scores, y, use_softmax=False)
     paddle.optimizer.Adam(0.05, grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0)).minimize(loss)
@@ -49,7 +51,10 @@ def test_training_goes_on_where_it_was_saved(exe, tmp_path):
     assert {"fc_0.w_0", "batch_norm_0.w_1", "adam_step_0", "learning_rate_0"} <= set(state)
     assert state["adam_step_0"] == 1.0
     paddle.static.set_program_state(main, {"fc_0.b_0": np.full(5, 7.0, "float32")})
-    assert np.array(paddle.static.global_scope().find_var("fc_0.b_0").get_tensor()).tolist() == [7.0] * 5
+    assert (
+        np.array(paddle.static.global_scope().find_var("fc_0.b_0").get_tensor()).tolist()
+        == [7.0] * 5
+    )
 
 
 def test_a_program_survives_its_file(exe):
@@ -61,12 +66,17 @@ def test_a_program_survives_its_file(exe):
     assert extra == {"note": 1}
     assert str(again) == str(main)
     again.verify()
-    values = {v: np.array(paddle.static.global_scope().find_var(v).get_tensor()) for v in ("fc_0.w_0", "fc_1.w_0")}
+    values = {
+        v: np.array(paddle.static.global_scope().find_var(v).get_tensor())
+        for v in ("fc_0.w_0", "fc_1.w_0")
+    }
     first = exe.run(main, feed={"x": X, "y": Y}, fetch_list=[loss.name])
     exe.run(paddle.static.default_startup_program())
     for name, value in values.items():
         paddle.static.global_scope().find_var(name).get_tensor().set(value)
-    np.testing.assert_array_equal(exe.run(again, feed={"x": X, "y": Y}, fetch_list=[loss.name])[0], first[0])
+    np.testing.assert_array_equal(
+        exe.run(again, feed={"x": X, "y": Y}, fetch_list=[loss.name])[0], first[0]
+    )
 
 
 def test_an_inference_model_is_pruned_and_in_test_mode(exe, tmp_path):
@@ -82,7 +92,9 @@ def test_an_inference_model_is_pruned_and_in_test_mode(exe, tmp_path):
         assert feeds == ["x"]
         assert "y" not in program.global_block().vars
         assert "fc_0.w_0_moment1_0" not in program.global_block().vars
-        np.testing.assert_array_equal(exe.run(program, feed={"x": X}, fetch_list=fetches)[0], expected)
+        np.testing.assert_array_equal(
+            exe.run(program, feed={"x": X}, fetch_list=fetches)[0], expected
+        )
 
 
 def test_wrong_files(exe, tmp_path):
@@ -123,6 +135,9 @@ def test_attributes_without_a_form_are_refused():
 def test_files_that_hold_no_arrays_by_name(tmp_path, content):
     prefix = str(tmp_path / "m")
     paddle.save(content, prefix + ".pdparams")
-    for load in (paddle.static.load_program_state, lambda path: paddle.static.load(paddle.static.Program(), path)):
+    for load in (
+        paddle.static.load_program_state,
+        lambda path: paddle.static.load(paddle.static.Program(), path),
+    ):
         with pytest.raises(CheckpointError, match=r"m\.pdparams' holds"):
             load(prefix)

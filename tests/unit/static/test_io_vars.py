@@ -46,7 +46,9 @@ def test_bytes_of_a_program_and_of_its_values(exe, model, tmp_path):
         restored, feeds, targets = paddle.static.load_inference_model(
             None, exe, model_filename=program, params_filename=values
         )
-        np.testing.assert_array_equal(exe.run(restored, feed={feeds[0]: X}, fetch_list=targets)[0], expected)
+        np.testing.assert_array_equal(
+            exe.run(restored, feed={feeds[0]: X}, fetch_list=targets)[0], expected
+        )
     with pytest.raises(UsageError, match="content must be bytes"):
         paddle.static.save_to_file(path, "text")
 
@@ -66,7 +68,9 @@ def test_a_folder_without_values(exe, tmp_path):
     y = x * 2.0
     paddle.static.save_inference_model(str(tmp_path / "model"), [x], [y], exe)
     program, _, targets = paddle.static.load_inference_model(str(tmp_path / "model"), exe)
-    assert exe.run(program, feed={"x": np.ones((1, 2), "float32")}, fetch_list=targets)[0].tolist() == [[2, 2]]
+    assert exe.run(program, feed={"x": np.ones((1, 2), "float32")}, fetch_list=targets)[
+        0
+    ].tolist() == [[2, 2]]
 
 
 def test_strings_of_programs(model):
@@ -101,14 +105,22 @@ def test_files_of_variables(exe, model, tmp_path):
     weight = np.array(paddle.static.global_scope().find_var("fc_0.w_0").get_tensor())
     exe.run(paddle.static.default_startup_program())
     paddle.static.load_vars(exe, folder, main, vars=[main.global_block().var("fc_0.w_0")])
-    np.testing.assert_array_equal(np.array(paddle.static.global_scope().find_var("fc_0.w_0").get_tensor()), weight)
+    np.testing.assert_array_equal(
+        np.array(paddle.static.global_scope().find_var("fc_0.w_0").get_tensor()), weight
+    )
     with pytest.raises(TypeError, match="vars must hold variables"):
         paddle.static.load_vars(exe, folder, main, vars=[3])
 
 
 def test_an_update_that_counts_no_steps_keeps_no_count(model):
     kept = {v.name for v in paddle.static.default_main_program().list_vars() if v.persistable}
-    assert kept == {"fc_0.w_0", "fc_0.b_0", "fc_0.w_0_velocity_0", "fc_0.b_0_velocity_0", "learning_rate_0"}
+    assert kept == {
+        "fc_0.w_0",
+        "fc_0.b_0",
+        "fc_0.w_0_velocity_0",
+        "fc_0.b_0_velocity_0",
+        "learning_rate_0",
+    }
 
 
 def test_a_branch_survives_an_inference_model(exe, tmp_path):

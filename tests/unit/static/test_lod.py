@@ -1,4 +1,6 @@
-"""Sequences in programs: LoDTensor, what is fed and fetched, which results carry a lod, copies and files."""
+"""Sequences in programs: LoDTensor, what is fed and fetched, which results carry a lod, copies and
+files.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ def sequences(*lengths, width=2):
     return create_lod_tensor(rows(sum(lengths), width), [list(lengths)], CPU)
 
 
-# -- LoDTensor --------------------------------------------------------------------------------------------------
+# -- LoDTensor
+# --------------------------------------------------------------------------------------------------
 
 
 def test_lod_and_lengths_are_two_forms_of_one():
@@ -56,7 +59,10 @@ def test_lod_and_lengths_are_two_forms_of_one():
     ("lod", "reason"),
     [
         ([[0, 2]], "ends at 2, but there are 5 rows"),
-        ([[1, 5]], r"must be offsets that start at 0 and never fall, at least two, but is \[1, 5\]"),
+        (
+            [[1, 5]],
+            r"must be offsets that start at 0 and never fall, at least two, but is \[1, 5\]",
+        ),
         ([[0, 4, 3, 5]], "never fall"),
         ([[0]], "at least two"),
         ([[0, 3], [0, 2, 5]], "level 0 ends at 3, but there are 2 sequences of the next level"),
@@ -97,10 +103,13 @@ def test_create_lod_tensor():
     again = create_lod_tensor(made, [[1, 2]], CPU)
     assert again.lod() == [[0, 1, 3]]
     with pytest.raises(
-        UsageError, match=r"do not match: the sequences have lengths \[\[2, 1\]\], but received \[\[1, 2\]\]"
+        UsageError,
+        match=r"do not match: the sequences have lengths \[\[2, 1\]\], but received \[\[1, 2\]\]",
     ):
         create_lod_tensor([[1, 2], [3]], [[1, 2]], CPU)
-    with pytest.raises(UsageError, match=r"\[\[2, 2\]\] are no lengths for a tensor of shape \[5, 2\]"):
+    with pytest.raises(
+        UsageError, match=r"\[\[2, 2\]\] are no lengths for a tensor of shape \[5, 2\]"
+    ):
         create_lod_tensor(rows(5), [[2, 2]], CPU)
     with pytest.raises(TypeError, match="received str"):
         create_lod_tensor("x", [[1]], CPU)
@@ -126,7 +135,9 @@ def test_samples_become_a_batch():
     assert (empty.shape(), empty.lod()) == ([0, 1], [[0, 0, 0]])
     with pytest.raises(UsageError, match="must nest 2 levels"):
         lod_tensor_from_samples([[1, 2]], "int64", [-1, 1], 2)
-    with pytest.raises(UsageError, match=r"shape \[3\] cannot be reshaped to the declared \[-1, 2\]"):
+    with pytest.raises(
+        UsageError, match=r"shape \[3\] cannot be reshaped to the declared \[-1, 2\]"
+    ):
         lod_tensor_from_samples([[1, 2, 3]], "int64", [-1, 2], 1)
 
 
@@ -158,7 +169,8 @@ def test_values_of_a_scope_have_a_lod_too():
     assert again.recursive_sequence_lengths() == [[1, 3]]
 
 
-# -- feeding and fetching ---------------------------------------------------------------------------------------
+# -- feeding and fetching
+# ---------------------------------------------------------------------------------------
 
 
 def test_feeding_fills_the_offsets_and_fetching_returns_them(exe):
@@ -179,13 +191,17 @@ def test_two_levels_are_carried(exe):
     [out] = exe.run(feed={"x": fed}, fetch_list=[paddle.tanh(x)], return_numpy=False)
     assert out.recursive_sequence_lengths() == [[2, 1], [2, 0, 3]]
     for refuses in (nn.sequence_reverse, nn.sequence_softmax, lambda v: nn.sequence_conv(v, 2)):
-        with pytest.raises(UsageError, match="must be sequences with a lod_level of 1, but 'x' has lod_level 2"):
+        with pytest.raises(
+            UsageError, match="must be sequences with a lod_level of 1, but 'x' has lod_level 2"
+        ):
             refuses(x)
 
 
 def test_a_value_with_lod_is_no_array(exe):
     x = paddle.static.data("x", [None, 2], lod_level=1)
-    with pytest.raises(RuntimeError, match=r"hold LoD information.*\[\[0, 1, 3\]\].*return_numpy=False"):
+    with pytest.raises(
+        RuntimeError, match=r"hold LoD information.*\[\[0, 1, 3\]\].*return_numpy=False"
+    ):
         exe.run(feed={"x": sequences(1, 2)}, fetch_list=[x + 1.0])
 
 
@@ -215,12 +231,22 @@ def test_a_pair_of_array_and_lengths_is_fed_like_a_lod_tensor(exe):
     [
         (
             rows(3),
-            r"'x' is declared with lod_level=1, which .*sequence_pool.* needs, but received a ndarray without lod",
+            (
+                r"'x' is declared with lod_level=1, which .*sequence_pool.* needs, but received a "
+                r"ndarray without lod"
+            ),
         ),
-        (create_lod_tensor(rows(3), [[1], [3]], CPU), r"lod_level=1.*but received the lod \[\[0, 1\], \[0, 3\]\]"),
+        (
+            create_lod_tensor(rows(3), [[1], [3]], CPU),
+            r"lod_level=1.*but received the lod \[\[0, 1\], \[0, 3\]\]",
+        ),
         (
             (rows(3), [[1, 1]]),
-            r"The lod \[\[0, 1, 2\]\] of fed Variable 'x' is wrong: level 0 ends at 2, but there are 3 rows",
+            (
+                r"The lod \[\[0, 1, 2\]\] of fed Variable 'x' is wrong: level 0 ends at 2, but "
+                r"there "
+                r"are 3 rows"
+            ),
         ),
         (sequences(1, 2, width=3), r"'x' should have shape \[-1, 2\], but received \[3, 3\]"),
     ],
@@ -244,7 +270,8 @@ def test_lod_levels_are_numbers():
         paddle.static.data("x", [None, 2], lod_level=-1)
 
 
-# -- which results carry a lod ----------------------------------------------------------------------------------
+# -- which results carry a lod
+# ----------------------------------------------------------------------------------
 
 
 def test_rows_that_stay_keep_their_sequences():
@@ -306,7 +333,9 @@ def test_gradients_have_the_sequences_of_what_they_belong_to(exe):
 
 
 def test_pooled_rows_meet_labels_of_unknown_number(exe):
-    """The numbers of sequences and of samples are both unknown, and taken to be equal while recording."""
+    """The numbers of sequences and of samples are both unknown, and taken to be equal while
+    recording.
+    """
     x = paddle.static.data("x", [None, 2], lod_level=1)
     label = paddle.static.data("label", [None, 2])
     gap = nn.sequence_pool(x, "max") - label
@@ -315,18 +344,26 @@ def test_pooled_rows_meet_labels_of_unknown_number(exe):
     np.testing.assert_array_equal(out, [[2, 2], [2, 2]])
 
 
-# -- functions --------------------------------------------------------------------------------------------------
+# -- functions
+# --------------------------------------------------------------------------------------------------
 
 
 def test_what_is_no_sequence_is_refused():
     plain = paddle.static.data("plain", [None, 2])
     x = paddle.static.data("x", [None, 2], lod_level=1)
     ids = paddle.static.data("ids", [None, 1], "int64", lod_level=1)
-    with pytest.raises(ValueError, match="'plain' has lod_level 0; declare what it is computed from with lod_level=1"):
+    with pytest.raises(
+        ValueError,
+        match="'plain' has lod_level 0; declare what it is computed from with lod_level=1",
+    ):
         nn.sequence_pool(plain, "sum")
-    with pytest.raises(TypeError, match="sequence_pool: input must be one of float32, float64, but 'ids' is int64"):
+    with pytest.raises(
+        TypeError, match="sequence_pool: input must be one of float32, float64, but 'ids' is int64"
+    ):
         nn.sequence_pool(ids, "sum")
-    with pytest.raises(DtypeError, match="sequence_pool: input must be a Variable, but received ndarray"):
+    with pytest.raises(
+        DtypeError, match="sequence_pool: input must be a Variable, but received ndarray"
+    ):
         nn.sequence_pool(rows(2), "sum")
     with pytest.raises(UsageError, match=r"unknown pool_type 'averag'.*average"):
         nn.sequence_pool(x, "averag")
@@ -338,7 +375,9 @@ def test_what_is_no_sequence_is_refused():
         lod_reset(x)
     with pytest.raises(DtypeError, match="input must be a list of Variables"):
         nn.sequence_concat(x)
-    with pytest.raises(DtypeError, match=r"sequence_concat: input\[1\] must be one of float32, but 'ids' is int64"):
+    with pytest.raises(
+        DtypeError, match=r"sequence_concat: input\[1\] must be one of float32, but 'ids' is int64"
+    ):
         nn.sequence_concat([x, ids, x])
 
 
@@ -352,23 +391,32 @@ def test_outside_of_static_mode_there_are_no_sequences():
 def test_errors_of_a_run_name_the_operator_and_the_line(exe):
     x = paddle.static.data("x", [None, 2], lod_level=1)
     out = nn.sequence_reshape(x, 4)
-    with pytest.raises(UsageError, match=r"sequence_reshape.*test_lod\.py.*sequence 1 has 2 numbers"):
+    with pytest.raises(
+        UsageError, match=r"sequence_reshape.*test_lod\.py.*sequence 1 has 2 numbers"
+    ):
         exe.run(feed={"x": sequences(2, 1)}, fetch_list=[out])
 
 
 def test_lod_reset_and_append_check_the_offsets(exe):
     x = paddle.static.data("x", [None, 2], lod_level=1)
     out = lod_reset(x, target_lod=[0, 1, 4])
-    with pytest.raises(UsageError, match=r"must rise from 0 to 3, the rows of x, but is \[0, 1, 4\]"):
+    with pytest.raises(
+        UsageError, match=r"must rise from 0 to 3, the rows of x, but is \[0, 1, 4\]"
+    ):
         exe.run(feed={"x": sequences(3)}, fetch_list=[out], return_numpy=False)
     deeper = lod_append(x, [0, 1, 2, 3, 4])
     [value] = exe.run(
-        paddle.static.default_main_program(), {"x": sequences(1, 3)}, [deeper], return_numpy=False, use_prune=True
+        paddle.static.default_main_program(),
+        {"x": sequences(1, 3)},
+        [deeper],
+        return_numpy=False,
+        use_prune=True,
     )
     assert value.lod() == [[0, 1, 4], [0, 1, 2, 3, 4]]
 
 
-# -- copies and files -------------------------------------------------------------------------------------------
+# -- copies and files
+# -------------------------------------------------------------------------------------------
 
 
 def _classifier():
@@ -402,7 +450,9 @@ def test_pruned_runs_keep_the_offsets(exe):
     lod_of_other = paddle.static.data("other", [None, 2], lod_level=1)
     nn.sequence_pool(lod_of_other, "sum")  # needs what is not fed
     exe.run(paddle.static.default_startup_program())
-    values = exe.run(feed={"ids": _ids(2, 3)}, fetch_list=[hidden, scores], return_numpy=False, use_prune=True)
+    values = exe.run(
+        feed={"ids": _ids(2, 3)}, fetch_list=[hidden, scores], return_numpy=False, use_prune=True
+    )
     assert values[0].lod() == [[0, 2, 5]]
     assert values[1].shape == [2, 2]
     with pytest.raises(ProgramError, match="needs 'other', which is not fed"):
@@ -419,7 +469,9 @@ def test_an_inference_model_takes_and_gives_sequences(exe, tmp_path):
         program, names, targets = paddle.static.load_inference_model(str(tmp_path / "model"), exe)
         assert names == ["ids"]
         assert targets[0].lod_level == 1
-        found = exe.run(program, feed={names[0]: _ids(1, 3)}, fetch_list=targets, return_numpy=False)
+        found = exe.run(
+            program, feed={names[0]: _ids(1, 3)}, fetch_list=targets, return_numpy=False
+        )
         program.verify()
         assert found[0].lod() == [[0, 1, 4]]
         np.testing.assert_array_equal(np.array(found[0]), np.array(expected[0]))
@@ -442,13 +494,17 @@ def test_sequences_inside_of_a_branch(exe):
 
 def test_unknown_feeds_are_told_what_is_declared(exe):
     paddle.static.data("x", [None, 2], lod_level=1)
-    with pytest.raises(ProgramError, match=r"'y' is no variable of the program, which declares \['x'\]"):
+    with pytest.raises(
+        ProgramError, match=r"'y' is no variable of the program, which declares \['x'\]"
+    ):
         exe.run(feed={"y": sequences(1)})
 
 
 def test_ragged_lists_are_no_array(exe):
     ids = paddle.static.data("ids", [None, 1], "int64", lod_level=1)
-    with pytest.raises(TypeError, match=r"'ids' is nested lists of different lengths.*create_lod_tensor"):
+    with pytest.raises(
+        TypeError, match=r"'ids' is nested lists of different lengths.*create_lod_tensor"
+    ):
         exe.run(feed={"ids": [[1, 2], [3]]}, fetch_list=[ids])
 
 

@@ -62,7 +62,9 @@ def test_steps_of_adam_count_updates():
 
 def test_clip_and_decay_are_conditional_too():
     clip = paddle.nn.ClipGradByNorm(0.5)
-    w, _, (operators, pairs) = build(paddle.optimizer.SGD(0.1, weight_decay=0.1, grad_clip=clip), k_steps=2)
+    w, _, (operators, pairs) = build(
+        paddle.optimizer.SGD(0.1, weight_decay=0.1, grad_clip=clip), k_steps=2
+    )
     assert [p.name for p, _ in pairs] == ["w"]
     assert operators
     assert all("only_if" in operator.kwargs for operator in operators)
@@ -90,13 +92,17 @@ def test_a_saved_and_a_copied_program_keep_the_condition():
 @pytest.mark.parametrize("make", [paddle.optimizer.SGD, paddle.optimizer.Adam])
 def test_loss_scaling_inside_updates_when_it_is_time_and_gradients_are_finite(make):
     lists = paddle.static.amp.CustomOpLists(custom_black_list=["elementwise_mul", "reduce_sum"])
-    scaled = paddle.static.amp.decorate(make(0.1), lists, init_loss_scaling=4.0, incr_every_n_steps=1)
+    scaled = paddle.static.amp.decorate(
+        make(0.1), lists, init_loss_scaling=4.0, incr_every_n_steps=1
+    )
     w, _, _ = build(scaled, k_steps=2)
     scope = paddle.static.global_scope()
     seen = []
     for value in (1.0, 1.0, 1.0, np.inf, 1.0, 1.0):
         run(value)
-        seen.append((round(held(w), 4), float(np.array(scope.find_var("loss_scaling_0").get_tensor())[0])))
+        seen.append(
+            (round(held(w), 4), float(np.array(scope.find_var("loss_scaling_0").get_tensor())[0]))
+        )
     assert [scale for _, scale in seen] == [4.0, 8.0, 8.0, 4.0, 4.0, 8.0]
     assert [weight for weight, _ in seen] == [1.0, 0.9, 0.9, 0.9, 0.9, 0.8]
 
@@ -105,7 +111,9 @@ def test_loss_scaling_outside():
     inner = GradientMergeOptimizer(paddle.optimizer.SGD(0.1), k_steps=2)
     lists = paddle.static.amp.CustomOpLists(custom_black_list=["elementwise_mul", "reduce_sum"])
     x = paddle.static.data("x", [None, 1])
-    w = paddle.static.create_parameter([1], "float32", default_initializer=paddle.nn.initializer.Constant(1.0))
+    w = paddle.static.create_parameter(
+        [1], "float32", default_initializer=paddle.nn.initializer.Constant(1.0)
+    )
     paddle.static.amp.decorate(inner, lists, init_loss_scaling=4.0).minimize((x * w).sum())
     paddle.static.Executor().run(paddle.static.default_startup_program())
     for value in (2.0, np.inf):
@@ -128,7 +136,14 @@ def test_fetching_what_only_the_update_computes_says_why_there_is_none():
     clipped = paddle.optimizer.SGD(0.1, grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0))
     build(clipped, k_steps=2)
     main = paddle.static.default_main_program()
-    name = next(o.output_arg_names[0] for o in main.global_block().ops if o.type == "clip_grads_by_global_norm")
-    with pytest.raises(ProgramError, match=rf"fetch_list reads '{name}', which has no value in this run: operator \d+"):
+    name = next(
+        o.output_arg_names[0]
+        for o in main.global_block().ops
+        if o.type == "clip_grads_by_global_norm"
+    )
+    with pytest.raises(
+        ProgramError,
+        match=rf"fetch_list reads '{name}', which has no value in this run: operator \d+",
+    ):
         run(4.0, name)
     assert run(8.0, name)[0].tolist() == [1.0]  # the mean of 4 and 8, clipped

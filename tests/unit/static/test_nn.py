@@ -21,7 +21,10 @@ def test_fc_flattens_names_and_activates():
     x = paddle.static.data("x", [None, 2, 3])
     out = nn.fc(x, 4, weight_attr=paddle.nn.initializer.Constant(1.0), activation="relu")
     assert out.shape == [-1, 4]
-    assert [p.name for p in paddle.static.default_main_program().all_parameters()] == ["fc_0.w_0", "fc_0.b_0"]
+    assert [p.name for p in paddle.static.default_main_program().all_parameters()] == [
+        "fc_0.w_0",
+        "fc_0.b_0",
+    ]
     assert out.name.startswith("fc_0.tmp_")
     [value] = run(out, feed={"x": -np.ones((1, 2, 3), "float32")})
     np.testing.assert_array_equal(value, np.zeros((1, 4)))
@@ -51,7 +54,9 @@ def test_wrong_calls():
         nn.fc(np.ones((2, 3)), 2)
     with pytest.raises(BadArgument, match="bias_attr"):
         nn.batch_norm(y, bias_attr=False)
-    with pytest.raises(UsageError, match=r"batch_norm_\d: its parameter would have shape \[-1\]; .* must be known"):
+    with pytest.raises(
+        UsageError, match=r"batch_norm_\d: its parameter would have shape \[-1\]; .* must be known"
+    ):
         nn.batch_norm(x)
     with pytest.raises(UsageError, match="divisible by groups"):
         nn.conv2d(paddle.static.data("image", [None, 3, 8, 8]), 4, 3, groups=2)
@@ -65,16 +70,23 @@ def test_wrong_calls():
 
 def test_convolution_and_norms_have_the_shapes_and_names_of_paddle():
     image = paddle.static.data("image", [None, 3, 8, 8])
-    out = nn.batch_norm(nn.conv2d(image, 4, 3, stride=2, padding=1, act="relu"), moving_mean_name="mean")
+    out = nn.batch_norm(
+        nn.conv2d(image, 4, 3, stride=2, padding=1, act="relu"), moving_mean_name="mean"
+    )
     assert out.shape == [-1, 4, 4, 4]
-    assert nn.conv2d(paddle.static.data("last", [None, 8, 8, 3]), 4, 3, data_format="NHWC").shape == [-1, 6, 6, 4]
+    assert nn.conv2d(
+        paddle.static.data("last", [None, 8, 8, 3]), 4, 3, data_format="NHWC"
+    ).shape == [-1, 6, 6, 4]
     assert nn.layer_norm(out, begin_norm_axis=2, shift=False).shape == [-1, 4, 4, 4]
     names = [p.name for p in paddle.static.default_main_program().all_parameters()]
     assert names == [
-        "conv2d_0.w_0", "conv2d_0.b_0", "batch_norm_0.w_0", "batch_norm_0.b_0", "mean", "batch_norm_0.w_1",
+        "conv2d_0.w_0", "conv2d_0.b_0", "batch_norm_0.w_0", "batch_norm_0.b_0", "mean",
+        "batch_norm_0.w_1",
         "conv2d_1.w_0", "conv2d_1.b_0", "layer_norm_0.w_0",
     ]  # fmt: skip
-    trainable = {p.name for p in paddle.static.default_main_program().all_parameters() if p.trainable}
+    trainable = {
+        p.name for p in paddle.static.default_main_program().all_parameters() if p.trainable
+    }
     assert not trainable & {"mean", "batch_norm_0.w_1"}
 
 
@@ -93,8 +105,14 @@ def test_names_follow_the_operators_of_paddle():
 
 def test_activations_have_the_defaults_of_operators():
     x = paddle.static.data("x", [None, 2])
-    one = {"weight_attr": paddle.nn.initializer.Assign(np.eye(2, dtype="float32")), "bias_attr": False}
-    leaky, hard = nn.fc(x, 2, activation="leaky_relu", **one), nn.fc(x, 2, activation="hard_sigmoid", **one)
+    one = {
+        "weight_attr": paddle.nn.initializer.Assign(np.eye(2, dtype="float32")),
+        "bias_attr": False,
+    }
+    leaky, hard = (
+        nn.fc(x, 2, activation="leaky_relu", **one),
+        nn.fc(x, 2, activation="hard_sigmoid", **one),
+    )
     values = run(leaky, hard, feed={"x": np.array([[-1.0, 1.0]], "float32")})
     np.testing.assert_allclose(values[0], [[-0.02, 1.0]])
     np.testing.assert_allclose(values[1], [[0.3, 0.7]], rtol=1e-6)
@@ -115,7 +133,10 @@ def test_accuracy_writes_its_counts():
     label = paddle.static.data("label", [None, 1], "int64")
     correct = paddle.static.create_global_var([], 0, "int32", persistable=True, name="correct")
     share = paddle.static.accuracy(scores, label, k=2, correct=correct)
-    feed = {"scores": np.array([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]], "float32"), "label": np.array([[1], [2]])}
+    feed = {
+        "scores": np.array([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]], "float32"),
+        "label": np.array([[1], [2]]),
+    }
     values = run(share, "correct", feed=feed)
     assert [float(v) for v in values] == [0.5, 1.0]
     with pytest.raises(UsageError, match="k=4"):

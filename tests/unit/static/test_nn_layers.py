@@ -31,10 +31,14 @@ def test_parameters_of_convolutions():
 
 
 def test_transposed_convolutions_find_the_filter_size():
-    out = nn.conv2d_transpose(data(3, 4, 5), 2, output_size=[9, 11], stride=2, padding=1, bias_attr=False)
+    out = nn.conv2d_transpose(
+        data(3, 4, 5), 2, output_size=[9, 11], stride=2, padding=1, bias_attr=False
+    )
     assert shapes() == {"conv2d_transpose_0.w_0": [3, 2, 5, 5]}
     assert list(out.shape) == [-1, 2, 9, 11]
-    out = nn.conv3d_transpose(data(3, 2, 2, 2, name="y"), 2, output_size=4, stride=2, data_format="NCDHW")
+    out = nn.conv3d_transpose(
+        data(3, 2, 2, 2, name="y"), 2, output_size=4, stride=2, data_format="NCDHW"
+    )
     assert list(out.shape) == [-1, 2, 4, 4, 4]
 
 
@@ -80,7 +84,9 @@ def test_a_spectral_norm_is_one_of_the_result():
 
 def test_data_norm_counts_in_its_gradients():
     x = data(2)
-    out = nn.data_norm(x, name="d", param_attr={"batch_size": 4.0, "batch_sum": 8.0, "batch_square": 16.0})
+    out = nn.data_norm(
+        x, name="d", param_attr={"batch_size": 4.0, "batch_sum": 8.0, "batch_square": 16.0}
+    )
     paddle.static.append_backward(out.sum())
     exe = paddle.static.Executor()
     exe.run(paddle.static.default_startup_program())
@@ -117,7 +123,8 @@ def test_wrong_slopes():
         nn.bilinear_tensor_product(data(3, 2, name="y"), data(3, name="z"), 2)
 
 
-# -- sparse_embedding -------------------------------------------------------------------------------------------
+# -- sparse_embedding
+# -------------------------------------------------------------------------------------------
 
 
 def test_a_sparse_embedding_trains_in_this_process():
@@ -144,9 +151,16 @@ def test_padding_reads_as_zeros():
 def test_what_a_table_is_told_is_noted_on_the_parameter():
     ids = data(1, name="ids", dtype="int64")
     entry = paddle.distributed.CountFilterEntry(3)
-    nn.sparse_embedding(ids, [5, 2], entry=entry, table_class="SSDSparseTable", slot=7, param_attr="table")
+    nn.sparse_embedding(
+        ids, [5, 2], entry=entry, table_class="SSDSparseTable", slot=7, param_attr="table"
+    )
     noted = paddle.static.default_main_program().global_block().var("table").sparse_table
-    assert (noted.entry, noted.table_class, noted.slot, noted.is_test) == (entry, "SSDSparseTable", 7, False)
+    assert (noted.entry, noted.table_class, noted.slot, noted.is_test) == (
+        entry,
+        "SSDSparseTable",
+        7,
+        False,
+    )
 
 
 def test_wrong_sparse_embeddings():
@@ -164,7 +178,10 @@ def test_wrong_sparse_embeddings():
 def test_entries_as_text():
     assert paddle.distributed.ProbabilityEntry(0.25)._to_attr() == "probability_entry:0.25"
     assert paddle.distributed.CountFilterEntry(0)._to_attr() == "count_filter_entry:0"
-    assert paddle.distributed.ShowClickEntry("show", "click")._to_attr() == "show_click_entry:show:click"
+    assert (
+        paddle.distributed.ShowClickEntry("show", "click")._to_attr()
+        == "show_click_entry:show:click"
+    )
 
 
 @pytest.mark.parametrize("wrong", [1.0, 0.0, -0.5, 1, "0.5"])
@@ -184,13 +201,18 @@ def test_show_and_click_are_names():
         paddle.distributed.ShowClickEntry("show", 1)
 
 
-# -- weight normalisation ---------------------------------------------------------------------------------------
+# -- weight normalisation
+# ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("dim", "extents"), [(None, [1, 1]), (0, [3, 1]), (1, [1, 4]), (-1, [1, 4])])
+@pytest.mark.parametrize(
+    ("dim", "extents"), [(None, [1, 1]), (0, [3, 1]), (1, [1, 4]), (-1, [1, 4])]
+)
 def test_a_normalised_weight_starts_as_its_direction(dim, extents):
     value = np.random.RandomState(0).randn(3, 4).astype("float32")
-    attr = paddle.static.WeightNormParamAttr(dim, name="w", initializer=paddle.nn.initializer.Assign(value))
+    attr = paddle.static.WeightNormParamAttr(
+        dim, name="w", initializer=paddle.nn.initializer.Assign(value)
+    )
     x = data(3)
     out = nn.fc(x, 4, weight_attr=attr, bias_attr=False)
     assert shapes() == {"w_v": [3, 4], "w_g": extents}
@@ -222,7 +244,8 @@ def test_weight_norm_attributes_are_for_programs():
     paddle.enable_static()
 
 
-# -- metrics ----------------------------------------------------------------------------------------------------
+# -- metrics
+# --------------------------------------------------------------------------------------------------
 
 
 def test_sums_of_click_metrics_go_on_from_run_to_run():
@@ -230,7 +253,10 @@ def test_sums_of_click_metrics_go_on_from_run_to_run():
     outs = paddle.static.ctr_metric_bundle(x, y)
     exe = paddle.static.Executor()
     exe.run(paddle.static.default_startup_program())
-    feed = {"x": np.array([[0.1], [0.7], [0.4]], "float32"), "y": np.array([[0], [1], [1]], "float32")}
+    feed = {
+        "x": np.array([[0.1], [0.7], [0.4]], "float32"),
+        "y": np.array([[0], [1], [1]], "float32"),
+    }
     for runs in (1, 2):
         values = exe.run(feed=feed, fetch_list=list(outs))
         sigmoids = (1 / (1 + np.exp(-feed["x"]))).sum()
@@ -247,10 +273,14 @@ def test_a_batch_of_fake_samples_is_not_counted():
     one = np.ones((2, 1), "float32")
     exe = paddle.static.Executor()
     exe.run(paddle.static.default_startup_program())
-    values = exe.run(feed={"x": one, "y": one, "tag": np.zeros((1, 1), "float32")}, fetch_list=list(outs))
+    values = exe.run(
+        feed={"x": one, "y": one, "tag": np.zeros((1, 1), "float32")}, fetch_list=list(outs)
+    )
     assert [float(v[0]) for v in values] == [0.0, 0.0, 2.0, 0.0, 2.0, 0.0]
 
 
 def test_the_hook_of_spectral_norm_says_what_to_use_instead():
-    with pytest.raises(NotSupported, match=r"nn.utils.spectral_norm: .* use paddle.static.nn.spectral_norm"):
+    with pytest.raises(
+        NotSupported, match=r"nn.utils.spectral_norm: .* use paddle.static.nn.spectral_norm"
+    ):
         paddle.nn.utils.spectral_norm(paddle.nn.Linear(3, 2))

@@ -1,4 +1,6 @@
-"""Data-parallel runs: equal to the plain Executor on the whole batch; feeds, fetches, variables on places."""
+"""Data-parallel runs: equal to the plain Executor on the whole batch; feeds, fetches, variables on
+places.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ OPTIMIZERS = {
     "momentum": lambda: paddle.optimizer.Momentum(
         0.1, grad_clip=paddle.nn.ClipGradByGlobalNorm(0.4), weight_decay=0.01
     ),
-    "adam": lambda: paddle.optimizer.Adam(0.02, grad_clip=paddle.nn.ClipGradByNorm(0.2), weight_decay=0.01),
+    "adam": lambda: paddle.optimizer.Adam(
+        0.02, grad_clip=paddle.nn.ClipGradByNorm(0.2), weight_decay=0.01
+    ),
 }
 
 
@@ -35,7 +39,9 @@ def parallel(exe):
     def make(num_places, loss=None, program=None, **options):
         program = static.default_main_program() if program is None else program
         name = None if loss is None else loss.name
-        return static.CompiledProgram(program).with_data_parallel(name, places=static.cpu_places(num_places), **options)
+        return static.CompiledProgram(program).with_data_parallel(
+            name, places=static.cpu_places(num_places), **options
+        )
 
     return make
 
@@ -67,7 +73,8 @@ def assert_close(found, expected):
         np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
-# -- equality ---------------------------------------------------------------------------------------------------------
+# -- equality
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("num_places", [1, 2, 4])
@@ -104,7 +111,9 @@ def test_equal_runs_give_equal_bits(exe, parallel):
 
 def test_the_scheduler_of_the_program_sets_the_rate_on_every_place(exe, parallel):
     x = static.data("x", [None, 1])
-    w = static.create_parameter([1, 1], "float32", default_initializer=paddle.nn.initializer.Constant(0.0))
+    w = static.create_parameter(
+        [1, 1], "float32", default_initializer=paddle.nn.initializer.Constant(0.0)
+    )
     loss = paddle.mean(x @ w)
     scheduler = paddle.optimizer.lr.StepDecay(1.0, 1, 0.5)
     paddle.optimizer.SGD(scheduler).minimize(loss)
@@ -131,12 +140,16 @@ def test_row_sparse_gradients_of_places_are_joined(exe, parallel):
     assert_close(values(), expected)
 
 
-# -- feeds and fetches ------------------------------------------------------------------------------------------------
+# -- feeds and fetches
+# ------------------------------------------------------------------------------------------------
 
 
 def test_a_dict_is_cut_on_dimension_0_and_fetches_are_joined(exe, parallel):
     x = static.data("x", [None, 1])
-    program, rows = parallel(2, program=static.default_main_program()), np.arange(3, dtype="float32")[:, None]
+    program, rows = (
+        parallel(2, program=static.default_main_program()),
+        np.arange(3, dtype="float32")[:, None],
+    )
     y, total = x * 10.0, x.sum()
     joined, sums = exe.run(program, feed={"x": rows}, fetch_list=[y, total])
     np.testing.assert_array_equal(joined, rows * 10)
@@ -156,7 +169,9 @@ def test_a_dict_is_cut_on_dimension_0_and_fetches_are_joined(exe, parallel):
 def test_how_many_samples_each_place_gets(exe, parallel, num_rows, num_places, expected):
     x = static.data("x", [None, 1])
     count = x.sum()
-    [counts] = exe.run(parallel(num_places), feed={"x": np.ones((num_rows, 1), "float32")}, fetch_list=[count])
+    [counts] = exe.run(
+        parallel(num_places), feed={"x": np.ones((num_rows, 1), "float32")}, fetch_list=[count]
+    )
     assert counts.tolist() == expected
 
 
@@ -166,7 +181,9 @@ def test_a_list_has_a_dict_for_each_place(exe, parallel):
     feed = [{"x": np.ones((1, 2), "float32")}, {"x": np.ones((5, 2), "float32")}]
     [sums] = exe.run(program, feed=feed, fetch_list=[total])
     assert sums.tolist() == [2.0, 10.0]
-    with pytest.raises(UsageError, match="one dict for each of the 2 places, but it holds 1 items of type dict"):
+    with pytest.raises(
+        UsageError, match="one dict for each of the 2 places, but it holds 1 items of type dict"
+    ):
         exe.run(program, feed=feed[:1], fetch_list=[total])
     with pytest.raises(UsageError, match="items of type dict, ndarray"):
         exe.run(program, feed=[feed[0], feed[0]["x"]], fetch_list=[total])
@@ -177,7 +194,9 @@ def test_a_list_has_a_dict_for_each_place(exe, parallel):
 def test_wrong_feeds_are_told(exe, parallel):
     x = static.data("x", [None, 2])
     total, program = x.sum(), parallel(4)
-    with pytest.raises(UsageError, match="feed 'x' has 3 samples for 4 places; each place needs at least one"):
+    with pytest.raises(
+        UsageError, match="feed 'x' has 3 samples for 4 places; each place needs at least one"
+    ):
         exe.run(program, feed={"x": np.ones((3, 2), "float32")}, fetch_list=[total])
     with pytest.raises(UsageError, match="must be float32, but received float64"):
         exe.run(program, feed={"x": np.ones((4, 2))}, fetch_list=[total])
@@ -203,7 +222,9 @@ def test_sequences_are_cut_between_each_other(exe, parallel):
     words = static.data("words", [None, 1], "float32", lod_level=1)
     pooled = static.nn.sequence_pool(words, "sum")
     program = parallel(2)
-    fed = paddle.base.create_lod_tensor(np.arange(6, dtype="float32")[:, None], [[1, 3, 2]], paddle.CPUPlace())
+    fed = paddle.base.create_lod_tensor(
+        np.arange(6, dtype="float32")[:, None], [[1, 3, 2]], paddle.CPUPlace()
+    )
     sums, parts = (
         exe.run(program, feed={"words": fed}, fetch_list=[pooled], return_merged=is_merged)[0]
         for is_merged in (True, False)
@@ -219,7 +240,9 @@ def test_sequences_are_cut_between_each_other(exe, parallel):
 def test_a_loader_of_the_program_gives_each_place_a_batch(exe, parallel):
     x = static.data("x", [None, 1])
     loader = paddle.io.DataLoader.from_generator(feed_list=[x], capacity=2, iterable=False)
-    loader.set_batch_generator(lambda: ([np.full((2, 1), number, "float32")] for number in range(5)))
+    loader.set_batch_generator(
+        lambda: ([np.full((2, 1), number, "float32")] for number in range(5))
+    )
     total, program = x.sum(), parallel(2)
     loader.start()
     assert exe.run(program, fetch_list=[total])[0].tolist() == [0.0, 2.0]
@@ -229,14 +252,17 @@ def test_a_loader_of_the_program_gives_each_place_a_batch(exe, parallel):
     loader.reset()
 
 
-# -- variables --------------------------------------------------------------------------------------------------------
+# -- variables
+# --------------------------------------------------------------------------------------------------
 
 
 def test_parameters_and_gradients_are_fetched_from_every_place(exe, parallel):
     loss = classifier()
     exe.run(static.default_startup_program())
     program = parallel(2, loss)
-    bias, grad, seed = exe.run(program, feed=batch(), fetch_list=["fc_1.b_0", "fc_1.b_0@GRAD", loss.name + "@GRAD"])
+    bias, grad, seed = exe.run(
+        program, feed=batch(), fetch_list=["fc_1.b_0", "fc_1.b_0@GRAD", loss.name + "@GRAD"]
+    )
     assert bias.shape == grad.shape == (6,)
     np.testing.assert_array_equal(grad[:3], grad[3:])  # already combined
     np.testing.assert_array_equal(seed, [0.5, 0.5])
@@ -244,7 +270,9 @@ def test_parameters_and_gradients_are_fetched_from_every_place(exe, parallel):
 
 def test_places_follow_what_is_written_to_the_scope(exe, parallel):
     x = static.data("x", [None, 1])
-    w = static.create_parameter([1], "float32", default_initializer=paddle.nn.initializer.Constant(2.0))
+    w = static.create_parameter(
+        [1], "float32", default_initializer=paddle.nn.initializer.Constant(2.0)
+    )
     y = x * w
     exe.run(static.default_startup_program())
     program, ones = parallel(3), np.ones((3, 1), "float32")
@@ -288,7 +316,11 @@ def test_random_numbers_inside_of_branches_are_the_places_own(exe, parallel):
     program, seen = parallel(2), []
     for flags in ([True, True], [True, True], [True, False]):
         paddle.seed(5)
-        [out] = exe.run(program, feed={"x": np.ones((2, 100), "float32"), "flag": np.array(flags)}, fetch_list=[y])
+        [out] = exe.run(
+            program,
+            feed={"x": np.ones((2, 100), "float32"), "flag": np.array(flags)},
+            fetch_list=[y],
+        )
         seen.append(out)
     assert (seen[0][0] != seen[0][1]).any()
     np.testing.assert_array_equal(seen[1], seen[0])
@@ -305,10 +337,14 @@ def test_a_test_program_shares_the_variables_of_the_training_program(exe, parall
     exe.run(static.default_startup_program())
     train = parallel(2, loss)
     with pytest.raises(UsageError, match="share_vars_from has not run yet"):
-        exe.run(parallel(2, program=test, share_vars_from=train), feed={"x": np.ones((2, 1), "float32")})
+        exe.run(
+            parallel(2, program=test, share_vars_from=train), feed={"x": np.ones((2, 1), "float32")}
+        )
     rows = np.array([[2.0], [4.0], [10.0], [30.0]], "float32")
     exe.run(train, feed={"x": rows})
-    [means] = exe.run(parallel(2, program=test, share_vars_from=train), feed={"x": rows}, fetch_list=["mean"])
+    [means] = exe.run(
+        parallel(2, program=test, share_vars_from=train), feed={"x": rows}, fetch_list=["mean"]
+    )
     np.testing.assert_allclose(means, [1.5, 10.0])
     with pytest.raises(UsageError, match="both must have the same places"):
         exe.run(parallel(3, program=test, share_vars_from=train), feed={"x": rows})
@@ -334,7 +370,8 @@ def test_a_program_that_was_extended_is_lowered_anew(exe, parallel):
     assert exe.run(program, feed=feed, fetch_list=[z])[0].ravel().tolist() == [5.0, 5.0]
 
 
-# -- ParallelExecutor -------------------------------------------------------------------------------------------------
+# -- ParallelExecutor
+# -------------------------------------------------------------------------------------------------
 
 
 def test_parallel_executor_runs_on_as_many_places_as_cpu_num_says(exe, monkeypatch):
@@ -372,9 +409,13 @@ def test_parallel_executor_checks_its_arguments(exe, monkeypatch):
     with pytest.raises(ProgramError, match="loss_name 'lost' is no variable"):
         static.ParallelExecutor(False, loss_name="lost").run([loss], feed=batch())
     with pytest.raises(ConfigError, match="has not joined the other trainers"):
-        static.ParallelExecutor(False, loss.name, num_trainers=2, trainer_id=1).run([loss], feed=batch())
+        static.ParallelExecutor(False, loss.name, num_trainers=2, trainer_id=1).run(
+            [loss], feed=batch()
+        )
     with pytest.raises(UsageError, match="trainer_id is 2"):
-        static.ParallelExecutor(False, loss.name, num_trainers=2, trainer_id=2).run([loss], feed=batch())
+        static.ParallelExecutor(False, loss.name, num_trainers=2, trainer_id=2).run(
+            [loss], feed=batch()
+        )
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -414,7 +455,9 @@ def test_compiled_program_checks_its_arguments(exe, parallel):
     with pytest.raises(AssertionError, match="called on this program already"):
         program.with_data_parallel()
     with pytest.raises(TypeError, match="share_vars_from must be a CompiledProgram"):
-        static.CompiledProgram(static.default_main_program()).with_data_parallel(share_vars_from=exe)
+        static.CompiledProgram(static.default_main_program()).with_data_parallel(
+            share_vars_from=exe
+        )
     with pytest.raises(UsageError, match="at least one place"):
         static.CompiledProgram(static.default_main_program()).with_data_parallel(places=[])
     feed = {"x": np.ones((2, 1), "float32")}
@@ -423,5 +466,7 @@ def test_compiled_program_checks_its_arguments(exe, parallel):
         exe.run(program, feed=feed, fetch_list=[x], scope=static.Scope())
     plain = static.CompiledProgram(static.default_main_program(), static.BuildStrategy())
     assert exe.run(plain, feed=feed, fetch_list=[x.sum()])[0].shape == ()
-    by_name = static.CompiledProgram(static.default_main_program()).with_data_parallel(places=["cpu", "cpu"])
+    by_name = static.CompiledProgram(static.default_main_program()).with_data_parallel(
+        places=["cpu", "cpu"]
+    )
     assert exe.run(by_name, feed=feed, fetch_list=[x])[0].shape == (2, 1)

@@ -24,7 +24,9 @@ def exe():
 
 
 def lookup(num_places):
-    """A program that fails on a place where a word is out of range; returns it, its loss and a good feed."""
+    """A program that fails on a place where a word is out of range; returns it, its loss and a good
+    feed.
+    """
     word = static.data("word", [None, 1], "int64")
     loss = paddle.mean(static.nn.fc(static.nn.embedding(word, [4, 2]), 1))
     paddle.optimizer.Adam(0.1).minimize(loss)
@@ -44,21 +46,27 @@ def test_an_error_names_the_place_and_the_next_run_works(exe, bad):
     exe.run(static.default_startup_program())
     expected = exe.run(program, feed=feed, fetch_list=[loss])[0]
     before = {
-        p.name: np.array(static.global_scope().find_var(p.name).get_tensor()) for p in program._program.all_parameters()
+        p.name: np.array(static.global_scope().find_var(p.name).get_tensor())
+        for p in program._program.all_parameters()
     }
     wrong = {"word": feed["word"].copy()}
     wrong["word"][bad] = 99
     with pytest.raises(
-        IndexError, match=rf"place {bad} \(Place\(cpu\)\) of 3: Executor.run: operator 0 'lookup_table_v2'"
+        IndexError,
+        match=rf"place {bad} \(Place\(cpu\)\) of 3: Executor.run: operator 0 'lookup_table_v2'",
     ):
         exe.run(program, feed=wrong, fetch_list=[loss])
     for name, value in before.items():
-        np.testing.assert_array_equal(np.array(static.global_scope().find_var(name).get_tensor()), value)
+        np.testing.assert_array_equal(
+            np.array(static.global_scope().find_var(name).get_tensor()), value
+        )
     again = exe.run(program, feed=feed, fetch_list=[loss])[0]
     assert again.shape == expected.shape
     for scope in program._runner.replicas.scopes[1:]:
         for name in before:
-            mine, theirs = (np.array(s.find_var(name).get_tensor()) for s in (scope, static.global_scope()))
+            mine, theirs = (
+                np.array(s.find_var(name).get_tensor()) for s in (scope, static.global_scope())
+            )
             np.testing.assert_array_equal(mine, theirs, err_msg=name)
 
 
@@ -68,10 +76,13 @@ def test_places_are_equal_again_after_a_run_that_failed_midway(exe):
     exe.run(program, feed=feed)
     name = program._program.all_parameters()[0].name
     with torch.no_grad():
-        program._runner.replicas.scopes[1].find_var(name).tensor.add_(1.0)  # as an update on one place alone would
+        # as an update on one place alone would
+        program._runner.replicas.scopes[1].find_var(name).tensor.add_(1.0)
     program._runner.replicas.forget()
     exe.run(program, feed=feed)
-    mine, theirs = (np.array(s.find_var(name).get_tensor()) for s in program._runner.replicas.scopes)
+    mine, theirs = (
+        np.array(s.find_var(name).get_tensor()) for s in program._runner.replicas.scopes
+    )
     np.testing.assert_array_equal(mine, theirs)
 
 
@@ -107,7 +118,8 @@ def test_one_place_has_no_thread(exe):
     assert threads_of(program._program) == []
 
 
-# -- the crew ---------------------------------------------------------------------------------------------------------
+# -- the crew
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -150,7 +162,9 @@ def test_whoever_waits_is_let_go_when_another_fails(crew):
     for _ in range(2):  # also the second time
         errors = [error for _, error in crew.run(calls)]
         assert [type(e) for e in errors] == [Abandoned, ArgosyError, Abandoned]
-    outcomes = crew.run([lambda place=place: crew.meeting.exchange(place, place) for place in range(3)])
+    outcomes = crew.run(
+        [lambda place=place: crew.meeting.exchange(place, place) for place in range(3)]
+    )
     assert [value for value, _ in outcomes] == [[0, 1, 2]] * 3
 
 

@@ -29,13 +29,19 @@ def strategy(**fields):
 
 def on_places(num_places, loss, build=None, execution=None):
     program = static.CompiledProgram(static.default_main_program())
-    return program.with_data_parallel(loss.name, build, execution, places=static.cpu_places(num_places))
+    return program.with_data_parallel(
+        loss.name, build, execution, places=static.cpu_places(num_places)
+    )
 
 
 def slope(rate=1.0):
-    """A loss whose gradient is the mean of what is fed; returns it and its parameter, which starts from 0."""
+    """A loss whose gradient is the mean of what is fed; returns it and its parameter, which starts
+    from 0.
+    """
     x = static.data("x", [None, 1])
-    w = static.create_parameter([1, 1], "float32", default_initializer=paddle.nn.initializer.Constant(0.0))
+    w = static.create_parameter(
+        [1, 1], "float32", default_initializer=paddle.nn.initializer.Constant(0.0)
+    )
     loss = paddle.mean(x @ w)
     paddle.optimizer.SGD(rate).minimize(loss)
     return loss, w
@@ -48,10 +54,25 @@ def column(*numbers):
 def test_defaults_and_checks_of_fields():
     build, execution = static.BuildStrategy(), static.ExecutionStrategy()
     assert build.reduce_strategy == static.BuildStrategy.ReduceStrategy.AllReduce
-    assert build.gradient_scale_strategy == static.BuildStrategy.GradientScaleStrategy.CoeffNumDevice
-    assert (build.fuse_all_reduce_ops, build.enable_inplace, build.memory_optimize) == (True, True, None)
-    assert (build.num_trainers, build.trainer_id, build.debug_graphviz_path, build.trainers_endpoints) == (1, 0, "", [])
-    assert (execution.num_threads, execution.num_iteration_per_drop_scope, execution.num_iteration_per_run) == (
+    assert (
+        build.gradient_scale_strategy == static.BuildStrategy.GradientScaleStrategy.CoeffNumDevice
+    )
+    assert (build.fuse_all_reduce_ops, build.enable_inplace, build.memory_optimize) == (
+        True,
+        True,
+        None,
+    )
+    assert (
+        build.num_trainers,
+        build.trainer_id,
+        build.debug_graphviz_path,
+        build.trainers_endpoints,
+    ) == (1, 0, "", [])
+    assert (
+        execution.num_threads,
+        execution.num_iteration_per_drop_scope,
+        execution.num_iteration_per_run,
+    ) == (
         0,
         100,
         1,
@@ -62,7 +83,9 @@ def test_defaults_and_checks_of_fields():
     build.trainers_endpoints = ("a:1",)
     assert build.trainers_endpoints == ["a:1"]
     assert static.BuildStrategy().trainers_endpoints == []
-    with pytest.raises(AttributeError, match=r"no field 'fuse_all_reduce'\. Did you mean 'fuse_all_reduce_ops'"):
+    with pytest.raises(
+        AttributeError, match=r"no field 'fuse_all_reduce'\. Did you mean 'fuse_all_reduce_ops'"
+    ):
         build.fuse_all_reduce = True
     with pytest.raises(TypeError, match="num_trainers must be int, but received 'two'"):
         build.num_trainers = "two"
@@ -106,17 +129,24 @@ def test_the_gradient_of_the_loss_is_fed(exe, num_places):
 def test_reduce_updates_each_parameter_once_with_the_same_numbers(exe, num_places):
     x, y = static.data("x", [None, 5]), static.data("y", [None, 1], "int64")
     loss = F.cross_entropy(static.nn.fc(F.relu(static.nn.fc(x, 7)), 3), y)
-    paddle.optimizer.Adam(0.05, weight_decay=0.01, grad_clip=paddle.nn.ClipGradByGlobalNorm(0.5)).minimize(loss)
+    paddle.optimizer.Adam(
+        0.05, weight_decay=0.01, grad_clip=paddle.nn.ClipGradByGlobalNorm(0.5)
+    ).minimize(loss)
     exe.run(static.default_startup_program())
     scope = static.global_scope()
 
     def kept():
-        return {name: np.array(scope.find_var(name).get_tensor()) for name in scope.local_var_names()}
+        return {
+            name: np.array(scope.find_var(name).get_tensor()) for name in scope.local_var_names()
+        }
 
     first, seen = kept(), []
     rng = np.random.default_rng(0)
     feed = {"x": rng.normal(size=(10, 5)).astype("float32"), "y": rng.integers(0, 3, (10, 1))}
-    for reduce in static.BuildStrategy.ReduceStrategy.AllReduce, static.BuildStrategy.ReduceStrategy.Reduce:
+    for reduce in (
+        static.BuildStrategy.ReduceStrategy.AllReduce,
+        static.BuildStrategy.ReduceStrategy.Reduce,
+    ):
         for name, value in first.items():
             scope.find_var(name).get_tensor().set(value)
         program = on_places(num_places, loss, strategy(reduce_strategy=reduce))
@@ -126,9 +156,15 @@ def test_reduce_updates_each_parameter_once_with_the_same_numbers(exe, num_place
         for other in program._runner.replicas.scopes[1:]:
             for parameter in static.default_main_program().all_parameters():
                 found = np.array(other.find_var(parameter.name).get_tensor())
-                np.testing.assert_array_equal(found, seen[-1][parameter.name], err_msg=parameter.name)
+                np.testing.assert_array_equal(
+                    found, seen[-1][parameter.name], err_msg=parameter.name
+                )
     updates = [
-        o for o in program._runner._lowered.values() for _, low in o for o in low.operators.values() if o.type == "adam"
+        o
+        for o in program._runner._lowered.values()
+        for _, low in o
+        for o in low.operators.values()
+        if o.type == "adam"
     ]
     assert sorted(len(o.out) for o in updates) == {2: [1, 3], 3: [1, 1, 2], 5: [1] * 5}[num_places]
     for name, value in seen[0].items():
@@ -143,7 +179,9 @@ def test_owners_share_the_load():
 
 def test_statistics_over_all_places(exe):
     x = static.data("x", [None, 2])
-    hidden = static.nn.batch_norm(x, momentum=0.5, moving_mean_name="mean", moving_variance_name="variance")
+    hidden = static.nn.batch_norm(
+        x, momentum=0.5, moving_mean_name="mean", moving_variance_name="variance"
+    )
     loss = paddle.mean(hidden * hidden * hidden)
     paddle.optimizer.SGD(0.1).minimize(loss)
     exe.run(static.default_startup_program())
@@ -155,7 +193,9 @@ def test_statistics_over_all_places(exe):
     expected = {name: np.array(scope.find_var(name).get_tensor()) for name in names}
     for name, value in first.items():
         scope.find_var(name).get_tensor().set(value)
-    [parts] = exe.run(on_places(3, loss, strategy(sync_batch_norm=True)), feed=feed, fetch_list=[hidden])
+    [parts] = exe.run(
+        on_places(3, loss, strategy(sync_batch_norm=True)), feed=feed, fetch_list=[hidden]
+    )
     np.testing.assert_allclose(parts, whole, rtol=1e-5, atol=1e-6)
     for name, value in expected.items():
         np.testing.assert_allclose(
@@ -180,7 +220,9 @@ def test_a_call_may_run_several_iterations(exe):
     exe.run(static.default_startup_program())
     execution = static.ExecutionStrategy()
     execution.num_iteration_per_run = 3
-    [values] = exe.run(on_places(2, loss, None, execution), feed={"x": column(1, 3)}, fetch_list=[w])
+    [values] = exe.run(
+        on_places(2, loss, None, execution), feed={"x": column(1, 3)}, fetch_list=[w]
+    )
     assert values.ravel().tolist() == [-6.0, -6.0]
     execution.num_iteration_per_run = 0
     with pytest.raises(UsageError, match="num_iteration_per_run must be at least 1"):
@@ -194,7 +236,8 @@ def test_asynchronous_mode_is_refused(exe):
         exe.run(on_places(2, loss, strategy(async_mode=True)), feed={"x": column(1, 3)})
 
 
-# -- fusion -----------------------------------------------------------------------------------------------------------
+# -- fusion
+# --------------------------------------------------------------------------------------------------
 
 
 def test_without_a_compiler_a_warning_and_the_same_result(exe, monkeypatch):
@@ -203,7 +246,9 @@ def test_without_a_compiler_a_warning_and_the_same_result(exe, monkeypatch):
     monkeypatch.setattr(fusion.shutil, "which", lambda name: None)
     with pytest.warns(UserWarning, match="no C\\+\\+ compiler was found"):
         [values] = exe.run(
-            on_places(2, loss, strategy(enable_auto_fusion=True)), feed={"x": column(1, 3)}, fetch_list=[w]
+            on_places(2, loss, strategy(enable_auto_fusion=True)),
+            feed={"x": column(1, 3)},
+            fetch_list=[w],
         )
     assert values.ravel().tolist() == [-2.0, -2.0]
 
@@ -213,7 +258,9 @@ def test_without_a_compiler_a_warning_and_the_same_result(exe, monkeypatch):
 @pytest.mark.timeout(300)
 def test_a_fused_program_gives_the_same_numbers(exe):
     x = static.data("x", [None, 4])
-    w = static.create_parameter([4, 4], "float32", default_initializer=paddle.nn.initializer.Constant(0.1))
+    w = static.create_parameter(
+        [4, 4], "float32", default_initializer=paddle.nn.initializer.Constant(0.1)
+    )
     loss = paddle.mean(F.tanh(x @ w) * F.sigmoid(x))
     paddle.optimizer.Momentum(0.5).minimize(loss)
     feed = {"x": np.random.default_rng(0).normal(size=(4, 4)).astype("float32")}

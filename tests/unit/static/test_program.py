@@ -43,7 +43,10 @@ def test_guard_chooses_the_programs():
     assert [p.name for p in main.all_parameters()] == ["linear_0.w_0", "linear_0.b_0"]
     assert types(startup) == ["uniform_random", "fill_constant"]
     assert types(main) == []
-    with pytest.raises(UsageError, match="main_program must be a Program"), paddle.static.program_guard("main"):
+    with (
+        pytest.raises(UsageError, match="main_program must be a Program"),
+        paddle.static.program_guard("main"),
+    ):
         pass
 
 
@@ -74,7 +77,9 @@ def test_a_shape_read_while_recording_can_shape():
     rows = paddle.shape(x)[0]
     out = paddle.reshape(x, [rows, 2, 3])
     assert out.shape == [-1, 2, 3]
-    [value] = paddle.static.Executor().run(feed={"x": np.arange(12, dtype="float32").reshape(2, 6)}, fetch_list=[out])
+    [value] = paddle.static.Executor().run(
+        feed={"x": np.arange(12, dtype="float32").reshape(2, 6)}, fetch_list=[out]
+    )
     assert value.shape == (2, 2, 3)
 
 
@@ -95,14 +100,24 @@ def test_sizes_that_values_decide_are_unknown():
 
 def test_a_wrong_shape_is_an_error_at_its_line():
     x = paddle.static.data("x", [None, 3])
-    with pytest.raises(ValueError, match=r"matmul_v2|matmul\(x=float32\[-1, 3\], y=float32\[4, 2\]"):
+    with pytest.raises(
+        ValueError, match=r"matmul_v2|matmul\(x=float32\[-1, 3\], y=float32\[4, 2\]"
+    ):
         x @ paddle.ones([4, 2])
     assert types(paddle.static.default_main_program()) == ["full"]
 
 
 def test_values_are_not_there():
     x = paddle.static.data("x", [1])
-    for read in (float, bool, int, lambda v: v.numpy(), lambda v: v.item(), np.asarray, lambda v: v.tolist()):
+    for read in (
+        float,
+        bool,
+        int,
+        lambda v: v.numpy(),
+        lambda v: v.item(),
+        np.asarray,
+        lambda v: v.tolist(),
+    ):
         with pytest.raises(ProgramError, match=r"'x'.*has no value while the program is recorded"):
             read(x)
     with pytest.raises(ProgramError, match="append_backward"):
@@ -113,7 +128,11 @@ def test_tensors_with_values_become_constants_once():
     table = paddle.to_tensor([1.0, 2.0])
     x = paddle.static.data("x", [2])
     out = x * table + table
-    assert types(paddle.static.default_main_program()) == ["assign_value", "elementwise_mul", "elementwise_add"]
+    assert types(paddle.static.default_main_program()) == [
+        "assign_value",
+        "elementwise_mul",
+        "elementwise_add",
+    ]
     [value] = paddle.static.Executor().run(feed={"x": np.ones(2, "float32")}, fetch_list=[out])
     np.testing.assert_array_equal(value, [2.0, 4.0])
 
@@ -218,12 +237,15 @@ def test_verify_names_the_operator():
     operators = program.global_block().ops
     operators.reverse()
     with pytest.raises(
-        ProgramError, match=r"operator 0 'tanh', recorded at .*test_program.py:\d+ reads 'relu_0.tmp_0' before"
+        ProgramError,
+        match=r"operator 0 'tanh', recorded at .*test_program.py:\d+ reads 'relu_0.tmp_0' before",
     ):
         program.verify()
     operators.reverse()
     operators[1].args = (Ref("nowhere"),)
-    with pytest.raises(ProgramError, match=r"operator 1 'tanh'.* reads 'nowhere', which is no variable"):
+    with pytest.raises(
+        ProgramError, match=r"operator 1 'tanh'.* reads 'nowhere', which is no variable"
+    ):
         program.verify()
 
 
@@ -232,7 +254,12 @@ def test_contents_of_a_program():
     paddle.nn.Linear(2, 1)(x)
     program = paddle.static.default_main_program()
     block = program.global_block()
-    assert {v.name for v in program.list_vars()} == {"x", "linear_0.w_0", "linear_0.b_0", "linear_1.tmp_0"}
+    assert {v.name for v in program.list_vars()} == {
+        "x",
+        "linear_0.w_0",
+        "linear_0.b_0",
+        "linear_1.tmp_0",
+    }
     assert block.has_var("x")
     assert block.var("x") is x
     with pytest.raises(ProgramError, match=r"Did you mean 'linear_0.w_0'"):
@@ -273,7 +300,12 @@ def test_variables_made_by_hand_with_an_initialiser():
     kind = paddle.fluid.core.VarDesc.VarType
     initializer = paddle.nn.initializer.Constant(4.0)
     made = startup.create_var(
-        name="made", shape=[2], dtype="float32", persistable=True, type=kind.LOD_TENSOR, initializer=initializer
+        name="made",
+        shape=[2],
+        dtype="float32",
+        persistable=True,
+        type=kind.LOD_TENSOR,
+        initializer=initializer,
     )
     assert (made.shape, types(paddle.static.default_startup_program())) == ([2], ["fill_constant"])
     paddle.static.Executor().run(paddle.static.default_startup_program())

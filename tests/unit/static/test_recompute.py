@@ -16,7 +16,9 @@ FEED = {"x": np.random.RandomState(0).randn(6, 4).astype("float32")}
 
 
 def build(checkpoints=None, layers=4):
-    """A stack of layers with dropout and running statistics; returns the loss and what may be a checkpoint."""
+    """A stack of layers with dropout and running statistics; returns the loss and what may be a
+    checkpoint.
+    """
     x = paddle.static.data("x", [None, 4])
     ends = []
     for index in range(layers):
@@ -39,7 +41,9 @@ def trained(fetches):
         exe = paddle.static.Executor()
         exe.run(paddle.static.default_startup_program())
         values = [exe.run(feed=FEED, fetch_list=fetches) for _ in range(2)]
-        held = [np.array(p.get_value()) for p in paddle.static.default_main_program().all_parameters()]
+        held = [
+            np.array(p.get_value()) for p in paddle.static.default_main_program().all_parameters()
+        ]
     return [v for step in values for v in step] + held
 
 
@@ -163,7 +167,9 @@ def test_places_draw_the_same_numbers_again():
             exe = paddle.static.Executor()
             exe.run(paddle.static.default_startup_program())
             main = paddle.static.default_main_program()
-            both = paddle.static.CompiledProgram(main).with_data_parallel(loss.name, places=paddle.static.cpu_places(2))
+            both = paddle.static.CompiledProgram(main).with_data_parallel(
+                loss.name, places=paddle.static.cpu_places(2)
+            )
             losses = [exe.run(both, feed=FEED, fetch_list=[loss])[0] for _ in range(3)]
             return losses, [np.array(p.get_value()) for p in main.all_parameters()]
 

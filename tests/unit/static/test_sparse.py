@@ -14,7 +14,9 @@ F = paddle.nn.functional
 
 
 def table(rows=5, name="table"):
-    initializer = paddle.nn.initializer.Assign(np.arange(rows * 2, dtype="float32").reshape(rows, 2) / 10)
+    initializer = paddle.nn.initializer.Assign(
+        np.arange(rows * 2, dtype="float32").reshape(rows, 2) / 10
+    )
     return paddle.static.create_parameter(
         [rows, 2], "float32", attr=paddle.ParamAttr(name=name, initializer=initializer)
     )
@@ -45,7 +47,9 @@ OPTIMIZERS = {
     "lazy adam": lambda **own: paddle.optimizer.Adam(0.1, lazy_mode=True, **own),
     "amsgrad": lambda **own: paddle.optimizer.Adam(0.1, lazy_mode=True, amsgrad=True, **own),
     "adamw": lambda **own: paddle.optimizer.AdamW(0.1, weight_decay=0.2, **own),
-    "lazy adamw": lambda **own: paddle.optimizer.AdamW(0.1, weight_decay=0.2, lazy_mode=True, **own),
+    "lazy adamw": lambda **own: paddle.optimizer.AdamW(
+        0.1, weight_decay=0.2, lazy_mode=True, **own
+    ),
     "momentum": lambda **own: paddle.optimizer.Momentum(0.1, 0.9, **own),
     "lamb": lambda **own: paddle.optimizer.Lamb(0.1, **own),
 }
@@ -133,13 +137,17 @@ def test_a_table_that_is_also_read_whole_has_a_dense_gradient():
     start()
     run(feed={"ids": np.array([1])})
     # A first step of Adam moves by the rate, whatever the gradient.
-    np.testing.assert_allclose(np.array(weight.get_value()), np.arange(10).reshape(5, 2) / 10 - 0.1, atol=1e-6)
+    np.testing.assert_allclose(
+        np.array(weight.get_value()), np.arange(10).reshape(5, 2) / 10 - 0.1, atol=1e-6
+    )
 
 
 def test_decay_makes_it_dense():
     ids = paddle.static.data("ids", [None], "int64")
     weight = table()
-    paddle.optimizer.SGD(0.1, weight_decay=0.5).minimize(F.embedding(ids, weight, sparse=True).sum())
+    paddle.optimizer.SGD(0.1, weight_decay=0.5).minimize(
+        F.embedding(ids, weight, sparse=True).sum()
+    )
     start()
     before = np.array(weight.get_value())
     run(feed={"ids": np.array([1])})

@@ -1,4 +1,6 @@
-"""The seam to other processes, with a stand-in for a second trainer whose gradients are three times ours."""
+"""The seam to other processes, with a stand-in for a second trainer whose gradients are three times
+ours.
+"""
 
 from __future__ import annotations
 
@@ -70,9 +72,13 @@ def exe():
 
 
 def slope(exe):
-    """A loss whose gradient is the mean of what is fed; returns it and the values of its parameter."""
+    """A loss whose gradient is the mean of what is fed; returns it and the values of its
+    parameter.
+    """
     x = static.data("x", [None, 1])
-    w = static.create_parameter([1, 1], "float32", default_initializer=paddle.nn.initializer.Constant(0.0))
+    w = static.create_parameter(
+        [1, 1], "float32", default_initializer=paddle.nn.initializer.Constant(0.0)
+    )
     loss = paddle.mean(x @ w)
     paddle.optimizer.SGD(1.0).minimize(loss)
     exe.run(static.default_startup_program())
@@ -133,7 +139,10 @@ def test_memory_that_trainers_share_is_not_dropped_by_one_of_them(exe, trainers)
 def test_another_job_than_the_one_joined_is_told(trainers):
     assert holder.find(1, 0) is None
     assert holder.find(2, 1) is trainers
-    with pytest.raises(ConfigError, match="num_trainers=4 and trainer_id=1, but this process is rank 1 of a job of 2"):
+    with pytest.raises(
+        ConfigError,
+        match="num_trainers=4 and trainer_id=1, but this process is rank 1 of a job of 2",
+    ):
         holder.find(4, 1)
     holder.install(None)
     with pytest.raises(ConfigError, match=r"Call paddle\.distributed\.init_parallel_env\(\)"):

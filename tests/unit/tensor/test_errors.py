@@ -24,10 +24,16 @@ def test_an_error_that_is_ours_already_is_not_its_own_cause():
 
 
 def test_an_error_of_the_engine_is_the_cause_of_ours():
-    for act in (lambda: paddle.ones([2]) + paddle.ones([3]), lambda: paddle.matmul(paddle.ones([2]), paddle.ones([3]))):
+    for act in (
+        lambda: paddle.ones([2]) + paddle.ones([3]),
+        lambda: paddle.matmul(paddle.ones([2]), paddle.ones([3])),
+    ):
         with pytest.raises(ValueError) as caught:
             act()
-        assert [type(error).__name__ for error in causes(caught.value)] == ["UsageError", "RuntimeError"]
+        assert [type(error).__name__ for error in causes(caught.value)] == [
+            "UsageError",
+            "RuntimeError",
+        ]
 
 
 def test_raising_an_error_as_itself_keeps_its_cause():

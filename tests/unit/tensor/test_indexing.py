@@ -7,9 +7,12 @@ import paddle
 
 SHAPE = (3, 4, 5)
 INDICES = [
-    np.s_[1], np.s_[-1, 2], np.s_[..., -1], np.s_[1:, ::2], np.s_[::-1], np.s_[:, ::-2, 1:4], np.s_[2:0:-1, ..., ::-1],
-    np.s_[None, 1, None, 2], np.s_[[2, 0]], np.s_[:, [3, 0, 0]], np.s_[[0, 2], [1, 3]], np.s_[:, [1, 2], [0, 4]],
-    np.s_[[[0], [1]], [0, 1, 2]], np.s_[np.array([True, False, True])], np.s_[:, np.array([True, False, True, True]), 1:],
+    np.s_[1], np.s_[-1, 2], np.s_[..., -1], np.s_[1:, ::2], np.s_[::-1], np.s_[:, ::-2, 1:4],
+    np.s_[2:0:-1, ..., ::-1],
+    np.s_[None, 1, None, 2], np.s_[[2, 0]], np.s_[:, [3, 0, 0]], np.s_[[0, 2], [1, 3]],
+    np.s_[:, [1, 2], [0, 4]],
+    np.s_[[[0], [1]], [0, 1, 2]], np.s_[np.array([True, False, True])],
+    np.s_[:, np.array([True, False, True, True]), 1:],
     np.s_[1:, [2, 0], ::-1], np.s_[5:], np.s_[()], np.s_[...], np.s_[::3, ::3, ::3],
 ]  # fmt: skip
 
@@ -91,7 +94,9 @@ def test_outside_is_an_index_error_that_shows_the_shape(index):
         (lambda x: x.t(), [[1, 4, 1], [1, 4, 1]], [[1, 0, 1], [1, 0, 1]]),
     ],
 )
-def test_writing_to_a_view_of_a_leaf_reaches_its_memory_and_stops_gradients_there(part, values, gradient):
+def test_writing_to_a_view_of_a_leaf_reaches_its_memory_and_stops_gradients_there(
+    part, values, gradient
+):
     x = paddle.ones([2, 3])
     x.stop_gradient = False
     view = part(x)

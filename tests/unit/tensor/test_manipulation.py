@@ -1,4 +1,6 @@
-"""What goldens cannot show about manipulation: gradients where Paddle's are wrong, aliasing, messages, conversions."""
+"""What goldens cannot show about manipulation: gradients where Paddle's are wrong, aliasing,
+messages, conversions.
+"""
 
 import numpy as np
 import pytest
@@ -127,9 +129,18 @@ def test_unique_index_is_the_first_occurrence():
     [
         (lambda x: paddle.reshape(x, [5, -1]), r"reshape\(x=float32\[2, 3\], shape=\[5, -1\]\)"),
         (lambda x: paddle.reshape(x, [2, 3, 0]), "entry 2 of the shape"),
-        (lambda x: paddle.concat([x, x.astype("int64")]), "input 0 is .*float32 and input 1 is .*int64"),
-        (lambda x: paddle.concat([x, x[0]]), r"input 0 has shape \[2, 3\] and input 1 has shape \[3\]"),
-        (lambda x: paddle.concat(x), "concat: argument 'x' must be a list of Tensors, but received Tensor"),
+        (
+            lambda x: paddle.concat([x, x.astype("int64")]),
+            "input 0 is .*float32 and input 1 is .*int64",
+        ),
+        (
+            lambda x: paddle.concat([x, x[0]]),
+            r"input 0 has shape \[2, 3\] and input 1 has shape \[3\]",
+        ),
+        (
+            lambda x: paddle.concat(x),
+            "concat: argument 'x' must be a list of Tensors, but received Tensor",
+        ),
         (lambda x: paddle.split(x, [1, 1], 1), r"sections \[1, 1\] must add up to 3"),
         (lambda x: paddle.squeeze(x, 7), r"squeeze: axis 7 is outside \[-2, 2\)"),
         (lambda x: x["a"], "received str at position 0"),
@@ -172,7 +183,10 @@ def index(x, *values):
     ],
 )
 def test_shapes_can_be_inferred_without_data(fn):
-    real, inferred = fn(paddle.ones([2, 3])), fn(paddle.from_torch(torch.empty(2, 3, device="meta")))
+    real, inferred = (
+        fn(paddle.ones([2, 3])),
+        fn(paddle.from_torch(torch.empty(2, 3, device="meta"))),
+    )
     as_list = lambda out: out if isinstance(out, (list, tuple)) else [out]  # noqa: E731
     assert [v.shape for v in as_list(inferred)] == [v.shape for v in as_list(real)]
     assert all(v.torch().device.type == "meta" for v in as_list(inferred))

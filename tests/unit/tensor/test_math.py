@@ -36,12 +36,16 @@ def test_inplace_on_what_backward_saved_keeps_the_gradient_right():
 
 def test_inplace_refuses_to_grow():
     x = paddle.ones([1])
-    with pytest.raises(UsageError, match=r"multiply_: the shape of the broadcast result, \[3\], differs"):
+    with pytest.raises(
+        UsageError, match=r"multiply_: the shape of the broadcast result, \[3\], differs"
+    ):
         x.multiply_(paddle.ones([3]))
     assert x.tolist() == [1.0]
 
 
-@pytest.mark.parametrize("name", ["abs_", "exp_", "add_", "clip_", "cumsum_", "equal_", "logical_not_"])
+@pytest.mark.parametrize(
+    "name", ["abs_", "exp_", "add_", "clip_", "cumsum_", "equal_", "logical_not_"]
+)
 def test_inplace_names_itself(name):
     assert getattr(paddle.Tensor, name).__name__ == name
 
@@ -65,7 +69,9 @@ def test_shape_error_shows_both_shapes():
         paddle.ones([2, 3]) + paddle.ones([2])
 
 
-@pytest.mark.parametrize("divide", [lambda x, y: x // y, lambda x, y: x % y, paddle.floor_divide, paddle.mod])
+@pytest.mark.parametrize(
+    "divide", [lambda x, y: x // y, lambda x, y: x % y, paddle.floor_divide, paddle.mod]
+)
 def test_integer_division_by_zero(divide):
     with pytest.raises(IntegerDivisionByZero, match="integer division by zero"):
         divide(paddle.to_tensor([1, 2]), paddle.to_tensor([1, 0]))

@@ -8,7 +8,8 @@ import pytest
 import paddle
 
 N = 20_000
-# five standard errors of a mean of N draws with unit variance: one failure in two million runs, and the seed is fixed
+# five standard errors of a mean of N draws with unit variance: one failure in two million runs, and
+# the seed is fixed
 CLOSE = 5 / math.sqrt(N)
 
 
@@ -27,30 +28,48 @@ def moments(x):
     [
         pytest.param(lambda: paddle.rand([N]), 0.5, 1 / 12, id="rand"),
         pytest.param(lambda: paddle.uniform([N], min=-3.0, max=1.0), -1.0, 16 / 12, id="uniform"),
-        pytest.param(lambda: paddle.uniform([N], min=1.0, max=-3.0), -1.0, 16 / 12, id="uniform-reversed"),
+        pytest.param(
+            lambda: paddle.uniform([N], min=1.0, max=-3.0), -1.0, 16 / 12, id="uniform-reversed"
+        ),
         pytest.param(lambda: paddle.randn([N]), 0.0, 1.0, id="randn"),
         pytest.param(lambda: paddle.standard_normal([N]), 0.0, 1.0, id="standard_normal"),
         pytest.param(lambda: paddle.normal(2.0, 0.5, [N]), 2.0, 0.25, id="normal"),
         pytest.param(
-            lambda: paddle.normal(paddle.full([N], 2.0), paddle.full([N], 0.5)), 2.0, 0.25, id="normal-tensors"
+            lambda: paddle.normal(paddle.full([N], 2.0), paddle.full([N], 0.5)),
+            2.0,
+            0.25,
+            id="normal-tensors",
         ),
-        pytest.param(lambda: paddle.normal(paddle.full([N], 2.0)), 2.0, 1.0, id="normal-mean-tensor"),
+        pytest.param(
+            lambda: paddle.normal(paddle.full([N], 2.0)), 2.0, 1.0, id="normal-mean-tensor"
+        ),
         pytest.param(lambda: paddle.log_normal(0.0, 0.5, [N]).log(), 0.0, 0.25, id="log_normal"),
         pytest.param(lambda: paddle.randint(3, 7, [N]), 4.5, 15 / 12, id="randint"),
-        pytest.param(lambda: paddle.randint_like(paddle.zeros([N]), 3, 7), 4.5, 15 / 12, id="randint_like"),
+        pytest.param(
+            lambda: paddle.randint_like(paddle.zeros([N]), 3, 7), 4.5, 15 / 12, id="randint_like"
+        ),
         pytest.param(lambda: paddle.bernoulli(paddle.full([N], 0.3)), 0.3, 0.21, id="bernoulli"),
         pytest.param(lambda: paddle.bernoulli(paddle.zeros([N]), 0.3), 0.3, 0.21, id="bernoulli-p"),
         pytest.param(lambda: paddle.poisson(paddle.full([N], 4.0)), 4.0, 4.0, id="poisson"),
         pytest.param(
-            lambda: paddle.binomial(paddle.full([N], 10, "int64"), paddle.full([N], 0.3)), 3.0, 2.1, id="binomial"
+            lambda: paddle.binomial(paddle.full([N], 10, "int64"), paddle.full([N], 0.3)),
+            3.0,
+            2.1,
+            id="binomial",
         ),
-        pytest.param(lambda: paddle.standard_gamma(paddle.full([N], 4.0)), 4.0, 4.0, id="standard_gamma"),
+        pytest.param(
+            lambda: paddle.standard_gamma(paddle.full([N], 4.0)), 4.0, 4.0, id="standard_gamma"
+        ),
         pytest.param(lambda: paddle.zeros([N]).uniform_(-3.0, 1.0), -1.0, 16 / 12, id="uniform_"),
         pytest.param(lambda: paddle.zeros([N]).normal_(2.0, 0.5), 2.0, 0.25, id="normal_"),
-        pytest.param(lambda: paddle.zeros([N]).log_normal_(0.0, 0.5).log(), 0.0, 0.25, id="log_normal_"),
+        pytest.param(
+            lambda: paddle.zeros([N]).log_normal_(0.0, 0.5).log(), 0.0, 0.25, id="log_normal_"
+        ),
         pytest.param(lambda: paddle.zeros([N]).exponential_(2.0), 0.5, 0.25, id="exponential_"),
         pytest.param(lambda: paddle.zeros([N]).bernoulli_(0.3), 0.3, 0.21, id="bernoulli_"),
-        pytest.param(lambda: paddle.zeros([N]).geometric_(0.5) * math.log(2), 1.0, 1.0, id="geometric_"),
+        pytest.param(
+            lambda: paddle.zeros([N]).geometric_(0.5) * math.log(2), 1.0, 1.0, id="geometric_"
+        ),
         pytest.param(lambda: paddle.zeros([N]).random_(3, 7), 4.5, 15 / 12, id="random_"),
     ],
 )
@@ -67,7 +86,9 @@ def test_cauchy_quartiles():
 
 
 def test_multinomial_follows_the_weights():
-    counts = np.bincount(paddle.multinomial(paddle.to_tensor([1.0, 0.0, 3.0]), N, True).numpy(), minlength=3)
+    counts = np.bincount(
+        paddle.multinomial(paddle.to_tensor([1.0, 0.0, 3.0]), N, True).numpy(), minlength=3
+    )
     assert counts[1] == 0
     assert abs(counts[2] / N - 0.75) <= CLOSE
 
@@ -91,7 +112,8 @@ def test_randperm_is_a_permutation():
 
 
 @pytest.mark.parametrize(
-    "draw", [lambda: paddle.rand([5]), lambda: paddle.randperm(50), lambda: paddle.randint(0, 99, [5])]
+    "draw",
+    [lambda: paddle.rand([5]), lambda: paddle.randperm(50), lambda: paddle.randint(0, 99, [5])],
 )
 def test_seed_repeats_the_sequence(draw):
     paddle.seed(7)
@@ -124,7 +146,11 @@ def test_seed_argument_has_its_own_sequence():
         (lambda: paddle.rand_like(paddle.ones([2, 2], "float64")), [2, 2], "float64"),
         (lambda: paddle.randn_like(paddle.ones([2], "int32"), "float32"), [2], "float32"),
         (lambda: paddle.multinomial(paddle.ones([2, 3]), 2), [2, 2], "int64"),
-        (lambda: paddle.binomial(paddle.to_tensor([5.0, 6.0]), paddle.to_tensor(1.0)), [2], "int64"),
+        (
+            lambda: paddle.binomial(paddle.to_tensor([5.0, 6.0]), paddle.to_tensor(1.0)),
+            [2],
+            "int64",
+        ),
     ],
 )
 def test_shape_and_dtype(make, shape, dtype):

@@ -34,7 +34,11 @@ def put(path, content):
 
 
 def idx(array):
-    return gzip.compress(bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes())
+    return gzip.compress(
+        bytes([0, 0, 8, array.ndim])
+        + struct.pack(f">{array.ndim}I", *array.shape)
+        + array.tobytes()
+    )
 
 
 def tar(files):
@@ -48,7 +52,10 @@ def tar(files):
 
 
 def put_mnist(home, monkeypatch, cls=datasets.MNIST):
-    sums = {name: put(home / cls.NAME / name, idx(IMAGES if "images" in name else LABELS)) for name in cls.MD5_BY_FILE}
+    sums = {
+        name: put(home / cls.NAME / name, idx(IMAGES if "images" in name else LABELS))
+        for name in cls.MD5_BY_FILE
+    }
     for name, value in sums.items():
         monkeypatch.setitem(cls.MD5_BY_FILE, name, value)
 
@@ -124,7 +131,10 @@ def test_cifar(home, monkeypatch, kind):
 @pytest.mark.attack("damaged files of datasets")
 def test_damaged_files_are_named(tmp_path):
     whole = gzip.decompress(idx(LABELS))
-    for name, data in {"extents": whole[:5], "shape": whole[:3] + b"\xff" + whole[4:] + b"\xff" * 2000}.items():
+    for name, data in {
+        "extents": whole[:5],
+        "shape": whole[:3] + b"\xff" + whole[4:] + b"\xff" * 2000,
+    }.items():
         put(tmp_path / name, gzip.compress(data))
     put(tmp_path / "cut", gzip.compress(whole)[:-9])
     put(tmp_path / "other", b"no gzip")
@@ -153,7 +163,9 @@ def test_damaged_numbers_are_named(tmp_path, text):
 def test_uci_housing(home, monkeypatch):
     rows = np.random.RandomState(0).rand(10, 14).round(3)
     text = "\n".join(" ".join(map(str, row)) for row in rows)
-    monkeypatch.setattr(dataset.uci_housing, "MD5", put(home / "uci_housing" / "housing.data", text.encode()))
+    monkeypatch.setattr(
+        dataset.uci_housing, "MD5", put(home / "uci_housing" / "housing.data", text.encode())
+    )
     train, test = list(dataset.uci_housing.train()()), list(dataset.uci_housing.test()())
     assert (len(train), len(test)) == (8, 2)
     features = rows[:, :-1]
@@ -169,7 +181,9 @@ def test_imdb(home, monkeypatch):
         "aclImdb/train/neg/1.txt": b"A bad film...",
         "aclImdb/test/pos/1.txt": b"good bad unseen",
     }
-    monkeypatch.setattr(dataset.imdb, "MD5", put(home / "imdb" / "imdb%2FaclImdb_v1.tar.gz", tar(reviews)))
+    monkeypatch.setattr(
+        dataset.imdb, "MD5", put(home / "imdb" / "imdb%2FaclImdb_v1.tar.gz", tar(reviews))
+    )
     words = dataset.imdb.build_dict(re.compile(r"aclImdb/.*\.txt$"), 1)
     assert words == {b"good": 0, b"bad": 1, b"film": 2, "<unk>": 3}
     assert list(dataset.imdb.train(words)()) == [([0, 0, 2], 0), ([3, 1, 2], 1)]

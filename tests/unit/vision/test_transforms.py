@@ -1,4 +1,6 @@
-"""Transforms of arrays, which goldens cannot show (Paddle needs OpenCV for them), and behaviour around them."""
+"""Transforms of arrays, which goldens cannot show (Paddle needs OpenCV for them), and behaviour
+around them.
+"""
 
 import random
 import sys
@@ -26,7 +28,9 @@ def as_tensor(array):
 @pytest.mark.parametrize("size", [(3, 5), (9, 11), 4])
 def test_array_resize_rounds_what_the_tensor_gives(mode, size):
     array = picture()
-    expected = np.rint(T.resize(as_tensor(array), size, mode).numpy()).clip(0, 255).transpose(1, 2, 0)
+    expected = (
+        np.rint(T.resize(as_tensor(array), size, mode).numpy()).clip(0, 255).transpose(1, 2, 0)
+    )
     out = T.resize(array, size, mode)
     assert out.dtype == np.uint8
     np.testing.assert_array_equal(out, expected)
@@ -107,7 +111,8 @@ def test_array_gray():
 
 def test_array_rotation_by_right_angles():
     array = picture(5, 5)
-    # (w / 2, h / 2) is half a pixel off the middle of the pixels: a quarter turn moves the image by one
+    # (w / 2, h / 2) is half a pixel off the middle of the pixels: a quarter turn moves the image by
+    # one
     np.testing.assert_array_equal(T.rotate(array, 180)[1:, 1:], array[1:, 1:][::-1, ::-1])
     np.testing.assert_array_equal(T.rotate(array, 90, center=(2, 2)), np.rot90(array))
     np.testing.assert_array_equal(T.rotate(array, 90, "bilinear", center=(2, 2)), np.rot90(array))
@@ -118,7 +123,10 @@ def test_array_rotation_by_right_angles():
 
 
 def test_arrays_without_opencv():
-    for call in (lambda: T.affine(picture(), 3, (0, 0), 1.0, 0), lambda: T.perspective(picture(), [], [])):
+    for call in (
+        lambda: T.affine(picture(), 3, (0, 0), 1.0, 0),
+        lambda: T.perspective(picture(), [], []),
+    ):
         with pytest.raises(NotSupported, match="OpenCV"):
             call()
 
@@ -154,7 +162,9 @@ def test_random_erasing_of_a_tensor_with_noise():
 
 
 def test_crop_larger_than_the_image_says_so():
-    with pytest.raises(ValueError, match=r"\(9, 9\) is larger than the image \(6, 8\); pass pad_if_needed"):
+    with pytest.raises(
+        ValueError, match=r"\(9, 9\) is larger than the image \(6, 8\); pass pad_if_needed"
+    ):
         T.RandomCrop(9)(picture())
 
 

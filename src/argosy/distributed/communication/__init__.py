@@ -21,7 +21,12 @@ from argosy.distributed._collectives import (
     send,
     wait,
 )
-from argosy.distributed._default import destroy_process_group, get_backend, get_group, is_initialized
+from argosy.distributed._default import (
+    destroy_process_group,
+    get_backend,
+    get_group,
+    is_initialized,
+)
 from argosy.distributed._objects import (
     all_gather_object,
     broadcast_object_list,

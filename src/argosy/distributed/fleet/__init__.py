@@ -1,4 +1,6 @@
-"""Fleet: one interface to distributed training. The functions are the methods of one ``Fleet``, which is also the attribute ``fleet``."""
+"""Fleet: one interface to distributed training. The functions are the methods of one ``Fleet``,
+which is also the attribute ``fleet``.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,28 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from argosy.distributed.fleet import base, data_generator, dataset, meta_optimizers, meta_parallel, metrics, utils
+from argosy.distributed.fleet import (
+    base,
+    data_generator,
+    dataset,
+    meta_optimizers,
+    meta_parallel,
+    metrics,
+    utils,
+)
 from argosy.distributed.fleet.base import role_maker
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
-from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, Role, UserDefinedRoleMaker
+from argosy.distributed.fleet.base.role_maker import (
+    PaddleCloudRoleMaker,
+    Role,
+    UserDefinedRoleMaker,
+)
 from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
 from argosy.distributed.fleet.base.util_factory import UtilBase
-from argosy.distributed.fleet.data_generator import MultiSlotDataGenerator, MultiSlotStringDataGenerator
+from argosy.distributed.fleet.data_generator import (
+    MultiSlotDataGenerator,
+    MultiSlotStringDataGenerator,
+)
 from argosy.distributed.fleet.dataset import (
     BoxPSDataset,
     DatasetBase,
@@ -23,7 +40,11 @@ from argosy.distributed.fleet.dataset import (
 )
 from argosy.distributed.fleet.fleet import Fleet
 from argosy.distributed.fleet.servers.calls import server_calls
-from argosy.distributed.fleet.utils.log_util import get_log_level_code, get_log_level_name, set_log_level
+from argosy.distributed.fleet.utils.log_util import (
+    get_log_level_code,
+    get_log_level_name,
+    set_log_level,
+)
 
 _fleet = Fleet()
 init = _fleet.init
@@ -74,7 +95,9 @@ globals().update({name: getattr(_fleet, name) for name in server_calls(lambda: N
 
 
 class _FleetModule(ModuleType):
-    """Two names of this module belong to the Fleet: itself, which importing the module ``fleet.fleet`` must not hide, and its ``util``."""
+    """Two names of this module belong to the Fleet: itself, which importing the module
+    ``fleet.fleet`` must not hide, and its ``util``.
+    """
 
     @property
     def fleet(self) -> Fleet:

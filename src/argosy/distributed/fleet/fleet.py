@@ -1,4 +1,6 @@
-"""``Fleet``: one object through which a script joins a job, learns its role and makes its model and optimizer distributed."""
+"""``Fleet``: one object through which a script joins a job, learns its role and makes its model and
+optimizer distributed.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,21 @@ from argosy.distributed._scaler import agree_on_overflow, check_scaler
 from argosy.distributed.fleet import program_files
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
-from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup, layout
+from argosy.distributed.fleet.base.topology import (
+    CommunicateTopology,
+    HybridCommunicateGroup,
+    layout,
+)
 from argosy.distributed.fleet.base.util_factory import UtilBase
 from argosy.distributed.fleet.checkpoints.auto_checkpoint import AutoCheckpoint
-from argosy.distributed.fleet.planning.strategy_plan import DYGRAPH, STATIC, TORCH, Facts, Plan, make_plan
+from argosy.distributed.fleet.planning.strategy_plan import (
+    DYGRAPH,
+    STATIC,
+    TORCH,
+    Facts,
+    Plan,
+    make_plan,
+)
 from argosy.distributed.fleet.servers.calls import Servers, server_calls
 from argosy.distributed.fleet.stages import layer_optimizer, program_optimizer, torch_optimizer
 from argosy.distributed.fleet.stages import model as models
@@ -39,7 +52,8 @@ _NO_SERVERS = "fleet.%s does nothing: this job has no parameter servers"
 
 
 class Fleet:
-    """The interface to distributed training. ``paddle.distributed.fleet`` has one, whose methods are the module's functions.
+    """The interface to distributed training. ``paddle.distributed.fleet`` has one, whose methods
+    are the module's functions.
 
     Example:
         >>> import paddle.distributed.fleet as fleet
@@ -59,12 +73,14 @@ class Fleet:
         self._plan: Plan | None = None
         self._optimizer: Any = None
         self._has_scaler = False  # the script scales losses itself
-        self._sharding: dict[int, HybridCommunicateGroup] = {}  # by degree, those that the topology does not have
+        # by degree, those that the topology does not have
+        self._sharding: dict[int, HybridCommunicateGroup] = {}
         self._models: list[weakref.ref[Any]] = []  # what distributed_model has returned since init
         self.user_defined_optimizer: Any = None
         self._util = UtilBase()
 
-    # -- joining --------------------------------------------------------------------------------------------------
+    # -- joining
+    # ----------------------------------------------------------------------------------------------
 
     def init(
         self,
@@ -73,25 +89,39 @@ class Fleet:
         strategy: DistributedStrategy | None = None,
         log_level: int | str = "INFO",
     ) -> Fleet:
-        """Learn this process's role and join the job; every process of the job calls it. Returns the Fleet.
+        """Learn this process's role and join the job; every process of the job calls it. Returns
+        the Fleet.
 
-        Without a role maker the role comes from the environment: that of a collective job if ``is_collective``, else that of a parameter-server job;
-        a process that nobody described is alone. Differs from Paddle: workers that were started as a collective job, without servers, form one even if
-        ``is_collective`` is False; Paddle lets each train by itself.
+        Without a role maker the role comes from the environment: that of a collective job if
+        ``is_collective``, else that of a parameter-server job; a process that nobody described is
+        alone. Differs from Paddle: workers that were started as a collective job, without servers,
+        form one even if ``is_collective`` is False; Paddle lets each train by itself.
         """
         log_util.set_log_level(log_level)
         if strategy is not None and not isinstance(strategy, DistributedStrategy):
-            raise UsageError(f"fleet.init: strategy must be a DistributedStrategy, but is a {type(strategy).__name__}")
+            raise UsageError(
+                "fleet.init: strategy must be a DistributedStrategy, but is a "
+                f"{type(strategy).__name__}"
+            )
         if not isinstance(is_collective, bool):
             raise UsageError(f"fleet.init: is_collective must be a bool, but is {is_collective!r}")
         if role_maker is None:
             role_maker = PaddleCloudRoleMaker(is_collective=is_collective)
         elif not isinstance(role_maker, RoleMakerBase):
-            raise UsageError(f"fleet.init: role_maker must be a RoleMakerBase, but is a {type(role_maker).__name__}")
+            raise UsageError(
+                "fleet.init: role_maker must be a RoleMakerBase, but is a "
+                f"{type(role_maker).__name__}"
+            )
         role_maker._generate_role()
-        if role_maker._is_non_distributed() and not role_maker._is_collective and env.world_size() > 1:
+        if (
+            role_maker._is_non_distributed()
+            and not role_maker._is_collective
+            and env.world_size() > 1
+        ):
             role_maker = PaddleCloudRoleMaker(is_collective=True)
-        self._user_defined_strategy = copy.deepcopy(strategy) if strategy is not None else DistributedStrategy()
+        self._user_defined_strategy = (
+            copy.deepcopy(strategy) if strategy is not None else DistributedStrategy()
+        )
         self._known_role, self._is_collective = role_maker, role_maker._is_collective
         self._util._set_role_maker(role_maker)
         self._plan = self._optimizer = None
@@ -99,7 +129,9 @@ class Fleet:
         self._models = []
         if self._servers is not None:
             self._servers.runtime.close()
-        self._servers = Servers(role_maker, self._user_defined_strategy) if role_maker._server_num() else None
+        self._servers = (
+            Servers(role_maker, self._user_defined_strategy) if role_maker._server_num() else None
+        )
         if self._servers is None:
             if role_maker._worker_num() > 1:
                 role_maker._join()
@@ -108,23 +140,30 @@ class Fleet:
 
     def _lay_out(self) -> None:
         strategy = self._user_defined_strategy
-        names, sizes = layout(strategy.hybrid_configs, strategy.hybrid_parallel_order, self.worker_num())
+        names, sizes = layout(
+            strategy.hybrid_configs, strategy.hybrid_parallel_order, self.worker_num()
+        )
         wanted = (state.session, names, sizes)
-        if wanted != self._laid_out:  # making groups is a meeting of all ranks, so it is not repeated
+        # making groups is a meeting of all ranks, so it is not repeated
+        if wanted != self._laid_out:
             self._topology = CommunicateTopology(names, sizes)
             self._hcg = HybridCommunicateGroup(self._topology)
             self._laid_out = wanted
             self._sharding = {}
 
     def _sharding_groups(self, plan: Plan) -> tuple[Group, Group | None] | None:
-        """The ranks that split the state among themselves, and those, if any, that own the same part of it."""
+        """The ranks that split the state among themselves, and those, if any, that own the same
+        part of it.
+        """
         if "sharding" not in plan or plan.facts.mode == STATIC:
             return None
         degree, hcg = plan.settings("sharding")["degree"], self._hcg
         assert hcg is not None
         if hcg.topology().get_dim("sharding") != degree:
             if degree not in self._sharding:
-                topology = CommunicateTopology(["data", "sharding"], [self.worker_num() // degree, degree])
+                topology = CommunicateTopology(
+                    ["data", "sharding"], [self.worker_num() // degree, degree]
+                )
                 self._sharding[degree] = HybridCommunicateGroup(topology)
             hcg = self._sharding[degree]
         replicas = hcg._groups["data"]
@@ -140,7 +179,8 @@ class Fleet:
         """The workers; None if there is one."""
         return default_group("fleet") if self.worker_num() > 1 else None
 
-    # -- roles ----------------------------------------------------------------------------------------------------
+    # -- roles
+    # ----------------------------------------------------------------------------------------------
 
     def is_first_worker(self) -> bool:
         """Whether this is worker 0."""
@@ -215,7 +255,8 @@ class Fleet:
         """The element-wise sum, max or min of ``input`` over the workers."""
         return self._role_maker._all_reduce(input, mode, "worker")
 
-    # -- the life of workers and servers ------------------------------------------------------------------------------
+    # -- the life of workers and servers
+    # ------------------------------------------------------------------------------
 
     def _job_servers(self) -> Servers | None:
         """The parameter servers of the job, if it has any."""
@@ -226,7 +267,9 @@ class Fleet:
     def init_worker(self, scopes: Any = None) -> None:
         """Make a worker ready to train. Without servers there is nothing to do."""
         if scopes is not None:
-            raise NotSupported("fleet.init_worker: scopes is not supported; a worker trains in the global scope")
+            raise NotSupported(
+                "fleet.init_worker: scopes is not supported; a worker trains in the global scope"
+            )
         servers = self._job_servers()
         if servers is not None:
             servers.runtime.init_worker()
@@ -238,7 +281,9 @@ class Fleet:
             servers.runtime.stop_worker()
 
     def init_server(self, *args: Any, **kwargs: Any) -> None:
-        """Make a server ready; with a folder, from what ``save_persistables`` wrote there. In a job without servers it says so and does nothing."""
+        """Make a server ready; with a folder, from what ``save_persistables`` wrote there. In a job
+        without servers it says so and does nothing.
+        """
         servers = self._job_servers()
         if servers is None:
             log_util.logger.warning(_NO_SERVERS, "init_server")
@@ -246,32 +291,42 @@ class Fleet:
             servers.runtime.init_server(*args, **kwargs)
 
     def run_server(self) -> None:
-        """Serve until the workers have finished. In a job without servers it says so and does nothing."""
+        """Serve until the workers have finished. In a job without servers it says so and does
+        nothing.
+        """
         servers = self._job_servers()
         if servers is None:
             log_util.logger.warning(_NO_SERVERS, "run_server")
         else:
             servers.runtime.run_server()
 
-    # -- training -------------------------------------------------------------------------------------------------
+    # -- training
+    # ----------------------------------------------------------------------------------------------
 
-    def distributed_optimizer(self, optimizer: Any, strategy: DistributedStrategy | None = None) -> Any:
-        """``optimizer`` with what the strategy asks for around its steps; a ``torch.optim.Optimizer`` gives a torch one.
+    def distributed_optimizer(
+        self, optimizer: Any, strategy: DistributedStrategy | None = None
+    ) -> Any:
+        """``optimizer`` with what the strategy asks for around its steps; a
+        ``torch.optim.Optimizer`` gives a torch one.
 
-        ``strategy`` replaces that of ``init``. In static mode the optimizer may come from ``paddle.static.amp.decorate``.
+        ``strategy`` replaces that of ``init``. In static mode the optimizer may come from
+        ``paddle.static.amp.decorate``.
         """
         optimizer, mixed = _without_mixed_precision(optimizer)
         _check_optimizer(optimizer)
         if strategy is not None:
             if not isinstance(strategy, DistributedStrategy):
                 raise UsageError(
-                    f"distributed_optimizer: strategy must be a DistributedStrategy, but is a {type(strategy).__name__}"
+                    "distributed_optimizer: strategy must be a DistributedStrategy, but is a "
+                    f"{type(strategy).__name__}"
                 )
             self._user_defined_strategy = copy.deepcopy(strategy)
         self.user_defined_optimizer = optimizer
         if self._servers is not None:
             if mixed is not None:
-                raise NotSupported("distributed_optimizer: mixed precision in a parameter-server job")
+                raise NotSupported(
+                    "distributed_optimizer: mixed precision in a parameter-server job"
+                )
             self._servers.use_strategy(self._user_defined_strategy)
             self._optimizer = self._servers.distributed_optimizer(optimizer)
             return self._optimizer
@@ -298,7 +353,9 @@ class Fleet:
         return self._optimizer
 
     def distributed_model(self, model: Any) -> Any:
-        """``model`` with gradients that are averaged over the workers during backward; a ``torch.nn.Module`` gives a torch one."""
+        """``model`` with gradients that are averaged over the workers during backward; a
+        ``torch.nn.Module`` gives a torch one.
+        """
         if model is None:
             raise BadArgument("distributed_model: model should not be None")
         if self._servers is not None:
@@ -312,9 +369,11 @@ class Fleet:
         return wrapped
 
     def distributed_scaler(self, scaler: Any) -> Any:
-        """``scaler`` (of paddle.amp or torch.amp), which from now on leaves a step out on all workers or on none.
+        """``scaler`` (of paddle.amp or torch.amp), which from now on leaves a step out on all
+        workers or on none.
 
-        With ``DistributedStrategy.amp`` it takes the place of the scaling that the distributed optimizer does by itself.
+        With ``DistributedStrategy.amp`` it takes the place of the scaling that the distributed
+        optimizer does by itself.
         """
         group = self._group()
         check_scaler(scaler)
@@ -328,29 +387,47 @@ class Fleet:
                 stage.rest()
 
     def get_loss_scaling(self) -> Any:
-        """The factor of the loss under ``DistributedStrategy.amp``: a number, in static mode a Variable; 1.0 where nothing is scaled (bfloat16)."""
+        """The factor of the loss under ``DistributedStrategy.amp``: a number, in static mode a
+        Variable; 1.0 where nothing is scaled (bfloat16).
+        """
         optimizer = self._made_optimizer("get_loss_scaling")
         if self._plan is not None and self._plan.facts.mode == STATIC:
             return optimizer._record.mixed_precision.get_loss_scaling()
         if "amp" not in optimizer.plan:
             raise UsageError("fleet.get_loss_scaling: DistributedStrategy.amp is not on")
-        scales = [stage.scale.value for stage in optimizer._stages if isinstance(stage, ScaledLoss) and stage.scale]
+        scales = [
+            stage.scale.value
+            for stage in optimizer._stages
+            if isinstance(stage, ScaledLoss) and stage.scale
+        ]
         return scales[0] if scales else 1.0
 
-    def amp_init(self, place: Any, scope: Any = None, test_program: Any = None, use_fp16_test: bool = False) -> Any:
-        """In static mode, after the startup program has run with ``amp`` at level O2: cast the parameters. In dygraph the model was cast when it was wrapped."""
+    def amp_init(
+        self, place: Any, scope: Any = None, test_program: Any = None, use_fp16_test: bool = False
+    ) -> Any:
+        """In static mode, after the startup program has run with ``amp`` at level O2: cast the
+        parameters. In dygraph the model was cast when it was wrapped.
+        """
         optimizer = self._made_optimizer("amp_init")
         if self._plan is not None and self._plan.facts.mode == STATIC:
-            return optimizer._record.mixed_precision.amp_init(place, scope, test_program, use_fp16_test)
+            return optimizer._record.mixed_precision.amp_init(
+                place, scope, test_program, use_fp16_test
+            )
         if "amp" not in optimizer.plan:
             raise UsageError("fleet.amp_init: DistributedStrategy.amp is not on")
         return None
 
     def minimize(
-        self, loss: Any, startup_program: Any = None, parameter_list: Any = None, no_grad_set: Any = None
+        self,
+        loss: Any,
+        startup_program: Any = None,
+        parameter_list: Any = None,
+        no_grad_set: Any = None,
     ) -> Any:
         """As the method of the distributed optimizer."""
-        return self._made_optimizer("minimize").minimize(loss, startup_program, parameter_list, no_grad_set)
+        return self._made_optimizer("minimize").minimize(
+            loss, startup_program, parameter_list, no_grad_set
+        )
 
     def step(self) -> None:
         """As the method of the distributed optimizer."""
@@ -382,7 +459,8 @@ class Fleet:
             raise ConfigError(f"fleet.{call}: call fleet.distributed_optimizer() first")
         return self._optimizer
 
-    # -- plans ----------------------------------------------------------------------------------------------------
+    # -- plans
+    # ----------------------------------------------------------------------------------------------
 
     def _planned(self, mode: str, optimizer: tuple[str, ...]) -> Plan:
         facts = Facts(
@@ -399,7 +477,9 @@ class Fleet:
         return self._plan
 
     def print_plan(self) -> None:
-        """Print the stages that training goes through, and what of the strategy was refused or ignored and why."""
+        """Print the stages that training goes through, and what of the strategy was refused or
+        ignored and why.
+        """
         print(
             self._plan.describe()
             if self._plan is not None
@@ -430,7 +510,8 @@ class Fleet:
             raise BadArgument("get_hybrid_parallel_topology: call fleet.init() first")
         return self._topology
 
-    # -- files ----------------------------------------------------------------------------------------------------
+    # -- files
+    # ----------------------------------------------------------------------------------------------
 
     def save_inference_model(
         self,
@@ -442,24 +523,36 @@ class Fleet:
         export_for_deployment: bool = True,
         mode: int = 0,
     ) -> None:
-        """Write the part of the program that ``target_vars`` need, and its parameters, into ``dirname``. Worker 0 does; the others return at once.
+        """Write the part of the program that ``target_vars`` need, and its parameters, into
+        ``dirname``. Worker 0 does; the others return at once.
 
-        With parameter servers the rows of its tables become values of the program, so that one process can run it, and the tables lie beside it in
-        ``dirname/tables``; ``mode`` chooses rows as in ``save_persistables``.
+        With parameter servers the rows of its tables become values of the program, so that one
+        process can run it, and the tables lie beside it in ``dirname/tables``; ``mode`` chooses
+        rows as in ``save_persistables``.
         """
         if not export_for_deployment:
-            raise NotSupported("fleet.save_inference_model: export_for_deployment=False is not supported")
+            raise NotSupported(
+                "fleet.save_inference_model: export_for_deployment=False is not supported"
+            )
         if self._servers is not None:
-            self._servers.save_inference_model(executor, dirname, feeded_var_names, target_vars, main_program, mode)
+            self._servers.save_inference_model(
+                executor, dirname, feeded_var_names, target_vars, main_program, mode
+            )
             return
         is_writer = self.is_first_worker()
-        program_files.save_inference_model(is_writer, executor, dirname, feeded_var_names, target_vars, main_program)
+        program_files.save_inference_model(
+            is_writer, executor, dirname, feeded_var_names, target_vars, main_program
+        )
 
-    def save_persistables(self, executor: Any, dirname: str, main_program: Any = None, mode: int = 0) -> None:
-        """Write what the program keeps between runs into ``dirname``, a file per variable. Worker 0 does; the others return at once.
+    def save_persistables(
+        self, executor: Any, dirname: str, main_program: Any = None, mode: int = 0
+    ) -> None:
+        """Write what the program keeps between runs into ``dirname``, a file per variable. Worker 0
+        does; the others return at once.
 
-        Under ``sharding`` every worker must call it, for each has a part of the optimizer's state. With parameter servers: their tables, and what only the
-        worker's program keeps; ``mode`` 0 all rows, 1 those that changed enough since the last base, 2 the same as a new base.
+        Under ``sharding`` every worker must call it, for each has a part of the optimizer's state.
+        With parameter servers: their tables, and what only the worker's program keeps; ``mode`` 0
+        all rows, 1 those that changed enough since the last base, 2 the same as a new base.
         """
         if self._servers is not None:
             self._servers.save_persistables(executor, dirname, main_program, mode)
@@ -479,13 +572,16 @@ class Fleet:
         extra: Mapping[str, Any] | None = None,
         keep: int = 2,
     ) -> AutoCheckpoint:
-        """Save everything every ``every_n_steps``, and go on from the newest complete checkpoint in ``directory``; every worker calls it.
+        """Save everything every ``every_n_steps``, and go on from the newest complete checkpoint in
+        ``directory``; every worker calls it.
 
-        ``model`` may be a static program. ``lr`` is a scheduler that the optimizer does not save itself (any of torch's). ``loader`` gives the batches. ``extra``:
-        more objects with a ``state_dict``, by name. The last ``keep`` checkpoints stay. All workers see the same directory.
+        ``model`` may be a static program. ``lr`` is a scheduler that the optimizer does not save
+        itself (any of torch's). ``loader`` gives the batches. ``extra``:
+        more objects with a ``state_dict``, by name. The last ``keep`` checkpoints stay. All workers
+        see the same directory.
 
-        With parameter servers the tables are saved too; workers call it after ``init_worker``. A worker that is started again goes on at the
-        batch at which it was.
+        With parameter servers the tables are saved too; workers call it after ``init_worker``. A
+        worker that is started again goes on at the batch at which it was.
 
         Example:
             >>> import tempfile
@@ -493,20 +589,24 @@ class Fleet:
             >>> _ = fleet.init(is_collective=True)
             >>> model = paddle.nn.Linear(2, 1)
             >>> optimizer = paddle.optimizer.SGD(0.1, parameters=model.parameters())
-            >>> loader = paddle.io.DataLoader(paddle.io.TensorDataset([paddle.ones([6, 2])]), batch_size=2)
+            >>> loader = paddle.io.DataLoader(paddle.io.TensorDataset([paddle.ones([6, 2])]),
+            ...     batch_size=2)
             >>> with tempfile.TemporaryDirectory() as folder:
-            ...     run = fleet.auto_checkpoint(folder, every_n_steps=2, model=model, optimizer=optimizer, loader=loader)
+            ...     run = fleet.auto_checkpoint(folder, every_n_steps=2, model=model,
+            ...         optimizer=optimizer, loader=loader)
             ...     for epoch in run.epochs(2):
             ...         for (x,) in run.batches():
             ...             model(x).mean().backward()
             ...             optimizer.step()
             ...             optimizer.clear_grad()
-            ...     fleet.auto_checkpoint(folder, 2, model=model, optimizer=optimizer, loader=loader).resumed_from
+            ...     fleet.auto_checkpoint(folder, 2, model=model, optimizer=optimizer,
+            ...         loader=loader).resumed_from
             6
         """
         if self._servers is not None:
             return self._servers.auto_checkpoint(
-                directory, every_n_steps, model=model, optimizer=optimizer, scaler=scaler, lr=lr, loader=loader, extra=extra, keep=keep
+                directory, every_n_steps, model=model, optimizer=optimizer, scaler=scaler, lr=lr,
+                loader=loader, extra=extra, keep=keep
             )  # fmt: skip
         return AutoCheckpoint(
             directory,
@@ -521,8 +621,12 @@ class Fleet:
             keep=keep,
         )
 
-    def save(self, dirname: str, feed: Sequence[Any] = (), fetch: Sequence[Any] = (), **configs: Any) -> None:
-        """``save_inference_model`` of the default program if ``feed`` and ``fetch`` name something, else ``save_persistables``."""
+    def save(
+        self, dirname: str, feed: Sequence[Any] = (), fetch: Sequence[Any] = (), **configs: Any
+    ) -> None:
+        """``save_inference_model`` of the default program if ``feed`` and ``fetch`` name something,
+        else ``save_persistables``.
+        """
         if configs:
             raise NotSupported(f"fleet.save: the options {sorted(configs)} are not supported")
         if not feed:
@@ -549,24 +653,30 @@ for _name, _call in server_calls(lambda: None).items():
 def _check_optimizer(optimizer: Any) -> None:
     if isinstance(optimizer, (DistributedOptimizer, torch_optimizer.DistributedTorchOptimizer)):
         raise UsageError(
-            "distributed_optimizer: this optimizer is a distributed one already; pass the one it was made of"
+            "distributed_optimizer: this optimizer is a distributed one already; pass the one it "
+            "was made of"
         )
     if not isinstance(optimizer, (Optimizer, torch.optim.Optimizer)):
         raise UsageError(
-            "distributed_optimizer: optimizer must be a paddle.optimizer.Optimizer or a torch.optim.Optimizer, "
+            "distributed_optimizer: optimizer must be a paddle.optimizer.Optimizer or a "
+            "torch.optim.Optimizer, "
             f"but is a {type(optimizer).__name__}"
         )
 
 
 def _without_mixed_precision(optimizer: Any) -> tuple[Any, OptimizerWithMixedPrecision | None]:
-    """The optimizer inside that of ``static.amp.decorate``, and the latter; of others themselves and None."""
+    """The optimizer inside that of ``static.amp.decorate``, and the latter; of others themselves
+    and None.
+    """
     if isinstance(optimizer, OptimizerWithMixedPrecision) and not in_dynamic_mode():
         return optimizer._optimizer, optimizer
     return optimizer, None
 
 
 def _attach(optimizer: Any, model: Any, plan: Plan | None) -> None:
-    """Let a model and an optimizer of one plan know each other; a torch optimizer without stages is the script's own and knows nothing."""
+    """Let a model and an optimizer of one plan know each other; a torch optimizer without stages is
+    the script's own and knows nothing.
+    """
     if plan is not None and plan.facts.mode != STATIC:
         model.follow(plan)
     if isinstance(optimizer, (DistributedOptimizer, torch_optimizer.DistributedTorchOptimizer)):

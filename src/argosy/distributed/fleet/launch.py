@@ -1,4 +1,6 @@
-"""``python -m paddle.distributed.fleet.launch``: as ``paddle.distributed.launch``, with the log folder of Paddle 2.0."""
+"""``python -m paddle.distributed.fleet.launch``: as ``paddle.distributed.launch``, with the log
+folder of Paddle 2.0.
+"""
 
 from __future__ import annotations
 

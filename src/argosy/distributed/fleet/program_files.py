@@ -1,7 +1,9 @@
-"""Files that ``fleet`` writes of static programs, in the folder form of Paddle 1: a file per variable, the program in ``__model__``.
+"""Files that ``fleet`` writes of static programs, in the folder form of Paddle 1: a file per
+variable, the program in ``__model__``.
 
-Worker 0 writes and nobody waits, so that scripts may call these on every worker or on the first only. State that sharding has split is the exception: all
-workers bring their part. A folder is replaced as a whole, see ``checkpoints.folders.folder_replaced``.
+Worker 0 writes and nobody waits, so that scripts may call these on every worker or on the first
+only. State that sharding has split is the exception: all workers bring their part. A folder is
+replaced as a whole, see ``checkpoints.folders.folder_replaced``.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ def _write_rest(folder: str, values: dict[str, torch.Tensor]) -> None:
 def save_inference_model(
     is_writer: bool, executor: Any, dirname: Any, feed_names: Any, targets: Any, main_program: Any
 ) -> None:
-    """Write the program that computes ``targets`` to ``dirname/__model__`` and each of its variables to a file."""
+    """Write the program that computes ``targets`` to ``dirname/__model__`` and each of its
+    variables to a file.
+    """
     call = "fleet.save_inference_model"
     program = _checked(call, executor, dirname, main_program)
     if isinstance(feed_names, str) or not all(isinstance(name, str) for name in feed_names):
@@ -66,13 +70,17 @@ def variables(call: str, program: Program, items: Sequence[Any]) -> list[Variabl
     block = program.global_block()
     for name in items:
         if isinstance(name, str) and not block.has_var(name):
-            raise ProgramError(f"{call}: the program has no variable {name!r}.{nearest(name, block.vars)}")
+            raise ProgramError(
+                f"{call}: the program has no variable {name!r}.{nearest(name, block.vars)}"
+            )
     return [block.var(item) if isinstance(item, str) else item for item in items]
 
 
 def _checked(call: str, executor: Any, dirname: Any, program: Any) -> Program:
     if executor is not None and not isinstance(executor, Executor):
-        raise DtypeError(f"{call}: executor must be an Executor, but is a {type(executor).__name__}")
+        raise DtypeError(
+            f"{call}: executor must be an Executor, but is a {type(executor).__name__}"
+        )
     if not isinstance(dirname, (str, os.PathLike)):
         raise DtypeError(f"{call}: dirname must be the name of a folder, but is {dirname!r}")
     return valid_program(call, program) if program is not None else default_main_program()

@@ -13,7 +13,9 @@ __all__ = ["Lamb", "Lars"]
 
 
 class _Rule(torch.optim.Optimizer):
-    """Collects the parameters of a group that have gradients, with their state, and hands them to ``_update``."""
+    """Collects the parameters of a group that have gradients, with their state, and hands them to
+    ``_update``.
+    """
 
     _slots: tuple[str, ...] = ()
 
@@ -44,7 +46,11 @@ class _Rule(torch.optim.Optimizer):
                         state.update({name: torch.zeros_like(param) for name in self._slots})
                     by_step.setdefault(float(state["step"]), []).append(param)
             for count, params in by_step.items():
-                grads = [p.grad.to_dense() if p.grad.is_sparse else p.grad for p in params if p.grad is not None]
+                grads = [
+                    p.grad.to_dense() if p.grad.is_sparse else p.grad
+                    for p in params
+                    if p.grad is not None
+                ]
                 slots = {name: [self.state[p][name] for p in params] for name in self._slots}
                 self._update(group, params, grads, slots, torch.tensor(count))
                 for param in params:
@@ -53,7 +59,8 @@ class _Rule(torch.optim.Optimizer):
 
 
 class Lars(_Rule):
-    """Momentum whose rate for each tensor is scaled by ``lars_coeff·‖param‖ / (‖grad‖ + lars_weight_decay·‖param‖ + epsilon)``.
+    """Momentum whose rate for each tensor is scaled by ``lars_coeff·‖param‖ / (‖grad‖ +
+    lars_weight_decay·‖param‖ + epsilon)``.
 
     A group with ``lars_weight_decay=0`` gets plain momentum.
     """
@@ -110,7 +117,9 @@ class Lamb(_Rule):
         eps: float = 1e-6,
         lamb_weight_decay: float = 0.01,
     ) -> None:
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "lamb_weight_decay": lamb_weight_decay})
+        super().__init__(
+            params, {"lr": lr, "betas": betas, "eps": eps, "lamb_weight_decay": lamb_weight_decay}
+        )
 
     def _update(
         self,
@@ -121,6 +130,7 @@ class Lamb(_Rule):
         step: torch.Tensor,
     ) -> None:
         adam_updates.lamb_.fn(
-            params, grads, slots["moment1"], slots["moment2"], step, group["lr"], *group["betas"], group["eps"],
+            params, grads, slots["moment1"], slots["moment2"], step, group["lr"], *group["betas"],
+            group["eps"],
             group["lamb_weight_decay"],
         )  # fmt: skip

@@ -9,6 +9,7 @@ __all__ = ["launch"]
 
 def launch() -> None:
     """Run the job that the command line (``sys.argv``) describes and exit with its code."""
-    from argosy.runtime.launch.cli import main  # scripts that only import paddle do not pay for the launcher
+    # scripts that only import paddle do not pay for the launcher
+    from argosy.runtime.launch.cli import main
 
     sys.exit(main())

@@ -1,4 +1,6 @@
-"""The model wrappers of sharding: data parallelism in which gradients may stay with their owners."""
+"""The model wrappers of sharding: data parallelism in which gradients may stay with their
+owners.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ class ShardedLayer(DataParallel):
             for group in (self.group, self._replicas):
                 if group is not None:
                     inner = group._inner
-                    inner.run(broadcast_values, [b.raw for b in self._layers.buffers()], inner.backend, 0)
+                    inner.run(
+                        broadcast_values, [b.raw for b in self._layers.buffers()], inner.backend, 0
+                    )
         return super().forward(*inputs, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -68,24 +72,38 @@ class ShardedGradientsLayer(ShardedLayer):
     ``replicas`` are the ranks, one of each sharding group, that own the same parameters.
     """
 
-    def _make_reducer(self, raws: list[torch.Tensor], names: list[str], sparse: list[bool]) -> Reducer | ShardedReducer:
+    def _make_reducer(
+        self, raws: list[torch.Tensor], names: list[str], sparse: list[bool]
+    ) -> Reducer | ShardedReducer:
         assert self.group is not None
         owners = owners_of(raws, names, sparse, self._sharded_optimizer._shards)
         replicas = None if self._replicas is None else self._replicas._inner
-        return ShardedReducer(raws, names, owners, self.group._inner, self.comm_buffer_size, replicas)
+        return ShardedReducer(
+            raws, names, owners, self.group._inner, self.comm_buffer_size, replicas
+        )
 
 
 class ShardedParametersLayer(SplitLayer, ShardedLayer):
-    """Stage 3: parameters are split, and each rank has the gradients of its parts. ``split_parameters`` completes it."""
+    """Stage 3: parameters are split, and each rank has the gradients of its parts.
+    ``split_parameters`` completes it.
+    """
 
     _is_to_split = True
 
-    def _make_reducer(self, raws: list[torch.Tensor], names: list[str], sparse: list[bool]) -> Reducer | ShardedReducer:
+    def _make_reducer(
+        self, raws: list[torch.Tensor], names: list[str], sparse: list[bool]
+    ) -> Reducer | ShardedReducer:
         if self._replicas is None:
             return super()._make_reducer(raws, names, sparse)
         if any(sparse):
             name = names[sparse.index(True)]
-            raise NotSupported(f"sharding stage 3 with dp_group: parameter {name!r} has row-sparse gradients")
+            raise NotSupported(
+                f"sharding stage 3 with dp_group: parameter {name!r} has row-sparse gradients"
+            )
         assert self.group is not None
-        options = ReducerOptions(bucket_bytes=self.comm_buffer_size, last_bucket_bytes=self.last_comm_buffer_size)
-        return ReplicatedReducer(raws, names, sparse, self.group._inner, options, self._replicas._inner)
+        options = ReducerOptions(
+            bucket_bytes=self.comm_buffer_size, last_bucket_bytes=self.last_comm_buffer_size
+        )
+        return ReplicatedReducer(
+            raws, names, sparse, self.group._inner, options, self._replicas._inner
+        )

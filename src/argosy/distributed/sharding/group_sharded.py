@@ -11,7 +11,11 @@ import torch
 from argosy.distributed._default import default_group, is_initialized, parallel_env, state
 from argosy.distributed._group import Group
 from argosy.distributed._scaler import agree_on_overflow
-from argosy.distributed.sharding._model import ShardedGradientsLayer, ShardedLayer, ShardedParametersLayer
+from argosy.distributed.sharding._model import (
+    ShardedGradientsLayer,
+    ShardedLayer,
+    ShardedParametersLayer,
+)
 from argosy.distributed.sharding.sharded_optimizer import ShardedOptimizer
 from argosy.distributed.sharding.sharded_parameters import SplitParameter
 from argosy.distributed.sharding.split_optimizer import SplitOptimizer, check_parameters
@@ -47,33 +51,43 @@ def group_sharded_parallel(
     dp_group: Group | None = None,
     exclude_layer: Sequence[str | int] | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Split the optimizer's state (``os``), the gradients too (``os_g``), and the parameters (``p_g_os``) over the ranks of ``group``; returns the three, wrapped.
+    """Split the optimizer's state (``os``), the gradients too (``os_g``), and the parameters
+    (``p_g_os``) over the ranks of ``group``; returns the three, wrapped.
 
-    Use the returned model, optimizer and scaler as before; load states before the call, or into what it returns. ``sync_buffers`` gives all ranks the
-    buffers of the first before each forward in training. ``dp_group``: the ranks, one of each sharding group, that have the same shards; gradients are averaged
-    over them too. ``buffer_max_size`` (elements that travel together) and ``sync_comm`` only tune; parameters are always gathered when they are needed.
+    Use the returned model, optimizer and scaler as before; load states before the call, or into
+    what it returns. ``sync_buffers`` gives all ranks the buffers of the first before each forward
+    in training. ``dp_group``: the ranks, one of each sharding group, that have the same shards;
+    gradients are averaged over them too. ``buffer_max_size`` (elements that travel together) and
+    ``sync_comm`` only tune; parameters are always gathered when they are needed.
 
-    ``p_g_os`` splits parameters of more than ``segment_size`` elements, unless their layer is in ``exclude_layer`` (names of classes, or ``id(layer)``), and makes
-    them whole while their layer runs. ``model.get_all_parameters()`` does so between steps. Ranks must run the same layers in the same order.
+    ``p_g_os`` splits parameters of more than ``segment_size`` elements, unless their layer is in
+    ``exclude_layer`` (names of classes, or ``id(layer)``), and makes them whole while their layer
+    runs. ``model.get_all_parameters()`` does so between steps. Ranks must run the same layers in
+    the same order.
 
-    ``model`` and ``optimizer`` may be PyTorch's. Then ``p_g_os`` is ``fully_shard``: parts of at least ``segment_size`` elements are gathered one at a time.
+    ``model`` and ``optimizer`` may be PyTorch's. Then ``p_g_os`` is ``fully_shard``: parts of at
+    least ``segment_size`` elements are gathered one at a time.
 
-    Differs from Paddle: it works on CPU; without ``dp_group``, ``os`` averages gradients on every rank instead of doing what ``os_g`` does; ``offload`` of a
-    GPU's state is not supported.
+    Differs from Paddle: it works on CPU; without ``dp_group``, ``os`` averages gradients on every
+    rank instead of doing what ``os_g`` does; ``offload`` of a GPU's state is not supported.
     """
     if level not in _LEVELS:
         raise BadArgument(f"The level must be os, os_g or p_g_os, but is {level!r}.")
     if isinstance(model, torch.nn.Module):
         if offload or sync_buffers or dp_group is not None or exclude_layer:
             raise NotSupported(
-                "group_sharded_parallel: offload, sync_buffers, dp_group and exclude_layer for a torch module"
+                "group_sharded_parallel: offload, sync_buffers, dp_group and exclude_layer for a "
+                "torch module"
             )
         return _shard_torch(model, optimizer, level, scaler, group, buffer_max_size, segment_size)
     if not isinstance(model, Layer):
-        raise BadArgument(f"The model must be the instance of paddle.nn.Layer, but is a {type(model).__name__}.")
+        raise BadArgument(
+            f"The model must be the instance of paddle.nn.Layer, but is a {type(model).__name__}."
+        )
     if not isinstance(optimizer, Optimizer):
         raise BadArgument(
-            f"The optimizer must be the instance of paddle.optimizer.Optimizer, but is a {type(optimizer).__name__}."
+            "The optimizer must be the instance of paddle.optimizer.Optimizer, but is a "
+            f"{type(optimizer).__name__}."
         )
     excluded = _listed(exclude_layer)
     _refuse(model, optimizer, offload)
@@ -93,9 +107,13 @@ def group_sharded_parallel(
 
 
 def _default_group() -> Group:
-    """All ranks; a process that is alone is a group of its own, so that a script also runs without a launcher."""
+    """All ranks; a process that is alone is a group of its own, so that a script also runs without
+    a launcher.
+    """
     if not is_initialized() and parallel_env().world_size < 2:
-        return Group(RuntimeGroup(id=0, name="alone", ranks=[0], global_rank=0, backend=LoopbackBackend()))
+        return Group(
+            RuntimeGroup(id=0, name="alone", ranks=[0], global_rank=0, backend=LoopbackBackend())
+        )
     return default_group("group_sharded_parallel")
 
 
@@ -111,8 +129,12 @@ def _listed(exclude_layer: Any) -> Sequence[str | int]:
 
 def _refuse(model: Layer, optimizer: Optimizer, offload: bool) -> None:
     if offload and any(p.raw.device.type != "cpu" for p in model.parameters()):
-        raise NotSupported("group_sharded_parallel: offload=True (optimizer state in the memory of the host)")
-    if isinstance(model, ShardedLayer) or any(isinstance(p, SplitParameter) for p in model.parameters()):
+        raise NotSupported(
+            "group_sharded_parallel: offload=True (optimizer state in the memory of the host)"
+        )
+    if isinstance(model, ShardedLayer) or any(
+        isinstance(p, SplitParameter) for p in model.parameters()
+    ):
         raise UsageError("group_sharded_parallel: this model is sharded already")
     if isinstance(optimizer, ShardedOptimizer):
         raise UsageError("group_sharded_parallel: this optimizer is sharded already")
@@ -133,7 +155,8 @@ def _shard_torch(
 ) -> tuple[Any, Any, Any]:
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise BadArgument(
-            f"group_sharded_parallel: the optimizer of a torch module must be a torch.optim.Optimizer, but is a {type(optimizer).__name__}"
+            "group_sharded_parallel: the optimizer of a torch module must be a "
+            f"torch.optim.Optimizer, but is a {type(optimizer).__name__}"
         )
     chosen = group if group is not None else _default_group()
     if level == "p_g_os":
@@ -155,9 +178,11 @@ def _shard_torch(
 
 
 def save_group_sharded_model(model: Layer, output: str, optimizer: Any = None) -> None:
-    """Write ``model.pdmodel`` and, with ``optimizer``, ``model.pdopt`` into directory ``output``. Every rank calls it; the group's first one writes.
+    """Write ``model.pdmodel`` and, with ``optimizer``, ``model.pdopt`` into directory ``output``.
+    Every rank calls it; the group's first one writes.
 
-    ``model.pdopt`` holds the state of all parameters, for any number of ranks. Differs from Paddle, where each rank writes its part over the others'.
+    ``model.pdopt`` holds the state of all parameters, for any number of ranks. Differs from Paddle,
+    where each rank writes its part over the others'.
     """
     if os.path.isfile(output):
         raise BadArgument(f"Saving directory ({output}) should be a directory, not a file")
@@ -167,7 +192,11 @@ def save_group_sharded_model(model: Layer, output: str, optimizer: Any = None) -
         raise BadArgument("Please use the optimizer which is wrapped with group_sharded_parallel.")
     assert model.group is not None
     whole = None if optimizer is None else optimizer.full_state_dict(dst=0)
-    state = model.whole_state(dst=0) if isinstance(model, ShardedParametersLayer) else model.state_dict()
+    state = (
+        model.whole_state(dst=0)
+        if isinstance(model, ShardedParametersLayer)
+        else model.state_dict()
+    )
     if model.group.rank == 0:
         os.makedirs(output, exist_ok=True)
         save(state, os.path.join(output, "model.pdmodel"))

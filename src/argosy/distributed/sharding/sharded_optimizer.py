@@ -20,14 +20,18 @@ MASTERS = "master_weights"
 
 
 class ShardedOptimizer(Optimizer):
-    """Takes over ``optim``: this rank updates the parameters it owns, and gets the others from theirs.
+    """Takes over ``optim``: this rank updates the parameters it owns, and gets the others from
+    theirs.
 
-    Everything else (rates, schedulers, clipping) is as set on ``optim``. ``state_dict()`` is this rank's part, without communication; ``full_state_dict()``
-    joins the parts, and ``set_state_dict()`` takes what this rank owns out of a whole, whatever the number of ranks that made it.
+    Everything else (rates, schedulers, clipping) is as set on ``optim``. ``state_dict()`` is this
+    rank's part, without communication; ``full_state_dict()`` joins the parts, and
+    ``set_state_dict()`` takes what this rank owns out of a whole, whatever the number of ranks that
+    made it.
     """
 
     def __init__(self, optim: Optimizer, group: Group) -> None:
-        # the base's constructor is not called: whatever is not set here is read from ``optim``, see __getattr__
+        # the base's constructor is not called: whatever is not set here is read from ``optim``, see
+        # __getattr__
         check_rule(optim)
         self._optim = optim
         self._group = group
@@ -37,7 +41,9 @@ class ShardedOptimizer(Optimizer):
         self._owned_names = {self._all[i].name for i in self._shards.owned}
         self._is_owned = {id(p): p.name in self._owned_names for p in self._all}
         self._clips = replaced_clips(optim, is_split=False)
-        change_groups(optim, lambda params: [p for p in params if self._is_owned[id(p)]], lambda clip, _: clip)
+        change_groups(
+            optim, lambda params: [p for p in params if self._is_owned[id(p)]], lambda clip, _: clip
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name == "_optim":
@@ -52,14 +58,18 @@ class ShardedOptimizer(Optimizer):
         """The parameters that this rank updates."""
         return [self._all[i] for i in self._shards.owned]
 
-    # -- stepping -----------------------------------------------------------------------------------------------
+    # -- stepping
+    # ----------------------------------------------------------------------------------------------
 
     def step(self) -> None:
-        """Update the owned parameters, then take the others from their owners; every rank calls it."""
+        """Update the owned parameters, then take the others from their owners; every rank calls
+        it.
+        """
         for param, raw in zip(self._all, self._shards.params, strict=True):
             if param.raw is not raw:
                 raise UsageError(
-                    f"sharding: parameter {param.name!r} was given another dtype or device after group_sharded_parallel; do that before"
+                    f"sharding: parameter {param.name!r} was given another dtype or device after "
+                    "group_sharded_parallel; do that before"
                 )
         norms_for(self._clips, self._optim, self._shards.group, lambda _: True)
         self._optim.step()
@@ -67,7 +77,8 @@ class ShardedOptimizer(Optimizer):
 
     def _run_explicit(self, params_grads: Any) -> None:
         raise NotSupported(
-            "sharding: apply_gradients() and minimize(parameters=...) with gradients that are given; use step()"
+            "sharding: apply_gradients() and minimize(parameters=...) with gradients that are "
+            "given; use step()"
         )
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
@@ -87,14 +98,17 @@ class ShardedOptimizer(Optimizer):
     def set_lr_scheduler(self, scheduler: Any) -> None:
         self._optim.set_lr_scheduler(scheduler)
 
-    # -- state --------------------------------------------------------------------------------------------------
+    # -- state
+    # ----------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
         """This rank's part of the state."""
         return self._optim.state_dict()
 
     def full_state_dict(self, dst: int | None = None) -> dict[str, Any]:
-        """The state of all parameters, as one process would have it; every rank calls it. ``dst`` (a rank of the group): only there."""
+        """The state of all parameters, as one process would have it; every rank calls it. ``dst``
+        (a rank of the group): only there.
+        """
         own = self.state_dict()
         rest = {k: v for k, v in own.items() if k != MASTERS and not isinstance(v, Tensor)}
         masters = own.get(MASTERS, {})
@@ -113,7 +127,9 @@ class ShardedOptimizer(Optimizer):
         return whole
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load what belongs to the owned parameters, from a whole state or from this rank's part."""
+        """Load what belongs to the owned parameters, from a whole state or from this rank's
+        part.
+        """
         kept = {k: v for k, v in state_dict.items() if self._keeps(k)}
         if MASTERS in state_dict:
             kept[MASTERS] = {k: v for k, v in state_dict[MASTERS].items() if k in self._owned_names}
@@ -128,15 +144,20 @@ class ShardedOptimizer(Optimizer):
 
 
 def check_rule(optim: Optimizer) -> None:
-    """NotSupported for an optimizer whose parameters are also another's, which would go on with all of them."""
+    """NotSupported for an optimizer whose parameters are also another's, which would go on with all
+    of them.
+    """
     if hasattr(optim, "inner_optimizer"):
         raise NotSupported(
-            f"sharding: {type(optim).__name__} around another optimizer; shard that one, or use unsharded data parallelism"
+            f"sharding: {type(optim).__name__} around another optimizer; shard that one, or use "
+            "unsharded data parallelism"
         )
 
 
 def name_of_entry(key: str, names: set[str]) -> str | None:
-    """Which of the parameters ``names`` an entry of an optimizer's state is about. Entries begin with the name of their parameter."""
+    """Which of the parameters ``names`` an entry of an optimizer's state is about. Entries begin
+    with the name of their parameter.
+    """
     parts = key.split("_")
     candidates = ("_".join(parts[:end]) for end in range(len(parts), 0, -1))
     return next((name for name in candidates if name in names), None)
@@ -149,7 +170,8 @@ def named(raw: torch.Tensor, name: str | None) -> Tensor:
     return tensor
 
 
-# -- clipping by norms over all ranks -------------------------------------------------------------------------------
+# -- clipping by norms over all ranks
+# -------------------------------------------------------------------------------
 
 
 class NormClip(ClipGradByGlobalNorm):
@@ -170,7 +192,11 @@ class NormClip(ClipGradByGlobalNorm):
         chosen = []
         for param in groups if self._group_index is None else groups[self._group_index]["params"]:
             grad = param.raw.grad if param.raw.grad is not None else optim._missing_grad(param)
-            if grad is not None and param.raw.requires_grad and getattr(param, "need_clip", True) is not False:
+            if (
+                grad is not None
+                and param.raw.requires_grad
+                and getattr(param, "need_clip", True) is not False
+            ):
                 chosen.append((param, grad))
         return chosen
 
@@ -178,7 +204,9 @@ class NormClip(ClipGradByGlobalNorm):
         for index, grad in enumerate(grads):
             factor = clipping.shrink_factor(self._norm_of(index), self.clip_norm)
             # a factor in half precision would be off by a thousandth
-            clipping.scale_([grad], factor.to(grad.device, torch.promote_types(grad.dtype, torch.float32)))
+            clipping.scale_(
+                [grad], factor.to(grad.device, torch.promote_types(grad.dtype, torch.float32))
+            )
         return grads
 
     def _norm_of(self, index: int) -> torch.Tensor:
@@ -198,18 +226,27 @@ class EachNormClip(NormClip):
 
 
 def replaced_clips(optim: Optimizer, is_split: bool) -> list[NormClip]:
-    """Give ``optim`` clips that know norms over all ranks, where it has others; returns them. ``is_split``: parameters themselves are."""
+    """Give ``optim`` clips that know norms over all ranks, where it has others; returns them.
+    ``is_split``: parameters themselves are.
+    """
     clips: list[NormClip] = []
 
     def replaced(clip: Any, index: int | None) -> Any:
-        if clip is None or type(clip) is ClipGradByValue or (type(clip) is ClipGradByNorm and not is_split):
+        if (
+            clip is None
+            or type(clip) is ClipGradByValue
+            or (type(clip) is ClipGradByNorm and not is_split)
+        ):
             return clip
         if type(clip) not in (ClipGradByGlobalNorm, ClipGradByNorm):
             raise NotSupported(
-                f"sharding: clipping by {type(clip).__name__}, which would see the gradients of one rank; "
+                f"sharding: clipping by {type(clip).__name__}, which would see the gradients of "
+                "one rank; "
                 "use a clip of paddle.nn, or unsharded data parallelism"
             )
-        clips.append((NormClip if type(clip) is ClipGradByGlobalNorm else EachNormClip)(clip, index))
+        clips.append(
+            (NormClip if type(clip) is ClipGradByGlobalNorm else EachNormClip)(clip, index)
+        )
         return clips[-1]
 
     change_groups(optim, list, replaced)
@@ -218,9 +255,14 @@ def replaced_clips(optim: Optimizer, is_split: bool) -> list[NormClip]:
 
 @torch.no_grad()
 def norms_for(
-    clips: Iterable[NormClip], optim: Optimizer, group: RuntimeGroup, counts: Callable[[Tensor], bool]
+    clips: Iterable[NormClip],
+    optim: Optimizer,
+    group: RuntimeGroup,
+    counts: Callable[[Tensor], bool],
 ) -> None:
-    """Tell ``clips`` the norms over the ranks of ``group``; ``counts`` says which parameters this rank adds to them."""
+    """Tell ``clips`` the norms over the ranks of ``group``; ``counts`` says which parameters this
+    rank adds to them.
+    """
     lists = [clip.lists(optim, counts) for clip in clips]
     norms = norms_over([one for several in lists for one in several], group)
     begin = 0
@@ -232,7 +274,9 @@ def norms_for(
 def change_groups(
     optim: Optimizer, params: Callable[[Any], list[Tensor]], clip: Callable[[Any, int | None], Any]
 ) -> None:
-    """Replace the lists of parameters of ``optim``, and its clips; ``clip`` is called with the number of the group, if there are groups."""
+    """Replace the lists of parameters of ``optim``, and its clips; ``clip`` is called with the
+    number of the group, if there are groups.
+    """
     if optim._has_groups:
         for index, group in enumerate(optim._param_groups):
             group["params"] = params(group["params"])

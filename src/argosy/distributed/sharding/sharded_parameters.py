@@ -1,4 +1,6 @@
-"""Parameters of a Layer that are split over ranks, and the layers that make them whole while they run."""
+"""Parameters of a Layer that are split over ranks, and the layers that make them whole while they
+run.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,11 @@ from argosy.tensor.engine import Parameter, Tensor, set_value, wrap
 
 
 class SplitParameter(Parameter):
-    """A parameter whose values are spread over ranks: whole while a layer that it belongs to runs, or after ``hold()``, and absent otherwise.
+    """A parameter whose values are spread over ranks: whole while a layer that it belongs to runs,
+    or after ``hold()``, and absent otherwise.
 
-    ``share`` is the parameter that the optimizer updates in its place, with the same name and settings.
+    ``share`` is the parameter that the optimizer updates in its place, with the same name and
+    settings.
     """
 
     __slots__ = ()
@@ -36,11 +40,14 @@ class SplitParameter(Parameter):
     def take_over(
         cls, param: Parameter, name: str, group: Group, order: Order, replicas: Group | None
     ) -> SplitParameter:
-        """Turn ``param`` itself, called ``name`` in messages, into one that is split. Its values must be the same on every rank."""
+        """Turn ``param`` itself, called ``name`` in messages, into one that is split. Its values
+        must be the same on every rank.
+        """
         raw = param.raw
         if raw._backward_hooks or getattr(raw, "_post_accumulate_grad_hooks", None):
             raise NotSupported(
-                f"sharding stage 3: parameter {name!r} has hooks on its gradient, which no rank has as a whole; keep its layer whole by exclude_layer"
+                f"sharding stage 3: parameter {name!r} has hooks on its gradient, which no rank "
+                "has as a whole; keep its layer whole by exclude_layer"
             )
         share = object.__new__(Parameter)
         share.__dict__.update(param.__dict__)
@@ -57,13 +64,15 @@ class SplitParameter(Parameter):
     def is_absent(self) -> bool:
         return self.raw is self._split.absent
 
-    # -- values -------------------------------------------------------------------------------------------------
+    # -- values
+    # ----------------------------------------------------------------------------------------------
 
     def enter(self, saving: Saving, is_synchronised: bool) -> None:
         """Become whole until as many calls of ``leave``."""
         if self._num_users == 0:
             self.release()
-            needs_gradient = self._split.absent.requires_grad  # it may have been frozen, or the other way round
+            # it may have been frozen, or the other way round
+            needs_gradient = self._split.absent.requires_grad
             if self._split.share.requires_grad is not needs_gradient:
                 self._split.share.requires_grad_(needs_gradient)
             self._whole = self.raw = self._split.whole(saving, is_synchronised)
@@ -80,7 +89,9 @@ class SplitParameter(Parameter):
                 self._keep(whole)
 
     def whole(self, dst: int | None = None) -> Tensor | None:
-        """The whole value in memory of its own; only on rank ``dst`` of the group, if given. Every rank calls it."""
+        """The whole value in memory of its own; only on rank ``dst`` of the group, if given. Every
+        rank calls it.
+        """
         part = self._split.share
         raw = self._split.gather(part) if dst is None else self._split.gather_to(dst, part)
         if raw is None:
@@ -113,7 +124,10 @@ class SplitParameter(Parameter):
     def set_value(self, value: Any) -> None:
         """Copy a whole value in; each rank keeps its part."""
         if self._num_users:
-            raise UsageError(f"sharding stage 3: parameter {self._split.name!r} cannot be set while its layer runs")
+            raise UsageError(
+                f"sharding stage 3: parameter {self._split.name!r} cannot be set while its layer "
+                "runs"
+            )
         if not self.is_absent:
             set_value(self, value)
             return
@@ -124,11 +138,14 @@ class SplitParameter(Parameter):
         finally:
             self.raw = self._split.absent
 
-    # -- gradients ----------------------------------------------------------------------------------------------
+    # -- gradients
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def grad(self) -> Tensor | None:
-        """None; an error once there is one, for it is split as soon as it is there: see ``share.grad``."""
+        """None; an error once there is one, for it is split as soon as it is there: see
+        ``share.grad``.
+        """
         self._split.absent.grad  # noqa: B018
         return None
 
@@ -146,7 +163,8 @@ class SplitParameter(Parameter):
 
     def register_hook(self, hook: Any) -> Any:
         raise NotSupported(
-            f"sharding stage 3: a hook on the gradient of {self._split.name!r}, which no rank has as a whole; keep its layer whole by exclude_layer"
+            f"sharding stage 3: a hook on the gradient of {self._split.name!r}, which no rank "
+            "has as a whole; keep its layer whole by exclude_layer"
         )
 
 
@@ -180,7 +198,8 @@ class Gate:
     @staticmethod
     @contextlib.contextmanager
     def reopened(gates: Sequence[Gate]) -> Iterator[None]:
-        """Have the parameters of ``gates`` whole again, for a computation that was inside them and is repeated.
+        """Have the parameters of ``gates`` whole again, for a computation that was inside them and
+        is repeated.
 
         What is saved meanwhile is left to the hooks of whoever repeats it.
         """
@@ -196,11 +215,17 @@ class Gate:
 class SplitLayers:
     """A Layer whose parameters of more than ``segment_size`` elements are split over ``group``.
 
-    ``excluded`` names layers, by class or ``id()``, whose parameters stay whole, as do those with fewer elements than would give every rank two.
+    ``excluded`` names layers, by class or ``id()``, whose parameters stay whole, as do those with
+    fewer elements than would give every rank two.
     """
 
     def __init__(
-        self, layer: Layer, group: Group, replicas: Group | None, segment_size: int, excluded: Sequence[str | int]
+        self,
+        layer: Layer,
+        group: Group,
+        replicas: Group | None,
+        segment_size: int,
+        excluded: Sequence[str | int],
     ) -> None:
         _check_options(layer, segment_size, excluded)
         self.saving, self.order = Saving(), Order()
@@ -212,9 +237,18 @@ class SplitLayers:
             for p in _read_by(part)
         }
         # each rank has running statistics of its own, which parts of several ranks would mix
-        kept |= {id(p) for part in layer.sublayers(True) if isinstance(part, _Statistics) for p in _frozen_in(part)}
+        kept |= {
+            id(p)
+            for part in layer.sublayers(True)
+            if isinstance(part, _Statistics)
+            for p in _frozen_in(part)
+        }
         least = max(segment_size, group.world_size)
-        sparse = {id(p._parameters["weight"]) for p in layer.sublayers(True) if isinstance(p, Embedding) and p._sparse}
+        sparse = {
+            id(p._parameters["weight"])
+            for p in layer.sublayers(True)
+            if isinstance(p, Embedding) and p._sparse
+        }
         self.params: list[SplitParameter] = []
         for name, param in layer.named_parameters():
             if isinstance(param, SplitParameter):
@@ -223,15 +257,20 @@ class SplitLayers:
                 continue
             if id(param) in sparse:
                 raise NotSupported(
-                    f"sharding stage 3: parameter {name!r} has row-sparse gradients; keep its layer whole by exclude_layer, or use stage 1"
+                    f"sharding stage 3: parameter {name!r} has row-sparse gradients; keep its "
+                    "layer whole by exclude_layer, or use stage 1"
                 )
             self.params.append(SplitParameter.take_over(param, name, group, self.order, replicas))
         self._install(layer, frozenset())
 
     def _install(self, layer: Layer, above: frozenset[int]) -> None:
-        """Put gates on the layers that read split parameters; ``above`` are those that a layer around makes whole."""
+        """Put gates on the layers that read split parameters; ``above`` are those that a layer
+        around makes whole.
+        """
         if _has_forward(layer):
-            params = [p for p in _read_by(layer) if isinstance(p, SplitParameter) and id(p) not in above]
+            params = [
+                p for p in _read_by(layer) if isinstance(p, SplitParameter) and id(p) not in above
+            ]
             if params:
                 gate = Gate(params, self)
                 layer.register_forward_pre_hook(gate.enter, prepend=True)
@@ -269,8 +308,12 @@ def _has_forward(layer: Layer) -> bool:
 
 
 def _read_by(layer: Layer) -> list[Any]:
-    """The parameters that the forward of ``layer`` reads itself: its own, ``extra_parameters``, and those of parts that have no forward (a ParameterList)."""
-    found = [p for p in layer._parameters.values() if p is not None] + list(getattr(layer, "extra_parameters", ()))
+    """The parameters that the forward of ``layer`` reads itself: its own, ``extra_parameters``, and
+    those of parts that have no forward (a ParameterList).
+    """
+    found = [p for p in layer._parameters.values() if p is not None] + list(
+        getattr(layer, "extra_parameters", ())
+    )
     for child in layer.children():
         if not _has_forward(child):
             found += _read_by(child)
@@ -284,7 +327,8 @@ def _check_options(layer: Layer, segment_size: int, excluded: Sequence[str | int
     for item in excluded:
         if not isinstance(item, (str, int)):
             raise BadArgument(
-                f"exclude_layer must be a list with layers' names or layers' ids, but has a {type(item).__name__}"
+                "exclude_layer must be a list with layers' names or layers' ids, but has a "
+                f"{type(item).__name__}"
             )
         if isinstance(item, int) and item not in ids:
             raise UsageError(f"exclude_layer: the model has no layer with id {item}")

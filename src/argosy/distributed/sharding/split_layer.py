@@ -15,9 +15,12 @@ from argosy.runtime.comm.group import Group as RuntimeGroup
 
 
 class SplitLayer(DataParallel):
-    """Large parameters are split by ``split_parameters``, the gradients of the others averaged on every rank."""
+    """Large parameters are split by ``split_parameters``, the gradients of the others averaged on
+    every rank.
+    """
 
-    _is_to_split = False  # ``split_parameters`` will be called: until then no memory is spent on whole gradients
+    # ``split_parameters`` will be called: until then no memory is spent on whole gradients
+    _is_to_split = False
     _split: SplitLayers | None = None
 
     def split_parameters(
@@ -27,7 +30,8 @@ class SplitLayer(DataParallel):
         segment_size: int = 1 << 12,
         excluded: Sequence[str | int] = (),
     ) -> None:
-        """Keep only this rank's part of the parameters over the ranks of ``optimizer``, which updates the parts from now on.
+        """Keep only this rank's part of the parameters over the ranks of ``optimizer``, which
+        updates the parts from now on.
 
         ``replicas``: the ranks, one of each group that splits the model, with the same parts.
         """
@@ -57,26 +61,36 @@ class SplitLayer(DataParallel):
         if self._split is None:
             if self._is_to_split and self.training and torch.is_grad_enabled():
                 raise UsageError(
-                    "sharding stage 3: the model has no distributed optimizer yet, which is to update its parts"
+                    "sharding stage 3: the model has no distributed optimizer yet, which is to "
+                    "update its parts"
                 )
             return super().forward(*inputs, **kwargs)
         return self._split.run(super().forward, inputs, kwargs, self.grad_need_sync)
 
-    # -- whole values -------------------------------------------------------------------------------------------
+    # -- whole values
+    # -------------------------------------------------------------------------------------------
 
-    def get_all_parameters(self, convert2cpu: bool = False, with_freeze_param: bool = False) -> None:
-        """Make all parameters whole until the next forward or step; every rank calls it. Then ``state_dict()`` can be called by one.
+    def get_all_parameters(
+        self, convert2cpu: bool = False, with_freeze_param: bool = False
+    ) -> None:
+        """Make all parameters whole until the next forward or step; every rank calls it. Then
+        ``state_dict()`` can be called by one.
 
-        ``convert2cpu`` puts them into the memory of the host. Differs from Paddle: frozen ones are whole too in either case; what is written into a parameter
-        meanwhile stays.
+        ``convert2cpu`` puts them into the memory of the host. Differs from Paddle: frozen ones are
+        whole too in either case; what is written into a parameter meanwhile stays.
         """
         if self._split is not None:
             self._split.hold(convert2cpu)
 
     def state_dict(  # type: ignore[override]
-        self, destination: Any = None, include_sublayers: bool = True, structured_name_prefix: str = ""
+        self,
+        destination: Any = None,
+        include_sublayers: bool = True,
+        structured_name_prefix: str = "",
     ) -> Any:
-        """The state of the wrapped layer with whole parameters. If some are split every rank calls it, and gets copies of those."""
+        """The state of the wrapped layer with whole parameters. If some are split every rank calls
+        it, and gets copies of those.
+        """
         return self.whole_state(destination, include_sublayers, structured_name_prefix)
 
     def whole_state(

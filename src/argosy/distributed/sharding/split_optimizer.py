@@ -29,16 +29,19 @@ _NEED_WHOLE = (ASGD, Lamb, LarsMomentumOptimizer)
 
 
 class SplitOptimizer(ShardedOptimizer):
-    """Takes over ``optim``: once a model has split its parameters this rank updates its part of each, and all those that stayed whole.
+    """Takes over ``optim``: once a model has split its parameters this rank updates its part of
+    each, and all those that stayed whole.
 
-    ``state_dict()`` is this rank's part, without communication; ``full_state_dict()`` joins the parts, and ``set_state_dict()`` takes its part out of a whole.
+    ``state_dict()`` is this rank's part, without communication; ``full_state_dict()`` joins the
+    parts, and ``set_state_dict()`` takes its part out of a whole.
     """
 
     def __init__(self, optim: Optimizer, group: Group) -> None:
         # the base's constructor is not called: it would give each parameter an owner
         if isinstance(optim, _NEED_WHOLE):
             raise NotSupported(
-                f"sharding stage 3: {type(optim).__name__}, whose update is not one element at a time; use stage 2"
+                f"sharding stage 3: {type(optim).__name__}, whose update is not one element at a "
+                "time; use stage 2"
             )
         check_rule(optim)
         self._optim = optim
@@ -54,13 +57,19 @@ class SplitOptimizer(ShardedOptimizer):
         return self._group._inner
 
     def check_parameters(self, model: Layer) -> None:
-        """UsageError unless the optimizer has the parameters that ``model`` trains, and no others."""
+        """UsageError unless the optimizer has the parameters that ``model`` trains, and no
+        others.
+        """
         check_parameters(model, self._optim)
 
     def take(self, layers: SplitLayers) -> None:
-        """Update the shares of the parameters that ``layers`` has split, from what was kept for the whole ones."""
+        """Update the shares of the parameters that ``layers`` has split, from what was kept for the
+        whole ones.
+        """
         if self._layers is not None:
-            raise UsageError("sharding stage 3: this optimizer updates the parts of another model already")
+            raise UsageError(
+                "sharding stage 3: this optimizer updates the parts of another model already"
+            )
         self._layers = layers
         parts = {id(p): p for p in layers.params}
         self._splits = {p.name: p._split for p in layers.params}
@@ -72,11 +81,17 @@ class SplitOptimizer(ShardedOptimizer):
         store = self._optim._store
         for name, split in self._splits.items():
             state = store.by_param.get(name)
-            for kept in [] if state is None else [*state.tensors.values(), *([state.master] if state.master else [])]:
+            for kept in (
+                []
+                if state is None
+                else [*state.tensors.values(), *([state.master] if state.master else [])]
+            ):
                 if kept.raw.shape == split.shape:
                     kept.raw = split.cut(kept.raw)
         store.waiting = {key: self._part(key, value) for key, value in store.waiting.items()}
-        store.waiting_masters = {name: self._part(name, value) for name, value in store.waiting_masters.items()}
+        store.waiting_masters = {
+            name: self._part(name, value) for name, value in store.waiting_masters.items()
+        }
 
     def _parameters(self) -> list[Tensor]:
         return self._optim._parameters()
@@ -86,13 +101,15 @@ class SplitOptimizer(ShardedOptimizer):
         """What this rank updates: its parts of split parameters, and the whole ones."""
         return list(self._parameters())
 
-    # -- stepping -----------------------------------------------------------------------------------------------
+    # -- stepping
+    # ----------------------------------------------------------------------------------------------
 
     def step(self) -> None:
         """Update this rank's parts; every rank calls it."""
         if self._layers is None:
             raise UsageError(
-                "sharding stage 3: the optimizer steps before a model was wrapped, whose parameters it is to split"
+                "sharding stage 3: the optimizer steps before a model was wrapped, whose "
+                "parameters it is to split"
             )
         self._layers.order.check(self.group)
         shares = set()
@@ -100,7 +117,8 @@ class SplitOptimizer(ShardedOptimizer):
             shares.add(id(param.share))
             if param._split.is_waiting:
                 raise UsageError(
-                    f"sharding stage 3: parameter {param.name!r} has gradients of a backward under no_sync() that no synchronised one followed"
+                    f"sharding stage 3: parameter {param.name!r} has gradients of a backward "
+                    "under no_sync() that no synchronised one followed"
                 )
             param.share.stop_gradient = param.stop_gradient
         is_first = self._group.rank == 0
@@ -117,17 +135,22 @@ class SplitOptimizer(ShardedOptimizer):
 
     clear_gradients = clear_grad
 
-    # -- state --------------------------------------------------------------------------------------------------
+    # -- state
+    # ----------------------------------------------------------------------------------------------
 
     def full_state_dict(self, dst: int | None = None) -> dict[str, Any]:
-        """The state of whole parameters, as one process would have it; every rank calls it. ``dst`` (a rank of the group): only there."""
+        """The state of whole parameters, as one process would have it; every rank calls it. ``dst``
+        (a rank of the group): only there.
+        """
         own = self.state_dict()
         whole: dict[str, Any] = {}
         for key, value in own.items():
             if key != MASTERS:
                 whole[key] = self._whole(name_of_entry(key, self._names), value, dst)
         if MASTERS in own:
-            whole[MASTERS] = {name: self._whole(name, value, dst) for name, value in own[MASTERS].items()}
+            whole[MASTERS] = {
+                name: self._whole(name, value, dst) for name, value in own[MASTERS].items()
+            }
         return whole if dst is None or dst == self._group.rank else {}
 
     def _whole(self, param: str | None, value: Any, dst: int | None) -> Any:
@@ -141,7 +164,9 @@ class SplitOptimizer(ShardedOptimizer):
         """Load this rank's part of a whole state, or such a part itself."""
         parts = {key: self._part(key, value) for key, value in state_dict.items() if key != MASTERS}
         if MASTERS in state_dict:
-            parts[MASTERS] = {name: self._part(name, value) for name, value in state_dict[MASTERS].items()}
+            parts[MASTERS] = {
+                name: self._part(name, value) for name, value in state_dict[MASTERS].items()
+            }
         self._optim.set_state_dict(parts)
 
     load_state_dict = set_dict = set_state_dict
@@ -155,16 +180,20 @@ class SplitOptimizer(ShardedOptimizer):
 
 
 def check_parameters(model: Layer, optimizer: Optimizer) -> None:
-    """UsageError unless ``optimizer`` has the parameters that ``model`` trains, and no others that are trained."""
+    """UsageError unless ``optimizer`` has the parameters that ``model`` trains, and no others that
+    are trained.
+    """
     known = {id(p) for p in optimizer._parameters()}
     for name, param in model.named_parameters():
         if param.trainable and id(param) not in known:
             raise UsageError(
-                f"sharding: the optimizer does not have parameter {name!r}, which the model trains; pass it or freeze it"
+                f"sharding: the optimizer does not have parameter {name!r}, which the model "
+                "trains; pass it or freeze it"
             )
     own = {id(p) for p in model.parameters()}
     for other in optimizer._parameters():
         if not other.stop_gradient and id(other) not in own:
             raise UsageError(
-                f"sharding: the optimizer has parameter {other.name!r}, which is not the model's: its gradients would not be averaged over ranks"
+                f"sharding: the optimizer has parameter {other.name!r}, which is not the "
+                "model's: its gradients would not be averaged over ranks"
             )

@@ -12,9 +12,13 @@ _LEAST, _MOST = 1.05, 1.1
 
 
 def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
-    """A lower and an upper estimate of what the results of all operators take together, and their unit: B, KB or MB."""
+    """A lower and an upper estimate of what the results of all operators take together, and their
+    unit: B, KB or MB.
+    """
     if not isinstance(program, Program):
-        raise DtypeError(f"memory_usage: program must be a Program, but received {type(program).__name__}")
+        raise DtypeError(
+            f"memory_usage: program must be a Program, but received {type(program).__name__}"
+        )
     if batch_size <= 0:
         raise UsageError(f"memory_usage: batch_size must be positive, but received {batch_size}")
     block = program.global_block()
@@ -23,7 +27,9 @@ def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
         variable = block.vars[name]
         shape = list(variable.shape)
         if shape.count(-1) > 1:
-            raise UsageError(f"memory_usage: Var {name} has more than one unknown dimension: {shape}")
+            raise UsageError(
+                f"memory_usage: Var {name} has more than one unknown dimension: {shape}"
+            )
         count = 1
         for extent in shape:
             count *= batch_size if extent < 0 else extent

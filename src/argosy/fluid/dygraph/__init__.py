@@ -1,6 +1,14 @@
 """Dygraph as Paddle 1.x has it: ``fluid.dygraph``."""
 
-from argosy.fluid.dygraph import base, checkpoint, container, layers, learning_rate_scheduler, nn, parallel
+from argosy.fluid.dygraph import (
+    base,
+    checkpoint,
+    container,
+    layers,
+    learning_rate_scheduler,
+    nn,
+    parallel,
+)
 from argosy.fluid.dygraph.base import *
 from argosy.fluid.dygraph.checkpoint import *
 from argosy.fluid.dygraph.container import *

@@ -1,4 +1,6 @@
-"""FC, the fully connected layer of 1.5 and 1.6, which learns the width of its input at its first call."""
+"""FC, the fully connected layer of 1.5 and 1.6, which learns the width of its input at its first
+call.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,11 @@ from argosy.static.record.folding import mul
 
 
 class FC(Layer):
-    """``act(sum of flattened inputs @ weights + bias)``; axes from ``num_flatten_dims`` on are joined into the columns.
+    """``act(sum of flattened inputs @ weights + bias)``; axes from ``num_flatten_dims`` on are
+    joined into the columns.
 
-    ``forward`` takes one input or a list of them; each has a weight of its own. The parameters exist after the first call.
+    ``forward`` takes one input or a list of them; each has a weight of its own. The parameters
+    exist after the first call.
     """
 
     def __init__(
@@ -35,7 +39,9 @@ class FC(Layer):
     def _build_once(self, input: Any) -> None:
         for i, one in enumerate(_listed(input)):
             shape = [math.prod(one.shape[self._num_flatten_dims :]), self._size]
-            self.add_parameter(f"_w{i}", self.create_parameter(shape, self._param_attr, self._dtype))
+            self.add_parameter(
+                f"_w{i}", self.create_parameter(shape, self._param_attr, self._dtype)
+            )
         self._b = self.create_parameter([self._size], self._bias_attr, self._dtype, is_bias=True)
 
     @property
@@ -50,7 +56,9 @@ class FC(Layer):
 
     def forward(self, input: Any) -> Any:
         own = self._parameters
-        products = [mul(one, own[f"_w{i}"], self._num_flatten_dims) for i, one in enumerate(_listed(input))]
+        products = [
+            mul(one, own[f"_w{i}"], self._num_flatten_dims) for i, one in enumerate(_listed(input))
+        ]
         out = sum(products[1:], products[0])
         return activate(out if self._b is None else out + self._b, self._act)
 

@@ -10,7 +10,9 @@ from argosy.tensor.engine import Tensor
 
 
 class ReduceLROnPlateau(LearningRateDecay):
-    """Times ``decay_rate`` when ``step(loss)`` has seen no better loss for more than ``patience`` calls."""
+    """Times ``decay_rate`` when ``step(loss)`` has seen no better loss for more than ``patience``
+    calls.
+    """
 
     def __init__(
         self,
@@ -30,18 +32,30 @@ class ReduceLROnPlateau(LearningRateDecay):
         if mode.lower() not in ("min", "max"):
             raise UsageError(f"ReduceLROnPlateau: mode {mode} is unknown!")
         if decay_rate >= 1.0:
-            raise UsageError(f"ReduceLROnPlateau: decay_rate should be < 1.0, but received {decay_rate}")
+            raise UsageError(
+                f"ReduceLROnPlateau: decay_rate should be < 1.0, but received {decay_rate}"
+            )
         if threshold_mode.lower() not in ("rel", "abs"):
             raise UsageError(f"ReduceLROnPlateau: threshold mode {threshold_mode} is unknown!")
         self.learning_rate = float(learning_rate)
-        self.mode, self.threshold_mode, self.threshold = mode.lower(), threshold_mode.lower(), threshold
+        self.mode, self.threshold_mode, self.threshold = (
+            mode.lower(),
+            threshold_mode.lower(),
+            threshold,
+        )
         self.decay_rate, self.min_lr, self.eps = decay_rate, min_lr, eps
         self.patience, self.cooldown, self.verbose = patience, cooldown, verbose
         self.best_loss: float | None = None
         self.cooldown_counter = self.num_bad_epochs = self.epoch_num = 0
 
     def _state_keys(self) -> None:
-        self.keys = ["cooldown_counter", "best_loss", "num_bad_epochs", "epoch_num", "learning_rate"]
+        self.keys = [
+            "cooldown_counter",
+            "best_loss",
+            "num_bad_epochs",
+            "epoch_num",
+            "learning_rate",
+        ]
 
     def peek(self) -> float:
         return self.learning_rate
@@ -52,7 +66,8 @@ class ReduceLROnPlateau(LearningRateDecay):
         """Take note of a loss of one element."""
         if not isinstance(loss, Tensor) or loss.size != 1:
             raise BadArgument(
-                "ReduceLROnPlateau.step: the loss must be a Tensor of one element; fluid.layers.mean gives one"
+                "ReduceLROnPlateau.step: the loss must be a Tensor of one element; "
+                "fluid.layers.mean gives one"
             )
         value = float(loss)
         self.epoch_num += 1
@@ -68,7 +83,10 @@ class ReduceLROnPlateau(LearningRateDecay):
             lower = max(self.learning_rate * self.decay_rate, self.min_lr)
             if self.learning_rate - lower > self.eps:
                 if self.verbose:
-                    print(f"Epoch {self.epoch_num}: reducing learning rate from {self.learning_rate} to {lower}.")
+                    print(
+                        f"Epoch {self.epoch_num}: reducing learning rate from "
+                        f"{self.learning_rate} to {lower}."
+                    )
                 self.learning_rate = lower
 
     def _is_better(self, current: float, best: float) -> bool:

@@ -9,7 +9,9 @@ _L = TypeVar("_L", bound=type)
 
 
 def takes_scope(*instead: Any) -> Any:
-    """Decorate a layer: a string as first argument is dropped, or replaced by the argument that had no place then."""
+    """Decorate a layer: a string as first argument is dropped, or replaced by the argument that had
+    no place then.
+    """
 
     def decorate(cls: _L) -> _L:
         construct = cls.__init__  # type: ignore[misc]

@@ -34,8 +34,8 @@ __all__ = [
 def guard(place: Any = None) -> Iterator[None]:
     """Run ops at once inside the block, on ``place``, with names counted from zero.
 
-    An optimizer built without ``parameter_list`` updates the parameters that were made in the block. A GPU that is not there
-    falls back to the CPU with a warning.
+    An optimizer built without ``parameter_list`` updates the parameters that were made in the
+    block. A GPU that is not there falls back to the CPU with a warning.
 
     Example:
         >>> import numpy as np
@@ -104,23 +104,44 @@ def grad(
 ) -> list[Tensor | None]:
     """As ``paddle.grad``; a ``backward_strategy`` is not supported."""
     if backward_strategy is not None:
-        raise NotSupported("fluid.dygraph.grad: backward_strategy is not supported; sums are always in one order")
-    return _grad(outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, no_grad_vars)
+        raise NotSupported(
+            "fluid.dygraph.grad: backward_strategy is not supported; sums are always in one order"
+        )
+    return _grad(
+        outputs,
+        inputs,
+        grad_outputs,
+        retain_graph,
+        create_graph,
+        only_inputs,
+        allow_unused,
+        no_grad_vars,
+    )
 
 
-def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None, dtype: Any = None) -> Tensor:
-    """Turn an array, list or number into a Tensor; a Tensor comes back as it is (cast, if ``dtype`` says so).
+def to_variable(
+    value: Any, name: str | None = None, zero_copy: bool | None = None, dtype: Any = None
+) -> Tensor:
+    """Turn an array, list or number into a Tensor; a Tensor comes back as it is (cast, if ``dtype``
+    says so).
 
-    Differs from Paddle 1.8: only ``zero_copy=True`` shares memory with the array, on the CPU; by default it is copied.
+    Differs from Paddle 1.8: only ``zero_copy=True`` shares memory with the array, on the CPU; by
+    default it is copied.
     """
     if isinstance(value, Tensor):
         return value if dtype is None else value.astype(dtype)
     if not isinstance(value, (np.ndarray, np.generic, list, tuple, int, float, complex)):
         raise DtypeError(
-            "to_variable: the value must be a numpy.ndarray, a Tensor, a list, a tuple or a number, "
+            "to_variable: the value must be a numpy.ndarray, a Tensor, a list, a tuple or a "
+            "number, "
             f"but received {type(value).__name__}"
         )
-    if zero_copy and isinstance(value, np.ndarray) and dtype is None and defaults.device.type == "cpu":
+    if (
+        zero_copy
+        and isinstance(value, np.ndarray)
+        and dtype is None
+        and defaults.device.type == "cpu"
+    ):
         result = wrap(torch.from_numpy(value))
     else:
         result = to_tensor(np.asarray(value), dtype)

@@ -15,7 +15,8 @@ class EpochDecay(LearningRateDecay):
     def __init__(self, learning_rate: float, dtype: str | None = None) -> None:
         if not isinstance(learning_rate, (float, int)):
             raise DtypeError(
-                f"{type(self).__name__}: learning_rate must be a float or int, but received {learning_rate!r}"
+                f"{type(self).__name__}: learning_rate must be a float or int, but received "
+                f"{learning_rate!r}"
             )
         if learning_rate < 0:
             raise UsageError(f"{type(self).__name__}: Invalid learning rate: {learning_rate}")
@@ -38,7 +39,9 @@ class EpochDecay(LearningRateDecay):
         self.learning_rate = float(self.get_lr())
 
     def get_lr(self) -> float:
-        raise NotImplementedError(f"{type(self).__name__} does not define get_lr(); every schedule by epochs must")
+        raise NotImplementedError(
+            f"{type(self).__name__} does not define get_lr(); every schedule by epochs must"
+        )
 
 
 def _require_shrinking(owner: str, decay_rate: float) -> None:
@@ -63,9 +66,13 @@ class StepDecay(EpochDecay):
 class MultiStepDecay(EpochDecay):
     """Times ``decay_rate`` at each milestone."""
 
-    def __init__(self, learning_rate: float, milestones: Sequence[int], decay_rate: float = 0.1) -> None:
+    def __init__(
+        self, learning_rate: float, milestones: Sequence[int], decay_rate: float = 0.1
+    ) -> None:
         if any(a >= b for a, b in itertools.pairwise(milestones)):
-            raise UsageError(f"MultiStepDecay: the milestones must increase, but received {milestones}")
+            raise UsageError(
+                f"MultiStepDecay: the milestones must increase, but received {milestones}"
+            )
         _require_shrinking("MultiStepDecay", decay_rate)
         self.milestones, self.decay_rate = milestones, decay_rate
         super().__init__(learning_rate)
@@ -79,7 +86,10 @@ class LambdaDecay(EpochDecay):
 
     def __init__(self, learning_rate: float, lr_lambda: Callable[[int], float]) -> None:
         if not callable(lr_lambda):
-            raise DtypeError(f"LambdaDecay: lr_lambda must be a function, but received {type(lr_lambda).__name__}")
+            raise DtypeError(
+                "LambdaDecay: lr_lambda must be a function, but received "
+                f"{type(lr_lambda).__name__}"
+            )
         self.lr_lambda = lr_lambda
         super().__init__(learning_rate)
 

@@ -15,10 +15,11 @@ _ACTIVATIONS = {"identity": None, "sigmoid": "sigmoid", "tanh": "tanh", "relu": 
 
 @takes_scope()
 class GRUUnit(Layer):
-    """``hidden = (1 - u) * hidden + u * candidate`` with ``size // 3`` units; ``origin_mode`` swaps ``u`` and ``1 - u``.
+    """``hidden = (1 - u) * hidden + u * candidate`` with ``size // 3`` units; ``origin_mode`` swaps
+    ``u`` and ``1 - u``.
 
-    The weight of shape [D, 3D] holds, one after the other in memory, the matrix [D, 2D] of the update and reset gates and the
-    matrix [D, D] of the candidate, as files of 1.x have it.
+    The weight of shape [D, 3D] holds, one after the other in memory, the matrix [D, 2D] of the
+    update and reset gates and the matrix [D, D] of the candidate, as files of 1.x have it.
     """
 
     def __init__(
@@ -34,17 +35,29 @@ class GRUUnit(Layer):
         super().__init__(dtype=dtype)
         for name in (activation, gate_activation):
             if name not in _ACTIVATIONS:
-                raise UsageError(f"GRUUnit: activations can be {', '.join(_ACTIVATIONS)}, but received {name!r}")
+                raise UsageError(
+                    f"GRUUnit: activations can be {', '.join(_ACTIVATIONS)}, but received {name!r}"
+                )
         self._activation, self._gate_activation = activation, gate_activation
         self._origin_mode = origin_mode
         self._num_units = size // 3
-        self.weight = self.create_parameter([self._num_units, 3 * self._num_units], param_attr, dtype)
+        self.weight = self.create_parameter(
+            [self._num_units, 3 * self._num_units], param_attr, dtype
+        )
         self.bias = self.create_parameter([1, 3 * self._num_units], bias_attr, dtype, is_bias=True)
 
     def forward(self, input: Any, hidden: Any) -> tuple[Any, Any, Any]:
-        """Return the new hidden state, the old one after the reset gate, and gates with candidate: [N, D], [N, D], [N, 3D]."""
+        """Return the new hidden state, the old one after the reset gate, and gates with candidate:
+        [N, D], [N, D], [N, 3D].
+        """
         return gru_step(
-            input, hidden, self.weight, self.bias, self._activation, self._gate_activation, self._origin_mode
+            input,
+            hidden,
+            self.weight,
+            self.bias,
+            self._activation,
+            self._gate_activation,
+            self._origin_mode,
         )
 
 

@@ -21,8 +21,9 @@ class ParameterMissing(CheckpointError, RuntimeError):
 class Layer(nn.Layer):
     """The base class of 1.x models.
 
-    Its parameters belong to the guard in which they are made. ``train`` and ``eval`` also switch ``fluid.layers.dropout`` inside
-    the guard. Differs from Paddle 1.8: ``eval`` goes on recording for backward, and gradients of two backward passes add up.
+    Its parameters belong to the guard in which they are made. ``train`` and ``eval`` also switch
+    ``fluid.layers.dropout`` inside the guard. Differs from Paddle 1.8: ``eval`` goes on recording
+    for backward, and gradients of two backward passes add up.
     """
 
     def create_parameter(
@@ -34,7 +35,9 @@ class Layer(nn.Layer):
         default_initializer: Any = None,
         device: Any = None,
     ) -> Parameter | None:
-        """Make a parameter named after this layer; None where ``attr`` is False. It is not yet an attribute."""
+        """Make a parameter named after this layer; None where ``attr`` is False. It is not yet an
+        attribute.
+        """
         parameter = super().create_parameter(
             shape, None if attr == "" else attr, dtype, is_bias, default_initializer, device
         )
@@ -54,7 +57,10 @@ class Layer(nn.Layer):
         self, include_sublayers: bool = True, include_self: bool = False
     ) -> list[nn.Layer]:
         return [
-            layer for _, layer in self.named_sublayers(include_self=include_self, include_sublayers=include_sublayers)
+            layer
+            for _, layer in self.named_sublayers(
+                include_self=include_self, include_sublayers=include_sublayers
+            )
         ]
 
     def named_sublayers(
@@ -65,7 +71,9 @@ class Layer(nn.Layer):
         remove_duplicate: bool = True,
         include_sublayers: bool = True,
     ) -> Iterator[tuple[str, nn.Layer]]:
-        """All sublayers with dotted names. Differs from Paddle 1.8: pass ``include_sublayers`` by its name."""
+        """All sublayers with dotted names. Differs from Paddle 1.8: pass ``include_sublayers`` by
+        its name.
+        """
         if include_sublayers:
             yield from super().named_sublayers(prefix, include_self, layers_set, remove_duplicate)
         elif include_self:
@@ -74,20 +82,30 @@ class Layer(nn.Layer):
     def set_dict(  # type: ignore[override]
         self, stat_dict: Any, include_sublayers: bool = True, use_structured_name: bool = True
     ) -> None:
-        """Copy values into the parameters. A parameter that is not in ``stat_dict`` is an error; an unused entry, a warning."""
+        """Copy values into the parameters. A parameter that is not in ``stat_dict`` is an error; an
+        unused entry, a warning.
+        """
         own = self.state_dict(include_sublayers=include_sublayers)
-        key_by_name = {name: name if use_structured_name else value.name for name, value in own.items()}
+        key_by_name = {
+            name: name if use_structured_name else value.name for name, value in own.items()
+        }
         for name, key in key_by_name.items():
             if key not in stat_dict:
                 raise ParameterMissing(
-                    f"{type(self).__name__}.set_dict: Parameter not found, can't find {key!r} in stat_dict "
-                    f"(use_structured_name={use_structured_name}).{nearest(key, map(str, stat_dict))}"
+                    f"{type(self).__name__}.set_dict: Parameter not found, can't find {key!r} in "
+                    "stat_dict "
+                    f"(use_structured_name={use_structured_name})."
+                    f"{nearest(key, map(str, stat_dict))}"
                 )
             own[name].set_value(stat_dict[key])
-        unused = sorted(set(stat_dict) - set(key_by_name.values()) - {"StructuredToParameterName@@"})
+        unused = sorted(
+            set(stat_dict) - set(key_by_name.values()) - {"StructuredToParameterName@@"}
+        )
         if unused:
             warnings.warn(
-                f"{type(self).__name__}.set_dict: not in the layer, so not used: {', '.join(unused)}", stacklevel=2
+                f"{type(self).__name__}.set_dict: not in the layer, so not used: "
+                f"{', '.join(unused)}",
+                stacklevel=2,
             )
 
     load_dict = set_dict  # type: ignore[assignment]

@@ -1,6 +1,8 @@
-"""The learning-rate schedules of 1.x: an optimizer calls one once per ``minimize``, which gives the rate and takes a step.
+"""The learning-rate schedules of 1.x: an optimizer calls one once per ``minimize``, which gives the
+rate and takes a step.
 
-A call returns a Tensor of shape [1], as in Paddle; optimizers read the plain number from ``next_rate``.
+A call returns a Tensor of shape [1], as in Paddle; optimizers read the plain number from
+``next_rate``.
 """
 
 from __future__ import annotations
@@ -40,7 +42,12 @@ class PiecewiseDecay(LearningRateDecay):
     """
 
     def __init__(
-        self, boundaries: Sequence[int], values: Sequence[float], begin: int, step: int = 1, dtype: str = "float32"
+        self,
+        boundaries: Sequence[int],
+        values: Sequence[float],
+        begin: int,
+        step: int = 1,
+        dtype: str = "float32",
     ) -> None:
         super().__init__(begin, step, dtype)
         self.boundaries, self.values = boundaries, values
@@ -100,7 +107,9 @@ class InverseTimeDecay(_Rated):
 
 
 class PolynomialDecay(LearningRateDecay):
-    """From base to ``end_learning_rate`` along (1 - progress)^power; ``cycle`` starts ever longer rounds."""
+    """From base to ``end_learning_rate`` along (1 - progress)^power; ``cycle`` starts ever longer
+    rounds.
+    """
 
     def __init__(
         self,
@@ -140,7 +149,11 @@ class CosineDecay(LearningRateDecay):
         dtype: str = "float32",
     ) -> None:
         super().__init__(begin, step, dtype)
-        self.learning_rate, self.step_each_epoch, self.epochs = learning_rate, step_each_epoch, epochs
+        self.learning_rate, self.step_each_epoch, self.epochs = (
+            learning_rate,
+            step_each_epoch,
+            epochs,
+        )
 
     def step(self) -> float:
         epoch = math.floor(self.step_num / self.step_each_epoch)
@@ -163,12 +176,16 @@ class NoamDecay(LearningRateDecay):
         self.learning_rate, self.d_model, self.warmup_steps = learning_rate, d_model, warmup_steps
 
     def step(self) -> float:
-        falling, rising = math.pow(self.step_num, -0.5), math.pow(self.warmup_steps, -1.5) * self.step_num
+        falling, rising = (
+            math.pow(self.step_num, -0.5),
+            math.pow(self.warmup_steps, -1.5) * self.step_num,
+        )
         return self.learning_rate * math.pow(self.d_model, -0.5) * min(falling, rising)
 
 
 class LinearLrWarmup(LearningRateDecay):
-    """A line from zero for ``warmup_steps`` steps, as steep as from ``start_lr`` to ``end_lr``; then ``learning_rate``.
+    """A line from zero for ``warmup_steps`` steps, as steep as from ``start_lr`` to ``end_lr``;
+    then ``learning_rate``.
 
     A schedule as ``learning_rate`` goes on by a step in every call, during the warm-up too.
     """
@@ -190,12 +207,20 @@ class LinearLrWarmup(LearningRateDecay):
                 f"but received {type(learning_rate).__name__}"
             )
         if end_lr <= start_lr:
-            raise BadArgument(f"LinearLrWarmup: end_lr {end_lr} must be greater than start_lr {start_lr}")
+            raise BadArgument(
+                f"LinearLrWarmup: end_lr {end_lr} must be greater than start_lr {start_lr}"
+            )
         self.learning_rate, self.warmup_steps = learning_rate, warmup_steps
         self.lr_ratio_before_warmup = (float(end_lr) - float(start_lr)) / float(warmup_steps)
 
     def step(self) -> float:
         base = (
-            self.learning_rate.next_rate() if isinstance(self.learning_rate, LearningRateDecay) else self.learning_rate
+            self.learning_rate.next_rate()
+            if isinstance(self.learning_rate, LearningRateDecay)
+            else self.learning_rate
         )
-        return self.lr_ratio_before_warmup * self.step_num if self.step_num < self.warmup_steps else base
+        return (
+            self.lr_ratio_before_warmup * self.step_num
+            if self.step_num < self.warmup_steps
+            else base
+        )

@@ -1,4 +1,6 @@
-"""The layers of 1.x: their arguments, names and an activation ``act`` over the functions of ``paddle.nn.functional``."""
+"""The layers of 1.x: their arguments, names and an activation ``act`` over the functions of
+``paddle.nn.functional``.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,8 @@ class Linear(Layer):
 class Conv2D(Layer):
     """A convolution over images of layout NCHW; ``use_cudnn`` changes nothing.
 
-    With ``num_channels=None`` the first input tells, as in 1.6, where layers have the name of a scope as first argument.
+    With ``num_channels=None`` the first input tells, as in 1.6, where layers have the name of a
+    scope as first argument.
     """
 
     def __init__(
@@ -113,20 +116,29 @@ class Conv2D(Layer):
         groups = self._groups or 1
         if num_channels % groups != 0:
             raise UsageError(
-                f"Conv2D: num_channels must be divisible by groups, but received {num_channels} and {groups}"
+                f"Conv2D: num_channels must be divisible by groups, but received {num_channels} "
+                f"and {groups}"
             )
         self._num_channels = num_channels
         window = convert_to_list(self._filter_size, 2, "filter_size")
         spread = math.sqrt(2.0 / (window[0] * window[1] * num_channels))
         shape = [self._num_filters, num_channels // groups, *window]
         param_attr, bias_attr = self._attrs
-        self.weight = self.create_parameter(shape, param_attr, self._dtype, default_initializer=Normal(0.0, spread))
+        self.weight = self.create_parameter(
+            shape, param_attr, self._dtype, default_initializer=Normal(0.0, spread)
+        )
         self.bias = self.create_parameter([self._num_filters], bias_attr, self._dtype, is_bias=True)
 
     def forward(self, input: Any) -> Any:
         own = self._parameters
         out = F.conv2d(
-            input, own["weight"], own.get("bias"), self._stride, self._padding, self._dilation, self._groups or 1
+            input,
+            own["weight"],
+            own.get("bias"),
+            self._stride,
+            self._padding,
+            self._dilation,
+            self._groups or 1,
         )
         return activate(out, self._act)
 
@@ -152,15 +164,23 @@ class Conv2DTranspose(Layer):
     ) -> None:
         _require_attr(param_attr, "Conv2DTranspose")
         super().__init__(dtype=dtype)
-        self._num_channels, self._num_filters, self._filter_size = num_channels, num_filters, filter_size
-        self._output_size = None if output_size is None else convert_to_list(output_size, 2, "output_size")
+        self._num_channels, self._num_filters, self._filter_size = (
+            num_channels,
+            num_filters,
+            filter_size,
+        )
+        self._output_size = (
+            None if output_size is None else convert_to_list(output_size, 2, "output_size")
+        )
         self._padding = convert_to_list(padding, 2, "padding")
         self._stride = convert_to_list(stride, 2, "stride")
         self._dilation = convert_to_list(dilation, 2, "dilation")
         self._groups = groups or 1
         self._act = act
         window = convert_to_list(filter_size, 2, "filter_size")
-        self.weight = self.create_parameter([num_channels, num_filters // self._groups, *window], param_attr, dtype)
+        self.weight = self.create_parameter(
+            [num_channels, num_filters // self._groups, *window], param_attr, dtype
+        )
         self.bias = self.create_parameter([num_filters], bias_attr, dtype, is_bias=True)
 
     def forward(self, input: Any) -> Any:
@@ -180,7 +200,9 @@ class Conv2DTranspose(Layer):
 
 @takes_scope()
 class Pool2D(Layer):
-    """Maximum (``max``) or average (``avg``) over windows of images; ``global_pooling`` takes the whole image."""
+    """Maximum (``max``) or average (``avg``) over windows of images; ``global_pooling`` takes the
+    whole image.
+    """
 
     def __init__(
         self,
@@ -194,13 +216,19 @@ class Pool2D(Layer):
         exclusive: bool = True,
     ) -> None:
         if pool_type not in ("max", "avg"):
-            raise UsageError(f"Pool2D: pool_type can only be 'max' or 'avg', but received {pool_type!r}")
+            raise UsageError(
+                f"Pool2D: pool_type can only be 'max' or 'avg', but received {pool_type!r}"
+            )
         if not global_pooling and pool_size == -1:
             raise UsageError("Pool2D: pool_size must be given when global_pooling is False")
         super().__init__()
         self._pool_size, self._pool_type = pool_size, pool_type
         self._pool_stride, self._pool_padding = pool_stride, pool_padding
-        self._global_pooling, self._ceil_mode, self._exclusive = global_pooling, ceil_mode, exclusive
+        self._global_pooling, self._ceil_mode, self._exclusive = (
+            global_pooling,
+            ceil_mode,
+            exclusive,
+        )
 
     def forward(self, input: Any) -> Any:
         return pool2d(
@@ -217,14 +245,18 @@ class Pool2D(Layer):
 
 @takes_scope()
 class BatchNorm(Layer, nn.BatchNorm):
-    """Batch normalisation, then ``act``; momentum is the share of the old statistics that is kept."""
+    """Batch normalisation, then ``act``; momentum is the share of the old statistics that is
+    kept.
+    """
 
 
 @takes_scope()
 class Embedding(Layer, nn.Embedding):
-    """Rows of a table of shape ``size``, by id. With ``is_sparse`` the gradient holds the rows that were looked up.
+    """Rows of a table of shape ``size``, by id. With ``is_sparse`` the gradient holds the rows that
+    were looked up.
 
-    ``is_distributed`` belongs to parameter servers and changes nothing here. The row ``padding_idx`` reads as zeros.
+    ``is_distributed`` belongs to parameter servers and changes nothing here. The row
+    ``padding_idx`` reads as zeros.
     """
 
     def __init__(
@@ -242,7 +274,12 @@ class Embedding(Layer, nn.Embedding):
         self._size = list(size)
         self._num_embeddings, self._embedding_dim = self._size
         self._is_sparse = self._sparse = is_sparse
-        self._max_norm, self._norm_type, self._scale_grad_by_freq, self._name = None, 2.0, False, None
+        self._max_norm, self._norm_type, self._scale_grad_by_freq, self._name = (
+            None,
+            2.0,
+            False,
+            None,
+        )
         self.padding_idx = padding_idx
         self.weight = self.create_parameter(self._size, param_attr, dtype)
 
@@ -266,7 +303,9 @@ class LayerNorm(Layer):
         self._normalized_shape, self._epsilon, self._act = shape, epsilon, act
         width = [math.prod(shape)]
         self.weight = (
-            self.create_parameter(width, param_attr, dtype, default_initializer=Constant(1.0)) if scale else None
+            self.create_parameter(width, param_attr, dtype, default_initializer=Constant(1.0))
+            if scale
+            else None
         )
         self.bias = self.create_parameter(width, bias_attr, dtype, is_bias=True) if shift else None
 
@@ -278,7 +317,8 @@ class LayerNorm(Layer):
 class Dropout(Layer):
     """Zero elements with probability ``p`` in training.
 
-    By default (``downgrade_in_infer``) what is kept stays as it is, and in evaluation everything is multiplied by 1 - p.
+    By default (``downgrade_in_infer``) what is kept stays as it is, and in evaluation everything is
+    multiplied by 1 - p.
     """
 
     def __init__(
@@ -297,11 +337,15 @@ class Dropout(Layer):
         self.training = not is_test
 
     def forward(self, input: Any) -> Any:
-        return dropout(input, self._dropout_prob, self.training, self._seed, self._dropout_implementation)
+        return dropout(
+            input, self._dropout_prob, self.training, self._seed, self._dropout_implementation
+        )
 
 
 class PRelu(Layer):
-    """``max(0, x) + weight * min(0, x)`` with one weight (``all``), one per channel (``channel``) or per element (``element``)."""
+    """``max(0, x) + weight * min(0, x)`` with one weight (``all``), one per channel (``channel``)
+    or per element (``element``).
+    """
 
     def __init__(
         self,
@@ -316,11 +360,19 @@ class PRelu(Layer):
             raise BadArgument("PRelu: channel argument is required when mode is 'channel'")
         if mode == "element" and input_shape is None:
             raise BadArgument("PRelu: input_shape argument is required when mode is 'element'")
-        shapes = {"all": [1], "channel": [1, channel, 1, 1], "element": [1, *(input_shape or ())[1:]]}
+        shapes = {
+            "all": [1],
+            "channel": [1, channel, 1, 1],
+            "element": [1, *(input_shape or ())[1:]],
+        }
         if mode not in shapes:
-            raise UsageError(f"PRelu: mode should be one of all, channel, element, but received {mode!r}")
+            raise UsageError(
+                f"PRelu: mode should be one of all, channel, element, but received {mode!r}"
+            )
         self._mode = mode
-        self.weight = self.create_parameter(shapes[mode], param_attr, dtype, default_initializer=Constant(1.0))
+        self.weight = self.create_parameter(
+            shapes[mode], param_attr, dtype, default_initializer=Constant(1.0)
+        )
 
     def forward(self, input: Any) -> Any:
         if self._mode == "element":

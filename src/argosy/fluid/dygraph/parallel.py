@@ -1,7 +1,9 @@
-"""Data parallelism by the rule of 1.x: the script scales the loss and asks for the sum of the gradients.
+"""Data parallelism by the rule of 1.x: the script scales the loss and asks for the sum of the
+gradients.
 
-``scale_loss`` and ``apply_collective_grads`` together give the mean gradient. A script that calls neither is not synchronised. As in 1.8, every rank takes
-rank 0's values of the trainable parameters at the first forward; parameters that layers create at their first call follow right then.
+``scale_loss`` and ``apply_collective_grads`` together give the mean gradient. A script that calls
+neither is not synchronised. As in 1.8, every rank takes rank 0's values of the trainable parameters
+at the first forward; parameters that layers create at their first call follow right then.
 """
 
 from __future__ import annotations
@@ -25,9 +27,11 @@ Env = ParallelEnv
 
 
 def prepare_context(strategy: ParallelStrategy | None = None) -> ParallelStrategy | None:
-    """Join the job that the environment describes, inside a dygraph guard; every process of the job must call it.
+    """Join the job that the environment describes, inside a dygraph guard; every process of the job
+    must call it.
 
-    Returns the strategy to pass to ``DataParallel``: nranks, local_rank, trainer_endpoints and current_endpoint. None where there is one process.
+    Returns the strategy to pass to ``DataParallel``: nranks, local_rank, trainer_endpoints and
+    current_endpoint. None where there is one process.
 
     Example:
         >>> import paddle.fluid as fluid
@@ -40,20 +44,26 @@ def prepare_context(strategy: ParallelStrategy | None = None) -> ParallelStrateg
     if given.nranks < 2:
         return None
     if not tracers.is_guarded:
-        raise BadArgument("dygraph.prepare_context should be used inside `with fluid.dygraph.guard(place):`")
+        raise BadArgument(
+            "dygraph.prepare_context should be used inside `with fluid.dygraph.guard(place):`"
+        )
     if (given.nranks, given.local_rank) != (env.nranks, env.local_rank):
         raise BadArgument(
-            f"dygraph.prepare_context: the strategy says rank {given.local_rank} of {given.nranks}, "
-            f"but the environment says rank {env.local_rank} of {env.nranks}; pass None to take the environment's"
+            f"dygraph.prepare_context: the strategy says rank {given.local_rank} of "
+            f"{given.nranks}, "
+            f"but the environment says rank {env.local_rank} of {env.nranks}; pass None to take "
+            "the environment's"
         )
     init_parallel_env()
     return given
 
 
 class DataParallel(Layer):
-    """Run a layer as one of ``strategy.nranks`` replicas; ``strategy`` comes from ``prepare_context``.
+    """Run a layer as one of ``strategy.nranks`` replicas; ``strategy`` comes from
+    ``prepare_context``.
 
-    With one process, or without a strategy, it only passes through. Row-sparse gradients are summed too.
+    With one process, or without a strategy, it only passes through. Row-sparse gradients are summed
+    too.
     """
 
     def __init__(self, layers: nn.Layer, strategy: ParallelStrategy | None = None) -> None:
@@ -79,15 +89,22 @@ class DataParallel(Layer):
         return self._strategy.nranks > 1
 
     def scale_loss(self, loss: Tensor) -> Any:
-        """Divide the loss by the number of ranks, so that summed gradients are those of the mean."""
+        """Divide the loss by the number of ranks, so that summed gradients are those of the
+        mean.
+        """
         if not self._is_data_parallel_mode():
             return loss
         if not isinstance(loss, Tensor):
-            raise DtypeError(f"DataParallel.scale_loss: the loss must be a Tensor, but is a {type(loss).__name__}")
+            raise DtypeError(
+                "DataParallel.scale_loss: the loss must be a Tensor, but is a "
+                f"{type(loss).__name__}"
+            )
         return loss / float(self._strategy.nranks)
 
     def apply_collective_grads(self) -> None:
-        """Replace the gradient of each trainable parameter by its sum over the ranks, which must have gradients for the same ones."""
+        """Replace the gradient of each trainable parameter by its sum over the ranks, which must
+        have gradients for the same ones.
+        """
         if not self._is_data_parallel_mode():
             return
         group = default_group("DataParallel.apply_collective_grads")._inner
@@ -102,7 +119,9 @@ class DataParallel(Layer):
                 _scale_gradient(param, group.world_size)
 
     def _row_sparse_ids(self) -> set[int]:
-        tables = [layer for layer in self.sublayers() if isinstance(layer, nn.Embedding) and layer._sparse]
+        tables = [
+            layer for layer in self.sublayers() if isinstance(layer, nn.Embedding) and layer._sparse
+        ]
         return {id(table._parameters["weight"]) for table in tables}
 
     def state_dict(
@@ -114,7 +133,9 @@ class DataParallel(Layer):
         keep_vars: bool = True,
     ) -> Any:
         """The state of the wrapped layer, under its own names."""
-        return self._layers.state_dict(destination, include_sublayers, structured_name_prefix, use_hook, keep_vars)
+        return self._layers.state_dict(
+            destination, include_sublayers, structured_name_prefix, use_hook, keep_vars
+        )
 
     def set_dict(  # type: ignore[override]
         self, stat_dict: Any, include_sublayers: bool = True, use_structured_name: bool = True

@@ -22,7 +22,9 @@ class LearningRateDecay:
 
     def step(self) -> Any:
         """The rate at the current step, as a number."""
-        raise NotImplementedError(f"{type(self).__name__} does not define step(); every schedule must")
+        raise NotImplementedError(
+            f"{type(self).__name__} does not define step(); every schedule must"
+        )
 
     def peek(self) -> float:
         """The rate that the next call gives."""
@@ -54,7 +56,8 @@ class LearningRateDecay:
         for key in self.keys:
             if key not in state_dict:
                 raise ScheduleStateMissing(
-                    f"{type(self).__name__}.set_dict: Can't find [ {key} ] in state_dict; it has {sorted(state_dict)}"
+                    f"{type(self).__name__}.set_dict: Can't find [ {key} ] in state_dict; it has "
+                    f"{sorted(state_dict)}"
                 )
             self.__dict__[key] = state_dict[key]
 

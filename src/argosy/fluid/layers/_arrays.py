@@ -1,4 +1,6 @@
-"""Arrays of tensors, which loops of 1.x fill and read by index. In dygraph they are Python lists."""
+"""Arrays of tensors, which loops of 1.x fill and read by index. In dygraph they are Python
+lists.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def create_array(dtype: Any) -> Any:
 
 
 def array_write(x: Any, i: Any, array: Any = None) -> Any:
-    """Put ``x`` at index ``i`` of ``array``, or of a new array; ``i`` is at most one behind the last element."""
+    """Put ``x`` at index ``i`` of ``array``, or of a new array; ``i`` is at most one behind the
+    last element.
+    """
     array = create_array(x.dtype) if array is None else array
     if is_static():
         _require(array, ArrayVariable, "array_write: array must be made by create_array")

@@ -19,9 +19,13 @@ from argosy.static.record.reinfer import settle
 
 def _require_condition(call: str, cond: Any) -> Variable:
     if not isinstance(cond, Variable):
-        raise DtypeError(f"{call}: condition should be a variable, but received {type(cond).__name__}")
+        raise DtypeError(
+            f"{call}: condition should be a variable, but received {type(cond).__name__}"
+        )
     if cond.raw.dtype is not torch.bool or cond.size not in (1, -1):
-        raise DtypeError(f"{call}: condition should be a boolean variable of one element, but received {cond!r}")
+        raise DtypeError(
+            f"{call}: condition should be a boolean variable of one element, but received {cond!r}"
+        )
     return recorder.admit(cond)  # type: ignore[no-any-return]
 
 
@@ -55,7 +59,8 @@ class While:
             yield
             if self._condition.name not in Traffic(block).writes:
                 raise ProgramError(
-                    f"While: the block does not write the condition {self._condition.name!r}, so the loop would never end; "
+                    f"While: the block does not write the condition {self._condition.name!r}, so "
+                    "the loop would never end; "
                     "update it, as less_than(i, n, cond=cond) does"
                 )
             settle(block, [])
@@ -63,7 +68,8 @@ class While:
 
 
 class Switch:
-    """Runs the first case whose condition holds, else the default; the blocks write variables made outside.
+    """Runs the first case whose condition holds, else the default; the blocks write variables made
+    outside.
 
     Example:
         >>> import paddle
@@ -126,5 +132,7 @@ class Switch:
 
     def _require_open(self, call: str) -> Branches:
         if self._branches is None:
-            raise UsageError(f"Switch.{call} should be called inside with: `with Switch() as switch:`")
+            raise UsageError(
+                f"Switch.{call} should be called inside with: `with Switch() as switch:`"
+            )
         return self._branches

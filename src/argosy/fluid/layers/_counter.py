@@ -13,8 +13,11 @@ from argosy.static.record.recorder import recorder
 from argosy.static.record.reinfer import inside
 
 
-def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, step: int = 1) -> Any:
-    """The int64 variable of this name that grows by ``step`` with each run, of a test copy too, from ``begin - 1``; made at the first call.
+def autoincreased_step_counter(
+    counter_name: str | None = None, begin: int = 1, step: int = 1
+) -> Any:
+    """The int64 variable of this name that grows by ``step`` with each run, of a test copy too,
+    from ``begin - 1``; made at the first call.
 
     Example:
         >>> import paddle.fluid as fluid
@@ -29,7 +32,8 @@ def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, 
     """
     if not records():
         raise UsageError(
-            "fluid.layers.autoincreased_step_counter: counts the runs of static programs; there is none in dygraph"
+            "fluid.layers.autoincreased_step_counter: counts the runs of static programs; there "
+            "is none in dygraph"
         )
     name = counter_name or "@STEP_COUNTER@"
     block = recorder.main.global_block()

@@ -47,14 +47,19 @@ def embedding(
     param_attr: Any = None,
     dtype: Any = "float32",
 ) -> Any:
-    """Rows of a new [rows, width] parameter: the last axis of ``input``, of length 1, becomes one of length ``width``.
+    """Rows of a new [rows, width] parameter: the last axis of ``input``, of length 1, becomes one
+    of length ``width``.
 
-    The row ``padding_idx`` reads as zeros. ``is_sparse`` and ``is_distributed`` are those of ``static.nn.embedding``.
+    The row ``padding_idx`` reads as zeros. ``is_sparse`` and ``is_distributed`` are those of
+    ``static.nn.embedding``.
     """
     if input.shape[-1] != 1:
         raise UsageError(
-            f"fluid.layers.embedding: the last dimension of the ids must be 1, but their shape is {list(input.shape)}; "
+            "fluid.layers.embedding: the last dimension of the ids must be 1, but their shape "
+            f"is {list(input.shape)}; "
             "fluid.embedding takes ids of any shape"
         )
     ids = T.squeeze(input, [-1]) if input.ndim > 1 else input
-    return anywhere(common.embedding)(ids, size, is_sparse, is_distributed, padding_idx, param_attr, dtype)
+    return anywhere(common.embedding)(
+        ids, size, is_sparse, is_distributed, padding_idx, param_attr, dtype
+    )

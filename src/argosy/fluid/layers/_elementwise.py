@@ -1,4 +1,6 @@
-"""Functions of two tensors, and ``scale``: an ``axis`` that aligns the second operand, and an activation ``act``."""
+"""Functions of two tensors, and ``scale``: an ``axis`` that aligns the second operand, and an
+activation ``act``.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,15 @@ __all__ = [
 
 
 def _elementwise(compute: Callable[[Any, Any], Any], symbol: str) -> Callable[..., Any]:
-    def function(x: Any, y: Any, axis: int = -1, act: str | None = None, name: str | None = None) -> Any:
+    def function(
+        x: Any, y: Any, axis: int = -1, act: str | None = None, name: str | None = None
+    ) -> Any:
         return activate(compute(x, align(x, y, axis)), act)
 
     function.__name__ = function.__qualname__ = f"elementwise_{symbol}"
     function.__doc__ = (
-        f"``{compute.__name__}(x, y)`` with the first axis of ``y`` under ``axis`` of ``x``, then ``act``."
+        f"``{compute.__name__}(x, y)`` with the first axis of ``y`` under ``axis`` of ``x``, "
+        "then ``act``."
     )
     return function
 

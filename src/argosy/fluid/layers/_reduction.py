@@ -1,4 +1,6 @@
-"""Sums, means and the like. What reduces everything has shape [1], and integers stay what they are."""
+"""Sums, means and the like. What reduces everything has shape [1], and integers stay what they
+are.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,12 @@ def mean(x: Any, name: str | None = None) -> Any:
     return at_least_1d(T.mean(x))
 
 
-def _reduce(compute: Callable[..., Any], word: str, keeps_dtype: bool = False) -> Callable[..., Any]:
-    def function(input: Any, dim: Any = None, keep_dim: bool = False, name: str | None = None) -> Any:
+def _reduce(
+    compute: Callable[..., Any], word: str, keeps_dtype: bool = False
+) -> Callable[..., Any]:
+    def function(
+        input: Any, dim: Any = None, keep_dim: bool = False, name: str | None = None
+    ) -> Any:
         axis = None if dim is None or dim == [] else dim
         options = {"dtype": input.dtype} if keeps_dtype else {}
         return at_least_1d(compute(input, axis=axis, keepdim=keep_dim, **options))

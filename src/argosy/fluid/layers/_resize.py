@@ -23,9 +23,14 @@ def image_resize(
     align_mode: int = 1,
     data_format: str = "NCHW",
 ) -> Any:
-    """Images of size ``out_shape``, or ``scale`` times as large, by "BILINEAR" or "NEAREST" interpolation."""
+    """Images of size ``out_shape``, or ``scale`` times as large, by "BILINEAR" or "NEAREST"
+    interpolation.
+    """
     if resample not in ("BILINEAR", "NEAREST"):
-        raise NotSupported(f"fluid.layers.image_resize: resample={resample!r}; 'BILINEAR' and 'NEAREST' are supported")
+        raise NotSupported(
+            f"fluid.layers.image_resize: resample={resample!r}; 'BILINEAR' and 'NEAREST' are "
+            "supported"
+        )
     if actual_shape is not None:
         raise NotSupported("fluid.layers.image_resize: actual_shape; use out_shape")
     if out_shape is None and scale is None:
@@ -42,8 +47,14 @@ def _nearest_corners(x: Any, out_shape: Any, scale: Any, data_format: str) -> An
     axes = (2, 3) if data_format == "NCHW" else (1, 2)
     extents = [x.shape[axis] for axis in axes]
     if any(n < 0 for n in extents):
-        raise NotSupported("fluid.layers.resize_nearest: align_corners=True needs images of a known size")
-    sizes = [int(n * scale) for n in extents] if out_shape is None else convert_to_list(out_shape, 2, "out_shape")
+        raise NotSupported(
+            "fluid.layers.resize_nearest: align_corners=True needs images of a known size"
+        )
+    sizes = (
+        [int(n * scale) for n in extents]
+        if out_shape is None
+        else convert_to_list(out_shape, 2, "out_shape")
+    )
     for axis, extent, size in zip(axes, extents, sizes, strict=True):
         ratio = (extent - 1.0) / (size - 1.0) if size > 1 else 0.0
         places = T.assign([int(ratio * i + 0.5) for i in range(size)])
@@ -62,7 +73,17 @@ def resize_bilinear(
     data_format: str = "NCHW",
 ) -> Any:
     """``image_resize`` by bilinear interpolation."""
-    return image_resize(input, out_shape, scale, name, "BILINEAR", actual_shape, align_corners, align_mode, data_format)
+    return image_resize(
+        input,
+        out_shape,
+        scale,
+        name,
+        "BILINEAR",
+        actual_shape,
+        align_corners,
+        align_mode,
+        data_format,
+    )
 
 
 def resize_nearest(
@@ -75,4 +96,6 @@ def resize_nearest(
     data_format: str = "NCHW",
 ) -> Any:
     """``image_resize`` to the nearest elements."""
-    return image_resize(input, out_shape, scale, name, "NEAREST", actual_shape, align_corners, 1, data_format)
+    return image_resize(
+        input, out_shape, scale, name, "NEAREST", actual_shape, align_corners, 1, data_format
+    )

@@ -1,4 +1,6 @@
-"""StaticRNN: one step of a recurrent network recorded as a block, repeated for each row of its inputs."""
+"""StaticRNN: one step of a recurrent network recorded as a block, repeated for each row of its
+inputs.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ class StaticRNN:
                 settle(block, pairs)
             condition = self._index < self._count()
             pairs += [(self._index, following), (condition, again)]
-            record_loop(block, condition, [target for target, _ in pairs], [result for _, result in pairs])
+            record_loop(
+                block, condition, [target for target, _ in pairs], [result for _, result in pairs]
+            )
         finally:
             self._parent = None
         self._outputs = [record_stack(array, self._length) for array in self._arrays]
@@ -76,7 +80,9 @@ class StaticRNN:
             raise ProgramError("StaticRNN: a step needs a step_input and an output")
         for memory, new in self._updates.values():
             if new is None:
-                raise ProgramError(f"StaticRNN: update_memory was not called for memory {memory.name!r}")
+                raise ProgramError(
+                    f"StaticRNN: update_memory was not called for memory {memory.name!r}"
+                )
         return [(memory, new) for memory, new in self._updates.values() if new is not None]
 
     def step_input(self, x: Any) -> Any:
@@ -84,7 +90,8 @@ class StaticRNN:
         self._require_step("step_input")
         if self._length not in (-1, x.shape[0]) and x.shape[0] != -1:
             raise UsageError(
-                f"StaticRNN.step_input: {x.name!r} has {x.shape[0]} steps, an input before it {self._length}"
+                f"StaticRNN.step_input: {x.name!r} has {x.shape[0]} steps, an input before it "
+                f"{self._length}"
             )
         self._length = max(self._length, x.shape[0])
         entry = T.squeeze(T.gather(x, self._index), 0)
@@ -100,12 +107,17 @@ class StaticRNN:
         init_batch_dim_idx: int = 0,
         ref_batch_dim_idx: int = 1,
     ) -> Any:
-        """What one step leaves for the next; it starts as ``init``, or as ``init_value`` in ``shape``, as many rows as ``batch_ref`` has."""
+        """What one step leaves for the next; it starts as ``init``, or as ``init_value`` in
+        ``shape``, as many rows as ``batch_ref`` has.
+        """
         parent = self._require_step("memory")
         with inside(parent):
             if init is None:
                 if shape is None or batch_ref is None:
-                    raise UsageError("StaticRNN.memory: if init is None, memory at least needs shape and batch_ref")
+                    raise UsageError(
+                        "StaticRNN.memory: if init is None, memory at least needs shape and "
+                        "batch_ref"
+                    )
                 source = self._sources.get(batch_ref.name, batch_ref)
                 extents: list[Any] = list(shape)
                 extents[init_batch_dim_idx] = T.shape(source)[ref_batch_dim_idx]

@@ -42,7 +42,9 @@ def _compare(compute: Callable[..., Any]) -> Callable[..., Any]:
         return compute(x, y) if cond is None else assign(compute(x, y), cond)
 
     function.__name__ = function.__qualname__ = compute.__name__
-    function.__doc__ = f"``{compute.__name__}(x, y)``, element by element; ``cond`` is filled with it if given."
+    function.__doc__ = (
+        f"``{compute.__name__}(x, y)``, element by element; ``cond`` is filled with it if given."
+    )
     return function
 
 
@@ -54,7 +56,9 @@ greater_equal = _compare(T.greater_equal)
 
 
 def less_than(x: Any, y: Any, force_cpu: Any = None, cond: Any = None) -> Any:
-    """``less_than(x, y)``, element by element; ``cond`` is filled with it if given. ``force_cpu`` changes nothing."""
+    """``less_than(x, y)``, element by element; ``cond`` is filled with it if given. ``force_cpu``
+    changes nothing.
+    """
     return T.less_than(x, y) if cond is None else assign(T.less_than(x, y), cond)
 
 

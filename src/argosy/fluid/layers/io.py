@@ -23,14 +23,16 @@ def data(
     type: Any = None,
     stop_gradient: bool = True,
 ) -> Any:
-    """Declare a variable that runs are fed with; a batch dimension is put in front unless a dimension is None or negative.
+    """Declare a variable that runs are fed with; a batch dimension is put in front unless a
+    dimension is None or negative.
 
     ``type`` can only be that of dense tensors, which is the default.
 
     Example:
         >>> import paddle.fluid as fluid
         >>> with fluid.program_guard(fluid.Program(), fluid.Program()):
-        ...     list(fluid.layers.data("x", [784]).shape), list(fluid.layers.data("y", [-1, 1], dtype="int64").shape)
+        ...     list(fluid.layers.data("x", [784]).shape), list(fluid.layers.data("y", [-1, 1],
+        ...         dtype="int64").shape)
         ([-1, 784], [-1, 1])
         >>> paddle.disable_static()
     """
@@ -38,7 +40,9 @@ def data(
     if type not in (None, VarDesc.VarType.LOD_TENSOR):
         raise NotSupported(f"fluid.layers.data: type={type!r}; only dense tensors can be fed")
     if not isinstance(shape, (list, tuple)):
-        raise UsageError(f"fluid.layers.data: shape must be a list or tuple, but received {shape!r}")
+        raise UsageError(
+            f"fluid.layers.data: shape must be a list or tuple, but received {shape!r}"
+        )
     is_whole = not append_batch_size or any(n is None or n < 0 for n in shape)
     variable = _data(name, list(shape) if is_whole else [-1, *shape], dtype, lod_level)
     variable.stop_gradient = stop_gradient

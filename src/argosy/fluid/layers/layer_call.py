@@ -1,4 +1,6 @@
-"""What the functions with parameters share: they work in programs and in dygraph, where the guard remembers the parameters."""
+"""What the functions with parameters share: they work in programs and in dygraph, where the guard
+remembers the parameters.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The schedules as functions: a variable that each run of a program computes from ``@LR_DECAY_COUNTER@``, or in dygraph a schedule.
+"""The schedules as functions: a variable that each run of a program computes from
+``@LR_DECAY_COUNTER@``, or in dygraph a schedule.
 
 The operators of a rate are left out of test programs, like those of optimizers.
 """
@@ -54,7 +55,9 @@ def _number(value: float) -> Any:
 
 
 def noam_decay(d_model: int, warmup_steps: int, learning_rate: Any = 1.0) -> Any:
-    """``learning_rate / sqrt(d_model)`` times the smaller of ``step ** -0.5`` and ``step * warmup_steps ** -1.5``, from step 1."""
+    """``learning_rate / sqrt(d_model)`` times the smaller of ``step ** -0.5`` and ``step *
+    warmup_steps ** -1.5``, from step 1.
+    """
     if not records():
         return _schedules.NoamDecay(d_model, warmup_steps, learning_rate=learning_rate)
     with _recording():
@@ -67,8 +70,11 @@ def _periods(decay_steps: int, staircase: bool) -> Any:
     return T.floor(done) if staircase else done
 
 
-def exponential_decay(learning_rate: Any, decay_steps: int, decay_rate: float, staircase: bool = False) -> Any:
-    """``learning_rate * decay_rate ** (step / decay_steps)``; ``staircase`` rounds the exponent down.
+def exponential_decay(
+    learning_rate: Any, decay_steps: int, decay_rate: float, staircase: bool = False
+) -> Any:
+    """``learning_rate * decay_rate ** (step / decay_steps)``; ``staircase`` rounds the exponent
+    down.
 
     Example:
         >>> import paddle.fluid as fluid
@@ -87,16 +93,24 @@ def exponential_decay(learning_rate: Any, decay_steps: int, decay_rate: float, s
         return learning_rate * decay_rate ** _periods(decay_steps, staircase)
 
 
-def natural_exp_decay(learning_rate: Any, decay_steps: int, decay_rate: float, staircase: bool = False) -> Any:
-    """``learning_rate * exp(-decay_rate * step / decay_steps)``; ``staircase`` rounds the quotient down."""
+def natural_exp_decay(
+    learning_rate: Any, decay_steps: int, decay_rate: float, staircase: bool = False
+) -> Any:
+    """``learning_rate * exp(-decay_rate * step / decay_steps)``; ``staircase`` rounds the quotient
+    down.
+    """
     if not records():
         return _schedules.NaturalExpDecay(learning_rate, decay_steps, decay_rate, staircase)
     with _recording():
         return learning_rate * T.exp(-decay_rate * _periods(decay_steps, staircase))
 
 
-def inverse_time_decay(learning_rate: Any, decay_steps: int, decay_rate: float, staircase: bool = False) -> Any:
-    """``learning_rate / (1 + decay_rate * step / decay_steps)``; ``staircase`` rounds the quotient down."""
+def inverse_time_decay(
+    learning_rate: Any, decay_steps: int, decay_rate: float, staircase: bool = False
+) -> Any:
+    """``learning_rate / (1 + decay_rate * step / decay_steps)``; ``staircase`` rounds the quotient
+    down.
+    """
     if not records():
         return _schedules.InverseTimeDecay(learning_rate, decay_steps, decay_rate, staircase)
     with _recording():
@@ -104,11 +118,19 @@ def inverse_time_decay(learning_rate: Any, decay_steps: int, decay_rate: float, 
 
 
 def polynomial_decay(
-    learning_rate: Any, decay_steps: int, end_learning_rate: float = 0.0001, power: float = 1.0, cycle: bool = False
+    learning_rate: Any,
+    decay_steps: int,
+    end_learning_rate: float = 0.0001,
+    power: float = 1.0,
+    cycle: bool = False,
 ) -> Any:
-    """From ``learning_rate`` down to ``end_learning_rate`` as ``(1 - step / decay_steps) ** power``, in cycles if asked to."""
+    """From ``learning_rate`` down to ``end_learning_rate`` as ``(1 - step / decay_steps) **
+    power``, in cycles if asked to.
+    """
     if not records():
-        return _schedules.PolynomialDecay(learning_rate, decay_steps, end_learning_rate, power, cycle)
+        return _schedules.PolynomialDecay(
+            learning_rate, decay_steps, end_learning_rate, power, cycle
+        )
     with _recording():
         step = _decay_step_counter()
         if cycle:
@@ -116,11 +138,15 @@ def polynomial_decay(
         else:
             length = decay_steps
             step = T.minimum(step, _number(decay_steps))
-        return (learning_rate - end_learning_rate) * (1 - step / length) ** power + end_learning_rate
+        return (learning_rate - end_learning_rate) * (
+            1 - step / length
+        ) ** power + end_learning_rate
 
 
 def piecewise_decay(boundaries: Any, values: Any) -> Any:
-    """``values[i]`` before step ``boundaries[i]``, the last value after all; kept in the variable ``learning_rate``."""
+    """``values[i]`` before step ``boundaries[i]``, the last value after all; kept in the variable
+    ``learning_rate``.
+    """
     if len(values) - len(boundaries) != 1:
         raise UsageError(
             "fluid.layers.piecewise_decay: len(values) - len(boundaries) should be 1, "
@@ -140,7 +166,8 @@ def cosine_decay(learning_rate: Any, step_each_epoch: int, epochs: int) -> Any:
     """Half a cosine from ``learning_rate`` to zero, one value per epoch."""
     if not isinstance(learning_rate, (float, Tensor)):
         raise DtypeError(
-            f"fluid.layers.cosine_decay: learning_rate must be a float or a variable, but received {learning_rate!r}"
+            "fluid.layers.cosine_decay: learning_rate must be a float or a variable, but "
+            f"received {learning_rate!r}"
         )
     if not records():
         start: Any = learning_rate
@@ -151,7 +178,9 @@ def cosine_decay(learning_rate: Any, step_each_epoch: int, epochs: int) -> Any:
 
 
 def linear_lr_warmup(learning_rate: Any, warmup_steps: int, start_lr: float, end_lr: float) -> Any:
-    """From ``start_lr`` towards ``end_lr`` in ``warmup_steps`` steps, then ``learning_rate``, a number or a variable."""
+    """From ``start_lr`` towards ``end_lr`` in ``warmup_steps`` steps, then ``learning_rate``, a
+    number or a variable.
+    """
     if not records():
         return _schedules.LinearLrWarmup(learning_rate, warmup_steps, start_lr, end_lr)
     with _recording(), torch.no_grad():

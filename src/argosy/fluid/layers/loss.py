@@ -32,13 +32,21 @@ __all__ = [
 kIgnoreIndex = -100
 
 
-def cross_entropy(input: Any, label: Any, soft_label: bool = False, ignore_index: int = kIgnoreIndex) -> Any:
-    """Minus the logarithm of the probability that ``input`` gives to the label: [N, 1] for probabilities [N, D].
+def cross_entropy(
+    input: Any, label: Any, soft_label: bool = False, ignore_index: int = kIgnoreIndex
+) -> Any:
+    """Minus the logarithm of the probability that ``input`` gives to the label: [N, 1] for
+    probabilities [N, D].
 
     ``label`` has shape [N, 1], or that of ``input`` with ``soft_label``.
     """
     out = F.cross_entropy(
-        input, label, ignore_index=ignore_index, reduction="none", soft_label=soft_label, use_softmax=False
+        input,
+        label,
+        ignore_index=ignore_index,
+        reduction="none",
+        soft_label=soft_label,
+        use_softmax=False,
     )
     return out if out.ndim == input.ndim else T.unsqueeze(out, [-1])
 
@@ -59,7 +67,11 @@ def softmax_with_cross_entropy(
 
 
 def sigmoid_cross_entropy_with_logits(
-    x: Any, label: Any, ignore_index: int = kIgnoreIndex, name: str | None = None, normalize: bool = False
+    x: Any,
+    label: Any,
+    ignore_index: int = kIgnoreIndex,
+    name: str | None = None,
+    normalize: bool = False,
 ) -> Any:
     """The binary cross entropy of ``sigmoid(x)``, element by element.
 
@@ -86,12 +98,18 @@ def log_loss(input: Any, label: Any, epsilon: float = 1e-4, name: str | None = N
 
 
 def kldiv_loss(x: Any, target: Any, reduction: str = "mean", name: str | None = None) -> Any:
-    """The Kullback-Leibler divergence of ``target`` from the distribution whose logarithms ``x`` holds."""
+    """The Kullback-Leibler divergence of ``target`` from the distribution whose logarithms ``x``
+    holds.
+    """
     return at_least_1d(F.kl_div(x, target, reduction))
 
 
 def label_smooth(
-    label: Any, prior_dist: Any = None, epsilon: float = 0.1, dtype: Any = "float32", name: str | None = None
+    label: Any,
+    prior_dist: Any = None,
+    epsilon: float = 0.1,
+    dtype: Any = "float32",
+    name: str | None = None,
 ) -> Any:
     """``(1 - epsilon) * label + epsilon * prior``; without a prior every class is as likely."""
     return F.label_smooth(T.cast(label, dtype), prior_dist, epsilon)
@@ -103,8 +121,16 @@ def huber_loss(input: Any, label: Any, delta: float) -> Any:
     return T.where(gap <= delta, 0.5 * gap * gap, delta * (gap - 0.5 * delta))
 
 
-def smooth_l1(x: Any, y: Any, inside_weight: Any = None, outside_weight: Any = None, sigma: float | None = None) -> Any:
-    """The sum over each row of squared differences below ``1 / sigma ** 2`` and absolute ones above, of shape [N, 1]."""
+def smooth_l1(
+    x: Any,
+    y: Any,
+    inside_weight: Any = None,
+    outside_weight: Any = None,
+    sigma: float | None = None,
+) -> Any:
+    """The sum over each row of squared differences below ``1 / sigma ** 2`` and absolute ones
+    above, of shape [N, 1].
+    """
     limit = 1.0 / (1.0 if sigma is None else sigma) ** 2
     gap = T.abs((x - y) if inside_weight is None else (x - y) * inside_weight)
     out = T.where(gap < limit, gap * gap * (0.5 / limit), gap - 0.5 * limit)
@@ -113,24 +139,32 @@ def smooth_l1(x: Any, y: Any, inside_weight: Any = None, outside_weight: Any = N
 
 
 def rank_loss(label: Any, left: Any, right: Any, name: str | None = None) -> Any:
-    """The cross entropy of the probability, ``sigmoid(left - right)``, that left ranks above right."""
+    """The cross entropy of the probability, ``sigmoid(left - right)``, that left ranks above
+    right.
+    """
     return F.softplus(left - right) - label * (left - right)
 
 
-def margin_rank_loss(label: Any, left: Any, right: Any, margin: float = 0.1, name: str | None = None) -> Any:
+def margin_rank_loss(
+    label: Any, left: Any, right: Any, margin: float = 0.1, name: str | None = None
+) -> Any:
     """``max(0, margin - label * (left - right))``."""
     return F.relu(-label * (left - right) + margin)
 
 
 def bpr_loss(input: Any, label: Any, name: str | None = None) -> Any:
-    """Minus the mean of ``log(sigmoid(score of the label - other score))`` over the other classes, of shape [N, 1]."""
+    """Minus the mean of ``log(sigmoid(score of the label - other score))`` over the other classes,
+    of shape [N, 1].
+    """
     right = T.take_along_axis(input, label, 1)
     each = F.softplus(input - right) * (1.0 - F.one_hot(T.squeeze(label, [-1]), input.shape[-1]))
     return T.sum(each, 1, keepdim=True) / (input.shape[-1] - 1.0)
 
 
 def npair_loss(anchor: Any, positive: Any, labels: Any, l2_reg: float = 0.002) -> Any:
-    """How far anchors are from positives with the same label and from the others, plus ``l2_reg`` on both, of shape [1]."""
+    """How far anchors are from positives with the same label and from the others, plus ``l2_reg``
+    on both, of shape [1].
+    """
     return at_least_1d(F.npair_loss(anchor, positive, labels, l2_reg))
 
 
@@ -146,21 +180,28 @@ def hsigmoid(
     is_custom: bool = False,
     is_sparse: bool = False,
 ) -> Any:
-    """The cross entropy of the decisions on the way to the label in a tree of classes, of shape [N, 1].
+    """The cross entropy of the decisions on the way to the label in a tree of classes, of shape [N,
+    1].
 
-    The tree is complete and binary unless ``is_custom``, where ``path_table`` and ``path_code`` give the ways.
+    The tree is complete and binary unless ``is_custom``, where ``path_table`` and ``path_code``
+    give the ways.
     """
     if is_custom != (path_table is not None) or is_custom != (path_code is not None):
         raise UsageError(
-            "fluid.layers.hsigmoid: path_table and path_code belong to is_custom=True, and both are needed there"
+            "fluid.layers.hsigmoid: path_table and path_code belong to is_custom=True, and both "
+            "are needed there"
         )
     if not is_custom and num_classes < 2:
-        raise UsageError(f"fluid.layers.hsigmoid: num_classes must be at least 2, but received {num_classes}")
+        raise UsageError(
+            f"fluid.layers.hsigmoid: num_classes must be at least 2, but received {num_classes}"
+        )
     rows = num_classes if is_custom else num_classes - 1
     with layer_call("hierarchical_sigmoid", name) as helper:
         weight = helper.create_parameter(param_attr, [rows, input.shape[1]], input.dtype)
         bias = helper.create_parameter(bias_attr, [rows, 1], input.dtype, is_bias=True)
-        return F.hsigmoid_loss(input, label, num_classes, weight, bias, path_table, path_code, is_sparse)
+        return F.hsigmoid_loss(
+            input, label, num_classes, weight, bias, path_table, path_code, is_sparse
+        )
 
 
 __getattr__ = missing_names(__name__, globals())

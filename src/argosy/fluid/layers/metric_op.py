@@ -30,15 +30,25 @@ def accuracy(input: Any, label: Any, k: int = 1, correct: Any = None, total: Any
 
 
 def auc(
-    input: Any, label: Any, curve: str = "ROC", num_thresholds: int = 2**12 - 1, topk: int = 1, slide_steps: int = 1
+    input: Any,
+    label: Any,
+    curve: str = "ROC",
+    num_thresholds: int = 2**12 - 1,
+    topk: int = 1,
+    slide_steps: int = 1,
 ) -> tuple[Any, Any, list[Any]]:
-    """Area under the ROC curve of every run so far, of the last ``slide_steps`` runs, both of shape [1], and the counts behind them.
+    """Area under the ROC curve of every run so far, of the last ``slide_steps`` runs, both of shape
+    [1], and the counts behind them.
 
-    ``input`` is [N, 2], of which column 1 is the probability of label 1. The counts persist in the scope; setting them to zero
-    starts anew. Differs from Paddle: the counts of the last runs are laid out [slide_steps, num_thresholds + 1].
+    ``input`` is [N, 2], of which column 1 is the probability of label 1. The counts persist in the
+    scope; setting them to zero starts anew. Differs from Paddle: the counts of the last runs are
+    laid out [slide_steps, num_thresholds + 1].
     """
     if not is_static():
-        raise UsageError("fluid.layers.auc: counts over the runs of a static program; in dygraph use fluid.metrics.Auc")
+        raise UsageError(
+            "fluid.layers.auc: counts over the runs of a static program; in dygraph use "
+            "fluid.metrics.Auc"
+        )
     total, recent, counts = _auc(input, label, curve, num_thresholds, topk, slide_steps)
     return at_least_1d(total), at_least_1d(recent), counts
 

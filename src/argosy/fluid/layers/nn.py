@@ -1,4 +1,6 @@
-"""Reshaping, selecting and multiplying tensors; convolutions, dropout, pooling and other functions."""
+"""Reshaping, selecting and multiplying tensors; convolutions, dropout, pooling and other
+functions.
+"""
 
 from __future__ import annotations
 
@@ -79,9 +81,16 @@ row_conv = anywhere(common.row_conv)
 
 
 def reshape(
-    x: Any, shape: Any, actual_shape: Any = None, act: str | None = None, inplace: bool = False, name: str | None = None
+    x: Any,
+    shape: Any,
+    actual_shape: Any = None,
+    act: str | None = None,
+    inplace: bool = False,
+    name: str | None = None,
 ) -> Any:
-    """Another shape; -1 stands for what is left, 0 for the extent that ``x`` has there. ``actual_shape`` replaces ``shape``."""
+    """Another shape; -1 stands for what is left, 0 for the extent that ``x`` has there.
+    ``actual_shape`` replaces ``shape``.
+    """
     return activate(T.reshape(x, shape if actual_shape is None else actual_shape), act)
 
 
@@ -135,7 +144,8 @@ def expand_as(x: Any, target_tensor: Any, name: str | None = None) -> Any:
         return T.expand_as(x, target_tensor)
     if any(n < 0 for pair in pairs for n in pair):
         raise UsageError(
-            f"fluid.layers.expand_as: where the shapes {list(x.shape)} and {list(target_tensor.shape)} differ by more than a 1, all of both must be known"
+            f"fluid.layers.expand_as: where the shapes {list(x.shape)} and "
+            f"{list(target_tensor.shape)} differ by more than a 1, all of both must be known"
         )
     return T.tile(x, [to // have for to, have in pairs])
 
@@ -151,7 +161,9 @@ def shape(input: Any) -> Any:
 
 
 def gather(input: Any, index: Any, overwrite: bool = True) -> Any:
-    """The rows with the given numbers; ``overwrite`` only chose how gradients of equal rows were added."""
+    """The rows with the given numbers; ``overwrite`` only chose how gradients of equal rows were
+    added.
+    """
     return T.gather(input, index)
 
 
@@ -160,13 +172,17 @@ def gather_nd(input: Any, index: Any, name: str | None = None) -> Any:
     return T.gather_nd(input, index)
 
 
-def scatter(input: Any, index: Any, updates: Any, name: str | None = None, overwrite: bool = True) -> Any:
+def scatter(
+    input: Any, index: Any, updates: Any, name: str | None = None, overwrite: bool = True
+) -> Any:
     """A copy of ``input`` whose rows ``index`` are replaced by ``updates``, or by their sums."""
     return T.scatter(input, index, updates, overwrite)
 
 
 def scatter_nd(index: Any, updates: Any, shape: Any, name: str | None = None) -> Any:
-    """Zeros of the given shape, to which ``updates`` are added at the positions in the last axis of ``index``."""
+    """Zeros of the given shape, to which ``updates`` are added at the positions in the last axis of
+    ``index``.
+    """
     return T.scatter_nd(index, updates, shape)
 
 
@@ -201,13 +217,20 @@ def topk(input: Any, k: Any, name: str | None = None) -> Any:
 
 
 def one_hot(input: Any, depth: int, allow_out_of_range: bool = False) -> Any:
-    """Ones at the given columns: the last axis of ``input``, of length 1, becomes one of length ``depth``."""
+    """Ones at the given columns: the last axis of ``input``, of length 1, becomes one of length
+    ``depth``.
+    """
     ids = T.squeeze(input, [-1]) if input.ndim > 1 and input.shape[-1] == 1 else input
     return _one_hot(ids, depth, allow_out_of_range)
 
 
 def matmul(
-    x: Any, y: Any, transpose_x: bool = False, transpose_y: bool = False, alpha: float = 1.0, name: str | None = None
+    x: Any,
+    y: Any,
+    transpose_x: bool = False,
+    transpose_y: bool = False,
+    alpha: float = 1.0,
+    name: str | None = None,
 ) -> Any:
     """The product of matrices, times ``alpha``; two vectors give shape [1]."""
     product = T.matmul(x, y, transpose_x, transpose_y)
@@ -232,7 +255,9 @@ def clip_by_norm(x: Any, max_norm: float, name: str | None = None) -> Any:
 
 
 def l2_normalize(x: Any, axis: int | None, epsilon: float = 1e-12, name: str | None = None) -> Any:
-    """``x`` divided by the root of its sum of squares plus ``epsilon`` along ``axis``; None stands for 1, and vectors have one axis."""
+    """``x`` divided by the root of its sum of squares plus ``epsilon`` along ``axis``; None stands
+    for 1, and vectors have one axis.
+    """
     axis = 0 if x.ndim == 1 else 1 if axis is None else axis
     return x / T.sqrt(T.sum(T.square(x), axis, keepdim=True) + epsilon)
 
@@ -259,9 +284,13 @@ def pad2d(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Any:
-    """Pad images above, below, left and right, with a number ("constant"), their mirror ("reflect") or their edge ("edge")."""
+    """Pad images above, below, left and right, with a number ("constant"), their mirror ("reflect")
+    or their edge ("edge").
+    """
     if mode not in _PAD_MODES:
-        raise BadArgument(f"fluid.layers.pad2d: mode should be one of {list(_PAD_MODES)}, but received {mode!r}")
+        raise BadArgument(
+            f"fluid.layers.pad2d: mode should be one of {list(_PAD_MODES)}, but received {mode!r}"
+        )
     top, bottom, left, right = paddings
     return F.pad(input, [left, right, top, bottom], _PAD_MODES[mode], pad_value, data_format)
 
@@ -270,7 +299,9 @@ _PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}
 
 
 def prelu(x: Any, mode: str, param_attr: Any = None, name: str | None = None) -> Any:
-    """``x``, times a new parameter where it is negative: one for "all", for each "channel" or for each "element"."""
+    """``x``, times a new parameter where it is negative: one for "all", for each "channel" or for
+    each "element".
+    """
     return anywhere(common.prelu)(x, mode, param_attr, name=name)
 
 
@@ -292,9 +323,11 @@ def dropout(
     name: str | None = None,
     dropout_implementation: str = "downgrade_in_infer",
 ) -> Any:
-    """Zero elements with probability ``dropout_prob``, unless ``is_test``, a layer's ``eval()`` or ``no_grad`` says otherwise.
+    """Zero elements with probability ``dropout_prob``, unless ``is_test``, a layer's ``eval()`` or
+    ``no_grad`` says otherwise.
 
-    By default what is kept stays as it is, and in evaluation everything is multiplied by 1 - dropout_prob.
+    By default what is kept stays as it is, and in evaluation everything is multiplied by 1 -
+    dropout_prob.
     """
     is_training = not is_test and tracers.current.is_training and torch.is_grad_enabled()
     return _dropout(x, dropout_prob, is_training, seed, dropout_implementation)

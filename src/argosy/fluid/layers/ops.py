@@ -92,8 +92,12 @@ def softplus(x: Any, name: str | None = None) -> Any:
     return F.softplus(x)
 
 
-def cumsum(x: Any, axis: int | None = None, exclusive: bool | None = None, reverse: bool | None = None) -> Any:
-    """Sums of all elements up to each one along ``axis``, the last by default; without itself if ``exclusive``, from the end if ``reverse``."""
+def cumsum(
+    x: Any, axis: int | None = None, exclusive: bool | None = None, reverse: bool | None = None
+) -> Any:
+    """Sums of all elements up to each one along ``axis``, the last by default; without itself if
+    ``exclusive``, from the end if ``reverse``.
+    """
     along = -1 if axis is None else axis
     given = T.flip(x, [along]) if reverse else x
     total = T.cumsum(given, along)
@@ -106,7 +110,9 @@ def _logical(compute: Callable[..., Any]) -> Callable[..., Any]:
         return compute(x, y) if out is None else T.assign(compute(x, y), out)
 
     function.__name__ = function.__qualname__ = compute.__name__
-    function.__doc__ = f"``{compute.__name__}(x, y)``, element by element; ``out`` is filled with it if given."
+    function.__doc__ = (
+        f"``{compute.__name__}(x, y)``, element by element; ``out`` is filled with it if given."
+    )
     return function
 
 
@@ -125,7 +131,9 @@ def maxout(x: Any, groups: int, name: str | None = None, axis: int = 1) -> Any:
     return F.maxout(x, groups, axis)
 
 
-def hard_swish(x: Any, threshold: float = 6.0, scale: float = 6.0, offset: float = 3.0, name: str | None = None) -> Any:
+def hard_swish(
+    x: Any, threshold: float = 6.0, scale: float = 6.0, offset: float = 3.0, name: str | None = None
+) -> Any:
     """``x`` times ``x + offset`` held between 0 and ``threshold``, divided by ``scale``."""
     if (threshold, scale, offset) == (6.0, 6.0, 3.0):
         return F.hardswish(x)
@@ -147,7 +155,9 @@ def soft_relu(x: Any, threshold: float = 40.0, name: str | None = None) -> Any:
     return log(exp(_clip(x, -threshold, threshold)) + 1.0)
 
 
-def selu(x: Any, scale: float | None = None, alpha: float | None = None, name: str | None = None) -> Any:
+def selu(
+    x: Any, scale: float | None = None, alpha: float | None = None, name: str | None = None
+) -> Any:
     """``scale`` times ``x``, or times ``alpha * (exp(x) - 1)`` where it is negative."""
     own_scale, own_alpha = 1.0507009873554805, 1.6732632423543772
     return F.selu(x, own_scale if scale is None else scale, own_alpha if alpha is None else alpha)

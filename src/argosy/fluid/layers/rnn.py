@@ -20,7 +20,9 @@ __all__ = ["dynamic_gru", "dynamic_lstm", "gru_unit", "lstm_unit"]
 def _require_activations(call: str, *names: str) -> None:
     for name in names:
         if name not in ops.ACTIVATIONS:
-            raise UsageError(f"fluid.layers.{call}: activations can be {ops.ACTIVATIONS}, but received {name!r}")
+            raise UsageError(
+                f"fluid.layers.{call}: activations can be {ops.ACTIVATIONS}, but received {name!r}"
+            )
 
 
 def dynamic_lstm(
@@ -38,7 +40,8 @@ def dynamic_lstm(
     dtype: Any = "float32",
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """An LSTM over sequences of inputs that ``fc`` projected to ``size``, four times its width; returns hidden and cell states.
+    """An LSTM over sequences of inputs that ``fc`` projected to ``size``, four times its width;
+    returns hidden and cell states.
 
     ``h_0`` and ``c_0`` have a row for each sequence.
     """
@@ -47,9 +50,12 @@ def dynamic_lstm(
     width = size // 4
     with layer_call("lstm", name) as helper:
         weight = helper.create_parameter(param_attr, [width, 4 * width], dtype)
-        bias = helper.create_parameter(bias_attr, [1, (7 if use_peepholes else 4) * width], dtype, is_bias=True)
+        bias = helper.create_parameter(
+            bias_attr, [1, (7 if use_peepholes else 4) * width], dtype, is_bias=True
+        )
         hidden, cell = with_sequences(
-            "dynamic_lstm", ops.dynamic_lstm, input, weight, bias, h_0, c_0, use_peepholes, is_reverse,
+            "dynamic_lstm", ops.dynamic_lstm, input, weight, bias, h_0, c_0, use_peepholes,
+            is_reverse,
             gate_activation, cell_activation, candidate_activation,
         )  # fmt: skip
         return hidden, cell
@@ -66,7 +72,8 @@ def dynamic_gru(
     h_0: Any = None,
     origin_mode: bool = False,
 ) -> Any:
-    """A GRU of width ``size`` over sequences of inputs that ``fc`` projected to three times that; returns hidden states.
+    """A GRU of width ``size`` over sequences of inputs that ``fc`` projected to three times that;
+    returns hidden states.
 
     ``h_0`` has a row for each sequence.
     """
@@ -90,7 +97,9 @@ def gru_unit(
     gate_activation: str = "sigmoid",
     origin_mode: bool = False,
 ) -> tuple[Any, Any, Any]:
-    """One step of a GRU of width ``size / 3``: the new hidden state, the old one after the reset gate, and gates with candidate."""
+    """One step of a GRU of width ``size / 3``: the new hidden state, the old one after the reset
+    gate, and gates with candidate.
+    """
     _require_activations("gru_unit", activation, gate_activation)
     width = size // 3
     with layer_call("gru_unit") as helper:
@@ -108,14 +117,22 @@ def lstm_unit(
     bias_attr: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """One step of an LSTM whose gates come from one ``fc`` of the input and the hidden state; returns hidden state and cell."""
+    """One step of an LSTM whose gates come from one ``fc`` of the input and the hidden state;
+    returns hidden state and cell.
+    """
     shapes = [list(x.shape) for x in (x_t, hidden_t_prev, cell_t_prev)]
     if any(len(shape) != 2 for shape in shapes) or shapes[1][1] != shapes[2][1]:
         raise UsageError(
-            "fluid.layers.lstm_unit: x_t, hidden_t_prev and cell_t_prev must be matrices, the last two of one width, "
+            "fluid.layers.lstm_unit: x_t, hidden_t_prev and cell_t_prev must be matrices, the "
+            "last two of one width, "
             f"but their shapes are {shapes}"
         )
-    gates = fc(T.concat([x_t, hidden_t_prev], 1), 4 * shapes[2][1], param_attr=param_attr, bias_attr=bias_attr)
+    gates = fc(
+        T.concat([x_t, hidden_t_prev], 1),
+        4 * shapes[2][1],
+        param_attr=param_attr,
+        bias_attr=bias_attr,
+    )
     into, keep, out, candidate = T.split(gates, 4, 1)
     cell = F.sigmoid(keep + forget_bias) * cell_t_prev + F.sigmoid(into) * F.tanh(candidate)
     return F.sigmoid(out) * F.tanh(cell), cell

@@ -92,7 +92,9 @@ def create_parameter(
 
 
 def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> Any:
-    """A variable that other functions fill with ``assign`` or their ``out``; it takes over the shape of what it is given."""
+    """A variable that other functions fill with ``assign`` or their ``out``; it takes over the
+    shape of what it is given.
+    """
     name = name or unique_name.generate("create_tensor")
     if not records():
         out = T.zeros([1], dtype)
@@ -102,9 +104,16 @@ def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False
 
 
 def create_global_var(
-    shape: Any, value: float, dtype: Any, persistable: bool = False, force_cpu: bool = False, name: str | None = None
+    shape: Any,
+    value: float,
+    dtype: Any,
+    persistable: bool = False,
+    force_cpu: bool = False,
+    name: str | None = None,
 ) -> Any:
-    """A variable that begins with ``value``: before the first run if ``persistable``, else in each run anew."""
+    """A variable that begins with ``value``: before the first run if ``persistable``, else in each
+    run anew.
+    """
     if not records():
         return T.full(shape, value, dtype)
     name = name or unique_name.generate("global_var")
@@ -117,9 +126,16 @@ def create_global_var(
 
 
 def fill_constant(
-    shape: Any, dtype: Any, value: Any, force_cpu: bool = False, out: Any = None, name: str | None = None
+    shape: Any,
+    dtype: Any,
+    value: Any,
+    force_cpu: bool = False,
+    out: Any = None,
+    name: str | None = None,
 ) -> Any:
-    """A tensor full of ``value``; ``out`` is filled with it if given. ``force_cpu`` changes nothing."""
+    """A tensor full of ``value``; ``out`` is filled with it if given. ``force_cpu`` changes
+    nothing.
+    """
     records()
     return T.full(shape, value, dtype) if out is None else assign(T.full(shape, value, dtype), out)
 
@@ -133,12 +149,16 @@ def fill_constant_batch_size_like(
     output_dim_idx: int = 0,
     force_cpu: bool = False,
 ) -> Any:
-    """A tensor full of ``value`` whose axis ``output_dim_idx`` is as long as axis ``input_dim_idx`` of ``input``."""
+    """A tensor full of ``value`` whose axis ``output_dim_idx`` is as long as axis ``input_dim_idx``
+    of ``input``.
+    """
     return T.full(_shape_like(input, shape, input_dim_idx, output_dim_idx), value, dtype)
 
 
 def _shape_like(input: Any, shape: Any, input_dim_idx: int, output_dim_idx: int) -> list[Any]:
-    """``shape`` with one extent of ``input`` in it: a number, or a variable where only a run tells."""
+    """``shape`` with one extent of ``input`` in it: a number, or a variable where only a run
+    tells.
+    """
     extents, known = list(shape), input.shape[input_dim_idx]
     extents[output_dim_idx] = known if known >= 0 else T.shape(input)[input_dim_idx]
     return extents
@@ -178,7 +198,9 @@ def linspace(start: Any, stop: Any, num: Any, dtype: Any = None, name: str | Non
     return T.linspace(start, stop, num, dtype or "float32")
 
 
-def eye(num_rows: int, num_columns: int | None = None, batch_shape: Any = None, dtype: Any = "float32") -> Any:
+def eye(
+    num_rows: int, num_columns: int | None = None, batch_shape: Any = None, dtype: Any = "float32"
+) -> Any:
     """The identity matrix, repeated for each index of ``batch_shape``."""
     records()
     matrix = T.eye(num_rows, num_columns, dtype)
@@ -200,7 +222,9 @@ def argmin(x: Any, axis: int = 0) -> Any:
     return T.argmin(x, axis)
 
 
-def argsort(input: Any, axis: int = -1, descending: bool = False, name: str | None = None) -> tuple[Any, Any]:
+def argsort(
+    input: Any, axis: int = -1, descending: bool = False, name: str | None = None
+) -> tuple[Any, Any]:
     """The sorted values along ``axis``, and where they were."""
     ids = T.argsort(input, axis, descending)
     return T.take_along_axis(input, ids, axis), ids
@@ -212,7 +236,12 @@ def reverse(x: Any, axis: Any) -> Any:
 
 
 def uniform_random(
-    shape: Any, dtype: Any = "float32", min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
+    shape: Any,
+    dtype: Any = "float32",
+    min: float = -1.0,
+    max: float = 1.0,
+    seed: int = 0,
+    name: str | None = None,
 ) -> Any:
     """Numbers drawn uniformly from [min, max)."""
     records()
@@ -220,7 +249,12 @@ def uniform_random(
 
 
 def gaussian_random(
-    shape: Any, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: Any = "float32", name: str | None = None
+    shape: Any,
+    mean: float = 0.0,
+    std: float = 1.0,
+    seed: int = 0,
+    dtype: Any = "float32",
+    name: str | None = None,
 ) -> Any:
     """Numbers drawn from a normal distribution."""
     records()
@@ -237,8 +271,12 @@ def uniform_random_batch_size_like(
     max: float = 1.0,
     seed: int = 0,
 ) -> Any:
-    """As ``uniform_random``, with axis ``output_dim_idx`` as long as axis ``input_dim_idx`` of ``input``."""
-    return T.uniform(_shape_like(input, shape, input_dim_idx, output_dim_idx), dtype, min, max, seed)
+    """As ``uniform_random``, with axis ``output_dim_idx`` as long as axis ``input_dim_idx`` of
+    ``input``.
+    """
+    return T.uniform(
+        _shape_like(input, shape, input_dim_idx, output_dim_idx), dtype, min, max, seed
+    )
 
 
 def gaussian_random_batch_size_like(
@@ -251,8 +289,12 @@ def gaussian_random_batch_size_like(
     seed: int = 0,
     dtype: Any = "float32",
 ) -> Any:
-    """As ``gaussian_random``, with axis ``output_dim_idx`` as long as axis ``input_dim_idx`` of ``input``."""
-    return T.gaussian(_shape_like(input, shape, input_dim_idx, output_dim_idx), mean, std, seed, dtype)
+    """As ``gaussian_random``, with axis ``output_dim_idx`` as long as axis ``input_dim_idx`` of
+    ``input``.
+    """
+    return T.gaussian(
+        _shape_like(input, shape, input_dim_idx, output_dim_idx), mean, std, seed, dtype
+    )
 
 
 def isfinite(x: Any) -> Any:

@@ -1,6 +1,8 @@
-"""Files of a parameter-server job in the form of 1.x: a file per variable, tables as whole parameters.
+"""Files of a parameter-server job in the form of 1.x: a file per variable, tables as whole
+parameters.
 
-Beside them, in the folder ``tables``, are the tables as servers keep them, with the state of the optimizer, so that training goes on where it was.
+Beside them, in the folder ``tables``, are the tables as servers keep them, with the state of the
+optimizer, so that training goes on where it was.
 """
 
 from __future__ import annotations
@@ -31,10 +33,13 @@ _ROWS = 1 << 16  # of a table that are in memory at a time
 Sizes = dict[str, int]  # of tables, in rows
 
 
-def save_variables(runtime: PsRuntime, sizes: Sizes, executor: Any, dirname: str, program: Program) -> None:
+def save_variables(
+    runtime: PsRuntime, sizes: Sizes, executor: Any, dirname: str, program: Program
+) -> None:
     """Write what ``program`` keeps, all tables, and the folder ``tables``.
 
-    A table is written with as many rows as it was declared with; those that no one looked up yet get their first values now.
+    A table is written with as many rows as it was declared with; those that no one looked up yet
+    get their first values now.
     """
     with folder_replaced(dirname) as folder:
         _write_variables(runtime, sizes, executor, folder, program, list(sizes))
@@ -49,7 +54,9 @@ def save_model(
     targets: list[Variable],
     program: Program,
 ) -> None:
-    """Write the part of ``program``, as one process runs it, that computes ``targets``, what it keeps and its tables, and the folder ``tables``."""
+    """Write the part of ``program``, as one process runs it, that computes ``targets``, what it
+    keeps and its tables, and the folder ``tables``.
+    """
     normal = normalize_program(program, feeds, targets)
     used = [name for name in sizes if name in normal.global_block().vars]
     with folder_replaced(dirname) as folder:
@@ -58,7 +65,12 @@ def save_model(
 
 
 def _write_variables(
-    runtime: PsRuntime, sizes: Sizes, executor: Any, folder: str, program: Program, tables: list[str]
+    runtime: PsRuntime,
+    sizes: Sizes,
+    executor: Any,
+    folder: str,
+    program: Program,
+    tables: list[str],
 ) -> None:
     worker = runtime.worker
     worker.flush()
@@ -68,7 +80,12 @@ def _write_variables(
     if own:
         save_vars(executor, folder, program, own)
     for name in tables:
-        _write_table(worker.client, name, (sizes[name], dims[name]), file_of(folder, name, "save_persistables"))
+        _write_table(
+            worker.client,
+            name,
+            (sizes[name], dims[name]),
+            file_of(folder, name, "save_persistables"),
+        )
     worker.client.save(Path(folder) / TABLES)
 
 
@@ -82,7 +99,8 @@ def _write_table(client: Any, name: str, shape: tuple[int, int], path: Path) -> 
 
 
 def load_tables(runtime: PsRuntime, sizes: Sizes, dirname: str) -> None:
-    """Fill the tables of a server from files of ``save_variables``, or of variables only, as one process or Paddle writes them.
+    """Fill the tables of a server from files of ``save_variables``, or of variables only, as one
+    process or Paddle writes them.
 
     A server that was started again has newer values already and keeps them.
     """
@@ -95,10 +113,18 @@ def load_tables(runtime: PsRuntime, sizes: Sizes, dirname: str) -> None:
         checkpoint.load_part(tables, folder, number, count)
         return
     for spec in runtime.known_model("load_persistables").sparse:
-        _fill_rows(tables, spec.name, _read(dirname, spec.name, (sizes[spec.name], spec.dim)), number, count)
+        _fill_rows(
+            tables,
+            spec.name,
+            _read(dirname, spec.name, (sizes[spec.name], spec.dim)),
+            number,
+            count,
+        )
     shapes = runtime.known_model("load_persistables").shapes
     if shapes:
-        values = {(name, ""): _read(dirname, name, shape).reshape(-1) for name, shape in shapes.items()}
+        values = {
+            (name, ""): _read(dirname, name, shape).reshape(-1) for name, shape in shapes.items()
+        }
         tables[DENSE].dense.load(values)
 
 
@@ -113,9 +139,13 @@ def _fill_rows(tables: Tables, name: str, values: np.ndarray, number: int, count
 def _read(dirname: str, name: str, shape: tuple[int, ...]) -> np.ndarray:
     path = str(file_of(dirname, name, "load_persistables"))
     if not os.path.isfile(path):
-        raise CheckpointError(f"{dirname} has neither tables of servers nor a file of variable {name!r}")
+        raise CheckpointError(
+            f"{dirname} has neither tables of servers nor a file of variable {name!r}"
+        )
     with open(path, "rb") as file:
         values = tensor_file.read(file, path)
     if tuple(values.shape) != tuple(shape):
-        raise CheckpointError(f"{path}: the variable has shape {list(values.shape)}, but {list(shape)} here")
+        raise CheckpointError(
+            f"{path}: the variable has shape {list(values.shape)}, but {list(shape)} here"
+        )
     return values.to(torch.float32).numpy()

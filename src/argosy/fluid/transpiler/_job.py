@@ -52,10 +52,18 @@ _SERVE = Op("listen_and_serv", _serve)
 
 
 class TrainerJob(ServerJob):
-    """The trainers and servers that train ``program`` together. Making one changes ``program`` and ``startup`` into those of a trainer."""
+    """The trainers and servers that train ``program`` together. Making one changes ``program`` and
+    ``startup`` into those of a trainer.
+    """
 
     def __init__(
-        self, program: Program, startup: Program, endpoints: Sequence[str], trainer_id: int, trainers: int, mode: Mode
+        self,
+        program: Program,
+        startup: Program,
+        endpoints: Sequence[str],
+        trainer_id: int,
+        trainers: int,
+        mode: Mode,
     ) -> None:
         call = "DistributeTranspiler.transpile"
         if program._is_distributed:
@@ -80,13 +88,17 @@ class TrainerJob(ServerJob):
 
     def _runtime(self, role: int, number: int) -> PsRuntime:
         place = UserDefinedRoleMaker(
-            current_id=number, role=role, worker_num=self._num_trainers, server_endpoints=self.endpoints
+            current_id=number,
+            role=role,
+            worker_num=self._num_trainers,
+            server_endpoints=self.endpoints,
         )
         runtime = PsRuntime(place, DistributedStrategy())
         runtime.mode = self.mode
         return runtime
 
-    # -- trainers -----------------------------------------------------------------------------------------------------
+    # -- trainers
+    # ----------------------------------------------------------------------------------------------
 
     def trainer_program(self) -> Program:
         """The program of a trainer. The process leaves the servers when it closes an Executor."""
@@ -102,16 +114,23 @@ class TrainerJob(ServerJob):
             self.trainer.init_worker()
         self.trainer.stop_worker()
 
-    # -- servers --------------------------------------------------------------------------------------------------------
+    # -- servers
+    # ----------------------------------------------------------------------------------------------
 
     def server_programs(self, endpoint: str) -> tuple[Program, Program]:
-        """The program that serves until all trainers have left, and the one that makes the tables."""
+        """The program that serves until all trainers have left, and the one that makes the
+        tables.
+        """
         if endpoint not in self.endpoints:
-            raise BadArgument(f"there is no server at {endpoint!r}; the servers are {', '.join(self.endpoints)}")
+            raise BadArgument(
+                f"there is no server at {endpoint!r}; the servers are {', '.join(self.endpoints)}"
+            )
         runtime = self._runtime(Role.SERVER, self.endpoints.index(endpoint))
         runtime.model = self.trainer.model
         server = _Server(runtime)
-        return self._program("listen_and_serv", _SERVE, server), self._program("ps_tables", _TABLES, server)
+        return self._program("listen_and_serv", _SERVE, server), self._program(
+            "ps_tables", _TABLES, server
+        )
 
     def _program(self, kind: str, op: Op, server: _Server) -> Program:
         program = Program()
@@ -119,23 +138,36 @@ class TrainerJob(ServerJob):
         program.attachments.put(ServerJob, ServerFiles(self, server.runtime))
         return program
 
-    # -- files ----------------------------------------------------------------------------------------------------------
+    # -- files
+    # ----------------------------------------------------------------------------------------------
 
     def save_persistables(self, executor: Any, dirname: str, program: Program) -> None:
-        """Write the variables of ``program`` and the rows of its tables; trainer 0 does, the others return at once."""
+        """Write the variables of ``program`` and the rows of its tables; trainer 0 does, the others
+        return at once.
+        """
         if self.trainer._role._is_first_worker():
             save_variables(self.trainer, self.sizes, executor, dirname, program)
 
-    def save_inference_model(self, executor: Any, dirname: str, feed_names: Any, targets: Any) -> None:
-        """Write what ``targets`` need, for one process without servers; trainer 0 does, the others return at once."""
+    def save_inference_model(
+        self, executor: Any, dirname: str, feed_names: Any, targets: Any
+    ) -> None:
+        """Write what ``targets`` need, for one process without servers; trainer 0 does, the others
+        return at once.
+        """
         if self.trainer._role._is_first_worker():
             block = self.origin.global_block()
-            feeds = [block.var(name) for name in ([feed_names] if isinstance(feed_names, str) else feed_names)]
+            feeds = [
+                block.var(name)
+                for name in ([feed_names] if isinstance(feed_names, str) else feed_names)
+            ]
             wanted = [block.var(v.name) for v in targets]
             save_model(self.trainer, self.sizes, executor, dirname, feeds, wanted, self.origin)
 
     def load_persistables(self, executor: Any, dirname: str, program: Program) -> None:
-        raise UsageError("fluid.io.load_persistables: servers load tables, with the program of get_pserver_program")
+        raise UsageError(
+            "fluid.io.load_persistables: servers load tables, with the program of "
+            "get_pserver_program"
+        )
 
 
 class ServerFiles(ServerJob):
@@ -146,13 +178,21 @@ class ServerFiles(ServerJob):
         self._runtime = runtime
 
     def save_persistables(self, executor: Any, dirname: str, program: Program) -> None:
-        raise UsageError("fluid.io.save_persistables: trainers save, with the program of get_trainer_program")
+        raise UsageError(
+            "fluid.io.save_persistables: trainers save, with the program of get_trainer_program"
+        )
 
-    def save_inference_model(self, executor: Any, dirname: str, feed_names: Any, targets: Any) -> None:
-        raise UsageError("fluid.io.save_inference_model: trainers save, with the program of get_trainer_program")
+    def save_inference_model(
+        self, executor: Any, dirname: str, feed_names: Any, targets: Any
+    ) -> None:
+        raise UsageError(
+            "fluid.io.save_inference_model: trainers save, with the program of get_trainer_program"
+        )
 
     def load_persistables(self, executor: Any, dirname: str, program: Program) -> None:
-        """Take this server's share of what ``save_persistables`` wrote, here or in Paddle or in one process."""
+        """Take this server's share of what ``save_persistables`` wrote, here or in Paddle or in one
+        process.
+        """
         load_tables(self._runtime, self._job.sizes, dirname)
 
 

@@ -30,10 +30,12 @@ class UnknownField(UsageError, AttributeError):
 class DistributeTranspilerConfig:
     """The settings of a DistributeTranspiler.
 
-    ``mode`` is 'pserver', 'nccl2' or 'collective' (with ``collective_mode`` 'grad_allreduce'); ``sync_mode``, ``runtime_split_send_recv``, ``half_async``,
-    ``completely_not_async``, ``geo_sgd_mode`` and ``geo_sgd_need_push_nums`` choose how trainers and servers keep in step. ``slice_var_up``,
-    ``split_method``, ``min_block_size``, ``nccl_comm_num``, the hierarchical fields, ``wait_port`` and ``print_log`` are hints: parameters are always cut over all
-    servers, and processes wait for each other.
+    ``mode`` is 'pserver', 'nccl2' or 'collective' (with ``collective_mode`` 'grad_allreduce');
+    ``sync_mode``, ``runtime_split_send_recv``, ``half_async``, ``completely_not_async``,
+    ``geo_sgd_mode`` and ``geo_sgd_need_push_nums`` choose how trainers and servers keep in step.
+    ``slice_var_up``, ``split_method``, ``min_block_size``, ``nccl_comm_num``, the hierarchical
+    fields, ``wait_port`` and ``print_log`` are hints: parameters are always cut over all servers,
+    and processes wait for each other.
 
     Example:
         >>> import paddle.fluid as fluid
@@ -67,7 +69,8 @@ class DistributeTranspilerConfig:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._fields and name not in self._modes:
             raise UnknownField(
-                f"DistributeTranspilerConfig has no field {name!r}.{nearest(name, [*self._fields, *self._modes])}"
+                "DistributeTranspilerConfig has no field "
+                f"{name!r}.{nearest(name, [*self._fields, *self._modes])}"
             )
         object.__setattr__(self, name, value)
 
@@ -83,7 +86,9 @@ class DistributeTranspilerConfig:
 
     @property
     def runtime_split_send_recv(self) -> bool:
-        """Whether gradients go through a queue instead of waiting for the servers; excludes ``sync_mode``."""
+        """Whether gradients go through a queue instead of waiting for the servers; excludes
+        ``sync_mode``.
+        """
         return bool(self.__dict__["_splits"])
 
     @runtime_split_send_recv.setter
@@ -93,16 +98,24 @@ class DistributeTranspilerConfig:
 
     def __repr__(self) -> str:
         changed = {k: getattr(self, k) for k, v in self._fields.items() if getattr(self, k) != v}
-        shown = {"sync_mode": self.sync_mode, "runtime_split_send_recv": self.runtime_split_send_recv, **changed}
+        shown = {
+            "sync_mode": self.sync_mode,
+            "runtime_split_send_recv": self.runtime_split_send_recv,
+            **changed,
+        }
         return f"DistributeTranspilerConfig({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
 
 
 def _exclude(name: str, value: Any, other: str, is_other: bool) -> None:
-    """Synchronous training and variables that are split at run time exclude each other, as in 1.8."""
+    """Synchronous training and variables that are split at run time exclude each other, as in
+    1.8.
+    """
     if value is None:
         raise BadArgument(f"DistributeTranspilerConfig.{name} can't be None")
     if value and is_other:
-        raise BadArgument(f"DistributeTranspilerConfig: set {other} to False before {name} is set to True")
+        raise BadArgument(
+            f"DistributeTranspilerConfig: set {other} to False before {name} is set to True"
+        )
 
 
 class ServerRuntimeConfig:
@@ -110,30 +123,45 @@ class ServerRuntimeConfig:
 
     def __init__(self) -> None:
         for what in ("send", "get", "prefetch"):
-            setattr(self, f"_rpc_{what}_thread_num", env.integer(f"FLAGS_rpc_{what}_thread_num", 12))
+            setattr(
+                self, f"_rpc_{what}_thread_num", env.integer(f"FLAGS_rpc_{what}_thread_num", 12)
+            )
 
 
 def check_config(config: Any) -> None:
-    """Refuse settings that would change what is trained and are not there, and those that are nonsense."""
+    """Refuse settings that would change what is trained and are not there, and those that are
+    nonsense.
+    """
     if not isinstance(config, DistributeTranspilerConfig):
-        raise ConfigError(f"DistributeTranspiler: config must be a DistributeTranspilerConfig, but is {config!r}")
+        raise ConfigError(
+            f"DistributeTranspiler: config must be a DistributeTranspilerConfig, but is {config!r}"
+        )
     if config.enable_dc_asgd:
-        raise NotSupported("DistributeTranspilerConfig.enable_dc_asgd: delay-compensated updates are not supported")
+        raise NotSupported(
+            "DistributeTranspilerConfig.enable_dc_asgd: delay-compensated updates are not supported"
+        )
     if config.mode not in ("pserver", "nccl2", "collective"):
         raise ConfigError(
-            f"DistributeTranspilerConfig.mode must be 'pserver', 'nccl2' or 'collective', but is {config.mode!r}"
+            "DistributeTranspilerConfig.mode must be 'pserver', 'nccl2' or 'collective', but is "
+            f"{config.mode!r}"
         )
     if config.min_block_size < 8192:
         raise BadArgument(
-            f"DistributeTranspilerConfig.min_block_size must be at least 8192, but is {config.min_block_size}"
+            "DistributeTranspilerConfig.min_block_size must be at least 8192, but is "
+            f"{config.min_block_size}"
         )
     method = config.split_method
     if method is not None and not (isinstance(method, type) and issubclass(method, PSDispatcher)):
-        raise BadArgument(f"DistributeTranspilerConfig.split_method must be RoundRobin or HashName, but is {method!r}")
+        raise BadArgument(
+            "DistributeTranspilerConfig.split_method must be RoundRobin or HashName, but is "
+            f"{method!r}"
+        )
 
 
 def mode_of(config: DistributeTranspilerConfig, sync_mode: bool) -> Mode:
-    """How trainers and servers keep in step; ``sync_mode`` is the argument of ``transpile``, which can ask for less than the config."""
+    """How trainers and servers keep in step; ``sync_mode`` is the argument of ``transpile``, which
+    can ask for less than the config.
+    """
     from argosy.runtime.ps.worker import Mode  # loads what servers need
 
     if config.completely_not_async:
@@ -142,7 +170,8 @@ def mode_of(config: DistributeTranspilerConfig, sync_mode: bool) -> Mode:
     if config.geo_sgd_mode:
         if is_sync:
             raise ConfigError(
-                "DistributeTranspilerConfig: geo_sgd_mode and sync_mode contradict each other; set sync_mode to False"
+                "DistributeTranspilerConfig: geo_sgd_mode and sync_mode contradict each other; "
+                "set sync_mode to False"
             )
         return Mode("geo", k_steps=int(config.geo_sgd_need_push_nums))
     if is_sync:

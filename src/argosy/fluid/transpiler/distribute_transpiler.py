@@ -1,4 +1,6 @@
-"""``fluid.transpiler.distribute_transpiler``: from the program of one process to those of trainers and servers."""
+"""``fluid.transpiler.distribute_transpiler``: from the program of one process to those of trainers
+and servers.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from argosy.fluid.transpiler.config import (
 from argosy.fluid.transpiler.ps_dispatcher import HashName, PSDispatcher, RoundRobin
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
-from argosy.static import BuildStrategy, CompiledProgram, default_main_program, default_startup_program
+from argosy.static import (
+    BuildStrategy,
+    CompiledProgram,
+    default_main_program,
+    default_startup_program,
+)
 from argosy.static.ir.program import Program
 from argosy.static.run.contract import PreparedProgram
 
@@ -35,8 +42,10 @@ _ALONE = "127.0.0.1:6174"
 class DistributeTranspiler:
     """Turns a program with an optimizer into those of the processes of a job.
 
-    With servers (``config.mode`` 'pserver') the program that was given becomes that of a trainer; lookups with ``is_sparse`` pull rows, gradients are pushed, and servers
-    run the optimizer. With 'nccl2' the processes join, and ParallelExecutor or CompiledProgram with ``num_trainers`` averages gradients over them.
+    With servers (``config.mode`` 'pserver') the program that was given becomes that of a trainer;
+    lookups with ``is_sparse`` pull rows, gradients are pushed, and servers run the optimizer. With
+    'nccl2' the processes join, and ParallelExecutor or CompiledProgram with ``num_trainers``
+    averages gradients over them.
 
     Example:
         >>> import paddle.fluid as fluid
@@ -65,7 +74,8 @@ class DistributeTranspiler:
     def _set_server_config(self, server_config: ServerRuntimeConfig | None = None) -> None:
         if server_config is not None and not isinstance(server_config, ServerRuntimeConfig):
             raise DtypeError(
-                f"DistributeTranspiler: server_config must be a ServerRuntimeConfig, but is {server_config!r}"
+                "DistributeTranspiler: server_config must be a ServerRuntimeConfig, but is "
+                f"{server_config!r}"
             )
         self.server_config = server_config or ServerRuntimeConfig()
 
@@ -79,9 +89,11 @@ class DistributeTranspiler:
         startup_program: Program | None = None,
         current_endpoint: str = _ALONE,
     ) -> None:
-        """Change ``program`` and ``startup_program`` into those of trainer ``trainer_id``; servers call it too, with any number.
+        """Change ``program`` and ``startup_program`` into those of trainer ``trainer_id``; servers
+        call it too, with any number.
 
-        ``pservers`` are the servers' endpoints, separated by commas; ``trainers`` is the number of trainers, in mode 'nccl2' their endpoints.
+        ``pservers`` are the servers' endpoints, separated by commas; ``trainers`` is the number of
+        trainers, in mode 'nccl2' their endpoints.
         """
         program = default_main_program() if program is None else program
         startup = default_startup_program() if startup_program is None else startup_program
@@ -93,12 +105,20 @@ class DistributeTranspiler:
             self._transpile_collective(trainer_id, program, trainers, current_endpoint)
 
     def _transpile_servers(
-        self, trainer_id: int, program: Program, pservers: str, trainers: Any, sync_mode: bool, startup: Program
+        self,
+        trainer_id: int,
+        program: Program,
+        pservers: str,
+        trainers: Any,
+        sync_mode: bool,
+        startup: Program,
     ) -> None:
         from argosy.fluid.transpiler._job import TrainerJob  # loads what servers need
 
         if not isinstance(trainers, int) or isinstance(trainers, bool) or trainers < 1:
-            raise BadArgument(f"transpile: trainers must be the number of trainers, but is {trainers!r}")
+            raise BadArgument(
+                f"transpile: trainers must be the number of trainers, but is {trainers!r}"
+            )
         self.pserver_endpoints = _endpoints(pservers, "pservers")
         mode = self._mode(sync_mode)
         self._job = TrainerJob(program, startup, self.pserver_endpoints, trainer_id, trainers, mode)
@@ -107,18 +127,25 @@ class DistributeTranspiler:
     def _mode(self, sync_mode: bool) -> Any:
         return mode_of(self.config, sync_mode)
 
-    def _transpile_collective(self, trainer_id: int, program: Program, trainers: Any, current_endpoint: str) -> None:
+    def _transpile_collective(
+        self, trainer_id: int, program: Program, trainers: Any, current_endpoint: str
+    ) -> None:
         endpoints = _endpoints(trainers, "trainers")
         if not isinstance(trainer_id, int) or not 0 <= trainer_id < len(endpoints):
-            raise BadArgument(f"transpile: trainer_id must be a number below {len(endpoints)}, but is {trainer_id!r}")
+            raise BadArgument(
+                f"transpile: trainer_id must be a number below {len(endpoints)}, but is "
+                f"{trainer_id!r}"
+            )
         if endpoints[trainer_id] != current_endpoint:
             raise BadArgument(
-                f"transpile: current_endpoint is {current_endpoint!r}, but trainers has {endpoints[trainer_id]!r} for trainer {trainer_id}"
+                f"transpile: current_endpoint is {current_endpoint!r}, but trainers has "
+                f"{endpoints[trainer_id]!r} for trainer {trainer_id}"
             )
         wanted = self.config.collective_mode
         if self.config.mode == "collective" and wanted != "grad_allreduce":
             raise NotSupported(
-                f"DistributeTranspilerConfig.collective_mode {wanted!r} is not supported; 'grad_allreduce' is"
+                f"DistributeTranspilerConfig.collective_mode {wanted!r} is not supported; "
+                "'grad_allreduce' is"
             )
         join(trainer_id, endpoints)
         if self.config.mode == "collective":
@@ -126,43 +153,60 @@ class DistributeTranspiler:
             build.num_trainers, build.trainer_id = len(endpoints), trainer_id
             program.attachments.put(PreparedProgram, CompiledProgram(program, build))
 
-    # -- programs -------------------------------------------------------------------------------------------------------
+    # -- programs
+    # ----------------------------------------------------------------------------------------------
 
     def get_trainer_program(self, wait_port: bool = True) -> Program:
-        """The program of a trainer: the one that was transpiled. The first run waits for the servers, whatever ``wait_port`` says."""
+        """The program of a trainer: the one that was transpiled. The first run waits for the
+        servers, whatever ``wait_port`` says.
+        """
         program: Program = self._transpiled("get_trainer_program").trainer_program()
         return program
 
     def get_pserver_programs(self, endpoint: str) -> tuple[Program, Program]:
-        """The main and the startup program of the server at ``endpoint``: always the same two, which share its tables."""
+        """The main and the startup program of the server at ``endpoint``: always the same two,
+        which share its tables.
+        """
         job = self._transpiled("get_pserver_programs")
         if endpoint not in self._served:
             self._served[endpoint] = job.server_programs(endpoint)
         return self._served[endpoint]
 
     def get_pserver_program(self, endpoint: str) -> Program:
-        """The program of the server at ``endpoint``; running it serves until every trainer has left (``Executor.close``)."""
+        """The program of the server at ``endpoint``; running it serves until every trainer has left
+        (``Executor.close``).
+        """
         return self.get_pserver_programs(endpoint)[0]
 
     def get_startup_program(
-        self, endpoint: str, pserver_program: Program | None = None, startup_program: Program | None = None
+        self,
+        endpoint: str,
+        pserver_program: Program | None = None,
+        startup_program: Program | None = None,
     ) -> Program:
-        """The startup program of the server at ``endpoint``, which makes its tables. Their first values come from trainer 0."""
+        """The startup program of the server at ``endpoint``, which makes its tables. Their first
+        values come from trainer 0.
+        """
         main, startup = self.get_pserver_programs(endpoint)
         if pserver_program is not None and pserver_program is not main:
             raise UsageError(
-                f"get_startup_program: pserver_program is not the one that get_pserver_program gives for {endpoint!r}"
+                "get_startup_program: pserver_program is not the one that get_pserver_program "
+                f"gives for {endpoint!r}"
             )
         return startup
 
     def _transpiled(self, call: str) -> Any:
         if self._job is None:
-            raise UsageError(f"DistributeTranspiler.{call}: call transpile(), in mode 'pserver', first")
+            raise UsageError(
+                f"DistributeTranspiler.{call}: call transpile(), in mode 'pserver', first"
+            )
         return self._job
 
 
 def join(rank: int, endpoints: list[str]) -> None:
-    """Join the other processes, unless this one is alone or has done so; what the environment does not say, the arguments do."""
+    """Join the other processes, unless this one is alone or has done so; what the environment does
+    not say, the arguments do.
+    """
     if len(endpoints) < 2 or _default.is_initialized():
         return
     given = {
@@ -177,8 +221,12 @@ def join(rank: int, endpoints: list[str]) -> None:
 
 def _endpoints(text: Any, argument: str) -> list[str]:
     if not isinstance(text, str) or not text:
-        raise BadArgument(f"transpile: {argument} must be endpoints separated by commas, but is {text!r}")
+        raise BadArgument(
+            f"transpile: {argument} must be endpoints separated by commas, but is {text!r}"
+        )
     found = [part.strip() for part in text.split(",")]
     if len(set(found)) != len(found) or not all(":" in part for part in found):
-        raise BadArgument(f"transpile: {argument} must be different endpoints ip:port, but is {text!r}")
+        raise BadArgument(
+            f"transpile: {argument} must be different endpoints ip:port, but is {text!r}"
+        )
     return found

@@ -1,4 +1,6 @@
-"""``fluid.transpiler.geo_sgd_transpiler``: trainers that train by themselves and exchange differences now and then."""
+"""``fluid.transpiler.geo_sgd_transpiler``: trainers that train by themselves and exchange
+differences now and then.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ __all__ = ["GeoSgdTranspiler"]
 
 
 class GeoSgdTranspiler(DistributeTranspiler):
-    """A DistributeTranspiler whose trainers exchange differences every ``config.geo_sgd_need_push_nums`` steps, whatever the modes of the config say."""
+    """A DistributeTranspiler whose trainers exchange differences every
+    ``config.geo_sgd_need_push_nums`` steps, whatever the modes of the config say.
+    """
 
     def _mode(self, sync_mode: bool) -> Any:
         from argosy.runtime.ps.worker import Mode  # loads what servers need

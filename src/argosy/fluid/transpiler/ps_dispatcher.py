@@ -1,6 +1,7 @@
 """``fluid.transpiler.ps_dispatcher``: the ways in which 1.x gives variables to servers.
 
-Here dense parameters are cut into contiguous ranges and rows go by a hash of their id, whichever way a script names.
+Here dense parameters are cut into contiguous ranges and rows go by a hash of their id, whichever
+way a script names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Optimizers of ``paddle.incubate``: LARS, and the wrappers that average or slow down another one's parameters."""
+"""Optimizers of ``paddle.incubate``: LARS, and the wrappers that average or slow down another one's
+parameters.
+"""
 
 from argosy.incubate.optimizer.gradient_merge import GradientMergeOptimizer
 from argosy.incubate.optimizer.lookahead import LookAhead

@@ -11,7 +11,8 @@ __all__: list[str] = []
 
 
 class GradientMergeOptimizer:
-    """Let ``inner_optimizer`` update at every ``k_steps``-th run, from the sum (``avg``: the mean) of the gradients since.
+    """Let ``inner_optimizer`` update at every ``k_steps``-th run, from the sum (``avg``: the mean)
+    of the gradients since.
 
     For programs only; in dynamic mode, call ``backward`` several times before ``step``.
     """
@@ -21,7 +22,8 @@ class GradientMergeOptimizer:
     def __init__(self, inner_optimizer: Any, k_steps: int = 1, avg: bool = True) -> None:
         if not switch.is_static:
             raise NotSupported(
-                "GradientMergeOptimizer: in dynamic mode, call backward() k_steps times and then optimizer.step()"
+                "GradientMergeOptimizer: in dynamic mode, call backward() k_steps times and then "
+                "optimizer.step()"
             )
         if inner_optimizer is None:
             raise BadArgument("GradientMergeOptimizer: inner optimizer can not be None")
@@ -31,7 +33,10 @@ class GradientMergeOptimizer:
 
     def _set_k_steps(self, k_steps: int) -> None:
         if not isinstance(k_steps, int) or k_steps < 1:
-            raise BadArgument(f"GradientMergeOptimizer: k_steps should be a positive integer, but received {k_steps}")
+            raise BadArgument(
+                "GradientMergeOptimizer: k_steps should be a positive integer, but received "
+                f"{k_steps}"
+            )
         self.k_steps = k_steps
 
     def _set_avg(self, avg: bool) -> None:
@@ -47,7 +52,9 @@ class GradientMergeOptimizer:
     ) -> Any:
         """Record the backward pass of ``loss``."""
         if parameter_list is not None or no_grad_set is not None:
-            raise BadArgument("GradientMergeOptimizer: parameter_list and no_grad_set should be None")
+            raise BadArgument(
+                "GradientMergeOptimizer: parameter_list and no_grad_set should be None"
+            )
         return self.inner_optimizer.backward(loss, startup_program, callbacks=callbacks)
 
     def apply_gradients(self, params_grads: Any, startup_program: Any = None) -> list[Any]:
@@ -61,8 +68,14 @@ class GradientMergeOptimizer:
         return self.apply_gradients(params_grads, startup_program)
 
     def minimize(
-        self, loss: Any, startup_program: Any = None, parameter_list: Any = None, no_grad_set: Any = None
+        self,
+        loss: Any,
+        startup_program: Any = None,
+        parameter_list: Any = None,
+        no_grad_set: Any = None,
     ) -> tuple[list[Any], Any]:
-        """Record backward, sums and update; returns the operators of the update and the (parameter, gradient) pairs."""
+        """Record backward, sums and update; returns the operators of the update and the (parameter,
+        gradient) pairs.
+        """
         pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
         return self.apply_gradients(pairs, startup_program), pairs

@@ -16,7 +16,8 @@ from argosy.tensor.engine import Tensor
 
 
 class LookAhead(Optimizer):
-    """Let ``inner_optimizer`` step; every ``k`` steps move ``alpha`` of the way from the slow weights to the fast ones.
+    """Let ``inner_optimizer`` step; every ``k`` steps move ``alpha`` of the way from the slow
+    weights to the fast ones.
 
     The slow weights start as the parameters after the first step, as in Paddle.
 
@@ -33,7 +34,9 @@ class LookAhead(Optimizer):
 
     type = "lookahead"
 
-    def __init__(self, inner_optimizer: Optimizer, alpha: float = 0.5, k: int = 5, name: str | None = None) -> None:
+    def __init__(
+        self, inner_optimizer: Optimizer, alpha: float = 0.5, k: int = 5, name: str | None = None
+    ) -> None:
         if inner_optimizer is None:
             raise BadArgument("LookAhead: inner optimizer can not be None")
         if not 0.0 <= alpha <= 1.0:
@@ -55,9 +58,15 @@ class LookAhead(Optimizer):
         self._follow([p for p in self._param_groups if self._has_grad(p)])
 
     def minimize(
-        self, loss: Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
+        self,
+        loss: Tensor,
+        startup_program: Any = None,
+        parameters: Any = None,
+        no_grad_set: Any = None,
     ) -> tuple[list[Any], list[tuple[Tensor, Tensor]]]:
-        operators, pairs = self.inner_optimizer.minimize(loss, startup_program, parameters, no_grad_set)
+        operators, pairs = self.inner_optimizer.minimize(
+            loss, startup_program, parameters, no_grad_set
+        )
         record = getattr(loss, "record_optimizer", None)
         if record is not None:
             record(self).apply_gradients(pairs, startup_program=startup_program)
@@ -66,10 +75,17 @@ class LookAhead(Optimizer):
         return operators, pairs
 
     def _update(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float, decay: float
+        self,
+        bucket: Bucket,
+        params: list[torch.Tensor],
+        grads: list[torch.Tensor],
+        lr: float,
+        decay: float,
     ) -> None:
         """What a program records after the update of the inner optimizer."""
-        bucket.run(lookahead_, params, bucket.slots["slow"], bucket.clock.tensor, self.alpha, self.k)
+        bucket.run(
+            lookahead_, params, bucket.slots["slow"], bucket.clock.tensor, self.alpha, self.k
+        )
 
     def _has_grad(self, param: Tensor) -> bool:
         return not param.stop_gradient and (param.raw.grad is not None or param._is_grad_cleared)

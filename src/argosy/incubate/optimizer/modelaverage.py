@@ -23,13 +23,14 @@ _COUNTS = ("num_accumulates", "old_num_accumulates", "num_updates")
 class ModelAverage(Optimizer):
     """Sums the parameters at each ``step()``; inside ``apply()`` the parameters are their averages.
 
-    The window holds about ``average_window_rate`` of all updates, at least ``min_average_window`` and at most
-    ``max_average_window``.
+    The window holds about ``average_window_rate`` of all updates, at least ``min_average_window``
+    and at most ``max_average_window``.
 
     Example:
         >>> import paddle
         >>> from paddle.incubate import ModelAverage
-        >>> w = paddle.create_parameter([1], "float32", default_initializer=paddle.nn.initializer.Constant(1.0))
+        >>> w = paddle.create_parameter([1], "float32",
+        ...     default_initializer=paddle.nn.initializer.Constant(1.0))
         >>> sgd = paddle.optimizer.SGD(learning_rate=0.25, parameters=[w])
         >>> average = ModelAverage(0.5, parameters=[w], min_average_window=2, max_average_window=10)
         >>> for _ in range(2):
@@ -65,7 +66,8 @@ class ModelAverage(Optimizer):
         self.max_average_window = max_average_window
         self._recorded: Any = None
         if switch.is_static:
-            from argosy.static.record.average import RecordedModelAverage  # not needed, nor loaded, in dynamic mode
+            # not needed, nor loaded, in dynamic mode
+            from argosy.static.record.average import RecordedModelAverage
 
             self._recorded = RecordedModelAverage(self, self._parameters())
 
@@ -81,7 +83,11 @@ class ModelAverage(Optimizer):
         params = self._parameters()
         for param in params:
             self._store.get(param, self._slots(param, {}), False)
-        chosen = [p for p in params if not p.stop_gradient and (p.raw.grad is not None or p._is_grad_cleared)]
+        chosen = [
+            p
+            for p in params
+            if not p.stop_gradient and (p.raw.grad is not None or p._is_grad_cleared)
+        ]
         names = (*_SUMS, *_COUNTS)
         with torch.no_grad():
             average_accumulates_.fn(
@@ -93,14 +99,19 @@ class ModelAverage(Optimizer):
             )
 
     def minimize(
-        self, loss: Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
+        self,
+        loss: Tensor,
+        startup_program: Any = None,
+        parameters: Any = None,
+        no_grad_set: Any = None,
     ) -> Any:
         """Step; in a program the constructor has recorded everything."""
         if self._recorded is None:
             self.step()
 
     def apply(self, executor: Any = None, need_restore: bool = True) -> Any:
-        """A context in which the parameters are their averages; at its end they are put back unless told not to.
+        """A context in which the parameters are their averages; at its end they are put back unless
+        told not to.
 
         ``executor`` runs the replacement in static mode.
         """
@@ -114,11 +125,15 @@ class ModelAverage(Optimizer):
             for param in self._parameters():
                 state = self._store.by_param.get(param.name)
                 if state is None:
-                    raise UsageError("ModelAverage.apply: there is nothing to average before the first step()")
+                    raise UsageError(
+                        "ModelAverage.apply: there is nothing to average before the first step()"
+                    )
                 held = {name: tensor.raw for name, tensor in state.tensors.items()}
                 held["restore"].copy_(param.raw)
                 param.raw.copy_(
-                    window_average.fn(*(held[name] for name in _SUMS), *(held[name] for name in _COUNTS[:2]))
+                    window_average.fn(
+                        *(held[name] for name in _SUMS), *(held[name] for name in _COUNTS[:2])
+                    )
                 )
         try:
             yield

@@ -11,7 +11,8 @@ __all__: list[str] = []
 
 
 class RecomputeOptimizer:
-    """Let the backward pass of ``optimizer`` compute what lies between checkpoints again instead of keeping it.
+    """Let the backward pass of ``optimizer`` compute what lies between checkpoints again instead of
+    keeping it.
 
     For programs only. Name the checkpoints with ``_set_checkpoints`` before ``minimize``.
     """
@@ -24,7 +25,9 @@ class RecomputeOptimizer:
 
     def _set_checkpoints(self, checkpoints: Any) -> None:
         if not isinstance(checkpoints, list):
-            raise BadArgument("RecomputeOptimizer: checkpoints should be a list of variables or of their names")
+            raise BadArgument(
+                "RecomputeOptimizer: checkpoints should be a list of variables or of their names"
+            )
         self._checkpoints = checkpoints
 
     def backward(
@@ -40,7 +43,9 @@ class RecomputeOptimizer:
             raise BadArgument("RecomputeOptimizer: You should call _set_checkpoints first")
         from argosy.static.record.recompute import recompute_program
 
-        pairs = self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
+        pairs = self._optimizer.backward(
+            loss, startup_program, parameter_list, no_grad_set, callbacks
+        )
         recompute_program(loss.block.program, self._checkpoints)
         return pairs
 
@@ -55,8 +60,14 @@ class RecomputeOptimizer:
             return self._optimizer.apply_gradients(params_grads)
 
     def minimize(
-        self, loss: Any, startup_program: Any = None, parameter_list: Any = None, no_grad_set: Any = None
+        self,
+        loss: Any,
+        startup_program: Any = None,
+        parameter_list: Any = None,
+        no_grad_set: Any = None,
     ) -> tuple[Any, Any]:
-        """Record backward and update; returns the operators of the update and the (parameter, gradient) pairs."""
+        """Record backward and update; returns the operators of the update and the (parameter,
+        gradient) pairs.
+        """
         pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
         return self.apply_optimize(loss, startup_program, pairs), pairs

@@ -5,7 +5,11 @@ from argosy.nn.functional.common import *
 from argosy.nn.functional.conv import *
 from argosy.nn.functional.distance import *
 from argosy.nn.functional.extension import *
-from argosy.nn.functional.flash_attention import flash_attn_qkvpacked, scaled_dot_product_attention, sdp_kernel
+from argosy.nn.functional.flash_attention import (
+    flash_attn_qkvpacked,
+    scaled_dot_product_attention,
+    sdp_kernel,
+)
 from argosy.nn.functional.input import *
 from argosy.nn.functional.loss import *
 from argosy.nn.functional.norm import *

@@ -27,7 +27,9 @@ def adaptive_avg_pool1d(x: Any, output_size: Any, name: str | None = None) -> An
     return apply(ops.adaptive_avg_pool, x, _sizes(output_size, 1, x, 2), False)
 
 
-def adaptive_avg_pool2d(x: Any, output_size: Any, data_format: str = "NCHW", name: str | None = None) -> Any:
+def adaptive_avg_pool2d(
+    x: Any, output_size: Any, data_format: str = "NCHW", name: str | None = None
+) -> Any:
     """Average images down to ``output_size``; None keeps that side's size.
 
     Example:
@@ -39,7 +41,9 @@ def adaptive_avg_pool2d(x: Any, output_size: Any, data_format: str = "NCHW", nam
     return apply(ops.adaptive_avg_pool, x, _sizes(output_size, 2, x, 1 if last else 2), last)
 
 
-def adaptive_avg_pool3d(x: Any, output_size: Any, data_format: str = "NCDHW", name: str | None = None) -> Any:
+def adaptive_avg_pool3d(
+    x: Any, output_size: Any, data_format: str = "NCDHW", name: str | None = None
+) -> Any:
     """Average volumes down to ``output_size``; None keeps that side's size."""
     last = is_channel_last(data_format, 3, "adaptive_avg_pool3d")
     return apply(ops.adaptive_avg_pool, x, _sizes(output_size, 3, x, 1 if last else 2), last)
@@ -50,25 +54,34 @@ def _adaptive_max(n: int, x: Any, output_size: Any, return_mask: bool) -> Any:
     return out if return_mask else out[0]
 
 
-def adaptive_max_pool1d(x: Any, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
+def adaptive_max_pool1d(
+    x: Any, output_size: Any, return_mask: bool = False, name: str | None = None
+) -> Any:
     """Take maxima of [N, C, L] down to ``output_size`` positions."""
     return _adaptive_max(1, x, output_size, return_mask)
 
 
-def adaptive_max_pool2d(x: Any, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
+def adaptive_max_pool2d(
+    x: Any, output_size: Any, return_mask: bool = False, name: str | None = None
+) -> Any:
     """Take maxima of images down to ``output_size``; None keeps that side's size."""
     return _adaptive_max(2, x, output_size, return_mask)
 
 
-def adaptive_max_pool3d(x: Any, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
+def adaptive_max_pool3d(
+    x: Any, output_size: Any, return_mask: bool = False, name: str | None = None
+) -> Any:
     """Take maxima of volumes down to ``output_size``; None keeps that side's size."""
     return _adaptive_max(3, x, output_size, return_mask)
 
 
-def _fractional(n: int, x: Any, output_size: Any, kernel_size: Any, random_u: Any, return_mask: bool) -> Any:
+def _fractional(
+    n: int, x: Any, output_size: Any, kernel_size: Any, random_u: Any, return_mask: bool
+) -> Any:
     if random_u is not None and not 0 < random_u < 1:
         raise UsageError(
-            f"fractional_max_pool{n}d: The param `random_u` should be a `float` in (0, 1), but received {random_u}"
+            f"fractional_max_pool{n}d: The param `random_u` should be a `float` in (0, 1), but "
+            f"received {random_u}"
         )
     kernel = None if kernel_size is None else to_list(kernel_size, n, "kernel_size")
     out = apply(ops.fractional_max_pool, x, _sizes(output_size, n, x, 2), kernel, random_u)
@@ -83,7 +96,9 @@ def fractional_max_pool2d(
     return_mask: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Take maxima of windows of unequal width; ``random_u`` in (0, 1) places them, drawn when not given."""
+    """Take maxima of windows of unequal width; ``random_u`` in (0, 1) places them, drawn when not
+    given.
+    """
     return _fractional(2, x, output_size, kernel_size, random_u, return_mask)
 
 
@@ -95,5 +110,7 @@ def fractional_max_pool3d(
     return_mask: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Take maxima of windows of unequal width; ``random_u`` in (0, 1) places them, drawn when not given."""
+    """Take maxima of windows of unequal width; ``random_u`` in (0, 1) places them, drawn when not
+    given.
+    """
     return _fractional(3, x, output_size, kernel_size, random_u, return_mask)

@@ -21,19 +21,25 @@ def dropout(
 ) -> Any:
     """Zero elements with probability ``p`` in training.
 
-    ``axis`` names the axes along which the choice is independent. With "upscale_in_train" the rest is divided by
-    ``1 - p``; with "downscale_in_infer" the output is multiplied by ``1 - p`` outside training instead.
+    ``axis`` names the axes along which the choice is independent. With "upscale_in_train" the rest
+    is divided by ``1 - p``; with "downscale_in_infer" the output is multiplied by ``1 - p`` outside
+    training instead.
     """
     if isinstance(p, Tensor):
         p = float(p)
     if not isinstance(p, (int, float)):
-        raise DtypeError(f"dropout: p argument should be a number or Tensor, but received {type(p).__name__}")
+        raise DtypeError(
+            f"dropout: p argument should be a number or Tensor, but received {type(p).__name__}"
+        )
     if p == 0:
         return x
     if not 0 < p <= 1:
         raise UsageError(f"dropout: p argument should between 0 and 1, but received {p}")
     if mode not in ("upscale_in_train", "downscale_in_infer"):
-        raise UsageError(f"dropout: mode should be 'downscale_in_infer' or 'upscale_in_train', but received {mode!r}")
+        raise UsageError(
+            "dropout: mode should be 'downscale_in_infer' or 'upscale_in_train', but received "
+            f"{mode!r}"
+        )
     axes = None if axis is None else _axes(axis, len(x.shape))
     out = apply(ops.dropout, x, p, not training, mode == "upscale_in_train", axes)
     if not inplace:
@@ -48,7 +54,9 @@ def _axes(axis: Any, rank: int) -> list[int]:
         raise DtypeError(f"dropout: axis should be int or list, but received {type(axis).__name__}")
     axes = [axis] if isinstance(axis, int) else list(axis)
     if axes and not 0 <= min(axes) <= max(axes) < rank:
-        raise UsageError(f"dropout: axis values should lie in [0, {rank}), the axes of x, but received {axis}")
+        raise UsageError(
+            f"dropout: axis values should lie in [0, {rank}), the axes of x, but received {axis}"
+        )
     return axes
 
 
@@ -73,13 +81,23 @@ def _by_channel(n: int, x: Any, p: float, training: bool, data_format: str) -> A
     return dropout(x, p, [0, channel], training)
 
 
-def dropout2d(x: Any, p: float = 0.5, training: bool = True, data_format: str = "NCHW", name: str | None = None) -> Any:
+def dropout2d(
+    x: Any,
+    p: float = 0.5,
+    training: bool = True,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Any:
     """Zero whole channels of images with probability ``p`` in training."""
     return _by_channel(2, x, p, training, data_format)
 
 
 def dropout3d(
-    x: Any, p: float = 0.5, training: bool = True, data_format: str = "NCDHW", name: str | None = None
+    x: Any,
+    p: float = 0.5,
+    training: bool = True,
+    data_format: str = "NCDHW",
+    name: str | None = None,
 ) -> Any:
     """Zero whole channels of volumes with probability ``p`` in training."""
     return _by_channel(3, x, p, training, data_format)
@@ -87,7 +105,9 @@ def dropout3d(
 
 def _alpha(call: str, x: Any, p: Any, training: bool, by_feature: bool) -> Any:
     if not isinstance(p, (int, float)):
-        raise DtypeError(f"{call}: p argument should be a float or int, but received {type(p).__name__}")
+        raise DtypeError(
+            f"{call}: p argument should be a float or int, but received {type(p).__name__}"
+        )
     if not 0 <= p <= 1:
         raise UsageError(f"{call}: p argument should between 0 and 1, but received {p}")
     if by_feature and training and len(x.shape) < 2:
@@ -100,6 +120,8 @@ def alpha_dropout(x: Any, p: float = 0.5, training: bool = True, name: str | Non
     return _alpha("alpha_dropout", x, p, training, by_feature=False)
 
 
-def feature_alpha_dropout(x: Any, p: float = 0.5, training: bool = True, name: str | None = None) -> Any:
+def feature_alpha_dropout(
+    x: Any, p: float = 0.5, training: bool = True, name: str | None = None
+) -> Any:
     """As ``alpha_dropout``, for whole channels."""
     return _alpha("feature_alpha_dropout", x, p, training, by_feature=True)

@@ -12,7 +12,14 @@ from argosy.ops import resize as resize_ops
 from argosy.ops import vision as vision_ops
 from argosy.tensor.engine import Tensor, apply
 
-_RANKS = {"linear": (3,), "nearest": (4, 5), "bilinear": (4,), "bicubic": (4,), "trilinear": (5,), "area": (3, 4, 5)}
+_RANKS = {
+    "linear": (3,),
+    "nearest": (4, 5),
+    "bilinear": (4,),
+    "bicubic": (4,),
+    "trilinear": (5,),
+    "area": (3, 4, 5),
+}
 _RESIZE_LAYOUTS = {3: ("NCW", "NWC"), 4: ("NCHW", "NHWC"), 5: ("NCDHW", "NDHWC")}
 _PAD_LAYOUTS = {3: ("NCL", "NLC"), 4: ("NCHW", "NHWC"), 5: ("NCDHW", "NDHWC")}
 
@@ -31,12 +38,14 @@ def interpolate(
 ) -> Any:
     """Resample to ``size``, or to the size times ``scale_factor``.
 
-    ``mode`` is "nearest", "linear" (3-D), "bilinear" or "bicubic" (4-D), "trilinear" (5-D) or "area". Without
-    ``align_corners``, ``align_mode`` 0 takes positions at pixel centres and 1 at their corners.
+    ``mode`` is "nearest", "linear" (3-D), "bilinear" or "bicubic" (4-D), "trilinear" (5-D) or
+    "area". Without ``align_corners``, ``align_mode`` 0 takes positions at pixel centres and 1 at
+    their corners.
 
     Example:
         >>> import paddle
-        >>> paddle.nn.functional.interpolate(paddle.ones([1, 3, 4, 6]), scale_factor=2, mode="bilinear").shape
+        >>> paddle.nn.functional.interpolate(paddle.ones([1, 3, 4, 6]), scale_factor=2,
+        ...     mode="bilinear").shape
         [1, 3, 8, 12]
     """
     kind = mode.lower()
@@ -50,39 +59,62 @@ def interpolate(
     scales = None
     if size is not None:
         if recompute_scale_factor:
-            raise UsageError("interpolate: recompute_scale_factor is not meaningful with an explicit size.")
+            raise UsageError(
+                "interpolate: recompute_scale_factor is not meaningful with an explicit size."
+            )
         sizes = _numbers(size, rank - 2, "size", int)
         if min(sizes) <= 0:
-            raise RankError(f"interpolate: each dimension of size must be greater than 0, but received {size}")
+            raise RankError(
+                f"interpolate: each dimension of size must be greater than 0, but received {size}"
+            )
     else:
         scales = _numbers(scale_factor, rank - 2, "scale_factor", float)
         if min(scales) <= 0:
-            raise UsageError(f"interpolate: scale_factor should be greater than zero, but received {scale_factor}")
-        # Paddle multiplies in float32, which decides where a product falls just short of a whole number.
+            raise UsageError(
+                "interpolate: scale_factor should be greater than zero, but received "
+                f"{scale_factor}"
+            )
+        # Paddle multiplies in float32, which decides where a product falls just short of a whole
+        # number.
         sizes = [int(np.float32(n) * np.float32(s)) for n, s in zip(spatial, scales, strict=True)]
         if recompute_scale_factor:
             sizes = [int(n * s) for n, s in zip(spatial, scales, strict=True)]
             scales = None
-    return apply(resize_ops.interpolate, x, kind, sizes, scales, align_corners, align_mode, antialias, last)
+    return apply(
+        resize_ops.interpolate, x, kind, sizes, scales, align_corners, align_mode, antialias, last
+    )
 
 
 def _check_mode(
-    kind: str, rank: int, data_format: str | None, align_corners: Any, align_mode: int, antialias: Any
+    kind: str,
+    rank: int,
+    data_format: str | None,
+    align_corners: Any,
+    align_mode: int,
+    antialias: Any,
 ) -> bool:
     """Refuse what does not go together; returns whether channels come last."""
     if rank not in _RESIZE_LAYOUTS:
-        raise UsageError(f"interpolate: the input should be 3-D, 4-D or 5-D, but has {rank} dimensions")
+        raise UsageError(
+            f"interpolate: the input should be 3-D, 4-D or 5-D, but has {rank} dimensions"
+        )
     if kind not in _RANKS:
-        raise UsageError(f"interpolate: mode should be one of {sorted(_RANKS)}, but received {kind!r}")
+        raise UsageError(
+            f"interpolate: mode should be one of {sorted(_RANKS)}, but received {kind!r}"
+        )
     if rank not in _RANKS[kind]:
         wanted = " or ".join(f"{r}-D" for r in _RANKS[kind])
-        raise UsageError(f"interpolate: '{kind}' only supports {wanted} tensors, but x has {rank} dimensions")
+        raise UsageError(
+            f"interpolate: '{kind}' only supports {wanted} tensors, but x has {rank} dimensions"
+        )
     if not isinstance(align_corners, bool) or not isinstance(antialias, bool):
         raise DtypeError("interpolate: align_corners and antialias should be bool values")
     if align_mode not in (0, 1):
         raise UsageError(f"interpolate: align_mode can only be 0 or 1, but received {align_mode}")
     if align_corners and kind == "nearest":
-        raise UsageError("interpolate: align_corners can only be set with linear, bilinear, bicubic or trilinear")
+        raise UsageError(
+            "interpolate: align_corners can only be set with linear, bilinear, bicubic or trilinear"
+        )
     if antialias and kind not in ("bilinear", "bicubic"):
         raise UsageError("interpolate: antialias is only supported for bilinear and bicubic modes")
     if data_format is None or kind == "area":
@@ -90,7 +122,8 @@ def _check_mode(
     layout = data_format.upper()
     if layout not in _RESIZE_LAYOUTS[rank]:
         raise UsageError(
-            f"interpolate: data_format should be one of {_RESIZE_LAYOUTS[rank]} for {rank}-D input, but received {layout}"
+            f"interpolate: data_format should be one of {_RESIZE_LAYOUTS[rank]} for {rank}-D "
+            f"input, but received {layout}"
         )
     return layout == _RESIZE_LAYOUTS[rank][1]
 
@@ -108,12 +141,19 @@ def _numbers(value: Any, n: int, name: str, kind: Any) -> list[Any]:
         value = value.tolist()
     if isinstance(value, (int, float)):
         if name == "size":
-            raise DtypeError(f"interpolate: size should be a list or tuple or Tensor, but received {value!r}")
+            raise DtypeError(
+                f"interpolate: size should be a list or tuple or Tensor, but received {value!r}"
+            )
         return [kind(value)] * n
     if not isinstance(value, (list, tuple)):
-        raise DtypeError(f"interpolate: {name} should be a list, tuple or Tensor, but received {type(value).__name__}")
+        raise DtypeError(
+            f"interpolate: {name} should be a list, tuple or Tensor, but received "
+            f"{type(value).__name__}"
+        )
     if len(value) != n:
-        raise UsageError(f"interpolate: {name} should have {n} numbers for this input, but received {value}")
+        raise UsageError(
+            f"interpolate: {name} should have {n} numbers for this input, but received {value}"
+        )
     return [kind(v) for v in value]
 
 
@@ -142,9 +182,9 @@ def pad(
 ) -> Any:
     """Pad with a constant, or with what "reflect", "replicate" or "circular" find inside ``x``.
 
-    ``pad`` is (before, after) of the spatial axes, last axis first, as in [left, right, top, bottom]. For "constant" it
-    may also cover any number of last axes (last axis first), or all axes: then first axis first, unless
-    ``pad_from_left_axis`` is False.
+    ``pad`` is (before, after) of the spatial axes, last axis first, as in [left, right, top,
+    bottom]. For "constant" it may also cover any number of last axes (last axis first), or all
+    axes: then first axis first, unless ``pad_from_left_axis`` is False.
 
     Example:
         >>> import paddle
@@ -153,7 +193,9 @@ def pad(
         [1, 1, 4, 5]
     """
     if mode not in ("constant", "reflect", "replicate", "circular"):
-        raise RankError(f"pad: mode should be one of constant, reflect, replicate, circular, but got {mode}.")
+        raise RankError(
+            f"pad: mode should be one of constant, reflect, replicate, circular, but got {mode}."
+        )
     amounts = pad.tolist() if isinstance(pad, Tensor) else [int(p) for p in pad]
     rank = len(x.shape)
     if mode == "constant" and len(amounts) != 2 * (rank - 2) and not isinstance(pad, Tensor):
@@ -165,7 +207,9 @@ def pad(
 
 def _pairs_of_all_axes(amounts: list[int], rank: int, first_axis_first: bool) -> list[int]:
     if len(amounts) % 2 or len(amounts) > 2 * rank:
-        raise UsageError(f"pad: expected an even number of at most {2 * rank} amounts, but received {amounts}")
+        raise UsageError(
+            f"pad: expected an even number of at most {2 * rank} amounts, but received {amounts}"
+        )
     if any(amount < 0 for amount in amounts):
         raise UsageError(f"pad: amounts must not be negative, but received {amounts}")
     if len(amounts) == 2 * rank and first_axis_first:
@@ -179,9 +223,14 @@ def _pairs_of_spatial_axes(amounts: list[int], rank: int, data_format: str | Non
         raise RankError(f"pad: input tensor dimension must be in [3, 4, 5] but got {rank}")
     layout = _PAD_LAYOUTS[rank][0] if data_format is None else data_format.upper()
     if layout not in _PAD_LAYOUTS[rank]:
-        raise RankError(f"pad: data_format of a {rank}-D tensor should be in {_PAD_LAYOUTS[rank]} but got {layout}")
+        raise RankError(
+            f"pad: data_format of a {rank}-D tensor should be in {_PAD_LAYOUTS[rank]} but got "
+            f"{layout}"
+        )
     if len(amounts) != 2 * (rank - 2):
-        raise UsageError(f"pad: expected {2 * (rank - 2)} amounts for a {rank}-D tensor, but received {amounts}")
+        raise UsageError(
+            f"pad: expected {2 * (rank - 2)} amounts for a {rank}-D tensor, but received {amounts}"
+        )
     spatial = [a for i in reversed(range(0, len(amounts), 2)) for a in amounts[i : i + 2]]
     if layout == _PAD_LAYOUTS[rank][0]:
         return [0, 0, 0, 0, *spatial]

@@ -11,9 +11,12 @@ from argosy.tensor.engine import apply, make_inplace, store, unary
 from argosy.tensor.math import sigmoid, tanh, tanh_
 
 __all__ = [
-    "celu", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_",
-    "leaky_relu", "leaky_relu_", "log_sigmoid", "log_softmax", "logsigmoid", "maxout", "mish", "prelu", "relu", "relu6",
-    "relu_", "rrelu", "selu", "sigmoid", "silu", "softmax", "softmax_", "softplus", "softshrink", "softsign", "swiglu",
+    "celu", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid",
+    "hardswish", "hardtanh", "hardtanh_",
+    "leaky_relu", "leaky_relu_", "log_sigmoid", "log_softmax", "logsigmoid", "maxout", "mish",
+    "prelu", "relu", "relu6",
+    "relu_", "rrelu", "selu", "sigmoid", "silu", "softmax", "softmax_", "softplus", "softshrink",
+    "softsign", "swiglu",
     "swish", "tanh", "tanh_", "tanhshrink", "thresholded_relu", "thresholded_relu_",
 ]  # fmt: skip
 
@@ -45,9 +48,13 @@ def prelu(x: Any, weight: Any, data_format: str = "NCHW", name: str | None = Non
     """``leaky_relu`` with a learned slope: one number, or one for each channel."""
     formats = ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC")
     if data_format not in formats:
-        raise UsageError(f"prelu: data_format must be one of {', '.join(formats)}, but received {data_format!r}")
+        raise UsageError(
+            f"prelu: data_format must be one of {', '.join(formats)}, but received {data_format!r}"
+        )
     if len(weight.shape) > 1:
-        raise RankError(f"prelu: the shape of weight must be [1] or [channels], but received {weight.shape}")
+        raise RankError(
+            f"prelu: the shape of weight must be [1] or [channels], but received {weight.shape}"
+        )
     channels_last = data_format.endswith("C") and data_format != "NC"
     if weight.size > 1:
         _check_slopes(x, weight, channels_last)
@@ -57,21 +64,35 @@ def prelu(x: Any, weight: Any, data_format: str = "NCHW", name: str | None = Non
 def _check_slopes(x: Any, weight: Any, channels_last: bool) -> None:
     shape = x.shape
     if len(shape) < 2:
-        raise RankError(f"prelu: a weight with several slopes needs x of 2 or more dimensions, but x has shape {shape}")
+        raise RankError(
+            "prelu: a weight with several slopes needs x of 2 or more dimensions, but x has "
+            f"shape {shape}"
+        )
     channels = shape[-1] if channels_last else shape[1]
     if weight.size != channels:
-        raise RankError(f"prelu: weight has {weight.size} slopes, but x of shape {shape} has {channels} channels")
+        raise RankError(
+            f"prelu: weight has {weight.size} slopes, but x of shape {shape} has {channels} "
+            "channels"
+        )
 
 
 def rrelu(
-    x: Any, lower: float = 1.0 / 8.0, upper: float = 1.0 / 3.0, training: bool = True, name: str | None = None
+    x: Any,
+    lower: float = 1.0 / 8.0,
+    upper: float = 1.0 / 3.0,
+    training: bool = True,
+    name: str | None = None,
 ) -> Any:
-    """``leaky_relu`` with slopes drawn from [lower, upper] in training, and their mean otherwise."""
+    """``leaky_relu`` with slopes drawn from [lower, upper] in training, and their mean
+    otherwise.
+    """
     for bound, value in (("lower", lower), ("upper", upper)):
         if not 0 <= value <= 1:
             raise UsageError(f"rrelu: {bound} must lie in [0, 1], but received {value}")
     if upper < lower:
-        raise UsageError(f"rrelu: upper must not be less than lower, but received lower={lower}, upper={upper}")
+        raise UsageError(
+            f"rrelu: upper must not be less than lower, but received lower={lower}, upper={upper}"
+        )
     return apply(ops.rrelu, x, lower, upper, training)
 
 
@@ -108,11 +129,15 @@ def gelu(x: Any, approximate: Any = False, name: str | None = None) -> Any:
     """``x`` times the normal distribution function of ``x``; True or "tanh" approximates it."""
     form = _GELU_FORMS.get(approximate)
     if form is None:
-        raise UsageError(f"gelu: approximate must be a bool, 'tanh' or 'none', but received {approximate!r}")
+        raise UsageError(
+            f"gelu: approximate must be a bool, 'tanh' or 'none', but received {approximate!r}"
+        )
     return apply(ops.gelu, x, form)
 
 
-def hardsigmoid(x: Any, slope: float = 0.1666667, offset: float = 0.5, name: str | None = None) -> Any:
+def hardsigmoid(
+    x: Any, slope: float = 0.1666667, offset: float = 0.5, name: str | None = None
+) -> Any:
     """``slope * x + offset`` limited to [0, 1]."""
     return apply(ops.hardsigmoid, x, slope, offset)
 
@@ -139,7 +164,9 @@ def softplus(x: Any, beta: float = 1, threshold: float = 20, name: str | None = 
     return apply(ops.softplus, x, beta, threshold)
 
 
-def thresholded_relu(x: Any, threshold: float = 1.0, value: float = 0.0, name: str | None = None) -> Any:
+def thresholded_relu(
+    x: Any, threshold: float = 1.0, value: float = 0.0, name: str | None = None
+) -> Any:
     """``x`` where it exceeds ``threshold``, else ``value``."""
     return apply(ops.thresholded_relu, x, threshold, value)
 
@@ -163,7 +190,9 @@ def swiglu(x: Any, y: Any = None, name: str | None = None) -> Any:
     return apply(ops.swiglu, x) if y is None else apply(ops.swiglu, x, y)
 
 
-def softmax(x: Any, axis: int = -1, dtype: Any = None, name: str | None = None, *, out: Any = None) -> Any:
+def softmax(
+    x: Any, axis: int = -1, dtype: Any = None, name: str | None = None, *, out: Any = None
+) -> Any:
     """Exponentials along ``axis`` divided by their sum; ``x`` is first cast to ``dtype``.
 
     Example:
@@ -176,7 +205,9 @@ def softmax(x: Any, axis: int = -1, dtype: Any = None, name: str | None = None, 
 
 
 def log_softmax(x: Any, axis: int = -1, dtype: Any = None, name: str | None = None) -> Any:
-    """``log(softmax(x))`` without overflow. Differs from Paddle's CPU kernel, which cuts the result off at -64."""
+    """``log(softmax(x))`` without overflow. Differs from Paddle's CPU kernel, which cuts the result
+    off at -64.
+    """
     return apply(ops.log_softmax, x, axis, None if dtype is None else dtypes.to_torch(dtype))
 
 
@@ -188,7 +219,9 @@ def gumbel_softmax(
     With ``hard`` the sample is one-hot, and the gradient that of the soft one.
     """
     if temperature <= 0:
-        raise UsageError(f"gumbel_softmax: temperature must be greater than 0, but received {temperature}")
+        raise UsageError(
+            f"gumbel_softmax: temperature must be greater than 0, but received {temperature}"
+        )
     return apply(ops.gumbel_softmax, x, temperature, hard, axis)
 
 

@@ -52,18 +52,28 @@ def _four_paddings(paddings: Any) -> list[int]:
         return [paddings] * 4
     if isinstance(paddings, (list, tuple)) and len(paddings) in (2, 4):
         return list(paddings) * (4 // len(paddings))
-    raise UsageError(f"paddings should either be an integer or a list of 2 or 4 integers, but received {paddings!r}")
+    raise UsageError(
+        "paddings should either be an integer or a list of 2 or 4 integers, but received "
+        f"{paddings!r}"
+    )
 
 
 def unfold(
-    x: Any, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, dilations: Any = 1, name: str | None = None
+    x: Any,
+    kernel_sizes: Any,
+    strides: Any = 1,
+    paddings: Any = 0,
+    dilations: Any = 1,
+    name: str | None = None,
 ) -> Any:
     """Lay the windows of images out as columns: [N, C, H, W] to [N, C * window, number of windows].
 
     ``paddings`` is one amount, [vertical, horizontal], or [top, left, bottom, right].
     """
     if len(x.shape) != 4:
-        raise RankError(f"unfold: input should be the format of [N, C, H, W], but received {list(x.shape)}")
+        raise RankError(
+            f"unfold: input should be the format of [N, C, H, W], but received {list(x.shape)}"
+        )
     return apply(
         vision_ops.unfold,
         x,
@@ -83,9 +93,13 @@ def fold(
     dilations: Any = 1,
     name: str | None = None,
 ) -> Any:
-    """Add columns back into images of ``output_sizes``; where windows overlap their values add up."""
+    """Add columns back into images of ``output_sizes``; where windows overlap their values add
+    up.
+    """
     if len(x.shape) != 3:
-        raise RankError(f"fold: input should be the format of [N, C, L], but received {list(x.shape)}")
+        raise RankError(
+            f"fold: input should be the format of [N, C, L], but received {list(x.shape)}"
+        )
     return apply(
         vision_ops.fold,
         x,
@@ -98,7 +112,9 @@ def fold(
 
 
 def bilinear(x1: Any, x2: Any, weight: Any, bias: Any = None, name: str | None = None) -> Any:
-    """``x1 @ weight[k] @ x2 + bias`` for each output k; ``weight`` is [outputs, features of x1, features of x2]."""
+    """``x1 @ weight[k] @ x2 + bias`` for each output k; ``weight`` is [outputs, features of x1,
+    features of x2].
+    """
     return apply(vision_ops.bilinear, x1, x2, weight, bias)
 
 
@@ -114,10 +130,16 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any
     return apply(vision_ops.cosine_similarity, x1, x2, axis, eps)
 
 
-def label_smooth(label: Any, prior_dist: Any = None, epsilon: float = 0.1, name: str | None = None) -> Any:
-    """Mix one-hot labels with a distribution over the classes, uniform unless ``prior_dist`` is given."""
+def label_smooth(
+    label: Any, prior_dist: Any = None, epsilon: float = 0.1, name: str | None = None
+) -> Any:
+    """Mix one-hot labels with a distribution over the classes, uniform unless ``prior_dist`` is
+    given.
+    """
     if not 0.0 <= epsilon <= 1.0:
-        raise UsageError(f"label_smooth: The value of epsilon must be between 0 and 1, but received {epsilon}")
+        raise UsageError(
+            f"label_smooth: The value of epsilon must be between 0 and 1, but received {epsilon}"
+        )
     return apply(id_ops.label_smooth, label, prior_dist, float(epsilon))
 
 
@@ -127,11 +149,17 @@ def class_center_sample(label: Any, num_classes: int, num_samples: int, group: A
     Returns the labels as positions among the chosen classes, and the chosen classes.
     """
     if group is not None and group is not False:
-        raise NotSupported("class_center_sample: classes spread over the ranks of a group are not supported")
+        raise NotSupported(
+            "class_center_sample: classes spread over the ranks of a group are not supported"
+        )
     if num_samples > num_classes:
         raise UsageError(
-            f"class_center_sample: Expected num_samples less than or equal to {num_classes}, got num_samples {num_samples}"
+            f"class_center_sample: Expected num_samples less than or equal to {num_classes}, got "
+            f"num_samples {num_samples}"
         )
     if len(label.shape) != 1 or label.shape[0] == 0:
-        raise UsageError(f"class_center_sample: label must be a non-empty vector, but has shape {list(label.shape)}")
+        raise UsageError(
+            "class_center_sample: label must be a non-empty vector, but has shape "
+            f"{list(label.shape)}"
+        )
     return apply(id_ops.class_center_sample, label, num_classes, num_samples)

@@ -15,7 +15,9 @@ __all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d",
 
 def _nonnegative(padding: str | list[int], given: Any) -> str | list[int]:
     if not isinstance(padding, str) and any(p < 0 for p in padding):
-        raise UsageError(f"Invalid padding, all value should be larger than or equal to 0, but received: {given}")
+        raise UsageError(
+            f"Invalid padding, all value should be larger than or equal to 0, but received: {given}"
+        )
     return padding
 
 
@@ -34,7 +36,15 @@ def _convolve(
     last = is_channel_last(data_format, n, op.name)
     pads = _nonnegative(to_padding(padding, n, last), padding)
     return apply(
-        op, x, weight, bias, to_list(stride, n, "stride"), pads, to_list(dilation, n, "dilation"), groups, last
+        op,
+        x,
+        weight,
+        bias,
+        to_list(stride, n, "stride"),
+        pads,
+        to_list(dilation, n, "dilation"),
+        groups,
+        last,
     )
 
 
@@ -57,7 +67,9 @@ def _convolve_back(
     size = None
     if output_size is not None:
         if output_padding != 0:
-            raise UsageError(f"{op.name}: output_padding option is mutually exclusive with output_size")
+            raise UsageError(
+                f"{op.name}: output_padding option is mutually exclusive with output_size"
+            )
         size = _output_size(op.name, n, output_size)
     return apply(
         op,
@@ -80,7 +92,10 @@ def _output_size(call: str, n: int, output_size: Any) -> list[int]:
         if isinstance(output_size, list) and len(output_size) == 1:
             output_size = output_size * n
     if not isinstance(output_size, (int, list, tuple)):
-        raise UsageError(f"{call}: output_size should be int, or list, tuple of ints, but received {output_size!r}")
+        raise UsageError(
+            f"{call}: output_size should be int, or list, tuple of ints, but received "
+            f"{output_size!r}"
+        )
     return to_list(output_size, n, "output_size")
 
 
@@ -110,9 +125,11 @@ def conv2d(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Any:
-    """Convolve over two spatial axes; ``weight`` is [out_channels, in_channels / groups, height, width].
+    """Convolve over two spatial axes; ``weight`` is [out_channels, in_channels / groups, height,
+    width].
 
-    ``padding`` is "SAME", "VALID", an int, [h, w], [top, bottom, left, right] or a pair for each of the four axes.
+    ``padding`` is "SAME", "VALID", an int, [h, w], [top, bottom, left, right] or a pair for each of
+    the four axes.
 
     Example:
         >>> import paddle
@@ -134,7 +151,9 @@ def conv3d(
     data_format: str = "NCDHW",
     name: str | None = None,
 ) -> Any:
-    """Convolve over three spatial axes; ``weight`` is [out_channels, in_channels / groups, depth, height, width]."""
+    """Convolve over three spatial axes; ``weight`` is [out_channels, in_channels / groups, depth,
+    height, width].
+    """
     return _convolve(ops.conv3d, 3, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
@@ -151,7 +170,9 @@ def conv1d_transpose(
     data_format: str = "NCL",
     name: str | None = None,
 ) -> Any:
-    """Apply the adjoint of ``conv1d``; ``weight`` is [in_channels, out_channels / groups, width]."""
+    """Apply the adjoint of ``conv1d``; ``weight`` is [in_channels, out_channels / groups,
+    width].
+    """
     return _convolve_back(
         ops.conv1d_transpose,
         1,
@@ -181,9 +202,11 @@ def conv2d_transpose(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Any:
-    """Apply the adjoint of ``conv2d``; ``weight`` is [in_channels, out_channels / groups, height, width].
+    """Apply the adjoint of ``conv2d``; ``weight`` is [in_channels, out_channels / groups, height,
+    width].
 
-    ``output_size`` chooses among the sizes that ``conv2d`` with this stride would have mapped to the size of ``x``.
+    ``output_size`` chooses among the sizes that ``conv2d`` with this stride would have mapped to
+    the size of ``x``.
     """
     return _convolve_back(
         ops.conv2d_transpose,
@@ -214,7 +237,9 @@ def conv3d_transpose(
     data_format: str = "NCDHW",
     name: str | None = None,
 ) -> Any:
-    """Apply the adjoint of ``conv3d``; ``weight`` is [in_channels, out_channels / groups, depth, height, width]."""
+    """Apply the adjoint of ``conv3d``; ``weight`` is [in_channels, out_channels / groups, depth,
+    height, width].
+    """
     return _convolve_back(
         ops.conv3d_transpose,
         3,

@@ -12,7 +12,12 @@ __all__ = ["pairwise_distance", "pdist"]
 
 
 def pairwise_distance(
-    x: Any, y: Any, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False, name: str | None = None
+    x: Any,
+    y: Any,
+    p: float = 2.0,
+    epsilon: float = 1e-6,
+    keepdim: bool = False,
+    name: str | None = None,
 ) -> Any:
     """The p-norm of ``x - y + epsilon`` over the last axis."""
     return apply(ops.pairwise_distance, x, y, p, epsilon, keepdim)

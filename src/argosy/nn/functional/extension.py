@@ -16,7 +16,8 @@ __all__ = ["diag_embed", "sequence_mask", "gather_tree", "temporal_shift"]
 
 
 def sequence_mask(x: Any, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> Any:
-    """Make a row for each length in ``x``: ones up to it, zeros to ``maxlen`` (the largest length unless given).
+    """Make a row for each length in ``x``: ones up to it, zeros to ``maxlen`` (the largest length
+    unless given).
 
     Example:
         >>> import paddle
@@ -38,10 +39,18 @@ def gather_tree(ids: Any, parents: Any) -> Any:
 
 
 def temporal_shift(
-    x: Any, seg_num: int, shift_ratio: float = 0.25, name: str | None = None, data_format: str = "NCHW"
+    x: Any,
+    seg_num: int,
+    shift_ratio: float = 0.25,
+    name: str | None = None,
+    data_format: str = "NCHW",
 ) -> Any:
-    """Shift a share of the channels of each frame to its neighbours; ``seg_num`` frames make a clip."""
+    """Shift a share of the channels of each frame to its neighbours; ``seg_num`` frames make a
+    clip.
+    """
     last = is_channel_last(data_format, 2, "temporal_shift")
     if isinstance(seg_num, Tensor) or x.shape[0] % seg_num != 0:
-        raise UsageError(f"temporal_shift: {x.shape[0]} frames are not a multiple of seg_num={seg_num}")
+        raise UsageError(
+            f"temporal_shift: {x.shape[0]} frames are not a multiple of seg_num={seg_num}"
+        )
     return apply(vision_ops.temporal_shift, x, seg_num, shift_ratio, last)

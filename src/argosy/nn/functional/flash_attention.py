@@ -32,10 +32,11 @@ def scaled_dot_product_attention(
     enable_gqa: bool = True,
     name: str | None = None,
 ) -> Any:
-    """``softmax(query @ key^T * scale + mask) @ value`` on [batch, length, heads, head_dim] tensors.
+    """``softmax(query @ key^T * scale + mask) @ value`` on [batch, length, heads, head_dim]
+    tensors.
 
-    A boolean mask is True where attention is allowed. With ``enable_gqa`` groups of query heads share a key head.
-    ``backend`` is a hint and changes nothing.
+    A boolean mask is True where attention is allowed. With ``enable_gqa`` groups of query heads
+    share a key head. ``backend`` is a hint and changes nothing.
 
     Example:
         >>> import paddle
@@ -46,12 +47,14 @@ def scaled_dot_product_attention(
     heads = [t.shape[-2] for t in (query, key, value)]
     if heads[1] != heads[2] or (heads[0] != heads[1] and (not enable_gqa or heads[0] % heads[1])):
         raise RankError(
-            f"scaled_dot_product_attention: query, key and value have {heads} heads; they must be equal, "
+            f"scaled_dot_product_attention: query, key and value have {heads} heads; they must "
+            "be equal, "
             "or with enable_gqa those of query a multiple of the others'"
         )
     if attn_mask is not None and is_causal:
         raise UsageError(
-            "scaled_dot_product_attention: attn_mask and is_causal=True exclude each other; put the causal mask into attn_mask"
+            "scaled_dot_product_attention: attn_mask and is_causal=True exclude each other; put "
+            "the causal mask into attn_mask"
         )
     is_batched = len(query.shape) == 4
     if not is_batched:
@@ -72,7 +75,9 @@ def scaled_dot_product_attention(
 
 def _refuse_seeds(call: str, fixed_seed_offset: Any, rng_name: str) -> None:
     if fixed_seed_offset is not None or rng_name:
-        raise NotSupported(f"{call}: fixed_seed_offset and rng_name are not supported; dropout follows paddle.seed")
+        raise NotSupported(
+            f"{call}: fixed_seed_offset and rng_name are not supported; dropout follows paddle.seed"
+        )
 
 
 def flash_attention(
@@ -92,13 +97,17 @@ def flash_attention(
     """Attention on [batch, length, heads, head_dim] tensors; returns (output, softmax or None)."""
     _refuse_seeds("flash_attention", fixed_seed_offset, rng_name)
     if return_softmax:
-        weights = apply(ops.attention_weights, query, key, dropout, not training, causal, softmax_scale)
+        weights = apply(
+            ops.attention_weights, query, key, dropout, not training, causal, softmax_scale
+        )
         repeats = query.shape[2] // key.shape[2]
         heads_first = value.transpose([0, 2, 1, 3])
         if repeats > 1:
             heads_first = heads_first.repeat_interleave(repeats, 1)
         return (weights @ heads_first).transpose([0, 2, 1, 3]), weights
-    return scaled_dot_product_attention(query, key, value, None, dropout, causal, training, scale=softmax_scale), None
+    return scaled_dot_product_attention(
+        query, key, value, None, dropout, causal, training, scale=softmax_scale
+    ), None
 
 
 def flash_attn_qkvpacked(
@@ -112,7 +121,9 @@ def flash_attn_qkvpacked(
     training: bool = True,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """Attention on [batch, length, groups + 2, key heads, head_dim]: query groups first, then key and value."""
+    """Attention on [batch, length, groups + 2, key heads, head_dim]: query groups first, then key
+    and value.
+    """
     batch, length, packed, heads, width = qkv.shape
     query = qkv[:, :, : packed - 2].reshape([batch, length, (packed - 2) * heads, width])
     return flash_attention(
@@ -145,7 +156,9 @@ def flash_attn_unpadded(
     training: bool = True,
     name: str | None = None,
 ) -> tuple[Any, None]:
-    """Attention inside sequences packed end to end, [total, heads, head_dim]; ``cu_seqlens`` are where they begin."""
+    """Attention inside sequences packed end to end, [total, heads, head_dim]; ``cu_seqlens`` are
+    where they begin.
+    """
     _refuse_seeds("flash_attn_unpadded", fixed_seed_offset, rng_name)
     if return_softmax:
         raise NotSupported("flash_attn_unpadded: return_softmax=True is not supported")

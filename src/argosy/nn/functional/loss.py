@@ -13,10 +13,14 @@ from argosy.ops.linalg import pairwise_distance
 from argosy.tensor.engine import apply
 
 __all__ = [
-    "adaptive_log_softmax_with_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
-    "cross_entropy", "ctc_loss", "dice_loss", "gaussian_nll_loss", "hinge_embedding_loss", "hsigmoid_loss", "kl_div", "l1_loss",
-    "log_loss", "margin_ranking_loss", "mse_loss", "multi_label_margin_loss", "multi_label_soft_margin_loss",
-    "multi_margin_loss", "nll_loss", "npair_loss", "poisson_nll_loss", "rnnt_loss", "sigmoid_focal_loss", "smooth_l1_loss",
+    "adaptive_log_softmax_with_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
+    "cross_entropy", "ctc_loss", "dice_loss", "gaussian_nll_loss", "hinge_embedding_loss",
+    "hsigmoid_loss", "kl_div", "l1_loss",
+    "log_loss", "margin_ranking_loss", "mse_loss", "multi_label_margin_loss",
+    "multi_label_soft_margin_loss",
+    "multi_margin_loss", "nll_loss", "npair_loss", "poisson_nll_loss", "rnnt_loss",
+    "sigmoid_focal_loss", "smooth_l1_loss",
     "soft_margin_loss", "softmax_with_cross_entropy", "square_error_cost", "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
 ]  # fmt: skip
@@ -36,10 +40,11 @@ def cross_entropy(
 ) -> Any:
     """Cross entropy between logits (probabilities if not ``use_softmax``) and labels.
 
-    Hard labels are class numbers, with or without an axis of 1 for the classes; soft labels are distributions of the
-    shape of ``input``. ``weight`` scales classes. A mean divides by the weights of the positions that are not
-    ``ignore_index``; with the default -100 and no weights it divides by the number of all positions. With soft labels or
-    labels that have the class axis, ``reduction="none"`` keeps that axis with extent 1.
+    Hard labels are class numbers, with or without an axis of 1 for the classes; soft labels are
+    distributions of the shape of ``input``. ``weight`` scales classes. A mean divides by the
+    weights of the positions that are not ``ignore_index``; with the default -100 and no weights it
+    divides by the number of all positions. With soft labels or labels that have the class axis,
+    ``reduction="none"`` keeps that axis with extent 1.
 
     Example:
         >>> import paddle
@@ -80,11 +85,14 @@ def softmax_with_cross_entropy(
     return_softmax: bool = False,
     axis: int = -1,
 ) -> Any:
-    """The cross entropy of each position, keeping the class axis with extent 1; with ``return_softmax`` the softmax too.
+    """The cross entropy of each position, keeping the class axis with extent 1; with
+    ``return_softmax`` the softmax too.
 
     It is always computed in the numerically stable way.
     """
-    loss, softmax = apply(entropies.softmax_with_cross_entropy, logits, label, soft_label, ignore_index, axis)
+    loss, softmax = apply(
+        entropies.softmax_with_cross_entropy, logits, label, soft_label, ignore_index, axis
+    )
     return (loss, softmax) if return_softmax else loss
 
 
@@ -96,7 +104,9 @@ def nll_loss(
     reduction: str = "mean",
     name: str | None = None,
 ) -> Any:
-    """Negative log-likelihood of class numbers under log-probabilities with the classes in axis 1."""
+    """Negative log-likelihood of class numbers under log-probabilities with the classes in axis
+    1.
+    """
     return apply(entropies.nll_loss, input, label, weight, ignore_index, reduction)
 
 
@@ -118,7 +128,9 @@ def smooth_l1_loss(
     is_huber: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Huber's loss: quadratic up to a gap of ``delta``, linear beyond; if not ``is_huber`` divided by ``delta``."""
+    """Huber's loss: quadratic up to a gap of ``delta``, linear beyond; if not ``is_huber`` divided
+    by ``delta``.
+    """
     return apply(ops.smooth_l1_loss, input, label, reduction, delta, is_huber)
 
 
@@ -142,31 +154,48 @@ def binary_cross_entropy_with_logits(
     pos_weight: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Cross entropy of ``sigmoid(logit)`` and labels; ``pos_weight`` scales what positive labels cost.
+    """Cross entropy of ``sigmoid(logit)`` and labels; ``pos_weight`` scales what positive labels
+    cost.
 
-    Differs from Paddle: at a logit of exactly 0 the gradient is ``sigmoid(0) - label``; Paddle's CPU kernel is 1 too low.
+    Differs from Paddle: at a logit of exactly 0 the gradient is ``sigmoid(0) - label``; Paddle's
+    CPU kernel is 1 too low.
     """
     return apply(ops.binary_cross_entropy_with_logits, logit, label, weight, reduction, pos_weight)
 
 
 def log_loss(input: Any, label: Any, epsilon: float = 0.0001, name: str | None = None) -> Any:
-    """Cross entropy of each probability, with ``epsilon`` added inside the logarithms; not reduced."""
+    """Cross entropy of each probability, with ``epsilon`` added inside the logarithms; not
+    reduced.
+    """
     return apply(ops.log_loss, input, label, epsilon)
 
 
-def kl_div(input: Any, label: Any, reduction: str = "mean", log_target: bool = False, name: str | None = None) -> Any:
+def kl_div(
+    input: Any,
+    label: Any,
+    reduction: str = "mean",
+    log_target: bool = False,
+    name: str | None = None,
+) -> Any:
     """Kullback-Leibler divergence of ``label`` from the log-probabilities ``input``.
 
-    ``reduction`` may also be "batchmean": the sum divided by the first extent. ``log_target`` says that ``label`` holds
-    logarithms too.
+    ``reduction`` may also be "batchmean": the sum divided by the first extent. ``log_target`` says
+    that ``label`` holds logarithms too.
     """
     return apply(ops.kl_div, input, label, reduction, log_target)
 
 
 def margin_ranking_loss(
-    input: Any, other: Any, label: Any, margin: float = 0.0, reduction: str = "mean", name: str | None = None
+    input: Any,
+    other: Any,
+    label: Any,
+    margin: float = 0.0,
+    reduction: str = "mean",
+    name: str | None = None,
 ) -> Any:
-    """What keeps ``input`` from exceeding ``other`` by ``margin`` (label 1), or the reverse (label -1)."""
+    """What keeps ``input`` from exceeding ``other`` by ``margin`` (label 1), or the reverse (label
+    -1).
+    """
     return apply(ops.margin_ranking_loss, input, other, label, margin, reduction)
 
 
@@ -178,7 +207,12 @@ def hinge_embedding_loss(
 
 
 def cosine_embedding_loss(
-    input1: Any, input2: Any, label: Any, margin: float = 0, reduction: str = "mean", name: str | None = None
+    input1: Any,
+    input2: Any,
+    label: Any,
+    margin: float = 0,
+    reduction: str = "mean",
+    name: str | None = None,
 ) -> Any:
     """One minus the cosine for label 1, what the cosine exceeds ``margin`` by for label -1."""
     return apply(ops.cosine_embedding_loss, input1, input2, label, margin, reduction)
@@ -199,7 +233,9 @@ def triplet_margin_loss(
 
     ``swap`` also considers the distance between ``positive`` and ``negative``.
     """
-    return apply(ops.triplet_margin_loss, input, positive, negative, margin, p, epsilon, swap, reduction)
+    return apply(
+        ops.triplet_margin_loss, input, positive, negative, margin, p, epsilon, swap, reduction
+    )
 
 
 def triplet_margin_with_distance_loss(
@@ -218,7 +254,8 @@ def triplet_margin_with_distance_loss(
         raise UsageError(f"{call}: margin must not be negative, but received {margin}")
     if not input.shape == positive.shape == negative.shape:
         raise UsageError(
-            f"{call}: shapes must be equal, but received {input.shape}, {positive.shape}, {negative.shape}"
+            f"{call}: shapes must be equal, but received {input.shape}, {positive.shape}, "
+            f"{negative.shape}"
         )
     distance = distance_function or _euclidean
     near, far = distance(input, positive), distance(input, negative)
@@ -231,7 +268,9 @@ def _euclidean(x: Any, y: Any) -> Any:
     return apply(pairwise_distance, x, y)
 
 
-def soft_margin_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> Any:
+def soft_margin_loss(
+    input: Any, label: Any, reduction: str = "mean", name: str | None = None
+) -> Any:
     """``log(1 + exp(-label * input))`` for labels 1 and -1."""
     return apply(ops.soft_margin_loss, input, label, reduction)
 
@@ -252,12 +291,18 @@ def multi_margin_loss(
     reduction: str = "mean",
     name: str | None = None,
 ) -> Any:
-    """How far wrong classes come within ``margin`` of the right one, to the power ``p``, averaged over classes."""
+    """How far wrong classes come within ``margin`` of the right one, to the power ``p``, averaged
+    over classes.
+    """
     return apply(classification.multi_margin_loss, input, label, weight, p, margin, reduction)
 
 
-def multi_label_margin_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> Any:
-    """``multi_margin_loss`` for several right classes, listed in each row of ``label`` up to the first -1."""
+def multi_label_margin_loss(
+    input: Any, label: Any, reduction: str = "mean", name: str | None = None
+) -> Any:
+    """``multi_margin_loss`` for several right classes, listed in each row of ``label`` up to the
+    first -1.
+    """
     return apply(classification.multi_label_margin_loss, input, label, reduction)
 
 
@@ -270,7 +315,8 @@ def poisson_nll_loss(
     reduction: str = "mean",
     name: str | None = None,
 ) -> Any:
-    """Negative log-likelihood of counts under Poisson rates, given as logarithms unless ``log_input`` is False.
+    """Negative log-likelihood of counts under Poisson rates, given as logarithms unless
+    ``log_input`` is False.
 
     ``full`` adds Stirling's approximation of the factorial where the count exceeds 1.
     """
@@ -302,12 +348,16 @@ def sigmoid_focal_loss(
     reduction: str = "sum",
     name: str | None = None,
 ) -> Any:
-    """Binary cross entropy of logits that counts well-predicted elements less, by the power ``gamma``."""
+    """Binary cross entropy of logits that counts well-predicted elements less, by the power
+    ``gamma``.
+    """
     return apply(ops.sigmoid_focal_loss, logit, label, normalizer, alpha, gamma, reduction)
 
 
 def dice_loss(input: Any, label: Any, epsilon: float = 1e-5, name: str | None = None) -> Any:
-    """One minus the Dice coefficient of class probabilities and class numbers (with a last axis of 1)."""
+    """One minus the Dice coefficient of class probabilities and class numbers (with a last axis of
+    1).
+    """
     return apply(ops.dice_loss, input, label, epsilon)
 
 
@@ -326,15 +376,26 @@ def ctc_loss(
     norm_by_times: bool = False,
     zero_infinity: bool = False,
 ) -> Any:
-    """Connectionist temporal classification of [time, batch, classes] logits; the softmax is inside.
+    """Connectionist temporal classification of [time, batch, classes] logits; the softmax is
+    inside.
 
-    An impossible alignment costs 0, as in Paddle, so ``zero_infinity`` changes nothing. ``norm_by_times`` divides
-    gradients by the time steps; a mean divides each loss by its label length first.
+    An impossible alignment costs 0, as in Paddle, so ``zero_infinity`` changes nothing.
+    ``norm_by_times`` divides gradients by the time steps; a mean divides each loss by its label
+    length first.
     """
     if reduction not in ("mean", "sum", "none"):
-        raise RankError(f"ctc_loss: reduction must be 'mean', 'sum' or 'none', but received {reduction}")
+        raise RankError(
+            f"ctc_loss: reduction must be 'mean', 'sum' or 'none', but received {reduction}"
+        )
     return apply(
-        classification.ctc_loss, log_probs, labels, input_lengths, label_lengths, blank, reduction, norm_by_times
+        classification.ctc_loss,
+        log_probs,
+        labels,
+        input_lengths,
+        label_lengths,
+        blank,
+        reduction,
+        norm_by_times,
     )
 
 
@@ -353,9 +414,18 @@ def rnnt_loss(
     ``fastemit_lambda`` makes emitting labels count more in the gradient, by that fraction.
     """
     if reduction not in ("mean", "sum", "none"):
-        raise RankError(f"rnnt_loss: reduction must be 'mean', 'sum' or 'none', but received {reduction}")
+        raise RankError(
+            f"rnnt_loss: reduction must be 'mean', 'sum' or 'none', but received {reduction}"
+        )
     return apply(
-        classification.rnnt_loss, input, label, input_lengths, label_lengths, blank, fastemit_lambda, reduction
+        classification.rnnt_loss,
+        input,
+        label,
+        input_lengths,
+        label_lengths,
+        blank,
+        fastemit_lambda,
+        reduction,
     )
 
 
@@ -370,12 +440,15 @@ def hsigmoid_loss(
     is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Hierarchical sigmoid: binary decisions along the path to each label, in a complete or a given tree.
+    """Hierarchical sigmoid: binary decisions along the path to each label, in a complete or a given
+    tree.
 
-    ``path_table`` and ``path_code`` list nodes and turns of each sample's path, padded with negative numbers.
-    ``is_sparse`` only concerns how gradients are stored; here they are dense.
+    ``path_table`` and ``path_code`` list nodes and turns of each sample's path, padded with
+    negative numbers. ``is_sparse`` only concerns how gradients are stored; here they are dense.
     """
-    return apply(classification.hsigmoid_loss, input, label, weight, bias, path_table, path_code, num_classes)
+    return apply(
+        classification.hsigmoid_loss, input, label, weight, bias, path_table, path_code, num_classes
+    )
 
 
 def adaptive_log_softmax_with_loss(
@@ -387,7 +460,9 @@ def adaptive_log_softmax_with_loss(
     head_bias: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Log-probabilities of the labels and their negative mean under a softmax with clusters for rare classes."""
+    """Log-probabilities of the labels and their negative mean under a softmax with clusters for
+    rare classes.
+    """
     tails = [list(pair) for pair in tail_weights]
     return apply(
         classification.adaptive_log_softmax_with_loss,

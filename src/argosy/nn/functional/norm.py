@@ -23,12 +23,19 @@ _LAYOUTS = ("NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC")
 
 def _is_channel_last(data_format: str, call: str, known: tuple[str, ...] = _LAYOUTS) -> bool:
     if data_format not in known:
-        raise UsageError(f"{call}: data_format must be one of {list(known)}, but received {data_format!r}")
+        raise UsageError(
+            f"{call}: data_format must be one of {list(known)}, but received {data_format!r}"
+        )
     return data_format[1] != "C"
 
 
 def normalize(
-    x: Any, p: float = 2, axis: int = 1, epsilon: float = 1e-12, out: Any = None, name: str | None = None
+    x: Any,
+    p: float = 2,
+    axis: int = 1,
+    epsilon: float = 1e-12,
+    out: Any = None,
+    name: str | None = None,
 ) -> Any:
     """Divide by the p-norm along ``axis``, or by ``epsilon`` where that is larger.
 
@@ -59,11 +66,14 @@ def batch_norm(
 ) -> Any:
     """Normalise each channel over the batch and the spatial axes.
 
-    In training the batch's statistics are used and the running ones, of which ``momentum`` is kept, are updated in place;
-    otherwise the running ones are used. ``use_global_stats`` overrides that choice.
+    In training the batch's statistics are used and the running ones, of which ``momentum`` is kept,
+    are updated in place; otherwise the running ones are used. ``use_global_stats`` overrides that
+    choice.
     """
     if x.ndim < 2:
-        raise RankError(f"batch_norm: input dim must be larger than 1, but x has shape {list(x.shape)}")
+        raise RankError(
+            f"batch_norm: input dim must be larger than 1, but x has shape {list(x.shape)}"
+        )
     last = _is_channel_last(data_format, "batch_norm", ("NC", *_LAYOUTS))
     return apply(
         ops.batch_norm_,
@@ -89,13 +99,17 @@ def layer_norm(
     epsilon: float = 1e-05,
     name: str | None = None,
 ) -> Any:
-    """Normalise the last axes, of shape ``normalized_shape``, together; weight and bias are flat vectors."""
+    """Normalise the last axes, of shape ``normalized_shape``, together; weight and bias are flat
+    vectors.
+    """
     if isinstance(normalized_shape, int):
         wanted = [normalized_shape]
     elif isinstance(normalized_shape, (list, tuple)):
         wanted = list(normalized_shape)
     else:
-        raise UsageError("layer_norm: `normalized_shape` should be int, list of ints or tuple of ints.")
+        raise UsageError(
+            "layer_norm: `normalized_shape` should be int, list of ints or tuple of ints."
+        )
     begin = _begin(x.shape, wanted, "layer_norm")
     return apply(ops.layer_norm, x, weight, bias, epsilon, begin)
 
@@ -111,12 +125,20 @@ def _begin(shape: Any, wanted: list[int], call: str) -> int:
     return begin
 
 
-def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float = 1e-05, name: str | None = None) -> Any:
+def rms_norm(
+    input: Any,
+    normalized_shape: Any,
+    weight: Any = None,
+    eps: float = 1e-05,
+    name: str | None = None,
+) -> Any:
     """Divide the last axes, of shape ``normalized_shape``, by their root mean square.
 
     Returns the result and the inverse root mean square of each row.
     """
-    return apply(ops.rms_norm, input, weight, eps, _begin(input.shape, list(normalized_shape), "rms_norm"))
+    return apply(
+        ops.rms_norm, input, weight, eps, _begin(input.shape, list(normalized_shape), "rms_norm")
+    )
 
 
 def instance_norm(
@@ -151,7 +173,8 @@ def local_response_norm(
     last = _is_channel_last(data_format, "local_response_norm")
     if len(x.shape) < 3:
         raise UsageError(
-            f"local_response_norm: Expected 3D or higher dimensionality input, but got {len(x.shape)} dimensions"
+            "local_response_norm: Expected 3D or higher dimensionality input, but got "
+            f"{len(x.shape)} dimensions"
         )
     return apply(ops.local_response_norm, x, size, alpha, beta, k, last)
 

@@ -44,14 +44,21 @@ __all__ = [
 
 
 def _window(
-    call: str, n: int, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str
+    call: str,
+    n: int,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    data_format: str,
 ) -> tuple[list[int], list[int], str | list[int], bool]:
     """Read kernel, stride and padding of a call, and whether channels come last."""
     kernel = to_list(kernel_size, n, "kernel_size")
     steps = kernel if stride is None else to_list(stride, n, "stride")
     if min(kernel) <= 0 or min(steps) <= 0:
         raise UsageError(
-            f"{call}: kernel_size and stride must be greater than 0, but received {kernel_size} and {stride}"
+            f"{call}: kernel_size and stride must be greater than 0, but received {kernel_size} "
+            f"and {stride}"
         )
     last = is_channel_last(data_format, n, call)
     if ceil_mode and isinstance(padding, str) and padding.upper() == "VALID":
@@ -70,13 +77,16 @@ def _avg(
     divisor_override: Any,
     data_format: str,
 ) -> Any:
-    kernel, steps, pads, last = _window(f"avg_pool{n}d", n, kernel_size, stride, padding, ceil_mode, data_format)
+    kernel, steps, pads, last = _window(
+        f"avg_pool{n}d", n, kernel_size, stride, padding, ceil_mode, data_format
+    )
     out = apply(ops.avg_pool, x, kernel, steps, pads, ceil_mode, exclusive, last)
     if divisor_override is None:
         return out
     if not isinstance(divisor_override, (int, float)):
         raise UsageError(
-            f"avg_pool{n}d: divisor_override must be a number, but received {type(divisor_override).__name__}"
+            f"avg_pool{n}d: divisor_override must be a number, but received "
+            f"{type(divisor_override).__name__}"
         )
     return out * math.prod(kernel) / divisor_override
 
@@ -115,7 +125,9 @@ def avg_pool2d(
         >>> paddle.nn.functional.avg_pool2d(x, 3, stride=2, padding=1).flatten().tolist()
         [1.0, 1.0, 1.0, 1.0]
     """
-    return _avg(2, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
+    return _avg(
+        2, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format
+    )
 
 
 def avg_pool3d(
@@ -130,22 +142,39 @@ def avg_pool3d(
     name: str | None = None,
 ) -> Any:
     """Average over windows of volumes, as ``avg_pool2d`` does."""
-    return _avg(3, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
+    return _avg(
+        3, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format
+    )
 
 
 def _max(
-    n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, return_mask: bool, ceil_mode: bool, data_format: str
+    n: int,
+    x: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    return_mask: bool,
+    ceil_mode: bool,
+    data_format: str,
 ) -> Any:
     call = f"max_pool{n}d"
-    kernel, steps, pads, last = _window(call, n, kernel_size, stride, padding, ceil_mode, data_format)
+    kernel, steps, pads, last = _window(
+        call, n, kernel_size, stride, padding, ceil_mode, data_format
+    )
     if not return_mask:
         return apply(ops.max_pool, x, kernel, steps, pads, ceil_mode, last)
     if last:
-        raise UsageError(f"{call}: When setting return_mask to true, data_format must be set to {CHANNEL_FIRST[n]}")
+        raise UsageError(
+            f"{call}: When setting return_mask to true, data_format must be set to "
+            f"{CHANNEL_FIRST[n]}"
+        )
     # With a mask Paddle knows only equal padding on both sides, and pads nothing for "SAME".
     amounts = [0] * n if isinstance(pads, str) else pads
     if len(amounts) != n:
-        raise UsageError(f"{call}: with return_mask the padding must be equal on both sides, but received {padding}")
+        raise UsageError(
+            f"{call}: with return_mask the padding must be equal on both sides, but received "
+            f"{padding}"
+        )
     return apply(ops.max_pool_with_index, x, kernel, steps, amounts, ceil_mode)
 
 
@@ -158,7 +187,9 @@ def max_pool1d(
     ceil_mode: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Take the maximum of windows of [N, C, L]; ``return_mask`` adds the positions of the maxima."""
+    """Take the maximum of windows of [N, C, L]; ``return_mask`` adds the positions of the
+    maxima.
+    """
     return _max(1, x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
 
 
@@ -172,7 +203,8 @@ def max_pool2d(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Any:
-    """Take the maximum of windows of images; ``return_mask`` adds the int32 positions in the flattened image.
+    """Take the maximum of windows of images; ``return_mask`` adds the int32 positions in the
+    flattened image.
 
     Example:
         >>> import paddle
@@ -193,16 +225,27 @@ def max_pool3d(
     data_format: str = "NCDHW",
     name: str | None = None,
 ) -> Any:
-    """Take the maximum of windows of volumes; ``return_mask`` adds the positions in the flattened volume."""
+    """Take the maximum of windows of volumes; ``return_mask`` adds the positions in the flattened
+    volume.
+    """
     return _max(3, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
 
 
 def _lp(
-    n: int, x: Any, norm_type: float, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str
+    n: int,
+    x: Any,
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    data_format: str,
 ) -> Any:
     if norm_type == 0:
         raise UsageError(f"lp_pool{n}d: `norm_type` cannot be 0.")
-    kernel, steps, pads, last = _window(f"lp_pool{n}d", n, kernel_size, stride, padding, ceil_mode, data_format)
+    kernel, steps, pads, last = _window(
+        f"lp_pool{n}d", n, kernel_size, stride, padding, ceil_mode, data_format
+    )
     return apply(ops.lp_pool, x, float(norm_type), kernel, steps, pads, ceil_mode, last)
 
 
@@ -230,16 +273,27 @@ def lp_pool2d(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Any:
-    """Take ``sum(x ** p) ** (1 / p)`` over windows of images; a negative sum under an odd p gives NaN."""
+    """Take ``sum(x ** p) ** (1 / p)`` over windows of images; a negative sum under an odd p gives
+    NaN.
+    """
     return _lp(2, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
 
 
 def _unpool(
-    n: int, x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, data_format: str, output_size: Any
+    n: int,
+    x: Any,
+    indices: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    data_format: str,
+    output_size: Any,
 ) -> Any:
     call = f"max_unpool{n}d"
     if data_format != CHANNEL_FIRST[n]:
-        raise UsageError(f"{call}: data_format should be '{CHANNEL_FIRST[n]}', but received {data_format!r}")
+        raise UsageError(
+            f"{call}: data_format should be '{CHANNEL_FIRST[n]}', but received {data_format!r}"
+        )
     if len(x.shape) != n + 2 or list(x.shape) != list(indices.shape):
         raise UsageError(
             f"{call}: x and indices should both have {n + 2} axes and one shape, "
@@ -252,14 +306,21 @@ def _unpool(
     return apply(ops.max_unpool, x, indices, _unpooled_size(call, n, output_size, natural, steps))
 
 
-def _unpooled_size(call: str, n: int, output_size: Any, natural: list[int], steps: list[int]) -> list[int]:
+def _unpooled_size(
+    call: str, n: int, output_size: Any, natural: list[int], steps: list[int]
+) -> list[int]:
     if output_size is None:
         return natural
     if not isinstance(output_size, (list, tuple)):
-        raise RankError(f"{call}: Required output_size is None|list|tuple, but received {output_size!r}")
+        raise RankError(
+            f"{call}: Required output_size is None|list|tuple, but received {output_size!r}"
+        )
     size = [int(v) for v in output_size][-n:]
     if len(output_size) not in (n, n + 2):
-        raise UsageError(f"{call}: output_size should contain {n} or {n + 2} elements, but received {output_size}")
+        raise UsageError(
+            f"{call}: output_size should contain {n} or {n + 2} elements, but received "
+            f"{output_size}"
+        )
     for d, (got, expected, step) in enumerate(zip(size, natural, steps, strict=True)):
         if not expected - step < got < expected + step:
             raise UsageError(

@@ -12,8 +12,12 @@ from argosy.tensor.engine import Tensor, apply
 __all__ = ["affine_grid", "grid_sample", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle"]
 
 
-def affine_grid(theta: Any, out_shape: Any, align_corners: bool = True, name: str | None = None) -> Any:
-    """Make the sampling grid of an affine map: ``theta`` [N, 2, 3] for images, [N, 3, 4] for volumes."""
+def affine_grid(
+    theta: Any, out_shape: Any, align_corners: bool = True, name: str | None = None
+) -> Any:
+    """Make the sampling grid of an affine map: ``theta`` [N, 2, 3] for images, [N, 3, 4] for
+    volumes.
+    """
     shape = out_shape.tolist() if isinstance(out_shape, Tensor) else [int(n) for n in out_shape]
     return apply(ops.affine_grid, theta, shape, align_corners)
 
@@ -26,12 +30,17 @@ def grid_sample(
     align_corners: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Read ``x`` at the positions in ``grid``, where -1 and 1 are the edges; x comes before y in its last axis."""
+    """Read ``x`` at the positions in ``grid``, where -1 and 1 are the edges; x comes before y in
+    its last axis.
+    """
     if mode not in ("bilinear", "nearest"):
-        raise UsageError(f"grid_sample: mode should be 'bilinear' or 'nearest', but received {mode!r}")
+        raise UsageError(
+            f"grid_sample: mode should be 'bilinear' or 'nearest', but received {mode!r}"
+        )
     if padding_mode not in ("zeros", "reflection", "border"):
         raise UsageError(
-            f"grid_sample: padding_mode should be zeros, reflection or border, but received {padding_mode!r}"
+            "grid_sample: padding_mode should be zeros, reflection or border, but received "
+            f"{padding_mode!r}"
         )
     return apply(ops.grid_sample, x, grid, mode, padding_mode, align_corners)
 
@@ -45,11 +54,16 @@ def _check_factor(call: str, name: str, factor: Any) -> None:
 
 def _check_rank(call: str, x: Any) -> None:
     if len(x.shape) != 4:
-        raise UsageError(f"{call}: Input x should be 4D tensor, but received x with the shape of {list(x.shape)}")
+        raise UsageError(
+            f"{call}: Input x should be 4D tensor, but received x with the shape of {list(x.shape)}"
+        )
 
 
-def pixel_shuffle(x: Any, upscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> Any:
-    """Spread groups of ``upscale_factor ** 2`` channels over space: [N, C*r*r, H, W] to [N, C, H*r, W*r].
+def pixel_shuffle(
+    x: Any, upscale_factor: int, data_format: str = "NCHW", name: str | None = None
+) -> Any:
+    """Spread groups of ``upscale_factor ** 2`` channels over space: [N, C*r*r, H, W] to [N, C, H*r,
+    W*r].
 
     Example:
         >>> import paddle
@@ -62,7 +76,9 @@ def pixel_shuffle(x: Any, upscale_factor: int, data_format: str = "NCHW", name: 
     return apply(ops.pixel_shuffle, x, upscale_factor, last)
 
 
-def pixel_unshuffle(x: Any, downscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> Any:
+def pixel_unshuffle(
+    x: Any, downscale_factor: int, data_format: str = "NCHW", name: str | None = None
+) -> Any:
     """Undo ``pixel_shuffle``: [N, C, H*r, W*r] to [N, C*r*r, H, W]."""
     _check_rank("pixel_unshuffle", x)
     _check_factor("pixel_unshuffle", "downscale_factor", downscale_factor)

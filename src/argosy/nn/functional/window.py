@@ -24,11 +24,15 @@ def to_list(value: Any, n: int, name: str) -> list[int]:
     try:
         return [int(v) for v in values]
     except (TypeError, ValueError) as error:
-        raise UsageError(f"The {name} must be a list or tuple of {n} ints. Received: {value}") from error
+        raise UsageError(
+            f"The {name} must be a list or tuple of {n} ints. Received: {value}"
+        ) from error
 
 
 def is_channel_last(data_format: str, n: int, call: str) -> bool:
-    """Whether ``data_format`` puts channels last; only the two layouts of ``n`` spatial axes are known."""
+    """Whether ``data_format`` puts channels last; only the two layouts of ``n`` spatial axes are
+    known.
+    """
     if data_format == CHANNEL_FIRST[n]:
         return False
     if data_format == CHANNEL_LAST[n]:
@@ -42,7 +46,8 @@ def is_channel_last(data_format: str, n: int, call: str) -> bool:
 def to_padding(padding: Any, n: int, channel_last: bool) -> str | list[int]:
     """Bring a padding to "SAME", ``n`` amounts or ``2 * n`` (before, after) amounts.
 
-    Scripts pass "SAME", "VALID", an int, ``n`` or ``2 * n`` ints, or a pair for every axis of the tensor.
+    Scripts pass "SAME", "VALID", an int, ``n`` or ``2 * n`` ints, or a pair for every axis of the
+    tensor.
     """
     if isinstance(padding, int):
         amounts = [padding] * n
@@ -64,11 +69,14 @@ def _explicit(padding: Any, n: int, channel_last: bool) -> list[int]:
     if len(padding) == n + 2 and isinstance(padding[0], (list, tuple)):
         outer = (padding[0], padding[-1] if channel_last else padding[1])
         if any(list(pair) != [0, 0] for pair in outer):
-            raise UsageError(f"Non-zero padding({padding}) in the batch or channel dimensions is not supported.")
+            raise UsageError(
+                f"Non-zero padding({padding}) in the batch or channel dimensions is not supported."
+            )
         inner = padding[1:-1] if channel_last else padding[2:]
         return [int(amount) for pair in inner for amount in pair]
     if len(padding) in (n, 2 * n) and isinstance(padding[0], int):
         return [int(amount) for amount in padding]
     raise UsageError(
-        f"Invalid padding: {padding}. Expected an int, {n} or {2 * n} ints, or {n + 2} pairs for {n} spatial axes."
+        f"Invalid padding: {padding}. Expected an int, {n} or {2 * n} ints, or {n + 2} pairs for "
+        f"{n} spatial axes."
     )

@@ -1,6 +1,8 @@
-"""What an initialiser is: a description of how to fill a tensor, as an op of the table and its attributes.
+"""What an initialiser is: a description of how to fill a tensor, as an op of the table and its
+attributes.
 
-Called on a parameter it fills it in place. A recording program stores the same op in its startup program instead.
+Called on a parameter it fills it in place. A recording program stores the same op in its startup
+program instead.
 """
 
 from __future__ import annotations
@@ -21,11 +23,15 @@ class Initializer:
     """Base class. Subclasses define ``plan``."""
 
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
-        """The op, of the table, that makes the values of a tensor of this shape and dtype, and its attributes."""
+        """The op, of the table, that makes the values of a tensor of this shape and dtype, and its
+        attributes.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not define plan()")
 
     def __call__(self, param: Any, block: Any = None) -> Any:
-        """Fill ``param`` in place, or let the startup program do it if it belongs to one, and return it."""
+        """Fill ``param`` in place, or let the startup program do it if it belongs to one, and
+        return it.
+        """
         record = getattr(param, "record_init", None)
         if record is not None:
             record(self)

@@ -29,22 +29,33 @@ class Constant(Initializer):
 class Assign(Initializer):
     """Fill with given values: an array, nested lists or a Tensor of the parameter's size.
 
-    Differs from Paddle: the parameter keeps the shape it was created with; there it silently takes that of the value.
+    Differs from Paddle: the parameter keeps the shape it was created with; there it silently takes
+    that of the value.
     """
 
     def __init__(self, value: Any, name: str | None = None) -> None:
         if isinstance(value, Tensor):
-            value = value.raw.detach().float().numpy() if value.raw.dtype is torch.bfloat16 else value.numpy()
+            value = (
+                value.raw.detach().float().numpy()
+                if value.raw.dtype is torch.bfloat16
+                else value.numpy()
+            )
         if not isinstance(value, (np.ndarray, list, tuple)):
-            raise BadArgument(f"Assign: expected an array, a list or a Tensor, but received {type(value).__name__}")
+            raise BadArgument(
+                "Assign: expected an array, a list or a Tensor, but received "
+                f"{type(value).__name__}"
+            )
         self._value = np.asarray(value)
         if self._value.dtype.kind not in "biufc":
-            raise DtypeError(f"Assign: expected numbers, but received an array of {self._value.dtype}")
+            raise DtypeError(
+                f"Assign: expected numbers, but received an array of {self._value.dtype}"
+            )
 
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
         if self._value.size != int(np.prod(shape)):
             raise UsageError(
-                f"Assign: the value has shape {list(self._value.shape)}, the parameter {list(shape)}; they must have "
+                f"Assign: the value has shape {list(self._value.shape)}, the parameter "
+                f"{list(shape)}; they must have "
                 "the same number of elements"
             )
         return ops.assign_value, {"values": self._value.reshape(shape), "dtype": dtype}
@@ -61,10 +72,13 @@ class Dirac(Initializer):
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
         if len(shape) not in (3, 4, 5):
             raise BadArgument(
-                f"Dirac: only a tensor of 3, 4 or 5 dimensions can be filled, but this one is {list(shape)}"
+                "Dirac: only a tensor of 3, 4 or 5 dimensions can be filled, but this one is "
+                f"{list(shape)}"
             )
         if shape[0] % self._groups:
-            raise BadArgument(f"Dirac: dimension 0 ({shape[0]}) must be divisible by groups ({self._groups})")
+            raise BadArgument(
+                f"Dirac: dimension 0 ({shape[0]}) must be divisible by groups ({self._groups})"
+            )
         return ops.dirac, {"shape": list(shape), "groups": self._groups, "dtype": dtype}
 
 
@@ -73,5 +87,7 @@ class Bilinear(Initializer):
 
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
         if len(shape) != 4 or shape[2] != shape[3]:
-            raise UsageError(f"Bilinear: expected a shape [out, in, k, k], but received {list(shape)}")
+            raise UsageError(
+                f"Bilinear: expected a shape [out, in, k, k], but received {list(shape)}"
+            )
         return ops.bilinear_kernel, {"shape": list(shape), "dtype": dtype}

@@ -1,6 +1,7 @@
 """Initialisers under the names and with the arguments of Paddle 1.x, which later versions keep.
 
-A ``seed`` other than 0 makes every parameter filled by the initialiser start from the same random numbers.
+A ``seed`` other than 0 makes every parameter filled by the initialiser start from the same random
+numbers.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ class NormalInitializer(_Seeded):
 class TruncatedNormalInitializer(_Seeded):
     """Draw from a normal distribution restricted to [a, b]."""
 
-    def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0, a: float = -2.0, b: float = 2.0) -> None:
+    def __init__(
+        self, loc: float = 0.0, scale: float = 1.0, seed: int = 0, a: float = -2.0, b: float = 2.0
+    ) -> None:
         super().__init__(TruncatedNormal(loc, scale, a, b), seed)
 
 

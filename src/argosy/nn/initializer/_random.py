@@ -1,4 +1,6 @@
-"""Initialisers that draw from a distribution given outright: Uniform, Normal, TruncatedNormal, Orthogonal."""
+"""Initialisers that draw from a distribution given outright: Uniform, Normal, TruncatedNormal,
+Orthogonal.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,16 @@ class Uniform(Initializer):
         require("Uniform", low=low, high=high)
         if high < low:
             raise BadArgument(
-                f"Uniform: high should be greater than or equal to low, but received low={low}, high={high}"
+                f"Uniform: high should be greater than or equal to low, but received low={low}, "
+                f"high={high}"
             )
         self._low = low
         self._high = high
 
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
         return ops.uniform_random, {
-            "shape": list(shape), "low": float(self._low), "high": float(self._high), "dtype": dtype,
+            "shape": list(shape), "low": float(self._low), "high": float(self._high),
+            "dtype": dtype,
         }  # fmt: skip
 
 
@@ -39,15 +43,23 @@ class Normal(Initializer):
 
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
         return ops.gaussian_random, {
-            "shape": list(shape), "mean": float(self._mean), "std": float(self._std_dev), "dtype": dtype,
+            "shape": list(shape), "mean": float(self._mean), "std": float(self._std_dev),
+            "dtype": dtype,
         }  # fmt: skip
 
 
 class TruncatedNormal(Initializer):
-    """Draw from a normal distribution restricted to [a, b]; the bounds are values, not numbers of deviations."""
+    """Draw from a normal distribution restricted to [a, b]; the bounds are values, not numbers of
+    deviations.
+    """
 
     def __init__(
-        self, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, name: str | None = None
+        self,
+        mean: float = 0.0,
+        std: float = 1.0,
+        a: float = -2.0,
+        b: float = 2.0,
+        name: str | None = None,
     ) -> None:
         require("TruncatedNormal", mean=mean, std=std, a=a, b=b)
         self._mean = mean
@@ -63,7 +75,9 @@ class TruncatedNormal(Initializer):
 
 
 class Orthogonal(Initializer):
-    """Draw a matrix with orthonormal rows or columns, times ``gain``; dimensions after the first count as one."""
+    """Draw a matrix with orthonormal rows or columns, times ``gain``; dimensions after the first
+    count as one.
+    """
 
     def __init__(self, gain: float = 1.0, name: str | None = None) -> None:
         require("Orthogonal", gain=gain)
@@ -72,6 +86,11 @@ class Orthogonal(Initializer):
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
         if len(shape) < 2:
             raise BadArgument(
-                f"Orthogonal: only a tensor of 2 or more dimensions can be filled, but this one is {list(shape)}"
+                "Orthogonal: only a tensor of 2 or more dimensions can be filled, but this one "
+                f"is {list(shape)}"
             )
-        return ops.orthogonal_random, {"shape": list(shape), "gain": float(self._gain), "dtype": dtype}
+        return ops.orthogonal_random, {
+            "shape": list(shape),
+            "gain": float(self._gain),
+            "dtype": dtype,
+        }

@@ -1,4 +1,6 @@
-"""Initialisers scaled by a layer's fan-in and fan-out: Xavier and Kaiming, and the gain of an activation."""
+"""Initialisers scaled by a layer's fan-in and fan-out: Xavier and Kaiming, and the gain of an
+activation.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ _UNIT_GAIN = (
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor on a weight's deviation that suits an activation; ``param`` is the slope of leaky_relu.
+    """The factor on a weight's deviation that suits an activation; ``param`` is the slope of
+    leaky_relu.
 
     Example:
         >>> import paddle
@@ -26,7 +29,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         1.0
     """
     if param is not None and not isinstance(param, (bool, int, float)):
-        raise BadArgument(f"calculate_gain: param must be a number, but received {type(param).__name__}")
+        raise BadArgument(
+            f"calculate_gain: param must be a number, but received {type(param).__name__}"
+        )
     slope = 0.01 if param is None else float(param)
     gains = dict.fromkeys(_UNIT_GAIN, 1.0) | {
         "tanh": 5.0 / 3,
@@ -36,7 +41,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     }
     if nonlinearity not in gains:
         raise UsageError(
-            f"calculate_gain: nonlinearity function {nonlinearity} is not supported.{nearest(str(nonlinearity), gains)}"
+            f"calculate_gain: nonlinearity function {nonlinearity} is not "
+            f"supported.{nearest(str(nonlinearity), gains)}"
         )
     return gains[nonlinearity]
 
@@ -65,7 +71,9 @@ class _Xavier(Initializer):
         fan_in, fan_out = fans(shape)
         total_in = fan_in if self._fan_in is None else self._fan_in
         total_out = fan_out if self._fan_out is None else self._fan_out
-        return self._gain * math.sqrt(2.0 / (total_in + total_out)) if total_in and total_out else 0.0
+        return (
+            self._gain * math.sqrt(2.0 / (total_in + total_out)) if total_in and total_out else 0.0
+        )
 
 
 class XavierUniform(_Xavier):
@@ -91,9 +99,15 @@ class _Kaiming(Initializer):
         mode: str = "fan_in",
     ) -> None:
         if mode not in ("fan_in", "fan_out"):
-            raise UsageError(f"{type(self).__name__}: mode should be 'fan_in' or 'fan_out', but received {mode!r}")
+            raise UsageError(
+                f"{type(self).__name__}: mode should be 'fan_in' or 'fan_out', but received "
+                f"{mode!r}"
+            )
         if mode == "fan_out" and fan_in is not None:
-            raise UsageError(f"{type(self).__name__}: mode is 'fan_out', so fan_in must be None, but received {fan_in}")
+            raise UsageError(
+                f"{type(self).__name__}: mode is 'fan_out', so fan_in must be None, but received "
+                f"{fan_in}"
+            )
         self._fan_in = fan_in
         self._negative_slope = negative_slope
         self._nonlinearity = nonlinearity

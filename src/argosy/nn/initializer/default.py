@@ -16,12 +16,17 @@ class _Globals:
 _globals = _Globals()
 
 
-def set_global_initializer(weight_init: Initializer | None, bias_init: Initializer | None = None) -> None:
-    """Use these initialisers for parameters whose attribute names none, instead of the layers' own; None restores."""
+def set_global_initializer(
+    weight_init: Initializer | None, bias_init: Initializer | None = None
+) -> None:
+    """Use these initialisers for parameters whose attribute names none, instead of the layers' own;
+    None restores.
+    """
     for name, value in (("weight_init", weight_init), ("bias_init", bias_init)):
         if value is not None and not isinstance(value, Initializer):
             raise DtypeError(
-                f"set_global_initializer: {name} must be an Initializer, but received {type(value).__name__}"
+                f"set_global_initializer: {name} must be an Initializer, but received "
+                f"{type(value).__name__}"
             )
     _globals.weight = weight_init
     _globals.bias = bias_init

@@ -45,7 +45,9 @@ class AdaptiveAvgPool2D(_Adaptive):
 
     _functional = staticmethod(F.adaptive_avg_pool2d)
 
-    def __init__(self, output_size: Any, data_format: str = "NCHW", name: str | None = None) -> None:
+    def __init__(
+        self, output_size: Any, data_format: str = "NCHW", name: str | None = None
+    ) -> None:
         super().__init__(output_size, name)
         self._data_format = data_format
 
@@ -58,12 +60,16 @@ class AdaptiveAvgPool3D(AdaptiveAvgPool2D):
 
     _functional = staticmethod(F.adaptive_avg_pool3d)
 
-    def __init__(self, output_size: Any, data_format: str = "NCDHW", name: str | None = None) -> None:
+    def __init__(
+        self, output_size: Any, data_format: str = "NCDHW", name: str | None = None
+    ) -> None:
         super().__init__(output_size, data_format, name)
 
 
 class _AdaptiveMax(_Adaptive):
-    def __init__(self, output_size: Any, return_mask: bool = False, name: str | None = None) -> None:
+    def __init__(
+        self, output_size: Any, return_mask: bool = False, name: str | None = None
+    ) -> None:
         super().__init__(output_size, name)
         self.return_mask = return_mask
 
@@ -111,7 +117,9 @@ class FractionalMaxPool2D(_Adaptive):
         self._return_mask = return_mask
 
     def forward(self, x: Any) -> Any:
-        return self._functional(x, self.output_size, self._kernel_size, self._random_u, self._return_mask)
+        return self._functional(
+            x, self.output_size, self._kernel_size, self._random_u, self._return_mask
+        )
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, return_mask={self._return_mask}"

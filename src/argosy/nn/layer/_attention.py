@@ -17,10 +17,14 @@ from argosy.tensor.engine import apply
 
 
 def _convert_param_attr_to_list(param_attr: Any, n: int) -> list[Any]:
-    """Spread one parameter attribute over ``n`` parameters, or check that a list has ``n``; names get a suffix."""
+    """Spread one parameter attribute over ``n`` parameters, or check that a list has ``n``; names
+    get a suffix.
+    """
     if isinstance(param_attr, (list, tuple)):
         if len(param_attr) != n:
-            raise BadArgument(f"expected {n} parameter attributes in the list, but received {len(param_attr)}")
+            raise BadArgument(
+                f"expected {n} parameter attributes in the list, but received {len(param_attr)}"
+            )
         return [ParamAttr._to_attr(attr) for attr in param_attr]
     attr = ParamAttr._to_attr(param_attr)
     if attr is False:
@@ -48,9 +52,9 @@ def check_positive(call: str, **sizes: int) -> None:
 class MultiHeadAttention(Layer):
     """Attention of queries over keys and values, in ``num_heads`` parts of the features.
 
-    ``attn_mask`` broadcasts to [batch, heads, query length, key length]: booleans and integers mark what to attend to,
-    floats are added to the scores. With a ``Cache`` the new keys and values are appended to it and it is returned too; a
-    ``StaticCache`` replaces keys and values.
+    ``attn_mask`` broadcasts to [batch, heads, query length, key length]: booleans and integers mark
+    what to attend to, floats are added to the scores. With a ``Cache`` the new keys and values are
+    appended to it and it is returned too; a ``StaticCache`` replaces keys and values.
 
     Example:
         >>> import paddle
@@ -76,7 +80,10 @@ class MultiHeadAttention(Layer):
         super().__init__()
         check_positive("MultiHeadAttention", embed_dim=embed_dim, num_heads=num_heads)
         if embed_dim % num_heads:
-            raise BadArgument(f"MultiHeadAttention: embed_dim {embed_dim} must be divisible by num_heads {num_heads}")
+            raise BadArgument(
+                f"MultiHeadAttention: embed_dim {embed_dim} must be divisible by num_heads "
+                f"{num_heads}"
+            )
         self.embed_dim = embed_dim
         self.kdim = embed_dim if kdim is None else kdim
         self.vdim = embed_dim if vdim is None else vdim
@@ -110,8 +117,9 @@ class MultiHeadAttention(Layer):
     def gen_cache(self, key: Any, value: Any = None, type: Any = Cache) -> Any:
         """Make a cache.
 
-        A ``StaticCache`` holds the projections of ``key`` and ``value``. A ``Cache`` holds ``key`` and ``value`` themselves,
-        or, without ``value``, is empty and takes only the batch size of ``key``.
+        A ``StaticCache`` holds the projections of ``key`` and ``value``. A ``Cache`` holds ``key``
+        and ``value`` themselves, or, without ``value``, is empty and takes only the batch size of
+        ``key``.
         """
         if type == MultiHeadAttention.StaticCache:
             return self.StaticCache(*self.compute_kv(key, value))
@@ -122,7 +130,14 @@ class MultiHeadAttention(Layer):
             apply(ops.empty_heads, key, self.num_heads, self.head_dim),
         )
 
-    def forward(self, query: Any, key: Any = None, value: Any = None, attn_mask: Any = None, cache: Any = None) -> Any:
+    def forward(
+        self,
+        query: Any,
+        key: Any = None,
+        value: Any = None,
+        attn_mask: Any = None,
+        cache: Any = None,
+    ) -> Any:
         key = query if key is None else key
         value = query if value is None else value
         q, k, v, *new_cache = self._prepare_qkv(query, key, value, cache)

@@ -1,7 +1,7 @@
 """Batch normalisation layers.
 
-Running mean and variance are parameters that are never trained: they appear in ``parameters()`` and ``state_dict()`` as
-``_mean`` and ``_variance``.
+Running mean and variance are parameters that are never trained: they appear in ``parameters()`` and
+``state_dict()`` as ``_mean`` and ``_variance``.
 """
 
 from __future__ import annotations
@@ -29,13 +29,20 @@ class _Statistics(Layer):
         variance_name: str | None,
         do_model_average: bool = True,
     ) -> None:
-        self.weight = self.create_parameter([size], weight_attr, self._dtype, default_initializer=Constant(1.0))
+        self.weight = self.create_parameter(
+            [size], weight_attr, self._dtype, default_initializer=Constant(1.0)
+        )
         self.bias = self.create_parameter([size], bias_attr, self._dtype, is_bias=True)
         self._mean = self._running(size, mean_name, 0.0, do_model_average)
         self._variance = self._running(size, variance_name, 1.0, do_model_average)
 
     def _running(self, size: int, name: str | None, value: float, do_model_average: bool) -> Any:
-        attr = ParamAttr(name=name, initializer=Constant(value), trainable=False, do_model_average=do_model_average)
+        attr = ParamAttr(
+            name=name,
+            initializer=Constant(value),
+            trainable=False,
+            do_model_average=do_model_average,
+        )
         return self.create_parameter([size], attr, self._dtype)
 
 
@@ -71,7 +78,8 @@ class _BatchNormBase(_Statistics):
     def _check_data_format(self, data_format: str) -> None:
         if data_format not in self._layouts:
             raise UsageError(
-                f"{type(self).__name__}: expected one of {list(self._layouts)} for data_format, but received {data_format!r}"
+                f"{type(self).__name__}: expected one of {list(self._layouts)} for data_format, "
+                f"but received {data_format!r}"
             )
         kind = "NCHW" if data_format[1] == "C" else "NHWC"
         if kind != data_format:
@@ -101,7 +109,9 @@ class _BatchNormBase(_Statistics):
         )
 
     def extra_repr(self) -> str:
-        text = f"num_features={self._num_features}, momentum={self._momentum}, epsilon={self._epsilon}"
+        text = (
+            f"num_features={self._num_features}, momentum={self._momentum}, epsilon={self._epsilon}"
+        )
         if self._data_format != "NCHW":
             text += f", data_format={self._data_format}"
         return text if self._name is None else f"{text}, name={self._name}"
@@ -124,7 +134,16 @@ class BatchNorm1D(_BatchNormBase):
         use_global_stats: bool | None = None,
         name: str | None = None,
     ) -> None:
-        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
+        super().__init__(
+            num_features,
+            momentum,
+            epsilon,
+            weight_attr,
+            bias_attr,
+            data_format,
+            use_global_stats,
+            name,
+        )
 
 
 class BatchNorm2D(_BatchNormBase):
@@ -164,11 +183,22 @@ class BatchNorm3D(_BatchNormBase):
         use_global_stats: bool | None = None,
         name: str | None = None,
     ) -> None:
-        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
+        super().__init__(
+            num_features,
+            momentum,
+            epsilon,
+            weight_attr,
+            bias_attr,
+            data_format,
+            use_global_stats,
+            name,
+        )
 
 
 class BatchNorm(_Statistics):
-    """Batch normalisation with the arguments of Paddle 1.x, among them an activation ``act`` after it."""
+    """Batch normalisation with the arguments of Paddle 1.x, among them an activation ``act`` after
+    it.
+    """
 
     def __init__(
         self,

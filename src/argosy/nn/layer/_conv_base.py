@@ -48,8 +48,12 @@ class _ConvNd(Layer):
         self._is_channel_last = is_channel_last(data_format, n, type(self).__name__)
         self._dtype = self._default_dtype() if dtype is None else dtype
         shape = weight_shape + self._kernel_size
-        self.weight = self.create_parameter(shape, weight_attr, self._dtype, False, weight_init, device)
-        self.bias = self.create_parameter([out_channels], bias_attr, self._dtype, is_bias=True, device=device)
+        self.weight = self.create_parameter(
+            shape, weight_attr, self._dtype, False, weight_init, device
+        )
+        self.bias = self.create_parameter(
+            [out_channels], bias_attr, self._dtype, is_bias=True, device=device
+        )
 
     def extra_repr(self) -> str:
         parts = [f"{self._in_channels}, {self._out_channels}, kernel_size={self._kernel_size}"]

@@ -57,7 +57,9 @@ class _ConvTranspose(_ConvNd):
 
 
 class Conv1DTranspose(_ConvTranspose):
-    """Apply the adjoint of a ``Conv1D``; the weight is [in_channels, out_channels / groups, width]."""
+    """Apply the adjoint of a ``Conv1D``; the weight is [in_channels, out_channels / groups,
+    width].
+    """
 
     _dims = 1
     _functional = staticmethod(F.conv1d_transpose)
@@ -135,7 +137,9 @@ class Conv2DTranspose(_ConvTranspose):
 
 
 class Conv3DTranspose(_ConvTranspose):
-    """Apply the adjoint of a ``Conv3D``; the weight is [in_channels, out_channels / groups, d, h, w]."""
+    """Apply the adjoint of a ``Conv3D``; the weight is [in_channels, out_channels / groups, d, h,
+    w].
+    """
 
     _dims = 3
     _functional = staticmethod(F.conv3d_transpose)

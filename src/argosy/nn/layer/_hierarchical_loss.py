@@ -13,10 +13,11 @@ from argosy.tensor.engine import apply
 
 
 class HSigmoidLoss(Layer):
-    """Binary decisions along the path to each label's leaf, in a complete binary tree or a custom one.
+    """Binary decisions along the path to each label's leaf, in a complete binary tree or a custom
+    one.
 
-    The weight has a row per inner node: ``num_classes - 1`` of them, ``num_classes`` with ``is_custom``. ``is_sparse``
-    only concerns how gradients are stored; here they are dense.
+    The weight has a row per inner node: ``num_classes - 1`` of them, ``num_classes`` with
+    ``is_custom``. ``is_sparse`` only concerns how gradients are stored; here they are dense.
     """
 
     def __init__(
@@ -32,7 +33,8 @@ class HSigmoidLoss(Layer):
         super().__init__()
         if num_classes < 2 and not is_custom:
             raise UsageError(
-                f"HSigmoidLoss: num_classes must not be less than 2 with default tree, but is {num_classes}"
+                "HSigmoidLoss: num_classes must not be less than 2 with default tree, but is "
+                f"{num_classes}"
             )
         self._feature_size = feature_size
         self._num_classes = num_classes
@@ -58,9 +60,10 @@ class HSigmoidLoss(Layer):
 class AdaptiveLogSoftmaxWithLoss(Layer):
     """A softmax whose rare classes live in clusters with ever smaller projections.
 
-    ``cutoffs`` are the first class numbers of the clusters; classes are sorted by frequency. Cluster i projects to
-    ``in_features / div_value**(i + 1)`` features. As in Paddle the matrices of the clusters, ``tail_weights``, are not
-    among ``parameters()``: pass them to the optimizer yourself.
+    ``cutoffs`` are the first class numbers of the clusters; classes are sorted by frequency.
+    Cluster i projects to ``in_features / div_value**(i + 1)`` features. As in Paddle the matrices
+    of the clusters, ``tail_weights``, are not among ``parameters()``: pass them to the optimizer
+    yourself.
     """
 
     def __init__(
@@ -76,9 +79,15 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
     ) -> None:
         super().__init__()
         cutoffs = list(cutoffs)
-        if cutoffs != sorted(set(cutoffs)) or not cutoffs or cutoffs[0] <= 0 or cutoffs[-1] > n_classes - 1:
+        if (
+            cutoffs != sorted(set(cutoffs))
+            or not cutoffs
+            or cutoffs[0] <= 0
+            or cutoffs[-1] > n_classes - 1
+        ):
             raise UsageError(
-                "AdaptiveLogSoftmaxWithLoss: cutoffs should be unique, positive integers in increasing order, each between "
+                "AdaptiveLogSoftmaxWithLoss: cutoffs should be unique, positive integers in "
+                "increasing order, each between "
                 f"1 and n_classes - 1 = {n_classes - 1}, but received {cutoffs}"
             )
         self.in_features = in_features
@@ -90,13 +99,18 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
         self.n_clusters = len(cutoffs)
         self.head_size = self.shortlist_size + self.n_clusters
         self.head_weight = self.create_parameter([in_features, self.head_size], weight_attr)
-        self.head_bias = self.create_parameter([self.head_size], bias_attr, is_bias=True) if head_bias else None
+        self.head_bias = (
+            self.create_parameter([self.head_size], bias_attr, is_bias=True) if head_bias else None
+        )
         self.tail_weights = []
         for i in range(self.n_clusters):
             hidden = int(in_features // div_value ** (i + 1))
             size = self.cutoffs[i + 1] - self.cutoffs[i]
             self.tail_weights.append(
-                [self.create_parameter(shape, weight_attr) for shape in ([in_features, hidden], [hidden, size])]
+                [
+                    self.create_parameter(shape, weight_attr)
+                    for shape in ([in_features, hidden], [hidden, size])
+                ]
             )
 
     def forward(self, input: Any, label: Any) -> Any:

@@ -15,7 +15,9 @@ class _Pad(Layer):
 
     _dims: int
 
-    def __init__(self, padding: Any, mode: str, value: float, data_format: str, name: str | None) -> None:
+    def __init__(
+        self, padding: Any, mode: str, value: float, data_format: str, name: str | None
+    ) -> None:
         super().__init__()
         is_listed = isinstance(padding, (Tensor, list, tuple))
         self.padding = padding if is_listed else [padding] * (2 * self._dims)
@@ -29,7 +31,10 @@ class _Pad(Layer):
 
     def extra_repr(self) -> str:
         name = f", name={self._name}" if self._name else ""
-        return f"padding={self.padding}, mode={self._mode}, value={self.value}, data_format={self._data_format}{name}"
+        return (
+            f"padding={self.padding}, mode={self._mode}, value={self.value}, "
+            f"data_format={self._data_format}{name}"
+        )
 
 
 class Pad1D(_Pad):
@@ -90,7 +95,10 @@ def _fixed(prefix: str, base: type[_Pad], mode: str, what: str) -> type[_Pad]:
     """The subclass of ``base`` that always pads in ``mode``."""
 
     def __init__(
-        self: Any, padding: Any, data_format: str = CHANNEL_FIRST[base._dims], name: str | None = None
+        self: Any,
+        padding: Any,
+        data_format: str = CHANNEL_FIRST[base._dims],
+        name: str | None = None,
     ) -> None:
         _Pad.__init__(self, padding, mode, 0.0, data_format, name)
 
@@ -99,7 +107,11 @@ def _fixed(prefix: str, base: type[_Pad], mode: str, what: str) -> type[_Pad]:
 
 def _constant(base: type[_Pad]) -> type[_Pad]:
     def __init__(
-        self: Any, padding: Any, value: float, data_format: str = CHANNEL_FIRST[base._dims], name: str | None = None
+        self: Any,
+        padding: Any,
+        value: float,
+        data_format: str = CHANNEL_FIRST[base._dims],
+        name: str | None = None,
     ) -> None:
         _Pad.__init__(self, padding, "constant", value, data_format, name)
 
@@ -108,17 +120,26 @@ def _constant(base: type[_Pad]) -> type[_Pad]:
 
 def _subclass(prefix: str, base: type[_Pad], init: Any, doc: str) -> type[_Pad]:
     init.__qualname__ = f"{prefix}{base.__name__}.__init__"
-    return type(f"{prefix}{base.__name__}", (base,), {"__init__": init, "__doc__": doc, "__module__": __name__})
+    return type(
+        f"{prefix}{base.__name__}",
+        (base,),
+        {"__init__": init, "__doc__": doc, "__module__": __name__},
+    )
 
 
 ConstantPad1D, ConstantPad2D, ConstantPad3D = (_constant(base) for base in (Pad1D, Pad2D, Pad3D))
-ZeroPad1D, ZeroPad2D, ZeroPad3D = (_fixed("Zero", base, "constant", "zeros") for base in (Pad1D, Pad2D, Pad3D))
+ZeroPad1D, ZeroPad2D, ZeroPad3D = (
+    _fixed("Zero", base, "constant", "zeros") for base in (Pad1D, Pad2D, Pad3D)
+)
 ReplicationPad1D, ReplicationPad2D, ReplicationPad3D = (
-    _fixed("Replication", base, "replicate", "the values at the edge") for base in (Pad1D, Pad2D, Pad3D)
+    _fixed("Replication", base, "replicate", "the values at the edge")
+    for base in (Pad1D, Pad2D, Pad3D)
 )
 ReflectionPad1D, ReflectionPad2D, ReflectionPad3D = (
-    _fixed("Reflection", base, "reflect", "a mirror image without its edge") for base in (Pad1D, Pad2D, Pad3D)
+    _fixed("Reflection", base, "reflect", "a mirror image without its edge")
+    for base in (Pad1D, Pad2D, Pad3D)
 )
 CircularPad1D, CircularPad2D, CircularPad3D = (
-    _fixed("Circular", base, "circular", "the values of the other end") for base in (Pad1D, Pad2D, Pad3D)
+    _fixed("Circular", base, "circular", "the values of the other end")
+    for base in (Pad1D, Pad2D, Pad3D)
 )

@@ -9,7 +9,9 @@ from argosy.nn.layer.layers import Layer
 
 
 class Upsample(Layer):
-    """Resample to ``size``, or to the size times ``scale_factor``, as ``paddle.nn.functional.interpolate`` does."""
+    """Resample to ``size``, or to the size times ``scale_factor``, as
+    ``paddle.nn.functional.interpolate`` does.
+    """
 
     def __init__(
         self,
@@ -45,7 +47,11 @@ class Upsample(Layer):
         )
 
     def _target(self) -> str:
-        return f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
+        return (
+            f"size={self.size}"
+            if self.scale_factor is None
+            else f"scale_factor={self.scale_factor}"
+        )
 
     def extra_repr(self) -> str:
         name = f", name={self.name}" if self.name else ""
@@ -74,7 +80,11 @@ class UpsamplingNearest2D(_Upsampling2D):
     _kind, _aligns = "nearest", False
 
     def __init__(
-        self, size: Any = None, scale_factor: Any = None, data_format: str = "NCHW", name: str | None = None
+        self,
+        size: Any = None,
+        scale_factor: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
     ) -> None:
         super().__init__(size, scale_factor, data_format, name)
 
@@ -85,6 +95,10 @@ class UpsamplingBilinear2D(_Upsampling2D):
     _kind, _aligns = "bilinear", True
 
     def __init__(
-        self, size: Any = None, scale_factor: Any = None, data_format: str = "NCHW", name: str | None = None
+        self,
+        size: Any = None,
+        scale_factor: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
     ) -> None:
         super().__init__(size, scale_factor, data_format, name)

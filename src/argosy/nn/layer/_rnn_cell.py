@@ -23,9 +23,15 @@ class RNNCellBase(Layer):
     """
 
     def get_initial_states(
-        self, batch_ref: Any, shape: Any = None, dtype: Any = None, init_value: float = 0.0, batch_dim_idx: int = 0
+        self,
+        batch_ref: Any,
+        shape: Any = None,
+        dtype: Any = None,
+        init_value: float = 0.0,
+        batch_dim_idx: int = 0,
     ) -> Any:
-        """Make states filled with ``init_value`` for the batch size of ``batch_ref``, in the structure of ``shape``.
+        """Make states filled with ``init_value`` for the batch size of ``batch_ref``, in the
+        structure of ``shape``.
 
         ``shape`` (``state_shape`` unless given) leaves out the batch dimension, or has -1 for it.
         """
@@ -40,7 +46,14 @@ class RNNCellBase(Layer):
 
         def fill(extents: Any, kind: Any) -> Any:
             sizes = list(extents[1:]) if extents[0] == -1 else list(extents)
-            return apply(ops.rnn_initial_state, reference, sizes, float(init_value), batch_dim_idx, float_dtype(kind))
+            return apply(
+                ops.rnn_initial_state,
+                reference,
+                sizes,
+                float(init_value),
+                batch_dim_idx,
+                float_dtype(kind),
+            )
 
         def build(nest: Any) -> Any:
             if all(isinstance(n, int) for n in nest):
@@ -61,20 +74,32 @@ class RNNCellBase(Layer):
 
 
 class GateCell(RNNCellBase):
-    """What the three cells share: weights for ``gates`` gates. An attribute of False is a fixed weight of 1 or bias of 0."""
+    """What the three cells share: weights for ``gates`` gates. An attribute of False is a fixed
+    weight of 1 or bias of 0.
+    """
 
     def _create_weights(
-        self, gates: int, input_size: int, hidden_size: int, recurrent_size: int, attrs: Sequence[Any]
+        self,
+        gates: int,
+        input_size: int,
+        hidden_size: int,
+        recurrent_size: int,
+        attrs: Sequence[Any],
     ) -> None:
         if hidden_size <= 0:
-            raise UsageError(f"{type(self).__name__}: hidden_size must be greater than 0, but received {hidden_size}")
+            raise UsageError(
+                f"{type(self).__name__}: hidden_size must be greater than 0, but received "
+                f"{hidden_size}"
+            )
         self.input_size = input_size
         self.hidden_size = hidden_size
         rows = gates * hidden_size
         shapes = ([rows, input_size], [rows, recurrent_size], [rows], [rows])
         for name, shape, attr in zip(WEIGHT_NAMES, shapes, attrs, strict=True):
             is_bias = name.startswith("bias")
-            default: Any = self._default_init() if attr is not False else I.Constant(0.0 if is_bias else 1.0)
+            default: Any = (
+                self._default_init() if attr is not False else I.Constant(0.0 if is_bias else 1.0)
+            )
             parameter = self.create_parameter(
                 shape, None if attr is False else attr, is_bias=is_bias, default_initializer=default
             )
@@ -114,7 +139,9 @@ class SimpleRNNCell(GateCell):
     ) -> None:
         super().__init__()
         if activation not in ("tanh", "relu"):
-            raise UsageError(f"SimpleRNNCell: activation should be tanh or relu, but received {activation!r}")
+            raise UsageError(
+                f"SimpleRNNCell: activation should be tanh or relu, but received {activation!r}"
+            )
         attrs = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
         self._create_weights(1, input_size, hidden_size, hidden_size, attrs)
         self.activation = activation
@@ -138,7 +165,8 @@ class SimpleRNNCell(GateCell):
 
 
 class LSTMCell(GateCell):
-    """One step of long short-term memory; states are (hidden, cell), gates input, forget, cell, output.
+    """One step of long short-term memory; states are (hidden, cell), gates input, forget, cell,
+    output.
 
     With ``proj_size`` the hidden state is projected to that size.
     """
@@ -156,7 +184,9 @@ class LSTMCell(GateCell):
     ) -> None:
         super().__init__()
         if hidden_size > 0 and not 0 <= proj_size < hidden_size:
-            raise UsageError(f"LSTMCell: proj_size must lie in [0, {hidden_size}), but received {proj_size}")
+            raise UsageError(
+                f"LSTMCell: proj_size must lie in [0, {hidden_size}), but received {proj_size}"
+            )
         attrs = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
         self._create_weights(4, input_size, hidden_size, proj_size or hidden_size, attrs)
         self.proj_size = proj_size

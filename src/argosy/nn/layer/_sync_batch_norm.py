@@ -15,8 +15,9 @@ from argosy.tensor.engine import Tensor, apply
 class SyncBatchNorm(_BatchNormBase):
     """Batch normalisation whose statistics span all ranks.
 
-    ``reduce_moments`` is the hook for that: it receives this layer's sums, sums of squares and count as one vector and
-    returns their total over the ranks, in a way that gradients flow through. While it is None each rank is alone.
+    ``reduce_moments`` is the hook for that: it receives this layer's sums, sums of squares and
+    count as one vector and returns their total over the ranks, in a way that gradients flow
+    through. While it is None each rank is alone.
     """
 
     reduce_moments: ClassVar[Callable[[Tensor], Tensor] | None] = None
@@ -34,10 +35,14 @@ class SyncBatchNorm(_BatchNormBase):
         data_format: str = "NCHW",
         name: str | None = None,
     ) -> None:
-        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None, name)
+        super().__init__(
+            num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None, name
+        )
         # Without an attribute Paddle still creates both, only frozen.
         if weight_attr is False:
-            self.weight = self.create_parameter([num_features], None, self._dtype, default_initializer=Constant(1.0))
+            self.weight = self.create_parameter(
+                [num_features], None, self._dtype, default_initializer=Constant(1.0)
+            )
             self.weight.stop_gradient = True  # type: ignore[union-attr]
         if bias_attr is False:
             self.bias = self.create_parameter([num_features], None, self._dtype, is_bias=True)
@@ -66,7 +71,8 @@ class SyncBatchNorm(_BatchNormBase):
 
     @classmethod
     def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
-        """Replace every batch normalisation inside ``layer`` by a synchronised one on the same parameters.
+        """Replace every batch normalisation inside ``layer`` by a synchronised one on the same
+        parameters.
 
         Returns the layer to use from now on: ``layer`` itself, or its replacement if it is one.
 

@@ -10,14 +10,18 @@ from argosy.nn.initializer import Constant
 from argosy.nn.layer.layers import Layer
 
 __all__ = [
-    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
-    "LogSoftmax", "Maxout", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "Sigmoid", "Silu", "Softmax", "Softmax2D", "Softplus",
+    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
+    "LeakyReLU", "LogSigmoid",
+    "LogSoftmax", "Maxout", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "Sigmoid", "Silu",
+    "Softmax", "Softmax2D", "Softplus",
     "Softshrink", "Softsign", "Swish", "Tanh", "Tanhshrink", "ThresholdedReLU",
 ]  # fmt: skip
 
 
 class _Activation(Layer):
-    """An activation; ``_shown`` names the arguments that its repr shows, kept in attributes with an underscore."""
+    """An activation; ``_shown`` names the arguments that its repr shows, kept in attributes with an
+    underscore.
+    """
 
     _shown: tuple[str, ...] = ()
 
@@ -174,11 +178,15 @@ class PReLU(_Activation):
 
 
 class RReLU(_Activation):
-    """``leaky_relu`` with slopes drawn from [lower, upper] in training, and their mean otherwise."""
+    """``leaky_relu`` with slopes drawn from [lower, upper] in training, and their mean
+    otherwise.
+    """
 
     _shown = ("lower", "upper")
 
-    def __init__(self, lower: float = 1.0 / 8.0, upper: float = 1.0 / 3.0, name: str | None = None) -> None:
+    def __init__(
+        self, lower: float = 1.0 / 8.0, upper: float = 1.0 / 3.0, name: str | None = None
+    ) -> None:
         super().__init__(name)
         self._lower = lower
         self._upper = upper
@@ -188,7 +196,10 @@ class RReLU(_Activation):
 
     def extra_repr(self) -> str:
         name = f", name={self._name}" if self._name else ""
-        return f"lower={self._lower}, upper={self._upper}, training={self.training}, dtype={self._dtype}{name}"
+        return (
+            f"lower={self._lower}, upper={self._upper}, training={self.training}, "
+            f"dtype={self._dtype}{name}"
+        )
 
 
 class ELU(_Activation):

@@ -1,4 +1,6 @@
-"""Linear, Embedding and other everyday layers; dropout, padding and resampling come from files of their own."""
+"""Linear, Embedding and other everyday layers; dropout, padding and resampling come from files of
+their own.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,13 @@ import torch
 
 from argosy.foundation.errors import RankError, UsageError
 from argosy.nn import functional as F
-from argosy.nn.layer._dropout import AlphaDropout, Dropout, Dropout2D, Dropout3D, FeatureAlphaDropout
+from argosy.nn.layer._dropout import (
+    AlphaDropout,
+    Dropout,
+    Dropout2D,
+    Dropout3D,
+    FeatureAlphaDropout,
+)
 from argosy.nn.layer._padding import (
     CircularPad1D,
     CircularPad2D,
@@ -73,7 +81,9 @@ __all__ = [
 
 
 class Identity(Layer):
-    """Return the input; any constructor arguments are accepted, so that it can stand in for another layer."""
+    """Return the input; any constructor arguments are accepted, so that it can stand in for another
+    layer.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -113,7 +123,10 @@ class Linear(Layer):
 
     def extra_repr(self) -> str:
         name = f", name={self.name}" if self.name else ""
-        return f"in_features={self.in_features}, out_features={self.out_features}, dtype={self._dtype}{name}"
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"dtype={self._dtype}{name}"
+        )
 
 
 class Bilinear(Layer):
@@ -134,7 +147,9 @@ class Bilinear(Layer):
         self._out_features = out_features
         self._name = name
         self._dtype = self._default_dtype()
-        self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr, self._dtype)
+        self.weight = self.create_parameter(
+            [out_features, in1_features, in2_features], weight_attr, self._dtype
+        )
         self.bias = self.create_parameter([1, out_features], bias_attr, self._dtype, is_bias=True)
 
     def forward(self, x1: Any, x2: Any) -> Any:
@@ -151,8 +166,8 @@ class Bilinear(Layer):
 class Embedding(Layer):
     """A table of ``num_embeddings`` rows, looked up by id.
 
-    The row ``padding_idx`` starts as zeros and always reads as zeros. With ``sparse`` the gradient of ``weight`` holds
-    only the rows that were looked up.
+    The row ``padding_idx`` starts as zeros and always reads as zeros. With ``sparse`` the gradient
+    of ``weight`` holds only the rows that were looked up.
 
     Example:
         >>> import paddle
@@ -187,7 +202,8 @@ class Embedding(Layer):
             )
         if padding_idx is not None and padding_idx not in range(-num_embeddings, num_embeddings):
             raise UsageError(
-                f"Embedding: padding_idx must be within [-{num_embeddings}, {num_embeddings}), but received {padding_idx}"
+                f"Embedding: padding_idx must be within [-{num_embeddings}, {num_embeddings}), "
+                f"but received {padding_idx}"
             )
         self._num_embeddings = num_embeddings
         self._embedding_dim = embedding_dim
@@ -208,7 +224,10 @@ class Embedding(Layer):
     def _table(self, given: Any, freeze: bool, device: Any) -> Any:
         if given is not None:
             if list(given.shape) != self._size:
-                raise RankError(f"Embedding: _weight has shape {list(given.shape)}, but should have {self._size}")
+                raise RankError(
+                    f"Embedding: _weight has shape {list(given.shape)}, but should have "
+                    f"{self._size}"
+                )
             given.stop_gradient = freeze
             return given
         table = self.create_parameter(self._size, self._weight_attr, self._dtype, device=device)
@@ -272,7 +291,12 @@ class Unfold(Layer):
     """Lay the windows of images out as columns."""
 
     def __init__(
-        self, kernel_sizes: Any, dilations: Any = 1, paddings: Any = 0, strides: Any = 1, name: str | None = None
+        self,
+        kernel_sizes: Any,
+        dilations: Any = 1,
+        paddings: Any = 0,
+        strides: Any = 1,
+        name: str | None = None,
     ) -> None:
         super().__init__()
         self.kernel_sizes = kernel_sizes
@@ -308,7 +332,9 @@ class Fold(Unfold):
         self.output_sizes = output_sizes
 
     def forward(self, input: Any) -> Any:
-        return F.fold(input, self.output_sizes, self.kernel_sizes, self.strides, self.paddings, self.dilations)
+        return F.fold(
+            input, self.output_sizes, self.kernel_sizes, self.strides, self.paddings, self.dilations
+        )
 
 
 class CosineSimilarity(Layer):

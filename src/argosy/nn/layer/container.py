@@ -1,4 +1,6 @@
-"""Layers that hold layers or parameters: Sequential, LayerList, LayerDict, ParameterList, ParameterDict."""
+"""Layers that hold layers or parameters: Sequential, LayerList, LayerDict, ParameterList,
+ParameterDict.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +26,21 @@ def _pairs(entries: Any, call: str) -> Iterator[tuple[str, Any]]:
     elif isinstance(entries, Iterable):
         for i, pair in enumerate(entries):
             if len(pair) != 2:
-                raise UsageError(f"{call}: element {i} has length {len(pair)}; expected a pair of key and value")
+                raise UsageError(
+                    f"{call}: element {i} has length {len(pair)}; expected a pair of key and value"
+                )
             yield pair[0], pair[1]
     else:
         raise BadArgument(
-            f"{call}: expected a mapping or an iterable of key/value pairs, but received {type(entries).__name__}"
+            f"{call}: expected a mapping or an iterable of key/value pairs, but received "
+            f"{type(entries).__name__}"
         )
 
 
 class _LayerSequence(Layer):
-    """What Sequential and LayerList share: sublayers in order, named by position unless told otherwise."""
+    """What Sequential and LayerList share: sublayers in order, named by position unless told
+    otherwise.
+    """
 
     def __len__(self) -> int:
         return len(self._sub_layers)
@@ -45,7 +52,9 @@ class _LayerSequence(Layer):
         """``index`` counted from the start; one outside the sequence is an error."""
         n = len(self._sub_layers)
         if not -n <= index < n:
-            raise OutOfRange(f"{type(self).__name__}: index {index} is out of range, expected one in [{-n}, {n})")
+            raise OutOfRange(
+                f"{type(self).__name__}: index {index} is out of range, expected one in [{-n}, {n})"
+            )
         return index + n if index < 0 else index
 
     def _shift_in(self, index: int, layer: Layer) -> None:
@@ -89,16 +98,22 @@ class Sequential(_LayerSequence):
         if isinstance(name, str):
             return self._sub_layers[name]
         layers = list(self._sub_layers.values())
-        return type(self)(*layers[name]) if isinstance(name, slice) else layers[self._position(name)]
+        return (
+            type(self)(*layers[name]) if isinstance(name, slice) else layers[self._position(name)]
+        )
 
     def __setitem__(self, name: int | str, layer: Layer) -> None:
         if not isinstance(layer, Layer):
-            raise BadArgument(f"Sequential[{name!r}] = ...: expected a Layer, but received {type(layer).__name__}")
+            raise BadArgument(
+                f"Sequential[{name!r}] = ...: expected a Layer, but received {type(layer).__name__}"
+            )
         setattr(self, str(name), layer)
 
     def __delitem__(self, name: int | str) -> None:
         if str(name) not in self._sub_layers:
-            raise BadArgument(f"Sequential has no sublayer named {str(name)!r}; it has {list(self._sub_layers)}")
+            raise BadArgument(
+                f"Sequential has no sublayer named {str(name)!r}; it has {list(self._sub_layers)}"
+            )
         del self._sub_layers[str(name)]
 
     def append(self, module: Layer) -> Sequential:
@@ -109,10 +124,14 @@ class Sequential(_LayerSequence):
     def insert(self, index: int, module: Layer) -> Sequential:
         """Add a layer before position ``index``."""
         if not isinstance(module, Layer):
-            raise BadArgument(f"Sequential.insert: expected a Layer, but received {type(module).__name__}")
+            raise BadArgument(
+                f"Sequential.insert: expected a Layer, but received {type(module).__name__}"
+            )
         n = len(self)
         if not -n <= index <= n:
-            raise OutOfRange(f"Sequential.insert: index {index} is out of range, expected one in [{-n}, {n}]")
+            raise OutOfRange(
+                f"Sequential.insert: index {index} is out of range, expected one in [{-n}, {n}]"
+            )
         self._shift_in(index + n if index < 0 else index, module)
         return self
 
@@ -149,7 +168,9 @@ class LayerList(_LayerSequence):
     def __delitem__(self, idx: int | slice) -> None:
         layers = list(self._sub_layers.values())
         del layers[idx if isinstance(idx, slice) else self._position(idx)]
-        self.__dict__["_sub_layers"] = OrderedDict((str(i), layer) for i, layer in enumerate(layers))
+        self.__dict__["_sub_layers"] = OrderedDict(
+            (str(i), layer) for i, layer in enumerate(layers)
+        )
 
     def __iadd__(self, modules: Iterable[Layer]) -> LayerList:
         return self.extend(modules)
@@ -169,7 +190,10 @@ class LayerList(_LayerSequence):
         """Add a layer before position ``index``."""
         n = len(self)
         if not (isinstance(index, int) and -n <= index <= n):
-            raise BadArgument(f"LayerList.insert: index should be an integer in [{-n}, {n}], but received {index!r}")
+            raise BadArgument(
+                f"LayerList.insert: index should be an integer in [{-n}, {n}], but received "
+                f"{index!r}"
+            )
         self._shift_in(index + n if index < 0 else index, sublayer)
 
     def extend(self, sublayers: Iterable[Layer]) -> LayerList:
@@ -248,7 +272,9 @@ class ParameterList(Layer):
         super().__init__()
         for parameter in parameters if parameters is not None else ():
             if not isinstance(parameter, Parameter):
-                raise BadArgument(f"ParameterList: expected Parameters, but received {type(parameter).__name__}")
+                raise BadArgument(
+                    f"ParameterList: expected Parameters, but received {type(parameter).__name__}"
+                )
             self.append(parameter)
 
     def __getitem__(self, idx: int) -> Any:
@@ -285,7 +311,8 @@ class ParameterDict(Layer):
     def __setitem__(self, key: str, param: Parameter) -> None:
         if not isinstance(param, Parameter):
             raise BadArgument(
-                f"ParameterDict[{key!r}] = ...: expected a Parameter, but received {type(param).__name__}"
+                f"ParameterDict[{key!r}] = ...: expected a Parameter, but received "
+                f"{type(param).__name__}"
             )
         setattr(self, key, param)
 

@@ -42,14 +42,20 @@ class _Conv(_ConvNd):
         data_format: str,
     ) -> None:
         if padding_mode not in _PADDING_MODES:
-            raise UsageError(f"padding_mode must be one of {_PADDING_MODES}, but got padding_mode={padding_mode!r}")
+            raise UsageError(
+                f"padding_mode must be one of {_PADDING_MODES}, but got "
+                f"padding_mode={padding_mode!r}"
+            )
         if padding_mode != "zeros" and not isinstance(padding, int):
             raise DtypeError(
-                "when padding_mode in ['reflect', 'replicate', 'circular'], type of padding must be int, "
+                "when padding_mode in ['reflect', 'replicate', 'circular'], type of padding must "
+                "be int, "
                 f"but got {padding!r}"
             )
         if in_channels % groups != 0:
-            raise UsageError(f"in_channels must be divisible by groups, but received {in_channels} and {groups}.")
+            raise UsageError(
+                f"in_channels must be divisible by groups, but received {in_channels} and {groups}."
+            )
         window = math.prod(to_list(kernel_size, self._dims, "kernel_size"))
         super().__init__(
             in_channels,
@@ -69,11 +75,18 @@ class _Conv(_ConvNd):
         )
         self._padding_mode = padding_mode
         inner = padding if padding_mode == "zeros" else 0
-        self._inner_padding = _nonnegative(to_padding(inner, self._dims, self._is_channel_last), padding)
+        self._inner_padding = _nonnegative(
+            to_padding(inner, self._dims, self._is_channel_last), padding
+        )
 
     def forward(self, x: Any) -> Any:
         if self._padding_mode != "zeros":
-            x = F.pad(x, [self._padding] * (2 * self._dims), self._padding_mode, data_format=self._data_format)
+            x = F.pad(
+                x,
+                [self._padding] * (2 * self._dims),
+                self._padding_mode,
+                data_format=self._data_format,
+            )
         own = self._parameters
         return apply(
             self._op,
@@ -139,7 +152,8 @@ class Conv1D(_Conv):
 class Conv2D(_Conv):
     """Convolve images [N, C, H, W] (or [N, H, W, C]) with learned windows.
 
-    The weight, [out_channels, in_channels / groups, h, w], starts normal with deviation sqrt(2 / (in_channels * h * w)).
+    The weight, [out_channels, in_channels / groups, h, w], starts normal with deviation sqrt(2 /
+    (in_channels * h * w)).
 
     Example:
         >>> import paddle

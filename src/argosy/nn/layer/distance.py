@@ -15,11 +15,14 @@ class PairwiseDistance(Layer):
 
     Example:
         >>> import paddle
-        >>> paddle.nn.PairwiseDistance(p=1.0, epsilon=0.0)(paddle.ones([2, 3]), paddle.zeros([2, 3])).tolist()
+        >>> paddle.nn.PairwiseDistance(p=1.0, epsilon=0.0)(paddle.ones([2, 3]), paddle.zeros([2,
+        ...     3])).tolist()
         [3.0, 3.0]
     """
 
-    def __init__(self, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False, name: str | None = None) -> None:
+    def __init__(
+        self, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False, name: str | None = None
+    ) -> None:
         super().__init__()
         self.p = p
         self.epsilon = epsilon

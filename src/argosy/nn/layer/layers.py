@@ -1,7 +1,7 @@
 """Layer: the base of every model.
 
-A layer owns parameters, buffers and sublayers in three ordered dicts; assigning an attribute files the value under the right
-one. Calling a layer runs its pre-hooks, ``forward`` and its post-hooks.
+A layer owns parameters, buffers and sublayers in three ordered dicts; assigning an attribute files
+the value under the right one. Calling a layer runs its pre-hooks, ``forward`` and its post-hooks.
 """
 
 from __future__ import annotations
@@ -100,10 +100,13 @@ class Layer:
         fields["_post_hooks_always_called"] = {}
         fields["_state_dict_hooks"] = OrderedDict()
 
-    # -- calling ------------------------------------------------------------------------------------------------
+    # -- calling
+    # ----------------------------------------------------------------------------------------------
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} does not define forward(); every Layer must")
+        raise NotImplementedError(
+            f"{type(self).__name__} does not define forward(); every Layer must"
+        )
 
     def _build_once(self, *inputs: Any, **kwargs: Any) -> None:
         """Overridden by layers that create parameters at their first call."""
@@ -123,7 +126,8 @@ class Layer:
                 if result is not None:
                     if not (isinstance(result, tuple) and len(result) == 2):
                         raise RuntimeError(
-                            f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {result!r}."
+                            "forward pre-hook must return None or a tuple of (new_args, "
+                            f"new_kwargs), but got {result!r}."
                         )
                     inputs, kwargs = result
             else:
@@ -146,7 +150,10 @@ class Layer:
                     try:
                         outputs = self._run_post_hook(hook_id, inputs, kwargs, outputs)
                     except Exception as error:
-                        warnings.warn(f"a forward hook with always_call=True failed while forward raised: {error}")
+                        warnings.warn(
+                            "a forward hook with always_call=True failed while forward raised: "
+                            f"{error}"
+                        )
             raise
         return outputs
 
@@ -178,7 +185,9 @@ class Layer:
         with_kwargs: bool = False,
         always_call: bool = False,
     ) -> HookRemoveHelper:
-        """Call ``hook(layer, inputs, outputs)`` after forward; what it returns replaces the outputs."""
+        """Call ``hook(layer, inputs, outputs)`` after forward; what it returns replaces the
+        outputs.
+        """
         handle = HookRemoveHelper(
             self._forward_post_hooks, self._post_hooks_with_kwargs, self._post_hooks_always_called
         )
@@ -193,15 +202,22 @@ class Layer:
 
     register_forward_hook = register_forward_post_hook
 
-    # -- attributes ---------------------------------------------------------------------------------------------
+    # -- attributes
+    # ---------------------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
         fields = self.__dict__
         for store in ("_parameters", "_sub_layers", "_buffers"):
             if store in fields and name in fields[store]:
                 return fields[store][name]
-        known = [*fields.get("_parameters", ()), *fields.get("_sub_layers", ()), *fields.get("_buffers", ())]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.{nearest(name, known)}")
+        known = [
+            *fields.get("_parameters", ()),
+            *fields.get("_sub_layers", ()),
+            *fields.get("_buffers", ()),
+        ]
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}.{nearest(name, known)}"
+        )
 
     def __setattr__(self, name: str, value: Any) -> None:
         fields = self.__dict__
@@ -216,12 +232,14 @@ class Layer:
                 store = "_buffers"
             if store != "_parameters" and name in self._parameters:
                 raise DtypeError(
-                    f"assignment to parameter '{name}' should be of type Parameter or None, but got '{type(value).__name__}'"
+                    f"assignment to parameter '{name}' should be of type Parameter or None, but "
+                    f"got '{type(value).__name__}'"
                 )
             if store == "_buffers":
                 if name in self._sub_layers:
                     raise DtypeError(
-                        f"assignment to sublayer '{name}' should be of type Layer or None, but got 'Tensor'"
+                        f"assignment to sublayer '{name}' should be of type Layer or None, but "
+                        "got 'Tensor'"
                     )
                 if isinstance(getattr(type(self), name, None), property):
                     object.__setattr__(self, name, value)
@@ -234,12 +252,21 @@ class Layer:
             fields.pop(name, None)
             fields[store][name] = value
             return
-        for store, kind in (("_parameters", "Parameter"), ("_sub_layers", "Layer"), ("_buffers", "Tensor")):
+        for store, kind in (
+            ("_parameters", "Parameter"),
+            ("_sub_layers", "Layer"),
+            ("_buffers", "Tensor"),
+        ):
             if store in fields and name in fields[store]:
                 if value is not None:
-                    word = {"_parameters": "parameter", "_sub_layers": "sublayer", "_buffers": "buffer"}[store]
+                    word = {
+                        "_parameters": "parameter",
+                        "_sub_layers": "sublayer",
+                        "_buffers": "buffer",
+                    }[store]
                     raise DtypeError(
-                        f"assignment to {word} '{name}' should be of type {kind} or None, but got '{type(value).__name__}'"
+                        f"assignment to {word} '{name}' should be of type {kind} or None, but "
+                        f"got '{type(value).__name__}'"
                     )
                 fields[store][name] = None
                 return
@@ -256,7 +283,8 @@ class Layer:
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._parameters, *self._sub_layers, *self._buffers]
 
-    # -- building -----------------------------------------------------------------------------------------------
+    # -- building
+    # ----------------------------------------------------------------------------------------------
 
     @staticmethod
     def _default_dtype() -> str:
@@ -275,18 +303,28 @@ class Layer:
         default_initializer: Any = None,
         device: Any = None,
     ) -> Parameter | None:
-        """Make a parameter named after this layer; None where ``attr`` is False. It is not yet an attribute."""
+        """Make a parameter named after this layer; None where ``attr`` is False. It is not yet an
+        attribute.
+        """
         parameter = self._helper.create_parameter(attr, shape, dtype, is_bias, default_initializer)
         if parameter is not None and device is not None:
             parameter.raw = (
-                parameter.raw.to(to_place(device).device).detach().requires_grad_(parameter.raw.requires_grad)
+                parameter.raw.to(to_place(device).device)
+                .detach()
+                .requires_grad_(parameter.raw.requires_grad)
             )
         return parameter
 
-    def create_tensor(self, name: str | None = None, persistable: bool | None = None, dtype: Any = None) -> Tensor:
+    def create_tensor(
+        self, name: str | None = None, persistable: bool | None = None, dtype: Any = None
+    ) -> Tensor:
         """Make an empty Tensor to be filled later."""
         out = Tensor(np.zeros(0), dtype or self._dtype)
-        out.name = f"{self._full_name}.{name}" if name else unique_name.generate(f"{self._full_name}._generated_var")
+        out.name = (
+            f"{self._full_name}.{name}"
+            if name
+            else unique_name.generate(f"{self._full_name}._generated_var")
+        )
         out.persistable = bool(persistable)
         return out
 
@@ -296,7 +334,10 @@ class Layer:
         """Register ``parameter`` as attribute ``name`` and return it."""
         self._check_new_name("parameter", name)
         if parameter is not None and not isinstance(parameter, Parameter):
-            raise DtypeError(f"The parameter to be added should be Parameter, but received {type(parameter).__name__}.")
+            raise DtypeError(
+                "The parameter to be added should be Parameter, but received "
+                f"{type(parameter).__name__}."
+            )
         if name in self.__dict__ or (name not in self._parameters and hasattr(self, name)):
             raise KeyError(f"The parameter '{name}' already exists in {type(self).__name__}.")
         self._parameters[name] = parameter
@@ -307,7 +348,9 @@ class Layer:
     def add_sublayer(self, name: str, sublayer: Layer | None) -> Layer | None:
         """Register ``sublayer`` as attribute ``name`` and return it."""
         if not isinstance(sublayer, Layer) and sublayer is not None:
-            raise BadArgument(f"add_sublayer: '{name}' must be a Layer, but received {type(sublayer).__name__}")
+            raise BadArgument(
+                f"add_sublayer: '{name}' must be a Layer, but received {type(sublayer).__name__}"
+            )
         self._sub_layers[str(name)] = sublayer
         return sublayer
 
@@ -315,12 +358,17 @@ class Layer:
         self.add_sublayer(name, module)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistable: bool = True) -> None:
-        """Register a Tensor that is state but not trained; a persistable one is part of ``state_dict``."""
+        """Register a Tensor that is state but not trained; a persistable one is part of
+        ``state_dict``.
+        """
         self._check_new_name("buffer", name)
         if name in self.__dict__ or (name not in self._buffers and hasattr(self, name)):
             raise KeyError(f"attribute '{name}' already exists in {type(self).__name__}.")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise DtypeError(f"The registered buffer should be a Paddle.Tensor, but received {type(tensor).__name__}.")
+            raise DtypeError(
+                "The registered buffer should be a Paddle.Tensor, but received "
+                f"{type(tensor).__name__}."
+            )
         self._buffers[name] = tensor
         if persistable:
             self._non_persistable_buffer_names_set.discard(name)
@@ -331,7 +379,9 @@ class Layer:
         if "_parameters" not in self.__dict__:
             raise UsageError("super().__init__() should be called first")
         if not isinstance(name, str):
-            raise DtypeError(f"The name of a {kind} should be a string, but received {type(name).__name__}.")
+            raise DtypeError(
+                f"The name of a {kind} should be a string, but received {type(name).__name__}."
+            )
         if "." in name:
             raise KeyError(f"The name of a {kind} can not contain '.', but received {name!r}.")
         if name == "":
@@ -346,7 +396,9 @@ class Layer:
         layer: Any = self
         for part in target.split(".") if target else ():
             if part not in layer._sub_layers:
-                raise AttributeError(f"{type(layer).__name__} has no sublayer '{part}' (of '{target}')")
+                raise AttributeError(
+                    f"{type(layer).__name__} has no sublayer '{part}' (of '{target}')"
+                )
             layer = layer._sub_layers[part]
         return layer
 
@@ -371,7 +423,8 @@ class Layer:
             raise AttributeError(f"{type(owner).__name__} has no buffer '{leaf}'")
         return owner._buffers[leaf]
 
-    # -- walking ------------------------------------------------------------------------------------------------
+    # -- walking
+    # ----------------------------------------------------------------------------------------------
 
     def named_children(self) -> Iterator[tuple[str, Layer]]:
         """Direct sublayers with their names, each once."""
@@ -392,7 +445,9 @@ class Layer:
         layers_set: set[Any] | None = None,
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Layer]]:
-        """All sublayers, depth first, with dotted names; a shared one is given once unless duplicates are asked for."""
+        """All sublayers, depth first, with dotted names; a shared one is given once unless
+        duplicates are asked for.
+        """
         seen = set() if layers_set is None else layers_set
         if include_self and self not in seen:
             if remove_duplicate:
@@ -420,7 +475,9 @@ class Layer:
     ) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
         owners: Iterable[tuple[str, Layer]] = (
-            self.named_sublayers(prefix, True, None, remove_duplicate) if include_sublayers else [(prefix, self)]
+            self.named_sublayers(prefix, True, None, remove_duplicate)
+            if include_sublayers
+            else [(prefix, self)]
         )
         for path, layer in owners:
             for name, value in getattr(layer, store).items():
@@ -469,10 +526,17 @@ class Layer:
             if not p.stop_gradient:
                 p.clear_gradient(set_to_zero)
 
-    # -- state --------------------------------------------------------------------------------------------------
+    # -- state
+    # ----------------------------------------------------------------------------------------------
 
     def _collect_state(
-        self, destination: Any, include_sublayers: bool, prefix: str, all_buffers: bool, use_hook: bool, keep_vars: bool
+        self,
+        destination: Any,
+        include_sublayers: bool,
+        prefix: str,
+        all_buffers: bool,
+        use_hook: bool,
+        keep_vars: bool,
     ) -> Any:
         members = [(name, p) for name, p in self._parameters.items() if p is not None]
         members += [
@@ -485,7 +549,9 @@ class Layer:
         if include_sublayers:
             for name, layer in self._sub_layers.items():
                 if layer is not None:
-                    layer._collect_state(destination, True, f"{prefix}{name}.", all_buffers, use_hook, keep_vars)
+                    layer._collect_state(
+                        destination, True, f"{prefix}{name}.", all_buffers, use_hook, keep_vars
+                    )
         if use_hook:
             for hook in self._state_dict_hooks.values():
                 changed = hook(destination)
@@ -501,9 +567,13 @@ class Layer:
         use_hook: bool = True,
         keep_vars: bool = True,
     ) -> Any:
-        """Parameters and persistable buffers by structured name; the values are the live tensors."""
+        """Parameters and persistable buffers by structured name; the values are the live
+        tensors.
+        """
         target = OrderedDict() if destination is None else destination
-        return self._collect_state(target, include_sublayers, structured_name_prefix, False, use_hook, keep_vars)
+        return self._collect_state(
+            target, include_sublayers, structured_name_prefix, False, use_hook, keep_vars
+        )
 
     def to_static_state_dict(
         self,
@@ -515,17 +585,22 @@ class Layer:
     ) -> Any:
         """As ``state_dict``, with the non-persistable buffers too."""
         target = OrderedDict() if destination is None else destination
-        return self._collect_state(target, include_sublayers, structured_name_prefix, True, use_hook, keep_vars)
+        return self._collect_state(
+            target, include_sublayers, structured_name_prefix, True, use_hook, keep_vars
+        )
 
     def register_state_dict_hook(self, hook: Callable[[Any], Any]) -> HookRemoveHelper:
         handle = HookRemoveHelper(self._state_dict_hooks)
         self._state_dict_hooks[handle._hook_id] = hook
         return handle
 
-    def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> tuple[list[str], list[str]]:
+    def set_state_dict(
+        self, state_dict: Any, use_structured_name: bool = True
+    ) -> tuple[list[str], list[str]]:
         """Copy values into parameters and persistable buffers.
 
-        An entry that is missing or of another shape is skipped with a warning. Returns (missing keys, unexpected keys).
+        An entry that is missing or of another shape is skipped with a warning. Returns (missing
+        keys, unexpected keys).
         """
         missing: list[str] = []
         matched: set[str] = set()
@@ -535,13 +610,16 @@ class Layer:
             if value is None:
                 missing.append(key)
                 near = nearest(key, [k for k in state_dict if isinstance(k, str)], 1)
-                warnings.warn(f"Skip loading for {name}. {key} is not found in the provided dict.{near}")
+                warnings.warn(
+                    f"Skip loading for {name}. {key} is not found in the provided dict.{near}"
+                )
                 continue
             shape = list(value.shape) if hasattr(value, "shape") else list(np.shape(value))
             if shape != list(target.shape):
                 missing.append(key)
                 warnings.warn(
-                    f"Skip loading for {name}. {key} receives a shape {shape}, but the expected shape is {list(target.shape)}."
+                    f"Skip loading for {name}. {key} receives a shape {shape}, but the expected "
+                    f"shape is {list(target.shape)}."
                 )
                 continue
             matched.add(key)
@@ -551,11 +629,14 @@ class Layer:
     set_dict = set_state_dict
     load_dict = set_state_dict
 
-    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+    def load_state_dict(
+        self, state_dict: Any, strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
         """As ``set_state_dict``; with ``strict``, a missing or unexpected key is an error."""
         if assign:
             raise NotSupported(
-                "Layer.load_state_dict: assign=True is not supported; values are copied into the layer's own tensors"
+                "Layer.load_state_dict: assign=True is not supported; values are copied into the "
+                "layer's own tensors"
             )
         with warnings.catch_warnings():
             if strict:
@@ -569,9 +650,12 @@ class Layer:
             )
         return IncompatibleKeys(missing, unexpected)
 
-    # -- dtype and device ---------------------------------------------------------------------------------------
+    # -- dtype and device
+    # ---------------------------------------------------------------------------------------
 
-    def _cast_members(self, device: Any, dtype: Any, floating_only: bool, include_sublayers: bool = True) -> Layer:
+    def _cast_members(
+        self, device: Any, dtype: Any, floating_only: bool, include_sublayers: bool = True
+    ) -> Layer:
         engine_device = None if device is None else to_place(device).device
         engine_dtype = None if dtype is None else dtypes.to_torch(dtype)
         layers = self.sublayers(include_self=True) if include_sublayers else [self]
@@ -581,15 +665,23 @@ class Layer:
                     continue
                 raw = value.raw
                 to_dtype = engine_dtype if not floating_only or raw.is_floating_point() else None
-                moved = raw.detach().to(device=engine_device or raw.device, dtype=to_dtype or raw.dtype)
+                moved = raw.detach().to(
+                    device=engine_device or raw.device, dtype=to_dtype or raw.dtype
+                )
                 if moved.dtype is not raw.dtype or moved.device != raw.device:
-                    value.raw = moved.requires_grad_(raw.requires_grad and moved.is_floating_point())
+                    value.raw = moved.requires_grad_(
+                        raw.requires_grad and moved.is_floating_point()
+                    )
             if dtype is not None:
                 layer.__dict__["_dtype"] = dtypes.name_of(engine_dtype)  # type: ignore[arg-type]
         return self
 
     def to(
-        self, device: Any = None, dtype: Any = None, blocking: bool | None = None, non_blocking: bool | None = None
+        self,
+        device: Any = None,
+        dtype: Any = None,
+        blocking: bool | None = None,
+        non_blocking: bool | None = None,
     ) -> Layer:
         """Move parameters and buffers to a device and floating ones to a dtype, in place."""
         if dtype is None and isinstance(device, (dtypes.DType, str)) and not _is_device(device):
@@ -633,14 +725,18 @@ class Layer:
                 layer._cast_members(None, dtype, True, include_sublayers=False)
         return self
 
-    # -- printing -----------------------------------------------------------------------------------------------
+    # -- printing
+    # ----------------------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
         """What stands between the brackets of ``repr``."""
         return ""
 
     def __repr__(self) -> str:
-        lines = [f"({name}): " + repr(layer).replace("\n", "\n  ") for name, layer in self._sub_layers.items()]
+        lines = [
+            f"({name}): " + repr(layer).replace("\n", "\n  ")
+            for name, layer in self._sub_layers.items()
+        ]
         extra = self.extra_repr()
         body = extra.replace("\n", "\n  ")
         if lines:
@@ -649,4 +745,10 @@ class Layer:
 
 
 def _is_device(text: Any) -> bool:
-    return isinstance(text, str) and text.split(":")[0] in ("cpu", "gpu", "cuda", "xpu", "gpu_pinned")
+    return isinstance(text, str) and text.split(":")[0] in (
+        "cpu",
+        "gpu",
+        "cuda",
+        "xpu",
+        "gpu_pinned",
+    )

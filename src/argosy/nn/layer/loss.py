@@ -11,9 +11,12 @@ from argosy.nn.layer._hierarchical_loss import AdaptiveLogSoftmaxWithLoss, HSigm
 from argosy.nn.layer.layers import Layer
 
 __all__ = [
-    "AdaptiveLogSoftmaxWithLoss", "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
-    "GaussianNLLLoss", "HSigmoidLoss", "HingeEmbeddingLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss",
-    "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "PoissonNLLLoss", "RNNTLoss", "SmoothL1Loss",
+    "AdaptiveLogSoftmaxWithLoss", "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss",
+    "CrossEntropyLoss",
+    "GaussianNLLLoss", "HSigmoidLoss", "HingeEmbeddingLoss", "KLDivLoss", "L1Loss", "MSELoss",
+    "MarginRankingLoss",
+    "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss",
+    "PoissonNLLLoss", "RNNTLoss", "SmoothL1Loss",
     "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
 
@@ -25,7 +28,8 @@ class _Loss(Layer):
         super().__init__()
         if reduction not in ("sum", "mean", "none"):
             raise UsageError(
-                f"{type(self).__name__}: the value of 'reduction' should be 'sum', 'mean' or 'none', but received {reduction}"
+                f"{type(self).__name__}: the value of 'reduction' should be 'sum', 'mean' or "
+                f"'none', but received {reduction}"
             )
         self.reduction = reduction
         self.name = name
@@ -80,7 +84,11 @@ class NLLLoss(_Loss):
     """Negative log-likelihood of class numbers under log-probabilities."""
 
     def __init__(
-        self, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", name: str | None = None
+        self,
+        weight: Any = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        name: str | None = None,
     ) -> None:
         super().__init__(reduction, name)
         self._weight = weight
@@ -114,7 +122,11 @@ class SmoothL1Loss(Layer):
     """Huber's loss: quadratic up to a gap of ``delta``, linear beyond."""
 
     def __init__(
-        self, reduction: str = "mean", delta: float = 1.0, is_huber: bool = True, name: str | None = None
+        self,
+        reduction: str = "mean",
+        delta: float = 1.0,
+        is_huber: bool = True,
+        name: str | None = None,
     ) -> None:
         super().__init__()
         self.reduction = reduction
@@ -129,7 +141,9 @@ class SmoothL1Loss(Layer):
 class BCELoss(_Loss):
     """Cross entropy of probabilities."""
 
-    def __init__(self, weight: Any = None, reduction: str = "mean", name: str | None = None) -> None:
+    def __init__(
+        self, weight: Any = None, reduction: str = "mean", name: str | None = None
+    ) -> None:
         super().__init__(reduction, name)
         self.weight = weight
 
@@ -141,14 +155,20 @@ class BCEWithLogitsLoss(_Loss):
     """Cross entropy of the sigmoids of logits."""
 
     def __init__(
-        self, weight: Any = None, reduction: str = "mean", pos_weight: Any = None, name: str | None = None
+        self,
+        weight: Any = None,
+        reduction: str = "mean",
+        pos_weight: Any = None,
+        name: str | None = None,
     ) -> None:
         super().__init__(reduction, name)
         self.weight = weight
         self.pos_weight = pos_weight
 
     def forward(self, logit: Any, label: Any) -> Any:
-        return F.binary_cross_entropy_with_logits(logit, label, self.weight, self.reduction, self.pos_weight)
+        return F.binary_cross_entropy_with_logits(
+            logit, label, self.weight, self.reduction, self.pos_weight
+        )
 
 
 class KLDivLoss(Layer):
@@ -164,9 +184,13 @@ class KLDivLoss(Layer):
 
 
 class MarginRankingLoss(_Loss):
-    """What keeps one score from exceeding another by ``margin``, in the direction the label says."""
+    """What keeps one score from exceeding another by ``margin``, in the direction the label
+    says.
+    """
 
-    def __init__(self, margin: float = 0.0, reduction: str = "mean", name: str | None = None) -> None:
+    def __init__(
+        self, margin: float = 0.0, reduction: str = "mean", name: str | None = None
+    ) -> None:
         super().__init__(reduction, name)
         self.margin = margin
 
@@ -177,7 +201,9 @@ class MarginRankingLoss(_Loss):
 class HingeEmbeddingLoss(Layer):
     """A distance itself for label 1, what it lacks to ``margin`` for label -1."""
 
-    def __init__(self, margin: float = 1.0, reduction: str = "mean", name: str | None = None) -> None:
+    def __init__(
+        self, margin: float = 1.0, reduction: str = "mean", name: str | None = None
+    ) -> None:
         super().__init__()
         self.margin = margin
         self.reduction = reduction
@@ -188,12 +214,16 @@ class HingeEmbeddingLoss(Layer):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """Pulls pairs labelled 1 together in angle and those labelled -1 apart; ``margin`` lies in [-1, 1]."""
+    """Pulls pairs labelled 1 together in angle and those labelled -1 apart; ``margin`` lies in [-1,
+    1].
+    """
 
     def __init__(self, margin: float = 0, reduction: str = "mean", name: str | None = None) -> None:
         super().__init__(reduction, name)
         if not -1 <= margin <= 1:
-            raise UsageError(f"CosineEmbeddingLoss: margin should be in [-1, 1], but received {margin}")
+            raise UsageError(
+                f"CosineEmbeddingLoss: margin should be in [-1, 1], but received {margin}"
+            )
         self.margin = margin
 
     def forward(self, input1: Any, input2: Any, label: Any) -> Any:
@@ -245,7 +275,13 @@ class TripletMarginWithDistanceLoss(_Loss):
 
     def forward(self, input: Any, positive: Any, negative: Any) -> Any:
         return F.triplet_margin_with_distance_loss(
-            input, positive, negative, self.distance_function, self.margin, self.swap, self.reduction
+            input,
+            positive,
+            negative,
+            self.distance_function,
+            self.margin,
+            self.swap,
+            self.reduction,
         )
 
 
@@ -262,7 +298,9 @@ class SoftMarginLoss(_Loss):
 class MultiLabelSoftMarginLoss(_Loss):
     """Binary cross entropy of logits averaged over classes."""
 
-    def __init__(self, weight: Any = None, reduction: str = "mean", name: str | None = None) -> None:
+    def __init__(
+        self, weight: Any = None, reduction: str = "mean", name: str | None = None
+    ) -> None:
         super().__init__(reduction, name)
         self.weight = weight
 
@@ -274,7 +312,12 @@ class MultiMarginLoss(_Loss):
     """How far wrong classes come within ``margin`` of the right one."""
 
     def __init__(
-        self, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = "mean", name: str | None = None
+        self,
+        p: int = 1,
+        margin: float = 1.0,
+        weight: Any = None,
+        reduction: str = "mean",
+        name: str | None = None,
     ) -> None:
         super().__init__(reduction, name)
         self.p = p
@@ -314,14 +357,20 @@ class PoissonNLLLoss(_Loss):
         self._epsilon = epsilon
 
     def forward(self, input: Any, label: Any) -> Any:
-        return F.poisson_nll_loss(input, label, self._log_input, self._full, self._epsilon, self.reduction)
+        return F.poisson_nll_loss(
+            input, label, self._log_input, self._full, self._epsilon, self.reduction
+        )
 
 
 class GaussianNLLLoss(_Loss):
     """Negative log-likelihood under normal distributions."""
 
     def __init__(
-        self, full: bool = False, epsilon: float = 1e-6, reduction: str = "mean", name: str | None = None
+        self,
+        full: bool = False,
+        epsilon: float = 1e-6,
+        reduction: str = "mean",
+        name: str | None = None,
     ) -> None:
         super().__init__(reduction, name)
         self.full = full
@@ -334,14 +383,21 @@ class GaussianNLLLoss(_Loss):
 class CTCLoss(Layer):
     """Connectionist temporal classification of [time, batch, classes] logits."""
 
-    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+    def __init__(
+        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+    ) -> None:
         super().__init__()
         self.blank = blank
         self.reduction = reduction
         self.zero_infinity = zero_infinity
 
     def forward(
-        self, log_probs: Any, labels: Any, input_lengths: Any, label_lengths: Any, norm_by_times: bool = False
+        self,
+        log_probs: Any,
+        labels: Any,
+        input_lengths: Any,
+        label_lengths: Any,
+        norm_by_times: bool = False,
     ) -> Any:
         return F.ctc_loss(
             log_probs,
@@ -359,7 +415,11 @@ class RNNTLoss(Layer):
     """Transducer loss of [batch, time, labels + 1, classes] log-probabilities."""
 
     def __init__(
-        self, blank: int = 0, fastemit_lambda: float = 0.001, reduction: str = "mean", name: str | None = None
+        self,
+        blank: int = 0,
+        fastemit_lambda: float = 0.001,
+        reduction: str = "mean",
+        name: str | None = None,
     ) -> None:
         super().__init__()
         self.blank = blank
@@ -368,4 +428,12 @@ class RNNTLoss(Layer):
         self.name = name
 
     def forward(self, input: Any, label: Any, input_lengths: Any, label_lengths: Any) -> Any:
-        return F.rnnt_loss(input, label, input_lengths, label_lengths, self.blank, self.fastemit_lambda, self.reduction)
+        return F.rnnt_loss(
+            input,
+            label,
+            input_lengths,
+            label_lengths,
+            self.blank,
+            self.fastemit_lambda,
+            self.reduction,
+        )

@@ -81,7 +81,9 @@ class AvgPool1D(_Pool):
         self.ceil_mode = ceil_mode
 
     def forward(self, x: Any) -> Any:
-        return F.avg_pool1d(x, self.kernel_size, self.stride, self.padding, self.exclusive, self.ceil_mode)
+        return F.avg_pool1d(
+            x, self.kernel_size, self.stride, self.padding, self.exclusive, self.ceil_mode
+        )
 
 
 class AvgPool2D(_Pool):
@@ -135,7 +137,9 @@ class AvgPool3D(AvgPool2D):
         data_format: str = "NCDHW",
         name: str | None = None,
     ) -> None:
-        super().__init__(kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format, name)
+        super().__init__(
+            kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format, name
+        )
 
 
 class LPPool1D(_Pool):
@@ -158,7 +162,13 @@ class LPPool1D(_Pool):
 
     def forward(self, x: Any) -> Any:
         return F.lp_pool1d(
-            x, self.norm_type, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.data_format
+            x,
+            self.norm_type,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.data_format,
         )
 
     def extra_repr(self) -> str:
@@ -183,7 +193,13 @@ class LPPool2D(LPPool1D):
 
     def forward(self, x: Any) -> Any:
         return F.lp_pool2d(
-            x, self.norm_type, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.data_format
+            x,
+            self.norm_type,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.data_format,
         )
 
 
@@ -204,7 +220,9 @@ class MaxPool1D(_Pool):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Any) -> Any:
-        return F.max_pool1d(input, self.kernel_size, self.stride, self.padding, self.return_mask, self.ceil_mode)
+        return F.max_pool1d(
+            input, self.kernel_size, self.stride, self.padding, self.return_mask, self.ceil_mode
+        )
 
 
 class MaxPool2D(_Pool):
@@ -235,7 +253,13 @@ class MaxPool2D(_Pool):
 
     def forward(self, x: Any) -> Any:
         return self._functional(
-            x, self.kernel_size, self.stride, self.padding, self.return_mask, self.ceil_mode, self.data_format
+            x,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.return_mask,
+            self.ceil_mode,
+            self.data_format,
         )
 
 
@@ -261,7 +285,13 @@ class _MaxUnPool(_Pool):
     _functional: Any
 
     def __init__(
-        self, kernel_size: Any, stride: Any, padding: Any, data_format: str, output_size: Any, name: str | None
+        self,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        data_format: str,
+        output_size: Any,
+        name: str | None,
     ) -> None:
         super().__init__(kernel_size, stride, padding, name)
         self.data_format = data_format
@@ -271,7 +301,9 @@ class _MaxUnPool(_Pool):
         if output_size:
             warnings.warn("output_size in forward overrides output_size in __init__.", stacklevel=2)
         size = output_size or self.output_size
-        return self._functional(x, indices, self.kernel_size, self.stride, self.padding, self.data_format, size)
+        return self._functional(
+            x, indices, self.kernel_size, self.stride, self.padding, self.data_format, size
+        )
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"

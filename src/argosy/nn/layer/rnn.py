@@ -1,7 +1,8 @@
-"""Recurrent layers: cells, RNN and BiRNN that run a cell over time, and the stacked SimpleRNN, LSTM and GRU.
+"""Recurrent layers: cells, RNN and BiRNN that run a cell over time, and the stacked SimpleRNN, LSTM
+and GRU.
 
-The stacked layers, and RNN over one of the three cells, run a fused op over the whole sequence. A cell of the user's own, or one
-with hooks, is called step by step.
+The stacked layers, and RNN over one of the three cells, run a fused op over the whole sequence. A
+cell of the user's own, or one with hooks, is called step by step.
 """
 
 from __future__ import annotations
@@ -11,7 +12,14 @@ from typing import Any
 
 from argosy.foundation.errors import BadArgument, UsageError
 from argosy.nn import functional as F
-from argosy.nn.layer._rnn_cell import WEIGHT_NAMES, GateCell, GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
+from argosy.nn.layer._rnn_cell import (
+    WEIGHT_NAMES,
+    GateCell,
+    GRUCell,
+    LSTMCell,
+    RNNCellBase,
+    SimpleRNNCell,
+)
 from argosy.nn.layer.container import LayerList
 from argosy.nn.layer.layers import Layer
 from argosy.ops import recurrent as ops
@@ -19,7 +27,17 @@ from argosy.tensor import manipulation
 from argosy.tensor.engine import Tensor, apply
 from argosy.utils.layers_utils import flatten, map_structure, pack_sequence_as
 
-__all__ = ["RNNCellBase", "SimpleRNNCell", "LSTMCell", "GRUCell", "RNN", "BiRNN", "SimpleRNN", "LSTM", "GRU"]
+__all__ = [
+    "RNNCellBase",
+    "SimpleRNNCell",
+    "LSTMCell",
+    "GRUCell",
+    "RNN",
+    "BiRNN",
+    "SimpleRNN",
+    "LSTM",
+    "GRU",
+]
 
 
 def _is_fusible(cell: Any) -> bool:
@@ -40,31 +58,52 @@ def rnn(
 ) -> Any:
     """Run ``cell`` over time and return (outputs, final states).
 
-    ``kwargs`` go to every call of the cell. Past a row's length its states stand still; its outputs there are meaningless.
+    ``kwargs`` go to every call of the cell. Past a row's length its states stand still; its outputs
+    there are meaningless.
     """
     batch_axis = 1 if time_major else 0
     if sequence_length is None and not kwargs and isinstance(inputs, Tensor) and _is_fusible(cell):
-        states = cell.get_initial_states(inputs, batch_dim_idx=batch_axis) if initial_states is None else initial_states
+        states = (
+            cell.get_initial_states(inputs, batch_dim_idx=batch_axis)
+            if initial_states is None
+            else initial_states
+        )
         out, *final = apply(
-            ops.rnn_layer, inputs, flatten(states), list(cell._weights()), cell._mode, is_reverse, time_major
+            ops.rnn_layer,
+            inputs,
+            flatten(states),
+            list(cell._weights()),
+            cell._mode,
+            is_reverse,
+            time_major,
         )
         return out, tuple(final) if len(final) > 1 else final[0]
-    states = cell.get_initial_states(inputs, batch_dim_idx=batch_axis) if initial_states is None else initial_states
+    states = (
+        cell.get_initial_states(inputs, batch_dim_idx=batch_axis)
+        if initial_states is None
+        else initial_states
+    )
     time_axis = 1 - batch_axis
     leaves = [manipulation.unbind(x, axis=time_axis) for x in flatten(inputs)]
     num_steps = len(leaves[0])
     outputs: list[Any] = [None] * num_steps
     for t in reversed(range(num_steps)) if is_reverse else range(num_steps):
-        outputs[t], new_states = cell(pack_sequence_as(inputs, [leaf[t] for leaf in leaves]), states, **kwargs)
+        outputs[t], new_states = cell(
+            pack_sequence_as(inputs, [leaf[t] for leaf in leaves]), states, **kwargs
+        )
         if sequence_length is not None:
             new_states = _hold_finished(new_states, states, sequence_length, t)
         states = new_states
-    return map_structure(lambda *steps: manipulation.stack(list(steps), axis=time_axis), *outputs), states
+    return map_structure(
+        lambda *steps: manipulation.stack(list(steps), axis=time_axis), *outputs
+    ), states
 
 
 def _hold_finished(new_states: Any, states: Any, sequence_length: Any, t: int) -> Any:
     return map_structure(
-        lambda new, old: apply(ops.rnn_hold_finished, new, old, sequence_length, t), new_states, states
+        lambda new, old: apply(ops.rnn_hold_finished, new, old, sequence_length, t),
+        new_states,
+        states,
     )
 
 
@@ -79,7 +118,9 @@ def birnn(
 ) -> Any:
     """Run one cell forward and one backward over time; outputs are concatenated, states paired."""
     states_fw, states_bw = (None, None) if initial_states is None else initial_states
-    out_fw, states_fw = rnn(cell_fw, inputs, states_fw, sequence_length, time_major, False, **kwargs)
+    out_fw, states_fw = rnn(
+        cell_fw, inputs, states_fw, sequence_length, time_major, False, **kwargs
+    )
     out_bw, states_bw = rnn(cell_bw, inputs, states_bw, sequence_length, time_major, True, **kwargs)
     outputs = map_structure(lambda x, y: manipulation.concat([x, y], -1), out_fw, out_bw)
     return outputs, (states_fw, states_bw)
@@ -101,12 +142,24 @@ class RNN(Layer):
         self.is_reverse = is_reverse
         self.time_major = time_major
 
-    def forward(self, inputs: Any, initial_states: Any = None, sequence_length: Any = None, **kwargs: Any) -> Any:
-        return rnn(self.cell, inputs, initial_states, sequence_length, self.time_major, self.is_reverse, **kwargs)
+    def forward(
+        self, inputs: Any, initial_states: Any = None, sequence_length: Any = None, **kwargs: Any
+    ) -> Any:
+        return rnn(
+            self.cell,
+            inputs,
+            initial_states,
+            sequence_length,
+            self.time_major,
+            self.is_reverse,
+            **kwargs,
+        )
 
 
 class BiRNN(Layer):
-    """Run one cell forward and one backward over the time axis; outputs are concatenated, final states a pair."""
+    """Run one cell forward and one backward over the time axis; outputs are concatenated, final
+    states a pair.
+    """
 
     def __init__(self, cell_fw: Any, cell_bw: Any, time_major: bool = False) -> None:
         super().__init__()
@@ -114,19 +167,34 @@ class BiRNN(Layer):
         self.cell_bw = cell_bw
         if cell_fw.input_size != cell_bw.input_size:
             raise UsageError(
-                f"BiRNN: the input size of the forward cell ({cell_fw.input_size}) differs from that of the backward cell "
+                f"BiRNN: the input size of the forward cell ({cell_fw.input_size}) differs from "
+                "that of the backward cell "
                 f"({cell_bw.input_size})"
             )
         self.time_major = time_major
 
-    def forward(self, inputs: Any, initial_states: Any = None, sequence_length: Any = None, **kwargs: Any) -> Any:
+    def forward(
+        self, inputs: Any, initial_states: Any = None, sequence_length: Any = None, **kwargs: Any
+    ) -> Any:
         if isinstance(initial_states, (list, tuple)) and len(initial_states) != 2:
-            raise BadArgument(f"BiRNN: initial_states should be a pair, but has length {len(initial_states)}")
-        return birnn(self.cell_fw, self.cell_bw, inputs, initial_states, sequence_length, self.time_major, **kwargs)
+            raise BadArgument(
+                f"BiRNN: initial_states should be a pair, but has length {len(initial_states)}"
+            )
+        return birnn(
+            self.cell_fw,
+            self.cell_bw,
+            inputs,
+            initial_states,
+            sequence_length,
+            self.time_major,
+            **kwargs,
+        )
 
 
 class RNNBase(LayerList):
-    """Stacked recurrent layers, each an RNN or BiRNN; their parameters are also known as ``weight_ih_l0`` and so on."""
+    """Stacked recurrent layers, each an RNN or BiRNN; their parameters are also known as
+    ``weight_ih_l0`` and so on.
+    """
 
     def __init__(
         self,
@@ -146,7 +214,8 @@ class RNNBase(LayerList):
         super().__init__()
         if direction not in ("forward", "bidirectional", "bidirect"):
             raise UsageError(
-                f"{type(self).__name__}: direction should be forward or bidirect (or bidirectional), but received {direction!r}"
+                f"{type(self).__name__}: direction should be forward or bidirect (or "
+                f"bidirectional), but received {direction!r}"
             )
         if proj_size > 0 and mode != "LSTM":
             raise BadArgument(f"{type(self).__name__}: only LSTM takes a proj_size")
@@ -163,7 +232,11 @@ class RNNBase(LayerList):
         for layer in range(num_layers):
             width = input_size if layer == 0 else (proj_size or hidden_size) * self.num_directions
             cells = [self._new_cell(width, attrs) for _ in range(self.num_directions)]
-            self.append(RNN(cells[0], False, time_major) if len(cells) == 1 else BiRNN(cells[0], cells[1], time_major))
+            self.append(
+                RNN(cells[0], False, time_major)
+                if len(cells) == 1
+                else BiRNN(cells[0], cells[1], time_major)
+            )
         self._name_parameters(attrs)
 
     def _new_cell(self, width: int, attrs: Sequence[Any]) -> GateCell:
@@ -172,7 +245,9 @@ class RNNBase(LayerList):
             return LSTMCell(width, self.hidden_size, proj_size=self.proj_size, **named)
         if self.mode == "GRU":
             return GRUCell(width, self.hidden_size, **named)
-        return SimpleRNNCell(width, self.hidden_size, "relu" if self.mode == "RNN_RELU" else "tanh", **named)
+        return SimpleRNNCell(
+            width, self.hidden_size, "relu" if self.mode == "RNN_RELU" else "tanh", **named
+        )
 
     def _cells(self) -> list[Any]:
         """The cells in the order of the fused op's weights: by layer, forward before backward."""
@@ -183,7 +258,9 @@ class RNNBase(LayerList):
             suffix = "_reverse" if i % self.num_directions else ""
             for name, attr in zip(WEIGHT_NAMES, attrs, strict=True):
                 if name.startswith("weight") or attr is not False:
-                    setattr(self, f"{name}_l{i // self.num_directions}{suffix}", getattr(cell, name))
+                    setattr(
+                        self, f"{name}_l{i // self.num_directions}{suffix}", getattr(cell, name)
+                    )
 
     def flatten_parameters(self) -> None:
         """Kept for Paddle's sake: the fused op takes the parameters as they are."""
@@ -192,7 +269,9 @@ class RNNBase(LayerList):
         if initial_states is None:
             states = []
         else:
-            states = [initial_states] if isinstance(initial_states, Tensor) else list(initial_states)
+            states = (
+                [initial_states] if isinstance(initial_states, Tensor) else list(initial_states)
+            )
         cells = self._cells()
         if not all(_is_fusible(cell) for cell in cells):
             return self._forward_by_layer(inputs, states, sequence_length)
@@ -225,7 +304,10 @@ class RNNBase(LayerList):
                 inputs = F.dropout(inputs, self.dropout, training=self.training)
             inputs, state = layer(inputs, start, sequence_length)
             final.extend(flatten(state))
-        parts = [manipulation.stack(final[k :: self.state_components]) for k in range(self.state_components)]
+        parts = [
+            manipulation.stack(final[k :: self.state_components])
+            for k in range(self.state_components)
+        ]
         return inputs, tuple(parts) if len(parts) > 1 else parts[0]
 
     def extra_repr(self) -> str:
@@ -258,10 +340,14 @@ class SimpleRNN(RNNBase):
         name: str | None = None,
     ) -> None:
         if activation not in ("tanh", "relu"):
-            raise UsageError(f"SimpleRNN: activation should be tanh or relu, but received {activation!r}")
+            raise UsageError(
+                f"SimpleRNN: activation should be tanh or relu, but received {activation!r}"
+            )
         attrs = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
         mode = f"RNN_{activation.upper()}"
-        super().__init__(mode, input_size, hidden_size, num_layers, direction, time_major, dropout, *attrs)
+        super().__init__(
+            mode, input_size, hidden_size, num_layers, direction, time_major, dropout, *attrs
+        )
         self.activation = activation
 
 
@@ -293,7 +379,15 @@ class LSTM(RNNBase):
     ) -> None:
         attrs = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
         super().__init__(
-            "LSTM", input_size, hidden_size, num_layers, direction, time_major, dropout, *attrs, proj_size=proj_size
+            "LSTM",
+            input_size,
+            hidden_size,
+            num_layers,
+            direction,
+            time_major,
+            dropout,
+            *attrs,
+            proj_size=proj_size,
         )
 
 
@@ -315,4 +409,6 @@ class GRU(RNNBase):
         name: str | None = None,
     ) -> None:
         attrs = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
-        super().__init__("GRU", input_size, hidden_size, num_layers, direction, time_major, dropout, *attrs)
+        super().__init__(
+            "GRU", input_size, hidden_size, num_layers, direction, time_major, dropout, *attrs
+        )

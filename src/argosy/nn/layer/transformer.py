@@ -30,9 +30,11 @@ __all__ = [
 
 
 class _TransformerLayer(Layer):
-    """What an encoder and a decoder layer share: attentions, a feed-forward part, and a norm and dropout around each.
+    """What an encoder and a decoder layer share: attentions, a feed-forward part, and a norm and
+    dropout around each.
 
-    With ``normalize_before`` each part normalises its input, otherwise the sum of its input and output.
+    With ``normalize_before`` each part normalises its input, otherwise the sum of its input and
+    output.
     """
 
     _attention_names: tuple[str, ...] = ()
@@ -66,7 +68,9 @@ class _TransformerLayer(Layer):
             "bias_attr": bias_attr,
             "layer_norm_eps": layer_norm_eps,
         }
-        check_positive(type(self).__name__, d_model=d_model, nhead=nhead, dim_feedforward=dim_feedforward)
+        check_positive(
+            type(self).__name__, d_model=d_model, nhead=nhead, dim_feedforward=dim_feedforward
+        )
         self.normalize_before = normalize_before
         num_parts = len(self._attention_names) + 1
         weight_attrs = _convert_param_attr_to_list(weight_attr, num_parts)
@@ -78,7 +82,9 @@ class _TransformerLayer(Layer):
             )
             setattr(self, name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, weight_attrs[-1], bias_attrs[-1])
-        self.dropout = Dropout(dropout if act_dropout is None else act_dropout, mode="upscale_in_train")
+        self.dropout = Dropout(
+            dropout if act_dropout is None else act_dropout, mode="upscale_in_train"
+        )
         self.linear2 = Linear(dim_feedforward, d_model, weight_attrs[-1], bias_attrs[-1])
         for i in range(1, num_parts + 1):
             setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps))
@@ -87,7 +93,9 @@ class _TransformerLayer(Layer):
         self.activation = _activation(activation)
 
     def _attend(self, part: int, x: Any, memory: Any, mask: Any, cache: Any) -> tuple[Any, Any]:
-        """Part number ``part``: attention over ``memory`` (over itself for None); also returns its new cache."""
+        """Part number ``part``: attention over ``memory`` (over itself for None); also returns its
+        new cache.
+        """
         norm = getattr(self, f"norm{part}")
         residual = x
         if self.normalize_before:
@@ -116,7 +124,8 @@ def _activation(name: str) -> Any:
     found = getattr(F, name, None)
     if found is None:
         raise AttributeError(
-            f"paddle.nn.functional has no activation {name!r}.{nearest(name, [n for n in dir(F) if n[0] != '_'])}"
+            "paddle.nn.functional has no activation "
+            f"{name!r}.{nearest(name, [n for n in dir(F) if n[0] != '_'])}"
         )
     return found
 
@@ -149,7 +158,14 @@ class TransformerDecoderLayer(_TransformerLayer):
 
     _attention_names = ("self_attn", "cross_attn")
 
-    def forward(self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, cache: Any = None) -> Any:
+    def forward(
+        self,
+        tgt: Any,
+        memory: Any,
+        tgt_mask: Any = None,
+        memory_mask: Any = None,
+        cache: Any = None,
+    ) -> Any:
         own_cache, memory_cache = (None, None) if cache is None else cache
         tgt_mask = _convert_attention_mask(tgt_mask, tgt.dtype)
         memory_mask = _convert_attention_mask(memory_mask, memory.dtype)
@@ -168,11 +184,15 @@ class TransformerDecoderLayer(_TransformerLayer):
 
 def _stack(layer: Any, num_layers: int) -> LayerList:
     """``layer`` and further ones built from the same settings, with parameters of their own."""
-    return LayerList([layer, *(type(layer)(**layer._config) for _ in range(1, num_layers))][:num_layers])
+    return LayerList(
+        [layer, *(type(layer)(**layer._config) for _ in range(1, num_layers))][:num_layers]
+    )
 
 
 class TransformerEncoder(Layer):
-    """``num_layers`` encoder layers like the given one, which is the first; ``norm`` is applied at the end."""
+    """``num_layers`` encoder layers like the given one, which is the first; ``norm`` is applied at
+    the end.
+    """
 
     def __init__(self, encoder_layer: Any, num_layers: int, norm: Any = None) -> None:
         super().__init__()
@@ -199,7 +219,9 @@ class TransformerEncoder(Layer):
 
 
 class TransformerDecoder(Layer):
-    """``num_layers`` decoder layers like the given one, which is the first; ``norm`` is applied at the end."""
+    """``num_layers`` decoder layers like the given one, which is the first; ``norm`` is applied at
+    the end.
+    """
 
     def __init__(self, decoder_layer: Any, num_layers: int, norm: Any = None) -> None:
         super().__init__()
@@ -207,7 +229,14 @@ class TransformerDecoder(Layer):
         self.num_layers = num_layers
         self.norm = norm
 
-    def forward(self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, cache: Any = None) -> Any:
+    def forward(
+        self,
+        tgt: Any,
+        memory: Any,
+        tgt_mask: Any = None,
+        memory_mask: Any = None,
+        cache: Any = None,
+    ) -> Any:
         tgt_mask = _convert_attention_mask(tgt_mask, tgt.dtype)
         memory_mask = _convert_attention_mask(memory_mask, memory.dtype)
         new_caches = []
@@ -215,14 +244,18 @@ class TransformerDecoder(Layer):
             if cache is None:
                 tgt = layer(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, cache=None)
             else:
-                tgt, new_cache = layer(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, cache=cache[i])
+                tgt, new_cache = layer(
+                    tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, cache=cache[i]
+                )
                 new_caches.append(new_cache)
         if self.norm is not None:
             tgt = self.norm(tgt)
         return tgt if cache is None else (tgt, new_caches)
 
     def gen_cache(self, memory: Any, do_zip: bool = False) -> list[Any]:
-        """A cache per layer; with ``do_zip`` the incremental ones and the static ones as two tuples."""
+        """A cache per layer; with ``do_zip`` the incremental ones and the static ones as two
+        tuples.
+        """
         caches = [layer.gen_cache(memory) for layer in self.layers]
         return list(zip(*caches, strict=True)) if do_zip else caches
 
@@ -230,8 +263,8 @@ class TransformerDecoder(Layer):
 class Transformer(Layer):
     """An encoder and a decoder.
 
-    A list as ``weight_attr`` or ``bias_attr`` has one entry for everything, two (attention, feed-forward) or three
-    (self-attention, cross-attention, feed-forward).
+    A list as ``weight_attr`` or ``bias_attr`` has one entry for everything, two (attention,
+    feed-forward) or three (self-attention, cross-attention, feed-forward).
 
     Example:
         >>> import paddle
@@ -261,7 +294,16 @@ class Transformer(Layer):
         check_positive("Transformer", d_model=d_model, nhead=nhead, dim_feedforward=dim_feedforward)
         encoder_weight, decoder_weight = _attrs_by_side(weight_attr, "weight_attr")
         encoder_bias, decoder_bias = _attrs_by_side(bias_attr, "bias_attr")
-        shape = (d_model, nhead, dim_feedforward, dropout, activation, attn_dropout, act_dropout, normalize_before)
+        shape = (
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            attn_dropout,
+            act_dropout,
+            normalize_before,
+        )
         if custom_encoder is None:
             layer = TransformerEncoderLayer(*shape, encoder_weight, encoder_bias)
             custom_encoder = TransformerEncoder(layer, num_encoder_layers, LayerNorm(d_model))
@@ -273,7 +315,14 @@ class Transformer(Layer):
         self.d_model = d_model
         self.nhead = nhead
 
-    def forward(self, src: Any, tgt: Any, src_mask: Any = None, tgt_mask: Any = None, memory_mask: Any = None) -> Any:
+    def forward(
+        self,
+        src: Any,
+        tgt: Any,
+        src_mask: Any = None,
+        tgt_mask: Any = None,
+        memory_mask: Any = None,
+    ) -> Any:
         memory = self.encoder(src, src_mask=_convert_attention_mask(src_mask, src.dtype))
         return self.decoder(
             tgt,
@@ -288,7 +337,9 @@ class Transformer(Layer):
 
 
 def _attrs_by_side(attr: Any, name: str) -> tuple[Any, Any]:
-    """The attributes of an encoder layer (2) and of a decoder layer (3) from what Transformer was given."""
+    """The attributes of an encoder layer (2) and of a decoder layer (3) from what Transformer was
+    given.
+    """
     if not isinstance(attr, (list, tuple)):
         return attr, attr
     if len(attr) not in (1, 2, 3):

@@ -37,7 +37,9 @@ class PixelShuffle(_Rearrange):
 
     _argument = "upscale_factor"
 
-    def __init__(self, upscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> None:
+    def __init__(
+        self, upscale_factor: int, data_format: str = "NCHW", name: str | None = None
+    ) -> None:
         super().__init__(upscale_factor, data_format, name)
 
     def forward(self, x: Any) -> Any:
@@ -49,7 +51,9 @@ class PixelUnshuffle(_Rearrange):
 
     _argument = "downscale_factor"
 
-    def __init__(self, downscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> None:
+    def __init__(
+        self, downscale_factor: int, data_format: str = "NCHW", name: str | None = None
+    ) -> None:
         super().__init__(downscale_factor, data_format, name)
 
     def forward(self, x: Any) -> Any:

@@ -20,7 +20,9 @@ class NonFiniteNorm(UsageError, RuntimeError):
 
 
 def _merged_grads(parameters: Any) -> list[torch.Tensor]:
-    """The torch gradients of ``parameters``, sparse ones with their duplicate rows added up for good."""
+    """The torch gradients of ``parameters``, sparse ones with their duplicate rows added up for
+    good.
+    """
     owners: Iterable[Tensor] = [parameters] if isinstance(parameters, Tensor) else parameters
     grads = []
     for parameter in owners:
@@ -36,21 +38,28 @@ def _merged_grads(parameters: Any) -> list[torch.Tensor]:
 def clip_grad_norm_(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
-    """Scale the gradients of ``parameters`` in place so that their joint norm is at most ``max_norm``; return that norm.
+    """Scale the gradients of ``parameters`` in place so that their joint norm is at most
+    ``max_norm``; return that norm.
 
     ``norm_type`` is 0, 1, 2 or inf.
     """
     if norm_type not in _NORM_TYPES:
-        raise UsageError(f"clip_grad_norm_: norm_type only supports {list(_NORM_TYPES)}, but received {norm_type}")
+        raise UsageError(
+            f"clip_grad_norm_: norm_type only supports {list(_NORM_TYPES)}, but received "
+            f"{norm_type}"
+        )
     max_norm = float(max_norm)
     order = float(norm_type)
     grads = _merged_grads(parameters)
     if not grads:
         return wrap(torch.tensor(0.0))
-    total = torch.linalg.vector_norm(torch.stack(torch._foreach_norm([ops.values_of(g) for g in grads], order)), order)
+    total = torch.linalg.vector_norm(
+        torch.stack(torch._foreach_norm([ops.values_of(g) for g in grads], order)), order
+    )
     if error_if_nonfinite and not bool(total.isfinite()):
         raise NonFiniteNorm(
-            f"clip_grad_norm_: the total norm of order {order} of the gradients is {total.item()}, so it cannot be clipped. "
+            f"clip_grad_norm_: the total norm of order {order} of the gradients is "
+            f"{total.item()}, so it cannot be clipped. "
             "Pass error_if_nonfinite=False to scale by it all the same."
         )
     ops.scale_(grads, (max_norm / (total + 1e-6)).clamp(max=1.0))
@@ -59,7 +68,9 @@ def clip_grad_norm_(
 
 @torch.no_grad()
 def clip_grad_value_(parameters: Any, clip_value: float) -> None:
-    """Limit every element of the gradients of ``parameters`` to [-clip_value, clip_value], in place."""
+    """Limit every element of the gradients of ``parameters`` to [-clip_value, clip_value], in
+    place.
+    """
     bound = float(clip_value)
     for grad in _merged_grads(parameters):
         ops.values_of(grad).clamp_(-bound, bound)

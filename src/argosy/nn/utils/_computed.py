@@ -11,8 +11,8 @@ from argosy.nn.layer.layers import Layer
 class WithComputed(OrderedDict[str, Any]):
     """A layer's parameters; a name that is not among them is looked up in its buffers.
 
-    Layers read ``_parameters["weight"]`` directly. A computed weight is no parameter, so it must not be listed here, yet that
-    read must find it.
+    Layers read ``_parameters["weight"]`` directly. A computed weight is no parameter, so it must
+    not be listed here, yet that read must find it.
     """
 
     def __init__(self, parameters: Any = (), computed: Any = None) -> None:

@@ -1,4 +1,6 @@
-"""Spectral normalisation: a weight divided by an estimate of its largest singular value before every forward."""
+"""Spectral normalisation: a weight divided by an estimate of its largest singular value before
+every forward.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,18 @@ from argosy.tensor.engine import Tensor, apply, wrap
 
 
 class SpectralNorm:
-    """The pre-hook that recomputes ``name`` from ``name_orig``; in training it first refines the singular vectors."""
+    """The pre-hook that recomputes ``name`` from ``name_orig``; in training it first refines the
+    singular vectors.
+    """
 
-    def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
+    def __init__(
+        self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ) -> None:
         if n_power_iterations <= 0:
-            raise UsageError(f"spectral_norm: n_power_iterations must be positive, but received {n_power_iterations}")
+            raise UsageError(
+                "spectral_norm: n_power_iterations must be positive, but received "
+                f"{n_power_iterations}"
+            )
         self.name = name
         self.dim = dim
         self.n_power_iterations = n_power_iterations
@@ -33,7 +42,13 @@ class SpectralNorm:
         if do_power_iteration:
             with no_grad():
                 new_u, new_v = apply(
-                    ops.spectral_power_iteration, weight, u, v, self.dim, self.n_power_iterations, self.eps
+                    ops.spectral_power_iteration,
+                    weight,
+                    u,
+                    v,
+                    self.dim,
+                    self.n_power_iterations,
+                    self.eps,
                 )
             u.set_value(new_u)
             v.set_value(new_v)
@@ -45,11 +60,14 @@ class SpectralNorm:
         setattr(layer, self.name, self.compute_weight(layer, do_power_iteration=layer.training))
 
     @staticmethod
-    def apply(layer: Layer, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
+    def apply(
+        layer: Layer, name: str, n_power_iterations: int, dim: int, eps: float
+    ) -> SpectralNorm:
         """Move the parameter ``name`` of ``layer`` to ``name_orig`` and register the hook."""
         if not in_dynamic_mode():
             raise NotSupported(
-                "nn.utils.spectral_norm: its singular vectors are buffers, which a program does not keep from run to run; "
+                "nn.utils.spectral_norm: its singular vectors are buffers, which a program does "
+                "not keep from run to run; "
                 "use paddle.static.nn.spectral_norm or paddle.nn.SpectralNorm"
             )
         check_once(layer, SpectralNorm, name, "spectral_norm")
@@ -72,15 +90,25 @@ def _unit_vector(size: int, like: Tensor, eps: float) -> Tensor:
 
 
 def spectral_norm(
-    layer: Layer, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+    layer: Layer,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
 ) -> Layer:
-    """Divide a parameter by its largest singular value, estimated anew at every forward in training.
+    """Divide a parameter by its largest singular value, estimated anew at every forward in
+    training.
 
-    ``dim`` is the axis taken as rows: by default 1 for Linear and transposed convolutions, whose weight has the outputs
-    there, else 0.
+    ``dim`` is the axis taken as rows: by default 1 for Linear and transposed convolutions, whose
+    weight has the outputs there, else 0.
     """
     if dim is None:
-        outputs_second = (layers.Linear, layers.Conv1DTranspose, layers.Conv2DTranspose, layers.Conv3DTranspose)
+        outputs_second = (
+            layers.Linear,
+            layers.Conv1DTranspose,
+            layers.Conv2DTranspose,
+            layers.Conv3DTranspose,
+        )
         dim = 1 if isinstance(layer, outputs_second) else 0
     SpectralNorm.apply(layer, name, n_power_iterations, dim, eps)
     return layer

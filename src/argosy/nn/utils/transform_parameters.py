@@ -22,15 +22,20 @@ def parameters_to_vector(parameters: Iterable[Tensor], name: str | None = None) 
     return wrap(flat.requires_grad_(flat.is_floating_point()))
 
 
-def vector_to_parameters(vec: Tensor, parameters: Sequence[Tensor], name: str | None = None) -> None:
+def vector_to_parameters(
+    vec: Tensor, parameters: Sequence[Tensor], name: str | None = None
+) -> None:
     """Copy consecutive pieces of a vector into parameters, in place."""
     if vec.ndim != 1:
-        raise BadArgument(f"vector_to_parameters: vec must have one dimension, but its shape is {vec.shape}")
+        raise BadArgument(
+            f"vector_to_parameters: vec must have one dimension, but its shape is {vec.shape}"
+        )
     owners = list(parameters)
     needed = sum(p.size for p in owners)
     if needed > vec.size:
         raise UsageError(
-            f"vector_to_parameters: the parameters have {needed} elements together, but vec has only {vec.size}"
+            f"vector_to_parameters: the parameters have {needed} elements together, but vec has "
+            f"only {vec.size}"
         )
     start = 0
     with torch.no_grad():

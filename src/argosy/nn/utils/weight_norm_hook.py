@@ -1,4 +1,6 @@
-"""Weight normalisation: a parameter split into a direction and a magnitude, put together before every forward."""
+"""Weight normalisation: a parameter split into a direction and a magnitude, put together before
+every forward.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,21 @@ class HookTwice(UsageError, RuntimeError):
 
 
 class WeightNorm:
-    """The pre-hook that recomputes ``name`` from ``name_v`` and ``name_g``; ``dim`` -1 takes one norm of all."""
+    """The pre-hook that recomputes ``name`` from ``name_v`` and ``name_g``; ``dim`` -1 takes one
+    norm of all.
+    """
 
     def __init__(self, name: str, dim: int | None) -> None:
         self.name = name
         self.dim = -1 if dim is None else dim
 
     def compute_weight(self, layer: Layer) -> Any:
-        return apply(ops.weight_norm, getattr(layer, f"{self.name}_v"), getattr(layer, f"{self.name}_g"), self.dim)
+        return apply(
+            ops.weight_norm,
+            getattr(layer, f"{self.name}_v"),
+            getattr(layer, f"{self.name}_g"),
+            self.dim,
+        )
 
     def __call__(self, layer: Layer, inputs: Any) -> None:
         setattr(layer, self.name, self.compute_weight(layer))
@@ -41,7 +50,8 @@ class WeightNorm:
         axis = -1 if dim is None else dim
         if not -rank <= axis < rank:
             raise BadArgument(
-                f"weight_norm: dim must lie in [-{rank}, {rank}), the rank of the weight, but received {dim}"
+                f"weight_norm: dim must lie in [-{rank}, {rank}), the rank of the weight, but "
+                f"received {dim}"
             )
         # -1 means one norm of the whole weight, not its last axis
         hook = WeightNorm(name, axis if axis == -1 else axis % rank)
@@ -56,7 +66,10 @@ class WeightNorm:
     def remove(self, layer: Layer) -> None:
         """Put the parameter back as the hook last made it."""
         if switch.is_static:
-            raise NotSupported("remove_weight_norm: while a program is recorded, weights have no values to put back")
+            raise NotSupported(
+                "remove_weight_norm: while a program is recorded, weights have no values to put "
+                "back"
+            )
         weight = self.compute_weight(layer)
         delattr(layer, self.name)
         del layer._parameters[f"{self.name}_g"]
@@ -68,11 +81,15 @@ def check_once(layer: Layer, kind: type, name: str, call: str) -> None:
     """Refuse a second hook of one kind on one parameter."""
     for hook in layer._forward_pre_hooks.values():
         if isinstance(hook, kind) and hook.name == name:
-            raise HookTwice(f"{call}: cannot register two {call} hooks on the same parameter {name!r}")
+            raise HookTwice(
+                f"{call}: cannot register two {call} hooks on the same parameter {name!r}"
+            )
 
 
 def _add_made(layer: Layer, name: str, op: Op, source: Any, *attrs: Any) -> None:
-    """Add a parameter whose first values ``op`` makes of those of another; in a program the startup program does."""
+    """Add a parameter whose first values ``op`` makes of those of another; in a program the startup
+    program does.
+    """
     attr = None
     if switch.is_static:
         attr = ParamAttr(initializer=lambda parameter: parameter.record_from(op, source, *attrs))
@@ -84,7 +101,9 @@ def _add_made(layer: Layer, name: str, op: Op, source: Any, *attrs: Any) -> None
 
 
 def weight_norm(layer: Layer, name: str = "weight", dim: int | None = 0) -> Layer:
-    """Replace a parameter by its direction ``name_v`` and its magnitude ``name_g`` along ``dim`` (None: one for all)."""
+    """Replace a parameter by its direction ``name_v`` and its magnitude ``name_g`` along ``dim``
+    (None: one for all).
+    """
     WeightNorm.apply(layer, name, dim)
     return layer
 

@@ -1,4 +1,6 @@
-"""Learning-rate schedulers: objects whose ``step()`` moves on and whose call gives the current rate."""
+"""Learning-rate schedulers: objects whose ``step()`` moves on and whose call gives the current
+rate.
+"""
 
 from argosy.optimizer.lr._base import LRScheduler
 from argosy.optimizer.lr._cyclic import (

@@ -27,14 +27,18 @@ def require_type(value: Any, kinds: tuple[type, ...], what: str) -> None:
 
 def require_callable(value: Any, what: str) -> None:
     if not callable(value):
-        raise DtypeError(f"{what} must be a function of the epoch, but received {value!r} ({type(value).__name__})")
+        raise DtypeError(
+            f"{what} must be a function of the epoch, but received {value!r} "
+            f"({type(value).__name__})"
+        )
 
 
 class LRScheduler:
-    """Base of the schedulers: a subclass defines ``get_lr`` from ``base_lr``, ``last_epoch`` and, if need be, ``last_lr``.
+    """Base of the schedulers: a subclass defines ``get_lr`` from ``base_lr``, ``last_epoch`` and,
+    if need be, ``last_lr``.
 
-    What counts as an epoch is up to the script: one call of ``step()``. A subclass whose ``get_lr`` depends on the previous
-    rate may define ``_get_closed_form_lr`` for ``step(epoch)``.
+    What counts as an epoch is up to the script: one call of ``step()``. A subclass whose ``get_lr``
+    depends on the previous rate may define ``_get_closed_form_lr`` for ``step(epoch)``.
 
     Example:
         >>> import paddle
@@ -47,10 +51,15 @@ class LRScheduler:
         0.5
     """
 
-    def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1, verbose: bool = False) -> None:
+    def __init__(
+        self, learning_rate: float = 0.1, last_epoch: int = -1, verbose: bool = False
+    ) -> None:
         require_type(learning_rate, (float, int), f"{type(self).__name__}: learning_rate")
         if learning_rate < 0:
-            raise UsageError(f"{type(self).__name__}: Invalid learning rate: {learning_rate}; it must not be negative")
+            raise UsageError(
+                f"{type(self).__name__}: Invalid learning rate: {learning_rate}; it must not be "
+                "negative"
+            )
         self.base_lr = float(learning_rate)
         self.last_lr = float(learning_rate)
         self.last_epoch = last_epoch
@@ -73,14 +82,21 @@ class LRScheduler:
         self._report()
 
     def get_lr(self) -> float:
-        raise NotImplementedError(f"{type(self).__name__} does not define get_lr(); every scheduler must")
+        raise NotImplementedError(
+            f"{type(self).__name__} does not define get_lr(); every scheduler must"
+        )
 
     def _report(self) -> None:
         if self.verbose:
-            print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")
+            print(
+                f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to "
+                f"{self.last_lr}."
+            )
 
     def state_keys(self) -> None:
-        """Set ``self.keys``, the attributes that ``state_dict`` saves; subclasses may name others."""
+        """Set ``self.keys``, the attributes that ``state_dict`` saves; subclasses may name
+        others.
+        """
         self.keys = ["last_epoch", "last_lr"]
 
     def state_dict(self) -> dict[str, Any]:
@@ -93,7 +109,9 @@ class LRScheduler:
             value = self.__dict__[key]
             if isinstance(value, Tensor):
                 require(
-                    value.size == 1, f"{type(self).__name__}.state_dict: {key} must hold one number, not {value.shape}"
+                    value.size == 1,
+                    f"{type(self).__name__}.state_dict: {key} must hold one number, not "
+                    f"{value.shape}",
                 )
                 value = float(value)
             state[key] = value
@@ -105,13 +123,15 @@ class LRScheduler:
         for key in self.keys:
             if key not in state_dict:
                 raise StateMissing(
-                    f"{type(self).__name__}.set_state_dict: Can't find [ {key} ] in state_dict; it has {sorted(state_dict)}"
+                    f"{type(self).__name__}.set_state_dict: Can't find [ {key} ] in state_dict; "
+                    f"it has {sorted(state_dict)}"
                 )
             self.__dict__[key] = state_dict[key]
         if len(state_dict) > len(self.keys):
             extra = sorted(set(state_dict) - set(self.keys))
             warnings.warn(
-                f"{type(self).__name__}.set_state_dict: There are some unused values in state_dict: {extra}. "
+                f"{type(self).__name__}.set_state_dict: There are some unused values in "
+                f"state_dict: {extra}. "
                 "Was it saved by another scheduler?"
             )
 

@@ -1,4 +1,6 @@
-"""Schedulers that go up and down: cosine annealing, with and without restarts, and the cyclic policies."""
+"""Schedulers that go up and down: cosine annealing, with and without restarts, and the cyclic
+policies.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,24 @@ from argosy.optimizer.lr._base import LRScheduler, require, require_type
 class CosineAnnealingDecay(LRScheduler):
     """Half a cosine from base to ``eta_min`` in ``T_max`` epochs, and back.
 
-    ``step()`` goes on from the previous rate, so a rate set by hand carries on; ``step(epoch)`` uses the closed form.
+    ``step()`` goes on from the previous rate, so a rate set by hand carries on; ``step(epoch)``
+    uses the closed form.
     """
 
     def __init__(
-        self, learning_rate: float, T_max: int, eta_min: float = 0, last_epoch: int = -1, verbose: bool = False
+        self,
+        learning_rate: float,
+        T_max: int,
+        eta_min: float = 0,
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         require_type(T_max, (int,), "CosineAnnealingDecay: T_max")
         require_type(eta_min, (float, int), "CosineAnnealingDecay: eta_min")
-        require(T_max > 0, f"CosineAnnealingDecay: T_max must be a positive integer, but received {T_max}")
+        require(
+            T_max > 0,
+            f"CosineAnnealingDecay: T_max must be a positive integer, but received {T_max}",
+        )
         self.T_max = T_max
         self.eta_min = float(eta_min)
         super().__init__(learning_rate, last_epoch, verbose)
@@ -34,15 +45,23 @@ class CosineAnnealingDecay(LRScheduler):
             return self.base_lr
         if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             # The previous rate is eta_min, from which no ratio leads away.
-            return self.last_lr + (self.base_lr - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2
-        return self._height(epoch) / self._height(epoch - 1) * (self.last_lr - self.eta_min) + self.eta_min
+            return (
+                self.last_lr
+                + (self.base_lr - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2
+            )
+        return (
+            self._height(epoch) / self._height(epoch - 1) * (self.last_lr - self.eta_min)
+            + self.eta_min
+        )
 
     def _get_closed_form_lr(self) -> float:
         return self.eta_min + (self.base_lr - self.eta_min) * self._height(self.last_epoch) / 2
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Cosine annealing that starts again after ``T_0`` epochs, each round ``T_mult`` times as long as the last."""
+    """Cosine annealing that starts again after ``T_0`` epochs, each round ``T_mult`` times as long
+    as the last.
+    """
 
     def __init__(
         self,
@@ -54,9 +73,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         verbose: bool = False,
     ) -> None:
         if T_0 <= 0 or not isinstance(T_0, int):
-            raise UsageError(f"CosineAnnealingWarmRestarts: Expected positive integer T_0, but got {T_0}")
+            raise UsageError(
+                f"CosineAnnealingWarmRestarts: Expected positive integer T_0, but got {T_0}"
+            )
         if T_mult < 1 or not isinstance(T_mult, int):
-            raise UsageError(f"CosineAnnealingWarmRestarts: Expected integer T_mult >= 1, but got {T_mult}")
+            raise UsageError(
+                f"CosineAnnealingWarmRestarts: Expected integer T_mult >= 1, but got {T_mult}"
+            )
         self.T_0 = T_0
         self.T_i = T_0
         self.T_mult = T_mult
@@ -65,7 +88,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
-        return self.eta_min + (self.base_lr - self.eta_min) * (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return (
+            self.eta_min
+            + (self.base_lr - self.eta_min) * (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        )
 
     def step(self, epoch: float | None = None) -> None:
         """Go on to the next epoch, or to ``epoch``, which may be fractional."""
@@ -85,7 +111,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def _jump(self, epoch: float) -> None:
         if epoch < 0:
-            raise UsageError(f"CosineAnnealingWarmRestarts.step: Expected non-negative epoch, but got {epoch}")
+            raise UsageError(
+                f"CosineAnnealingWarmRestarts.step: Expected non-negative epoch, but got {epoch}"
+            )
         if epoch < self.T_0:
             self.T_i, self.T_cur = self.T_0, epoch
         elif self.T_mult == 1:
@@ -107,7 +135,8 @@ def _line(start: float, end: float, progress: float) -> float:
 class OneCycleLR(LRScheduler):
     """One rise to ``max_learning_rate`` and one fall to ``end_learning_rate`` over ``total_steps``.
 
-    ``phase_pct`` is the share of the rise; ``three_phase`` falls first to the initial rate in as many steps, then to the end.
+    ``phase_pct`` is the share of the rise; ``three_phase`` falls first to the initial rate in as
+    many steps, then to the end.
     """
 
     def __init__(
@@ -122,21 +151,34 @@ class OneCycleLR(LRScheduler):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
-        for name, value in (("max_learning_rate", max_learning_rate), ("end_learning_rate", end_learning_rate)):
+        for name, value in (
+            ("max_learning_rate", max_learning_rate),
+            ("end_learning_rate", end_learning_rate),
+        ):
             require_type(value, (float, int), f"OneCycleLR: {name}")
             if value < 0:
                 raise UsageError(f"OneCycleLR: {name} must not be negative, but received {value}")
         require_type(total_steps, (int,), "OneCycleLR: total_steps")
         if total_steps <= 0:
-            raise UsageError(f"OneCycleLR: total_steps must be a positive integer, but received {total_steps}")
+            raise UsageError(
+                f"OneCycleLR: total_steps must be a positive integer, but received {total_steps}"
+            )
         require_type(phase_pct, (float,), "OneCycleLR: phase_pct")
         if not 0 <= phase_pct <= 1:
-            raise UsageError(f"OneCycleLR: phase_pct must be between 0 and 1, but received {phase_pct}")
+            raise UsageError(
+                f"OneCycleLR: phase_pct must be between 0 and 1, but received {phase_pct}"
+            )
         require_type(divide_factor, (float, int), "OneCycleLR: divide_factor")
         if three_phase and phase_pct >= 0.5:
-            raise UsageError(f"OneCycleLR: with three_phase, phase_pct must be less than 0.5, but received {phase_pct}")
+            raise UsageError(
+                "OneCycleLR: with three_phase, phase_pct must be less than 0.5, but received "
+                f"{phase_pct}"
+            )
         if anneal_strategy not in ("cos", "linear"):
-            raise UsageError(f"OneCycleLR: anneal_strategy must be 'cos' or 'linear', but received {anneal_strategy!r}")
+            raise UsageError(
+                "OneCycleLR: anneal_strategy must be 'cos' or 'linear', but received "
+                f"{anneal_strategy!r}"
+            )
         self.total_steps = total_steps
         self.anneal_func = _cosine if anneal_strategy == "cos" else _line
         initial = max_learning_rate / float(divide_factor)
@@ -153,18 +195,23 @@ class OneCycleLR(LRScheduler):
         step = self.last_epoch
         if step > self.total_steps:
             raise UsageError(
-                f"OneCycleLR: Tried to step {step} times. However the number of total steps is {self.total_steps}"
+                f"OneCycleLR: Tried to step {step} times. However the number of total steps is "
+                f"{self.total_steps}"
             )
         last = len(self._lr_config) - 2
         phase = next((i for i in range(last) if step <= self._step_config[i + 1]), last)
         start, end = self._step_config[phase], self._step_config[phase + 1]
-        return self.anneal_func(self._lr_config[phase], self._lr_config[phase + 1], (step - start) / (end - start))
+        return self.anneal_func(
+            self._lr_config[phase], self._lr_config[phase + 1], (step - start) / (end - start)
+        )
 
 
 class CyclicLR(LRScheduler):
-    """Triangles between base and ``max_learning_rate``, their height scaled per cycle or per iteration.
+    """Triangles between base and ``max_learning_rate``, their height scaled per cycle or per
+    iteration.
 
-    ``mode`` picks the scaling: none, halved each cycle, or ``exp_gamma`` to the iteration; ``scale_fn`` replaces it.
+    ``mode`` picks the scaling: none, halved each cycle, or ``exp_gamma`` to the iteration;
+    ``scale_fn`` replaces it.
     """
 
     def __init__(
@@ -182,18 +229,25 @@ class CyclicLR(LRScheduler):
     ) -> None:
         require_type(max_learning_rate, (float, int), "CyclicLR: max_learning_rate")
         if max_learning_rate < 0:
-            raise UsageError(f"CyclicLR: max_learning_rate must not be negative, but received {max_learning_rate}")
+            raise UsageError(
+                "CyclicLR: max_learning_rate must not be negative, but received "
+                f"{max_learning_rate}"
+            )
         for name, value in (("step_size_up", step_size_up), ("step_size_down", step_size_down)):
             if value is None and name == "step_size_down":
                 continue
             require_type(value, (int,), f"CyclicLR: {name}")
             if value <= 0:  # type: ignore[operator]
-                raise UsageError(f"CyclicLR: {name} must be a positive integer, but received {value}")
+                raise UsageError(
+                    f"CyclicLR: {name} must be a positive integer, but received {value}"
+                )
         require_type(exp_gamma, (float,), "CyclicLR: exp_gamma")
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise UsageError(f"CyclicLR: mode {mode!r} is invalid and scale_fn is not specified")
         if scale_mode not in ("cycle", "iterations"):
-            raise UsageError(f"CyclicLR: scale_mode must be 'cycle' or 'iterations', but received {scale_mode!r}")
+            raise UsageError(
+                f"CyclicLR: scale_mode must be 'cycle' or 'iterations', but received {scale_mode!r}"
+            )
         up = float(step_size_up)
         self.cycle_size = up + (up if step_size_down is None else float(step_size_down))
         self.step_up_pct = up / self.cycle_size

@@ -14,7 +14,12 @@ class NoamDecay(LRScheduler):
     """Linear warm-up, then decay with the root of the epoch; scaled by the root of ``d_model``."""
 
     def __init__(
-        self, d_model: int, warmup_steps: int, learning_rate: float = 1.0, last_epoch: int = -1, verbose: bool = False
+        self,
+        d_model: int,
+        warmup_steps: int,
+        learning_rate: float = 1.0,
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         if d_model <= 0:
             raise UsageError(f"NoamDecay: d_model must be greater than 0, but received {d_model}")
@@ -33,7 +38,8 @@ class PiecewiseDecay(LRScheduler):
 
     Example:
         >>> import paddle
-        >>> scheduler = paddle.optimizer.lr.PiecewiseDecay(boundaries=[1, 2], values=[0.1, 0.01, 0.001])
+        >>> scheduler = paddle.optimizer.lr.PiecewiseDecay(boundaries=[1, 2], values=[0.1, 0.01,
+        ...     0.001])
         >>> for _ in range(3):
         ...     print(scheduler())
         ...     scheduler.step()
@@ -43,7 +49,11 @@ class PiecewiseDecay(LRScheduler):
     """
 
     def __init__(
-        self, boundaries: Sequence[int], values: Sequence[float], last_epoch: int = -1, verbose: bool = False
+        self,
+        boundaries: Sequence[int],
+        values: Sequence[float],
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         if len(boundaries) == 0:
             raise UsageError("PiecewiseDecay: The boundaries cannot be empty.")
@@ -66,7 +76,9 @@ class PiecewiseDecay(LRScheduler):
 class NaturalExpDecay(LRScheduler):
     """base · e^(-gamma · epoch)"""
 
-    def __init__(self, learning_rate: float, gamma: float, last_epoch: int = -1, verbose: bool = False) -> None:
+    def __init__(
+        self, learning_rate: float, gamma: float, last_epoch: int = -1, verbose: bool = False
+    ) -> None:
         require(gamma > 0.0, f"NaturalExpDecay: gamma must be positive, but received {gamma}")
         self.gamma = gamma
         super().__init__(learning_rate, last_epoch, verbose)
@@ -78,7 +90,9 @@ class NaturalExpDecay(LRScheduler):
 class InverseTimeDecay(LRScheduler):
     """base / (1 + gamma · epoch)"""
 
-    def __init__(self, learning_rate: float, gamma: float, last_epoch: int = -1, verbose: bool = False) -> None:
+    def __init__(
+        self, learning_rate: float, gamma: float, last_epoch: int = -1, verbose: bool = False
+    ) -> None:
         self.gamma = gamma
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -87,7 +101,9 @@ class InverseTimeDecay(LRScheduler):
 
 
 class PolynomialDecay(LRScheduler):
-    """From base to ``end_lr`` over ``decay_steps`` along (1 - progress)^power; ``cycle`` starts ever longer rounds."""
+    """From base to ``end_lr`` over ``decay_steps`` along (1 - progress)^power; ``cycle`` starts
+    ever longer rounds.
+    """
 
     def __init__(
         self,
@@ -103,7 +119,9 @@ class PolynomialDecay(LRScheduler):
             decay_steps > 0 and isinstance(decay_steps, int),
             f"PolynomialDecay: decay_steps must be a positive integer, but received {decay_steps}",
         )
-        require(power > 0.0, f"PolynomialDecay: power must be greater than 0.0, but received {power}")
+        require(
+            power > 0.0, f"PolynomialDecay: power must be greater than 0.0, but received {power}"
+        )
         self.decay_steps = decay_steps
         self.end_lr = end_lr
         self.power = power
@@ -122,8 +140,13 @@ class PolynomialDecay(LRScheduler):
 class ExponentialDecay(LRScheduler):
     """base · gamma^epoch"""
 
-    def __init__(self, learning_rate: float, gamma: float, last_epoch: int = -1, verbose: bool = False) -> None:
-        require(0.0 < gamma < 1.0, f"ExponentialDecay: gamma must be in (0.0, 1.0), but received {gamma}")
+    def __init__(
+        self, learning_rate: float, gamma: float, last_epoch: int = -1, verbose: bool = False
+    ) -> None:
+        require(
+            0.0 < gamma < 1.0,
+            f"ExponentialDecay: gamma must be in (0.0, 1.0), but received {gamma}",
+        )
         self.gamma = gamma
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -150,7 +173,8 @@ class MultiStepDecay(LRScheduler):
         require_type(milestones, (tuple, list), "MultiStepDecay: milestones")
         if any(a >= b for a, b in itertools.pairwise(milestones)):
             raise UsageError(
-                f"MultiStepDecay: The elements of milestones must be incremented, but received {milestones}"
+                "MultiStepDecay: The elements of milestones must be incremented, but received "
+                f"{milestones}"
             )
         _require_shrinking("MultiStepDecay", gamma)
         self.milestones = milestones
@@ -166,11 +190,19 @@ class StepDecay(LRScheduler):
     """Times ``gamma`` every ``step_size`` epochs."""
 
     def __init__(
-        self, learning_rate: float, step_size: int, gamma: float = 0.1, last_epoch: int = -1, verbose: bool = False
+        self,
+        learning_rate: float,
+        step_size: int,
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         require_type(step_size, (int,), "StepDecay: step_size")
         _require_shrinking("StepDecay", gamma)
-        require(step_size > 0, f"StepDecay: step_size must be a positive integer, but received {step_size}")
+        require(
+            step_size > 0,
+            f"StepDecay: step_size must be a positive integer, but received {step_size}",
+        )
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(learning_rate, last_epoch, verbose)
@@ -183,7 +215,11 @@ class LambdaDecay(LRScheduler):
     """base · lr_lambda(epoch)"""
 
     def __init__(
-        self, learning_rate: float, lr_lambda: Callable[[int], float], last_epoch: int = -1, verbose: bool = False
+        self,
+        learning_rate: float,
+        lr_lambda: Callable[[int], float],
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         require_callable(lr_lambda, "LambdaDecay: lr_lambda")
         self.lr_lambda = lr_lambda
@@ -197,7 +233,11 @@ class MultiplicativeDecay(LRScheduler):
     """base · lr_lambda(1) · … · lr_lambda(epoch)"""
 
     def __init__(
-        self, learning_rate: float, lr_lambda: Callable[[int], float], last_epoch: int = -1, verbose: bool = False
+        self,
+        learning_rate: float,
+        lr_lambda: Callable[[int], float],
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         require_callable(lr_lambda, "MultiplicativeDecay: lr_lambda")
         self.lr_lambda = lr_lambda
@@ -213,7 +253,8 @@ class MultiplicativeDecay(LRScheduler):
 class LinearLR(LRScheduler):
     """From base·start_factor to base·end_factor in equal steps, then constant.
 
-    ``step(epoch)`` goes on from the previous rate as ``step()`` does, as in Paddle: only consecutive epochs give the line.
+    ``step(epoch)`` goes on from the previous rate as ``step()`` does, as in Paddle: only
+    consecutive epochs give the line.
     """
 
     def __init__(
@@ -226,11 +267,15 @@ class LinearLR(LRScheduler):
         verbose: bool = False,
     ) -> None:
         if not 0 < start_factor <= 1.0:
-            raise UsageError(f"LinearLR: start_factor must be in (0, 1], but received {start_factor}")
+            raise UsageError(
+                f"LinearLR: start_factor must be in (0, 1], but received {start_factor}"
+            )
         if not 0 <= end_factor <= 1.0:
             raise UsageError(f"LinearLR: end_factor must be in [0, 1], but received {end_factor}")
         if total_steps <= 0:
-            raise UsageError(f"LinearLR: total_steps must be greater than 0, but received {total_steps}")
+            raise UsageError(
+                f"LinearLR: total_steps must be greater than 0, but received {total_steps}"
+            )
         self.start_factor = start_factor
         self.end_factor = end_factor
         self.total_steps = total_steps
@@ -242,4 +287,6 @@ class LinearLR(LRScheduler):
         if self.last_epoch > self.total_steps:
             return self.last_lr
         slope = self.end_factor - self.start_factor
-        return self.last_lr * (1.0 + slope / (self.total_steps * self.start_factor + (self.last_epoch - 1) * slope))
+        return self.last_lr * (
+            1.0 + slope / (self.total_steps * self.start_factor + (self.last_epoch - 1) * slope)
+        )

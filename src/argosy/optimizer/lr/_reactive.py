@@ -1,4 +1,6 @@
-"""Schedulers that depend on more than the epoch: a warm-up around another one, and reduction on a plateau."""
+"""Schedulers that depend on more than the epoch: a warm-up around another one, and reduction on a
+plateau.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,13 @@ from argosy.tensor.engine import Tensor
 
 
 class LinearWarmup(LRScheduler):
-    """From ``start_lr`` to ``end_lr`` in ``warmup_steps``, then ``learning_rate``: a number, or a scheduler that starts there.
+    """From ``start_lr`` to ``end_lr`` in ``warmup_steps``, then ``learning_rate``: a number, or a
+    scheduler that starts there.
 
     Example:
         >>> import paddle
-        >>> scheduler = paddle.optimizer.lr.LinearWarmup(0.5, warmup_steps=2, start_lr=0.0, end_lr=0.5)
+        >>> scheduler = paddle.optimizer.lr.LinearWarmup(0.5, warmup_steps=2, start_lr=0.0,
+        ...     end_lr=0.5)
         >>> for _ in range(3):
         ...     print(scheduler())
         ...     scheduler.step()
@@ -39,7 +43,10 @@ class LinearWarmup(LRScheduler):
             warmup_steps > 0 and isinstance(warmup_steps, int),
             f"LinearWarmup: warmup_steps must be a positive integer, but received {warmup_steps}",
         )
-        require(end_lr > start_lr, f"LinearWarmup: end_lr {end_lr} must be greater than start_lr {start_lr}")
+        require(
+            end_lr > start_lr,
+            f"LinearWarmup: end_lr {end_lr} must be greater than start_lr {start_lr}",
+        )
         self.learning_rate = learning_rate
         self.warmup_steps = warmup_steps
         self.start_lr = start_lr
@@ -62,7 +69,9 @@ class LinearWarmup(LRScheduler):
 
     def get_lr(self) -> float:
         if self.last_epoch < self.warmup_steps:
-            return (self.end_lr - self.start_lr) * self.last_epoch / self.warmup_steps + self.start_lr
+            return (
+                self.end_lr - self.start_lr
+            ) * self.last_epoch / self.warmup_steps + self.start_lr
         if isinstance(self.learning_rate, LRScheduler):
             self.learning_rate.step(self.last_epoch - self.warmup_steps)
             return self.learning_rate()
@@ -70,10 +79,12 @@ class LinearWarmup(LRScheduler):
 
 
 class ReduceOnPlateau(LRScheduler):
-    """Times ``factor`` when the metric given to ``step`` has not improved for more than ``patience`` epochs.
+    """Times ``factor`` when the metric given to ``step`` has not improved for more than
+    ``patience`` epochs.
 
-    An improvement beats the best by ``threshold``, relative to it ('rel') or absolute ('abs'). After a reduction, ``cooldown``
-    epochs do not count. The rate does not go below ``min_lr``; a change of at most ``epsilon`` is not made.
+    An improvement beats the best by ``threshold``, relative to it ('rel') or absolute ('abs').
+    After a reduction, ``cooldown`` epochs do not count. The rate does not go below ``min_lr``; a
+    change of at most ``epsilon`` is not made.
     """
 
     def __init__(
@@ -96,7 +107,10 @@ class ReduceOnPlateau(LRScheduler):
             raise UsageError(f"ReduceOnPlateau: factor should be < 1.0, but received {factor}")
         self.threshold_mode = threshold_mode.lower()
         if self.threshold_mode not in ("rel", "abs"):
-            raise UsageError(f"ReduceOnPlateau: threshold mode: {threshold_mode} is unknown! It must be 'rel' or 'abs'")
+            raise UsageError(
+                f"ReduceOnPlateau: threshold mode: {threshold_mode} is unknown! It must be 'rel' "
+                "or 'abs'"
+            )
         require_type(learning_rate, (float, int), "ReduceOnPlateau: learning_rate")
         self.factor = factor
         self.patience = patience
@@ -121,11 +135,13 @@ class ReduceOnPlateau(LRScheduler):
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if isinstance(metrics, (Tensor, np.ndarray)):
             require(
-                metrics.size == 1, f"ReduceOnPlateau.step: metrics must be one number, but its size is {metrics.size}"
+                metrics.size == 1,
+                f"ReduceOnPlateau.step: metrics must be one number, but its size is {metrics.size}",
             )
         elif not isinstance(metrics, (int, float, np.floating)):
             raise DtypeError(
-                f"ReduceOnPlateau.step: metrics must be a number, an array or a Tensor, but received {type(metrics).__name__}"
+                "ReduceOnPlateau.step: metrics must be a number, an array or a Tensor, but "
+                f"received {type(metrics).__name__}"
             )
         if self.cooldown_counter > 0:
             self.cooldown_counter -= 1

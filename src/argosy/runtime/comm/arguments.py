@@ -1,4 +1,6 @@
-"""What every backend checks before a collective starts, so that all of them refuse the same calls with the same words."""
+"""What every backend checks before a collective starts, so that all of them refuse the same calls
+with the same words.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 def check_root(kind: str, role: str, root: int, world_size: int) -> None:
     """``root`` must be a rank of the group; ``role`` is the argument's name."""
     if not 0 <= root < world_size:
-        raise UsageError(f"{kind}: {role} must be a rank of the group, 0 to {world_size - 1}, but is {root}")
+        raise UsageError(
+            f"{kind}: {role} must be a rank of the group, 0 to {world_size - 1}, but is {root}"
+        )
 
 
 def check_peer(kind: str, role: str, peer: int, rank: int, world_size: int) -> None:
@@ -42,24 +46,35 @@ def check_reducible(kind: str, op: ReduceOp, dtype: torch.dtype) -> None:
         raise UsageError(f"{kind}: {op.name} is not defined for {dtypes.name_of(dtype)}")
 
 
-def check_parts(kind: str, parts: Sequence[torch.Tensor], like: torch.Tensor, world_size: int) -> None:
-    """``parts`` must be one tensor per rank, each with as many elements as ``like`` and of its dtype."""
+def check_parts(
+    kind: str, parts: Sequence[torch.Tensor], like: torch.Tensor, world_size: int
+) -> None:
+    """``parts`` must be one tensor per rank, each with as many elements as ``like`` and of its
+    dtype.
+    """
     if len(parts) != world_size:
-        raise UsageError(f"{kind}: {world_size} ranks need a list of {world_size} tensors, but received {len(parts)}")
+        raise UsageError(
+            f"{kind}: {world_size} ranks need a list of {world_size} tensors, but received "
+            f"{len(parts)}"
+        )
     for r, part in enumerate(parts):
         if part.numel() != like.numel() or part.dtype is not like.dtype:
             raise UsageError(
-                f"{kind}: the tensor of rank {r} in the list is {describe(part)}, the other tensor {describe(like)}; "
+                f"{kind}: the tensor of rank {r} in the list is {describe(part)}, the other "
+                f"tensor {describe(like)}; "
                 "they must be equal"
             )
 
 
-def check_exchange(outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], world_size: int) -> None:
+def check_exchange(
+    outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], world_size: int
+) -> None:
     """The lists of an all_to_all must have one tensor per rank, all of one dtype."""
     n = world_size
     if len(outputs) != n or len(inputs) != n:
         raise UsageError(
-            f"all_to_all: {n} ranks need {n} inputs and {n} outputs, but received {len(inputs)} and {len(outputs)}"
+            f"all_to_all: {n} ranks need {n} inputs and {n} outputs, but received {len(inputs)} "
+            f"and {len(outputs)}"
         )
     found = {t.dtype for t in (*inputs, *outputs)}
     if len(found) > 1:

@@ -1,7 +1,8 @@
 """What a backend is: the collectives of one group on raw torch tensors.
 
-Every rank of the group calls the same collectives in the same order. Calls block until this rank's part is done and its result can
-be read; ``Work`` (see ``work.py``) runs them behind the caller's back. All tensors of a call have one dtype.
+Every rank of the group calls the same collectives in the same order. Calls block until this rank's
+part is done and its result can be read; ``Work`` (see ``work.py``) runs them behind the caller's
+back. All tensors of a call have one dtype.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ class ReduceOp(enum.IntEnum):
 
 
 class Backend(abc.ABC):
-    """The collectives of one group. ``close()`` ends it; a closed or broken one refuses further calls."""
+    """The collectives of one group. ``close()`` ends it; a closed or broken one refuses further
+    calls.
+    """
 
     kind: str
     rank: int
@@ -49,15 +52,21 @@ class Backend(abc.ABC):
         """Fill ``outputs[r]`` with the ``tensor`` of rank r."""
 
     @abc.abstractmethod
-    def gather(self, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, dst: int) -> None:
+    def gather(
+        self, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, dst: int
+    ) -> None:
         """As ``all_gather`` on ``dst`` alone; the others pass None."""
 
     @abc.abstractmethod
-    def scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor] | None, src: int) -> None:
+    def scatter(
+        self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor] | None, src: int
+    ) -> None:
         """Fill ``tensor`` of rank r with ``inputs[r]`` of ``src``; the others pass None."""
 
     @abc.abstractmethod
-    def reduce_scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor], op: ReduceOp) -> None:
+    def reduce_scatter(
+        self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor], op: ReduceOp
+    ) -> None:
         """Fill ``tensor`` of rank r with the combination of ``inputs[r]`` of all ranks."""
 
     @abc.abstractmethod

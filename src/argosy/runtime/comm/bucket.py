@@ -1,4 +1,6 @@
-"""A bucket: a flat tensor that all ranks of a group average in place, in two halves so that other work can go on in between."""
+"""A bucket: a flat tensor that all ranks of a group average in place, in two halves so that other
+work can go on in between.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ import torch
 
 
 class Bucket(abc.ABC):
-    """Memory for gradients, the same on every rank. Each round: fill ``tensor``, ``publish()``, perhaps ``progress()``, ``finish()``."""
+    """Memory for gradients, the same on every rank. Each round: fill ``tensor``, ``publish()``,
+    perhaps ``progress()``, ``finish()``.
+    """
 
     tensor: torch.Tensor
 
@@ -18,7 +22,9 @@ class Bucket(abc.ABC):
 
     @abc.abstractmethod
     def progress(self) -> bool:
-        """Do what can be done without waiting; True once nothing is left for it to do in this round."""
+        """Do what can be done without waiting; True once nothing is left for it to do in this
+        round.
+        """
 
     @abc.abstractmethod
     def finish(self) -> None:

@@ -1,7 +1,8 @@
-"""What a rank says about the collective it enters, as five integers that the others compare. Pure functions.
+"""What a rank says about the collective it enters, as five integers that the others compare. Pure
+functions.
 
-``(number, kind, dtype, count, detail)``: the number of the collective in its group, codes of kind and dtype, the number of elements,
-and the root or the reduction.
+``(number, kind, dtype, count, detail)``: the number of the collective in its group, codes of kind
+and dtype, the number of elements, and the root or the reduction.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from argosy.foundation import dtypes
 from argosy.runtime.comm.backend import ReduceOp
 
 _KINDS = (
-    "barrier", "all_reduce", "broadcast", "reduce", "all_gather", "gather", "scatter", "reduce_scatter", "all_to_all",
+    "barrier", "all_reduce", "broadcast", "reduce", "all_gather", "gather", "scatter",
+    "reduce_scatter", "all_to_all",
 )  # fmt: skip
 CODE_BY_KIND = {kind: code for code, kind in enumerate(_KINDS)}
 _DTYPES = tuple(dtypes.BY_TORCH)
-CODE_BY_DTYPE: dict[torch.dtype | None, int] = {None: -1, **{dtype: code for code, dtype in enumerate(_DTYPES)}}
+CODE_BY_DTYPE: dict[torch.dtype | None, int] = {
+    None: -1,
+    **{dtype: code for code, dtype in enumerate(_DTYPES)},
+}
 _REDUCE_BITS = 3
 
 
@@ -40,14 +45,18 @@ def describe(fields: Sequence[int]) -> str:
     if kind in ("all_reduce", "reduce_scatter"):
         extra = ReduceOp(detail).name
     elif kind == "reduce":
-        extra = f"{ReduceOp(detail & (1 << _REDUCE_BITS) - 1).name} to rank {detail >> _REDUCE_BITS}"
+        extra = (
+            f"{ReduceOp(detail & (1 << _REDUCE_BITS) - 1).name} to rank {detail >> _REDUCE_BITS}"
+        )
     elif kind in ("broadcast", "scatter"):
         extra = f"from rank {detail}"
     elif kind == "gather":
         extra = f"to rank {detail}"
     elif kind == "all_to_all":
         return f"{kind} #{number} of {dtypes.name_of(_DTYPES[dtype])}"
-    return " ".join(part for part in (f"{kind} #{number}", tensor_text(dtype, count), extra) if part)
+    return " ".join(
+        part for part in (f"{kind} #{number}", tensor_text(dtype, count), extra) if part
+    )
 
 
 def disagreement(fields_by_rank: Sequence[Sequence[int]]) -> str:
@@ -55,13 +64,18 @@ def disagreement(fields_by_rank: Sequence[Sequence[int]]) -> str:
     ranks_by_text: dict[str, list[int]] = {}
     for rank, fields in enumerate(fields_by_rank):
         ranks_by_text.setdefault(describe(fields), []).append(rank)
-    return "   ".join(f"rank {', '.join(map(str, ranks))}: {text}" for text, ranks in ranks_by_text.items())
+    return "   ".join(
+        f"rank {', '.join(map(str, ranks))}: {text}" for text, ranks in ranks_by_text.items()
+    )
 
 
 def size_disagreement(sizes: Sequence[Sequence[int]]) -> str:
-    """Which parts of an all_to_all do not fit, empty if all do; row r is what rank r sends to each and expects from each."""
+    """Which parts of an all_to_all do not fit, empty if all do; row r is what rank r sends to each
+    and expects from each.
+    """
     n = len(sizes)
     wrong = [(s, r) for s in range(n) for r in range(n) if sizes[s][r] != sizes[r][n + s]]
     return "   ".join(
-        f"rank {s} sends {sizes[s][r]} elements to rank {r}, which expects {sizes[r][n + s]}" for s, r in wrong
+        f"rank {s} sends {sizes[s][r]} elements to rank {r}, which expects {sizes[r][n + s]}"
+        for s, r in wrong
     )

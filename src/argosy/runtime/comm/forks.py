@@ -1,8 +1,11 @@
-"""Processes that are forked from a rank, such as the workers of a DataLoader, are not members of its groups.
+"""Processes that are forked from a rank, such as the workers of a DataLoader, are not members of
+its groups.
 
-Such a child has the rank's memory and open files, but none of its threads: what it wrote into shared memory or a socket would be taken for the rank's
-own. So everything that is shared registers here, and lets go of it in the child before any other code runs there. ``os.register_at_fork`` is
-for the whole process and for good, hence the module's only state: weak references to the owners that live.
+Such a child has the rank's memory and open files, but none of its threads: what it wrote into
+shared memory or a socket would be taken for the rank's own. So everything that is shared registers
+here, and lets go of it in the child before any other code runs there. ``os.register_at_fork`` is
+for the whole process and for good, hence the module's only state: weak references to the owners
+that live.
 """
 
 from __future__ import annotations
@@ -20,27 +23,35 @@ class Owner(Protocol):
     """Has something that a forked child must not use."""
 
     def on_forked(self) -> None:
-        """Let go of it; runs in the child, where no other thread exists and locks may be held for ever."""
+        """Let go of it; runs in the child, where no other thread exists and locks may be held for
+        ever.
+        """
 
 
 _owners: weakref.WeakSet[Owner] = weakref.WeakSet()
 
 
 def register(owner: Owner) -> None:
-    """Call ``owner.on_forked()`` in every child that is forked from now on while ``owner`` lives."""
+    """Call ``owner.on_forked()`` in every child that is forked from now on while ``owner``
+    lives.
+    """
     _owners.add(owner)
 
 
 def refusal(call: str, rank: int, group: str) -> UsageError:
     """What a child is told that calls ``call`` on a group of the rank it was forked from."""
     return UsageError(
-        f"{call}: this process was forked from rank {rank} and is not a member of group {group!r}, as its parent is.\n"
-        "  Communicate in the parent, or start a process that is to be a rank of its own with the start method 'spawn'."
+        f"{call}: this process was forked from rank {rank} and is not a member of group "
+        f"{group!r}, as its parent is.\n"
+        "  Communicate in the parent, or start a process that is to be a rank of its own with "
+        "the start method 'spawn'."
     )
 
 
 def never_free(thing: Any) -> None:
-    """Keep ``thing`` for the life of this process: its destructor would wait for threads that only the parent has."""
+    """Keep ``thing`` for the life of this process: its destructor would wait for threads that only
+    the parent has.
+    """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 

@@ -1,4 +1,5 @@
-"""Messages of the store on the wire, and the proof that a peer knows the job's token. Pure functions over bytes.
+"""Messages of the store on the wire, and the proof that a peer knows the job's token. Pure
+functions over bytes.
 
 A frame::
 
@@ -7,7 +8,8 @@ A frame::
     5    number, 8 bytes, signed: an amount, a timeout in milliseconds, a result
     13   fields, each 4 bytes of length and the bytes
 
-Handshake, before anything else, with fresh random numbers on both sides (so that an overheard proof is of no use again)::
+Handshake, before anything else, with fresh random numbers on both sides (so that an overheard proof
+is of no use again)::
 
     server -> client   HELLO    server's challenge
     client -> server   PROOF    client's challenge, proof of "client" over both challenges
@@ -58,7 +60,8 @@ def pack(frame: Frame) -> bytes:
     size = _HEAD.size + sum(_LENGTH.size + len(field) for field in frame.fields)
     if size > MAX_FRAME_BYTES or len(frame.fields) > MAX_FIELDS:
         raise CommError(
-            f"a message of {size} bytes in {len(frame.fields)} parts is too large for the store; at most "
+            f"a message of {size} bytes in {len(frame.fields)} parts is too large for the store; "
+            "at most "
             f"{MAX_FRAME_BYTES} bytes in {MAX_FIELDS} parts are allowed"
         )
     parts = [_LENGTH.pack(size), _HEAD.pack(frame.code, frame.number)]
@@ -71,7 +74,9 @@ def body_bytes(header: bytes | bytearray | memoryview, limit: int = MAX_FRAME_BY
     """The length of the body that the first four bytes announce, checked against ``limit``."""
     (size,) = _LENGTH.unpack(bytes(header[:HEADER_BYTES]))
     if not _HEAD.size <= size <= limit:
-        raise BadFrame(f"a frame of {size} bytes was announced; {_HEAD.size} to {limit} are allowed")
+        raise BadFrame(
+            f"a frame of {size} bytes was announced; {_HEAD.size} to {limit} are allowed"
+        )
     return int(size)
 
 
@@ -97,8 +102,12 @@ def unpack(body: bytes) -> Frame:
 
 
 def prove(token: str, role: str, challenges: Sequence[bytes]) -> bytes:
-    """The keyed hash that only a holder of ``token`` can make for these challenges and this role."""
-    return hmac.new(token.encode(), b"|".join((b"argosy-store", role.encode(), *challenges)), hashlib.sha256).digest()
+    """The keyed hash that only a holder of ``token`` can make for these challenges and this
+    role.
+    """
+    return hmac.new(
+        token.encode(), b"|".join((b"argosy-store", role.encode(), *challenges)), hashlib.sha256
+    ).digest()
 
 
 def is_proof(proof: bytes, token: str, role: str, challenges: Sequence[bytes]) -> bool:

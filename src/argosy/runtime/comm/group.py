@@ -12,12 +12,15 @@ from argosy.runtime.comm.work import Lane, Work
 
 
 class Group:
-    """``ranks`` are global; ``rank`` is this process's place among them, -1 if it is not one of them.
+    """``ranks`` are global; ``rank`` is this process's place among them, -1 if it is not one of
+    them.
 
     Collectives run in the order in which they are called, whether waited for or not.
     """
 
-    def __init__(self, *, id: int, name: str, ranks: Sequence[int], global_rank: int, backend: Backend | None) -> None:
+    def __init__(
+        self, *, id: int, name: str, ranks: Sequence[int], global_rank: int, backend: Backend | None
+    ) -> None:
         self.id = id
         self.name = name
         self.ranks = list(ranks)
@@ -27,8 +30,8 @@ class Group:
         self._backend = backend
         self._lane = Lane(name)
         self.run = self._lane.run  # runs a collective of this group and waits for it
-        # Messages have lanes of their own, one for each peer and direction: a send that waits for its receiver must not hold up the
-        # receive that somebody else waits for.
+        # Messages have lanes of their own, one for each peer and direction: a send that waits for
+        # its receiver must not hold up the receive that somebody else waits for.
         self._message_lanes: dict[tuple[str, int], Lane] = {}
         forks.register(self)
 
@@ -43,7 +46,10 @@ class Group:
     @property
     def backend(self) -> Backend:
         if self._backend is None:
-            raise CommError(f"this process is not in group {self.name!r} (ranks {self.ranks}), or the group is closed")
+            raise CommError(
+                f"this process is not in group {self.name!r} (ranks {self.ranks}), or the group "
+                "is closed"
+            )
         return self._backend
 
     def replace_backend(self, backend: Backend) -> None:
@@ -51,17 +57,26 @@ class Group:
         self._backend = backend
 
     def rank_of(self, global_rank: int, call: str = "collective") -> int:
-        """The place of a global rank in this group; an error that names the group if it is not in it."""
+        """The place of a global rank in this group; an error that names the group if it is not in
+        it.
+        """
         if global_rank not in self.ranks:
-            raise BadArgument(f"{call}: rank {global_rank} is not in group {self.name!r}, whose ranks are {self.ranks}")
+            raise BadArgument(
+                f"{call}: rank {global_rank} is not in group {self.name!r}, whose ranks are "
+                f"{self.ranks}"
+            )
         return self.ranks.index(global_rank)
 
     def submit(self, call: Callable[..., Any], *args: Any) -> Work:
         """Start a collective of this group and return at once."""
         return self._lane.submit(call, *args)
 
-    def message(self, direction: str, peer: int, is_async: bool, call: Callable[..., Any], *args: Any) -> Work:
-        """Run or start a ``send`` to or ``recv`` from ``peer``; those of one direction and peer keep their order."""
+    def message(
+        self, direction: str, peer: int, is_async: bool, call: Callable[..., Any], *args: Any
+    ) -> Work:
+        """Run or start a ``send`` to or ``recv`` from ``peer``; those of one direction and peer
+        keep their order.
+        """
         lane = self._message_lanes.get((direction, peer))
         if lane is None:
             fresh = Lane(f"{self.name}-{direction}-{peer}")

@@ -1,7 +1,7 @@
 """How the ranks of a job find each other: a key-value store at one endpoint.
 
-A launcher that serves the store itself says so with ARGOSY_STORE_SERVED; otherwise rank 0 does. Who may take part is in
-``token.py``.
+A launcher that serves the store itself says so with ARGOSY_STORE_SERVED; otherwise rank 0 does. Who
+may take part is in ``token.py``.
 """
 
 from __future__ import annotations

@@ -61,8 +61,9 @@ def _make_backend(
 class Session:
     """Joins rank ``rank`` of ``world_size`` through ``store``, a torch store that all ranks reach.
 
-    All ranks make the same groups in the same order. Sessions that follow each other in one store are told apart by a number: each rank's
-    n-th session meets the n-th of the others. ``store`` is then the part of it that belongs to this one.
+    All ranks make the same groups in the same order. Sessions that follow each other in one store
+    are told apart by a number: each rank's n-th session meets the n-th of the others. ``store`` is
+    then the part of it that belongs to this one.
     """
 
     def __init__(
@@ -77,7 +78,8 @@ class Session:
     ) -> None:
         if not 0 <= rank < world_size:
             raise ConfigError(
-                f"the rank must be at least 0 and below the world size, but they are {rank} and {world_size}"
+                f"the rank must be at least 0 and below the world size, but they are {rank} and "
+                f"{world_size}"
             )
         self.rank = rank
         self.world_size = world_size
@@ -100,17 +102,22 @@ class Session:
             self.store = dist.PrefixStore(f"argosy/{self.number}", store)  # type: ignore[attr-defined]
             self._store_places = connections.connected_to(_port_of(store))
             self._hosts, self._board = self._meet()
-            self._board.is_busy = lambda: any(group.num_pending for group in list(self._groups.values()))
+            self._board.is_busy = lambda: any(
+                group.num_pending for group in list(self._groups.values())
+            )
             self.world = self.new_group(range(world_size), name="world")
         except BaseException:
             self._leave()
             raise
         forks.register(self)
 
-    # -- joining ------------------------------------------------------------------------------------------------
+    # -- joining
+    # ----------------------------------------------------------------------------------------------
 
     def _meet(self) -> tuple[list[str], Board]:
-        """Wait for every rank's description of itself; return their hosts, and the board of this one."""
+        """Wait for every rank's description of itself; return their hosts, and the board of this
+        one.
+        """
         from argosy.runtime.comm.backends.shm.board import Board, board_bytes
         from argosy.runtime.comm.backends.shm.care import await_keys
         from argosy.runtime.comm.backends.shm.segment import Segment
@@ -122,10 +129,16 @@ class Session:
         board = Board(segment, 0, self.rank, self.world_size)
         try:
             board.enter(_whether_there(lambda: self._last_seen(host)))
-            _whether_there(lambda: self.store.set(keys[self.rank], json.dumps({"host": host, "pid": os.getpid()})))
+            _whether_there(
+                lambda: self.store.set(
+                    keys[self.rank], json.dumps({"host": host, "pid": os.getpid()})
+                )
+            )
             awaited = {r: key for r, key in enumerate(keys) if r != self.rank}
             fates = self._fates_in_store(board)
-            _whether_there(lambda: await_keys(self.store, awaited, board, place, self.timeout_s, fates))
+            _whether_there(
+                lambda: await_keys(self.store, awaited, board, place, self.timeout_s, fates)
+            )
             members = [json.loads(self.store.get(key)) for key in keys]
             local = {r: m["pid"] for r, m in enumerate(members) if m["host"] == host}
             leader = min(local)
@@ -136,7 +149,9 @@ class Session:
                 self.store.set(f"board/{leader}", segment.handle)
             else:
                 fates = self._fates_in_store(board)
-                await_keys(self.store, {leader: f"board/{leader}"}, board, place, self.timeout_s, fates)
+                await_keys(
+                    self.store, {leader: f"board/{leader}"}, board, place, self.timeout_s, fates
+                )
                 board.close()
                 segment = Segment.attach(self.store.get(f"board/{leader}").decode())
                 board = Board(segment, 0, self.rank, self.world_size)
@@ -148,7 +163,9 @@ class Session:
         return [m["host"] for m in members], board
 
     def _last_seen(self, host: str) -> dict[int, int]:
-        """The processes on this host that were ranks of the session before: one that has exited will not come."""
+        """The processes on this host that were ranks of the session before: one that has exited
+        will not come.
+        """
         if self.number == 1:
             return {}
         found = {}
@@ -186,10 +203,15 @@ class Session:
             with contextlib.suppress(CommError):  # the store may be what has gone
                 self.store.set(f"left/{self.rank}", b"1")
 
-    # -- groups -------------------------------------------------------------------------------------------------
+    # -- groups
+    # ----------------------------------------------------------------------------------------------
 
     def new_group(
-        self, ranks: Sequence[int], backend: str | None = None, timeout_s: float | None = None, name: str | None = None
+        self,
+        ranks: Sequence[int],
+        backend: str | None = None,
+        timeout_s: float | None = None,
+        name: str | None = None,
     ) -> Group:
         """Make a group; every rank of the job calls it, members or not."""
         if self._is_forked:
@@ -199,7 +221,9 @@ class Session:
             raise UsageError(f"new_group: ranks must be different, but received {members}")
         outside = [r for r in members if not 0 <= r < self.world_size]
         if outside:
-            raise UsageError(f"new_group: ranks {outside} are outside the job's 0..{self.world_size - 1}")
+            raise UsageError(
+                f"new_group: ranks {outside} are outside the job's 0..{self.world_size - 1}"
+            )
         id, self._next_id = self._next_id, self._next_id + 1
         label = name or f"group {id}"
         made = None
@@ -245,8 +269,10 @@ class Session:
             if theirs != mine:
                 (ours, our_kind), (others, other_kind) = json.loads(mine), json.loads(theirs)
                 raise CollectiveMismatch(
-                    f"{place}: ranks make different groups.\n  rank {self.rank}: ranks {ours}, backend {our_kind!r}   "
-                    f"rank {rank}: ranks {others}, backend {other_kind!r}\n  All ranks must call new_group alike and in the same order."
+                    f"{place}: ranks make different groups.\n  rank {self.rank}: ranks {ours}, "
+                    f"backend {our_kind!r}   "
+                    f"rank {rank}: ranks {others}, backend {other_kind!r}\n  All ranks must call "
+                    "new_group alike and in the same order."
                 )
 
         key_by_rank = {r: f"group/{id}/{r}" for r in members if r != self.rank}
@@ -300,7 +326,9 @@ class Session:
 
 
 class _ParentsStore:
-    """In place of the store in a forked child: what it said on its parent's connections would be taken for the parent's words."""
+    """In place of the store in a forked child: what it said on its parent's connections would be
+    taken for the parent's words.
+    """
 
     def __init__(self, rank: int) -> None:
         self._rank = rank

@@ -1,7 +1,8 @@
 """The key-value store through which the processes of a job find each other.
 
-``StoreServer`` (see ``store_server.py``) serves a dictionary over TCP; ``StoreClient`` is a ``torch.distributed.Store``, so torch's process
-groups take it as it is. Peers prove that they know the job's token before anything they say is looked at (see ``frames.py``).
+``StoreServer`` (see ``store_server.py``) serves a dictionary over TCP; ``StoreClient`` is a
+``torch.distributed.Store``, so torch's process groups take it as it is. Peers prove that they know
+the job's token before anything they say is looked at (see ``frames.py``).
 """
 
 from __future__ import annotations
@@ -38,11 +39,14 @@ class TokenRefused(CommError):
 class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
     """A process's door to the store; any number of threads may use it at once.
 
-    A call takes an idle connection or opens one, so a blocked ``get`` holds up nobody. ``deadline`` bounds the first connection, which is
-    tried again until the server is there; ``set_timeout`` what ``get`` and ``wait`` wait for a key.
+    A call takes an idle connection or opens one, so a blocked ``get`` holds up nobody. ``deadline``
+    bounds the first connection, which is tried again until the server is there; ``set_timeout``
+    what ``get`` and ``wait`` wait for a key.
     """
 
-    def __init__(self, host: str, port: int, token: str, deadline: Deadline, timeout_s: float = 300.0) -> None:
+    def __init__(
+        self, host: str, port: int, token: str, deadline: Deadline, timeout_s: float = 300.0
+    ) -> None:
         super().__init__()
         self.endpoint = Endpoint(host, port)
         self._token = token
@@ -54,19 +58,24 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
         forks.register(self)
         self._release(self._connect(deadline, is_patient=True))
 
-    # -- operations ---------------------------------------------------------------------------------------------
+    # -- operations
+    # ---------------------------------------------------------------------------------------------
 
     def set(self, key: str, value: str | bytes) -> None:
         """Give ``key`` a value and wake those who wait for it."""
         self._call(Frame(frames.SET, 0, (_bytes(key), _bytes(value))))
 
     def get(self, key: str) -> bytes:
-        """Return the value of ``key``, waiting until it is there; CollectiveTimeout if it does not come."""
+        """Return the value of ``key``, waiting until it is there; CollectiveTimeout if it does not
+        come.
+        """
         return self._call_and_wait(frames.GET, [key], self.timeout.total_seconds())[0]
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
         """Wait until all ``keys`` are there."""
-        self._call_and_wait(frames.WAIT, keys, (self.timeout if timeout is None else timeout).total_seconds())
+        self._call_and_wait(
+            frames.WAIT, keys, (self.timeout if timeout is None else timeout).total_seconds()
+        )
 
     def add(self, key: str, value: int) -> int:
         """Add to the counter ``key``, which starts at 0, and return the sum."""
@@ -80,8 +89,12 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
         """Remove ``key``; False if it was not there."""
         return bool(self._call(Frame(frames.DELETE, 0, (_bytes(key),))).number)
 
-    def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
-        """Set ``key`` if its value is the expected one (empty: not there yet); return the value it then has."""
+    def compare_set(
+        self, key: str, expected_value: str | bytes, desired_value: str | bytes
+    ) -> bytes:
+        """Set ``key`` if its value is the expected one (empty: not there yet); return the value it
+        then has.
+        """
         fields = (_bytes(key), _bytes(expected_value), _bytes(desired_value))
         return self._fields(self._call(Frame(frames.COMPARE_SET, 0, fields)), 1)[0]
 
@@ -110,14 +123,18 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
     deleteKey = delete_key
     getNumKeys = num_keys
 
-    # -- connections --------------------------------------------------------------------------------------------
+    # -- connections
+    # --------------------------------------------------------------------------------------------
 
     def _call_and_wait(self, code: int, keys: Sequence[str], timeout_s: float) -> tuple[bytes, ...]:
         fields = tuple(map(_bytes, keys))
-        reply = self._call(Frame(code, math.ceil(min(timeout_s, _FOREVER_S) * 1000), fields), timeout_s)
+        reply = self._call(
+            Frame(code, math.ceil(min(timeout_s, _FOREVER_S) * 1000), fields), timeout_s
+        )
         if reply.code == frames.TIMED_OUT:
             raise CollectiveTimeout(
-                f"the store at {self.endpoint}: waited {timeout_s:g} s for key {_text(reply)!r}, which nobody has set"
+                f"the store at {self.endpoint}: waited {timeout_s:g} s for key {_text(reply)!r}, "
+                "which nobody has set"
             )
         return self._fields(reply, len(fields) if code == frames.GET else 0)
 
@@ -142,7 +159,8 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
     def _fields(self, reply: Frame, count: int) -> tuple[bytes, ...]:
         if len(reply.fields) != count:
             raise CommError(
-                f"the store at {self.endpoint} answered with {len(reply.fields)} values, but {count} were asked for"
+                f"the store at {self.endpoint} answered with {len(reply.fields)} values, but "
+                f"{count} were asked for"
             )
         return reply.fields
 
@@ -151,10 +169,12 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
             return CommError(f"the client of the store at {self.endpoint} is closed")
         if isinstance(error, TimeoutError):
             return CommError(
-                f"the store at {self.endpoint} does not answer; its host may be down, or its process stopped"
+                f"the store at {self.endpoint} does not answer; its host may be down, or its "
+                "process stopped"
             )
         return CommError(
-            f"the store at {self.endpoint} has gone away: {error}. The process that serves it has probably exited."
+            f"the store at {self.endpoint} has gone away: {error}. The process that serves it "
+            "has probably exited."
         )
 
     def _acquire(self, deadline: Deadline) -> socket.socket:
@@ -178,28 +198,35 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
         sock.close()
 
     def _connect(self, deadline: Deadline, is_patient: bool) -> socket.socket:
-        """Open a connection and shake hands; with ``is_patient`` try again until the deadline if nobody listens yet."""
+        """Open a connection and shake hands; with ``is_patient`` try again until the deadline if
+        nobody listens yet.
+        """
         while True:
             try:
-                sock = socket.create_connection((self.endpoint.host, self.endpoint.port), _wait_s(deadline))
+                sock = socket.create_connection(
+                    (self.endpoint.host, self.endpoint.port), _wait_s(deadline)
+                )
             except OSError as error:
                 if not is_patient:
                     raise self._gone(error) from error
                 if deadline.remaining_s() < _RETRY_S:
                     raise CollectiveTimeout(
-                        f"no store answers at {self.endpoint} after {deadline.seconds:g} s: {error}. Is the process that serves it "
+                        f"no store answers at {self.endpoint} after {deadline.seconds:g} s: "
+                        f"{error}. Is the process that serves it "
                         "running, and is the address right?"
                     ) from error
                 time.sleep(_RETRY_S)
                 continue
             try:
-                if sock.getsockname() == sock.getpeername():  # the kernel chose the port we knock at for our end
+                # the kernel chose the port we knock at for our end
+                if sock.getsockname() == sock.getpeername():
                     raise ConnectionRefusedError("nobody listens there yet")
                 self._shake_hands(sock, deadline)
                 break
             except BaseException as error:
                 sock.close()
-                # hung up on: the server may just have begun or ended, or have been flooded by strangers
+                # hung up on: the server may just have begun or ended, or have been flooded by
+                # strangers
                 if not isinstance(error, ConnectionError) or deadline.remaining_s() < _RETRY_S:
                     raise self._not_welcome(error, deadline) from error
                 time.sleep(_RETRY_S)
@@ -213,32 +240,45 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
     def _not_welcome(self, error: BaseException, deadline: Deadline) -> BaseException:
         if isinstance(error, TimeoutError):
             return CollectiveTimeout(
-                f"what listens at {self.endpoint} took the connection, but did not answer within {deadline.seconds:g} s; "
+                f"what listens at {self.endpoint} took the connection, but did not answer within "
+                f"{deadline.seconds:g} s; "
                 "its process may be stopped, or it is not the store of a job"
             )
         if isinstance(error, ConnectionError):
             return self._gone(error)
         if isinstance(error, (OSError, BadFrame)):
-            return CommError(f"what listens at {self.endpoint} is not the store of this job: {error!r}")
+            return CommError(
+                f"what listens at {self.endpoint} is not the store of this job: {error!r}"
+            )
         return error
 
     def _shake_hands(self, sock: socket.socket, deadline: Deadline) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         hello = _receive(sock, deadline, frames.MAX_HANDSHAKE_BYTES)
-        if hello.code != frames.HELLO or [len(field) for field in hello.fields] != [frames.CHALLENGE_BYTES]:
+        if hello.code != frames.HELLO or [len(field) for field in hello.fields] != [
+            frames.CHALLENGE_BYTES
+        ]:
             raise BadFrame(f"expected a greeting, but received code {hello.code}")
         challenges = (hello.fields[0], secrets.token_bytes(frames.CHALLENGE_BYTES))
-        proof = Frame(frames.PROOF, 0, (challenges[1], frames.prove(self._token, "client", challenges)))
+        proof = Frame(
+            frames.PROOF, 0, (challenges[1], frames.prove(self._token, "client", challenges))
+        )
         _send(sock, frames.pack(proof), deadline)
         reply = _receive(sock, deadline, frames.MAX_HANDSHAKE_BYTES)
         if reply.code == frames.REFUSED:
-            raise TokenRefused(f"the store at {self.endpoint} refused this process: its token is that of another job")
+            raise TokenRefused(
+                f"the store at {self.endpoint} refused this process: its token is that of "
+                "another job"
+            )
         if reply.code == frames.FULL:
             raise CommError(
-                f"the store at {self.endpoint} has no room for another connection; raise `ulimit -n` where it is served"
+                f"the store at {self.endpoint} has no room for another connection; raise `ulimit "
+                "-n` where it is served"
             )
         is_welcome = reply.code == frames.WELCOME and len(reply.fields) == 1
-        if not is_welcome or not frames.is_proof(reply.fields[0], self._token, "server", challenges):
+        if not is_welcome or not frames.is_proof(
+            reply.fields[0], self._token, "server", challenges
+        ):
             raise CommError(f"what listens at {self.endpoint} does not know the token of this job")
 
     def close(self) -> None:
@@ -305,7 +345,8 @@ def _receive_exactly(sock: socket.socket, size: int, deadline: Deadline) -> byte
         try:
             count = sock.recv_into(view[have:])
         except TimeoutError:
-            continue  # the loop looks at the deadline, which may be further away than a socket can wait
+            # the loop looks at the deadline, which may be further away than a socket can wait
+            continue
         if not count:
             raise ConnectionResetError("the connection was closed")
         have += count

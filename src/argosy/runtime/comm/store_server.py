@@ -1,6 +1,7 @@
 """The serving side of the store: one dictionary, one thread, no thread per client.
 
-Sets of one key are seen by all clients in one order. A ``get`` waits here, without polling, until its keys are there.
+Sets of one key are seen by all clients in one order. A ``get`` waits here, without polling, until
+its keys are there.
 
 What others can make this thread hold is bounded: connections by number, those of strangers also by
 time, values and replies by bytes. If the thread dies all the same, ``check`` tells its owner why.
@@ -68,7 +69,9 @@ class _Peer:
 
 
 class _Notes:
-    """Warnings about peers, at most a few in a while: a flood of strangers is not to become one of lines."""
+    """Warnings about peers, at most a few in a while: a flood of strangers is not to become one of
+    lines.
+    """
 
     def __init__(self) -> None:
         self._until = Deadline.after(_NOTES_S)
@@ -91,10 +94,12 @@ class _Notes:
 
 
 class StoreServer:
-    """Serves the store on ``listener``, which it takes over, until ``close()``. All state belongs to its thread.
+    """Serves the store on ``listener``, which it takes over, until ``close()``. All state belongs
+    to its thread.
 
-    ``token`` must be known to every client; whoever does not know it is turned away and logged. The owner
-    looks at ``check()`` now and then; ``sentinel`` is a descriptor that becomes readable when the thread ends.
+    ``token`` must be known to every client; whoever does not know it is turned away and logged. The
+    owner looks at ``check()`` now and then; ``sentinel`` is a descriptor that becomes readable when
+    the thread ends.
     """
 
     def __init__(self, listener: socket.socket, token: str) -> None:
@@ -105,8 +110,10 @@ class StoreServer:
         self._listener = listener
         self._values = Values()
         self._peers: dict[socket.socket, _Peer] = {}
-        self._strangers: dict[socket.socket, _Peer] = {}  # those of _peers that are not trusted, oldest first
-        self._busy: dict[socket.socket, _Peer] = {}  # those that wait for a key, or for the rest of a reply
+        # those of _peers that are not trusted, oldest first
+        self._strangers: dict[socket.socket, _Peer] = {}
+        # those that wait for a key, or for the rest of a reply
+        self._busy: dict[socket.socket, _Peer] = {}
         self._max_strangers, self._max_members = _room()
         self._listen_again: Deadline | None = None  # the listener rests until then
         self._notes = _Notes()
@@ -119,7 +126,9 @@ class StoreServer:
         listener.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ)
         self._selector.register(self._wake_read, selectors.EVENT_READ)
-        self._thread = threading.Thread(target=self._serve, name=f"argosy-store-{self.endpoint.port}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._serve, name=f"argosy-store-{self.endpoint.port}", daemon=True
+        )
         self._thread.start()
         forks.register(self)
 
@@ -131,10 +140,14 @@ class StoreServer:
         """Raise StoreFailed if the thread has died; costs nothing."""
         if self._error is not None:
             self._is_told = True
-            raise StoreFailed(f"the store of the job at {self.endpoint} failed: {self._error!r}") from self._error
+            raise StoreFailed(
+                f"the store of the job at {self.endpoint} failed: {self._error!r}"
+            ) from self._error
 
     def close(self) -> None:
-        """Stop serving and close every socket; clients get CommError. Raises StoreFailed if ``check`` has not done so before."""
+        """Stop serving and close every socket; clients get CommError. Raises StoreFailed if
+        ``check`` has not done so before.
+        """
         if not self._is_closing.is_set():
             self._is_closing.set()
             with contextlib.suppress(OSError):  # a thread that died has closed the other end
@@ -146,7 +159,9 @@ class StoreServer:
             self.check()
 
     def on_forked(self) -> None:
-        """In a child that was forked from the server's process: the parent serves on, and a port is not kept by the child."""
+        """In a child that was forked from the server's process: the parent serves on, and a port is
+        not kept by the child.
+        """
         self._is_closing.set()
         self._is_told = True
         self._listener.close()
@@ -159,7 +174,8 @@ class StoreServer:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    # -- the thread ---------------------------------------------------------------------------------------------
+    # -- the thread
+    # ---------------------------------------------------------------------------------------------
 
     def _serve(self) -> None:
         try:
@@ -199,7 +215,9 @@ class StoreServer:
         if self._listen_again is not None and self._listen_again.expired:
             self._listen_again = None
             self._selector.register(self._listener, selectors.EVENT_READ)
-        late = [p for p in (*self._strangers.values(), *self._busy.values()) if p.next_event.expired]
+        late = [
+            p for p in (*self._strangers.values(), *self._busy.values()) if p.next_event.expired
+        ]
         for peer in late:
             if not peer.is_trusted:
                 self._turn_away(peer, "it did not prove that it knows the token in time")
@@ -226,13 +244,17 @@ class StoreServer:
             return
         if len(self._strangers) >= self._max_strangers:
             oldest = next(iter(self._strangers.values()))
-            self._turn_away(oldest, f"{self._max_strangers} strangers were there, and it was the first to come")
+            self._turn_away(
+                oldest, f"{self._max_strangers} strangers were there, and it was the first to come"
+            )
         peer = self._peers[sock] = self._strangers[sock] = _Peer(sock, str(Endpoint(*address[:2])))
         self._selector.register(sock, selectors.EVENT_READ)
         self._reply(peer, Frame(frames.HELLO, 0, (peer.challenge,)))
 
     def _pause(self, error: OSError) -> None:
-        """Stop listening for a moment: what cannot be accepted stays readable, and the loop would spin."""
+        """Stop listening for a moment: what cannot be accepted stays readable, and the loop would
+        spin.
+        """
         self._notes.warn(
             f"the store at {self.endpoint} cannot accept connections: {error}; it tries again. "
             "If descriptors have run out, raise `ulimit -n`."
@@ -263,7 +285,8 @@ class StoreServer:
     def _take_frames(self, peer: _Peer) -> None:
         while len(peer.received) >= frames.HEADER_BYTES and peer.sock in self._peers:
             size = frames.body_bytes(
-                peer.received, frames.MAX_FRAME_BYTES if peer.is_trusted else frames.MAX_HANDSHAKE_BYTES
+                peer.received,
+                frames.MAX_FRAME_BYTES if peer.is_trusted else frames.MAX_HANDSHAKE_BYTES,
             )
             end = frames.HEADER_BYTES + size
             if len(peer.received) < end:
@@ -278,7 +301,11 @@ class StoreServer:
                 self._answer(peer, frame)
 
     def _examine(self, peer: _Peer, frame: Frame) -> None:
-        if frame.code != frames.PROOF or len(frame.fields) != 2 or len(frame.fields[0]) != frames.CHALLENGE_BYTES:
+        if (
+            frame.code != frames.PROOF
+            or len(frame.fields) != 2
+            or len(frame.fields[0]) != frames.CHALLENGE_BYTES
+        ):
             raise BadFrame("it did not prove that it knows the token")
         theirs, proof = frame.fields
         challenges = (peer.challenge, theirs)
@@ -287,12 +314,16 @@ class StoreServer:
             return
         if len(self._peers) - len(self._strangers) >= self._max_members:
             self._turn_away(
-                peer, f"{self._max_members} connections are open; `ulimit -n` bounds them", Frame(frames.FULL)
+                peer,
+                f"{self._max_members} connections are open; `ulimit -n` bounds them",
+                Frame(frames.FULL),
             )
             return
         peer.is_trusted = True
         del self._strangers[peer.sock]
-        self._reply(peer, Frame(frames.WELCOME, 0, (frames.prove(self._token, "server", challenges),)))
+        self._reply(
+            peer, Frame(frames.WELCOME, 0, (frames.prove(self._token, "server", challenges),))
+        )
 
     def _turn_away(self, peer: _Peer, reason: str, farewell: Frame | None = None) -> None:
         self._notes.warn(f"the store at {self.endpoint} turned {peer.name} away: {reason}")
@@ -344,7 +375,8 @@ class StoreServer:
         if self._selector.get_key(peer.sock).events != wanted:
             self._selector.modify(peer.sock, wanted)
 
-    # -- operations ---------------------------------------------------------------------------------------------
+    # -- operations
+    # ---------------------------------------------------------------------------------------------
 
     def _answer(self, peer: _Peer, frame: Frame) -> None:
         if frame.code in (frames.GET, frames.WAIT):
@@ -367,7 +399,11 @@ class StoreServer:
         request = peer.request
         if request is not None and all(key in self._values for key in request.fields):
             self._end_wait(peer)
-            values = tuple(self._values[key] for key in request.fields) if request.code == frames.GET else ()
+            values = (
+                tuple(self._values[key] for key in request.fields)
+                if request.code == frames.GET
+                else ()
+            )
             self._reply(peer, Frame(frames.OK, 0, values))
 
     def _end_wait(self, peer: _Peer) -> None:
@@ -376,7 +412,9 @@ class StoreServer:
 
 
 def _room() -> tuple[int, int]:
-    """How many connections of strangers and of members this process may hold; the rest of its descriptors is for others."""
+    """How many connections of strangers and of members this process may hold; the rest of its
+    descriptors is for others.
+    """
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         limit = 1 << 20

@@ -35,7 +35,9 @@ class Values:
 
     def put(self, value_by_key: Mapping[bytes, bytes]) -> None:
         """Set all of these keys, or none if there is no room for them."""
-        grown_by = sum(_cost(key, value) - self._cost_of(key) for key, value in value_by_key.items())
+        grown_by = sum(
+            _cost(key, value) - self._cost_of(key) for key, value in value_by_key.items()
+        )
         if grown_by > 0 and self.num_bytes + grown_by > MAX_VALUES_BYTES:
             raise ValueError(
                 f"set: the values of the store would take {self.num_bytes + grown_by} bytes; "
@@ -59,13 +61,17 @@ def _cost(key: bytes, value: bytes) -> int:
 
 
 def operate(values: Values, frame: Frame) -> Frame:
-    """Do what ``frame`` asks for and return the answer. GET and WAIT, which may have to wait, are not among these."""
+    """Do what ``frame`` asks for and return the answer. GET and WAIT, which may have to wait, are
+    not among these.
+    """
     found = _OPERATIONS.get(frame.code)
     if found is None:
         raise BadFrame(f"there is no operation {frame.code}")
     operation, num_fields = found
     if num_fields is not None and len(frame.fields) != num_fields:
-        raise ValueError(f"operation {frame.code} takes {num_fields} fields, but received {len(frame.fields)}")
+        raise ValueError(
+            f"operation {frame.code} takes {num_fields} fields, but received {len(frame.fields)}"
+        )
     return operation(values, frame)
 
 
@@ -92,7 +98,9 @@ def _add(values: Values, frame: Frame) -> Frame:
         raise ValueError(f"add: key {text(key)!r} holds {current[:40]!r}, which is not a counter")
     total = int(current) + frame.number
     if not -(2**63) <= total < 2**63:
-        raise ValueError(f"add: key {text(key)!r} would become {total}, which does not fit into 64 bits")
+        raise ValueError(
+            f"add: key {text(key)!r} would become {total}, which does not fit into 64 bits"
+        )
     values.put({key: str(total).encode()})
     return Frame(frames.OK, total)
 
@@ -106,7 +114,9 @@ def _delete(values: Values, frame: Frame) -> Frame:
 
 
 def _compare_set(values: Values, frame: Frame) -> Frame:
-    """Return the value that the key has afterwards; as in torch, the expected one if there is no such key."""
+    """Return the value that the key has afterwards; as in torch, the expected one if there is no
+    such key.
+    """
     key, expected, desired = frame.fields
     current = values.get(key)
     if current == expected or (current is None and not expected):

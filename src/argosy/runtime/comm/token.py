@@ -1,8 +1,8 @@
 """The secret of a job, which its processes prove to each other that they know.
 
-ARGOSY_TOKEN has it, or the file that ARGOSY_TOKEN_FILE names. Without either, processes that meet on
-a loopback address share a secret that only this user of this machine can read; it is made on first
-use. Other addresses can be reached by strangers, so nothing goes there without a token.
+ARGOSY_TOKEN has it, or the file that ARGOSY_TOKEN_FILE names. Without either, processes that meet
+on a loopback address share a secret that only this user of this machine can read; it is made on
+first use. Other addresses can be reached by strangers, so nothing goes there without a token.
 """
 
 from __future__ import annotations
@@ -27,23 +27,30 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def token_for(where: Endpoint) -> str:
-    """The secret of the job that meets at ``where``; ConfigError if that place is open to others and no token is given."""
+    """The secret of the job that meets at ``where``; ConfigError if that place is open to others
+    and no token is given.
+    """
     token = given()
     if token:
         return token
     if not is_loopback(where.host):
         raise ConfigError(
-            f"{where} can be reached from other hosts, so the processes that meet there need a secret, and neither {TOKEN} nor "
+            f"{where} can be reached from other hosts, so the processes that meet there need a "
+            f"secret, and neither {TOKEN} nor "
             f"{TOKEN_FILE} is set.\n"
-            f"  Set {TOKEN} to the same text of at least {MIN_CHARACTERS} characters on every host, or {TOKEN_FILE} to a file "
+            f"  Set {TOKEN} to the same text of at least {MIN_CHARACTERS} characters on every "
+            f"host, or {TOKEN_FILE} to a file "
             "that holds it (chmod 600)."
         )
     # one secret per meeting point, so that processes of different jobs turn each other away
-    return hmac.new(_own_secret().encode(), f"meeting at {where}".encode(), hashlib.sha256).hexdigest()
+    return hmac.new(
+        _own_secret().encode(), f"meeting at {where}".encode(), hashlib.sha256
+    ).hexdigest()
 
 
 def given(path: str = "") -> str:
-    """The token in the file ``path``, else the one that the environment gives, empty if it gives none.
+    """The token in the file ``path``, else the one that the environment gives, empty if it gives
+    none.
 
     ConfigError if it is too short or others can read it.
     """
@@ -58,7 +65,8 @@ def given(path: str = "") -> str:
         raise ConfigError(f"{source} must be printable text")
     if len(token) < MIN_CHARACTERS:
         raise ConfigError(
-            f"{source} has {len(token)} characters, but at least {MIN_CHARACTERS} are needed so that nobody can guess it; "
+            f"{source} has {len(token)} characters, but at least {MIN_CHARACTERS} are needed so "
+            "that nobody can guess it; "
             "make one with `openssl rand -hex 16`"
         )
     return token
@@ -77,20 +85,29 @@ def _own_secret() -> str:
             _publish(path, make())
     except OSError as error:
         raise ConfigError(
-            f"{path}, the secret of processes that are started by hand on this machine, cannot be made: {error.strerror}; "
+            f"{path}, the secret of processes that are started by hand on this machine, cannot "
+            f"be made: {error.strerror}; "
             f"set {TOKEN} to the same text for all of them"
         ) from error
-    secret = _read_private(path, f"the file {str(path)!r}, which holds the secret of processes started by hand,")
+    secret = _read_private(
+        path, f"the file {str(path)!r}, which holds the secret of processes started by hand,"
+    )
     if len(secret) < MIN_CHARACTERS:
-        raise ConfigError(f"the file {str(path)!r} is too short for a secret; remove it, and a new one is made")
+        raise ConfigError(
+            f"the file {str(path)!r} is too short for a secret; remove it, and a new one is made"
+        )
     return secret
 
 
 def _publish(path: Path, text: str) -> None:
-    """Write a file that only this user can read; of several processes that do so at once, the first one's stays."""
+    """Write a file that only this user can read; of several processes that do so at once, the first
+    one's stays.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(
+        draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+    )
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(text)
@@ -124,8 +141,11 @@ def _check_private(status: os.stat_result, what: str) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise ConfigError(f"{what} must be a regular file")
     if status.st_uid != os.geteuid():
-        raise ConfigError(f"{what} belongs to user {status.st_uid}, not to this one ({os.geteuid()})")
+        raise ConfigError(
+            f"{what} belongs to user {status.st_uid}, not to this one ({os.geteuid()})"
+        )
     if status.st_mode & _OTHERS:
         raise ConfigError(
-            f"{what} can be read or written by other users (mode {stat.S_IMODE(status.st_mode):04o}); chmod 600 it"
+            f"{what} can be read or written by other users (mode "
+            f"{stat.S_IMODE(status.st_mode):04o}); chmod 600 it"
         )

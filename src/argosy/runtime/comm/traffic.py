@@ -1,8 +1,10 @@
 """How many bytes a group hands to its backend, for benchmarks and tests.
 
-Counting stands between the group and its backend only while it is wanted: without it nothing is slower. A collective counts the bytes of the tensors
-that this rank passes in, once, whatever the backend makes of them; a broadcast or reduction to one rank counts on every rank, the lists of
-``scatter`` and ``all_to_all`` with all their parts. Buckets count when they are published, in the dtype in which they travel.
+Counting stands between the group and its backend only while it is wanted: without it nothing is
+slower. A collective counts the bytes of the tensors that this rank passes in, once, whatever the
+backend makes of them; a broadcast or reduction to one rank counts on every rank, the lists of
+``scatter`` and ``all_to_all`` with all their parts. Buckets count when they are published, in the
+dtype in which they travel.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from argosy.runtime.comm.group import Group
 
 
 class Traffic:
-    """Bytes and calls by kind of collective; ``"bucket"`` stands for the averages of gradients in backward."""
+    """Bytes and calls by kind of collective; ``"bucket"`` stands for the averages of gradients in
+    backward.
+    """
 
     def __init__(self) -> None:
         self.bytes_by_kind: Counter[str] = Counter()
@@ -38,7 +42,9 @@ class Traffic:
 
 
 def count_traffic(group: Group) -> Traffic:
-    """Count what ``group`` exchanges from now on; buckets that exist already are not counted, so call it before wrapping a model."""
+    """Count what ``group`` exchanges from now on; buckets that exist already are not counted, so
+    call it before wrapping a model.
+    """
     backend = group.backend
     if not isinstance(backend, CountingBackend):
         backend = CountingBackend(backend)
@@ -72,15 +78,21 @@ class CountingBackend(Backend):
         self.traffic.add("all_gather", tensor)
         self.inner.all_gather(outputs, tensor)
 
-    def gather(self, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, dst: int) -> None:
+    def gather(
+        self, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, dst: int
+    ) -> None:
         self.traffic.add("gather", tensor)
         self.inner.gather(outputs, tensor, dst)
 
-    def scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor] | None, src: int) -> None:
+    def scatter(
+        self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor] | None, src: int
+    ) -> None:
         self.traffic.add("scatter", *(inputs or ()))
         self.inner.scatter(tensor, inputs, src)
 
-    def reduce_scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor], op: ReduceOp) -> None:
+    def reduce_scatter(
+        self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor], op: ReduceOp
+    ) -> None:
         self.traffic.add("reduce_scatter", *inputs)
         self.inner.reduce_scatter(tensor, inputs, op)
 

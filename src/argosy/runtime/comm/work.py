@@ -1,8 +1,10 @@
-"""Collectives behind the caller's back: ``Work`` is one under way, ``Lane`` the thread that keeps those of a group in order.
+"""Collectives behind the caller's back: ``Work`` is one under way, ``Lane`` the thread that keeps
+those of a group in order.
 
-Ranks must run the collectives of a group in one order, synchronous and asynchronous ones together. A lane sees to that: what is
-submitted runs in submission order in its thread, and a synchronous call waits its turn. While nothing is pending a synchronous
-call runs in the caller's thread at the price of one uncontended lock (0.2 us).
+Ranks must run the collectives of a group in one order, synchronous and asynchronous ones together.
+A lane sees to that: what is submitted runs in submission order in its thread, and a synchronous
+call waits its turn. While nothing is pending a synchronous call runs in the caller's thread at the
+price of one uncontended lock (0.2 us).
 """
 
 from __future__ import annotations
@@ -71,7 +73,8 @@ _DONE.set()
 
 
 class Lane:
-    """Runs the calls of one group in order, at most one at a time; its thread starts with the first submitted call.
+    """Runs the calls of one group in order, at most one at a time; its thread starts with the first
+    submitted call.
 
     A call must not use its own lane: it would wait for itself.
     """
@@ -80,11 +83,14 @@ class Lane:
         self.name = name
         self._running = threading.Lock()  # held by whichever thread runs a call
         self._changed = threading.Condition(threading.Lock())
-        # Guarded by _changed. The head stays in until it has run: an empty queue means that nothing is pending.
+        # Guarded by _changed. The head stays in until it has run: an empty queue means that nothing
+        # is pending.
         self._queue: deque[tuple[Work, Callable[..., Any], tuple[Any, ...]]] = deque()
         self._thread: threading.Thread | None = None  # guarded by _changed
         self._closed = False  # guarded by _changed
-        self._refusal: Callable[[str], Exception] = lambda what: CommError(f"{what}: lane {name!r} is closed")
+        self._refusal: Callable[[str], Exception] = lambda what: CommError(
+            f"{what}: lane {name!r} is closed"
+        )
 
     @property
     def num_pending(self) -> int:
@@ -101,14 +107,18 @@ class Lane:
         return self.submit(call, *args).wait()
 
     def submit(self, call: Callable[..., Any], *args: Any, what: str = "") -> Work:
-        """Queue ``call(*args)`` and return at once. Its tensors must stay untouched until the work is done."""
+        """Queue ``call(*args)`` and return at once. Its tensors must stay untouched until the work
+        is done.
+        """
         work = Work(what or getattr(call, "__name__", "collective"))
         with self._changed:
             if self._closed:
                 raise self._refusal(work.what)
             self._queue.append((work, call, args))
             if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, name=f"argosy-lane-{self.name}", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._serve, name=f"argosy-lane-{self.name}", daemon=True
+                )
                 self._thread.start()
             self._changed.notify_all()
         return work
@@ -124,7 +134,8 @@ class Lane:
             with self._running:
                 try:
                     result = call(*args)
-                except BaseException as caught:  # it belongs to whoever waits, KeyboardInterrupt included
+                # it belongs to whoever waits, KeyboardInterrupt included
+                except BaseException as caught:
                     error = caught
             with self._changed:
                 self._queue.popleft()
@@ -134,7 +145,8 @@ class Lane:
     def close(self) -> None:
         """Give up the calls that have not started, wait for the one that runs, end the thread.
 
-        Close the backend first: it ends the running call. One that does not end even so is left to its thread, with a warning.
+        Close the backend first: it ends the running call. One that does not end even so is left to
+        its thread, with a warning.
         """
         with self._changed:
             self._closed = True
@@ -144,14 +156,20 @@ class Lane:
             thread = self._thread
             self._changed.notify_all()
         for work, _, _ in given_up:
-            work._finish(None, CommError(f"{work.what}: lane {self.name!r} was closed before it ran"))
+            work._finish(
+                None, CommError(f"{work.what}: lane {self.name!r} was closed before it ran")
+            )
         if thread is not None and thread is not threading.current_thread():
             thread.join(_CLOSE_S)
             if thread.is_alive():
-                _log.warning("lane %r: its last call has not ended within %g s", self.name, _CLOSE_S)
+                _log.warning(
+                    "lane %r: its last call has not ended within %g s", self.name, _CLOSE_S
+                )
 
     def refuse_in_child(self, refusal: Callable[[str], Exception]) -> None:
-        """After a fork, in the child, which has neither the thread nor a way to free its locks: calls get ``refusal(what)``."""
+        """After a fork, in the child, which has neither the thread nor a way to free its locks:
+        calls get ``refusal(what)``.
+        """
         self._running = threading.Lock()
         self._changed = threading.Condition(threading.Lock())
         self._closed, self._thread, self._refusal = True, None, refusal

@@ -1,1 +1,3 @@
-"""Training data in the multi-slot text format: reading, parsing, shuffling, batching. Raw NumPy; knows no face."""
+"""Training data in the multi-slot text format: reading, parsing, shuffling, batching. Raw NumPy;
+knows no face.
+"""

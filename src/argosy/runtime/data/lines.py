@@ -18,6 +18,7 @@ def as_batches(values: Array, offsets: Array | None) -> tuple[Array, Array | Non
         return values, None
     if len(offsets) != 2:
         raise BadData(
-            f"input_type=1: a line is a batch, so batch_size must be 1, but a batch has {len(offsets) - 1} lines"
+            "input_type=1: a line is a batch, so batch_size must be 1, but a batch has "
+            f"{len(offsets) - 1} lines"
         )
     return values, np.arange(len(values) + 1)

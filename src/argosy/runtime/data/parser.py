@@ -1,4 +1,6 @@
-"""From text to records: one pass over the bytes of a chunk of whole lines, without the interpreter's lock."""
+"""From text to records: one pass over the bytes of a chunk of whole lines, without the
+interpreter's lock.
+"""
 
 # mypy: disable-error-code="untyped-decorator,call-arg,no-any-return,assignment"
 from __future__ import annotations
@@ -38,7 +40,9 @@ class Parser:
         self.is_float = np.array([slot.is_float for slot in layout.slots])
 
     def parse(self, text: bytes, source: str = "the text", first_line: int = 1) -> Records:
-        """Records of whole lines, of which blank ones are left out; a bad one is an error with its number, counted from ``first_line``."""
+        """Records of whole lines, of which blank ones are left out; a bad one is an error with its
+        number, counted from ``first_line``.
+        """
         data = np.frombuffer(text, np.uint8)
         num_lines = text.count(b"\n") + 1
         counts = np.empty((num_lines, len(self.is_float)), np.int32)
@@ -49,14 +53,19 @@ class Parser:
         texts = self.layout.num_texts
         ends = _parse(data, self.is_float, texts, keys, counts, ids, floats, slow, _POWERS)
         samples, num_ids, num_floats, num_slow, problem, line, slot, at = ends
-        # A number that the fast way leaves to Python may be none: it stands before whatever stopped the parse.
+        # A number that the fast way leaves to Python may be none: it stands before whatever stopped
+        # the parse.
         with np.errstate(over="ignore"):  # to infinity
             for place, begin, end in slow[:num_slow]:
                 floats[place] = self._number(text, int(begin), int(end), source, first_line)
         if problem:
             raise self._error(problem, source, first_line + line, slot, at, text)
         return Records(
-            counts[:samples].copy(), ids[:num_ids].copy(), floats[:num_floats].copy(), keys[:samples], self.is_float
+            counts[:samples].copy(),
+            ids[:num_ids].copy(),
+            floats[:num_floats].copy(),
+            keys[:samples],
+            self.is_float,
         )
 
     def _number(self, text: bytes, begin: int, end: int, source: str, first_line: int) -> float:
@@ -67,14 +76,20 @@ class Parser:
             return float(token)
         except ValueError:
             line = first_line + text.count(b"\n", 0, begin)
-            raise BadData(f"{_message(source, line, text, begin)}{_shown(token)} is no number") from None
+            raise BadData(
+                f"{_message(source, line, text, begin)}{_shown(token)} is no number"
+            ) from None
 
-    def _error(self, problem: int, source: str, line: int, slot: int, at: int, text: bytes) -> BadData:
+    def _error(
+        self, problem: int, source: str, line: int, slot: int, at: int, text: bytes
+    ) -> BadData:
         token = _shown(text[at:].split(None, 1)[0] if text[at:].strip() else b"")
         name = self.layout.slots[slot].name if slot >= 0 else "the text before the slots"
         what = {
             _NO_COUNT: f"the number of values must come first, but {token} is none",
-            _ZERO_COUNT: "the number of ids can not be zero; pad it with a value in the data generator",
+            _ZERO_COUNT: (
+                "the number of ids can not be zero; pad it with a value in the data generator"
+            ),
             _TOO_SHORT: "the line ends before all of its values",
             _NO_ID: f"{token} is no integer of 64 bits",
             _NO_FLOAT: f"{token} is no number",
@@ -126,7 +141,9 @@ def _integer(data: Any, begin: int, end: int) -> tuple[bool, Any]:
         if digit > np.uint64(9):
             return False, np.uint64(0)
         # 1844674407370955161 * 10 + 5 is the largest
-        if value > np.uint64(1844674407370955161) or (value == np.uint64(1844674407370955161) and digit > np.uint64(5)):
+        if value > np.uint64(1844674407370955161) or (
+            value == np.uint64(1844674407370955161) and digit > np.uint64(5)
+        ):
             return False, np.uint64(0)
         value = value * np.uint64(10) + digit
     return True, np.uint64(0) - value if is_negative else value
@@ -179,9 +196,19 @@ def _hash(data: Any, begin: int, end: int) -> Any:
 
 @numba.njit(nogil=True, cache=True)
 def _parse(
-    data: Any, is_float: Any, num_texts: int, keys: Any, counts: Any, ids: Any, floats: Any, slow: Any, powers: Any
+    data: Any,
+    is_float: Any,
+    num_texts: int,
+    keys: Any,
+    counts: Any,
+    ids: Any,
+    floats: Any,
+    slow: Any,
+    powers: Any,
 ) -> tuple[int, int, int, int, int, int, int, int]:
-    """Fill the arrays; how far each was filled, and the first problem with its line, slot and place."""
+    """Fill the arrays; how far each was filled, and the first problem with its line, slot and
+    place.
+    """
     size, at, line, sample, num_ids, num_floats, num_slow = data.shape[0], 0, 0, 0, 0, 0, 0
     while at < size:
         begin, end = _token(data, at)
@@ -217,7 +244,11 @@ def _parse(
                     if is_good:
                         floats[num_floats] = number
                     else:
-                        slow[num_slow, 0], slow[num_slow, 1], slow[num_slow, 2] = num_floats, begin, at
+                        slow[num_slow, 0], slow[num_slow, 1], slow[num_slow, 2] = (
+                            num_floats,
+                            begin,
+                            at,
+                        )
                         num_slow += 1
                     num_floats += 1
                 else:
@@ -226,7 +257,8 @@ def _parse(
                         return sample, num_ids, num_floats, num_slow, _NO_ID, line, slot, begin
                     ids[num_ids] = np.int64(value)
                     num_ids += 1
-        while at < size and data[at] != _NEWLINE:  # what follows belongs to slots that nobody asked for
+        # what follows belongs to slots that nobody asked for
+        while at < size and data[at] != _NEWLINE:
             at += 1
         at, line, sample = at + 1, line + 1, sample + 1
     return sample, num_ids, num_floats, num_slow, 0, line, 0, 0

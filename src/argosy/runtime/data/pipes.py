@@ -21,16 +21,23 @@ _PLAIN = ("", "cat")
 _SIGPIPE_CODE = 128 + signal.SIGPIPE
 IDLE_VARIABLE, IDLE_S = "ARGOSY_PIPE_IDLE_S", 600.0
 
-# The last stage decides, but a source that fails must not look like a short file. That the last stage reads no further is no failure.
-_PIPELINE = '{source} | ( {command}\n); codes=("${{PIPESTATUS[@]}}"); [ "${{codes[1]}}" = 0 ] || exit "${{codes[1]}}"; [ "${{codes[0]}}" = {sigpipe} ] || exit "${{codes[0]}}"'
+# The last stage decides, but a source that fails must not look like a short file. That the last
+# stage reads no further is no failure.
+_PIPELINE = (
+    '{source} | ( {command}\n); codes=("${{PIPESTATUS[@]}}"); [ "${{codes[1]}}" = 0 ] || exit '
+    '"${{codes[1]}}"; [ "${{codes[0]}}" = {sigpipe} ] || exit "${{codes[0]}}"'
+)
 
 
 class Pipe:
     """Reads one file through a command; a context manager that leaves no process behind.
 
-    A file whose name ends in ``.gz`` is unpacked, and with a ``download_command`` the source is what that prints for the file's name. Without any of these and with the
-    command ``cat`` no process is started. What the command writes to its standard error is passed on, and its last lines are part of the error if it fails. A command
-    that neither reads nor writes for ``ARGOSY_PIPE_IDLE_S`` seconds (600) while its output is waited for is ended, with an error. Another thread may ``cancel``.
+    A file whose name ends in ``.gz`` is unpacked, and with a ``download_command`` the source is
+    what that prints for the file's name. Without any of these and with the command ``cat`` no
+    process is started. What the command writes to its standard error is passed on, and its last
+    lines are part of the error if it fails. A command that neither reads nor writes for
+    ``ARGOSY_PIPE_IDLE_S`` seconds (600) while its output is waited for is ended, with an error.
+    Another thread may ``cancel``.
     """
 
     def __init__(self, path: str, command: str = "cat", download_command: str = "cat") -> None:
@@ -47,7 +54,11 @@ class Pipe:
     @property
     def source(self) -> str:
         """Where lines come from, for errors."""
-        return self.path if self._command in _PLAIN else f"{self.path} through the pipe command {self._command!r}"
+        return (
+            self.path
+            if self._command in _PLAIN
+            else f"{self.path} through the pipe command {self._command!r}"
+        )
 
     def __enter__(self) -> Pipe:
         if self._download in _PLAIN and not os.path.isfile(self.path):
@@ -67,11 +78,21 @@ class Pipe:
 
     def _start(self, source: str | None) -> None:
         command = self._command or "cat"
-        text = command if source is None else _PIPELINE.format(source=source, command=command, sigpipe=_SIGPIPE_CODE)
+        text = (
+            command
+            if source is None
+            else _PIPELINE.format(source=source, command=command, sigpipe=_SIGPIPE_CODE)
+        )
         what = f"{self.path}: the pipe command {self._command!r}"
         with ExitStack() as files, self._lock:
-            stdin = subprocess.DEVNULL if source is not None else files.enter_context(open(self.path, "rb"))
-            self._program = self._resources.enter_context(Program(["bash", "-c", text], what, stdin, passes_on=True))
+            stdin = (
+                subprocess.DEVNULL
+                if source is not None
+                else files.enter_context(open(self.path, "rb"))
+            )
+            self._program = self._resources.enter_context(
+                Program(["bash", "-c", text], what, stdin, passes_on=True)
+            )
             if self._is_cancelled:
                 self._program.kill()
 
@@ -89,7 +110,9 @@ class Pipe:
         return self._file.read(_CHUNK_BYTES)
 
     def chunks(self) -> Iterator[bytes]:
-        """Whole lines, about a megabyte at a time; an error after the last if the command failed."""
+        """Whole lines, about a megabyte at a time; an error after the last if the command
+        failed.
+        """
         rest = b""
         parts: list[bytes] = []
         size = 0
@@ -113,10 +136,17 @@ class Pipe:
             return
         code = self._program.finish(self._idle_s)
         if code:
-            how = f"ended with exit code {code}" if code > 0 else f"was ended by {signal.Signals(-code).name}"
+            how = (
+                f"ended with exit code {code}"
+                if code > 0
+                else f"was ended by {signal.Signals(-code).name}"
+            )
             raise BadData(f"{self._program.what} {how}.{self._program.last_words}")
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._resources.close()

@@ -1,4 +1,6 @@
-"""Files to records: several are read at a time, each by a thread of its own, and given out in the order of the list."""
+"""Files to records: several are read at a time, each by a thread of its own, and given out in the
+order of the list.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class _FileReader:
     def __init__(self, pipe: Pipe, parser: Parser, stop: threading.Event) -> None:
         self.pipe, self._parser, self._stop = pipe, parser, stop
         self._queue: queue.Queue[Records | BaseException | None] = queue.Queue(_CHUNKS_AHEAD)
-        self.thread = threading.Thread(target=self._run, name=f"argosy-data {pipe.path}", daemon=True)
+        self.thread = threading.Thread(
+            target=self._run, name=f"argosy-data {pipe.path}", daemon=True
+        )
         self.thread.start()
 
     def _run(self) -> None:
@@ -63,9 +67,11 @@ class _FileReader:
 
 
 class Reading:
-    """The records of ``paths``, at most ``num_threads`` files at a time; a context manager, whose end ends threads and commands.
+    """The records of ``paths``, at most ``num_threads`` files at a time; a context manager, whose
+    end ends threads and commands.
 
-    The order does not depend on ``num_threads``. Memory is bounded: a file is read ahead by a few megabytes.
+    The order does not depend on ``num_threads``. Memory is bounded: a file is read ahead by a few
+    megabytes.
     """
 
     def __init__(
@@ -94,7 +100,9 @@ class Reading:
         """Chunks of records; to be iterated once."""
         for number in range(len(self._pipes)):
             while len(self._readers) < min(number + self._num_threads, len(self._pipes)):
-                self._readers.append(_FileReader(self._pipes[len(self._readers)], self._parser, self._stop))
+                self._readers.append(
+                    _FileReader(self._pipes[len(self._readers)], self._parser, self._stop)
+                )
             yield from self._readers[number]
 
     def all(self) -> Records:
@@ -102,7 +110,10 @@ class Reading:
         return concatenated(list(self), self._parser.is_float)
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._stop.set()
         for reader in self._readers:

@@ -1,6 +1,7 @@
 """Samples in memory: three flat arrays and what says where each sample lies in them.
 
-Nothing is an object per sample: a million samples of 26 ids are a few arrays, a shuffle is a permutation, and samples travel to other workers as arrays.
+Nothing is an object per sample: a million samples of 26 ids are a few arrays, a shuffle is a
+permutation, and samples travel to other workers as arrays.
 """
 
 # mypy: disable-error-code="untyped-decorator,call-arg"
@@ -25,7 +26,8 @@ _SMALLEST = 1e-6  # smaller floats count as zeros
 
 @dataclass(frozen=True)
 class Records:
-    """``counts[sample, slot]`` values, which lie in ``ids`` or ``floats``, sample after sample and in a sample slot after slot.
+    """``counts[sample, slot]`` values, which lie in ``ids`` or ``floats``, sample after sample and
+    in a sample slot after slot.
 
     ``keys`` is a hash of each sample's id; empty if samples have none.
     """
@@ -72,7 +74,9 @@ class Records:
         starts = self._starts[is_float]
         offsets = np.zeros(len(self) + 1, np.int64)
         np.cumsum(self.counts[:, slot], out=offsets[1:])
-        before = self.counts[:, :slot][:, self.is_float[:slot] == is_float].sum(axis=1, dtype=np.int64)
+        before = self.counts[:, :slot][:, self.is_float[:slot] == is_float].sum(
+            axis=1, dtype=np.int64
+        )
         source = self.floats if is_float else self.ids
         values = np.empty(offsets[-1], source.dtype)
         _copy_column(source, starts, before, offsets, values)
@@ -102,7 +106,9 @@ def join_columns(columns: Sequence[tuple[Array, Array]], keys: Array, is_float: 
 
 
 def without_zeros(records: Records, chosen: Sequence[bool]) -> Records:
-    """Records whose ``chosen`` slots hold no zeros; a sample that would have no value left there keeps one."""
+    """Records whose ``chosen`` slots hold no zeros; a sample that would have no value left there
+    keeps one.
+    """
     if not len(records) or not any(chosen):
         return records
     columns = [records.column(slot) for slot in range(len(chosen))]
@@ -127,19 +133,30 @@ def concatenated(parts: Sequence[Records], is_float: Array) -> Records:
         return parts[0]
     if not parts:
         empty = np.empty((0, len(is_float)), np.int32)
-        return Records(empty, np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.uint64), is_float)
+        return Records(
+            empty, np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.uint64), is_float
+        )
     counts, ids, floats, keys = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("counts", "ids", "floats", "keys")
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("counts", "ids", "floats", "keys")
     )
     return Records(counts, ids, floats, keys, is_float)
 
 
-def batch_of(records: Records, slots: Sequence[Slot]) -> list[tuple[Array, npt.NDArray[np.int64] | None]]:
-    """For each slot the values of a batch: with offsets for sequences, else of the declared shape."""
+def batch_of(
+    records: Records, slots: Sequence[Slot]
+) -> list[tuple[Array, npt.NDArray[np.int64] | None]]:
+    """For each slot the values of a batch: with offsets for sequences, else of the declared
+    shape.
+    """
     out: list[tuple[Array, npt.NDArray[np.int64] | None]] = []
     for number, slot in enumerate(slots):
         values, offsets = records.column(number)
-        out.append((values, offsets) if slot.shape is None else (_shaped(values, slot, records, number), None))
+        out.append(
+            (values, offsets)
+            if slot.shape is None
+            else (_shaped(values, slot, records, number), None)
+        )
     return out
 
 
@@ -152,10 +169,16 @@ def _shaped(values: Array, slot: Slot, records: Records, number: int) -> Array:
     # Sums may fit where counts do not: two samples of 1 and 3 values are no batch of two rows of 2.
     counts = records.counts[:, number]
     if shaped is None or (slot.shape and slot.shape[0] == -1 and counts.min() != counts.max()):
-        held = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
+        held = (
+            f"{counts.min()}"
+            if counts.min() == counts.max()
+            else f"{counts.min()} to {counts.max()}"
+        )
         raise BadData(
-            f"slot {slot.name!r}: a batch of {len(records)} samples with {held} values each has {len(values)}, which cannot be "
-            f"reshaped to {list(slot.shape)}.\n  Values that vary in number need a variable with lod_level=1."
+            f"slot {slot.name!r}: a batch of {len(records)} samples with {held} values each has "
+            f"{len(values)}, which cannot be "
+            f"reshaped to {list(slot.shape)}.\n  Values that vary in number need a variable with "
+            "lod_level=1."
         )
     return shaped
 
@@ -165,7 +188,8 @@ def check_slots(slots: Sequence[Slot]) -> None:
     for slot in slots:
         if slot.shape is not None and sum(n < 0 for n in slot.shape) > 1:
             raise UsageError(
-                f"slot {slot.name!r}: only one dimension may be unknown, but the shape is {list(slot.shape)}"
+                f"slot {slot.name!r}: only one dimension may be unknown, but the shape is "
+                f"{list(slot.shape)}"
             )
     names = [slot.name for slot in slots]
     for name in {n for n in names if names.count(n) > 1}:

@@ -1,6 +1,7 @@
 """What a line of the multi-slot format holds.
 
-A line is, for each slot in order, a count and so many values, separated by blanks: ``3 11 12 13 1 0.5`` is a slot of three ids and a slot of one float.
+A line is, for each slot in order, a count and so many values, separated by blanks: ``3 11 12 13 1
+0.5`` is a slot of three ids and a slot of one float.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ class BadData(UsageError, RuntimeError):
 
 @dataclass(frozen=True)
 class Slot:
-    """One field of a sample: floats (float32) or ids (64 bits, unsigned ones wrap). ``shape`` is that of a batch, None for sequences.
+    """One field of a sample: floats (float32) or ids (64 bits, unsigned ones wrap). ``shape`` is
+    that of a batch, None for sequences.
 
     One dimension of ``shape`` may be -1: it follows from the number of values.
     """
@@ -28,7 +30,9 @@ class Slot:
 
 @dataclass(frozen=True)
 class Layout:
-    """The slots of a line, and whether texts come before them: the id of the sample, then its content (``1 text`` each)."""
+    """The slots of a line, and whether texts come before them: the id of the sample, then its
+    content (``1 text`` each).
+    """
 
     slots: tuple[Slot, ...]
     has_id: bool = False

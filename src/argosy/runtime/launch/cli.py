@@ -1,4 +1,6 @@
-"""``python -m paddle.distributed.launch``: from a command line to a finished job and its exit code."""
+"""``python -m paddle.distributed.launch``: from a command line to a finished job and its exit
+code.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,16 @@ def run(is_fleet: bool = False) -> NoReturn:
     code = main(is_fleet=is_fleet)
     sys.stdout.flush()
     sys.stderr.flush()
-    # everything of ours is closed; tearing the interpreter down would take torch's modules apart, for half a second
+    # everything of ours is closed; tearing the interpreter down would take torch's modules apart,
+    # for half a second
     os._exit(code)
 
 
 def main(argv: Sequence[str] | None = None, is_fleet: bool = False) -> int:
     """Run a job and return the exit code for the shell; errors of usage are printed, not raised.
 
-    ``is_fleet`` is for ``python -m paddle.distributed.fleet.launch``, whose log folder looks different.
+    ``is_fleet`` is for ``python -m paddle.distributed.fleet.launch``, whose log folder looks
+    different.
     """
     arguments = sys.argv[1:] if argv is None else argv
     if arguments[:1] in (["-h"], ["--help"]):
@@ -43,7 +47,8 @@ def main(argv: Sequence[str] | None = None, is_fleet: bool = False) -> int:
         wanted = spec.parse(arguments, env.everything(), torch.cuda.device_count(), is_fleet)
         if wanted.falls_back_to_cpu:
             print(
-                f"launch: PyTorch sees no GPU here; the cards that were named become {wanted.nproc} CPU worker(s)",
+                "launch: PyTorch sees no GPU here; the cards that were named become "
+                f"{wanted.nproc} CPU worker(s)",
                 file=out,
             )
         if wanted.token_file:

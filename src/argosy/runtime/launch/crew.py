@@ -1,9 +1,9 @@
 """The workers of one host, in one process group that can be ended as a whole.
 
-The group is led by a tiny process of our own. As long as we have not reaped it, the kernel gives the group's number to
-nobody else, so signalling the group reaches our workers and what they started, never a stranger. The leader also reads a
-pipe whose other end only this process has: when this process is gone, by SIGKILL too, the pipe ends and the leader kills
-the group.
+The group is led by a tiny process of our own. As long as we have not reaped it, the kernel gives
+the group's number to nobody else, so signalling the group reaches our workers and what they
+started, never a stranger. The leader also reads a pipe whose other end only this process has: when
+this process is gone, by SIGKILL too, the pipe ends and the leader kills the group.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ class _ProcessGroup:
 
 
 class Crew:
-    """Starts workers, tells which one failed first, ends them all. ``folder`` is theirs: if this process is killed, it is removed with them."""
+    """Starts workers, tells which one failed first, ends them all. ``folder`` is theirs: if this
+    process is killed, it is removed with them.
+    """
 
     def __init__(self, folder: str | None = None) -> None:
         self._group = _ProcessGroup(folder)
@@ -89,7 +91,9 @@ class Crew:
         return list(self._running.values())
 
     def wait(self, timeout_s: float) -> Worker | None:
-        """Wait for a worker to end; return the first that ended badly, None if the time is over or all is well so far."""
+        """Wait for a worker to end; return the first that ended badly, None if the time is over or
+        all is well so far.
+        """
         # the kernel reports ends in the order in which they happened
         for fd, _ in self._epoll.poll(timeout_s):
             worker = self._running.pop(fd)
@@ -99,7 +103,8 @@ class Crew:
         return None
 
     def end(self, grace_s: float, is_hurried: Callable[[], bool] = lambda: False) -> list[Worker]:
-        """End the workers that run: SIGTERM, then SIGKILL when the grace period is over or somebody is in a hurry.
+        """End the workers that run: SIGTERM, then SIGKILL when the grace period is over or somebody
+        is in a hurry.
 
         Returns those that had to be killed.
         """

@@ -1,13 +1,15 @@
 """A job on several hosts that meet at ``--master host:port``, one of these launchers on each.
 
-torch.distributed.elastic decides who takes part (``DynamicRendezvousHandler``, see ``meeting.py``) and when to start again
-(``SimpleElasticAgent``): hosts that come late or are lost, restarts after a failure. It does so over our own store, which
-turns away peers that do not know the job's token (see ``job_token.py``), served by the launcher that can listen at
-``--master``. Nothing that another host has stored is unpickled. The workers are started and ended as on one host.
+torch.distributed.elastic decides who takes part (``DynamicRendezvousHandler``, see ``meeting.py``)
+and when to start again (``SimpleElasticAgent``): hosts that come late or are lost, restarts after a
+failure. It does so over our own store, which turns away peers that do not know the job's token (see
+``job_token.py``), served by the launcher that can listen at ``--master``. Nothing that another host
+has stored is unpickled. The workers are started and ended as on one host.
 
-In each round, once the hosts are known, every launcher publishes what it brings (``Node``); ranks follow from that list,
-which is the same for all. The launcher of rank 0 serves a fresh store for the workers. A worker that fails, or a store of
-the workers that does, is announced to all launchers, so every host can name it.
+In each round, once the hosts are known, every launcher publishes what it brings (``Node``); ranks
+follow from that list, which is the same for all. The launcher of rank 0 serves a fresh store for
+the workers. A worker that fails, or a store of the workers that does, is announced to all
+launchers, so every host can name it.
 """
 
 from __future__ import annotations
@@ -67,7 +69,11 @@ def run_node(spec: LaunchSpec, out: TextIO) -> int:
         with ExitStack() as stack:
             return _take_part(where, spec, command, stack, out)
     except SignalException as error:
-        print(f"launch: stopped ({describe_exit(-error.sigval)}); the workers of this host were ended", file=out)
+        print(
+            f"launch: stopped ({describe_exit(-error.sigval)}); the workers of this host were "
+            "ended",
+            file=out,
+        )
         return 128 + error.sigval
     except StoreFailed:  # has been said
         return 1
@@ -81,7 +87,9 @@ def run_node(spec: LaunchSpec, out: TextIO) -> int:
         restore_handlers(before)
 
 
-def _take_part(where: Endpoint, spec: LaunchSpec, command: Sequence[str], stack: ExitStack, out: TextIO) -> int:
+def _take_part(
+    where: Endpoint, spec: LaunchSpec, command: Sequence[str], stack: ExitStack, out: TextIO
+) -> int:
     listener = _listen(where, spec)
     if listener is not None:
         stack.enter_context(listener)
@@ -92,7 +100,12 @@ def _take_part(where: Endpoint, spec: LaunchSpec, command: Sequence[str], stack:
     store = stack.enter_context(_connect(where, token))
     address = spec.host or _own_address(store)
     handler = make_handler(
-        store, spec.job_id, address, (spec.min_nodes, spec.max_nodes), _JOIN_S, spec.elastic_timeout_s
+        store,
+        spec.job_id,
+        address,
+        (spec.min_nodes, spec.max_nodes),
+        _JOIN_S,
+        spec.elastic_timeout_s,
     )
     agent = _Agent(spec, command, address, handler, store, out, server)
     try:
@@ -117,7 +130,8 @@ def _connect(where: Endpoint, token: str) -> StoreClient:
         return StoreClient(where.host, where.port, token, Deadline.after(_JOIN_S))
     except TokenRefused as error:
         raise ConfigError(
-            f"launch: the launcher that serves the meeting point {where} has another token than this one; start this host with "
+            f"launch: the launcher that serves the meeting point {where} has another token than "
+            "this one; start this host with "
             "the ARGOSY_TOKEN that it was given, or that it printed"
         ) from error
 
@@ -137,8 +151,8 @@ def _raise_signal(number: int, frame: FrameType | None) -> None:
 
 def _listen(where: Endpoint, spec: LaunchSpec) -> socket.socket | None:
     """Listen at ``where`` if this host can and no other launcher does."""
-    # a host's own name often stands for a loopback address there, and the first host's address may be one that is
-    # forwarded to it
+    # a host's own name often stands for a loopback address there, and the first host's address may
+    # be one that is forwarded to it
     addresses = [_ANYWHERE if _is_name_of_loopback(where.host) else where.host]
     if spec.node_rank == 0:
         addresses.append(_ANYWHERE)
@@ -161,9 +175,12 @@ def _own_address(store: StoreClient) -> str:
     where = store.endpoint
     if _is_name_of_loopback(where.host):
         raise ConfigError(
-            f"launch: here {where.host} is a loopback address, which other hosts cannot reach; name this host's with --host"
+            f"launch: here {where.host} is a loopback address, which other hosts cannot reach; "
+            "name this host's with --host"
         )
-    with socket.socket(socket.AF_INET6 if ":" in where.host else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+    with socket.socket(
+        socket.AF_INET6 if ":" in where.host else socket.AF_INET, socket.SOCK_DGRAM
+    ) as probe:
         probe.connect((where.host, where.port))  # sends nothing
         address: str = probe.getsockname()[0]
         return address
@@ -202,7 +219,8 @@ class _Agent(SimpleElasticAgent):
         self._logs: LogFolder | None = None
         self._follower: Follower | None = None
         self._is_first = True
-        self._python_store = store  # torch's rounds keep the C++ half of a Python store alive, not the Python half
+        # torch's rounds keep the C++ half of a Python store alive, not the Python half
+        self._python_store = store
         self._server = server  # of the meeting point, if it is served here
         self._round_server: StoreServer | None = None  # of the workers, if it is
         self._next_beat_s = 0.0
@@ -211,16 +229,21 @@ class _Agent(SimpleElasticAgent):
         self._heard = (-1, 0.0)  # sum of the other launchers' beats, and when it last grew
         self.exit_code = 0
 
-    # -- a round ------------------------------------------------------------------------------------------------
+    # -- a round
+    # ----------------------------------------------------------------------------------------------
 
     def _rendezvous(self, worker_group: WorkerGroup) -> None:
-        """Meet the other hosts. Ranks of workers are agreed on when they are started, not here as in torch."""
+        """Meet the other hosts. Ranks of workers are agreed on when they are started, not here as
+        in torch.
+        """
         try:
             info = worker_group.spec.rdzv_handler.next_rendezvous()
         except ArgosyError:
             raise
         except ValueError as error:  # torch reads MASTER_ADDR and MASTER_PORT, which nobody needs
-            raise CommError(f"what another host has stored as MASTER_PORT is refused: {error}") from error
+            raise CommError(
+                f"what another host has stored as MASTER_PORT is refused: {error}"
+            ) from error
         group: Any = worker_group  # torch's annotations allow its fields nothing but None
         group.store = info.store
         group.group_rank, group.group_world_size = info.rank, info.world_size
@@ -235,7 +258,9 @@ class _Agent(SimpleElasticAgent):
         self._is_first = False
         self._crew = self._round.enter_context(Crew())
         if self._logs is not None:
-            self._follower = self._round.enter_context(Follower(self._logs.worker(0), sys.stdout.buffer))
+            self._follower = self._round.enter_context(
+                Follower(self._logs.worker(0), sys.stdout.buffer)
+            )
         host.start_workers(self._crew, job, self._launch, self._command, self._logs)
         if self._launch.shows_table:
             print(host.table(job, self._crew.workers, self._command, self._logs), file=self._out)
@@ -250,12 +275,17 @@ class _Agent(SimpleElasticAgent):
         assert arrival is not None
         assert count is not None
         endpoints = host.reserve(self._round, self._address, spec.start_port, spec.nproc)
-        store.set(f"node/{arrival}", Node(self._address, spec.node_rank, tuple(endpoints), spec.devices).to_json())
+        store.set(
+            f"node/{arrival}",
+            Node(self._address, spec.node_rank, tuple(endpoints), spec.devices).to_json(),
+        )
         nodes = [Node.from_json(store.get(f"node/{i}"), f"node/{i}") for i in range(count)]
         order = in_rank_order(nodes, spec.sorts_hosts)
         if order[0] == arrival:
             token = make_token()
-            self._round_server = self._round.enter_context(StoreServer(bind_listener(self._address), token))
+            self._round_server = self._round.enter_context(
+                StoreServer(bind_listener(self._address), token)
+            )
             store.set("job", WorkerStore(str(self._round_server.endpoint), token).to_json())
         place = WorkerStore.from_json(store.get("job"), "job")
         before = [nodes[i] for i in order[: order.index(arrival)]]
@@ -285,7 +315,8 @@ class _Agent(SimpleElasticAgent):
         if self._crew.is_running or not self._are_all_through():
             return RunResult(WorkerState.HEALTHY)
         return RunResult(
-            WorkerState.SUCCEEDED, return_values={worker.global_rank: None for worker in worker_group.workers}
+            WorkerState.SUCCEEDED,
+            return_values={worker.global_rank: None for worker in worker_group.workers},
         )
 
     def _check_stores(self) -> None:
@@ -306,7 +337,9 @@ class _Agent(SimpleElasticAgent):
             self._round_store.add(f"beat/{self._worker_group.group_rank}", 1)
 
     def _are_all_through(self) -> bool:
-        """Whether the workers of every host have ended well; until then this host stays, to start again if one fails."""
+        """Whether the workers of every host have ended well; until then this host stays, to start
+        again if one fails.
+        """
         if not self._is_through:
             self._is_through = True
             self._round_store.add("through", 1)
@@ -315,14 +348,17 @@ class _Agent(SimpleElasticAgent):
         if int(self._round_store.add("through", 0)) == count:
             return True
         beats = sum(
-            int(self._round_store.add(f"beat/{i}", 0)) for i in range(count) if i != self._worker_group.group_rank
+            int(self._round_store.add(f"beat/{i}", 0))
+            for i in range(count)
+            if i != self._worker_group.group_rank
         )
         last, at_s = self._heard
         if beats != last:
             self._heard = (beats, time.monotonic())
         elif time.monotonic() - at_s > _SILENCE_S:
             raise CommError(
-                f"nothing was heard from them for {_SILENCE_S:g} s, after the workers of this host had ended well"
+                f"nothing was heard from them for {_SILENCE_S:g} s, after the workers of this "
+                "host had ended well"
             )
         return False
 
@@ -334,7 +370,11 @@ class _Agent(SimpleElasticAgent):
             self._failure = Failure.from_json(self._round_store.get("failed"), "failed")
             if self._failure.rank < 0:
                 reason = f"{self._failure.reason} (on {self._failure.address})"
-                print(f"launch: {reason}; the workers of this host are ended", file=self._out, flush=True)
+                print(
+                    f"launch: {reason}; the workers of this host are ended",
+                    file=self._out,
+                    flush=True,
+                )
                 raise StoreFailed(reason)
         return self._failure is not None
 
@@ -372,12 +412,15 @@ class _Agent(SimpleElasticAgent):
             host.report_failure(rank, exit_code, self._job, self._logs, self._out)
         else:
             print(
-                f"launch: rank {rank} on {address} {describe_exit(exit_code)}; the workers of this host were ended",
+                f"launch: rank {rank} on {address} {describe_exit(exit_code)}; the workers of "
+                "this host were ended",
                 file=self._out,
             )
 
     def _exit_barrier(self) -> None:
-        """Nothing to wait for: a host is through only when all are. ``leave`` comes in the end, whatever that is."""
+        """Nothing to wait for: a host is through only when all are. ``leave`` comes in the end,
+        whatever that is.
+        """
 
     def leave(self) -> None:
         """Stay a moment if the store is served here, for the others to learn how the job ended."""
@@ -391,5 +434,7 @@ class _Agent(SimpleElasticAgent):
                 time.sleep(_LOOK_S)
 
     def _construct_event(self, state: str, source: EventSource, *args: Any, **kwargs: Any) -> Event:
-        """Spare the look-up of this host's name, which takes seconds where no name server answers: nobody reads these."""
+        """Spare the look-up of this host's name, which takes seconds where no name server answers:
+        nobody reads these.
+        """
         return Event(f"torchelastic.worker.status.{state}", source=source)

@@ -1,7 +1,8 @@
-"""The command line of the launchers of every Paddle generation as one table, and the reading of it. Pure.
+"""The command line of the launchers of every Paddle generation as one table, and the reading of it.
+Pure.
 
-Flags that mean the same in different generations share a name (``--selected_gpus``, ``--gpus``, ``--devices``). The
-script's path ends the flags; what follows it belongs to the script.
+Flags that mean the same in different generations share a name (``--selected_gpus``, ``--gpus``,
+``--devices``). The script's path ends the flags; what follows it belongs to the script.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class Flag:
         return tuple(f"--{name}" for name in (self.name, *self.aliases))
 
     def read(self, text: str, source: str) -> Any:
-        """The value that ``text`` stands for; ``source`` is the flag or variable that an error names."""
+        """The value that ``text`` stands for; ``source`` is the flag or variable that an error
+        names.
+        """
         try:
             return self.kind(text)
         except ValueError:
@@ -48,39 +51,55 @@ class Flag:
 
 
 FLAGS = (
-    Flag("nproc_per_node", (), int, None, "PADDLE_NPROC_PER_NODE", "processes on this host (default: one per GPU, else 1)"),
-    Flag("devices", ("gpus", "xpus", "npus", "selected_gpus", "selected_devices"), str, None, "PADDLE_DEVICES", "GPUs, one process each: 0,1"),
+    Flag("nproc_per_node", (), int, None, "PADDLE_NPROC_PER_NODE",
+        "processes on this host (default: one per GPU, else 1)"),
+    Flag("devices", ("gpus", "xpus", "npus", "selected_gpus", "selected_devices"), str, None,
+        "PADDLE_DEVICES", "GPUs, one process each: 0,1"),
     Flag("log_dir", (), str, None, "PADDLE_LOG_DIR", "folder for workerlog.N (default: log)"),
-    Flag("log_overwrite", (), boolean, False, "PADDLE_LOG_OVERWRITE", "truncate logs instead of appending"),
-    Flag("log_level", (), str, "INFO", "PADDLE_LOG_LEVEL", "WARNING and above hide the table of workers"),
+    Flag("log_overwrite", (), boolean, False, "PADDLE_LOG_OVERWRITE",
+        "truncate logs instead of appending"),
+    Flag("log_level", (), str, "INFO", "PADDLE_LOG_LEVEL",
+        "WARNING and above hide the table of workers"),
     Flag("print_config", (), boolean, True, "", "show the table of workers at the start"),
-    Flag("num_threads", (), int, None, "", "threads per process (default: OMP_NUM_THREADS, else cores / processes)"),
-    Flag("backend", (), str, "", "", "auto, shm, gloo, nccl, mpi, ucc, hierarchical (default: PADDLE_DISTRI_BACKEND, else auto)"),
-    Flag("max_restart", (), int, None, "PADDLE_MAX_RESTART", "how often a failed job is started again (default: 0; elastic jobs: 3)"),
+    Flag("num_threads", (), int, None, "",
+        "threads per process (default: OMP_NUM_THREADS, else cores / processes)"),
+    Flag("backend", (), str, "", "",
+        "auto, shm, gloo, nccl, mpi, ucc, hierarchical (default: PADDLE_DISTRI_BACKEND, else "
+        "auto)"),
+    Flag("max_restart", (), int, None, "PADDLE_MAX_RESTART",
+        "how often a failed job is started again (default: 0; elastic jobs: 3)"),
     Flag("job_id", (), str, "default", "PADDLE_JOB_ID", "name of the job, in log names"),
-    Flag("start_port", ("started_port",), int, None, "PADDLE_START_PORT", "first port of the workers' endpoints"),
+    Flag("start_port", ("started_port",), int, None, "PADDLE_START_PORT",
+        "first port of the workers' endpoints"),
     Flag("nnodes", (), str, "1", "PADDLE_NNODES", "number of hosts, or min:max"),
     Flag("master", (), str, "", "PADDLE_MASTER", "host:port where the hosts meet"),
     Flag("rank", (), int, -1, "PADDLE_RANK", "this host's number (default: in order of arrival)"),
     Flag("host", ("node_ip",), str, "", "POD_IP", "this host's address"),
-    Flag("ips", ("cluster_node_ips",), str, "", "PADDLE_IPS", "addresses of all hosts, instead of --master"),
-    Flag("token_file", (), str, "", "ARGOSY_TOKEN_FILE", "file with the job's secret, the same on each host (mode 0600; default: ARGOSY_TOKEN)"),
+    Flag("ips", ("cluster_node_ips",), str, "", "PADDLE_IPS",
+        "addresses of all hosts, instead of --master"),
+    Flag("token_file", (), str, "", "ARGOSY_TOKEN_FILE",
+        "file with the job's secret, the same on each host (mode 0600; default: ARGOSY_TOKEN)"),
     Flag("sort_ip", (), boolean, False, "PADDLE_SORT_IP", "number the hosts by address"),
-    Flag("elastic_timeout", (), int, 30, "PADDLE_ELASTIC_TIMEOUT", "seconds to wait for more hosts than the least"),
+    Flag("elastic_timeout", (), int, 30, "PADDLE_ELASTIC_TIMEOUT",
+        "seconds to wait for more hosts than the least"),
     Flag("elastic_level", (), int, -1, "PADDLE_ELASTIC_LEVEL"),
     Flag("run_mode", (), str, "collective", "PADDLE_RUN_MODE"),
     Flag("legacy", (), boolean, False),
     Flag("use_paddlecloud", (), boolean, False),
     Flag("with_gloo", (), str, "0", "PADDLE_WITH_GLOO"),
-    *(Flag(name, (), boolean, False) for name in ("enable_gpu_log", "auto_cluster_config", "force")),
-    *(Flag(name) for name in ("http_port", "auto_parallel_config", "auto_tuner_json", "elastic_server", "np", "scale")),
+    *(Flag(name, (), boolean, False) for name in ("enable_gpu_log", "auto_cluster_config",
+    "force")),
+    *(Flag(name) for name in ("http_port", "auto_parallel_config", "auto_tuner_json",
+    "elastic_server", "np", "scale")),
     Flag("gloo_port", variable="PADDLE_GLOO_PORT"),
     # the parameter server
     Flag("server_num", variable="PADDLE_SERVER_NUM", help="parameter servers on this host"),
     Flag("worker_num", help="workers that train with them (also: --trainer_num)"),
-    Flag("servers", variable="PADDLE_SERVERS_ENDPOINTS", help="ip:port of every parameter server, instead of --server_num"),
+    Flag("servers", variable="PADDLE_SERVERS_ENDPOINTS",
+        help="ip:port of every parameter server, instead of --server_num"),
     Flag("workers", help="ip:port of every worker, instead of --worker_num; ports may be left out"),
-    Flag("tls", (), boolean, False, "", "encrypt what servers and workers say; certificates are made for the job"),
+    Flag("tls", (), boolean, False, "",
+        "encrypt what servers and workers say; certificates are made for the job"),
     Flag("tls_cert", help="the servers' certificate (PEM), instead of one that is made"),
     Flag("tls_key", help="its private key"),
     Flag("tls_root", help="certificates that workers trust"),
@@ -90,15 +109,31 @@ FLAGS = (
     *(Flag(name) for name in ("heter_worker_num", "heter_workers", "heter_devices")),
 )  # fmt: skip
 
-SERVER_FLAGS = ("server_num", "trainer_num", "servers", "trainers", "worker_num", "workers", "endpoints")
-HETER_FLAGS = ("coordinator_num", "coordinators", "heter_worker_num", "heter_workers", "heter_devices")
+SERVER_FLAGS = (
+    "server_num",
+    "trainer_num",
+    "servers",
+    "trainers",
+    "worker_num",
+    "workers",
+    "endpoints",
+)
+HETER_FLAGS = (
+    "coordinator_num",
+    "coordinators",
+    "heter_worker_num",
+    "heter_workers",
+    "heter_devices",
+)
 
 _FLAG_BY_SPELLING = {spelling: flag for flag in FLAGS for spelling in flag.spellings}
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What was written: values by flag name, which spellings were used, and the script with its arguments."""
+    """What was written: values by flag name, which spellings were used, and the script with its
+    arguments.
+    """
 
     script: str
     script_args: tuple[str, ...]
@@ -125,7 +160,9 @@ def _options(argv: Sequence[str]) -> Iterator[_Option]:
         at += 1
         flag = _FLAG_BY_SPELLING.get(spelling)
         if flag is None:
-            raise ConfigError(f"launch: there is no option {spelling!r}.{nearest(spelling, _FLAG_BY_SPELLING)}")
+            raise ConfigError(
+                f"launch: there is no option {spelling!r}.{nearest(spelling, _FLAG_BY_SPELLING)}"
+            )
         if not has_value:
             follows = argv[at] if at < len(argv) else None
             if flag.kind is boolean and (follows is None or follows.lower() not in _TRUE + _FALSE):
@@ -139,7 +176,9 @@ def _options(argv: Sequence[str]) -> Iterator[_Option]:
 
 
 def read(argv: Sequence[str]) -> CommandLine:
-    """Read ``[flags] script [arguments]``. A flag's value follows ``=`` or a blank; a boolean one may stand alone."""
+    """Read ``[flags] script [arguments]``. A flag's value follows ``=`` or a blank; a boolean one
+    may stand alone.
+    """
     values: dict[str, Any] = {}
     spellings: set[str] = set()
     at = 0
@@ -149,7 +188,8 @@ def read(argv: Sequence[str]) -> CommandLine:
         at = option.words.stop
     if at == len(argv):
         raise ConfigError(
-            "launch: no training script was given; expected `python -m paddle.distributed.launch [options] script.py [arguments]`"
+            "launch: no training script was given; expected `python -m paddle.distributed.launch "
+            "[options] script.py [arguments]`"
         )
     return CommandLine(argv[at], tuple(argv[at + 1 :]), values, frozenset(spellings))
 
@@ -164,7 +204,9 @@ def without(argv: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def resolve(line: CommandLine, environ: Mapping[str, str]) -> dict[str, Any]:
-    """A value for every flag: its variable's, else the command line's, else the default. That order is Paddle's."""
+    """A value for every flag: its variable's, else the command line's, else the default. That order
+    is Paddle's.
+    """
     values = {}
     for flag in FLAGS:
         text = environ.get(flag.variable, "") if flag.variable else ""
@@ -178,7 +220,11 @@ def resolve(line: CommandLine, environ: Mapping[str, str]) -> dict[str, Any]:
 
 def help_text() -> str:
     """What ``--help`` prints."""
-    lines = ["usage: python -m paddle.distributed.launch [options] script.py [arguments of the script]", "", "options:"]
+    lines = [
+        "usage: python -m paddle.distributed.launch [options] script.py [arguments of the script]",
+        "",
+        "options:",
+    ]
     for flag in FLAGS:
         if flag.help:
             lines.append(f"  {', '.join(flag.spellings[:3])}\n      {flag.help}")

@@ -27,7 +27,9 @@ from argosy.runtime.launch.supervisor import Outcome, Supervisor
 
 
 def run_host(spec: LaunchSpec, out: TextIO) -> int:
-    """Run this host's processes, again after a failure while ``max_restart`` allows it; returns the exit code for the shell."""
+    """Run this host's processes, again after a failure while ``max_restart`` allows it; returns the
+    exit code for the shell.
+    """
     command = command_of(spec)
     attempt = 0
     while True:
@@ -35,15 +37,22 @@ def run_host(spec: LaunchSpec, out: TextIO) -> int:
         if outcome.failed_rank is None or attempt >= spec.max_restart:
             return shell_code(outcome.exit_code)
         attempt += 1
-        print(f"launch: restarting the job ({attempt} of at most {spec.max_restart} restarts)", file=out)
+        print(
+            f"launch: restarting the job ({attempt} of at most {spec.max_restart} restarts)",
+            file=out,
+        )
 
 
 def _run_once(spec: LaunchSpec, command: Sequence[str], out: TextIO, is_first: bool) -> Outcome:
     with ExitStack() as stack:
-        job, server = _join_listed_hosts(spec, stack, out) if spec.is_listed else _one_host(spec, stack)
+        job, server = (
+            _join_listed_hosts(spec, stack, out) if spec.is_listed else _one_host(spec, stack)
+        )
         logs = open_logs(spec, is_first)
         crew = stack.enter_context(Crew())
-        follower = stack.enter_context(Follower(logs.worker(0), sys.stdout.buffer)) if logs else None
+        follower = (
+            stack.enter_context(Follower(logs.worker(0), sys.stdout.buffer)) if logs else None
+        )
 
         def start() -> None:
             start_workers(crew, job, spec, command, logs)
@@ -53,7 +62,10 @@ def _run_once(spec: LaunchSpec, command: Sequence[str], out: TextIO, is_first: b
         check = (lambda: None) if server is None else server.check
         outcome = Supervisor(crew, start, follower, out, check=check).run()
         if outcome.interrupted_by is not None:
-            print(f"launch: stopped ({describe_exit(outcome.exit_code)}); all workers were ended", file=out)
+            print(
+                f"launch: stopped ({describe_exit(outcome.exit_code)}); all workers were ended",
+                file=out,
+            )
         elif outcome.failed_rank is not None:
             report_failure(outcome.failed_rank, outcome.exit_code, job, logs, out)
         return outcome
@@ -65,15 +77,21 @@ def _one_host(spec: LaunchSpec, stack: ExitStack) -> tuple[Job, StoreServer]:
     where = parse(spec.master, "--master") if spec.master else Endpoint(LOOPBACK, 0)
     server = stack.enter_context(StoreServer(bind_listener(where.host, where.port), token))
     endpoints = reserve(stack, LOOPBACK, spec.start_port, spec.nproc)
-    job = make_job(spec, endpoints=endpoints, master=str(server.endpoint), token=token, devices=spec.devices)
+    job = make_job(
+        spec, endpoints=endpoints, master=str(server.endpoint), token=token, devices=spec.devices
+    )
     return job, server
 
 
-def _join_listed_hosts(spec: LaunchSpec, stack: ExitStack, out: TextIO) -> tuple[Job, StoreServer | None]:
+def _join_listed_hosts(
+    spec: LaunchSpec, stack: ExitStack, out: TextIO
+) -> tuple[Job, StoreServer | None]:
     """Everybody knows every endpoint; the first host serves the store on the first one."""
     assert spec.start_port is not None
     node = _own_place(spec)
-    endpoints = [str(Endpoint(ip, spec.start_port + i)) for ip in spec.ips for i in range(spec.nproc)]
+    endpoints = [
+        str(Endpoint(ip, spec.start_port + i)) for ip in spec.ips for i in range(spec.nproc)
+    ]
     where = parse(endpoints[0])
     token = token_of_job(where, node == 0, spec.argv, out)
     server = None
@@ -83,7 +101,8 @@ def _join_listed_hosts(spec: LaunchSpec, stack: ExitStack, out: TextIO) -> tuple
     else:
         reserve(stack, spec.ips[node], spec.start_port, spec.nproc)
     job = make_job(
-        spec, endpoints=endpoints, master=endpoints[0], token=token, num_nodes=len(spec.ips), first_rank=node * spec.nproc,
+        spec, endpoints=endpoints, master=endpoints[0], token=token, num_nodes=len(spec.ips),
+        first_rank=node * spec.nproc,
         devices=spec.devices * len(spec.ips),
     )  # fmt: skip
     return job, server
@@ -99,9 +118,14 @@ def _own_place(spec: LaunchSpec) -> int:
         return spec.ips.index(mine[0])
     if 0 <= spec.node_rank < len(spec.ips):
         return spec.node_rank
-    found = f"{' and '.join(mine)} are addresses of it" if mine else f"{spec.host or 'no address'} of it is among them"
+    found = (
+        f"{' and '.join(mine)} are addresses of it"
+        if mine
+        else f"{spec.host or 'no address'} of it is among them"
+    )
     raise ConfigError(
-        f"launch: which of --ips {','.join(spec.ips)} this host is cannot be told: {found}; name it with --host"
+        f"launch: which of --ips {','.join(spec.ips)} this host is cannot be told: {found}; name "
+        "it with --host"
     )
 
 
@@ -115,10 +139,14 @@ def is_own_address(host: str) -> bool:
 
 
 def reserve(stack: ExitStack, host: str, start_port: int | None, count: int) -> list[str]:
-    """Listen on the workers' endpoints for as long as ``stack`` lives, so that a port that is announced belongs to the job."""
+    """Listen on the workers' endpoints for as long as ``stack`` lives, so that a port that is
+    announced belongs to the job.
+    """
     listeners: list[socket.socket] = []
     for n in range(count):
-        listeners.append(stack.enter_context(bind_listener(host, 0 if start_port is None else start_port + n)))
+        listeners.append(
+            stack.enter_context(bind_listener(host, 0 if start_port is None else start_port + n))
+        )
     return [str(endpoint_of(listener)) for listener in listeners]
 
 
@@ -134,7 +162,11 @@ def make_job(
 ) -> Job:
     """The job as this host's workers are told of it."""
     inherited = env.get("OMP_NUM_THREADS")
-    num_threads = int(inherited) if inherited.isdigit() else max(1, len(os.sched_getaffinity(0)) // spec.nproc)
+    num_threads = (
+        int(inherited)
+        if inherited.isdigit()
+        else max(1, len(os.sched_getaffinity(0)) // spec.nproc)
+    )
     return Job(
         endpoints=endpoints,
         master=master,
@@ -154,7 +186,9 @@ def make_job(
 
 
 def command_of(spec: LaunchSpec) -> list[str]:
-    """How a worker is started: Python scripts unbuffered with this interpreter, anything else as it is."""
+    """How a worker is started: Python scripts unbuffered with this interpreter, anything else as it
+    is.
+    """
     if not spec.script.endswith(".py"):
         return [spec.script, *spec.script_args]
     if not Path(spec.script).exists():
@@ -171,7 +205,9 @@ def open_logs(spec: LaunchSpec, is_first: bool = True) -> LogFolder | None:
     return logs
 
 
-def start_workers(crew: Crew, job: Job, spec: LaunchSpec, command: Sequence[str], logs: LogFolder | None) -> None:
+def start_workers(
+    crew: Crew, job: Job, spec: LaunchSpec, command: Sequence[str], logs: LogFolder | None
+) -> None:
     """Start this host's workers and write down what they are told."""
     inherited = env.everything()
     if logs is not None:
@@ -186,29 +222,42 @@ def start_workers(crew: Crew, job: Job, spec: LaunchSpec, command: Sequence[str]
             crew.start(job.first_rank + local_rank, command, variables, log)
 
 
-def table(job: Job, workers: Sequence[Worker], command: Sequence[str], logs: LogFolder | None) -> str:
+def table(
+    job: Job, workers: Sequence[Worker], command: Sequence[str], logs: LogFolder | None
+) -> str:
     """The workers of this host, for the terminal."""
     here = "" if job.num_nodes == 1 else f" ({len(workers)} here)"
     cores = f"{job.num_threads} thread{'s' if job.num_threads > 1 else ''} each"
     lines = [
-        f"launch: {job.world_size} worker{'s' if job.world_size > 1 else ''}{here}, {cores}: {' '.join(command)}",
+        (
+            f"launch: {job.world_size} worker{'s' if job.world_size > 1 else ''}{here}, {cores}: "
+            f"{' '.join(command)}"
+        ),
         "  rank  pid      log",
     ]
     for worker in workers:
         lines.append(
-            f"  {worker.rank:4}  {worker.pid:<7}  {logs.worker(worker.rank - job.first_rank) if logs else 'terminal'}"
+            f"  {worker.rank:4}  {worker.pid:<7}  "
+            f"{logs.worker(worker.rank - job.first_rank) if logs else 'terminal'}"
         )
     return "\n".join(lines)
 
 
-def report_failure(rank: int, exit_code: int, job: Job, logs: LogFolder | None, out: TextIO) -> None:
+def report_failure(
+    rank: int, exit_code: int, job: Job, logs: LogFolder | None, out: TextIO
+) -> None:
     """Say which rank failed first and show the end of its log."""
-    others = "; it was the first to fail, the other workers were ended" if job.world_size > 1 else ""
+    others = (
+        "; it was the first to fail, the other workers were ended" if job.world_size > 1 else ""
+    )
     print(f"launch: rank {rank} {describe_exit(exit_code)}{others}", file=out)
     if logs is not None:
         lines = logs.last_lines(rank - job.first_rank)
         print(
-            f"  last lines of {logs.worker(rank - job.first_rank)}:" if lines else "  it has printed nothing", file=out
+            f"  last lines of {logs.worker(rank - job.first_rank)}:"
+            if lines
+            else "  it has printed nothing",
+            file=out,
         )
         for line in lines:
             print(f"  | {line}", file=out)

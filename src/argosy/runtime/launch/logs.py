@@ -27,7 +27,9 @@ def last_lines(path: Path, start: int = 0, count: int = 20) -> list[str]:
 
 
 class LogFolder:
-    """``workerlog.N`` for each process of this host, appended to unless ``overwrite``, and what else a generation of Paddle puts beside them."""
+    """``workerlog.N`` for each process of this host, appended to unless ``overwrite``, and what
+    else a generation of Paddle puts beside them.
+    """
 
     def __init__(self, folder: str | Path, overwrite: bool = False) -> None:
         self.path = Path(folder)
@@ -55,15 +57,21 @@ class LogFolder:
     def describe_job(self, job: Job, generation: Generation) -> None:
         """Write down who takes part."""
         if generation is Generation.V2_0:
-            (self.path / "endpoints.log").write_text("\n".join(["PADDLE_TRAINER_ENDPOINTS: ", *job.endpoints]))
+            (self.path / "endpoints.log").write_text(
+                "\n".join(["PADDLE_TRAINER_ENDPOINTS: ", *job.endpoints])
+            )
         elif generation is Generation.V2_4:
             lines = [f"rank {rank}: {endpoint}" for rank, endpoint in enumerate(job.endpoints)]
             (self.path / f"{job.job_id}.{job.pod_name}.log").write_text(
                 "\n".join([f"PADDLE_MASTER={job.master}", *lines, ""])
             )
 
-    def describe_worker(self, local_rank: int, env: Mapping[str, str], generation: Generation) -> None:
-        """Write down a worker's environment; only Paddle's own variables, for the rest may hold secrets."""
+    def describe_worker(
+        self, local_rank: int, env: Mapping[str, str], generation: Generation
+    ) -> None:
+        """Write down a worker's environment; only Paddle's own variables, for the rest may hold
+        secrets.
+        """
         if generation is Generation.V2_4:
             (self.path / f"envlog.{local_rank}").write_text("\n".join([*public(env), ""]))
 

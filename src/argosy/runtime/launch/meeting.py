@@ -1,8 +1,9 @@
-"""Which hosts take part in a round: torch's dynamic rendezvous, with its state as JSON in our store.
+"""Which hosts take part in a round: torch's dynamic rendezvous, with its state as JSON in our
+store.
 
-torch decides (``DynamicRendezvousHandler``) and shares what it has decided as a pickle, which runs what it
-likes in whoever reads it. Here the state is JSON under one key; what does not look like a state to the
-last field is refused, whoever stored it.
+torch decides (``DynamicRendezvousHandler``) and shares what it has decided as a pickle, which runs
+what it likes in whoever reads it. Here the state is JSON under one key; what does not look like a
+state to the last field is refused, whoever stored it.
 """
 
 from __future__ import annotations
@@ -36,13 +37,29 @@ _MAX_HOSTS = 1 << 16
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
 _LAST_TICK = 1 << 52  # in the year 2112
-_FIELDS = ("round", "complete", "deadline", "closed", "participants", "wait_list", "redundancy_list", "last_heartbeats")
+_FIELDS = (
+    "round",
+    "complete",
+    "deadline",
+    "closed",
+    "participants",
+    "wait_list",
+    "redundancy_list",
+    "last_heartbeats",
+)
 
 
 def make_handler(
-    store: StoreClient, job_id: str, address: str, num_hosts: tuple[int, int], join_s: float, last_call_s: float
+    store: StoreClient,
+    job_id: str,
+    address: str,
+    num_hosts: tuple[int, int],
+    join_s: float,
+    last_call_s: float,
 ) -> DynamicRendezvousHandler:
-    """The handler of this host, at ``address``, of a job of ``num_hosts`` (at least, at most) hosts."""
+    """The handler of this host, at ``address``, of a job of ``num_hosts`` (at least, at most)
+    hosts.
+    """
     # torch would otherwise serve a store of its own, open to anybody
     env.update({"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"})
     settings = RendezvousSettings(
@@ -53,11 +70,15 @@ def make_handler(
         _KEEP_ALIVE_ATTEMPTS,
     )
     holder = _StateHolder(store, settings)
-    return DynamicRendezvousHandler(_NodeDesc(address, os.getpid(), 0), settings, "argosy", store, holder)
+    return DynamicRendezvousHandler(
+        _NodeDesc(address, os.getpid(), 0), settings, "argosy", store, holder
+    )
 
 
 class _StateHolder(_BackendRendezvousStateHolder):
-    """Keeps this host's copy of the state and the shared one alike; a copy that was changed is written if nobody else was faster."""
+    """Keeps this host's copy of the state and the shared one alike; a copy that was changed is
+    written if nobody else was faster.
+    """
 
     def __init__(self, store: StoreClient, settings: RendezvousSettings) -> None:
         no_backend: Any = None  # only sync(), which is not the inherited one, would ask it
@@ -67,7 +88,9 @@ class _StateHolder(_BackendRendezvousStateHolder):
         self._seen = b""  # what the store holds as far as we know; nothing at first
 
     def sync(self) -> bool | None:
-        """Write the state if it was changed, else read it. True if it was written, False if another host was faster."""
+        """Write the state if it was changed, else read it. True if it was written, False if another
+        host was faster.
+        """
         has_set: bool | None = None
         if self._dirty:
             mine = encode(self._state)
@@ -114,16 +137,22 @@ def encode(state: _RendezvousState) -> bytes:
         "complete": state.complete,
         "deadline": None if state.deadline is None else _ticks(state.deadline),
         "closed": state.closed,
-        "participants": [[*_of_node(node), rank] for node, rank in sorted(state.participants.items())],
+        "participants": [
+            [*_of_node(node), rank] for node, rank in sorted(state.participants.items())
+        ],
         "wait_list": [_of_node(node) for node in sorted(state.wait_list)],
         "redundancy_list": [_of_node(node) for node in sorted(state.redundancy_list)],
-        "last_heartbeats": [[*_of_node(node), _ticks(beat)] for node, beat in sorted(state.last_heartbeats.items())],
+        "last_heartbeats": [
+            [*_of_node(node), _ticks(beat)] for node, beat in sorted(state.last_heartbeats.items())
+        ],
     }
     return json.dumps(fields).encode()
 
 
 def decode(value: bytes, key: str) -> _RendezvousState:
-    """Read a state that another launcher has stored under ``key``; CommError if it is anything but one."""
+    """Read a state that another launcher has stored under ``key``; CommError if it is anything but
+    one.
+    """
     fields = read_json(value, key)
     if not isinstance(fields, dict) or sorted(fields) != sorted(_FIELDS):
         raise wrong(key, f"something that is not a state of the hosts ({', '.join(_FIELDS)})")
@@ -138,11 +167,17 @@ def decode(value: bytes, key: str) -> _RendezvousState:
     if deadline is not None and not is_count(deadline, _LAST_TICK):
         raise wrong(key, "a state whose deadline is not a time")
     state = _RendezvousState()
-    state.round, state.complete, state.closed = fields["round"], fields["complete"], fields["closed"]
+    state.round, state.complete, state.closed = (
+        fields["round"],
+        fields["complete"],
+        fields["closed"],
+    )
     state.deadline = None if deadline is None else _moment(deadline)
     state.participants = dict(_numbered(fields["participants"], _MAX_HOSTS, "participants", key))
     state.wait_list = {_node(entry, "wait_list", key) for entry in fields["wait_list"]}
-    state.redundancy_list = {_node(entry, "redundancy_list", key) for entry in fields["redundancy_list"]}
+    state.redundancy_list = {
+        _node(entry, "redundancy_list", key) for entry in fields["redundancy_list"]
+    }
     beats = _numbered(fields["last_heartbeats"], _LAST_TICK, "last_heartbeats", key)
     state.last_heartbeats = {node: _moment(ticks) for node, ticks in beats}
     _check_whole(state, key)
@@ -151,7 +186,11 @@ def decode(value: bytes, key: str) -> _RendezvousState:
 
 def _check_whole(state: _RendezvousState, key: str) -> None:
     """What torch relies on: a host that takes part has been heard of, and two have not one rank."""
-    silent = {*state.participants, *state.wait_list, *state.redundancy_list} - state.last_heartbeats.keys()
+    silent = {
+        *state.participants,
+        *state.wait_list,
+        *state.redundancy_list,
+    } - state.last_heartbeats.keys()
     if silent:
         raise wrong(key, f"a state with hosts that were never heard of: {min(silent)!r}")
     if state.complete and len(set(state.participants.values())) != len(state.participants):
@@ -170,12 +209,16 @@ def _node(entry: Any, name: str, key: str) -> _NodeDesc:
     return _NodeDesc(*entry)
 
 
-def _numbered(entries: Iterable[Any], limit: int, name: str, key: str) -> list[tuple[_NodeDesc, int]]:
+def _numbered(
+    entries: Iterable[Any], limit: int, name: str, key: str
+) -> list[tuple[_NodeDesc, int]]:
     """Hosts, each with a number below ``limit``."""
     found = []
     for entry in entries:
         if not isinstance(entry, list) or len(entry) != 4 or not is_count(entry[3], limit):
-            raise wrong(key, f"a state whose {name} has an entry that is not [address, pid, number, value]")
+            raise wrong(
+                key, f"a state whose {name} has an entry that is not [address, pid, number, value]"
+            )
         found.append((_node(entry[:3], name, key), entry[3]))
     return found
 

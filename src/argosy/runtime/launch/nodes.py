@@ -1,6 +1,8 @@
-"""What the launchers of a job tell each other through the store, and the order of their hosts. Pure.
+"""What the launchers of a job tell each other through the store, and the order of their hosts.
+Pure.
 
-What another launcher has stored is read strictly: a value of another form is a CommError that names its key.
+What another launcher has stored is read strictly: a value of another form is a CommError that names
+its key.
 """
 
 from __future__ import annotations
@@ -33,16 +35,27 @@ class Node:
     @classmethod
     def from_json(cls, value: bytes, key: str) -> Node:
         fields = read_json(value, key)
-        if not isinstance(fields, dict) or sorted(fields) != ["address", "asked_rank", "devices", "endpoints"]:
+        if not isinstance(fields, dict) or sorted(fields) != [
+            "address",
+            "asked_rank",
+            "devices",
+            "endpoints",
+        ]:
             raise wrong(key, "something that does not describe a host")
-        address, rank, endpoints, devices = (fields[n] for n in ("address", "asked_rank", "endpoints", "devices"))
+        address, rank, endpoints, devices = (
+            fields[n] for n in ("address", "asked_rank", "endpoints", "devices")
+        )
         if not is_word(address):
             raise wrong(key, "a host whose address is not one")
         if not _is_rank(rank):
             raise wrong(key, "a host whose rank is not a number")
         if not isinstance(endpoints, list) or not 0 < len(endpoints) <= _MAX_PROCESSES:
             raise wrong(key, f"a host whose endpoints are not a list of 1 to {_MAX_PROCESSES}")
-        if not isinstance(devices, list) or len(devices) > _MAX_PROCESSES or not all(map(is_text, devices)):
+        if (
+            not isinstance(devices, list)
+            or len(devices) > _MAX_PROCESSES
+            or not all(map(is_text, devices))
+        ):
             raise wrong(key, "a host whose devices are not a list of texts")
         for endpoint in endpoints:
             _check_endpoint(endpoint, key)
@@ -70,7 +83,9 @@ class WorkerStore:
 
 @dataclass(frozen=True)
 class Failure:
-    """What ended a round: the worker that failed first, or, with rank -1, the store of the workers and the ``reason``."""
+    """What ended a round: the worker that failed first, or, with rank -1, the store of the workers
+    and the ``reason``.
+    """
 
     rank: int
     exit_code: int
@@ -83,7 +98,12 @@ class Failure:
     @classmethod
     def from_json(cls, value: bytes, key: str) -> Failure:
         fields = read_json(value, key)
-        if not isinstance(fields, list) or len(fields) != 4 or not is_word(fields[2]) or not is_text(fields[3]):
+        if (
+            not isinstance(fields, list)
+            or len(fields) != 4
+            or not is_word(fields[2])
+            or not is_text(fields[3])
+        ):
             raise wrong(key, "something that does not describe a failure")
         if not _is_rank(fields[0]) or type(fields[1]) is not int:
             raise wrong(key, "a failure whose rank or exit code is not a number")
@@ -104,7 +124,8 @@ def wrong(key: str, found: str) -> CommError:
     """The error of a value that no launcher of this version stores."""
     return CommError(
         f"the meeting point of the hosts holds {found} under the key {key!r}; it is refused. "
-        "Who stored it knows the job's token: another version of the launcher, or somebody who means harm."
+        "Who stored it knows the job's token: another version of the launcher, or somebody who "
+        "means harm."
     )
 
 
@@ -138,7 +159,8 @@ def _check_endpoint(value: Any, key: str) -> None:
 
 
 def in_rank_order(nodes: Sequence[Node], sorts_hosts: bool) -> list[int]:
-    """The hosts, by their index in order of arrival, in the order of their ranks: those that asked for a place have it, the others fill the gaps.
+    """The hosts, by their index in order of arrival, in the order of their ranks: those that asked
+    for a place have it, the others fill the gaps.
 
     Elastic jobs may lack some of the places asked for; the order is kept then.
     """
@@ -162,4 +184,6 @@ def _ipv4(address: str) -> bytes:
     try:
         return socket.inet_aton(address)
     except OSError:
-        raise ConfigError(f"launch: --sort_ip sorts IPv4 addresses, but the host {address!r} has none") from None
+        raise ConfigError(
+            f"launch: --sort_ip sorts IPv4 addresses, but the host {address!r} has none"
+        ) from None

@@ -16,7 +16,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def die_with_parent(parent: int) -> None:
-    """Ask the kernel to kill this process when the thread that started it ends, even by SIGKILL. Runs between fork and exec."""
+    """Ask the kernel to kill this process when the thread that started it ends, even by SIGKILL.
+    Runs between fork and exec.
+    """
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)

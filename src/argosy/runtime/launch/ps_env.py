@@ -10,7 +10,8 @@ from argosy.runtime.launch.ps_tls import TlsFiles
 from argosy.runtime.launch.rank_env import inherited_by_children
 
 SERVER, WORKER = "server", "worker"
-REFUSED = "refused"  # the file in a worker's folder in which it says why it will not go on (runtime/ps/tape.py)
+# the file in a worker's folder in which it says why it will not go on (runtime/ps/tape.py)
+REFUSED = "refused"
 
 
 @dataclass(frozen=True, kw_only=True)

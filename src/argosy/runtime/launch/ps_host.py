@@ -1,7 +1,8 @@
 """A parameter-server job: this host's servers and workers, until the workers have finished.
 
-A server that is killed is started again, at its endpoint and with its tables; a worker that fails ends the job, unless ``--max_restart`` lets it come back. Servers end by
-themselves when every worker has said goodbye; those that have not after a while are ended.
+A server that is killed is started again, at its endpoint and with its tables; a worker that fails
+ends the job, unless ``--max_restart`` lets it come back. Servers end by themselves when every
+worker has said goodbye; those that have not after a while are ended.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ from argosy.runtime.ps.port import keep
 _LOOK_S = 0.05
 _SERVERS_END_S = 30.0
 _SERVER_RESTARTS = 10
-_PATIENCE_S = 60  # a worker that is started again loads torch and builds its model before it is back
+# a worker that is started again loads torch and builds its model before it is back
+_PATIENCE_S = 60
 
 
 @dataclass(eq=False)
@@ -77,7 +79,9 @@ def run_roles(spec: LaunchSpec, ps: PsSpec, out: TextIO) -> int:
 
 
 class _Ports:
-    """Ports that this launcher has chosen, kept until ``stack`` ends; a server inherits the socket of its own."""
+    """Ports that this launcher has chosen, kept until ``stack`` ends; a server inherits the socket
+    of its own.
+    """
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
@@ -112,12 +116,15 @@ def _plan(
     here += [(WORKER, i) for i, e in enumerate(workers) if _is_here(e, spec)]
     if not here:
         raise ConfigError(
-            f"launch: none of the servers {','.join(servers)} and workers {','.join(workers)} runs on this host; name it with --host"
+            f"launch: none of the servers {','.join(servers)} and workers {','.join(workers)} "
+            "runs on this host; name it with --host"
         )
     is_alone = len(here) == len(servers) + len(workers)
     master = spec.master
     if not is_alone and not master:
-        raise ConfigError("launch: servers and workers on several hosts need --master host:port, the same on each")
+        raise ConfigError(
+            "launch: servers and workers on several hosts need --master host:port, the same on each"
+        )
     if is_alone:
         token = given_token() or make_token()
     else:
@@ -132,9 +139,15 @@ def _plan(
     tls = None
     if ps.uses_tls:
         mine = [number for role, number in here if role == SERVER]
-        tls = ps_tls.given(ps, mine) if ps.tls_root else ps_tls.made(Path(folder) / "tls", servers, mine, master, token)
+        tls = (
+            ps_tls.given(ps, mine)
+            if ps.tls_root
+            else ps_tls.made(Path(folder) / "tls", servers, mine, master, token)
+        )
     inherited = env.get("OMP_NUM_THREADS")
-    num_threads = int(inherited) if inherited.isdigit() else max(1, len(os.sched_getaffinity(0)) // len(here))
+    num_threads = (
+        int(inherited) if inherited.isdigit() else max(1, len(os.sched_getaffinity(0)) // len(here))
+    )
     job = PsJob(
         servers=servers,
         workers=workers,
@@ -228,11 +241,16 @@ class _Run:
         return (self._job.servers if role == SERVER else self._job.workers)[number]
 
     def _watch(self, pump: Callable[[], None]) -> int:
-        """Until the workers have finished and the servers have gone, or something failed for good; the exit code."""
+        """Until the workers have finished and the servers have gone, or something failed for good;
+        the exit code.
+        """
         workers_ended_at: float | None = None
         while self._crew.is_running:
             if self._signals:
-                self._display.print(f"launch: stopped ({describe_exit(-self._signals[0])}); all processes were ended")
+                self._display.print(
+                    f"launch: stopped ({describe_exit(-self._signals[0])}); all processes were "
+                    "ended"
+                )
                 return -self._signals[0]
             failed = self._crew.wait(_LOOK_S)
             pump()
@@ -249,16 +267,22 @@ class _Run:
             ):
                 if any(role == WORKER for role, _ in self._here):
                     workers_ended_at = time.monotonic()
-            if workers_ended_at is not None and time.monotonic() - workers_ended_at > _SERVERS_END_S:
+            if (
+                workers_ended_at is not None
+                and time.monotonic() - workers_ended_at > _SERVERS_END_S
+            ):
                 left = [str(m) for m in self._members if id(m.process) in running]
                 self._display.print(
-                    f"launch: the workers have finished, but {', '.join(left)} did not end and was ended"
+                    f"launch: the workers have finished, but {', '.join(left)} did not end and "
+                    "was ended"
                 )
                 return 0
         return 0
 
     def _restart(self, member: _Member) -> bool:
-        """Start a process that failed once more, if that is allowed: servers that were killed, workers as often as ``--max_restart`` says."""
+        """Start a process that failed once more, if that is allowed: servers that were killed,
+        workers as often as ``--max_restart`` says.
+        """
         code = member.process.poll() or 0
         if self._refusal() is not None:
             return False
@@ -267,13 +291,16 @@ class _Run:
             return False
         member.num_restarts += 1
         self._display.print(
-            f"launch: {member} {describe_exit(code)}; it is started again ({member.num_restarts} of at most {allowed})"
+            f"launch: {member} {describe_exit(code)}; it is started again ({member.num_restarts} "
+            f"of at most {allowed})"
         )
         member.process = self._start(member.role, member.number)
         return True
 
     def _refusal(self) -> str | None:
-        """Why a worker that was started again does not go on, if one said so: to start anybody again would not help."""
+        """Why a worker that was started again does not go on, if one said so: to start anybody
+        again would not help.
+        """
         for member in self._members:
             said = Path(progress_folder(self._job, member.number)) / REFUSED
             if member.role == WORKER and said.is_file():
@@ -295,7 +322,10 @@ class _Run:
 
     def _table(self) -> str:
         servers, workers = len(self._job.servers), len(self._job.workers)
-        head = f"launch: {servers} server{'s' if servers > 1 else ''}, {workers} worker{'s' if workers > 1 else ''}: {' '.join(self._command)}"
+        head = (
+            f"launch: {servers} server{'s' if servers > 1 else ''}, {workers} "
+            f"worker{'s' if workers > 1 else ''}: {' '.join(self._command)}"
+        )
         lines = [head, "  role      pid      endpoint               log"]
         for m in self._members:
             endpoint = self._endpoint(m.role, m.number)

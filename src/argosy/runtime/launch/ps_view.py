@@ -1,6 +1,8 @@
-"""The servers of a job as seen from its launcher: a live table on a terminal, otherwise a line now and then.
+"""The servers of a job as seen from its launcher: a live table on a terminal, otherwise a line now
+and then.
 
-A thread asks the servers; the job does not wait for it and does not end by it. pyarrow is loaded in the thread.
+A thread asks the servers; the job does not wait for it and does not end by it. pyarrow is loaded in
+the thread.
 """
 
 from __future__ import annotations
@@ -18,10 +20,17 @@ _ANSWER_S = 1.0
 
 
 class Display:
-    """Shows the servers at ``endpoints`` on ``out`` from ``start`` to ``close``, and passes on what others want to print meanwhile."""
+    """Shows the servers at ``endpoints`` on ``out`` from ``start`` to ``close``, and passes on what
+    others want to print meanwhile.
+    """
 
     def __init__(
-        self, endpoints: Sequence[str], token: str, out: TextIO, tls_root: str | None, lines_s: float = _LINES_S
+        self,
+        endpoints: Sequence[str],
+        token: str,
+        out: TextIO,
+        tls_root: str | None,
+        lines_s: float = _LINES_S,
     ) -> None:
         self._endpoints = endpoints
         self._token = token
@@ -89,7 +98,9 @@ class _Above:
         self._console = console
 
     def write(self, data: bytes) -> None:
-        self._console.print(data.decode(errors="replace"), end="", markup=False, highlight=False, soft_wrap=True)
+        self._console.print(
+            data.decode(errors="replace"), end="", markup=False, highlight=False, soft_wrap=True
+        )
 
     def flush(self) -> None:
         """Nothing is held back."""
@@ -99,7 +110,9 @@ def _make_live(out: TextIO) -> Any:
     from rich.console import Console
     from rich.live import Live
 
-    return Live(console=Console(file=out), auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+    return Live(
+        console=Console(file=out), auto_refresh=False, redirect_stdout=False, redirect_stderr=False
+    )
 
 
 def _rich_table(shown: view.View) -> Any:

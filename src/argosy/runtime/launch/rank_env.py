@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-_NOT_FOR_CHILDREN = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "MASTER_ADDR", "MASTER_PORT")
+_NOT_FOR_CHILDREN = (
+    "http_proxy",
+    "https_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+)
 _LONGEST_LIST = 120 * 1024  # of a variable; the kernel refuses one of 128 KiB
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -35,7 +42,9 @@ class Job:
         return len(self.endpoints)
 
 
-def inherited_by_children(inherited: Mapping[str, str], num_threads: int, is_num_threads_asked: bool) -> dict[str, str]:
+def inherited_by_children(
+    inherited: Mapping[str, str], num_threads: int, is_num_threads_asked: bool
+) -> dict[str, str]:
     """What a child takes over from the launcher's environment, with its number of threads."""
     env = {name: value for name, value in inherited.items() if name not in _NOT_FOR_CHILDREN}
     for name in _THREADS:
@@ -92,5 +101,11 @@ def _place(job: Job, local_rank: int) -> dict[str, str]:
 
 
 def public(env: Mapping[str, str]) -> list[str]:
-    """The lines about a job's environment that may be written to a log: Paddle's own variables, no secret among them."""
-    return [f"{name}={value}" for name, value in sorted(env.items()) if name.startswith(("PADDLE_", "FLAGS_"))]
+    """The lines about a job's environment that may be written to a log: Paddle's own variables, no
+    secret among them.
+    """
+    return [
+        f"{name}={value}"
+        for name, value in sorted(env.items())
+        if name.startswith(("PADDLE_", "FLAGS_"))
+    ]

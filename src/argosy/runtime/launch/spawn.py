@@ -31,12 +31,18 @@ _GRACE_S = 10.0
 
 
 def _child(
-    func: Callable[..., Any], args: Sequence[Any], variables: Mapping[str, str], parent: int | None, report: Any
+    func: Callable[..., Any],
+    args: Sequence[Any],
+    variables: Mapping[str, str],
+    parent: int | None,
+    report: Any,
 ) -> None:
     if parent is not None:
         die_with_parent(parent)
     else:
-        threading.Thread(target=_outlive_not_the_parent, name="argosy-parent-watch", daemon=True).start()
+        threading.Thread(
+            target=_outlive_not_the_parent, name="argosy-parent-watch", daemon=True
+        ).start()
     env.replace(variables)
     # torch has been imported by now, and reads the variable no more
     torch.set_num_threads(env.integer("OMP_NUM_THREADS", 1))
@@ -60,10 +66,16 @@ def _outlive_not_the_parent() -> None:
 
 
 class SpawnContext:
-    """The processes that were started. ``join()`` waits for them; the first that fails ends the others."""
+    """The processes that were started. ``join()`` waits for them; the first that fails ends the
+    others.
+    """
 
     def __init__(
-        self, processes: Sequence[Any], reports: Sequence[Any], resources: ExitStack, server: StoreServer
+        self,
+        processes: Sequence[Any],
+        reports: Sequence[Any],
+        resources: ExitStack,
+        server: StoreServer,
     ) -> None:
         self.processes = list(processes)
         self.return_queues: list[queue.SimpleQueue[Any]] = [queue.SimpleQueue() for _ in processes]
@@ -82,14 +94,15 @@ class SpawnContext:
     def join(self, timeout: float | None = None) -> bool:
         """Wait for the processes; True once all have ended well, False after ``timeout`` seconds.
 
-        ChildFailed, with the rank and its traceback, when one failed, StoreFailed when the store did through which they
-        meet; the others have been ended by then.
+        ChildFailed, with the rank and its traceback, when one failed, StoreFailed when the store
+        did through which they meet; the others have been ended by then.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
             while self._rank_by_end and self._failure is None:
                 left = None if deadline is None else max(0.0, deadline - time.monotonic())
-                # Reports are read while their sender still runs: a large result does not fit into the pipe.
+                # Reports are read while their sender still runs: a large result does not fit into
+                # the pipe.
                 ready = multiprocessing.connection.wait(
                     [*self._rank_by_report, *self._rank_by_end, self._server.sentinel], left
                 )
@@ -153,7 +166,11 @@ class SpawnContext:
             multiprocessing.connection.wait([end], _GRACE_S)
         exit_code = self.processes[first].exitcode
         self.terminate()
-        message = f"spawn: process {first} (pid {self.processes[first].pid}) {describe_exit(1 if exit_code is None else exit_code)}; the other processes were ended."
+        message = (
+            f"spawn: process {first} (pid {self.processes[first].pid}) "
+            f"{describe_exit(1 if exit_code is None else exit_code)}; the other processes were "
+            "ended."
+        )
         text = self._error_by_rank.get(first, (0.0, ""))[1]
         self._failure = ChildFailed(f"{message}\n\n{text}" if text else message)
 
@@ -176,7 +193,9 @@ class SpawnContext:
 
 
 def _end_of(process: Any) -> int:
-    """A descriptor that becomes readable when the process ends; its sentinel does so only when no child of it is left either."""
+    """A descriptor that becomes readable when the process ends; its sentinel does so only when no
+    child of it is left either.
+    """
     try:
         return os.pidfd_open(process.pid)
     except ProcessLookupError:  # of a forkserver, which has reaped it
@@ -193,10 +212,15 @@ def start(
     backend: str = "auto",
     devices: Sequence[str] = (),
 ) -> SpawnContext:
-    """Start ``func(*args)`` in ``nprocs`` processes with the environment of a one-host job; ``devices`` has the cards of each."""
+    """Start ``func(*args)`` in ``nprocs`` processes with the environment of a one-host job;
+    ``devices`` has the cards of each.
+    """
     context = multiprocessing.get_context(start_method)
-    # the kernel kills a child when the *thread* that made it ends: of use where that lives as long as this process
-    is_made_here = start_method != "forkserver" and threading.current_thread() is threading.main_thread()
+    # the kernel kills a child when the *thread* that made it ends: of use where that lives as long
+    # as this process
+    is_made_here = (
+        start_method != "forkserver" and threading.current_thread() is threading.main_thread()
+    )
     parent = os.getpid() if is_made_here else None
     processes: list[Any] = []
     reports: list[Any] = []

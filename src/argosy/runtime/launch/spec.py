@@ -1,4 +1,6 @@
-"""What a command line asks for: from flags, environment and the cards of this host to one frozen value. Pure."""
+"""What a command line asks for: from flags, environment and the cards of this host to one frozen
+value. Pure.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from typing import Any
 from argosy.foundation.errors import ConfigError, NotSupported
 from argosy.runtime.launch import flags
 
-_FIRST_PORT = 6070  # of Paddle's launcher, where the hosts are listed and cannot tell each other their ports
+# of Paddle's launcher, where the hosts are listed and cannot tell each other their ports
+_FIRST_PORT = 6070
 _ELASTIC_RESTARTS = 3
 _QUIET_LEVELS = ("WARNING", "WARN", "ERROR", "CRITICAL", "FATAL")
 
@@ -26,7 +29,8 @@ _FLAGS_OF_1_8 = frozenset(
         "log_dir",
     )
 )
-# log_level and log_dir exist in every generation, the others tell that the call was written for this one
+# log_level and log_dir exist in every generation, the others tell that the call was written for
+# this one
 _TELLS_1_8 = _FLAGS_OF_1_8 - {"log_level", "log_dir"}
 _TLS_FILES = ("tls_cert", "tls_key", "tls_root")
 _ETCD_FLAGS = ("elastic_server", "np", "scale", "force")
@@ -42,7 +46,9 @@ class Generation(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class PsSpec:
-    """The roles of a parameter-server job: endpoints where they are listed, else only how many; those then run here."""
+    """The roles of a parameter-server job: endpoints where they are listed, else only how many;
+    those then run here.
+    """
 
     servers: tuple[str, ...] = ()
     workers: tuple[str, ...] = ()  # a worker's port may be missing
@@ -62,7 +68,8 @@ class LaunchSpec:
     script_args: tuple[str, ...] = ()
     argv: tuple[str, ...] = ()  # the command line as it was written
     nproc: int = 1
-    devices: tuple[str, ...] = ()  # for each process its cards as positions among the visible ones; empty without cards
+    # for each process its cards as positions among the visible ones; empty without cards
+    devices: tuple[str, ...] = ()
     falls_back_to_cpu: bool = False  # cards were named, but torch sees none
     min_nodes: int = 1
     max_nodes: int = 1
@@ -87,7 +94,9 @@ class LaunchSpec:
 
     @property
     def meets_at_master(self) -> bool:
-        """Whether the hosts have to find each other; otherwise there is one, or their addresses are listed."""
+        """Whether the hosts have to find each other; otherwise there is one, or their addresses are
+        listed.
+        """
         return self.max_nodes > 1 and not self.is_listed
 
     @property
@@ -95,9 +104,12 @@ class LaunchSpec:
         return len(self.ips) > 1
 
 
-def parse(argv: Sequence[str], environ: Mapping[str, str], device_count: int, is_fleet: bool = False) -> LaunchSpec:
-    """Read a command line. ``device_count`` is the number of GPUs that torch sees here; ``is_fleet`` is for ``fleet.launch``, which has kept the
-    habits of 2.0."""
+def parse(
+    argv: Sequence[str], environ: Mapping[str, str], device_count: int, is_fleet: bool = False
+) -> LaunchSpec:
+    """Read a command line. ``device_count`` is the number of GPUs that torch sees here;
+    ``is_fleet`` is for ``fleet.launch``, which has kept the habits of 2.0.
+    """
     line = flags.read(argv)
     values = flags.resolve(line, environ)
     _refuse_unsupported(values)
@@ -106,7 +118,10 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], device_count: int, is
     generation = _generation(line.spellings, is_fleet or values["legacy"])
     ps = _ps(values)
     nproc, devices = _place(
-        values["devices"], values["nproc_per_node"], device_count, environ.get("CUDA_VISIBLE_DEVICES", "")
+        values["devices"],
+        values["nproc_per_node"],
+        device_count,
+        environ.get("CUDA_VISIBLE_DEVICES", ""),
     )
     ips = _listed(values["ips"])
     low, high = _nodes(values["nnodes"], ips, values["master"])
@@ -126,12 +141,16 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], device_count: int, is
         token_file=values["token_file"],
         ips=ips,
         sorts_hosts=values["sort_ip"],
-        start_port=_FIRST_PORT if is_listed and values["start_port"] is None else values["start_port"],
+        start_port=_FIRST_PORT
+        if is_listed and values["start_port"] is None
+        else values["start_port"],
         elastic_timeout_s=values["elastic_timeout"],
         job_id=values["job_id"],
         log_dir=values["log_dir"] or (None if generation is Generation.V1_8 else "log"),
         log_overwrite=values["log_overwrite"],
-        max_restart=_restarts(values, is_elastic=low != high or values["elastic_level"] > 0, is_listed=is_listed),
+        max_restart=_restarts(
+            values, is_elastic=low != high or values["elastic_level"] > 0, is_listed=is_listed
+        ),
         backend=values["backend"] or environ.get("PADDLE_DISTRI_BACKEND") or "auto",
         num_threads=_at_least_one("--num_threads", values["num_threads"]),
         with_gloo=values["with_gloo"],
@@ -147,17 +166,21 @@ def _refuse_unsupported(values: Mapping[str, Any]) -> None:
         asked.append(f"--run_mode {values['run_mode']}")
     if asked:
         raise NotSupported(
-            f"launch: {', '.join(asked)} asks for a heterogeneous, federated or rpc job; collective and parameter-server jobs can be started"
+            f"launch: {', '.join(asked)} asks for a heterogeneous, federated or rpc job; "
+            "collective and parameter-server jobs can be started"
         )
     etcd = [f"--{name}" for name in _ETCD_FLAGS if values[name]]
     if values["master"].startswith("etcd://"):
         etcd.append(f"--master {values['master']}")
     if etcd:
         raise NotSupported(
-            f"launch: {', '.join(etcd)} needs etcd; for an elastic job use --nnodes min:max --master host:port"
+            f"launch: {', '.join(etcd)} needs etcd; for an elastic job use --nnodes min:max "
+            "--master host:port"
         )
     if values["auto_tuner_json"]:
-        raise NotSupported("launch: --auto_tuner_json: there is no automatic tuning of parallel strategies")
+        raise NotSupported(
+            "launch: --auto_tuner_json: there is no automatic tuning of parallel strategies"
+        )
 
 
 def _ps(values: Mapping[str, Any]) -> PsSpec | None:
@@ -170,16 +193,25 @@ def _ps(values: Mapping[str, Any]) -> PsSpec | None:
     servers = _listed(values["servers"] or values["endpoints"] or "")
     workers = _listed(values["workers"] or values["trainers"] or "")
     num_servers = _count("--server_num", values["server_num"], servers, "--servers")
-    num_workers = _count("--worker_num", values["worker_num"] or values["trainer_num"], workers, "--workers")
+    num_workers = _count(
+        "--worker_num", values["worker_num"] or values["trainer_num"], workers, "--workers"
+    )
     paths = {name: values[name] or "" for name in _TLS_FILES}
-    if any(paths.values()) and (not paths["tls_root"] or bool(paths["tls_cert"]) != bool(paths["tls_key"])):
+    if any(paths.values()) and (
+        not paths["tls_root"] or bool(paths["tls_cert"]) != bool(paths["tls_key"])
+    ):
         raise ConfigError(
             "launch: workers need --tls_root, servers --tls_cert and --tls_key beside it; "
             f"given: {', '.join(f'--{name}' for name, path in paths.items() if path)}"
         )
     uses_tls = values["tls"] or any(paths.values())
     return PsSpec(
-        servers=servers, workers=workers, num_servers=num_servers, num_workers=num_workers, uses_tls=uses_tls, **paths
+        servers=servers,
+        workers=workers,
+        num_servers=num_servers,
+        num_workers=num_workers,
+        uses_tls=uses_tls,
+        **paths,
     )
 
 
@@ -200,7 +232,8 @@ def _read_cloud(values: dict[str, Any], environ: Mapping[str, str]) -> None:
     for name, variable in (("ips", "PADDLE_TRAINERS"), ("host", "POD_IP")):
         if not environ.get(variable):
             raise ConfigError(
-                f"launch: --use_paddlecloud reads the cluster from the environment, but {variable} is not set"
+                "launch: --use_paddlecloud reads the cluster from the environment, but "
+                f"{variable} is not set"
             )
         values[name] = environ[variable]
 
@@ -208,17 +241,27 @@ def _read_cloud(values: dict[str, Any], environ: Mapping[str, str]) -> None:
 def _generation(spellings: frozenset[str], has_habits_of_2_0: bool) -> Generation:
     if has_habits_of_2_0:
         return Generation.V2_0
-    return Generation.V1_8 if spellings & _TELLS_1_8 and spellings <= _FLAGS_OF_1_8 else Generation.V2_4
+    return (
+        Generation.V1_8
+        if spellings & _TELLS_1_8 and spellings <= _FLAGS_OF_1_8
+        else Generation.V2_4
+    )
 
 
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.replace(";", ",").split(",") if part.strip())
 
 
-def _place(named: str | None, asked: int | None, device_count: int, visible: str) -> tuple[int, tuple[str, ...]]:
-    """How many processes, and the cards of each. One process gets all cards; several get one each."""
+def _place(
+    named: str | None, asked: int | None, device_count: int, visible: str
+) -> tuple[int, tuple[str, ...]]:
+    """How many processes, and the cards of each. One process gets all cards; several get one
+    each.
+    """
     cards = (
-        _positions(_listed(named), _listed(visible), device_count) if named else tuple(map(str, range(device_count)))
+        _positions(_listed(named), _listed(visible), device_count)
+        if named
+        else tuple(map(str, range(device_count)))
     )
     nproc = asked if asked is not None else len(cards) or 1
     _at_least_one("--nproc_per_node", nproc)
@@ -230,24 +273,33 @@ def _place(named: str | None, asked: int | None, device_count: int, visible: str
         if device_count == 0:
             return nproc, ()
         raise ConfigError(
-            f"launch: {nproc} processes (--nproc_per_node) need {nproc} GPUs, but {len(cards)} can be used here: {', '.join(cards)}"
+            f"launch: {nproc} processes (--nproc_per_node) need {nproc} GPUs, but {len(cards)} "
+            f"can be used here: {', '.join(cards)}"
         )
     return nproc, cards[:nproc]
 
 
 def _positions(named: Sequence[str], visible: Sequence[str], device_count: int) -> tuple[str, ...]:
-    """Cards as positions within CUDA_VISIBLE_DEVICES: with '4,5,6,7' visible, cards 4 and 5 are 0 and 1."""
+    """Cards as positions within CUDA_VISIBLE_DEVICES: with '4,5,6,7' visible, cards 4 and 5 are 0
+    and 1.
+    """
     if not visible or device_count == 0:
-        missing = [card for card in named if device_count and not (card.isdigit() and int(card) < device_count)]
+        missing = [
+            card
+            for card in named
+            if device_count and not (card.isdigit() and int(card) < device_count)
+        ]
         if missing:
             raise ConfigError(
-                f"launch: GPU {', '.join(missing)} was named, but torch sees only 0 to {device_count - 1}"
+                f"launch: GPU {', '.join(missing)} was named, but torch sees only 0 to "
+                f"{device_count - 1}"
             )
         return tuple(named)
     missing = [card for card in named if card not in visible]
     if missing:
         raise ConfigError(
-            f"launch: GPU {', '.join(missing)} was named, but CUDA_VISIBLE_DEVICES is {','.join(visible)}"
+            f"launch: GPU {', '.join(missing)} was named, but CUDA_VISIBLE_DEVICES is "
+            f"{','.join(visible)}"
         )
     return tuple(str(visible.index(card)) for card in named)
 
@@ -257,9 +309,13 @@ def _nodes(text: str, ips: Sequence[str], master: str) -> tuple[int, int]:
     try:
         least, most = int(low), int(high if colon else low)
     except ValueError:
-        raise ConfigError(f"launch: --nnodes must be a number of hosts or min:max, but is {text!r}") from None
+        raise ConfigError(
+            f"launch: --nnodes must be a number of hosts or min:max, but is {text!r}"
+        ) from None
     if not 1 <= least <= most:
-        raise ConfigError(f"launch: --nnodes must be at least 1 and min at most max, but is {text!r}")
+        raise ConfigError(
+            f"launch: --nnodes must be at least 1 and min at most max, but is {text!r}"
+        )
     if len(set(ips)) != len(ips):
         raise ConfigError(f"launch: --ips names a host twice: {', '.join(ips)}")
     if len(ips) > 1:
@@ -268,13 +324,16 @@ def _nodes(text: str, ips: Sequence[str], master: str) -> tuple[int, int]:
         return len(ips), len(ips)
     if most > 1 and not master:
         raise ConfigError(
-            f"launch: {text} hosts need --master host:port, the same on each, to find each other (or --ips with all addresses)"
+            f"launch: {text} hosts need --master host:port, the same on each, to find each other "
+            "(or --ips with all addresses)"
         )
     return least, most
 
 
 def _node_rank(asked: int, environ: Mapping[str, str]) -> int:
-    """A cluster that sets PADDLE_TRAINER_ID on each host numbers the hosts by it, whatever the command line says."""
+    """A cluster that sets PADDLE_TRAINER_ID on each host numbers the hosts by it, whatever the
+    command line says.
+    """
     text = environ.get("PADDLE_TRAINER_ID", "")
     return int(text) if text.isdigit() else asked
 
@@ -287,7 +346,8 @@ def _restarts(values: Mapping[str, Any], is_elastic: bool, is_listed: bool) -> i
         raise ConfigError(f"launch: --max_restart must not be negative, but is {asked}")
     if asked and is_listed:
         raise NotSupported(
-            "launch: --max_restart with --ips: hosts that do not meet cannot restart together; use --nnodes and --master"
+            "launch: --max_restart with --ips: hosts that do not meet cannot restart together; "
+            "use --nnodes and --master"
         )
     return asked
 

@@ -1,7 +1,7 @@
 """Runs the workers of one host until all have ended well, or the first has failed.
 
-A failure, SIGINT, SIGTERM or SIGHUP ends the others: SIGTERM first, SIGKILL after a grace period or at a second signal. If this process itself is
-killed, the workers are (see ``crew.py``).
+A failure, SIGINT, SIGTERM or SIGHUP ends the others: SIGTERM first, SIGKILL after a grace period or
+at a second signal. If this process itself is killed, the workers are (see ``crew.py``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ GRACE_S = 10.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended. ``failed_rank`` is the first rank that failed, ``interrupted_by`` the signal that ended it."""
+    """How a run ended. ``failed_rank`` is the first rank that failed, ``interrupted_by`` the signal
+    that ended it.
+    """
 
     failed_rank: int | None = None
     exit_code: int = 0
@@ -31,9 +33,11 @@ class Outcome:
 
 
 class Supervisor:
-    """``start`` fills the crew; it is called once, with signal handlers in place, so that none is missed. ``follower`` shows a log meanwhile.
+    """``start`` fills the crew; it is called once, with signal handlers in place, so that none is
+    missed. ``follower`` shows a log meanwhile.
 
-    ``check`` raises StoreFailed when the store that this process serves has died; that ends the run.
+    ``check`` raises StoreFailed when the store that this process serves has died; that ends the
+    run.
     """
 
     def __init__(
@@ -86,7 +90,9 @@ class Supervisor:
         asked = len(self._signals)
         for worker in self._crew.end(self._grace_s, lambda: len(self._signals) > asked):
             print(
-                f"launch: rank {worker.rank} (pid {worker.pid}) did not end on SIGTERM and was killed", file=self._out
+                f"launch: rank {worker.rank} (pid {worker.pid}) did not end on SIGTERM and was "
+                "killed",
+                file=self._out,
             )
         self._crew.close()
         if self._follower is not None:
@@ -94,11 +100,14 @@ class Supervisor:
 
 
 def install_handlers(handler: Callable[[int, FrameType | None], Any]) -> dict[int, Any]:
-    """Have ``handler`` called for the signals that end a job; returns what was there. Only a main thread can."""
+    """Have ``handler`` called for the signals that end a job; returns what was there. Only a main
+    thread can.
+    """
     if threading.current_thread() is not threading.main_thread():
         return {}
     numbers = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup wants the job to outlive the terminal
+    # nohup wants the job to outlive the terminal
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         numbers.append(signal.SIGHUP)
     return {number: signal.signal(number, handler) for number in numbers}
 

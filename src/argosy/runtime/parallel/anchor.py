@@ -1,7 +1,8 @@
 """Outputs that depend on no parameter, yet must take part in backward.
 
-A rank whose control flow skips every parameter returns outputs that need no gradient: its ``backward()`` would do nothing while the
-other ranks wait for it. Such outputs are tied to a leaf of our own, whose gradient says that backward has come by.
+A rank whose control flow skips every parameter returns outputs that need no gradient: its
+``backward()`` would do nothing while the other ranks wait for it. Such outputs are tied to a leaf
+of our own, whose gradient says that backward has come by.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class Anchor:
 
 
 def map_tensors(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:
-    """``value`` with every tensor of ``kind`` in plain lists, tuples and dicts replaced by ``change(tensor)``."""
+    """``value`` with every tensor of ``kind`` in plain lists, tuples and dicts replaced by
+    ``change(tensor)``.
+    """
     if isinstance(value, kind):
         return change(value)
     if type(value) in (list, tuple):

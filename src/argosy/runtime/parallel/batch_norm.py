@@ -1,4 +1,6 @@
-"""Batch norm of torch modules over the samples of all ranks; works on any device that the group's backend serves."""
+"""Batch norm of torch modules over the samples of all ranks; works on any device that the group's
+backend serves.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,17 @@ from argosy.runtime.parallel.totals import total
 
 
 class SyncBatchNorm(_BatchNorm):
-    """``plain`` (its parameters, buffers and settings), with statistics over ``group`` while training. In ``eval`` it is ``plain``."""
+    """``plain`` (its parameters, buffers and settings), with statistics over ``group`` while
+    training. In ``eval`` it is ``plain``.
+    """
 
     def __init__(self, plain: _BatchNorm, group: Group) -> None:
         super().__init__(
-            plain.num_features, plain.eps, plain.momentum, affine=False, track_running_stats=plain.track_running_stats
+            plain.num_features,
+            plain.eps,
+            plain.momentum,
+            affine=False,
+            track_running_stats=plain.track_running_stats,
         )
         self.affine = plain.affine
         self.weight, self.bias = plain.weight, plain.bias
@@ -29,7 +37,9 @@ class SyncBatchNorm(_BatchNorm):
         wide = input.float() if input.dtype.itemsize < 4 else input
         axes = [axis for axis in range(input.dim()) if axis != 1]
         shape = [1, -1, *[1] * (input.dim() - 2)]
-        count = torch.full((1,), input.numel() / input.shape[1], dtype=wide.dtype, device=input.device)
+        count = torch.full(
+            (1,), input.numel() / input.shape[1], dtype=wide.dtype, device=input.device
+        )
         moments = total(torch.cat([wide.sum(axes), count]), self._group)
         n = moments[-1]
         mean = moments[:-1] / n
@@ -51,14 +61,18 @@ class SyncBatchNorm(_BatchNorm):
         self.num_batches_tracked.add_(1)
         share = 1.0 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
         self.running_mean.lerp_(mean.to(self.running_mean.dtype), share)
-        self.running_var.lerp_((variance * (n / (n - 1).clamp_min(1))).to(self.running_var.dtype), share)
+        self.running_var.lerp_(
+            (variance * (n / (n - 1).clamp_min(1))).to(self.running_var.dtype), share
+        )
 
     def _check_input_dim(self, input: torch.Tensor) -> None:
         return None
 
 
 def synchronised(module: torch.nn.Module, group: Group) -> torch.nn.Module:
-    """``module`` with every BatchNorm1d, 2d, 3d replaced by one over ``group``; parameters and buffers stay the same objects."""
+    """``module`` with every BatchNorm1d, 2d, 3d replaced by one over ``group``; parameters and
+    buffers stay the same objects.
+    """
     if isinstance(module, torch.nn.modules.batchnorm._LazyNormBase):
         raise TypeError("sync_batch_norm: run a lazy batch norm once before it is converted")
     if isinstance(module, _BatchNorm) and not isinstance(module, SyncBatchNorm):

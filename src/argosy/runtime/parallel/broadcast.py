@@ -8,7 +8,8 @@ import torch
 
 from argosy.runtime.comm.backend import Backend
 
-_PACK_BYTES = 1 << 20  # a tensor at least this large travels alone; smaller ones of one dtype together
+# a tensor at least this large travels alone; smaller ones of one dtype together
+_PACK_BYTES = 1 << 20
 
 
 @torch.no_grad()
@@ -25,7 +26,9 @@ def broadcast_values(tensors: Sequence[torch.Tensor], backend: Backend, src: int
 
 
 def packs(tensors: Sequence[torch.Tensor], limit_bytes: int) -> Iterator[list[torch.Tensor]]:
-    """Split ``tensors`` into lists of one dtype that hold about ``limit_bytes``, in an order that depends on sizes and dtypes alone."""
+    """Split ``tensors`` into lists of one dtype that hold about ``limit_bytes``, in an order that
+    depends on sizes and dtypes alone.
+    """
     held: dict[torch.dtype, list[torch.Tensor]] = {}
     for tensor in tensors:
         if tensor.nbytes >= limit_bytes:

@@ -30,10 +30,12 @@ class _Open:
 
 
 def plan(items: Sequence[Item], bucket_bytes: int, last_bucket_bytes: int) -> list[tuple[int, ...]]:
-    """Split gradients, given in the order in which they arrive, into buckets in the order in which they are launched.
+    """Split gradients, given in the order in which they arrive, into buckets in the order in which
+    they are launched.
 
-    A bucket has one dtype and is closed as soon as it holds ``bucket_bytes``. The last one, whose reduction nothing can hide, is filled
-    from the end and closed at ``last_bucket_bytes``. An item larger than the limit has a bucket to itself or ends one.
+    A bucket has one dtype and is closed as soon as it holds ``bucket_bytes``. The last one, whose
+    reduction nothing can hide, is filled from the end and closed at ``last_bucket_bytes``. An item
+    larger than the limit has a bucket to itself or ends one.
     """
     filling: dict[torch.dtype, _Open] = {}
     closed: list[_Open] = []
@@ -53,7 +55,9 @@ def plan(items: Sequence[Item], bucket_bytes: int, last_bucket_bytes: int) -> li
 
 
 def offsets(numels: Sequence[int], alignment: int) -> tuple[list[int], int]:
-    """Where each gradient starts in a bucket, in elements, each on a multiple of ``alignment``, and the total."""
+    """Where each gradient starts in a bucket, in elements, each on a multiple of ``alignment``, and
+    the total.
+    """
     starts, total = [], 0
     for numel in numels:
         starts.append(total)

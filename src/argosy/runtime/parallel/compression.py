@@ -1,11 +1,14 @@
 """Gradients that travel in 16 bits: ``fp16_allreduce``.
 
-``ReducerOptions(make_bucket=half_buckets(torch.float16))`` makes the reducer keep float32 and float64 gradients in private buckets, which are rounded to
-16 bits for the exchange. Values of all ranks are added in float32 and the mean is rounded to 16 bits once more on its way back, so every rank has the
-same bits. Gradients beyond the range of float16 become infinite, as they do in Paddle: scale the loss, or use bfloat16.
+``ReducerOptions(make_bucket=half_buckets(torch.float16))`` makes the reducer keep float32 and
+float64 gradients in private buckets, which are rounded to 16 bits for the exchange. Values of all
+ranks are added in float32 and the mean is rounded to 16 bits once more on its way back, so every
+rank has the same bits. Gradients beyond the range of float16 become infinite, as they do in Paddle:
+scale the loss, or use bfloat16.
 
-Half the bytes move, whatever the backend: in shared memory through a bucket of 16-bit numbers, elsewhere each rank receives its share of all buckets,
-averages it and hands it out again (gloo's own reduction would widen halves to float32 first).
+Half the bytes move, whatever the backend: in shared memory through a bucket of 16-bit numbers,
+elsewhere each rank receives its share of all buckets, averages it and hands it out again (gloo's
+own reduction would widen halves to float32 first).
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ _WIDE = (torch.float32, torch.float64)
 
 
 def half_buckets(wire: torch.dtype = torch.float16) -> BucketMaker:
-    """A maker of buckets whose float32 and float64 contents travel as ``wire``, float16 or bfloat16; others travel as they are."""
+    """A maker of buckets whose float32 and float64 contents travel as ``wire``, float16 or
+    bfloat16; others travel as they are.
+    """
     if wire not in (torch.float16, torch.bfloat16):
         raise UsageError(f"gradients can travel as float16 or bfloat16, but received {wire}")
 
@@ -33,7 +38,9 @@ def half_buckets(wire: torch.dtype = torch.float16) -> BucketMaker:
         tensor = torch.zeros(numel, dtype=dtype, device=device)
         if device.type == "cpu" and backend.kind == "shm":
             return CastBucket(tensor, backend.make_bucket(numel, wire))
-        return CastBucket(tensor, ScatteredBucket(backend, torch.zeros(numel, dtype=wire, device=device)))
+        return CastBucket(
+            tensor, ScatteredBucket(backend, torch.zeros(numel, dtype=wire, device=device))
+        )
 
     return make
 
@@ -46,7 +53,9 @@ def plain_bucket(backend: Backend, numel: int, dtype: torch.dtype, device: torch
 
 
 class CastBucket(Bucket):
-    """``tensor`` in full precision, averaged through ``wire``, a bucket of the same length and another dtype."""
+    """``tensor`` in full precision, averaged through ``wire``, a bucket of the same length and
+    another dtype.
+    """
 
     def __init__(self, tensor: torch.Tensor, wire: Bucket) -> None:
         self.tensor = tensor
@@ -69,7 +78,9 @@ class CastBucket(Bucket):
 
 
 class ScatteredBucket(Bucket):
-    """A 16-bit bucket of any backend: each rank averages its share in float32 and gives it to all."""
+    """A 16-bit bucket of any backend: each rank averages its share in float32 and gives it to
+    all.
+    """
 
     def __init__(self, owner: Backend, tensor: torch.Tensor) -> None:
         self._owner = owner

@@ -2,22 +2,25 @@
 
 ::
 
-    dgc = DeepGradientCompression(params, group, momentum=0.9, rampup_begin_step=100, rampup_step=10, sparsity=[0.75, 0.9375, 0.999])
-    ...
-    loss.backward()             # gradients of this rank, not averaged
-    dgc.exchange()              # every param.grad is now the direction of the step
-    plain SGD: param -= lr * param.grad
+    dgc = DeepGradientCompression(params, group, momentum=0.9, rampup_begin_step=100,
+    rampup_step=10, sparsity=[0.75, 0.9375, 0.999]) ... loss.backward()             # gradients of
+    this rank, not averaged dgc.exchange()              # every param.grad is now the direction of
+    the step plain SGD: param -= lr * param.grad
 
-Momentum is part of it, in both phases and in one state, so the optimizer around it must be SGD without momentum. ``weight_decay`` (L2) belongs here too.
+Momentum is part of it, in both phases and in one state, so the optimizer around it must be SGD
+without momentum. ``weight_decay`` (L2) belongs here too.
 
-Before step ``rampup_begin_step`` (counted from 0) it is momentum on the mean gradient. From then on, for tensors of at least ``min_numel`` elements, each
-rank keeps a velocity u and an accumulation v (momentum correction)::
+Before step ``rampup_begin_step`` (counted from 0) it is momentum on the mean gradient. From then
+on, for tensors of at least ``min_numel`` elements, each rank keeps a velocity u and an accumulation
+v (momentum correction)::
 
     u = m·u + g                 v = v + u             (nesterov: u = m·(u + g), v = v + u + g)
 
-sends the entries of v that are largest in absolute value, and clears u and v there (factor masking). The direction is the mean of what the ranks sent.
-During ``rampup_step`` steps the share that is *not* sent goes through the list ``sparsity``, then stays at its last entry. ``clip_norm`` limits the norm of
-each local gradient to clip_norm/√n before it is accumulated. What is sent are int32 positions and values: 8 bytes per entry of a float32 gradient.
+sends the entries of v that are largest in absolute value, and clears u and v there (factor
+masking). The direction is the mean of what the ranks sent. During ``rampup_step`` steps the share
+that is *not* sent goes through the list ``sparsity``, then stays at its last entry. ``clip_norm``
+limits the norm of each local gradient to clip_norm/√n before it is accumulated. What is sent are
+int32 positions and values: 8 bytes per entry of a float32 gradient.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ from argosy.runtime.parallel.averages import combine_gradients
 _MIN_NUMEL = 16384  # Paddle's: below it positions and bookkeeping cost more than they save
 
 
-def sparsity_at(step: int, rampup_begin_step: int, rampup_step: int, sparsity: Sequence[float]) -> float:
+def sparsity_at(
+    step: int, rampup_begin_step: int, rampup_step: int, sparsity: Sequence[float]
+) -> float:
     """The share of entries that stays behind at ``step``; 0 before the ramp begins."""
     since = step - rampup_begin_step
     if since < 0:
@@ -42,7 +47,9 @@ def sparsity_at(step: int, rampup_begin_step: int, rampup_step: int, sparsity: S
 
 
 class DeepGradientCompression:
-    """Turns the local gradients of ``params`` (the same list on every rank) into the direction of the common step."""
+    """Turns the local gradients of ``params`` (the same list on every rank) into the direction of
+    the common step.
+    """
 
     def __init__(
         self,
@@ -72,12 +79,24 @@ class DeepGradientCompression:
 
     @torch.no_grad()
     def exchange(self) -> None:
-        """Replace ``param.grad`` by the direction of this step; every rank calls it, a missing gradient counts as zeros."""
+        """Replace ``param.grad`` by the direction of this step; every rank calls it, a missing
+        gradient counts as zeros.
+        """
         is_dense_phase = self.num_steps < self._rampup[0]
         dense = [i for i, is_large in enumerate(self._is_large) if is_dense_phase or not is_large]
-        sparse = [] if is_dense_phase else [i for i, is_large in enumerate(self._is_large) if is_large]
-        local = {i: self._local_gradient(i, is_dense_phase or i not in sparse) for i in range(len(self._params))}
-        self._group.run(combine_gradients, [local[i] for i in dense], 1.0 / self._group.world_size, self._group.backend)
+        sparse = (
+            [] if is_dense_phase else [i for i, is_large in enumerate(self._is_large) if is_large]
+        )
+        local = {
+            i: self._local_gradient(i, is_dense_phase or i not in sparse)
+            for i in range(len(self._params))
+        }
+        self._group.run(
+            combine_gradients,
+            [local[i] for i in dense],
+            1.0 / self._group.world_size,
+            self._group.backend,
+        )
         for i in dense:
             self._params[i].grad = self._momentum_direction(i, local[i])
         if sparse:
@@ -85,7 +104,9 @@ class DeepGradientCompression:
         self.num_steps += 1
 
     def _local_gradient(self, index: int, is_dense: bool) -> torch.Tensor:
-        """This rank's gradient as a tensor of its own, clipped where it is accumulated, with weight decay."""
+        """This rank's gradient as a tensor of its own, clipped where it is accumulated, with weight
+        decay.
+        """
         param = self._params[index]
         if param.grad is None:
             grad = torch.zeros_like(param)
@@ -104,7 +125,9 @@ class DeepGradientCompression:
         return grad.add_(u, alpha=self._momentum) if self._use_nesterov else u.clone()
 
     def _exchange_largest(self, indices: Sequence[int], local: dict[int, torch.Tensor]) -> None:
-        """Accumulate, send the largest entries of all tensors at once, and lay the mean of what came into the gradients."""
+        """Accumulate, send the largest entries of all tensors at once, and lay the mean of what
+        came into the gradients.
+        """
         keep = 1.0 - sparsity_at(self.num_steps, *self._rampup)
         chosen: list[torch.Tensor] = []
         values: list[torch.Tensor] = []
@@ -116,14 +139,25 @@ class DeepGradientCompression:
             v[where] = 0.0
             self._u[i].view(-1)[where] = 0.0
         counts = [len(where) for where in chosen]
-        for dtypes in dict.fromkeys((c.dtype, v.dtype) for c, v in zip(chosen, values, strict=True)):
-            at = [k for k, (c, v) in enumerate(zip(chosen, values, strict=True)) if (c.dtype, v.dtype) == dtypes]
+        for dtypes in dict.fromkeys(
+            (c.dtype, v.dtype) for c, v in zip(chosen, values, strict=True)
+        ):
+            at = [
+                k
+                for k, (c, v) in enumerate(zip(chosen, values, strict=True))
+                if (c.dtype, v.dtype) == dtypes
+            ]
             wheres = self._gathered(torch.cat([chosen[k] for k in at]))
             sums = self._gathered(torch.cat([values[k] for k in at]))
-            for where, value in zip(wheres, sums, strict=True):  # in rank order: every rank adds up the same way
+            # in rank order: every rank adds up the same way
+            for where, value in zip(wheres, sums, strict=True):
                 sizes = [counts[k] for k in at]
-                for k, w, x in zip(at, torch.split(where, sizes), torch.split(value, sizes), strict=True):
-                    local[indices[k]].view(-1).index_add_(0, w, x, alpha=1.0 / self._group.world_size)
+                for k, w, x in zip(
+                    at, torch.split(where, sizes), torch.split(value, sizes), strict=True
+                ):
+                    local[indices[k]].view(-1).index_add_(
+                        0, w, x, alpha=1.0 / self._group.world_size
+                    )
         for i in indices:
             self._params[i].grad = local[i]
 
@@ -145,11 +179,17 @@ class DeepGradientCompression:
         return every
 
     def state_dict(self) -> dict[str, object]:
-        """The rank's own state: velocities and what it has not sent, by the number of the parameter."""
+        """The rank's own state: velocities and what it has not sent, by the number of the
+        parameter.
+        """
         return {"num_steps": self.num_steps, "u": dict(self._u), "v": dict(self._v)}
 
-    def use_state(self, num_steps: int, u: Sequence[torch.Tensor], v: Sequence[torch.Tensor]) -> None:
-        """Continue with velocities ``u`` and accumulations ``v`` that someone else keeps, one for each parameter; they are changed in place."""
+    def use_state(
+        self, num_steps: int, u: Sequence[torch.Tensor], v: Sequence[torch.Tensor]
+    ) -> None:
+        """Continue with velocities ``u`` and accumulations ``v`` that someone else keeps, one for
+        each parameter; they are changed in place.
+        """
         self.num_steps, self._u, self._v = num_steps, dict(enumerate(u)), dict(enumerate(v))
 
     def load_state_dict(self, state: dict[str, object]) -> None:

@@ -9,8 +9,9 @@
         optimizer.step()
         clear the gradients     # only here: between updates they add up
 
-``synchronised`` is a data-parallel wrapper (anything with ``grad_need_sync``): its gradients stay on the rank until the last of the ``k_steps``
-backwards, which averages their total. Raw torch tensors, so it serves any optimizer; ``param.grad`` must be where gradients add up.
+``synchronised`` is a data-parallel wrapper (anything with ``grad_need_sync``): its gradients stay
+on the rank until the last of the ``k_steps`` backwards, which averages their total. Raw torch
+tensors, so it serves any optimizer; ``param.grad`` must be where gradients add up.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ class GradientMerge:
     """Counts backwards; ``avg`` divides the total by ``k_steps`` before the update."""
 
     def __init__(
-        self, params: Sequence[torch.Tensor], k_steps: int = 1, avg: bool = True, synchronised: Any = None
+        self,
+        params: Sequence[torch.Tensor],
+        k_steps: int = 1,
+        avg: bool = True,
+        synchronised: Any = None,
     ) -> None:
         if k_steps < 1:
             raise UsageError(f"GradientMerge: k_steps must be at least 1, but is {k_steps}")
@@ -71,7 +76,9 @@ class GradientMerge:
             self._synchronised.grad_need_sync = self.is_last
 
     def state_dict(self) -> dict[str, int]:
-        """Where in a cycle it is; gradients that wait are not part of it, so save after an update."""
+        """Where in a cycle it is; gradients that wait are not part of it, so save after an
+        update.
+        """
         return {"num_merged": self.num_merged}
 
     def load_state_dict(self, state: dict[str, int]) -> None:

@@ -1,7 +1,7 @@
 """How a reducer holds on to parameters without being held by them.
 
-The engine's hooks are invisible to the garbage collector, so they must not keep the reducer alive; and what it has attached to the parameters must be
-taken back when it goes.
+The engine's hooks are invisible to the garbage collector, so they must not keep the reducer alive;
+and what it has attached to the parameters must be taken back when it goes.
 """
 
 from __future__ import annotations

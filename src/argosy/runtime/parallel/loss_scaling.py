@@ -1,14 +1,17 @@
-"""Loss scaling that the script does not see: gradients grow where they enter the model, and shrink again before the update.
+"""Loss scaling that the script does not see: gradients grow where they enter the model, and shrink
+again before the update.
 
 ::
 
     scale = LossScale(initial=32768.0)
     outputs = grown(outputs, scale)     # in forward, behind the last layer
     loss_of(outputs).backward()         # gradients of the parameters are times scale.value
-    if scale.shrink(params, group):     # they are divided again; False: one overflowed, on some rank
+    if scale.shrink(params, group):     # they are divided again; False: one overflowed, on some
+    rank
         optimizer.step()
 
-Two things are as with a scaler: float16 gradients inside the model do not vanish, and steps that overflow are left out, by all ranks or by none.
+Two things are as with a scaler: float16 gradients inside the model do not vanish, and steps that
+overflow are left out, by all ranks or by none.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ from argosy.runtime.parallel.overflow import found_anywhere
 
 
 class LossScale:
-    """The factor and its rule: after ``incr_every`` finite steps in a row it grows, after ``decr_every`` others in a row it shrinks, not below 1."""
+    """The factor and its rule: after ``incr_every`` finite steps in a row it grows, after
+    ``decr_every`` others in a row it shrinks, not below 1.
+    """
 
     def __init__(
         self,
@@ -42,8 +47,12 @@ class LossScale:
 
     @torch.no_grad()
     def shrink(self, params: Sequence[torch.Tensor], group: Group | None) -> bool:
-        """Divide the gradients by the factor and adapt it; whether all of them are finite on all ranks."""
-        values = [p.grad._values() if p.grad.is_sparse else p.grad for p in params if p.grad is not None]
+        """Divide the gradients by the factor and adapt it; whether all of them are finite on all
+        ranks.
+        """
+        values = [
+            p.grad._values() if p.grad.is_sparse else p.grad for p in params if p.grad is not None
+        ]
         if values:
             torch._foreach_mul_(values, 1.0 / self.value)
         is_bad = not all(bool(torch.isfinite(v).all()) for v in values)
@@ -54,7 +63,9 @@ class LossScale:
 
     def _adapt(self, is_bad: bool) -> None:
         incr_every, decr_every, incr_ratio, decr_ratio = self._rule
-        self._num_good, self._num_bad = (0, self._num_bad + 1) if is_bad else (self._num_good + 1, 0)
+        self._num_good, self._num_bad = (
+            (0, self._num_bad + 1) if is_bad else (self._num_good + 1, 0)
+        )
         if not self._is_dynamic:
             return
         if self._num_good == incr_every:

@@ -17,12 +17,15 @@ from argosy.runtime.parallel.sharded_reducer import ShardedReducer
 
 
 class DataParallelModule(torch.nn.Module):
-    """Wraps ``module``: forward is the module's, backward leaves averaged gradients. ``state_dict`` has the module's own names.
+    """Wraps ``module``: forward is the module's, backward leaves averaged gradients. ``state_dict``
+    has the module's own names.
 
     Without a group (one process) it only wraps.
     """
 
-    def __init__(self, module: torch.nn.Module, group: Group | None, options: ReducerOptions) -> None:
+    def __init__(
+        self, module: torch.nn.Module, group: Group | None, options: ReducerOptions
+    ) -> None:
         super().__init__()
         self.module = module
         self.grad_need_sync = True
@@ -31,12 +34,18 @@ class DataParallelModule(torch.nn.Module):
         self._reducer: Reducer | ShardedReducer | None = None
         if group is not None:
             everything = [*module.named_parameters(), *module.named_buffers()]
-            group.run(agreement.check_same, [agreement.describe(n, t) for n, t in everything], group.backend)
+            group.run(
+                agreement.check_same,
+                [agreement.describe(n, t) for n, t in everything],
+                group.backend,
+            )
             group.run(broadcast_values, [t for _, t in everything], group.backend, 0)
             self.init_reducer()
 
     def init_reducer(self) -> None:
-        """Hook the reducer onto the trainable parameters; again after parameters were added or frozen."""
+        """Hook the reducer onto the trainable parameters; again after parameters were added or
+        frozen.
+        """
         if self._reducer is not None:
             self._reducer.close()
         if self._group is None:
@@ -52,7 +61,10 @@ class DataParallelModule(torch.nn.Module):
             if p.requires_grad and not getattr(p, "no_sync", False)
         ]
         self._reducer = self._make_reducer(
-            [p for _, p in named], [n for n, _ in named], [id(p) in sparse_ids for _, p in named], self._group
+            [p for _, p in named],
+            [n for n, _ in named],
+            [id(p) in sparse_ids for _, p in named],
+            self._group,
         )
 
     def _make_reducer(
@@ -72,7 +84,9 @@ class DataParallelModule(torch.nn.Module):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Only accumulate inside the block; the first forward and backward outside averages the total."""
+        """Only accumulate inside the block; the first forward and backward outside averages the
+        total.
+        """
         before, self.grad_need_sync = self.grad_need_sync, False
         try:
             yield

@@ -1,7 +1,8 @@
 """Loss scaling on several ranks: a step that overflowed on one of them is left out by all.
 
-With gradients that are complete on every rank (DataParallel) all ranks see the same infinities; where each holds a part (sharding, LocalSGD, row-sparse
-tables) they must ask each other, or they take different steps and different scales.
+With gradients that are complete on every rank (DataParallel) all ranks see the same infinities;
+where each holds a part (sharding, LocalSGD, row-sparse tables) they must ask each other, or they
+take different steps and different scales.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ def found_anywhere(found: bool, group: Group) -> bool:
 def agree_on_overflow(scaler: torch.amp.GradScaler, group: Group) -> torch.amp.GradScaler:
     """Make ``scaler`` of torch ask all ranks of ``group`` whenever it unscales; returns it.
 
-    Every rank then calls ``unscale_`` and ``step`` equally often. A rank without gradients of its own takes part.
+    Every rank then calls ``unscale_`` and ``step`` equally often. A rank without gradients of its
+    own takes part.
     """
     unscale: Any = scaler._unscale_grads_
     if getattr(unscale, "is_agreed", False):
         return scaler
 
-    def unscale_together(optimizer: torch.optim.Optimizer, inv_scale: torch.Tensor, *rest: Any) -> Any:
+    def unscale_together(
+        optimizer: torch.optim.Optimizer, inv_scale: torch.Tensor, *rest: Any
+    ) -> Any:
         found_by_device: dict[torch.device, torch.Tensor] = unscale(optimizer, inv_scale, *rest)
         if not found_by_device:
             found_by_device = {inv_scale.device: torch.zeros((), device=inv_scale.device)}

@@ -27,23 +27,32 @@ class Place:
         self.home = gradients.GradHome(view, sink)
         self.is_ready = False  # its part of this round is settled
         self.is_fresh = False  # it holds something that has not been averaged
-        self.kept: torch.Tensor | None = None  # the gradient from before a round in which this rank produced none
+        # the gradient from before a round in which this rank produced none
+        self.kept: torch.Tensor | None = None
 
     def holds(self, grad: torch.Tensor | None) -> bool:
         """Whether ``grad`` lies here."""
-        return grad is not None and grad.layout is torch.strided and grad.data_ptr() == self.view.data_ptr()
+        return (
+            grad is not None
+            and grad.layout is torch.strided
+            and grad.data_ptr() == self.view.data_ptr()
+        )
 
     def adopt(self, param: torch.Tensor) -> None:
         """Move the gradient of ``param`` here, unless it is here already."""
         grad = param.grad
         if grad is not None and not self.holds(grad):
-            self.view.copy_(grad.detach() if grad.layout is torch.strided else grad.detach().to_dense())
+            self.view.copy_(
+                grad.detach() if grad.layout is torch.strided else grad.detach().to_dense()
+            )
             param.grad = self.view.detach()
 
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Buckets in the order in which they are published, and the place of each parameter by its index."""
+    """Buckets in the order in which they are published, and the place of each parameter by its
+    index.
+    """
 
     plan: list[tuple[int, ...]]
     buckets: list[Bucket]
@@ -61,9 +70,13 @@ class Places:
     ) -> Places:
         """Make buckets for gradients that arrive in ``order``; gradients that exist move into them.
 
-        Behind the gradients of a bucket lies one flag for each. ``sinks`` are the nodes that accumulate the gradients.
+        Behind the gradients of a bucket lies one flag for each. ``sinks`` are the nodes that
+        accumulate the gradients.
         """
-        items = [bucketing.Item(index=i, numel=_wire_numel(params[i]), dtype=params[i].dtype.to_real()) for i in order]
+        items = [
+            bucketing.Item(index=i, numel=_wire_numel(params[i]), dtype=params[i].dtype.to_real())
+            for i in order
+        ]
         plan = bucketing.plan(items, bucket_bytes, last_bucket_bytes)
         made = cls(plan, [], {})
         for number, indices in enumerate(plan):
@@ -73,19 +86,29 @@ class Places:
             made.buckets.append(bucket)
             for k, (index, start) in enumerate(zip(indices, starts, strict=True)):
                 view = _view(bucket.tensor, start, params[index])
-                place = made.by_index[index] = Place(number, view, bucket.tensor[total + k], sinks[index])
+                place = made.by_index[index] = Place(
+                    number, view, bucket.tensor[total + k], sinks[index]
+                )
                 place.adopt(params[index])
         return made
 
     def produced(self) -> dict[int, bool]:
-        """By parameter, whether any rank produced its gradient; to be read after the averages are there."""
+        """By parameter, whether any rank produced its gradient; to be read after the averages are
+        there.
+        """
         if not self.buckets:
             return {}
-        # a mean of flags is positive if one of them was: it cannot round to zero, not in float16 either
+        # a mean of flags is positive if one of them was: it cannot round to zero, not in float16
+        # either
         flags = torch.cat(
-            [bucket.tensor[-len(indices) :].float() for bucket, indices in zip(self.buckets, self.plan, strict=True)]
+            [
+                bucket.tensor[-len(indices) :].float()
+                for bucket, indices in zip(self.buckets, self.plan, strict=True)
+            ]
         )
-        return dict(zip((i for indices in self.plan for i in indices), (flags > 0).tolist(), strict=True))
+        return dict(
+            zip((i for indices in self.plan for i in indices), (flags > 0).tolist(), strict=True)
+        )
 
     def close(self) -> None:
         self.by_index.clear()
@@ -100,4 +123,8 @@ def _wire_numel(param: torch.Tensor) -> int:
 
 def _view(flat: torch.Tensor, start: int, param: torch.Tensor) -> torch.Tensor:
     part = flat[start : start + _wire_numel(param)]
-    return torch.view_as_complex(part.view(*param.shape, 2)) if param.is_complex() else part.view(param.shape)
+    return (
+        torch.view_as_complex(part.view(*param.shape, 2))
+        if param.is_complex()
+        else part.view(param.shape)
+    )

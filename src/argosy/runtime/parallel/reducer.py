@@ -1,15 +1,19 @@
 """The reducer: averages the gradients of a model over the ranks of a group while backward goes on.
 
-Gradients live in buckets (``places.py``), each a flat tensor that the backend can average in place; after ``backward()`` every ``param.grad`` is a
-view of its bucket. A bucket is published when its last gradient has arrived, and its reduction goes forward at every later gradient, without waiting and
-without a thread; what is left is finished at the end of backward.
+Gradients live in buckets (``places.py``), each a flat tensor that the backend can average in place;
+after ``backward()`` every ``param.grad`` is a view of its bucket. A bucket is published when its
+last gradient has arrived, and its reduction goes forward at every later gradient, without waiting
+and without a thread; what is left is finished at the end of backward.
 
-Buckets are published in one fixed order on every rank. Behind the gradients of a bucket travels one flag per parameter, 1 if this rank produced it: after the
-average, a flag of 0 means that no rank did, and the parameter keeps the gradient it had; any other flag means that all ranks take the average. So ranks whose
-control flow differs neither hang nor drift apart.
+Buckets are published in one fixed order on every rank. Behind the gradients of a bucket travels one
+flag per parameter, 1 if this rank produced it: after the average, a flag of 0 means that no rank
+did, and the parameter keeps the gradient it had; any other flag means that all ranks take the
+average. So ranks whose control flow differs neither hang nor drift apart.
 
-A *round* is one backward. It begins when backward reaches an output of a forward that was to be synchronised, or the first gradient after one, and ends with
-backward. If backward fails, the round is completed at the next forward with what there is, so that the other ranks, which are waiting, go on in step.
+A *round* is one backward. It begins when backward reaches an output of a forward that was to be
+synchronised, or the first gradient after one, and ends with backward. If backward fails, the round
+is completed at the next forward with what there is, so that the other ranks, which are waiting, go
+on in step.
 """
 
 from __future__ import annotations
@@ -43,10 +47,12 @@ class ReducerOptions:
 
 
 class Reducer:
-    """Owns the buckets of ``params`` (leaves that require grad, the same list on every rank) and the hooks on them.
+    """Owns the buckets of ``params`` (leaves that require grad, the same list on every rank) and
+    the hooks on them.
 
-    ``sparse`` marks parameters whose gradients are row-sparse: they do not go into buckets but are gathered by rows. When the reducer is closed or
-    forgotten, the parameters are as they were before.
+    ``sparse`` marks parameters whose gradients are row-sparse: they do not go into buckets but are
+    gathered by rows. When the reducer is closed or forgotten, the parameters are as they were
+    before.
     """
 
     def __init__(
@@ -62,14 +68,16 @@ class Reducer:
         devices = {p.device for p in params}
         if len(devices) > 1:
             raise NotSupported(
-                f"DataParallel: all parameters must be on one device, but are on {sorted(map(str, devices))}"
+                "DataParallel: all parameters must be on one device, but are on "
+                f"{sorted(map(str, devices))}"
             )
         self._params = list(params)
         self._names = list(names)
         self._is_fresh_by_sparse = {i: False for i, is_sparse in enumerate(sparse) if is_sparse}
         self._group = group
         self._options = options
-        self._arrivals: list[int] | None = []  # the order of gradients in the first round; None afterwards
+        # the order of gradients in the first round; None afterwards
+        self._arrivals: list[int] | None = []
         self._has_warned = False
         self._is_armed = False  # a forward that is to be synchronised has run since the last round
         self._in_round = False
@@ -80,7 +88,9 @@ class Reducer:
         self._held = Held(self._params)
         self._release = weakref.finalize(self, self._held.release)
         self._release.atexit = False
-        self._build([i for i in reversed(range(len(self._params))) if i not in self._is_fresh_by_sparse])
+        self._build(
+            [i for i in reversed(range(len(self._params))) if i not in self._is_fresh_by_sparse]
+        )
         self._held.handles += [
             p.register_post_accumulate_grad_hook(make_hook(weakref.WeakMethod(self._on_hook), i))  # type: ignore[no-untyped-call]
             for i, p in enumerate(self._params)
@@ -101,19 +111,23 @@ class Reducer:
         self._reset_round()
 
     def _make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
-        return self._group.run(self._options.make_bucket, self._group.backend, numel, dtype, self._params[0].device)
+        return self._group.run(
+            self._options.make_bucket, self._group.backend, numel, dtype, self._params[0].device
+        )
 
     def _reset_round(self) -> None:
         self._in_round = self._is_armed = False
         self._pending = [len(indices) for indices in self._places.plan]
         self._next = 0  # the bucket to publish next; the order is the same on every rank
-        self._under_way: list[Bucket] = []  # published, and something can still be done before the end of backward
+        # published, and something can still be done before the end of backward
+        self._under_way: list[Bucket] = []
         self._assumed_unused: set[int] = set()
         for place in self._places.by_index.values():
             place.is_ready = place.is_fresh = False
             place.home.is_open = True
 
-    # -- forward ------------------------------------------------------------------------------------------------
+    # -- forward
+    # ----------------------------------------------------------------------------------------------
 
     def prepare(self, outputs: Sequence[torch.Tensor], is_synchronised: bool) -> None:
         """Get ready for the backward of ``outputs``; call it after each forward with gradients."""
@@ -126,14 +140,19 @@ class Reducer:
                     output.register_hook(self._on_output)  # type: ignore[no-untyped-call]
 
     def needs_anchor(self, outputs: Sequence[torch.Tensor]) -> bool:
-        """Whether no backward could come from ``outputs``, although there are parameters to train."""
-        return not any(t.requires_grad for t in outputs) and any(p.requires_grad for p in self._params)
+        """Whether no backward could come from ``outputs``, although there are parameters to
+        train.
+        """
+        return not any(t.requires_grad for t in outputs) and any(
+            p.requires_grad for p in self._params
+        )
 
     def anchored(self, output: torch.Tensor) -> torch.Tensor:
         """``output``, tied to the reducer so that a backward from it takes part in the round."""
         return self._anchor.tie(output) if output.is_floating_point() else output
 
-    # -- a round ------------------------------------------------------------------------------------------------
+    # -- a round
+    # ----------------------------------------------------------------------------------------------
 
     def _on_output(self, _: torch.Tensor) -> None:
         # autograd.grad() comes by as well, but leaves no gradients to average
@@ -178,7 +197,8 @@ class Reducer:
             self._begin()
         if param.grad is not None and param.grad.requires_grad:
             raise NotSupported(
-                f"DataParallel: backward(create_graph=True), met at parameter {self._names[index]!r}: gradients that are averaged "
+                "DataParallel: backward(create_graph=True), met at parameter "
+                f"{self._names[index]!r}: gradients that are averaged "
                 "over the ranks are not differentiable. Use grad() for the inner derivative."
             )
         if index in self._is_fresh_by_sparse:
@@ -189,10 +209,12 @@ class Reducer:
         place = self._places.by_index[index]
         if place.is_ready:
             why = (
-                "a gradient, but is frozen or was not in the graph when backward began. Where a part of the model is computed again in "
+                "a gradient, but is frozen or was not in the graph when backward began. Where a "
+                "part of the model is computed again in "
                 "backward, use find_unused_parameters=False."
                 if index in self._assumed_unused
-                else "a second gradient in one backward, after the first was on its way to the other ranks. Run that part of the model "
+                else "a second gradient in one backward, after the first was on its way to the "
+                "other ranks. Run that part of the model "
                 "once, or under no_sync()."
             )
             raise UsageError(f"DataParallel: parameter {self._names[index]!r} got {why}")
@@ -210,7 +232,9 @@ class Reducer:
         self._pending[place.bucket] -= 1
 
     def _settle_unproduced(self, index: int, place: Place) -> None:
-        """Contribute what this rank has for a parameter it did not use: its accumulated gradient, or zeros."""
+        """Contribute what this rank has for a parameter it did not use: its accumulated gradient,
+        or zeros.
+        """
         grad = self._params[index].grad
         place.kept = None
         if grad is None:
@@ -232,7 +256,9 @@ class Reducer:
 
     @torch.no_grad()
     def _finish(self) -> None:
-        """The end of backward: complete what is missing, wait for the averages, settle unused parameters."""
+        """The end of backward: complete what is missing, wait for the averages, settle unused
+        parameters.
+        """
         missing = [i for i, place in self._places.by_index.items() if not place.is_ready]
         for index in missing:
             self._settle_unproduced(index, self._places.by_index[index])
@@ -250,14 +276,18 @@ class Reducer:
             self._warn(missing, unused)  # last: it may be an error
 
     def _complete_failed(self) -> None:
-        """Complete the round of a backward that failed halfway, for the sake of the others; gradients cleared since stay cleared."""
+        """Complete the round of a backward that failed halfway, for the sake of the others;
+        gradients cleared since stay cleared.
+        """
         cleared = [p for p in self._params if p.grad is None]
         self._finish()
         for param in cleared:
             param.grad = None
 
     def _take_averages(self) -> set[int]:
-        """Give every parameter its gradient: the average, or what it had where no rank produced one. Returns the latter."""
+        """Give every parameter its gradient: the average, or what it had where no rank produced
+        one. Returns the latter.
+        """
         unused = set()
         for index, is_produced in self._places.produced().items():
             place, param = self._places.by_index[index], self._params[index]
@@ -272,10 +302,14 @@ class Reducer:
         return unused
 
     def _rebuild(self, arrivals: list[int]) -> None:
-        """After the first round, order the buckets as gradients really arrive on rank 0; all ranks take its order."""
+        """After the first round, order the buckets as gradients really arrive on rank 0; all ranks
+        take its order.
+        """
         self._arrivals = None
         seen = set(arrivals)
-        order = torch.tensor(arrivals + [i for i in self._places.by_index if i not in seen], dtype=torch.int64)
+        order = torch.tensor(
+            arrivals + [i for i in self._places.by_index if i not in seen], dtype=torch.int64
+        )
         if not order.numel():
             return
         self._group.run(self._group.backend.broadcast, order, 0)
@@ -289,13 +323,17 @@ class Reducer:
         if self._has_warned:
             return
         self._has_warned = True
-        names = ", ".join(repr(self._names[i]) for i in missing[:8]) + (", ..." if len(missing) > 8 else "")
+        names = ", ".join(repr(self._names[i]) for i in missing[:8]) + (
+            ", ..." if len(missing) > 8 else ""
+        )
         elsewhere = len(set(missing) - unused)
         warnings.warn(
-            f"DataParallel: {len(missing)} of {len(self._params)} parameters got no gradient in this backward on rank "
+            f"DataParallel: {len(missing)} of {len(self._params)} parameters got no gradient in "
+            "this backward on rank "
             f"{self._group.rank}: {names}"
             + (f" ({elsewhere} of them did on another rank)" if elsewhere else "")
-            + ". They were synchronised at the end. Pass find_unused_parameters=True to keep the overlap, "
+            + ". They were synchronised at the end. Pass find_unused_parameters=True to keep "
+            "the overlap, "
             "or freeze them with stop_gradient = True.",
             stacklevel=2,
         )

@@ -1,4 +1,5 @@
-"""Sharding for plain PyTorch: an optimizer whose state is split over the ranks, and the module wrapper of stage 2.
+"""Sharding for plain PyTorch: an optimizer whose state is split over the ranks, and the module
+wrapper of stage 2.
 
 ::
 
@@ -6,8 +7,8 @@
     model = DataParallelModule(model, group, ReducerOptions())              # stage 1
     model = ShardedModule(model, group, ReducerOptions(), optimizer.shards) # stage 2
     ...
-    optimizer.clip_grad_norm_(1.0)      # in place of torch.nn.utils.clip_grad_norm_: right in both stages
-    optimizer.step()
+    optimizer.clip_grad_norm_(1.0)      # in place of torch.nn.utils.clip_grad_norm_: right in both
+    stages optimizer.step()
 
 Schedulers, ``param_groups`` and ``zero_grad`` work as on the optimizer that was passed in.
 """
@@ -30,10 +31,12 @@ _SEPARATOR = "/"
 
 
 class ShardedOptimizer(torch.optim.Optimizer):
-    """Takes over ``optimizer``: this rank updates the parameters it owns, and gets the others from theirs.
+    """Takes over ``optimizer``: this rank updates the parameters it owns, and gets the others from
+    theirs.
 
-    ``param_groups`` list all parameters; settings that are changed there (a learning rate by a scheduler) reach the optimizer at each step.
-    ``state`` and ``state_dict()`` are those of the owned parameters; ``full_state_dict()`` joins all.
+    ``param_groups`` list all parameters; settings that are changed there (a learning rate by a
+    scheduler) reach the optimizer at each step. ``state`` and ``state_dict()`` are those of the
+    owned parameters; ``full_state_dict()`` joins all.
     """
 
     def __init__(self, optimizer: torch.optim.Optimizer, group: Group) -> None:
@@ -55,7 +58,9 @@ class ShardedOptimizer(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the owned parameters, then take the others from their owners; every rank calls it."""
+        """Update the owned parameters, then take the others from their owners; every rank calls
+        it.
+        """
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -70,7 +75,9 @@ class ShardedOptimizer(torch.optim.Optimizer):
             inner.update((key, value) for key, value in outer.items() if key != "params")
 
     def clip_grad_norm_(self, max_norm: float) -> torch.Tensor:
-        """Scale the gradients by one factor so that their joint norm, over all ranks, is at most ``max_norm``; returns the norm before."""
+        """Scale the gradients by one factor so that their joint norm, over all ranks, is at most
+        ``max_norm``; returns the norm before.
+        """
         owned = [self.shards.params[i].grad for i in self.shards.owned]
         norm = self.shards.global_norm([g for g in owned if g is not None])
         factor = (max_norm / (norm + 1e-6)).clamp(max=1.0)
@@ -80,20 +87,30 @@ class ShardedOptimizer(torch.optim.Optimizer):
                     param.grad.mul_(factor.to(param.grad.device, param.grad.dtype))
         return norm
 
-    # -- state --------------------------------------------------------------------------------------------------
+    # -- state
+    # ----------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """The settings of all groups, and the state of the owned parameters under their numbers among all."""
+        """The settings of all groups, and the state of the owned parameters under their numbers
+        among all.
+        """
         self._copy_settings()
         number = {id(p): i for i, p in enumerate(self.shards.params)}
         groups = [
-            {**{k: v for k, v in g.items() if k != "params"}, "params": [number[id(p)] for p in g["params"]]}
+            {
+                **{k: v for k, v in g.items() if k != "params"},
+                "params": [number[id(p)] for p in g["params"]],
+            }
             for g in self.param_groups
         ]
-        return {"state": {number[id(p)]: state for p, state in self.inner.state.items()}, "param_groups": groups}
+        return {
+            "state": {number[id(p)]: state for p, state in self.inner.state.items()},
+            "param_groups": groups,
+        }
 
     def full_state_dict(self, dst: int | None = None) -> dict[str, Any]:
-        """The state of all parameters, as the optimizer of one process would give it; without state on ranks other than ``dst``, if given.
+        """The state of all parameters, as the optimizer of one process would give it; without state
+        on ranks other than ``dst``, if given.
 
         Every rank calls it.
         """
@@ -107,7 +124,8 @@ class ShardedOptimizer(torch.optim.Optimizer):
                     plain[f"{index}{_SEPARATOR}{key}"] = value
         if plain:
             raise CheckpointError(
-                f"{type(self.inner).__name__} keeps state that is not a tensor ({next(iter(plain))}); it cannot be gathered"
+                f"{type(self.inner).__name__} keeps state that is not a tensor "
+                f"({next(iter(plain))}); it cannot be gathered"
             )
         whole = gather_named(named, self.shards.group, dst)
         state: dict[int, dict[str, Any]] = {}
@@ -117,11 +135,14 @@ class ShardedOptimizer(torch.optim.Optimizer):
         return {"state": state, "param_groups": own["param_groups"]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take the owned parameters' part of a whole state, from any number of ranks or from the plain optimizer."""
+        """Take the owned parameters' part of a whole state, from any number of ranks or from the
+        plain optimizer.
+        """
         given = state_dict["param_groups"]
         if [len(g["params"]) for g in given] != [len(g["params"]) for g in self.param_groups]:
             raise CheckpointError(
-                f"the saved optimizer has groups of {[len(g['params']) for g in given]} parameters, this one of "
+                f"the saved optimizer has groups of {[len(g['params']) for g in given]} "
+                "parameters, this one of "
                 f"{[len(g['params']) for g in self.param_groups]}"
             )
         order = [i for g in given for i in g["params"]]
@@ -129,7 +150,8 @@ class ShardedOptimizer(torch.optim.Optimizer):
         missing = [i for i in self.shards.owned if states and order[i] not in states]
         if missing and any(self.shards.params[i].requires_grad for i in missing):
             raise CheckpointError(
-                f"the saved state has nothing for parameter {missing[0]}, which rank {self.shards.group.rank} owns; "
+                f"the saved state has nothing for parameter {missing[0]}, which rank "
+                f"{self.shards.group.rank} owns; "
                 "save full_state_dict(), not state_dict(), of a sharded optimizer"
             )
         for outer, group in zip(self.param_groups, given, strict=True):
@@ -152,14 +174,20 @@ class ShardedOptimizer(torch.optim.Optimizer):
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         if self._is_sealed:
-            raise UsageError("a sharded optimizer cannot take more parameters: add them before sharding")
+            raise UsageError(
+                "a sharded optimizer cannot take more parameters: add them before sharding"
+            )
         super().add_param_group(param_group)
 
 
 class ShardedModule(DataParallelModule):
-    """Stage 2: forward is the module's, backward leaves each gradient on the rank that owns its parameter."""
+    """Stage 2: forward is the module's, backward leaves each gradient on the rank that owns its
+    parameter.
+    """
 
-    def __init__(self, module: torch.nn.Module, group: Group, options: ReducerOptions, shards: Shards) -> None:
+    def __init__(
+        self, module: torch.nn.Module, group: Group, options: ReducerOptions, shards: Shards
+    ) -> None:
         self._shards = shards
         super().__init__(module, group, options)
 
@@ -167,18 +195,29 @@ class ShardedModule(DataParallelModule):
         self, params: list[torch.Tensor], names: list[str], sparse: list[bool], group: Group
     ) -> Reducer | ShardedReducer:
         return ShardedReducer(
-            params, names, owners_of(params, names, sparse, self._shards), group, self._options.bucket_bytes
+            params,
+            names,
+            owners_of(params, names, sparse, self._shards),
+            group,
+            self._options.bucket_bytes,
         )
 
 
-def owners_of(params: list[torch.Tensor], names: list[str], sparse: list[bool], shards: Shards) -> list[int]:
-    """The owner of each of ``params`` in stage 2; an error for one that the optimizer does not have or that has row-sparse gradients."""
+def owners_of(
+    params: list[torch.Tensor], names: list[str], sparse: list[bool], shards: Shards
+) -> list[int]:
+    """The owner of each of ``params`` in stage 2; an error for one that the optimizer does not have
+    or that has row-sparse gradients.
+    """
     owner_by_id = {id(p): owner for p, owner in zip(shards.params, shards.owners, strict=True)}
     for name, param, is_sparse in zip(names, params, sparse, strict=True):
         if is_sparse:
-            raise NotSupported(f"sharding stage 2: parameter {name!r} has row-sparse gradients; use stage 1")
+            raise NotSupported(
+                f"sharding stage 2: parameter {name!r} has row-sparse gradients; use stage 1"
+            )
         if id(param) not in owner_by_id:
             raise UsageError(
-                f"sharding: the optimizer does not have parameter {name!r}, which the model trains; pass it or freeze it"
+                f"sharding: the optimizer does not have parameter {name!r}, which the model "
+                "trains; pass it or freeze it"
             )
     return [owner_by_id[id(param)] for param in params]

@@ -1,14 +1,17 @@
-"""The reducer of sharding stage 2: each gradient is averaged on the rank that owns its parameter, and dropped on the others.
+"""The reducer of sharding stage 2: each gradient is averaged on the rank that owns its parameter,
+and dropped on the others.
 
-Gradients of one owner and dtype are joined, up to ``bucket_bytes``, as soon as all of them are there, and reduced to the owner in one fixed order; then the
-memory of the joined gradients goes back. After backward an owner's ``param.grad`` is the mean over the ranks, on the others it is None. What a rank
-holds besides its own gradients are those of buckets that are not complete yet.
+Gradients of one owner and dtype are joined, up to ``bucket_bytes``, as soon as all of them are
+there, and reduced to the owner in one fixed order; then the memory of the joined gradients goes
+back. After backward an owner's ``param.grad`` is the mean over the ranks, on the others it is None.
+What a rank holds besides its own gradients are those of buckets that are not complete yet.
 
-As in ``reducer.py`` a flag per parameter travels along, so ranks whose control flow differs stay in step: a gradient that nobody produced stays what it was, and
-one that only some produced is their sum divided by the number of ranks.
+As in ``reducer.py`` a flag per parameter travels along, so ranks whose control flow differs stay in
+step: a gradient that nobody produced stays what it was, and one that only some produced is their
+sum divided by the number of ranks.
 
-Backwards can add up: under ``no_sync()`` gradients stay on their rank, and the next synchronised backward averages the total. Several synchronised ones add
-up on the owner.
+Backwards can add up: under ``no_sync()`` gradients stay on their rank, and the next synchronised
+backward averages the total. Several synchronised ones add up on the owner.
 """
 
 from __future__ import annotations
@@ -32,9 +35,11 @@ _ALIGNMENT = 16
 
 
 class ShardedReducer:
-    """Hooks ``params`` (leaves that require grad, the same list on every rank); ``owners`` says to which rank each gradient goes.
+    """Hooks ``params`` (leaves that require grad, the same list on every rank); ``owners`` says to
+    which rank each gradient goes.
 
-    Where several groups shard the same model, ``replicas`` has the ranks, one of each group, that own the same parameters: averages go over them too.
+    Where several groups shard the same model, ``replicas`` has the ranks, one of each group, that
+    own the same parameters: averages go over them too.
     """
 
     def __init__(
@@ -55,8 +60,10 @@ class ShardedReducer:
         self._replicas = replicas
         self._plan = _plan(self._params, self._owners, bucket_bytes)
         self._bucket_of = {i: number for number, indices in enumerate(self._plan) for i in indices}
-        self._settled: dict[int, torch.Tensor] = {}  # averages that this rank owns, from earlier rounds
-        self._set_aside: dict[int, torch.Tensor] = {}  # those of them that this round's gradients must not mix with
+        # averages that this rank owns, from earlier rounds
+        self._settled: dict[int, torch.Tensor] = {}
+        # those of them that this round's gradients must not mix with
+        self._set_aside: dict[int, torch.Tensor] = {}
         self._is_armed = False
         self._sinks = [gradients.sink_of(p) for p in self._params]
         self._anchor = Anchor(weakly(self._begin))
@@ -64,7 +71,9 @@ class ShardedReducer:
         handles: list[Any] = []
         for i, param in enumerate(self._params):
             if self._owners[i] == group.rank:
-                before = _ignoring_gradient(make_hook(weakref.WeakMethod(self._on_arrival), i), param)
+                before = _ignoring_gradient(
+                    make_hook(weakref.WeakMethod(self._on_arrival), i), param
+                )
                 handles.append(param.register_hook(before))  # type: ignore[no-untyped-call]
             after = make_hook(weakref.WeakMethod(self._on_gradient), i)
             handles.append(param.register_post_accumulate_grad_hook(after))  # type: ignore[no-untyped-call]
@@ -77,13 +86,17 @@ class ShardedReducer:
         self._ready: set[int] = set()
         self._next = 0
 
-    # -- forward: the same calls as on ``Reducer`` --------------------------------------------------------------
+    # -- forward: the same calls as on ``Reducer``
+    # --------------------------------------------------------------
 
     def prepare(self, outputs: Sequence[torch.Tensor], is_synchronised: bool) -> None:
         """Get ready for the backward of ``outputs``; call it after each forward with gradients."""
         if self._in_round and not gradients.is_in_backward():
             self._finish()  # a backward failed halfway: the others wait for its rest
-        self._settled = {i: t for i, t in self._settled.items() if _is_same(self._params[i].grad, t)}  # not the cleared
+        # not the cleared
+        self._settled = {
+            i: t for i, t in self._settled.items() if _is_same(self._params[i].grad, t)
+        }
         self._is_armed = is_synchronised
         if is_synchronised:
             for output in outputs:
@@ -91,14 +104,19 @@ class ShardedReducer:
                     output.register_hook(self._on_output)  # type: ignore[no-untyped-call]
 
     def needs_anchor(self, outputs: Sequence[torch.Tensor]) -> bool:
-        """Whether no backward could come from ``outputs``, although there are parameters to train."""
-        return not any(t.requires_grad for t in outputs) and any(p.requires_grad for p in self._params)
+        """Whether no backward could come from ``outputs``, although there are parameters to
+        train.
+        """
+        return not any(t.requires_grad for t in outputs) and any(
+            p.requires_grad for p in self._params
+        )
 
     def anchored(self, output: torch.Tensor) -> torch.Tensor:
         """``output``, tied to the reducer so that a backward from it takes part in the round."""
         return self._anchor.tie(output) if output.is_floating_point() else output
 
-    # -- a round ------------------------------------------------------------------------------------------------
+    # -- a round
+    # ----------------------------------------------------------------------------------------------
 
     def _on_output(self, _: torch.Tensor) -> None:
         if not self._in_round and any(gradients.will_accumulate(sink) for sink in self._sinks):
@@ -112,13 +130,19 @@ class ShardedReducer:
         torch.autograd.Variable._execution_engine.queue_callback(self._finish)
 
     def _on_arrival(self, index: int, param: torch.Tensor) -> None:
-        """A gradient is about to be added to that of an owned parameter: keep an average that is there apart."""
-        if not _is_same(param.grad, self._settled.get(index)) or not gradients.will_accumulate(self._sinks[index]):
+        """A gradient is about to be added to that of an owned parameter: keep an average that is
+        there apart.
+        """
+        if not _is_same(param.grad, self._settled.get(index)) or not gradients.will_accumulate(
+            self._sinks[index]
+        ):
             return
         if not self._is_armed and not self._in_round:
             raise UsageError(
-                f"sharding stage 2: parameter {self._names[index]!r} already has an average over the ranks, to which a backward under no_sync() "
-                "cannot add. Clear the gradients first, or run the backwards under no_sync() before the synchronised one."
+                f"sharding stage 2: parameter {self._names[index]!r} already has an average over "
+                "the ranks, to which a backward under no_sync() "
+                "cannot add. Clear the gradients first, or run the backwards under no_sync() "
+                "before the synchronised one."
             )
         self._set_aside[index] = self._settled.pop(index)
         param.grad = None
@@ -128,11 +152,18 @@ class ShardedReducer:
             return
         self._begin()
         if param.grad is not None and (param.grad.requires_grad or param.grad.is_sparse):
-            what = "a gradient of higher order" if param.grad.requires_grad else "a row-sparse gradient"
-            raise NotSupported(f"sharding stage 2: parameter {self._names[index]!r} got {what}; use stage 1")
+            what = (
+                "a gradient of higher order"
+                if param.grad.requires_grad
+                else "a row-sparse gradient"
+            )
+            raise NotSupported(
+                f"sharding stage 2: parameter {self._names[index]!r} got {what}; use stage 1"
+            )
         if index in self._ready:
             raise UsageError(
-                f"sharding stage 2: parameter {self._names[index]!r} got a second gradient in one backward, after the first was on its way to "
+                f"sharding stage 2: parameter {self._names[index]!r} got a second gradient in "
+                "one backward, after the first was on its way to "
                 "its owner. Run that part of the model once, or under no_sync()."
             )
         self._settle(index)
@@ -170,7 +201,9 @@ class ShardedReducer:
                 self._keep(index, view if has_come else None)
 
     def _keep(self, index: int, average: torch.Tensor | None) -> None:
-        """Give an owned parameter its gradient: what it had from earlier rounds, plus this round's average if there is one."""
+        """Give an owned parameter its gradient: what it had from earlier rounds, plus this round's
+        average if there is one.
+        """
         param = self._params[index]
         before = self._set_aside.pop(index, None)
         if before is None and _is_same(param.grad, self._settled.get(index)):
@@ -185,7 +218,9 @@ class ShardedReducer:
 
     @torch.no_grad()
     def _finish(self) -> None:
-        """The end of backward: reduce what is left, with zeros for what this rank did not produce."""
+        """The end of backward: reduce what is left, with zeros for what this rank did not
+        produce.
+        """
         for index in range(len(self._params)):
             if index not in self._ready:
                 self._settle(index)
@@ -198,7 +233,9 @@ class ShardedReducer:
 
 
 class ReplicatedReducer(Reducer):
-    """Averages over ``group`` as its base does, and then over ``replicas``, the ranks that have the same place in other groups."""
+    """Averages over ``group`` as its base does, and then over ``replicas``, the ranks that have the
+    same place in other groups.
+    """
 
     def __init__(
         self,
@@ -216,7 +253,8 @@ class ReplicatedReducer(Reducer):
     def _finish(self) -> None:
         super()._finish()
         for dtype in dict.fromkeys(p.dtype for p in self._params):
-            # averages of earlier rounds are equal everywhere, so that averaging them again does not change them
+            # averages of earlier rounds are equal everywhere, so that averaging them again does not
+            # change them
             grads = [p.grad for p in self._params if p.grad is not None and p.dtype is dtype]
             if not grads:
                 continue
@@ -228,8 +266,12 @@ class ReplicatedReducer(Reducer):
                 begin += grad.numel()
 
 
-def _plan(params: Sequence[torch.Tensor], owners: Sequence[int], bucket_bytes: int) -> list[tuple[int, ...]]:
-    """Buckets of one owner and dtype, in the order in which backward is expected to complete them, from the last parameter to the first."""
+def _plan(
+    params: Sequence[torch.Tensor], owners: Sequence[int], bucket_bytes: int
+) -> list[tuple[int, ...]]:
+    """Buckets of one owner and dtype, in the order in which backward is expected to complete them,
+    from the last parameter to the first.
+    """
     position = {i: at for at, i in enumerate(reversed(range(len(params))))}
     buckets: list[tuple[int, ...]] = []
     for owner in sorted(set(owners)):
@@ -247,7 +289,9 @@ def _is_same(a: torch.Tensor | None, b: torch.Tensor | None) -> bool:
 
 
 def _ignoring_gradient(hook: Any, param: torch.Tensor) -> Any:
-    """A hook for the gradient of ``param`` that calls ``hook(param)`` and changes nothing; it does not keep the parameter alive."""
+    """A hook for the gradient of ``param`` that calls ``hook(param)`` and changes nothing; it does
+    not keep the parameter alive.
+    """
     reference = weakref.ref(param)
 
     def call(_: torch.Tensor) -> None:

@@ -1,8 +1,10 @@
-"""What autograd keeps of a forward, where some tensors can be had again: a note instead of their memory.
+"""What autograd keeps of a forward, where some tensors can be had again: a note instead of their
+memory.
 
-The engine asks hooks what to keep of each tensor that backward will need. While a ``Saving`` is open, it answers for tensors that are watched, and for their views,
-with a note of which part of the memory they are; backward gets them from ``Restorable.restored()``. All others are kept as they are, or as the hooks say under which
-it was opened.
+The engine asks hooks what to keep of each tensor that backward will need. While a ``Saving`` is
+open, it answers for tensors that are watched, and for their views, with a note of which part of the
+memory they are; backward gets them from ``Restorable.restored()``. All others are kept as they are,
+or as the hooks say under which it was opened.
 """
 
 from __future__ import annotations
@@ -37,16 +39,22 @@ class _Note:
     def __init__(self, use: Restorable, tensor: torch.Tensor) -> None:
         use.count_saved()
         self.use = use
-        self.shape, self.stride, self.offset = tensor.shape, tensor.stride(), tensor.storage_offset()
+        self.shape, self.stride, self.offset = (
+            tensor.shape,
+            tensor.stride(),
+            tensor.storage_offset(),
+        )
 
     def tensor(self) -> torch.Tensor:
         return self.use.restored().as_strided(self.shape, self.stride, self.offset)
 
 
 class Saving:
-    """Decides what autograd keeps while it is open: notes of what is watched, and everything else as before.
+    """Decides what autograd keeps while it is open: notes of what is watched, and everything else
+    as before.
 
-    It may be opened inside itself and inside other hooks for saved tensors (recomputation has some); tensors that are not its own are theirs.
+    It may be opened inside itself and inside other hooks for saved tensors (recomputation has
+    some); tensors that are not its own are theirs.
     """
 
     def __init__(self) -> None:
@@ -59,7 +67,9 @@ class Saving:
 
     def open(self) -> None:
         outer = _hooks._top_saved_tensors_default_hooks(True)
-        is_needed = torch.is_grad_enabled() and not (outer is not None and getattr(outer[0], "saving", None) is self)
+        is_needed = torch.is_grad_enabled() and not (
+            outer is not None and getattr(outer[0], "saving", None) is self
+        )
         if is_needed:
             _hooks._push_saved_tensors_default_hooks(_Pack(self, outer), _unpack)
         self._open.append(is_needed)
@@ -94,7 +104,9 @@ class Saving:
 
 
 class _Pack:
-    """The engine's hook for a tensor to be saved; ``outer`` are the hooks under which ours were opened."""
+    """The engine's hook for a tensor to be saved; ``outer`` are the hooks under which ours were
+    opened.
+    """
 
     __slots__ = ("outer", "saving")
 
@@ -132,7 +144,8 @@ def _unpack(kept: Any) -> torch.Tensor:
     tensor, version = kept
     if tensor._version != version:
         raise RuntimeError(
-            f"one of the variables needed for gradient computation has been modified by an inplace operation: {tensor.dtype} {list(tensor.shape)} "
+            "one of the variables needed for gradient computation has been modified by an "
+            f"inplace operation: {tensor.dtype} {list(tensor.shape)} "
             f"is at version {tensor._version}; expected version {version} instead."
         )
     return tensor

@@ -1,11 +1,13 @@
-"""Sharding (ZeRO stages 1 and 2; stage 3 is in ``sharded_parameters.py``): each parameter has an owner, the rank that keeps its optimizer state and updates it.
+"""Sharding (ZeRO stages 1 and 2; stage 3 is in ``sharded_parameters.py``): each parameter has an
+owner, the rank that keeps its optimizer state and updates it.
 
-======  =======================================  =====================================================
-stage   gradients                                classes
-======  =======================================  =====================================================
-1       averaged on every rank, by ``Reducer``   ``Shards`` and an optimizer on ``shards.owned`` alone
-2       averaged on the owner, elsewhere None    the same, with ``ShardedReducer`` (``sharded_reducer.py``)
-======  =======================================  =====================================================
+======  =======================================
+===================================================== stage   gradients
+classes ======  =======================================
+===================================================== 1       averaged on every rank, by ``Reducer``
+``Shards`` and an optimizer on ``shards.owned`` alone 2       averaged on the owner, elsewhere None
+the same, with ``ShardedReducer`` (``sharded_reducer.py``) ======
+=======================================  =====================================================
 
 A step of either stage::
 
@@ -14,8 +16,8 @@ A step of either stage::
     optimizer.step()                        # made on [params[i] for i in shards.owned]
     shards.broadcast()                      # owners give the others the updated parameters
 
-``sharded_optimizer.py`` does this for a ``torch.optim.Optimizer``. State leaves a shard by ``gather_named`` as one dict, which is cut anew for any
-number of ranks.
+``sharded_optimizer.py`` does this for a ``torch.optim.Optimizer``. State leaves a shard by
+``gather_named`` as one dict, which is cut anew for any number of ranks.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ from argosy.runtime.parallel.broadcast import broadcast_values
 
 
 def assign_owners(sizes: Sequence[int], num_ranks: int) -> list[int]:
-    """The owner of each parameter: largest first, each to the rank that has least so far, the lower rank among equals."""
+    """The owner of each parameter: largest first, each to the rank that has least so far, the lower
+    rank among equals.
+    """
     loads = [0] * num_ranks
     owners = [0] * len(sizes)
     for index in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
@@ -54,7 +58,9 @@ class Shards:
             [agreement.describe(str(i), p) for i, p in enumerate(self.params)],
             group.backend,
         )
-        self.owners = assign_owners([p.numel() * p.element_size() for p in self.params], group.world_size)
+        self.owners = assign_owners(
+            [p.numel() * p.element_size() for p in self.params], group.world_size
+        )
         self.owned = [i for i, owner in enumerate(self.owners) if owner == group.rank]
         self._owned_ids = {id(self.params[i]) for i in self.owned}
 
@@ -63,19 +69,25 @@ class Shards:
         return id(param) in self._owned_ids
 
     def broadcast(self) -> None:
-        """Give every rank the values that owners have; small parameters of one owner travel together."""
+        """Give every rank the values that owners have; small parameters of one owner travel
+        together.
+        """
         for rank in range(self.group.world_size):
             owned = [p for p, owner in zip(self.params, self.owners, strict=True) if owner == rank]
             self.group.run(broadcast_values, owned, self.group.backend, rank)
 
     def global_norm(self, grads: Sequence[torch.Tensor]) -> torch.Tensor:
-        """The 2-norm over the gradients of all ranks, each passing those of its own parameters; 0-d, float64."""
+        """The 2-norm over the gradients of all ranks, each passing those of its own parameters;
+        0-d, float64.
+        """
         return norms_over([grads], self.group)[0]
 
 
 @torch.no_grad()
 def norms_over(lists: Sequence[Sequence[torch.Tensor]], group: Group) -> torch.Tensor:
-    """The 2-norm of each list of gradients, of which every rank passes some, with one exchange; float64."""
+    """The 2-norm of each list of gradients, of which every rank passes some, with one exchange;
+    float64.
+    """
     squares = torch.zeros(len(lists), dtype=torch.float64)
     for k, grads in enumerate(lists):
         for grad in grads:
@@ -88,21 +100,31 @@ def norms_over(lists: Sequence[Sequence[torch.Tensor]], group: Group) -> torch.T
     return squares.sqrt()
 
 
-def gather_named(own: Mapping[str, torch.Tensor], group: Group, dst: int | None = None) -> dict[str, torch.Tensor]:
-    """Join the named tensors of all ranks, in rank order; empty on the others if ``dst`` is given. Every rank calls it.
+def gather_named(
+    own: Mapping[str, torch.Tensor], group: Group, dst: int | None = None
+) -> dict[str, torch.Tensor]:
+    """Join the named tensors of all ranks, in rank order; empty on the others if ``dst`` is given.
+    Every rank calls it.
 
-    Tensors travel one at a time, so that no rank but those that keep the result holds more than its own and one. Names must differ between ranks.
+    Tensors travel one at a time, so that no rank but those that keep the result holds more than its
+    own and one. Names must differ between ranks.
     """
     result: dict[str, torch.Tensor] = {}
     wants = dst is None or dst == group.rank
     for src in range(group.world_size):
         is_mine = src == group.rank
         head = (
-            [[name, str(t.dtype).removeprefix("torch."), list(t.shape)] for name, t in own.items()] if is_mine else []
+            [[name, str(t.dtype).removeprefix("torch."), list(t.shape)] for name, t in own.items()]
+            if is_mine
+            else []
         )
-        described = json.loads(group.run(broadcast_bytes, json.dumps(head).encode(), group.backend, src))
+        described = json.loads(
+            group.run(broadcast_bytes, json.dumps(head).encode(), group.backend, src)
+        )
         for name, dtype, shape in described:
-            value = own[name].detach() if is_mine else torch.empty(shape, dtype=getattr(torch, dtype))
+            value = (
+                own[name].detach() if is_mine else torch.empty(shape, dtype=getattr(torch, dtype))
+            )
             group.run(group.backend.broadcast, value, src)
             if name in result:
                 raise CheckpointError(f"state of two ranks has the same name {name!r}")
@@ -117,7 +139,11 @@ def broadcast_bytes(data: bytes, backend: Backend, src: int) -> bytes:
     backend.broadcast(size, src)
     if not int(size):
         return b""
-    content = torch.frombuffer(bytearray(data), dtype=torch.uint8) if backend.rank == src else torch.empty(0)
+    content = (
+        torch.frombuffer(bytearray(data), dtype=torch.uint8)
+        if backend.rank == src
+        else torch.empty(0)
+    )
     if backend.rank != src:
         content = torch.empty(int(size), dtype=torch.uint8)
     backend.broadcast(content, src)

@@ -11,7 +11,9 @@ from argosy.runtime.comm.group import Group
 
 
 class _Total(torch.autograd.Function):
-    """Each rank's output depends on each rank's input, so the gradient is the sum of the ranks' gradients."""
+    """Each rank's output depends on each rank's input, so the gradient is the sum of the ranks'
+    gradients.
+    """
 
     @staticmethod
     def forward(ctx: Any, part: torch.Tensor, group: Group) -> torch.Tensor:
@@ -26,5 +28,7 @@ class _Total(torch.autograd.Function):
 
 
 def total(part: torch.Tensor, group: Group) -> torch.Tensor:
-    """The sum of ``part`` over the ranks of ``group``; every rank calls it, and runs backward through it or does not, like the others."""
+    """The sum of ``part`` over the ranks of ``group``; every rank calls it, and runs backward
+    through it or does not, like the others.
+    """
     return _Total.apply(part, group)  # type: ignore[no-untyped-call]

@@ -1,13 +1,16 @@
-"""Checkpoints of tables: a manifest in JSON and Parquet files, for any number of servers and any tool that reads Parquet.
+"""Checkpoints of tables: a manifest in JSON and Parquet files, for any number of servers and any
+tool that reads Parquet.
 
 ::
 
-    manifest.json                  mode, tables with their descriptions, and of each file its rows, bytes and SHA-256; sealed (foundation/manifest.py)
-    <table>/part-<server>.parquet  sparse: id, value, state, and show, click, delta_score, unseen_days where they are kept
+    manifest.json                  mode, tables with their descriptions, and of each file its rows,
+    bytes and SHA-256; sealed (foundation/manifest.py) <table>/part-<server>.parquet  sparse: id,
+    value, state, and show, click, delta_score, unseen_days where they are kept
                                    dense: parameter, state ("" for values), shape, start, value
 
-The manifest is written last: a folder without one is not a checkpoint. A file that is not what the manifest says, that it does not know, or whose
-columns are not those of its table is noticed before any table is touched.
+The manifest is written last: a folder without one is not a checkpoint. A file that is not what the
+manifest says, that it does not know, or whose columns are not those of its table is noticed before
+any table is touched.
 """
 
 from __future__ import annotations
@@ -34,7 +37,9 @@ from argosy.runtime.ps.sparse_table import SparseTable
 from argosy.runtime.ps.spec import SparseSpec
 from argosy.runtime.ps.tables import Tables
 
-LAYOUT = manifest.Layout("argosy tables", {"mode": int}, {"table": str, "kind": str, "spec": str, "rows": int})
+LAYOUT = manifest.Layout(
+    "argosy tables", {"mode": int}, {"table": str, "kind": str, "spec": str, "rows": int}
+)
 MANIFEST = manifest.NAME
 ALL, DELTA, BASE = 0, 1, 2
 _COUNTS = ("show", "click", "delta_score", "unseen_days")
@@ -55,11 +60,14 @@ def save_part(
 ) -> list[dict[str, Any]]:
     """Write what one server holds; returns what the manifest needs to know of its files.
 
-    ``mode``: everything, rows that changed enough since the last base (``DELTA``), or the same as a new base (``BASE``). Tables without shows and clicks cannot
-    tell and are saved whole. ``only`` names the one table to save.
+    ``mode``: everything, rows that changed enough since the last base (``DELTA``), or the same as a
+    new base (``BASE``). Tables without shows and clicks cannot tell and are saved whole. ``only``
+    names the one table to save.
     """
     if mode not in (ALL, DELTA, BASE):
-        raise BadArgument(f"save: mode must be 0 (all), 1 (delta) or 2 (base), but received {mode!r}")
+        raise BadArgument(
+            f"save: mode must be 0 (all), 1 (delta) or 2 (base), but received {mode!r}"
+        )
     facts = []
     for name, entry in [(only, tables[only])] if only is not None else tables.items():
         path = folder / _part_name(name, server)
@@ -99,31 +107,46 @@ def listed(folder: Path) -> list[dict[str, Any]]:
     for table, parts in by_table.items():
         names = {_part_name(table, number) for number in range(len(parts))}
         strange = sorted(names ^ {part["file"] for part in parts})
-        if strange or len({part["kind"] for part in parts}) != 1 or parts[0]["kind"] not in ("sparse", "dense"):
+        if (
+            strange
+            or len({part["kind"] for part in parts}) != 1
+            or parts[0]["kind"] not in ("sparse", "dense")
+        ):
             raise CheckpointError(
-                f"{folder / MANIFEST}: table {table!r} has {len(parts)} parts, which must be {sorted(names)} of one kind, "
+                f"{folder / MANIFEST}: table {table!r} has {len(parts)} parts, which must be "
+                f"{sorted(names)} of one kind, "
                 f"but are {sorted(part['file'] for part in parts)}"
             )
     return facts
 
 
 def verify(folder: Path) -> list[dict[str, Any]]:
-    """The facts of a checkpoint's files, each compared with the file; CheckpointError if anything is missing, torn, foreign or too much."""
+    """The facts of a checkpoint's files, each compared with the file; CheckpointError if anything
+    is missing, torn, foreign or too much.
+    """
     facts = listed(folder)
     known = {manifest.verified(folder, fact) for fact in facts}
     for path in sorted(folder.glob("*/part-*.parquet")):
         if path not in known:
-            raise CheckpointError(f"{path} does not belong to the checkpoint: {MANIFEST} does not list it")
+            raise CheckpointError(
+                f"{path} does not belong to the checkpoint: {MANIFEST} does not list it"
+            )
     return facts
 
 
 def load_part(
-    tables: Tables, folder: Path, server: int, num_servers: int, only: str | None = None, is_first: bool = False
+    tables: Tables,
+    folder: Path,
+    server: int,
+    num_servers: int,
+    only: str | None = None,
+    is_first: bool = False,
 ) -> None:
     """Take from a checkpoint what belongs to this server; ``only`` names the one table to take.
 
-    Tables of the checkpoint that the server does not have are left out; one of the server's that the checkpoint does not have is an error.
-    Workers in ``geo`` hear that the rows have changed, unless ``is_first``: nobody can have any yet.
+    Tables of the checkpoint that the server does not have are left out; one of the server's that
+    the checkpoint does not have is an error. Workers in ``geo`` hear that the rows have changed,
+    unless ``is_first``: nobody can have any yet.
     """
     files = verify(folder)
     here = {name: entry for name, entry in tables.items() if only in (None, name)}
@@ -154,22 +177,32 @@ def load_part(
 
 
 def _compare(table: SparseTable | DenseTable, fact: dict[str, Any]) -> None:
-    """Refuse rows that lack something the table keeps; other settings may differ. What the table does not keep is left out."""
+    """Refuse rows that lack something the table keeps; other settings may differ. What the table
+    does not keep is left out.
+    """
     if isinstance(table, SparseTable) != (fact["kind"] == "sparse"):
-        raise CheckpointError(f"table {fact['table']!r} is {fact['kind']} in the checkpoint, but not here")
+        raise CheckpointError(
+            f"table {fact['table']!r} is {fact['kind']} in the checkpoint, but not here"
+        )
     if isinstance(table, SparseTable):
         spec, saved = table.spec, _saved_spec(fact)
         ours = (spec.dim, spec.rule.name, spec.show_click is not None)
         theirs = (saved.dim, saved.rule.name, saved.show_click is not None)
         has_state = spec.trained_width > spec.dim
-        if spec.dim != saved.dim or (has_state and ours[1] != theirs[1]) or (ours[2] and not theirs[2]):
+        if (
+            spec.dim != saved.dim
+            or (has_state and ours[1] != theirs[1])
+            or (ours[2] and not theirs[2])
+        ):
             words = "dimension {}, rule {!r}, shows and clicks: {}"
             raise CheckpointError(
-                f"table {fact['table']!r}: the checkpoint has {words.format(*theirs)}, the server {words.format(*ours)}"
+                f"table {fact['table']!r}: the checkpoint has {words.format(*theirs)}, the "
+                f"server {words.format(*ours)}"
             )
 
 
-# -- sparse -----------------------------------------------------------------------------------------------------
+# -- sparse
+# --------------------------------------------------------------------------------------------------
 
 
 def _schema(spec: SparseSpec) -> pa.Schema:
@@ -196,13 +229,17 @@ def _write_sparse(table: SparseTable, path: Path, mode: int) -> int:
             if spec.trained_width > spec.dim:
                 columns.append(wire.rows_array(rows[:, spec.dim : spec.trained_width]))
             if spec.show_click is not None:
-                columns += [pa.array(rows[:, spec.trained_width + i].copy()) for i in range(len(_COUNTS))]
+                columns += [
+                    pa.array(rows[:, spec.trained_width + i].copy()) for i in range(len(_COUNTS))
+                ]
             writer.write_batch(pa.record_batch(columns, schema=schema))
             count += len(ids)
     return count
 
 
-def _is_worth_saving(spec: SparseSpec, rows: npt.NDArray[np.float32], mode: int) -> npt.NDArray[np.bool_]:
+def _is_worth_saving(
+    spec: SparseSpec, rows: npt.NDArray[np.float32], mode: int
+) -> npt.NDArray[np.bool_]:
     rules = spec.show_click
     if mode == ALL or rules is None:
         return np.ones(len(rows), bool)
@@ -220,7 +257,9 @@ def _saved_spec(fact: dict[str, Any]) -> SparseSpec:
 
 
 def _check_sparse(path: Path, fact: dict[str, Any]) -> None:
-    """CheckpointError unless a file has the columns that its table was saved with, whole, and as many rows as the manifest says."""
+    """CheckpointError unless a file has the columns that its table was saved with, whole, and as
+    many rows as the manifest says.
+    """
     expected, count = _schema(_saved_spec(fact)), 0
     with _parquet(path, expected) as file:
         for batch in _batches(file, path):
@@ -240,10 +279,14 @@ def _parquet(path: Path, expected: pa.Schema) -> Iterator[parquet.ParquetFile]:
             ):
                 columns = ", ".join(f"{field.name}: {field.type}" for field in found)
                 wanted = ", ".join(f"{field.name}: {field.type}" for field in expected)
-                raise CheckpointError(f"{path} has the columns {columns[:300]}, but must have {wanted}")
+                raise CheckpointError(
+                    f"{path} has the columns {columns[:300]}, but must have {wanted}"
+                )
             yield file
     except (pa.ArrowException, OSError) as error:
-        raise CheckpointError(f"{path} cannot be read: {str(error).splitlines()[0][:200]}") from error
+        raise CheckpointError(
+            f"{path} cannot be read: {str(error).splitlines()[0][:200]}"
+        ) from error
 
 
 def _batches(file: parquet.ParquetFile, path: Path) -> Iterator[pa.RecordBatch]:
@@ -268,7 +311,8 @@ def _read_sparse(path: Path, spec: SparseSpec) -> Iterator[Snapshot]:
             yield Snapshot(wire.numbers(batch.column("id")), rows)
 
 
-# -- dense ------------------------------------------------------------------------------------------------------
+# -- dense
+# --------------------------------------------------------------------------------------------------
 
 
 def _write_dense(table: DenseTable, path: Path) -> int:
@@ -285,12 +329,19 @@ def _write_dense(table: DenseTable, path: Path) -> int:
 
 
 _Part = tuple[Path, dict[str, Any]]
-_Cut = tuple[int, npt.NDArray[np.float32]]  # where in the flattened parameter it begins, and its numbers
+# where in the flattened parameter it begins, and its numbers
+_Cut = tuple[int, npt.NDArray[np.float32]]
 
 
-def _read_dense(parts: Sequence[_Part], table: DenseTable) -> dict[tuple[str, str], npt.NDArray[np.float32]]:
-    """Whole parameters and states, put together from the parts of all servers; CheckpointError unless they fit ``table``."""
-    numel = {piece.name: math.prod(piece.shape) for _, fact in parts for piece in _saved_pieces(fact)}
+def _read_dense(
+    parts: Sequence[_Part], table: DenseTable
+) -> dict[tuple[str, str], npt.NDArray[np.float32]]:
+    """Whole parameters and states, put together from the parts of all servers; CheckpointError
+    unless they fit ``table``.
+    """
+    numel = {
+        piece.name: math.prod(piece.shape) for _, fact in parts for piece in _saved_pieces(fact)
+    }
     cuts: dict[tuple[str, str], list[_Cut]] = {}
     whole: dict[tuple[str, str], npt.NDArray[np.float32]] = {}
     for path, fact in parts:
@@ -299,8 +350,12 @@ def _read_dense(parts: Sequence[_Part], table: DenseTable) -> dict[tuple[str, st
         for name, state, shape, start, values in _rows_of(path):
             piece = pieces.get(name)
             if piece is None or piece.shape != shape:
-                saved = "none of this name" if piece is None else f"one of shape {list(piece.shape)}"
-                raise CheckpointError(f"{path} has a parameter {name!r} of shape {list(shape)}, but {saved} was saved")
+                saved = (
+                    "none of this name" if piece is None else f"one of shape {list(piece.shape)}"
+                )
+                raise CheckpointError(
+                    f"{path} has a parameter {name!r} of shape {list(shape)}, but {saved} was saved"
+                )
             if state and values.size == 1 != piece.numel:
                 whole[name, state] = values  # one number for all elements
             else:
@@ -318,7 +373,8 @@ def _read_dense(parts: Sequence[_Part], table: DenseTable) -> dict[tuple[str, st
         if given is None or given.size != math.prod(piece.shape):
             has = "it is not there" if given is None else f"it has {given.size}"
             raise CheckpointError(
-                f"table {table.spec.name!r}: parameter {piece.name!r} has {math.prod(piece.shape)} elements, but in the checkpoint {has}"
+                f"table {table.spec.name!r}: parameter {piece.name!r} has "
+                f"{math.prod(piece.shape)} elements, but in the checkpoint {has}"
             )
     return whole
 
@@ -331,7 +387,9 @@ def _joined(cuts: list[_Cut], numel: int, what: str) -> npt.NDArray[np.float32]:
         at += values.size
     if at != numel:
         raise CheckpointError(f"{what} has {numel} elements, but {at} are there")
-    return np.concatenate([values for _, values in sorted(cuts, key=lambda cut: (cut[0], cut[1].size))])
+    return np.concatenate(
+        [values for _, values in sorted(cuts, key=lambda cut: (cut[0], cut[1].size))]
+    )
 
 
 def _saved_pieces(fact: dict[str, Any]) -> tuple[Piece, ...]:
@@ -339,17 +397,29 @@ def _saved_pieces(fact: dict[str, Any]) -> tuple[Piece, ...]:
         pieces = DenseSpec.from_json(fact["spec"]).pieces
         for piece in pieces:
             numbers = [*piece.shape, piece.start, piece.stop]
-            if not isinstance(piece.name, str) or not all(type(n) is int and 0 <= n < 1 << 40 for n in numbers):
+            if not isinstance(piece.name, str) or not all(
+                type(n) is int and 0 <= n < 1 << 40 for n in numbers
+            ):
                 raise TableError(f"a piece of it is {piece}")
     except (TableError, RecursionError) as error:
         raise CheckpointError(f"table {fact['table']!r} of the checkpoint: {error}") from None
     return pieces
 
 
-def _rows_of(path: Path) -> Iterator[tuple[str, str, tuple[int, ...], int, npt.NDArray[np.float32]]]:
+def _rows_of(
+    path: Path,
+) -> Iterator[tuple[str, str, tuple[int, ...], int, npt.NDArray[np.float32]]]:
     with _parquet(path, _DENSE) as file:
         for batch in _batches(file, path):
-            names, states, shapes, starts = (batch.column(name).to_pylist() for name in _DENSE.names[:4])
+            names, states, shapes, starts = (
+                batch.column(name).to_pylist() for name in _DENSE.names[:4]
+            )
             values = batch.column("value")
             for row in range(batch.num_rows):
-                yield names[row], states[row], tuple(shapes[row]), starts[row], wire.numbers(values[row].values)
+                yield (
+                    names[row],
+                    states[row],
+                    tuple(shapes[row]),
+                    starts[row],
+                    wire.numbers(values[row].values),
+                )

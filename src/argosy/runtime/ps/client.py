@@ -1,9 +1,11 @@
 """The worker's side of the wire: one client for all servers of the job.
 
-Streams are kept open, one per server, operation and table; a request is written to all servers before the first answer is read. When a server breaks off, the client
-connects again until ``timeout_s`` is over and repeats what was not answered: pulls may be repeated, and pushes carry a number by which the server knows them.
-A server that stands but has answered nothing for ``patience_s`` is an error.
-Not thread-safe: each thread that talks makes its own. Only ``interrupt`` may be called by others.
+Streams are kept open, one per server, operation and table; a request is written to all servers
+before the first answer is read. When a server breaks off, the client connects again until
+``timeout_s`` is over and repeats what was not answered: pulls may be repeated, and pushes carry a
+number by which the server knows them. A server that stands but has answered nothing for
+``patience_s`` is an error. Not thread-safe: each thread that talks makes its own. Only
+``interrupt`` may be called by others.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ _FILL_ROWS = 1 << 16
 _CHANNEL = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
-    # a server that was started again is found at once: gRPC would share a broken connection between clients and wait a second and more
+    # a server that was started again is found at once: gRPC would share a broken connection between
+    # clients and wait a second and more
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.min_reconnect_backoff_ms", 50),
@@ -53,7 +56,13 @@ class _Server:
     """The connection to one server: its client and its open streams."""
 
     def __init__(
-        self, endpoint: str, worker: int, token: str, tls_root: bytes | None, pulse: Pulse, greet_s: float
+        self,
+        endpoint: str,
+        worker: int,
+        token: str,
+        tls_root: bytes | None,
+        pulse: Pulse,
+        greet_s: float,
     ) -> None:
         self.endpoint = endpoint
         self._worker = worker
@@ -69,7 +78,8 @@ class _Server:
         self._port = 0  # of this side of the connection
         self._places: frozenset[Endpoint] = frozenset()
         self._streams: dict[tuple[str, str], Stream] = {}
-        self._pings_in: Stream | None = None  # the last ping's; cancelling one that has ended does nothing
+        # the last ping's; cancelling one that has ended does nothing
+        self._pings_in: Stream | None = None
         self._waits_in: Stream | None = None  # changes only before a wait, or from None during it
 
     @property
@@ -81,7 +91,9 @@ class _Server:
         if self._client is None:
             self._pulse.check(self)
             client = flight.connect(f"{self._scheme}://{self.endpoint}", **self._options)
-            answer = Stream(client, self.endpoint, self._token, self._command("ping", ""), self._greet_s).ask({})
+            answer = Stream(
+                client, self.endpoint, self._token, self._command("ping", ""), self._greet_s
+            ).ask({})
             self._client = client
             self._port = parse(str(answer.get("peer")), "the server's answer to a ping").port
             self._places = sockets.addresses(self.endpoint)
@@ -95,7 +107,9 @@ class _Server:
                 self.present()  # the connection that showed it may have broken
             connection, self._waits_in = self.connection(), None
             with self._pulse.during(self):
-                found = self._waits_in = Stream(connection, self.endpoint, self._token, self._command(op, table))
+                found = self._waits_in = Stream(
+                    connection, self.endpoint, self._token, self._command(op, table)
+                )
                 found.greet()
             self._streams[op, table] = found
             if schema is not None:
@@ -106,7 +120,9 @@ class _Server:
         return {"op": op, "table": table, "worker": self._worker}
 
     def present(self) -> None:
-        """Show the server that this worker is there, as long as the connection lasts; returns when it has taken note."""
+        """Show the server that this worker is there, as long as the connection lasts; returns when
+        it has taken note.
+        """
         if ("present", "") not in self._streams:
             self.stream("present", "", None)
             wire.check(self.receive("present", "")[1], self.endpoint)
@@ -148,12 +164,15 @@ class _Server:
         if client is not None:
             client.close()
 
-    # -- for the pulse, in its threads ----------------------------------------------------------------------------
+    # -- for the pulse, in its threads
+    # ----------------------------------------------------------------------------
 
     def ping(self, timeout_s: float) -> None:
         client = self._client
         if client is not None:
-            self._pings_in = Stream(client, self.endpoint, self._token, self._command("ping", ""), timeout_s)
+            self._pings_in = Stream(
+                client, self.endpoint, self._token, self._command("ping", ""), timeout_s
+            )
             self._pings_in.ask({})
 
     def tend(self) -> None:
@@ -186,7 +205,14 @@ class Client:
         self._pulse = Pulse(patience_s)
         greet_s = min(_GREET_S, max(1.0, timeout_s))
         self._servers = [
-            _Server(str(parse(endpoint, "Client: endpoints")), worker, token, tls_root, self._pulse, greet_s)
+            _Server(
+                str(parse(endpoint, "Client: endpoints")),
+                worker,
+                token,
+                tls_root,
+                self._pulse,
+                greet_s,
+            )
             for endpoint in endpoints
         ]
         self._dim_by_table: dict[str, int] = {}
@@ -198,15 +224,20 @@ class Client:
     def num_servers(self) -> int:
         return len(self._servers)
 
-    # -- life ---------------------------------------------------------------------------------------------------
+    # -- life
+    # ----------------------------------------------------------------------------------------------
 
     def join(self) -> None:
-        """Wait for every server and tell it that this worker is there; it notices when the worker goes."""
+        """Wait for every server and tell it that this worker is there; it notices when the worker
+        goes.
+        """
         for server in self._servers:
             self._persist(server, lambda s: s.present())
 
     def leave(self) -> None:
-        """Say goodbye: servers end when all workers have. One that does not answer is an error, after the others have heard it."""
+        """Say goodbye: servers end when all workers have. One that does not answer is an error,
+        after the others have heard it.
+        """
         failed: list[ServerUnavailable] = []
         for server in self._servers:
             try:
@@ -217,7 +248,9 @@ class Client:
             raise failed[0]
 
     def interrupt(self) -> None:
-        """End the call that waits in another thread, and all to come, with ServerUnavailable, until ``close``."""
+        """End the call that waits in another thread, and all to come, with ServerUnavailable, until
+        ``close``.
+        """
         self._pulse.interrupt()
 
     def close(self) -> None:
@@ -231,7 +264,8 @@ class Client:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    # -- tables -------------------------------------------------------------------------------------------------
+    # -- tables
+    # ----------------------------------------------------------------------------------------------
 
     def create_sparse(self, spec: SparseSpec, mode: str) -> None:
         """Make a sparse table on all servers, or find it there."""
@@ -256,11 +290,18 @@ class Client:
         self._sequence_by_table[table] = max(self.applied(table))
 
     def applied(self, table: str) -> list[int]:
-        """The number of this worker's last push to ``table`` that was applied, by server: not all need have the last one."""
-        return [answer["applied"] for answer in self.act("applied", {"table": table, "worker": self.worker})]
+        """The number of this worker's last push to ``table`` that was applied, by server: not all
+        need have the last one.
+        """
+        return [
+            answer["applied"]
+            for answer in self.act("applied", {"table": table, "worker": self.worker})
+        ]
 
     def go_on_from(self, sequences: Mapping[str, int]) -> None:
-        """Give the next push to each table the number after this one; servers that have it already know it by that."""
+        """Give the next push to each table the number after this one; servers that have it already
+        know it by that.
+        """
         self._sequence_by_table.update(sequences)
 
     def sequences(self) -> dict[str, int]:
@@ -268,7 +309,9 @@ class Client:
         return dict(self._sequence_by_table)
 
     def knowing(self, other: Client) -> Client:
-        """Take over what another client knows of the tables. Only one of the two may push to a table."""
+        """Take over what another client knows of the tables. Only one of the two may push to a
+        table.
+        """
         self._dim_by_table.update(other._dim_by_table)
         self._sequence_by_table.update(other._sequence_by_table)
         self._counts |= other._counts
@@ -279,9 +322,12 @@ class Client:
         """How many pushes this worker has made to ``table``; steps in sync mode."""
         return self._sequence_by_table[table]
 
-    # -- sparse -------------------------------------------------------------------------------------------------
+    # -- sparse
+    # ----------------------------------------------------------------------------------------------
 
-    def pull(self, table: str, ids: npt.NDArray[np.int64], creates: bool = True) -> npt.NDArray[np.float32]:
+    def pull(
+        self, table: str, ids: npt.NDArray[np.int64], creates: bool = True
+    ) -> npt.NDArray[np.float32]:
         """The rows of ``ids``, best all different."""
         ids = wire.as_ids(ids)
         order, starts = hashing.split_by_server(ids, self.num_servers)
@@ -304,7 +350,9 @@ class Client:
         shows: npt.NDArray[np.float32] | None = None,
         clicks: npt.NDArray[np.float32] | None = None,
     ) -> None:
-        """Push gradients to every server, to those that hold none of ``ids`` as well: in sync mode they wait for it."""
+        """Push gradients to every server, to those that hold none of ``ids`` as well: in sync mode
+        they wait for it.
+        """
         ids = wire.as_ids(ids)
         order, starts = hashing.split_by_server(ids, self.num_servers)
         schema = wire.rows_schema(grads.shape[1], table in self._counts)
@@ -321,8 +369,12 @@ class Client:
             batches.append(pa.record_batch(columns, schema=schema))
         self._push("push", table, batches, learning_rate)
 
-    def fill_rows(self, table: str, ids: npt.NDArray[np.int64], values: npt.NDArray[np.float32]) -> None:
-        """Replace the values of rows, made if they are missing, in parts; then mark the table as filled. Nothing happens if it is filled already."""
+    def fill_rows(
+        self, table: str, ids: npt.NDArray[np.int64], values: npt.NDArray[np.float32]
+    ) -> None:
+        """Replace the values of rows, made if they are missing, in parts; then mark the table as
+        filled. Nothing happens if it is filled already.
+        """
         if all(a["is_filled"] for a in self.act("rows_filled", {"table": table})):
             return
         ids = wire.as_ids(ids)
@@ -331,7 +383,10 @@ class Client:
         parts = [order[starts[s] : starts[s + 1]] for s in range(self.num_servers)]
         for low in range(0, max(map(len, parts)), _FILL_ROWS):
             chosen = [part[low : low + _FILL_ROWS] for part in parts]
-            batches = [pa.record_batch([pa.array(ids[c]), wire.rows_array(values[c])], schema=schema) for c in chosen]
+            batches = [
+                pa.record_batch([pa.array(ids[c]), wire.rows_array(values[c])], schema=schema)
+                for c in chosen
+            ]
             self._exchange("fill", table, batches, [{}] * self.num_servers)
         self.act("rows_filled", {"table": table, "is_filled": True})
 
@@ -341,15 +396,23 @@ class Client:
 
     def pull_changed(self, table: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """Rows that other workers changed since this one asked last (geo)."""
-        answers = self._exchange("pull_changed", table, [_no_rows()] * self.num_servers, [{}] * self.num_servers)
+        answers = self._exchange(
+            "pull_changed", table, [_no_rows()] * self.num_servers, [{}] * self.num_servers
+        )
         ids = [wire.numbers(batch.column(0)) for batch, _ in answers]
-        return np.concatenate(ids), np.concatenate([wire.rows_of(batch.column(1)) for batch, _ in answers])
+        return np.concatenate(ids), np.concatenate(
+            [wire.rows_of(batch.column(1)) for batch, _ in answers]
+        )
 
-    # -- dense --------------------------------------------------------------------------------------------------
+    # -- dense
+    # ----------------------------------------------------------------------------------------------
 
     def fill_dense(self, table: str, values: npt.NDArray[np.float32]) -> None:
         """Replace the values on the servers."""
-        batches = [pa.record_batch([pa.array(part)], schema=wire.FLAT) for part in self._split(table, values)]
+        batches = [
+            pa.record_batch([pa.array(part)], schema=wire.FLAT)
+            for part in self._split(table, values)
+        ]
         self._exchange("fill_dense", table, batches, [{}] * self.num_servers)
 
     def wait_filled(self, table: str, timeout_s: float) -> None:
@@ -360,29 +423,42 @@ class Client:
         deadline = Deadline.after(timeout_s)
         while not all(answer["is_filled"] for answer in self.act(action, {"table": table})):
             if deadline.expired:
-                raise PsError(f"nobody filled table {table!r} for {timeout_s:g} s; worker 0 does in init_worker()")
+                raise PsError(
+                    f"nobody filled table {table!r} for {timeout_s:g} s; worker 0 does in "
+                    "init_worker()"
+                )
             time.sleep(_AGAIN_S)
 
     def pull_dense(self, table: str) -> npt.NDArray[np.float32]:
-        batches = [pa.record_batch([pa.array(np.empty(0, np.float32))], schema=wire.FLAT)] * self.num_servers
+        batches = [
+            pa.record_batch([pa.array(np.empty(0, np.float32))], schema=wire.FLAT)
+        ] * self.num_servers
         answers = self._exchange("pull_dense", table, batches, [{}] * self.num_servers)
         return np.concatenate([wire.numbers(batch.column(0)) for batch, _ in answers])
 
-    def push_dense(self, table: str, grads: npt.NDArray[np.float32], learning_rate: float | None = None) -> None:
-        batches = [pa.record_batch([pa.array(part)], schema=wire.FLAT) for part in self._split(table, grads)]
+    def push_dense(
+        self, table: str, grads: npt.NDArray[np.float32], learning_rate: float | None = None
+    ) -> None:
+        batches = [
+            pa.record_batch([pa.array(part)], schema=wire.FLAT)
+            for part in self._split(table, grads)
+        ]
         self._push("push_dense", table, batches, learning_rate)
 
     def _split(self, table: str, values: npt.NDArray[np.float32]) -> list[npt.NDArray[np.float32]]:
         return np.split(values, np.cumsum(self._dense_sizes[table])[:-1])
 
-    # -- all servers --------------------------------------------------------------------------------------------
+    # -- all servers
+    # --------------------------------------------------------------------------------------------
 
     def act(self, name: str, body: dict[str, Any]) -> list[dict[str, Any]]:
         """Have every server do an action; their answers in order."""
         return [self._persist(server, lambda s: s.act(name, body)) for server in self._servers]
 
     def save(self, folder: Path, mode: int = checkpoint.ALL) -> None:
-        """Write a checkpoint of all tables; the servers must see ``folder``. What was there stays valid until the new one is complete."""
+        """Write a checkpoint of all tables; the servers must see ``folder``. What was there stays
+        valid until the new one is complete.
+        """
         folder = folder.absolute()  # servers may work elsewhere
         folder.parent.mkdir(parents=True, exist_ok=True)
         fresh = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}.new")
@@ -399,14 +475,18 @@ class Client:
             raise
 
     def load(self, folder: Path) -> None:
-        """Take all tables from a checkpoint, whatever number of servers wrote it; it is checked before anything is replaced."""
+        """Take all tables from a checkpoint, whatever number of servers wrote it; it is checked
+        before anything is replaced.
+        """
         folder = folder.absolute()
         checkpoint.verify(folder)
         for number, server in enumerate(self._servers):
             body = {"path": str(folder), "server": number, "num_servers": self.num_servers}
             self._persist(server, lambda s, body=body: s.act("load", body))
 
-    def _push(self, op: str, table: str, batches: list[pa.RecordBatch], learning_rate: float | None) -> None:
+    def _push(
+        self, op: str, table: str, batches: list[pa.RecordBatch], learning_rate: float | None
+    ) -> None:
         self._sequence_by_table[table] += 1
         data = {"sequence": self._sequence_by_table[table], "learning_rate": learning_rate}
         self._exchange(op, table, batches, [data] * self.num_servers)
@@ -414,12 +494,19 @@ class Client:
     def _exchange(
         self, op: str, table: str, batches: Sequence[pa.RecordBatch], data: Sequence[dict[str, Any]]
     ) -> list[tuple[Any, dict[str, Any]]]:
-        """Send each server its request, then collect the answers; a server that breaks off is asked again on its own."""
+        """Send each server its request, then collect the answers; a server that breaks off is asked
+        again on its own.
+        """
         answers: list[tuple[Any, dict[str, Any]]] = []
         try:
-            asked = [self._ask(s, op, table, b, h) for s, b, h in zip(self._servers, batches, data, strict=True)]
+            asked = [
+                self._ask(s, op, table, b, h)
+                for s, b, h in zip(self._servers, batches, data, strict=True)
+            ]
             reach("ps.client.sent")
-            for server, batch, header, is_asked in zip(self._servers, batches, data, asked, strict=True):
+            for server, batch, header, is_asked in zip(
+                self._servers, batches, data, asked, strict=True
+            ):
                 answers.append(self._answer(server, op, table, batch, header, is_asked))
         except BaseException:
             for server in self._servers[len(answers) :]:
@@ -430,7 +517,9 @@ class Client:
             wire.check(answer, server.endpoint)
         return answers
 
-    def _ask(self, server: _Server, op: str, table: str, batch: pa.RecordBatch, header: dict[str, Any]) -> bool:
+    def _ask(
+        self, server: _Server, op: str, table: str, batch: pa.RecordBatch, header: dict[str, Any]
+    ) -> bool:
         try:
             server.send(op, table, batch, header)
         except BROKEN:
@@ -438,7 +527,13 @@ class Client:
         return True
 
     def _answer(
-        self, server: _Server, op: str, table: str, batch: pa.RecordBatch, header: dict[str, Any], is_asked: bool
+        self,
+        server: _Server,
+        op: str,
+        table: str,
+        batch: pa.RecordBatch,
+        header: dict[str, Any],
+        is_asked: bool,
     ) -> tuple[Any, dict[str, Any]]:
         if is_asked:
             try:
@@ -463,7 +558,8 @@ class Client:
                 self._lose(server, error)
                 if deadline.expired:
                     raise ServerUnavailable(
-                        f"server {server.endpoint} did not answer for {self._timeout_s:g} s: {_first_line(error)}"
+                        f"server {server.endpoint} did not answer for {self._timeout_s:g} s: "
+                        f"{_first_line(error)}"
                     ) from error
                 time.sleep(_AGAIN_S)
 
@@ -471,7 +567,8 @@ class Client:
         """Let go of a connection that broke."""
         if server.is_connected:
             log.warning(
-                "worker %d: the connection to server %s broke (%s); connecting again for up to %g s",
+                "worker %d: the connection to server %s broke (%s); connecting again for up to "
+                "%g s",
                 self.worker, server.endpoint, _first_line(error), self._timeout_s,
             )  # fmt: skip
         server.drop()
@@ -486,7 +583,9 @@ def _no_rows() -> pa.RecordBatch:
 
 
 def _replace(fresh: Path, folder: Path) -> None:
-    """Put a complete folder in the place of another; where the kernel can, at no instant is neither there."""
+    """Put a complete folder in the place of another; where the kernel can, at no instant is neither
+    there.
+    """
     if not folder.exists():
         fresh.rename(folder)
         return

@@ -1,7 +1,9 @@
 """The calendar of a table that keeps shows and clicks.
 
-Days pass a chunk of rows at a time, each chunk through the journal, so that a killed server goes on where it was: no row grows older twice. The journal's entries
-of two numbers that no worker has hold the state: ``DAY`` the day and how many of its chunks are done, ``PASSED`` how many days that day is after the one before.
+Days pass a chunk of rows at a time, each chunk through the journal, so that a killed server goes on
+where it was: no row grows older twice. The journal's entries of two numbers that no worker has hold
+the state: ``DAY`` the day and how many of its chunks are done, ``PASSED`` how many days that day is
+after the one before.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ Fade = Callable[[npt.NDArray[np.int32], int], None]
 
 
 def turn_to(journal: Journal, day: int | None, num_rows: int, fade: Fade) -> None:
-    """Make ``day``, a count of days, the current one (None: the next), unless it is past. ``fade(rows, days)`` lets days pass for rows.
+    """Make ``day``, a count of days, the current one (None: the next), unless it is past.
+    ``fade(rows, days)`` lets days pass for rows.
 
     The first day that is ever named has no day before it: nothing fades.
     """

@@ -1,8 +1,9 @@
 """A dense table: a flat range of numbers that every worker reads and changes as a whole.
 
-What an optimizer does with gradients is the owner's business: ``make_update`` is given the values of each piece as torch tensors, and a function that makes tensors for its
-state; all of them lie in the table's file, so that a killed server finds parameters and optimizer state together. Pushes are all or nothing and happen once, as
-in a sparse table; here the journal keeps the whole range.
+What an optimizer does with gradients is the owner's business: ``make_update`` is given the values
+of each piece as torch tensors, and a function that makes tensors for its state; all of them lie in
+the table's file, so that a killed server finds parameters and optimizer state together. Pushes are
+all or nothing and happen once, as in a sparse table; here the journal keeps the whole range.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ _SPARE = 64
 
 @dataclass(frozen=True)
 class Piece:
-    """Elements [start, stop) of the flattened parameter ``name``, which has ``shape``; the whole parameter if these are all."""
+    """Elements [start, stop) of the flattened parameter ``name``, which has ``shape``; the whole
+    parameter if these are all.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -48,7 +51,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class DenseSpec:
-    """The pieces that one server holds, in order, and what the owner needs to make their optimizer again (``optimizer``, plain JSON data)."""
+    """The pieces that one server holds, in order, and what the owner needs to make their optimizer
+    again (``optimizer``, plain JSON data).
+    """
 
     name: str
     pieces: tuple[Piece, ...]
@@ -68,7 +73,8 @@ class DenseSpec:
             raise TableError(f"this is no description of a dense table: {error}") from error
 
 
-# Makes a tensor for the state of a piece: (piece, name of the state, shape, number to fill it with). After a restart it is found again as it was.
+# Makes a tensor for the state of a piece: (piece, name of the state, shape, number to fill it
+# with). After a restart it is found again as it was.
 MakeState = Callable[[Piece, str, Sequence[int], float], torch.Tensor]
 # Changes the values by the gradients of all pieces, at a learning rate (None: the optimizer's own).
 Update = Callable[[list[torch.Tensor], "float | None"], None]
@@ -98,14 +104,20 @@ class DenseTable:
     def _split(self, flat: torch.Tensor) -> list[torch.Tensor]:
         """The pieces of a flat tensor; whole parameters in their shape."""
         parts = torch.split(flat, [p.numel for p in self.spec.pieces])
-        return [t.view(p.shape) if p.is_whole else t for t, p in zip(parts, self.spec.pieces, strict=True)]
+        return [
+            t.view(p.shape) if p.is_whole else t
+            for t, p in zip(parts, self.spec.pieces, strict=True)
+        ]
 
-    def _make_state(self, piece: Piece, name: str, shape: Sequence[int], fill: float) -> torch.Tensor:
+    def _make_state(
+        self, piece: Piece, name: str, shape: Sequence[int], fill: float
+    ) -> torch.Tensor:
         count = math.prod(shape)
         start, is_new = self._places.find(f"{piece.name}|{name}", count)
         if start + count > self._flat.numel():
             raise TableError(
-                f"dense table {self.spec.name!r} has no room for optimizer state {name!r} of parameter {piece.name!r}: {count} numbers"
+                f"dense table {self.spec.name!r} has no room for optimizer state {name!r} of "
+                f"parameter {piece.name!r}: {count} numbers"
             )
         state = self._flat[start : start + count].view(tuple(shape))
         if is_new:
@@ -134,14 +146,21 @@ class DenseTable:
         return self._filled.exists()
 
     def push(
-        self, grads: npt.NDArray[np.float32], *, worker: int, sequence: int, learning_rate: float | None = None
+        self,
+        grads: npt.NDArray[np.float32],
+        *,
+        worker: int,
+        sequence: int,
+        learning_rate: float | None = None,
     ) -> bool:
         """Apply gradients of the whole range; False if this push was applied before."""
         self.check_push(grads, worker)
         with self._locked():
             if sequence <= self._journal.applied(worker):
                 return False
-            with self._journal.changing(np.arange(self._num_used_blocks, dtype=np.int32), worker, sequence):
+            with self._journal.changing(
+                np.arange(self._num_used_blocks, dtype=np.int32), worker, sequence
+            ):
                 self._update(self._split(torch.from_numpy(grads)), learning_rate)
         return True
 
@@ -151,7 +170,9 @@ class DenseTable:
         with self._locked():
             if sequence <= self._journal.applied(worker):
                 return False
-            with self._journal.changing(np.arange(self._num_used_blocks, dtype=np.int32), worker, sequence):
+            with self._journal.changing(
+                np.arange(self._num_used_blocks, dtype=np.int32), worker, sequence
+            ):
                 self._flat[: self.numel] += torch.from_numpy(deltas)
         return True
 
@@ -159,12 +180,16 @@ class DenseTable:
         """Refuse what cannot be pushed."""
         self._check("push", grads)
         if not 0 <= worker < MAX_WORKERS:
-            raise OutOfRange(f"push to dense table {self.spec.name!r}: worker {worker} is not in [0, {MAX_WORKERS})")
+            raise OutOfRange(
+                f"push to dense table {self.spec.name!r}: worker {worker} is not in [0, "
+                f"{MAX_WORKERS})"
+            )
 
     def _check(self, call: str, values: npt.NDArray[np.float32]) -> None:
         if values.shape != (self.numel,) or values.dtype != np.float32:
             raise TableError(
-                f"{call} on dense table {self.spec.name!r}: it holds {self.numel} float32 numbers, but received {values.dtype} of shape {values.shape}"
+                f"{call} on dense table {self.spec.name!r}: it holds {self.numel} float32 "
+                f"numbers, but received {values.dtype} of shape {values.shape}"
             )
 
     def applied(self, worker: int) -> int:
@@ -186,15 +211,18 @@ class DenseTable:
             return [(piece, name, part.copy()) for piece, name, part in self._parts()]
 
     def load(self, arrays: dict[tuple[str, str], npt.NDArray[np.float32]]) -> None:
-        """Take values and states from whole parameters: by name of the parameter and of the state ("" for values), flattened.
+        """Take values and states from whole parameters: by name of the parameter and of the state
+        ("" for values), flattened.
 
-        A state of one number is taken as it is, others are cut like the values. Values must all be there; states that are not keep what they hold.
+        A state of one number is taken as it is, others are cut like the values. Values must all be
+        there; states that are not keep what they hold.
         """
         for piece in self.spec.pieces:
             given = arrays.get((piece.name, ""))
             if given is None or given.size != math.prod(piece.shape):
                 raise TableError(
-                    f"load of dense table {self.spec.name!r}: parameter {piece.name!r} has {math.prod(piece.shape)} elements, but "
+                    f"load of dense table {self.spec.name!r}: parameter {piece.name!r} has "
+                    f"{math.prod(piece.shape)} elements, but "
                     + ("is not there" if given is None else f"{given.size} were given")
                 )
         with self._locked():
@@ -245,7 +273,9 @@ class Places:
         self.end = start
         self._by_name: dict[str, tuple[int, int]] = {}
         if path.exists():
-            self._by_name = {name: (at, count) for name, (at, count) in json.loads(path.read_text()).items()}
+            self._by_name = {
+                name: (at, count) for name, (at, count) in json.loads(path.read_text()).items()
+            }
             self.end = max([start, *(at + count for at, count in self._by_name.values())])
 
     def find(self, name: str, count: int) -> tuple[int, bool]:

@@ -1,4 +1,6 @@
-"""Who may stay at a server's port: connections that have proved themselves, and for a moment a few that have not."""
+"""Who may stay at a server's port: connections that have proved themselves, and for a moment a few
+that have not.
+"""
 
 from __future__ import annotations
 
@@ -26,20 +28,25 @@ _PER_WORKER = 4  # connections a worker may open at once
 class Door:
     """Looks at the connections of ``port`` every second, from ``watch`` to ``close``.
 
-    A connection none of whose streams has finished its handshake is cut after ``UNPROVED_S``, and the oldest of them at
-    once when there are too many. Connections to hosts that have vanished are cut too, within 5 s.
+    A connection none of whose streams has finished its handshake is cut after ``UNPROVED_S``, and
+    the oldest of them at once when there are too many. Connections to hosts that have vanished are
+    cut too, within 5 s.
     """
 
     def __init__(self, num_workers: int) -> None:
         self._limit = _NUM_UNPROVED + _PER_WORKER * num_workers
         self._port = 0
         self._lock = threading.Lock()
-        self._proved_at: dict[str, float] = {}  # peers that no round has seen since; guarded by _lock
-        self._entering: dict[object, str] = {}  # peers of streams in their handshake, oldest first; guarded by _lock
-        self._since: dict[int, float] = {}  # when a connection was first seen, by inode; the thread's own
+        # peers that no round has seen since; guarded by _lock
+        self._proved_at: dict[str, float] = {}
+        # peers of streams in their handshake, oldest first; guarded by _lock
+        self._entering: dict[object, str] = {}
+        # when a connection was first seen, by inode; the thread's own
+        self._since: dict[int, float] = {}
         self._proved: set[int] = set()  # the thread's own
         self._stop = threading.Event()
-        self._wake = threading.Event()  # for a round before its time, because there are too many, and for the end
+        # for a round before its time, because there are too many, and for the end
+        self._wake = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="argosy-door", daemon=True)
 
     def watch(self, port: int) -> None:
@@ -54,7 +61,9 @@ class Door:
 
     @contextlib.contextmanager
     def entering(self, peer: str) -> Iterator[None]:
-        """Count a stream of ``peer`` (gRPC's text) as one in its handshake; when they are too many, the oldest must go."""
+        """Count a stream of ``peer`` (gRPC's text) as one in its handshake; when they are too many,
+        the oldest must go.
+        """
         key = object()
         with self._lock:
             self._entering[key] = address_of(peer)
@@ -82,7 +91,8 @@ class Door:
             self._wake.clear()
             try:
                 self._round()
-            except OSError as error:  # out of descriptors; those that are cut by now will be free in the next round
+            # out of descriptors; those that are cut by now will be free in the next round
+            except OSError as error:
                 log.warning("cannot look at the connections of port %d: %s", self._port, error)
 
     def _round(self) -> None:
@@ -104,10 +114,16 @@ class Door:
                 if since == now:
                     connection.keep_watch()
                 elif connection.is_lost():
-                    log.warning("the host of %s does not answer any more: its connection is cut", connection.peer)
+                    log.warning(
+                        "the host of %s does not answer any more: its connection is cut",
+                        connection.peer,
+                    )
                     connection.cut()
                 if str(connection.peer) in crowd:
-                    log.warning("%s opens too many streams without a proof: its connection is cut", connection.peer)
+                    log.warning(
+                        "%s opens too many streams without a proof: its connection is cut",
+                        connection.peer,
+                    )
                     connection.cut()
             if connection.inode not in self._proved:
                 strangers.append((since, connection.inode))
@@ -123,7 +139,9 @@ class Door:
         """Cut those of ``strangers``, oldest first, that are over time or over number."""
         num_over = max(0, len(strangers) - self._limit)
         over = {
-            inode for i, (since, inode) in enumerate(strangers) if i < num_over or now - since >= UNPROVED_S - _ROUND_S
+            inode
+            for i, (since, inode) in enumerate(strangers)
+            if i < num_over or now - since >= UNPROVED_S - _ROUND_S
         }
         if not over:
             return
@@ -137,7 +155,9 @@ class Door:
 
 
 def address_of(peer: str) -> str:
-    """``host:port`` of what gRPC calls a peer, such as ``ipv4:127.0.0.1:5`` or ``ipv6:%5B::1%5D:5``."""
+    """``host:port`` of what gRPC calls a peer, such as ``ipv4:127.0.0.1:5`` or
+    ``ipv6:%5B::1%5D:5``.
+    """
     return unquote(peer).partition(":")[2]
 
 

@@ -1,7 +1,9 @@
 """Geo-SGD: workers train copies and exchange what changed.
 
-Every ``k_steps`` batches a worker sends the difference between its values and those it started from, divided by the number of workers, and takes over what others did. Sparse
-rows are kept and trained in a table of the worker's own; only rows that it touched are sent, and only rows that others changed are fetched.
+Every ``k_steps`` batches a worker sends the difference between its values and those it started
+from, divided by the number of workers, and takes over what others did. Sparse rows are kept and
+trained in a table of the worker's own; only rows that it touched are sent, and only rows that
+others changed are fetched.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ def on_server(spec: SparseSpec) -> SparseSpec:
 
 
 class GeoRows:
-    """The worker's copy of a sparse table: ``trained`` is what it trains, ``base`` what it last agreed on with the servers."""
+    """The worker's copy of a sparse table: ``trained`` is what it trains, ``base`` what it last
+    agreed on with the servers.
+    """
 
     def __init__(self, spec: SparseSpec, folder: Path, client: Client, num_workers: int) -> None:
         self._name = spec.name
@@ -47,17 +51,26 @@ class GeoRows:
         return self._trained.pull(ids)
 
     def peek(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """As ``pull``, but nothing is made, here or on the servers; what is missing reads as zeros."""
+        """As ``pull``, but nothing is made, here or on the servers; what is missing reads as
+        zeros.
+        """
         out = self._trained.pull(ids, creates=False)
         missing = ~self._trained.has(ids)
         if missing.any():
             out[missing] = self._client.pull(self._name, ids[missing], creates=False)
         return out
 
-    def push(self, ids: npt.NDArray[np.int64], grads: npt.NDArray[np.float32], learning_rate: float | None) -> None:
+    def push(
+        self,
+        ids: npt.NDArray[np.int64],
+        grads: npt.NDArray[np.float32],
+        learning_rate: float | None,
+    ) -> None:
         """Train the own rows."""
         self._sequence += 1
-        self._trained.push(ids, grads, worker=_MINE, sequence=self._sequence, learning_rate=learning_rate)
+        self._trained.push(
+            ids, grads, worker=_MINE, sequence=self._sequence, learning_rate=learning_rate
+        )
         self._touched.append(ids)
 
     def exchange(self) -> None:
@@ -79,7 +92,9 @@ class GeoRows:
         self._put(self._trained, changed, moved)
         self._put(self._base, changed, values)
 
-    def _put(self, table: SparseTable, ids: npt.NDArray[np.int64], values: npt.NDArray[np.float32]) -> None:
+    def _put(
+        self, table: SparseTable, ids: npt.NDArray[np.int64], values: npt.NDArray[np.float32]
+    ) -> None:
         table.pull(ids)  # makes the rows, with the rule's first state
         table.set_values(ids, values)
 
@@ -98,14 +113,18 @@ class GeoDense:
         self._base = client.pull_dense(table).copy()
 
     def exchange(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Send what changed in ``values`` since the last time; returns them with what others did."""
+        """Send what changed in ``values`` since the last time; returns them with what others
+        did.
+        """
         delta = (values - self._base) / np.float32(self._num_workers)
         self._base += delta
         self._client.push_dense(self._table, delta)
         return self.take(values)
 
     def take(self, values: npt.NDArray[np.float32] | None = None) -> npt.NDArray[np.float32]:
-        """What the servers have, with what changed in ``values`` since the last time; without ``values`` as it is."""
+        """What the servers have, with what changed in ``values`` since the last time; without
+        ``values`` as it is.
+        """
         theirs = self._client.pull_dense(self._table)
         moved = theirs if values is None else values + theirs - self._base
         self._base = theirs.copy()

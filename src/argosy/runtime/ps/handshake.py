@@ -1,16 +1,17 @@
 """How a client and a server show each other that both know the job's token, which never travels.
 
-Before a server reads anything, the headers of a call must *knock*: a fresh challenge of the client, the endpoint as the
-client knows it, and their keyed hash. A stranger gets no further. A knock that was overheard opens nothing either, for
-then comes, in every stream, after its command::
+Before a server reads anything, the headers of a call must *knock*: a fresh challenge of the client,
+the endpoint as the client knows it, and their keyed hash. A stranger gets no further. A knock that
+was overheard opens nothing either, for then comes, in every stream, after its command::
 
     server -> client   {"challenge": hex}     fresh
     client -> server   {"proof": hex}         of "ps-client"
     server -> client   {"proof": hex}         of "ps-server"
 
-A proof is the keyed hash of both challenges, the endpoint and the command (``wire`` has the bytes). The endpoint is part
-of it, and the server checks that it is its own: who listens elsewhere cannot pass the words on to it. Requests follow
-when the client has checked the server's proof, so whoever has taken a server's port learns nothing.
+A proof is the keyed hash of both challenges, the endpoint and the command (``wire`` has the bytes).
+The endpoint is part of it, and the server checks that it is its own: who listens elsewhere cannot
+pass the words on to it. Requests follow when the client has checked the server's proof, so whoever
+has taken a server's port learns nothing.
 """
 
 from __future__ import annotations
@@ -35,17 +36,24 @@ def _digest(*parts: bytes) -> bytes:
     return hashlib.sha256(b"\n".join(parts)).digest()
 
 
-# -- client -------------------------------------------------------------------------------------------------------
+# -- client
+# --------------------------------------------------------------------------------------------------
 
 
 class Stream:
-    """A stream to the server at ``endpoint``, of which nothing is sent before ``greet`` but its command.
+    """A stream to the server at ``endpoint``, of which nothing is sent before ``greet`` but its
+    command.
 
     With ``timeout_s`` all of it, from the connection to its end, must be over by then.
     """
 
     def __init__(
-        self, connection: Any, endpoint: str, token: str, command: dict[str, Any], timeout_s: float | None = None
+        self,
+        connection: Any,
+        endpoint: str,
+        token: str,
+        command: dict[str, Any],
+        timeout_s: float | None = None,
     ) -> None:
         self._endpoint, self._token = endpoint, token
         self._command = wire.encode(command)
@@ -56,7 +64,9 @@ class Stream:
             CHALLENGE: self._challenge.hex().encode(),
             KNOCK: prove(token, "ps-knock", (self._challenge, _digest(name))).hex().encode(),
         }
-        options = flight.FlightCallOptions(timeout=timeout_s, headers=[(k.encode(), v) for k, v in headers.items()])
+        options = flight.FlightCallOptions(
+            timeout=timeout_s, headers=[(k.encode(), v) for k, v in headers.items()]
+        )
         descriptor = flight.FlightDescriptor.for_command(self._command)
         try:
             self._writer, self._reader = connection.do_exchange(descriptor, options)
@@ -64,7 +74,9 @@ class Stream:
             raise self._refused(error) from error
 
     def greet(self) -> None:
-        """Prove to the server that this side knows the token, and have it prove the same; else the stream is closed."""
+        """Prove to the server that this side knows the token, and have it prove the same; else the
+        stream is closed.
+        """
         try:
             is_known = self._exchange_proofs()
         except flight.FlightUnauthenticatedError as error:
@@ -78,8 +90,10 @@ class Stream:
         if not is_known:
             self.close()
             raise ServerUnavailable(
-                f"what listens at {self._endpoint} does not know the job's token, so it is not a server of this job; it "
-                "was sent nothing. See which process has the port (ss -ltnp), and whether ARGOSY_TOKEN is the same "
+                f"what listens at {self._endpoint} does not know the job's token, so it is not a "
+                "server of this job; it "
+                "was sent nothing. See which process has the port (ss -ltnp), and whether "
+                "ARGOSY_TOKEN is the same "
                 "everywhere"
             )
 
@@ -87,12 +101,17 @@ class Stream:
         """Whether the server's proof is right."""
         challenge = _bytes(self.receive()[1].get("challenge"), CHALLENGE_BYTES)
         both = (self._challenge, challenge, _digest(self._endpoint.encode(), self._command))
-        self._writer.write_metadata(wire.encode({"proof": prove(self._token, "ps-client", both).hex()}))
-        return is_proof(_bytes(self.receive()[1].get("proof"), _PROOF_BYTES), self._token, "ps-server", both)
+        self._writer.write_metadata(
+            wire.encode({"proof": prove(self._token, "ps-client", both).hex()})
+        )
+        return is_proof(
+            _bytes(self.receive()[1].get("proof"), _PROOF_BYTES), self._token, "ps-server", both
+        )
 
     def _refused(self, error: Exception) -> ServerUnavailable:
         return ServerUnavailable(
-            f"server {self._endpoint} refused this process: {_told(error)}. ARGOSY_TOKEN (inspect: --token_file) and the "
+            f"server {self._endpoint} refused this process: {_told(error)}. ARGOSY_TOKEN "
+            "(inspect: --token_file) and the "
             "server's address must be the same in all processes of a job"
         )
 
@@ -138,7 +157,9 @@ def _bytes(text: Any, size: int) -> bytes:
     except (TypeError, ValueError):
         found = b""
     if len(found) != size:
-        raise UsageError(f"expected {size} bytes in hexadecimal digits, but received {str(text)[:80]!r}")
+        raise UsageError(
+            f"expected {size} bytes in hexadecimal digits, but received {str(text)[:80]!r}"
+        )
     return found
 
 
@@ -149,7 +170,8 @@ def _told(error: Exception) -> str:
     return text.partition(". gRPC client")[0].partition(". Detail")[0]
 
 
-# -- server -------------------------------------------------------------------------------------------------------
+# -- server
+# --------------------------------------------------------------------------------------------------
 
 
 class Knock(flight.ServerMiddleware):  # type: ignore[misc]
@@ -168,7 +190,9 @@ def knocked(headers: dict[str, list[Any]], token: str) -> Knock | None:
     except UsageError:
         return None
     name = endpoint.encode()
-    return Knock(name, given) if is_proof(proof, token, "ps-knock", (given, _digest(name))) else None
+    return (
+        Knock(name, given) if is_proof(proof, token, "ps-knock", (given, _digest(name))) else None
+    )
 
 
 def _header(headers: dict[str, list[Any]], name: str) -> str:

@@ -1,7 +1,8 @@
 """Where an id lives: one 64-bit mix decides its shard, its server and its place in an index.
 
-Ids are spread over a fixed number of shards and shards over servers in contiguous ranges, so a job with another number of servers moves whole
-shards and never needs to know how many there were before.
+Ids are spread over a fixed number of shards and shards over servers in contiguous ranges, so a job
+with another number of servers moves whole shards and never needs to know how many there were
+before.
 """
 
 # mypy: disable-error-code="untyped-decorator,no-any-return,call-arg"
@@ -19,7 +20,9 @@ _SHARD_SHIFT = np.uint64(52)  # the top twelve bits; an index uses the low ones
 
 @numba.njit(nogil=True, cache=True, inline="always")
 def mix(value: Any) -> Any:
-    """Spread the bits of an integer over 64: neighbours end up far apart (the finaliser of SplitMix64)."""
+    """Spread the bits of an integer over 64: neighbours end up far apart (the finaliser of
+    SplitMix64).
+    """
     x = np.uint64(value)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -44,7 +47,9 @@ def server_of(shards: npt.NDArray[np.int64], num_servers: int) -> npt.NDArray[np
 def split_by_server(
     ids: npt.NDArray[np.int64], num_servers: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Positions of ``ids`` grouped by server, each group in the order of ``ids``; and where the groups begin, with the end at last."""
+    """Positions of ``ids`` grouped by server, each group in the order of ``ids``; and where the
+    groups begin, with the end at last.
+    """
     starts = np.zeros(num_servers + 1, np.int64)
     servers = np.empty(ids.shape[0], np.int64)
     for i in range(ids.shape[0]):
@@ -63,7 +68,9 @@ def split_by_server(
 
 @numba.njit(nogil=True, cache=True)
 def draws_below(ids: npt.NDArray[np.int64], seed: int, limit: float) -> npt.NDArray[np.bool_]:
-    """For each id whether a number in [0, 1) that only depends on it and ``seed`` is below ``limit``."""
+    """For each id whether a number in [0, 1) that only depends on it and ``seed`` is below
+    ``limit``.
+    """
     chosen = np.empty(ids.shape[0], np.bool_)
     for i in range(ids.shape[0]):
         bits = mix(mix(ids[i]) ^ np.uint64(seed))
@@ -73,7 +80,9 @@ def draws_below(ids: npt.NDArray[np.int64], seed: int, limit: float) -> npt.NDAr
 
 @numba.njit(nogil=True, cache=True)
 def unique(ids: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The different ids in order of appearance, and for each of ``ids`` its position among them. Many times faster than sorting."""
+    """The different ids in order of appearance, and for each of ``ids`` its position among them.
+    Many times faster than sorting.
+    """
     size = 16
     while size < 2 * ids.shape[0]:
         size *= 2

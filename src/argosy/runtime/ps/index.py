@@ -1,8 +1,10 @@
 """The index of a table: from an id to the number of its row.
 
-Open addressing with one byte of each id's hash beside the row number: five bytes per entry, and an id is read from its row only where the byte agrees. It grows
-by moving a few thousand entries into a table of twice the size with every call, so that no call waits for all of them; that table's memory is made ready
-in the same way, before it is needed. The index lives in ordinary memory and is rebuilt from the rows when a server starts.
+Open addressing with one byte of each id's hash beside the row number: five bytes per entry, and an
+id is read from its row only where the byte agrees. It grows by moving a few thousand entries into a
+table of twice the size with every call, so that no call waits for all of them; that table's memory
+is made ready in the same way, before it is needed. The index lives in ordinary memory and is
+rebuilt from the rows when a server starts.
 """
 
 # mypy: disable-error-code="untyped-decorator,no-any-return,call-arg"
@@ -58,12 +60,15 @@ def _place(tags: Any, rows: Any, hashed: Any, row: int) -> None:
 
 
 @numba.njit(nogil=True, cache=True)
-def _look_up(tags: Any, rows: Any, old_tags: Any, old_rows: Any, ids: Any, wanted: Any, out: Any) -> int:
+def _look_up(
+    tags: Any, rows: Any, old_tags: Any, old_rows: Any, ids: Any, wanted: Any, out: Any
+) -> int:
     """Fill ``out`` with the rows of ``wanted``; returns how many are missing."""
     missing, count = 0, wanted.shape[0]
     mask = np.uint64(tags.shape[0] - 1)
     for i in range(count):
-        # in two distances: where the id is, and, once that is here, the row that holds the id itself
+        # in two distances: where the id is, and, once that is here, the row that holds the id
+        # itself
         if i + 2 * AHEAD < count:
             at = np.int64(mix(wanted[i + 2 * AHEAD]) & mask)
             prefetch(tags.ctypes.data + at)
@@ -83,9 +88,18 @@ def _look_up(tags: Any, rows: Any, old_tags: Any, old_rows: Any, ids: Any, wante
 
 @numba.njit(nogil=True, cache=True)
 def _add_missing(
-    tags: Any, rows: Any, ids: Any, wanted: Any, out: Any, free: Any, num_free: int, end: int, added: Any
+    tags: Any,
+    rows: Any,
+    ids: Any,
+    wanted: Any,
+    out: Any,
+    free: Any,
+    num_free: int,
+    end: int,
+    added: Any,
 ) -> int:
-    """Give each id of ``wanted`` whose ``out`` is -1 a row: the last free ones first, then from ``end`` on. Returns how many are new.
+    """Give each id of ``wanted`` whose ``out`` is -1 a row: the last free ones first, then from
+    ``end`` on. Returns how many are new.
 
     An id that occurs twice is new once.
     """
@@ -109,7 +123,9 @@ def _add_missing(
 
 
 @numba.njit(nogil=True, cache=True)
-def _move(tags: Any, rows: Any, old_tags: Any, old_rows: Any, ids: Any, start: int, stop: int) -> None:
+def _move(
+    tags: Any, rows: Any, old_tags: Any, old_rows: Any, ids: Any, start: int, stop: int
+) -> None:
     for at in range(start, stop):
         if old_tags[at] != 0:
             _place(tags, rows, mix(ids[old_rows[at]]), old_rows[at])
@@ -123,7 +139,9 @@ def _fill(tags: Any, rows: Any, ids: Any, is_used: Any, end: int) -> None:
 
 
 class Index:
-    """Rows by id. ``ids`` is the column of the table that holds the id of each row; the index writes it for rows that it hands out."""
+    """Rows by id. ``ids`` is the column of the table that holds the id of each row; the index
+    writes it for rows that it hands out.
+    """
 
     def __init__(self, ids: npt.NDArray[np.int64]) -> None:
         self._ids = ids
@@ -146,7 +164,9 @@ class Index:
     @property
     def num_bytes(self) -> int:
         parts = (self._tags, self._rows, self._old_tags, self._old_rows, self._free)
-        return sum(part.nbytes for part in parts) + (self._next.num_bytes if self._next is not None else 0)
+        return sum(part.nbytes for part in parts) + (
+            self._next.num_bytes if self._next is not None else 0
+        )
 
     def find(self, wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """The row of each id, -1 where there is none."""
@@ -157,10 +177,16 @@ class Index:
     def _find_into(self, wanted: npt.NDArray[np.int64], out: npt.NDArray[np.int32]) -> int:
         if self._old_tags.shape[0] > 1:
             self._move(_MOVED_AT_ONCE)
-        return int(_look_up(self._tags, self._rows, self._old_tags, self._old_rows, self._ids, wanted, out))
+        return int(
+            _look_up(self._tags, self._rows, self._old_tags, self._old_rows, self._ids, wanted, out)
+        )
 
-    def find_or_add(self, wanted: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """The row of each id, and the rows that are new. The columns must have room for ``end`` plus as many rows as ids."""
+    def find_or_add(
+        self, wanted: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """The row of each id, and the rows that are new. The columns must have room for ``end``
+        plus as many rows as ids.
+        """
         out = np.empty(wanted.shape[0], np.int32)
         missing = self._find_into(wanted, out)
         if missing == 0:
@@ -169,7 +195,17 @@ class Index:
         added = np.empty(missing, np.int32)
         num_free = self._free.shape[0]
         count = int(
-            _add_missing(self._tags, self._rows, self._ids, wanted, out, self._free, num_free, self._end, added)
+            _add_missing(
+                self._tags,
+                self._rows,
+                self._ids,
+                wanted,
+                out,
+                self._free,
+                num_free,
+                self._end,
+                added,
+            )
         )
         from_free = min(count, num_free)
         self._free = self._free[: num_free - from_free]
@@ -210,7 +246,9 @@ class Index:
             self._move(self._old_tags.shape[0])
 
     def rebuild(self, is_used: npt.NDArray[np.uint8], end: int) -> None:
-        """Forget everything and index the rows below ``end`` that are in use; the others become free."""
+        """Forget everything and index the rows below ``end`` that are in use; the others become
+        free.
+        """
         used = is_used[:end].astype(bool)
         self._count, self._end = int(used.sum()), end
         self._free = np.flatnonzero(~used).astype(np.int32)
@@ -224,7 +262,9 @@ class Index:
 
 
 class _Next:
-    """The memory of the table that comes after this one. The kernel zeroes memory when it is first touched, which takes long for all of it at once."""
+    """The memory of the table that comes after this one. The kernel zeroes memory when it is first
+    touched, which takes long for all of it at once.
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -254,7 +294,9 @@ def _arrays(size: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
 
 
 def _zeros(size: int, dtype: Any) -> npt.NDArray[Any]:
-    """Memory that is zeroed when it is first touched, in huge pages if there is much of it: every look at an index goes to another page."""
+    """Memory that is zeroed when it is first touched, in huge pages if there is much of it: every
+    look at an index goes to another page.
+    """
     num_bytes = size * np.dtype(dtype).itemsize
     if num_bytes < _HUGE:
         return np.zeros(size, dtype)

@@ -1,4 +1,6 @@
-"""First values of rows: functions of (seed, id, column) alone, so they do not depend on when or where a row is made."""
+"""First values of rows: functions of (seed, id, column) alone, so they do not depend on when or
+where a row is made.
+"""
 
 # mypy: disable-error-code="untyped-decorator,no-any-return,call-arg"
 from __future__ import annotations
@@ -20,9 +22,11 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class Initial:
-    """How rows begin: ``constant`` a, ``uniform`` in [a, b), ``normal`` and ``truncated_normal`` (within two b) with mean a and deviation b.
+    """How rows begin: ``constant`` a, ``uniform`` in [a, b), ``normal`` and ``truncated_normal``
+    (within two b) with mean a and deviation b.
 
-    ``zero_first`` makes the first value of a row 0, as Paddle's tables do for the weight beside an embedding.
+    ``zero_first`` makes the first value of a row 0, as Paddle's tables do for the weight beside an
+    embedding.
     """
 
     kind: str = "constant"
@@ -33,7 +37,9 @@ class Initial:
 
     def __post_init__(self) -> None:
         if self.kind not in _CODE_BY_KIND:
-            raise BadArgument(f"Initial: kind must be one of {sorted(_CODE_BY_KIND)}, but received {self.kind!r}")
+            raise BadArgument(
+                f"Initial: kind must be one of {sorted(_CODE_BY_KIND)}, but received {self.kind!r}"
+            )
 
     @property
     def code(self) -> int:
@@ -81,7 +87,9 @@ def fill_rows(
     zero_first: bool,
     state: float,
 ) -> None:
-    """Write the given rows: ``dim`` first values, ``state`` up to ``trained`` numbers, zeros after them."""
+    """Write the given rows: ``dim`` first values, ``state`` up to ``trained`` numbers, zeros after
+    them.
+    """
     width = memory.shape[1]
     for i in range(rows.shape[0]):
         row = rows[i]

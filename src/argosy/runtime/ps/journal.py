@@ -1,13 +1,16 @@
 """The journal of a table: what makes a push happen wholly or not at all, and once.
 
-Before rows change, their old contents are kept here, and then the journal is marked with the push's worker and number. The push is done when the worker's entry in
-``applied`` holds its number: one store of eight bytes. A server that starts finds one of three states:
+Before rows change, their old contents are kept here, and then the journal is marked with the push's
+worker and number. The push is done when the worker's entry in ``applied`` holds its number: one
+store of eight bytes. A server that starts finds one of three states:
 
 - not marked: nothing was changed;
-- marked, and ``applied`` is lower: the old rows are put back, and the push, which nobody confirmed, will come again;
+- marked, and ``applied`` is lower: the old rows are put back, and the push, which nobody confirmed,
+  will come again;
 - marked, and ``applied`` is there: everything was changed, only the mark is old.
 
-Each step is a call of its own, so neither the compiler nor the interpreter reorders them. An error while rows change takes the push back in the same way.
+Each step is a call of its own, so neither the compiler nor the interpreter reorders them. An error
+while rows change takes the push back in the same way.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
 """Memory of tables: arrays in files, which a server that was killed finds again as they were.
 
-A file is as long as its array may ever become but takes room on the disk only as far as ``reserve`` has gone: what is reserved can be written without running
-out of space half way. The kernel keeps what a process has written even if it is killed at the next instruction; a power failure is not covered.
+A file is as long as its array may ever become but takes room on the disk only as far as ``reserve``
+has gone: what is reserved can be written without running out of space half way. The kernel keeps
+what a process has written even if it is killed at the next instruction; a power failure is not
+covered.
 
-The first touch of a page costs many times the work on it. In arrays that have grown large a thread touches the pages of the next block while this one fills.
+The first touch of a page costs many times the work on it. In arrays that have grown large a thread
+touches the pages of the next block while this one fills.
 """
 
 from __future__ import annotations
@@ -40,7 +43,9 @@ class Column:
             memory = mmap.mmap(self._fd, total)
         except (OSError, ValueError) as error:
             os.close(self._fd)
-            raise TableError(f"cannot make table memory of up to {total} bytes at {path}: {error}") from error
+            raise TableError(
+                f"cannot make table memory of up to {total} bytes at {path}: {error}"
+            ) from error
         self.array: npt.NDArray[Any] = np.frombuffer(memory, dtype).reshape(shape)
         self._reserved = 0
         self._ahead: _Block | None = None
@@ -58,7 +63,9 @@ class Column:
             try:
                 self._take(stop)
             except OSError as error:
-                raise TableError(f"no room for {num_rows} rows at {self.path}: {error.strerror}") from error
+                raise TableError(
+                    f"no room for {num_rows} rows at {self.path}: {error.strerror}"
+                ) from error
             self._reserved = stop
         self._look_ahead()
 
@@ -101,7 +108,8 @@ class _Block:
         self._thread.start()
 
     def _touch(self) -> None:
-        # without the interpreter's lock, which mmap.madvise would hold; an older kernel refuses, and pages come one by one when they are met
+        # without the interpreter's lock, which mmap.madvise would hold; an older kernel refuses,
+        # and pages come one by one when they are met
         ctypes.CDLL(None).madvise(
             ctypes.c_void_p(self._begin), ctypes.c_size_t(self._end - self._begin), _POPULATE_WRITE
         )
@@ -111,12 +119,15 @@ class _Block:
 
 
 def agree(name: str, description: str, path: Path) -> None:
-    """Keep the description of table ``name`` beside its memory; what lies there already must be a table of the same description."""
+    """Keep the description of table ``name`` beside its memory; what lies there already must be a
+    table of the same description.
+    """
     if not path.exists():
         fresh = path.with_suffix(".new")
         fresh.write_text(description)
         os.replace(fresh, path)
     elif path.read_text() != description:
         raise TableError(
-            f"{path.parent} holds another table than {name!r}: {path.read_text()} instead of {description}"
+            f"{path.parent} holds another table than {name!r}: {path.read_text()} instead of "
+            f"{description}"
         )

@@ -19,8 +19,9 @@ def place_dense(
 ) -> list[DenseSpec]:
     """Lay all parameters end to end and cut them into equal parts, one per server.
 
-    With ``keeps_whole``, for optimizers that look at a parameter as a whole, cuts are moved to the next border between parameters. With ``is_together``, for
-    those that look at all of them, the first server gets everything.
+    With ``keeps_whole``, for optimizers that look at a parameter as a whole, cuts are moved to the
+    next border between parameters. With ``is_together``, for those that look at all of them, the
+    first server gets everything.
     """
     total = sum(math.prod(shape) for shape in shapes.values())
     cuts = [total * s // num_servers for s in range(num_servers + 1)]

@@ -1,8 +1,10 @@
-"""A port that is kept for a server over its restarts: no other process can take it, before or between.
+"""A port that is kept for a server over its restarts: no other process can take it, before or
+between.
 
-The launcher binds it without SO_REUSEADDR and does not listen, so that the kernel refuses every other bind, whoever asks.
-The server inherits the socket. Only while it binds itself does the socket allow a second one; from then on the server
-listens, and the kernel refuses every other bind for that reason.
+The launcher binds it without SO_REUSEADDR and does not listen, so that the kernel refuses every
+other bind, whoever asks. The server inherits the socket. Only while it binds itself does the socket
+allow a second one; from then on the server listens, and the kernel refuses every other bind for
+that reason.
 """
 
 from __future__ import annotations

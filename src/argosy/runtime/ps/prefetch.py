@@ -1,6 +1,7 @@
 """Asking for memory before it is needed.
 
-Rows of a large table lie anywhere: a loop over them spends its time waiting for one after the other unless it asks for later ones ahead.
+Rows of a large table lie anywhere: a loop over them spends its time waiting for one after the other
+unless it asks for later ones ahead.
 """
 
 # mypy: disable-error-code="untyped-decorator,no-any-return,no-untyped-call"
@@ -13,7 +14,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-AHEAD = 12  # rows that are on their way at a time; more of them than a core can wait for at once brings nothing
+# rows that are on their way at a time; more of them than a core can wait for at once brings nothing
+AHEAD = 12
 _READ, _KEEP, _DATA = 0, 3, 1
 
 

@@ -1,7 +1,9 @@
-"""Whether a server that a call waits for is still alive: a ping every second, as long as the call waits.
+"""Whether a server that a call waits for is still alive: a ping every second, as long as the call
+waits.
 
-A call may wait long for other workers. A server that answers pings is left alone; one that has answered nothing for the
-client's patience is given up, and the call ends with an error that names it.
+A call may wait long for other workers. A server that answers pings is left alone; one that has
+answered nothing for the client's patience is given up, and the call ends with an error that names
+it.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class Watched(Protocol):
 
 
 class _Wait:
-    """A block that waits for one server; if it had to be ended, the reason is raised instead of what it raises."""
+    """A block that waits for one server; if it had to be ended, the reason is raised instead of
+    what it raises.
+    """
 
     __slots__ = ("_pulse", "error", "server", "since")
 
@@ -58,7 +62,9 @@ class _Wait:
 
 
 class Pulse:
-    """The pulse of the servers that one client talks to, one at a time. Its threads begin with the first call."""
+    """The pulse of the servers that one client talks to, one at a time. Its threads begin with the
+    first call.
+    """
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
@@ -75,7 +81,9 @@ class Pulse:
     def check(self, server: Watched) -> None:
         """Raise if this client was interrupted."""
         if self._is_interrupted:
-            raise ServerUnavailable(f"this client was closed before it asked server {server.endpoint}")
+            raise ServerUnavailable(
+                f"this client was closed before it asked server {server.endpoint}"
+            )
 
     def begin(self, wait: _Wait) -> None:
         with self._lock:
@@ -90,7 +98,9 @@ class Pulse:
             self._wait = None
 
     def interrupt(self) -> None:
-        """End the call that waits, and all to come, until ``close``; may be called by any thread."""
+        """End the call that waits, and all to come, until ``close``; may be called by any
+        thread.
+        """
         with self._lock:
             self._is_interrupted = True
             self._end_with("the wait for server {} was ended: the client is closed")
@@ -125,7 +135,9 @@ class Pulse:
             try:
                 wait.server.tend()
             except OSError as error:  # out of descriptors; pings go on
-                log.warning("cannot look at the connection to server %s: %s", wait.server.endpoint, error)
+                log.warning(
+                    "cannot look at the connection to server %s: %s", wait.server.endpoint, error
+                )
             if answer is not None and answer.done():
                 if answer.exception() is None:
                     heard_at = now
@@ -140,8 +152,10 @@ class Pulse:
         with self._lock:
             if self._wait is wait:
                 self._end_with(
-                    f"server {{}} has answered nothing for {self._patience_s:g} s, although its connection stands: its process "
-                    "may be frozen (SIGSTOP, a debugger, a machine without memory). ARGOSY_PS_PATIENCE sets how many "
+                    f"server {{}} has answered nothing for {self._patience_s:g} s, although its "
+                    "connection stands: its process "
+                    "may be frozen (SIGSTOP, a debugger, a machine without memory). "
+                    "ARGOSY_PS_PATIENCE sets how many "
                     "seconds workers wait"
                 )
 

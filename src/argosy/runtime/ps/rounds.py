@@ -1,7 +1,10 @@
-"""Synchronous pushes: the gradients of a step are gathered from all workers and applied once, as their mean, in the order of the workers.
+"""Synchronous pushes: the gradients of a step are gathered from all workers and applied once, as
+their mean, in the order of the workers.
 
-A push returns when its step is applied, or with the error of applying it, which all workers of the step get. After a server was restarted, workers send again what nobody confirmed; a step that was applied is confirmed at once.
-A worker that has gone may come back and hand in its part again; how long the others wait for that is their patience.
+A push returns when its step is applied, or with the error of applying it, which all workers of the
+step get. After a server was restarted, workers send again what nobody confirmed; a step that was
+applied is confirmed at once. A worker that has gone may come back and hand in its part again; how
+long the others wait for that is their patience.
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ class _Step:
 
 
 class Rounds:
-    """The steps of one table. ``apply(step, payloads)`` gets what the workers pushed, by worker; ``applied()`` is the last step that was applied."""
+    """The steps of one table. ``apply(step, payloads)`` gets what the workers pushed, by worker;
+    ``applied()`` is the last step that was applied.
+    """
 
     def __init__(
         self,
@@ -45,21 +50,27 @@ class Rounds:
         self._what = what
         self._patience_s = patience_s
         self._changed = threading.Condition()
-        self._steps: dict[int, _Step] = {}  # those to which parts are missing, by number; guarded by _changed
-        self._gone: dict[int, Deadline] = {}  # by worker, until when it may come back; guarded by _changed
+        # those to which parts are missing, by number; guarded by _changed
+        self._steps: dict[int, _Step] = {}
+        # by worker, until when it may come back; guarded by _changed
+        self._gone: dict[int, Deadline] = {}
         self._is_closed = False  # guarded by _changed
         self._given_up = ""  # why the job cannot go on; guarded by _changed
 
     def push(self, worker: int, step: int, payload: Any, timeout_s: float) -> bool:
-        """Hand in a worker's part of a step and wait until the step is applied; False if it was applied before."""
+        """Hand in a worker's part of a step and wait until the step is applied; False if it was
+        applied before.
+        """
         with self._changed:
             self._check_open()
             if step <= self._applied():
                 return False
             if step > self._applied() + 1:
                 raise PsError(
-                    f"worker {worker} pushed step {step} of {self._what}, but step {self._applied()} was the last: either the steps between "
-                    "were never pushed, or the server has lost its tables. Start the job again from a checkpoint."
+                    f"worker {worker} pushed step {step} of {self._what}, but step "
+                    f"{self._applied()} was the last: either the steps between "
+                    "were never pushed, or the server has lost its tables. Start the job again "
+                    "from a checkpoint."
                 )
             current = self._steps.setdefault(step, _Step())
             current.payloads[worker] = payload
@@ -90,18 +101,28 @@ class Rounds:
                 return
             for other, back_by in self._gone.items():
                 if back_by.expired:
-                    raise ServerUnavailable(f"{self._what}: worker {other} has gone, so its step cannot be completed")
+                    raise ServerUnavailable(
+                        f"{self._what}: worker {other} has gone, so its step cannot be completed"
+                    )
             missing = sorted(self._expected - current.payloads.keys())
             if deadline.expired:
                 raise PsError(
-                    f"worker {worker} waited in step {step} of {self._what} for workers {missing}, which did not push; {_HINT}"
+                    f"worker {worker} waited in step {step} of {self._what} for workers "
+                    f"{missing}, which did not push; {_HINT}"
                 )
             if said_by.expired:
                 said_by = Deadline.never()
                 log.warning(
-                    "worker %d waits in step %d of %s for workers %s; %s", worker, step, self._what, missing, _HINT
+                    "worker %d waits in step %d of %s for workers %s; %s",
+                    worker,
+                    step,
+                    self._what,
+                    missing,
+                    _HINT,
                 )
-            self._changed.wait(min(1.0, *(d.remaining_s() for d in (deadline, said_by, *self._gone.values()))))
+            self._changed.wait(
+                min(1.0, *(d.remaining_s() for d in (deadline, said_by, *self._gone.values())))
+            )
 
     def _check_open(self) -> None:
         if self._given_up:
@@ -124,7 +145,9 @@ class Rounds:
                 self._complete(step)
 
     def lose(self, worker: int) -> None:
-        """A worker has gone: what it had handed in is forgotten, and whoever waits gets an error if it does not come back in time."""
+        """A worker has gone: what it had handed in is forgotten, and whoever waits gets an error if
+        it does not come back in time.
+        """
         with self._changed:
             self._gone[worker] = Deadline.after(self._patience_s)
             for current in self._steps.values():

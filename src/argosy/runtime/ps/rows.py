@@ -1,4 +1,6 @@
-"""Compiled loops over rows: reading them, merging what was pushed for one row, keeping and restoring them."""
+"""Compiled loops over rows: reading them, merging what was pushed for one row, keeping and
+restoring them.
+"""
 
 # mypy: disable-error-code="untyped-decorator,no-any-return,call-arg"
 from __future__ import annotations
@@ -39,7 +41,9 @@ def gather(memory: Any, rows: Any, out: Any) -> None:
 
 @numba.njit(nogil=True, cache=True)
 def merge(rows: Any, grads: Any, shows: Any, clicks: Any) -> Any:
-    """Sum gradients, shows and clicks of equal rows; rows of -1 are left out. Returns the different rows in order of appearance and their sums."""
+    """Sum gradients, shows and clicks of equal rows; rows of -1 are left out. Returns the different
+    rows in order of appearance and their sums.
+    """
     n, dim = grads.shape
     size = 16
     while size < 2 * n:

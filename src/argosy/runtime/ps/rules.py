@@ -1,7 +1,8 @@
 """How a pushed gradient changes a row: the optimizers that run on servers, one compiled loop each.
 
-A row is ``dim`` values followed by the rule's state. Weight decay is added to the gradient (L2) and bounds hold after the update; both touch only
-rows that are pushed. ``shows`` counts how often a row occurred in the batch: the rules of Paddle's tables divide by it.
+A row is ``dim`` values followed by the rule's state. Weight decay is added to the gradient (L2) and
+bounds hold after the update; both touch only rows that are pushed. ``shows`` counts how often a row
+occurred in the batch: the rules of Paddle's tables divide by it.
 """
 
 # mypy: disable-error-code="untyped-decorator,no-any-return,call-arg"
@@ -58,7 +59,9 @@ def _adagrad(memory: Any, rows: Any, grads: Any, shows: Any, lr: Any, h: Any, de
 
 
 @numba.njit(nogil=True, cache=True)
-def _table_adagrad(memory: Any, rows: Any, grads: Any, shows: Any, lr: Any, h: Any, decay: Any) -> None:
+def _table_adagrad(
+    memory: Any, rows: Any, grads: Any, shows: Any, lr: Any, h: Any, decay: Any
+) -> None:
     start, dim = h[0], grads.shape[1]
     for i in range(rows.shape[0]):
         ask_for(memory, rows, i, 4 * dim + 4)
@@ -74,7 +77,9 @@ def _table_adagrad(memory: Any, rows: Any, grads: Any, shows: Any, lr: Any, h: A
 
 
 @numba.njit(nogil=True, cache=True)
-def _table_std_adagrad(memory: Any, rows: Any, grads: Any, shows: Any, lr: Any, h: Any, decay: Any) -> None:
+def _table_std_adagrad(
+    memory: Any, rows: Any, grads: Any, shows: Any, lr: Any, h: Any, decay: Any
+) -> None:
     start, dim = h[0], grads.shape[1]
     for i in range(rows.shape[0]):
         ask_for(memory, rows, i, 8 * dim)
@@ -119,7 +124,9 @@ def _hold(memory: Any, rows: Any, dim: int, low: Any, high: Any) -> None:
 
 @dataclass(frozen=True)
 class _Kind:
-    """The loop of a rule, its hyper-parameters in order with their defaults, and how many numbers of state a row of ``dim`` has."""
+    """The loop of a rule, its hyper-parameters in order with their defaults, and how many numbers
+    of state a row of ``dim`` has.
+    """
 
     loop: Callable[..., None]
     defaults: dict[str, float]
@@ -133,7 +140,9 @@ _KINDS = {
     "table_adagrad": _Kind(_table_adagrad, {"initial_g2sum": 3.0}, lambda dim: 1),
     "table_std_adagrad": _Kind(_table_std_adagrad, {"initial_g2sum": 3.0}, lambda dim: dim),
     "adam": _Kind(
-        _adam, {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "decoupled_decay": 0.0}, lambda dim: 2 * dim + 1
+        _adam,
+        {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "decoupled_decay": 0.0},
+        lambda dim: 2 * dim + 1,
     ),
 }
 _UNBOUNDED = (-math.inf, math.inf)
@@ -141,7 +150,9 @@ _UNBOUNDED = (-math.inf, math.inf)
 
 @dataclass(frozen=True)
 class Rule:
-    """An optimizer of a sparse table: its name, rate, hyper-parameters, L2 decay, bounds of values, what its state begins with, and bounds of gradients."""
+    """An optimizer of a sparse table: its name, rate, hyper-parameters, L2 decay, bounds of values,
+    what its state begins with, and bounds of gradients.
+    """
 
     name: str = "sgd"
     learning_rate: float = 0.01
@@ -154,13 +165,15 @@ class Rule:
     def __post_init__(self) -> None:
         if self.name not in _KINDS:
             raise BadArgument(
-                f"Rule: name must be one of {sorted(_KINDS)}, but received {self.name!r}.{nearest(self.name, _KINDS)}"
+                f"Rule: name must be one of {sorted(_KINDS)}, but received "
+                f"{self.name!r}.{nearest(self.name, _KINDS)}"
             )
         known = _KINDS[self.name].defaults
         for key in self.settings:
             if key not in known:
                 raise BadArgument(
-                    f"Rule {self.name!r} has no setting {key!r}; it has {sorted(known)}.{nearest(key, known)}"
+                    f"Rule {self.name!r} has no setting {key!r}; it has "
+                    f"{sorted(known)}.{nearest(key, known)}"
                 )
 
     def row_width(self, dim: int) -> int:
@@ -177,10 +190,14 @@ class Rule:
     ) -> None:
         """Apply one gradient to each of ``rows``, which are all different."""
         kind = _KINDS[self.name]
-        hyper = np.array([self.settings.get(key, default) for key, default in kind.defaults.items()], np.float32)
+        hyper = np.array(
+            [self.settings.get(key, default) for key, default in kind.defaults.items()], np.float32
+        )
         rate = np.float32(self.learning_rate if learning_rate is None else learning_rate)
         if self.clip != _UNBOUNDED:
             grads = np.clip(grads, np.float32(self.clip[0]), np.float32(self.clip[1]))
         kind.loop(memory, rows, grads, shows, rate, hyper, np.float32(self.weight_decay))
         if self.bounds != _UNBOUNDED:
-            _hold(memory, rows, grads.shape[1], np.float32(self.bounds[0]), np.float32(self.bounds[1]))
+            _hold(
+                memory, rows, grads.shape[1], np.float32(self.bounds[0]), np.float32(self.bounds[1])
+            )

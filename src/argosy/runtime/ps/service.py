@@ -29,15 +29,19 @@ Action = Callable[[dict[str, Any]], dict[str, Any]]
 _LAST_ANSWERS_S = 2.0
 _LOG_S = 1.0
 _ID, _NUMBER = pa.int64(), pa.float32()
-_TOLD = (ValueError, TypeError, LookupError, RuntimeError, OSError, MemoryError)  # errors that are an answer
+# errors that are an answer
+_TOLD = (ValueError, TypeError, LookupError, RuntimeError, OSError, MemoryError)
 
 
 class _Gate(flight.ServerMiddlewareFactory):  # type: ignore[misc]
-    """Lets those in who knock with the job's token and mean this server, before anything else of a call is read."""
+    """Lets those in who knock with the job's token and mean this server, before anything else of a
+    call is read.
+    """
 
     def __init__(self, token: str) -> None:
         self._token = token
-        self.endpoints: frozenset[str] = frozenset()  # what clients may call this server; set before it is known to any
+        # what clients may call this server; set before it is known to any
+        self.endpoints: frozenset[str] = frozenset()
         self._lock = threading.Lock()
         self._num_refused = 0  # since the last line in the log; guarded by _lock
         self._told_at = -_LOG_S  # guarded by _lock
@@ -46,10 +50,16 @@ class _Gate(flight.ServerMiddlewareFactory):  # type: ignore[misc]
         knock = handshake.knocked(headers, self._token)
         if knock is None:
             self._tell(info.method)
-            raise flight.FlightUnauthenticatedError("this call does not prove to know the job's token")
+            raise flight.FlightUnauthenticatedError(
+                "this call does not prove to know the job's token"
+            )
         if knock.endpoint.decode(errors="replace") not in self.endpoints:
-            log.warning("refused a call that means %r, but this server is %s", knock.endpoint, self._name())
-            raise flight.FlightUnauthenticatedError(f"this call was not meant for this server, which is {self._name()}")
+            log.warning(
+                "refused a call that means %r, but this server is %s", knock.endpoint, self._name()
+            )
+            raise flight.FlightUnauthenticatedError(
+                f"this call was not meant for this server, which is {self._name()}"
+            )
         return knock
 
     def _name(self) -> str:
@@ -67,10 +77,12 @@ class _Gate(flight.ServerMiddlewareFactory):  # type: ignore[misc]
 
 
 class Service(flight.FlightServerBase):  # type: ignore[misc]
-    """Serves ``tables`` at ``location`` (``grpc://127.0.0.1:0`` takes a free port, which ``port`` tells) to ``num_workers`` workers.
+    """Serves ``tables`` at ``location`` (``grpc://127.0.0.1:0`` takes a free port, which ``port``
+    tells) to ``num_workers`` workers.
 
-    ``timeout_s`` is how long a push may wait for other workers; ``actions`` are answered beside those of the tables. ``stopped`` is set when every worker has said goodbye.
-    ``names`` are endpoints (host:port) under which clients know this server, beside that of ``location``.
+    ``timeout_s`` is how long a push may wait for other workers; ``actions`` are answered beside
+    those of the tables. ``stopped`` is set when every worker has said goodbye. ``names`` are
+    endpoints (host:port) under which clients know this server, beside that of ``location``.
     """
 
     def __init__(
@@ -88,8 +100,10 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         self.stopped = threading.Event()
         self._num_workers = num_workers
         self._timeout_s = timeout_s
-        self._lock = threading.Lock()  # held while the tables hear who comes and goes, so that they hear it in order
-        self._num_streams: Counter[int] = Counter()  # by which each worker shows that it is there; guarded by _lock
+        # held while the tables hear who comes and goes, so that they hear it in order
+        self._lock = threading.Lock()
+        # by which each worker shows that it is there; guarded by _lock
+        self._num_streams: Counter[int] = Counter()
         self._actions: dict[str, Action] = {
             "create": self._create,
             "applied": self._applied,
@@ -113,7 +127,9 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         allow_many_files()
         with given_way(where):
             try:
-                super().__init__(location, middleware={"gate": gate}, tls_certificates=tls_certificates)
+                super().__init__(
+                    location, middleware={"gate": gate}, tls_certificates=tls_certificates
+                )
             except pa.ArrowException:
                 bind_listener(where.host, where.port).close()  # says why, if it is the port
                 raise
@@ -121,9 +137,12 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         self._door.watch(self.port)
 
     def serve_to_the_end(self) -> None:
-        """Return when every worker has said goodbye and has its answer. Others that still hold a stream are not waited for longer than a moment."""
+        """Return when every worker has said goodbye and has its answer. Others that still hold a
+        stream are not waited for longer than a moment.
+        """
         self.stopped.wait()
-        # shutdown() returns when the last stream has ended, which is in the hands of whoever opened it
+        # shutdown() returns when the last stream has ended, which is in the hands of whoever opened
+        # it
         ending = threading.Thread(target=self.shutdown, name="argosy-ps-end", daemon=True)
         ending.start()
         ending.join(_LAST_ANSWERS_S)
@@ -140,11 +159,14 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         self._door.close()
 
     def end(self) -> None:
-        """End now, whoever is there. Close the tables before where workers may wait for each other: that ends their pushes."""
+        """End now, whoever is there. Close the tables before where workers may wait for each other:
+        that ends their pushes.
+        """
         self.stopped.set()
         self.serve_to_the_end()
 
-    # -- streams ------------------------------------------------------------------------------------------------
+    # -- streams
+    # ----------------------------------------------------------------------------------------------
 
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         if not self._admit(context, descriptor, reader, writer):
@@ -242,7 +264,9 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
 
             def changed(batch: Any, data: dict[str, Any]) -> Any:
                 ids = entry.changed_by_others(worker)
-                return pa.record_batch([pa.array(ids), wire.rows_array(entry.pull(ids, True))], schema=schema), {}
+                return pa.record_batch(
+                    [pa.array(ids), wire.rows_array(entry.pull(ids, True))], schema=schema
+                ), {}
 
             return changed, schema
         raise UsageError(f"there is no operation {op!r}.{nearest(op, wire.OPERATIONS)}")
@@ -250,7 +274,10 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
     def _dense_handler(self, op: str, entry: Entry, worker: int) -> Callable[..., Any]:
         table = entry.dense
         if op == "pull_dense":
-            return lambda batch, data: (pa.record_batch([pa.array(table.pull())], schema=wire.FLAT), {})
+            return lambda batch, data: (
+                pa.record_batch([pa.array(table.pull())], schema=wire.FLAT),
+                {},
+            )
         if op == "push_dense":
             return lambda batch, data: (None, self._push_dense(entry, worker, batch, data))
 
@@ -263,16 +290,27 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
     def _push(self, entry: Entry, worker: int, batch: Any, data: dict[str, Any]) -> dict[str, Any]:
         sequence, rate = wire.push_header(data)
         ids, grads = wire.asked(batch, 0, _ID), wire.asked_rows(batch, 1)
-        counts = [wire.asked(batch, i, _NUMBER) for i in (2, 3)] if batch.num_columns == 4 else [None, None]
-        return {"done": entry.push(worker, sequence, ids, grads, rate, counts[0], counts[1], self._timeout_s)}
+        counts = (
+            [wire.asked(batch, i, _NUMBER) for i in (2, 3)]
+            if batch.num_columns == 4
+            else [None, None]
+        )
+        return {
+            "done": entry.push(
+                worker, sequence, ids, grads, rate, counts[0], counts[1], self._timeout_s
+            )
+        }
 
-    def _push_dense(self, entry: Entry, worker: int, batch: Any, data: dict[str, Any]) -> dict[str, Any]:
+    def _push_dense(
+        self, entry: Entry, worker: int, batch: Any, data: dict[str, Any]
+    ) -> dict[str, Any]:
         sequence, rate = wire.push_header(data)
         grads = _writable(wire.asked(batch, 0, _NUMBER))
         return {"done": entry.push_dense(worker, sequence, grads, rate, self._timeout_s)}
 
     def _watch(self, command: dict[str, Any], reader: Any, writer: Any) -> None:
-        """Hold a worker's stream until it ends; when the last one ends without a goodbye, the worker is lost.
+        """Hold a worker's stream until it ends; when the last one ends without a goodbye, the
+        worker is lost.
 
         A worker that was started again may be here before the end of its old stream is noticed.
         """
@@ -299,10 +337,12 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
     def _check_member(self, worker: int) -> None:
         if not 0 <= worker < self._num_workers:
             raise OutOfRange(
-                f"worker {worker} is not one of this job's {self._num_workers}; PADDLE_TRAINERS_NUM must be the same for all its processes"
+                f"worker {worker} is not one of this job's {self._num_workers}; "
+                "PADDLE_TRAINERS_NUM must be the same for all its processes"
             )
 
-    # -- actions ------------------------------------------------------------------------------------------------
+    # -- actions
+    # ----------------------------------------------------------------------------------------------
 
     def _act(self, chunk: Any) -> dict[str, Any]:
         """The answer to one request of an ``act`` stream."""
@@ -347,7 +387,9 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         return {"files": checkpoint.save_part(self.tables, path, int(body["server"]), mode)}
 
     def _load(self, body: dict[str, Any]) -> dict[str, Any]:
-        checkpoint.load_part(self.tables, Path(body["path"]), int(body["server"]), int(body["num_servers"]))
+        checkpoint.load_part(
+            self.tables, Path(body["path"]), int(body["server"]), int(body["num_servers"])
+        )
         return {}
 
     def _stop(self, body: dict[str, Any]) -> dict[str, Any]:

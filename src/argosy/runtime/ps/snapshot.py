@@ -1,7 +1,7 @@
 """A table as it was at one instant, read while it goes on changing.
 
-Ids are copied at once. Rows are copied in chunks, and a push keeps the old contents of rows that have not been copied yet: training waits for a chunk
-at a time, not for the whole.
+Ids are copied at once. Rows are copied in chunks, and a push keeps the old contents of rows that
+have not been copied yet: training waits for a chunk at a time, not for the whole.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ CHUNK_ROWS = 1 << 16
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Some rows, whole: values, the rule's state, and shows and clicks where the table keeps them."""
+    """Some rows, whole: values, the rule's state, and shows and clicks where the table keeps
+    them.
+    """
 
     ids: npt.NDArray[np.int64]
     rows: npt.NDArray[np.float32]
@@ -29,7 +31,10 @@ class UnderWay:
     """A snapshot being taken. The table's lock is held around every call."""
 
     def __init__(
-        self, memory: npt.NDArray[np.float32], ids: npt.NDArray[np.int64], used: npt.NDArray[np.uint8]
+        self,
+        memory: npt.NDArray[np.float32],
+        ids: npt.NDArray[np.int64],
+        used: npt.NDArray[np.uint8],
     ) -> None:
         self._memory = memory
         self._numbers = np.flatnonzero(used).astype(np.int32)

@@ -1,7 +1,8 @@
-"""The TCP connections of this process, found through ``/proc/self/fd``: gRPC opens them and gives no way to them.
+"""The TCP connections of this process, found through ``/proc/self/fd``: gRPC opens them and gives
+no way to them.
 
-Linux only. A connection is looked at through a duplicate of its descriptor, which is checked before it is used, so a
-number that was closed and given to another file meanwhile does no harm.
+Linux only. A connection is looked at through a duplicate of its descriptor, which is checked before
+it is used, so a number that was closed and given to another file meanwhile does no harm.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from dataclasses import dataclass
 
 from argosy.foundation.endpoints import Endpoint, parse
 
-LOST_MS = 3500  # without a word, though something was sent; with a look each second a lost host is known within 5 s
-# struct tcp_info of linux/tcp.h: probes at 3, unacked at 24, last_data_recv at 52, last_ack_recv at 56
+# without a word, though something was sent; with a look each second a lost host is known within 5 s
+LOST_MS = 3500
+# struct tcp_info of linux/tcp.h: probes at 3, unacked at 24, last_data_recv at 52, last_ack_recv at
+# 56
 _INFO = struct.Struct("=3xB20xI24xII")
 _LOST_PROBES = 2  # a peer that lives answers each; one may be on its way
 _MAPPED = "::ffff:"
@@ -33,23 +36,28 @@ class Connection:
     peer: Endpoint
 
     def keep_watch(self) -> None:
-        """Have the kernel ask a silent peer every second, and end the connection when it does not answer."""
+        """Have the kernel ask a silent peer every second, and end the connection when it does not
+        answer.
+        """
         for level, option, value in (
             (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
             (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1),
             (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1),
             (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
-            # gRPC sets 20 s on what it accepts, and the kernel then counts these seconds instead of its questions
+            # gRPC sets 20 s on what it accepts, and the kernel then counts these seconds instead of
+            # its questions
             (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 0),
         ):
             self.link.setsockopt(level, option, value)
 
     def is_lost(self) -> bool:
-        """Whether the peer's host does not acknowledge what was sent: as long as that waits, the kernel asks nothing.
+        """Whether the peer's host does not acknowledge what was sent: as long as that waits, the
+        kernel asks nothing.
 
-        What could not even leave this host, because its link is down, is not counted as sent; the kernel probes for it.
-        Only where ``keep_watch`` was called before: on other connections nothing may have come for long because nothing
-        was said. TCP_USER_TIMEOUT would also end connections to a process that is only frozen and whose buffer is full.
+        What could not even leave this host, because its link is down, is not counted as sent; the
+        kernel probes for it. Only where ``keep_watch`` was called before: on other connections
+        nothing may have come for long because nothing was said. TCP_USER_TIMEOUT would also end
+        connections to a process that is only frozen and whose buffer is full.
         """
         if not self.link.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE):
             return False

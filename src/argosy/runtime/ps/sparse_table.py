@@ -1,10 +1,12 @@
-"""A sparse table: rows of numbers by id, made on first use, changed by a rule, in memory that outlives the process.
+"""A sparse table: rows of numbers by id, made on first use, changed by a rule, in memory that
+outlives the process.
 
-Rows lie in files (``memory.py``); the index from id to row is rebuilt when the table is opened. A push is all or nothing and happens once (``journal.py``).
-All methods may be called from any thread.
+Rows lie in files (``memory.py``); the index from id to row is rebuilt when the table is opened. A
+push is all or nothing and happens once (``journal.py``). All methods may be called from any thread.
 
-Bytes per row: 4 for each value and each number of the rule's state, 8 for the id, 1 for "in use", 4 where ids are counted before they are admitted, 16 where shows and clicks are kept,
-and 7 to 13 for the index.
+Bytes per row: 4 for each value and each number of the rule's state, 8 for the id, 1 for "in use", 4
+where ids are counted before they are admitted, 16 where shows and clicks are kept, and 7 to 13 for
+the index.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ _SHOWS, _CLICKS, _DELTA, _UNSEEN_DAYS = range(4)
 
 
 class SparseTable:
-    """``folder`` holds the table's files; an existing table is opened as it was left, even if its process was killed."""
+    """``folder`` holds the table's files; an existing table is opened as it was left, even if its
+    process was killed.
+    """
 
     def __init__(self, spec: SparseSpec, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -46,10 +50,13 @@ class SparseTable:
         self._ids = Column(folder / "ids", np.int64, most)
         self._used = Column(folder / "used", np.uint8, most)
         self._columns = [self._memory, self._ids, self._used]
-        self._seen = Column(folder / "seen", np.uint32, most) if spec.admission.kind == "count" else None
+        self._seen = (
+            Column(folder / "seen", np.uint32, most) if spec.admission.kind == "count" else None
+        )
         if self._seen is not None:
             self._columns.append(self._seen)
-        self._end = Column(folder / "end", np.int64, 1)  # one more than the last row that may be in use
+        # one more than the last row that may be in use
+        self._end = Column(folder / "end", np.int64, 1)
         self._end.reserve(1)
         self._journal = Journal(folder, self._memory, most)
         self._filled = folder / "filled"
@@ -68,10 +75,13 @@ class SparseTable:
         self._index.rebuild(self._used.array, end)
         return was_cut_off
 
-    # -- training -----------------------------------------------------------------------------------------------
+    # -- training
+    # ----------------------------------------------------------------------------------------------
 
     def pull(self, ids: Ids, creates: bool = True) -> Values:
-        """The values of each id. An id without a row gets one first, or reads as zeros if ``creates`` is False or it is not admitted."""
+        """The values of each id. An id without a row gets one first, or reads as zeros if
+        ``creates`` is False or it is not admitted.
+        """
         out = np.empty((ids.shape[0], self.spec.dim), np.float32)
         with self._locked():
             rows = self._rows_of(ids, counts=creates) if creates else self._index.find(ids)
@@ -93,7 +103,8 @@ class SparseTable:
         shows: Values | None = None,
         clicks: Values | None = None,
     ) -> bool:
-        """Apply gradients by the table's rule; those of one id are summed first. False if this push was applied before.
+        """Apply gradients by the table's rule; those of one id are summed first. False if this push
+        was applied before.
 
         ``sequence`` counts the pushes of a worker to this table from 1 on.
         """
@@ -104,7 +115,10 @@ class SparseTable:
                 return False
             rows = self._rows_of(ids, counts=False)
             changed, total, shown, clicked = loops.merge(
-                rows, grads, ones if shows is None else shows, np.zeros_like(ones) if clicks is None else clicks
+                rows,
+                grads,
+                ones if shows is None else shows,
+                np.zeros_like(ones) if clicks is None else clicks,
             )
             if self._under_way is not None:
                 self._under_way.keep(changed)
@@ -117,17 +131,26 @@ class SparseTable:
         """Refuse what cannot be pushed."""
         if grads.shape != (ids.shape[0], self.spec.dim):
             raise TableError(
-                f"push to table {self.spec.name!r}: gradients have shape {grads.shape} for {ids.shape[0]} ids of dimension {self.spec.dim}"
+                f"push to table {self.spec.name!r}: gradients have shape {grads.shape} for "
+                f"{ids.shape[0]} ids of dimension {self.spec.dim}"
             )
         if not 0 <= worker < MAX_WORKERS:
-            raise OutOfRange(f"push to table {self.spec.name!r}: worker {worker} is not in [0, {MAX_WORKERS})")
+            raise OutOfRange(
+                f"push to table {self.spec.name!r}: worker {worker} is not in [0, {MAX_WORKERS})"
+            )
 
     def _rows_of(self, ids: Ids, counts: bool) -> npt.NDArray[np.int32]:
-        """The row of each id, made where it is missing; -1 for padding and for ids that are not admitted."""
+        """The row of each id, made where it is missing; -1 for padding and for ids that are not
+        admitted.
+        """
         admission = self.spec.admission
         wanted, at = ids, None
         if self.spec.padding_id is not None or admission.kind == "probability":
-            allowed = np.ones(ids.shape[0], bool) if self.spec.padding_id is None else ids != self.spec.padding_id
+            allowed = (
+                np.ones(ids.shape[0], bool)
+                if self.spec.padding_id is None
+                else ids != self.spec.padding_id
+            )
             if admission.kind == "probability":
                 allowed &= draws_below(ids, self.spec.initial.seed, admission.value)
             at = np.flatnonzero(allowed)
@@ -145,13 +168,15 @@ class SparseTable:
 
     def _hide_unadmitted(self, rows: npt.NDArray[np.int32]) -> None:
         if self._seen is not None:
-            rows[self._seen.array[rows] < self.spec.admission.value] = -1  # those of -1 are -1 already
+            # those of -1 are -1 already
+            rows[self._seen.array[rows] < self.spec.admission.value] = -1
 
     def _find_or_make(self, ids: Ids) -> npt.NDArray[np.int32]:
         room = self._index.end + ids.shape[0]
         if room > self.spec.max_rows:
             raise TableError(
-                f"table {self.spec.name!r} may have {self.spec.max_rows} rows, {len(self._index)} are in use and {ids.shape[0]} more were asked for; "
+                f"table {self.spec.name!r} may have {self.spec.max_rows} rows, "
+                f"{len(self._index)} are in use and {ids.shape[0]} more were asked for; "
                 "give it a larger max_rows, or shrink it"
             )
         for column in self._columns:
@@ -162,7 +187,8 @@ class SparseTable:
                 self._under_way.keep(fresh)
             initial = self.spec.initial
             fill_rows(
-                self._memory.array, fresh, self._ids.array, self.spec.dim, self.spec.trained_width, initial.code, initial.a, initial.b, initial.seed, initial.zero_first,
+                self._memory.array, fresh, self._ids.array, self.spec.dim, self.spec.trained_width,
+                initial.code, initial.a, initial.b, initial.seed, initial.zero_first,
                 self.spec.rule.initial_state,
             )  # fmt: skip
             if self._seen is not None:
@@ -185,15 +211,20 @@ class SparseTable:
         """Shows, clicks, score since the last base and unseen days of every row."""
         return self._memory.array[: self._index.end, self.spec.trained_width :]
 
-    # -- care ---------------------------------------------------------------------------------------------------
+    # -- care
+    # ----------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self._index)
 
     @property
     def num_bytes(self) -> int:
-        """Bytes in use: columns up to the last row, and the index. The journal, as long as the largest push, is not counted."""
-        per_row = sum(c.array.itemsize * (c.array.shape[1] if c.array.ndim == 2 else 1) for c in self._columns)
+        """Bytes in use: columns up to the last row, and the index. The journal, as long as the
+        largest push, is not counted.
+        """
+        per_row = sum(
+            c.array.itemsize * (c.array.shape[1] if c.array.ndim == 2 else 1) for c in self._columns
+        )
         with self._locked():
             return per_row * self._index.end + self._index.num_bytes
 
@@ -219,9 +250,11 @@ class SparseTable:
             self._journal.forget_pushes()
 
     def snapshot(self, resets_delta: bool = False) -> Generator[Snapshot, None, None]:
-        """The table as it is when the first chunk is asked for, a chunk at a time; pulls and pushes go on meanwhile.
+        """The table as it is when the first chunk is asked for, a chunk at a time; pulls and pushes
+        go on meanwhile.
 
-        With ``resets_delta`` the scores since the last base begin anew with this one. TableError if another snapshot is being taken. Close the iterator or read it to the end.
+        With ``resets_delta`` the scores since the last base begin anew with this one. TableError if
+        another snapshot is being taken. Close the iterator or read it to the end.
         """
         with self._locked():
             if self._under_way is not None:
@@ -244,7 +277,9 @@ class SparseTable:
         """Subtract what the chunk says: what came since the snapshot began stays."""
         rows = self._index.find(chunk.ids)
         is_here = rows >= 0
-        self._counts()[rows[is_here], _DELTA] -= chunk.rows[is_here, self.spec.trained_width + _DELTA]
+        self._counts()[rows[is_here], _DELTA] -= chunk.rows[
+            is_here, self.spec.trained_width + _DELTA
+        ]
 
     def load(self, snapshot: Snapshot) -> None:
         """Put rows in place of those with the same ids, or add them."""
@@ -262,7 +297,9 @@ class SparseTable:
             self._rows_of(ids, counts=False)
 
     def set_values(self, ids: Ids, values: Values) -> None:
-        """Replace the values of rows that are there; the rule's state stays. ``ids`` must all be different."""
+        """Replace the values of rows that are there; the rule's state stays. ``ids`` must all be
+        different.
+        """
         with self._locked():
             rows = self._index.find(ids)
             is_here = rows >= 0
@@ -279,7 +316,9 @@ class SparseTable:
         self._filled.touch()
 
     def end_day(self, day: int | None = None) -> None:
-        """A day has begun, the next or the given one, if it is not past: rows were not seen for so many days more, and shows and clicks fade."""
+        """A day has begun, the next or the given one, if it is not past: rows were not seen for so
+        many days more, and shows and clicks fade.
+        """
         with self._locked():
             rules = self._show_click("end a day of")
             counts = self._counts()
@@ -308,7 +347,9 @@ class SparseTable:
 
     def _show_click(self, call: str) -> ShowClick:
         if self.spec.show_click is None:
-            raise TableError(f"cannot {call} table {self.spec.name!r}: it keeps no shows and clicks")
+            raise TableError(
+                f"cannot {call} table {self.spec.name!r}: it keeps no shows and clicks"
+            )
         return self.spec.show_click
 
     def close(self) -> None:
@@ -322,7 +363,9 @@ class SparseTable:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock of a table that is open: compiled loops would write past the end of a closed one."""
+        """Hold the lock of a table that is open: compiled loops would write past the end of a
+        closed one.
+        """
         with self._lock:
             if self._is_closed:
                 raise TableError(f"table {self.spec.name!r} is closed")

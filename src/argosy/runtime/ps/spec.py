@@ -17,7 +17,8 @@ NUM_COUNTS = 4
 
 @dataclass(frozen=True)
 class Admission:
-    """Which ids get a row: every one (``always``), one in 1/p of them, chosen by the id (``probability``), or those pulled n times (``count``).
+    """Which ids get a row: every one (``always``), one in 1/p of them, chosen by the id
+    (``probability``), or those pulled n times (``count``).
 
     An id without a row reads as zeros and its gradients are dropped.
     """
@@ -27,12 +28,17 @@ class Admission:
 
     def __post_init__(self) -> None:
         if self.kind not in ("always", "probability", "count"):
-            raise BadArgument(f"Admission: kind must be 'always', 'probability' or 'count', but received {self.kind!r}")
+            raise BadArgument(
+                "Admission: kind must be 'always', 'probability' or 'count', but received "
+                f"{self.kind!r}"
+            )
 
 
 @dataclass(frozen=True)
 class ShowClick:
-    """How often rows are shown and clicked decides which are kept: the settings of Paddle's accessors."""
+    """How often rows are shown and clicked decides which are kept: the settings of Paddle's
+    accessors.
+    """
 
     nonclick_weight: float = 0.1
     click_weight: float = 1.0
@@ -50,7 +56,9 @@ class ShowClick:
 
 @dataclass(frozen=True)
 class SparseSpec:
-    """A table of rows of ``dim`` values by id. ``show_click`` None: shows and clicks are not kept, which saves 16 bytes per row."""
+    """A table of rows of ``dim`` values by id. ``show_click`` None: shows and clicks are not kept,
+    which saves 16 bytes per row.
+    """
 
     name: str
     dim: int
@@ -63,7 +71,9 @@ class SparseSpec:
 
     def __post_init__(self) -> None:
         if self.dim < 1:
-            raise BadArgument(f"table {self.name!r}: dim must be at least 1, but received {self.dim}")
+            raise BadArgument(
+                f"table {self.name!r}: dim must be at least 1, but received {self.dim}"
+            )
 
     @property
     def trained_width(self) -> int:
@@ -72,7 +82,9 @@ class SparseSpec:
 
     @property
     def row_width(self) -> int:
-        """Numbers per row; shows, clicks, score since the last base and unseen days come last where they are kept."""
+        """Numbers per row; shows, clicks, score since the last base and unseen days come last where
+        they are kept.
+        """
         return self.trained_width + (NUM_COUNTS if self.show_click else 0)
 
     def to_json(self) -> str:

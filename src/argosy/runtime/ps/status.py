@@ -1,4 +1,6 @@
-"""Asking a server how it is doing, without being one of its workers; neither torch nor compiled loops are loaded for it."""
+"""Asking a server how it is doing, without being one of its workers; neither torch nor compiled
+loops are loaded for it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ class Observer:
     """Asks the servers at ``endpoints``; each answer may take ``timeout_s``."""
 
     def __init__(
-        self, endpoints: Sequence[str], token: str, timeout_s: float = 2.0, tls_root: bytes | None = None
+        self,
+        endpoints: Sequence[str],
+        token: str,
+        timeout_s: float = 2.0,
+        tls_root: bytes | None = None,
     ) -> None:
         self._endpoints = list(endpoints)
         self._token = token
@@ -26,11 +32,15 @@ class Observer:
         self._connections: dict[str, Any] = {}
 
     def ask(self, endpoint: str, action: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Have one server do an action; ServerUnavailable if it does not answer or does not let us in."""
+        """Have one server do an action; ServerUnavailable if it does not answer or does not let us
+        in.
+        """
         request = {"action": action, "body": body or {}}
         try:
             connection = self._connection(endpoint)
-            stream = handshake.Stream(connection, endpoint, self._token, {"op": "act"}, self._timeout_s)
+            stream = handshake.Stream(
+                connection, endpoint, self._token, {"op": "act"}, self._timeout_s
+            )
             answer = stream.ask(request)
         except handshake.BROKEN as error:
             self._drop(endpoint)

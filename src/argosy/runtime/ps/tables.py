@@ -1,7 +1,10 @@
-"""The tables of one server: made on request, found again after a restart, pushed to in the job's mode.
+"""The tables of one server: made on request, found again after a restart, pushed to in the job's
+mode.
 
-Modes: ``async`` applies each push when it comes; with a bound, a worker that is ahead of the slowest one by more pushes than that waits. ``sync`` gathers a step from all workers and applies
-their mean. ``geo`` adds differences that workers computed themselves, and remembers for each worker which rows others changed.
+Modes: ``async`` applies each push when it comes; with a bound, a worker that is ahead of the
+slowest one by more pushes than that waits. ``sync`` gathers a step from all workers and applies
+their mean. ``geo`` adds differences that workers computed themselves, and remembers for each worker
+which rows others changed.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ Table: TypeAlias = SparseTable | DenseTable
 class Entry:
     """A table and how it is pushed to. Counters are for display and may lag behind."""
 
-    def __init__(self, table: Table, mode: str, num_workers: int, bound: int | None, patience_s: float = 0.0) -> None:
+    def __init__(
+        self, table: Table, mode: str, num_workers: int, bound: int | None, patience_s: float = 0.0
+    ) -> None:
         self.table = table
         self.mode = mode
         self.num_pulls = self.num_pushes = self.num_rows_pulled = self.num_rows_pushed = 0
@@ -42,14 +47,21 @@ class Entry:
         self._lost: set[int] = set()  # guarded by _advanced
         self._is_closed = False  # guarded by _advanced
         # ids that each worker has not asked for since they changed; guarded by _advanced
-        self._changed_for: dict[int, list[npt.NDArray[np.int64]]] = {w: [] for w in range(num_workers)}
-        apply = self._apply_sparse_step if isinstance(table, SparseTable) else self._apply_dense_step
+        self._changed_for: dict[int, list[npt.NDArray[np.int64]]] = {
+            w: [] for w in range(num_workers)
+        }
+        apply = (
+            self._apply_sparse_step if isinstance(table, SparseTable) else self._apply_dense_step
+        )
         self.rounds: Rounds | None = None
         if mode == "sync":
             what = f"table {table.spec.name!r}"
-            self.rounds = Rounds(num_workers, apply, lambda: table.applied(_SYNC_WORKER), what, patience_s)
+            self.rounds = Rounds(
+                num_workers, apply, lambda: table.applied(_SYNC_WORKER), what, patience_s
+            )
 
-    # -- sparse -------------------------------------------------------------------------------------------------
+    # -- sparse
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def sparse(self) -> SparseTable:
@@ -85,9 +97,17 @@ class Entry:
         self.num_rows_pushed += ids.shape[0]
         if self.rounds is not None:
             self.sparse.check_push(ids, grads, worker)  # here, so that who sent it hears of it
-            return self.rounds.push(worker, sequence, (ids, grads, learning_rate, shows, clicks), timeout_s)
+            return self.rounds.push(
+                worker, sequence, (ids, grads, learning_rate, shows, clicks), timeout_s
+            )
         done = self.sparse.push(
-            ids, grads, worker=worker, sequence=sequence, learning_rate=learning_rate, shows=shows, clicks=clicks
+            ids,
+            grads,
+            worker=worker,
+            sequence=sequence,
+            learning_rate=learning_rate,
+            shows=shows,
+            clicks=clicks,
         )
         if done:
             self.note_changed(ids, worker)
@@ -98,9 +118,17 @@ class Entry:
         ids = np.concatenate([p[0] for p in parts])
         grads: npt.NDArray[np.float32] = np.concatenate([p[1] for p in parts])
         grads *= np.float32(1.0 / len(parts))
-        counts = [None if parts[0][i] is None else np.concatenate([p[i] for p in parts]) for i in (3, 4)]
+        counts = [
+            None if parts[0][i] is None else np.concatenate([p[i] for p in parts]) for i in (3, 4)
+        ]
         self.sparse.push(
-            ids, grads, worker=_SYNC_WORKER, sequence=step, learning_rate=parts[0][2], shows=counts[0], clicks=counts[1]
+            ids,
+            grads,
+            worker=_SYNC_WORKER,
+            sequence=step,
+            learning_rate=parts[0][2],
+            shows=counts[0],
+            clicks=counts[1],
         )
 
     def note_changed(self, ids: npt.NDArray[np.int64], by: int | None = None) -> None:
@@ -119,7 +147,8 @@ class Entry:
             changed, self._changed_for[worker] = self._changed_for.get(worker, []), []
         return np.unique(np.concatenate(changed)) if changed else np.empty(0, np.int64)
 
-    # -- dense --------------------------------------------------------------------------------------------------
+    # -- dense
+    # ----------------------------------------------------------------------------------------------
 
     def push_dense(
         self,
@@ -137,7 +166,9 @@ class Entry:
         if self.mode == "geo":
             done = self.dense.add(grads, worker=worker, sequence=sequence)
         else:
-            done = self.dense.push(grads, worker=worker, sequence=sequence, learning_rate=learning_rate)
+            done = self.dense.push(
+                grads, worker=worker, sequence=sequence, learning_rate=learning_rate
+            )
         self._keep_together(worker, sequence, timeout_s)
         return done
 
@@ -148,7 +179,8 @@ class Entry:
         total *= np.float32(1.0 / len(parts))
         self.dense.push(total, worker=_SYNC_WORKER, sequence=step, learning_rate=parts[0][1])
 
-    # -- staleness ----------------------------------------------------------------------------------------------
+    # -- staleness
+    # ----------------------------------------------------------------------------------------------
 
     def _keep_together(self, worker: int, sequence: int, timeout_s: float) -> None:
         """Measure how far this worker is ahead, and let it wait if that is too far."""
@@ -166,7 +198,8 @@ class Entry:
                     break
                 if deadline.expired:
                     raise PsError(
-                        f"worker {worker} is {self._ahead(sequence)} pushes ahead in table {self.table.spec.name!r} and waited in vain for the others"
+                        f"worker {worker} is {self._ahead(sequence)} pushes ahead in table "
+                        f"{self.table.spec.name!r} and waited in vain for the others"
                     )
                 self._advanced.wait(min(1.0, deadline.remaining_s()))
 
@@ -179,7 +212,9 @@ class Entry:
         return self.table.applied(_SYNC_WORKER if self.rounds is not None else worker)
 
     def lose(self, worker: int) -> None:
-        """A worker has gone: nobody waits for it any more, or gets an error where it cannot be done without."""
+        """A worker has gone: nobody waits for it any more, or gets an error where it cannot be done
+        without.
+        """
         if self.rounds is not None:
             self.rounds.lose(worker)
         with self._advanced:
@@ -216,11 +251,17 @@ class Entry:
 class Tables:
     """Tables by name in ``folder``. ``make_update`` makes the optimizers of dense ones.
 
-    ``bound`` is how many pushes a worker may be ahead, ``patience_s`` how long a synchronous step waits for a worker that has gone.
+    ``bound`` is how many pushes a worker may be ahead, ``patience_s`` how long a synchronous step
+    waits for a worker that has gone.
     """
 
     def __init__(
-        self, folder: Path, num_workers: int, make_update: MakeUpdate, bound: int | None = None, patience_s: float = 0.0
+        self,
+        folder: Path,
+        num_workers: int,
+        make_update: MakeUpdate,
+        bound: int | None = None,
+        patience_s: float = 0.0,
     ) -> None:
         self._folder = folder
         self._num_workers = num_workers
@@ -230,7 +271,8 @@ class Tables:
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}  # guarded by _lock
         folder.mkdir(parents=True, exist_ok=True)
-        # workers that have said goodbye; files keep it, so that a server that is started again does not wait for them. Guarded by _lock
+        # workers that have said goodbye; files keep it, so that a server that is started again does
+        # not wait for them. Guarded by _lock
         self._finished = {int(path.suffix[1:]) for path in folder.glob("finished.*")}
         for path in sorted(folder.glob("*/entry.json")):
             known = json.loads(path.read_text())
@@ -241,13 +283,18 @@ class Tables:
         if mode not in MODES:
             raise BadArgument(f"mode of a table must be one of {MODES}, but received {mode!r}")
         spec: SparseSpec | DenseSpec
-        spec = SparseSpec.from_json(description) if kind == "sparse" else DenseSpec.from_json(description)
+        spec = (
+            SparseSpec.from_json(description)
+            if kind == "sparse"
+            else DenseSpec.from_json(description)
+        )
         with self._lock:
             known = self._entries.get(spec.name)
             if known is not None:
                 if known.table.spec != spec or known.mode != mode:
                     raise TableError(
-                        f"table {spec.name!r} is there already with another description: {known.table.spec.to_json()} in mode "
+                        f"table {spec.name!r} is there already with another description: "
+                        f"{known.table.spec.to_json()} in mode "
                         f"{known.mode}, not {description} in mode {mode}"
                     )
                 return
@@ -270,7 +317,8 @@ class Tables:
             found = self._entries.get(name)
             if found is None:
                 raise TableError(
-                    f"there is no table {name!r}; there are {sorted(self._entries)}.{nearest(name, self._entries)}"
+                    f"there is no table {name!r}; there are "
+                    f"{sorted(self._entries)}.{nearest(name, self._entries)}"
                 )
             return found
 
@@ -312,7 +360,9 @@ class Tables:
                 entry.rounds.give_up(reason)
 
     def notes(self, fresh: dict[str, Any]) -> dict[str, Any]:
-        """What the workers of this job leave for each other, with ``fresh`` added; a server that is started again still has it."""
+        """What the workers of this job leave for each other, with ``fresh`` added; a server that is
+        started again still has it.
+        """
         path = self._folder / "notes.json"
         with self._lock:
             known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
@@ -323,7 +373,9 @@ class Tables:
             return known
 
     def end_job(self) -> None:
-        """Forget who has said goodbye and how often workers pushed: whoever opens the folder next begins a job of its own."""
+        """Forget who has said goodbye and how often workers pushed: whoever opens the folder next
+        begins a job of its own.
+        """
         for worker in self.finished:
             self._mark_of(worker).unlink(missing_ok=True)
         (self._folder / "notes.json").unlink(missing_ok=True)

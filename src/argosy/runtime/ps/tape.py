@@ -1,12 +1,15 @@
 """What a worker needs to do its last step again after its process was killed.
 
-At a resting point, between two steps, the worker gives its state: where in its data it is, its random generators, what else the servers do not
-have. From then on everything that it reads from servers is kept beside it. Before a push goes out, both are written down. A worker that is started
-again begins at the resting point and is given the numbers that it read then, so it computes what it computed; pushes carry the numbers that
-they had, by which each server knows, table by table, those it has applied. So every push happens once, wherever the process was killed.
+At a resting point, between two steps, the worker gives its state: where in its data it is, its
+random generators, what else the servers do not have. From then on everything that it reads from
+servers is kept beside it. Before a push goes out, both are written down. A worker that is started
+again begins at the resting point and is given the numbers that it read then, so it computes what it
+computed; pushes carry the numbers that they had, by which each server knows, table by table, those
+it has applied. So every push happens once, wherever the process was killed.
 
-Two files are written in turn, each with a digest over all of it; the newest that is whole counts. They are in memory of the kernel, not
-necessarily on disk: what they guard against is the end of a process.
+Two files are written in turn, each with a digest over all of it; the newest that is whole counts.
+They are in memory of the kernel, not necessarily on disk: what they guard against is the end of a
+process.
 
 ::
 
@@ -37,7 +40,8 @@ from argosy.foundation.faultpoint import reach
 
 log = logging.getLogger("argosy.ps")
 
-REFUSED = "refused"  # a file in which a worker says why it will not go on, for who would start it again
+# a file in which a worker says why it will not go on, for who would start it again
+REFUSED = "refused"
 _HEAD = struct.Struct("<32sQQ")
 _SLOTS = ("step.0", "step.1")
 _MOST_PUSHES = 64  # from one resting point on; a loop without any would write more and more
@@ -47,7 +51,9 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Read:
-    """Something that a worker read from servers: rows of a table by id, or its dense values (no ids)."""
+    """Something that a worker read from servers: rows of a table by id, or its dense values (no
+    ids).
+    """
 
     table: str
     ids: npt.NDArray[np.int64]
@@ -56,7 +62,8 @@ class Read:
 
 @dataclass(frozen=True)
 class Rest:
-    """A resting point: the worker's ``state``, the number of its last push to each table, and the dense values it had.
+    """A resting point: the worker's ``state``, the number of its last push to each table, and the
+    dense values it had.
 
     ``num_pushes`` may have been made since, when it was written down.
     """
@@ -68,9 +75,11 @@ class Rest:
 
 
 class Tape:
-    """The files in ``folder``. ``found`` is the resting point that a process before this one left, until ``rewind`` takes it.
+    """The files in ``folder``. ``found`` is the resting point that a process before this one left,
+    until ``rewind`` takes it.
 
-    ``keeps_reads``: a push is one step, so that steps can be done again exactly; without it only resting points are kept.
+    ``keeps_reads``: a push is one step, so that steps can be done again exactly; without it only
+    resting points are kept.
     """
 
     def __init__(self, folder: Path, keeps_reads: bool) -> None:
@@ -104,7 +113,9 @@ class Tape:
             self._write()
 
     def rewind(self) -> Rest:
-        """Take the resting point of the process before: what is read now are the numbers that it read."""
+        """Take the resting point of the process before: what is read now are the numbers that it
+        read.
+        """
         assert self.found is not None
         self._rest, self.found = self.found, None
         self._is_written = True
@@ -126,12 +137,14 @@ class Tape:
             before = self._again.popleft()
             if before.table != table or not np.array_equal(before.ids, ids):
                 raise _other_data(
-                    f"{ids.size} ids of table {table!r} were asked for, not {before.ids.size} of {before.table!r}"
+                    f"{ids.size} ids of table {table!r} were asked for, not {before.ids.size} of "
+                    f"{before.table!r}"
                 )
             values = before.values
         else:
             values, self._is_written = fetch(), False
-        self._reads.append(Read(table, np.array(ids, np.int64), np.array(values, np.float32)))  # contiguous copies
+        # contiguous copies
+        self._reads.append(Read(table, np.array(ids, np.int64), np.array(values, np.float32)))
         return values
 
     def before_push(self) -> None:
@@ -141,7 +154,8 @@ class Tape:
         self._num_pushes += 1
         if self._num_pushes > _MOST_PUSHES * max(1, len(self._rest.sequences)):
             log.warning(
-                "%d pushes without the end of a step: if this worker is started again, it will not know where in its data it was",
+                "%d pushes without the end of a step: if this worker is started again, it will "
+                "not know where in its data it was",
                 self._num_pushes,
             )
             self.forget()
@@ -165,7 +179,9 @@ class Tape:
             "sequences": rest.sequences,
             "state": len(rest.state),
             "dense": int(rest.dense.size),
-            "reads": [[read.table, int(read.ids.size), list(read.values.shape)] for read in self._reads],
+            "reads": [
+                [read.table, int(read.ids.size), list(read.values.shape)] for read in self._reads
+            ],
         }
         text = json.dumps(facts).encode()
         lengths = struct.pack("<QQ", len(text), sum(len(piece) for piece in pieces))
@@ -187,7 +203,9 @@ def _write_all(file: Any, piece: bytes | memoryview) -> None:
 
 
 def _read_record(path: Path) -> tuple[int, Rest, list[Read]] | None:
-    """The number of a record, its resting point and its reads; None if it was not written to the end."""
+    """The number of a record, its resting point and its reads; None if it was not written to the
+    end.
+    """
     try:
         data = memoryview(path.read_bytes())
         seal, length, total = _HEAD.unpack_from(data)
@@ -217,6 +235,7 @@ def _read_record(path: Path) -> tuple[int, Rest, list[Read]] | None:
 
 def _other_data(what: str) -> CheckpointError:
     return CheckpointError(
-        f"the step that is done again after the worker's restart is not the one that was under way: {what}. "
+        "the step that is done again after the worker's restart is not the one that was under "
+        f"way: {what}. "
         "The data must come in the same order after a restart."
     )

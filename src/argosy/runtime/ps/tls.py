@@ -1,4 +1,6 @@
-"""Where a process finds the certificates of its job: files that ARGOSY_TLS_CERT, ARGOSY_TLS_KEY (servers) and ARGOSY_TLS_ROOT (everybody) name."""
+"""Where a process finds the certificates of its job: files that ARGOSY_TLS_CERT, ARGOSY_TLS_KEY
+(servers) and ARGOSY_TLS_ROOT (everybody) name.
+"""
 
 from __future__ import annotations
 
@@ -32,4 +34,6 @@ def _read(variable: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise ConfigError(f"{variable} must name a file, but is {path!r}: {error.strerror}") from error
+        raise ConfigError(
+            f"{variable} must name a file, but is {path!r}: {error.strerror}"
+        ) from error

@@ -1,6 +1,7 @@
 """What servers say of their tables, as text for people. Pure.
 
-A sample is the answers of all servers to ``status`` at one time; rates are the difference of two samples.
+A sample is the answers of all servers to ``status`` at one time; rates are the difference of two
+samples.
 """
 
 from __future__ import annotations
@@ -11,7 +12,19 @@ from typing import Any
 
 Status = Sequence[Mapping[str, Any]]  # what one server says: a mapping for each table
 
-HEAD = ("table", "kind", "mode", "dim", "rows", "bytes", "pulls/s", "rows/s", "pushes/s", "rows/s", "staleness")
+HEAD = (
+    "table",
+    "kind",
+    "mode",
+    "dim",
+    "rows",
+    "bytes",
+    "pulls/s",
+    "rows/s",
+    "pushes/s",
+    "rows/s",
+    "staleness",
+)
 _NUMBER_COLUMNS = frozenset(HEAD) - {"table", "kind", "mode"}
 
 
@@ -95,7 +108,9 @@ def _totals(sample: Sample) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _table_view(name: str, now: Mapping[str, Any], before: Mapping[str, Any] | None, seconds: float) -> TableView:
+def _table_view(
+    name: str, now: Mapping[str, Any], before: Mapping[str, Any] | None, seconds: float
+) -> TableView:
     def rate(key: str) -> float:
         if before is None or seconds <= 0.0:
             return 0.0
@@ -103,12 +118,14 @@ def _table_view(name: str, now: Mapping[str, Any], before: Mapping[str, Any] | N
         return max(0.0, (now[key] - before[key]) / seconds)
 
     return TableView(
-        name, now["kind"], now["mode"], now["dim"], now["rows"], now["bytes"], now["staleness"], now["pulls"], now["pushes"],
+        name, now["kind"], now["mode"], now["dim"], now["rows"], now["bytes"], now["staleness"],
+        now["pulls"], now["pushes"],
         rate("pulls"), rate("pushes"), rate("rows_pulled"), rate("rows_pushed"),
     )  # fmt: skip
 
 
-# -- text -------------------------------------------------------------------------------------------------------
+# -- text
+# --------------------------------------------------------------------------------------------------
 
 
 def count_text(number: float) -> str:
@@ -122,16 +139,17 @@ def count_text(number: float) -> str:
 
 def size_text(num_bytes: float) -> str:
     """``512 B``, ``1.5 MB``."""
-    return count_text(num_bytes).replace("k", " k").replace("M", " M").replace("G", " G").rstrip() + (
-        "B" if num_bytes >= 999.5 else " B"
-    )
+    return count_text(num_bytes).replace("k", " k").replace("M", " M").replace(
+        "G", " G"
+    ).rstrip() + ("B" if num_bytes >= 999.5 else " B")
 
 
 def cells(shown: View) -> list[tuple[str, ...]]:
     """The lines of a table under ``HEAD``."""
     return [
         (
-            t.name, t.kind, t.mode, str(t.dim), count_text(t.rows), size_text(t.num_bytes), count_text(t.pull_rate), count_text(t.row_pull_rate),
+            t.name, t.kind, t.mode, str(t.dim), count_text(t.rows), size_text(t.num_bytes),
+            count_text(t.pull_rate), count_text(t.row_pull_rate),
             count_text(t.push_rate), count_text(t.row_push_rate), str(t.staleness),
         )
         for t in shown.tables
@@ -147,7 +165,8 @@ def one_line(shown: View) -> str:
     """Everything in a line for a log."""
     pulls, pushes = sum(t.pull_rate for t in shown.tables), sum(t.push_rate for t in shown.tables)
     return (
-        f"{shown.num_answers} of {shown.num_servers} servers, {len(shown.tables)} tables, {count_text(shown.rows)} rows, {size_text(shown.num_bytes)}, "
+        f"{shown.num_answers} of {shown.num_servers} servers, {len(shown.tables)} tables, "
+        f"{count_text(shown.rows)} rows, {size_text(shown.num_bytes)}, "
         f"{count_text(pulls)} pulls/s, {count_text(pushes)} pushes/s, staleness {shown.staleness}"
     )
 

@@ -1,40 +1,45 @@
 """What travels between workers and servers, so that any Arrow Flight client can take part.
 
-Every conversation is a stream (DoExchange), opened with a command, a JSON object with ``op``, ``table`` and ``worker``.
-Its headers are (HMAC is that of SHA-256 with the token as its key; what is hashed are bytes, what travels are their
-hexadecimal digits)::
+Every conversation is a stream (DoExchange), opened with a command, a JSON object with ``op``,
+``table`` and ``worker``. Its headers are (HMAC is that of SHA-256 with the token as its key; what
+is hashed are bytes, what travels are their hexadecimal digits)::
 
     argosy-endpoint    host:port of the server, as the client was told
     argosy-challenge   32 random bytes, c
     argosy-knock       HMAC("argosy-store|ps-knock|" c "|" SHA-256(endpoint))
 
-The server sends metadata ``{"challenge": s}`` with 32 random bytes of its own. The client answers ``{"proof": p}``, and
-the server ``{"proof": q}``, which the client must check before it sends anything else::
+The server sends metadata ``{"challenge": s}`` with 32 random bytes of its own. The client answers
+``{"proof": p}``, and the server ``{"proof": q}``, which the client must check before it sends
+anything else::
 
     p   HMAC("argosy-store|ps-client|" c "|" s "|" SHA-256(endpoint "\\n" command))
     q   HMAC("argosy-store|ps-server|" c "|" s "|" SHA-256(endpoint "\\n" command))
 
 Then requests and answers alternate, each a record batch and/or metadata (JSON):
 
-=============  ==============================================================  ====================================
-op             request                                                         answer
-=============  ==============================================================  ====================================
-pull           ``id`` int64; metadata ``{"creates": true}``                    ``value`` fixed_size_list<float>[dim]
-push           ``id``, ``value`` (gradients), ``show`` and ``click`` float or  metadata ``{"done": bool}``
+=============  ==============================================================
+==================================== op             request
+answer =============  ==============================================================
+==================================== pull           ``id`` int64; metadata ``{"creates": true}``
+``value`` fixed_size_list<float>[dim] push           ``id``, ``value`` (gradients), ``show`` and
+``click`` float or  metadata ``{"done": bool}``
                none; metadata ``{"sequence": n, "learning_rate": x}``
 fill           ``id``, ``value``: rows are set as they are                    metadata ``{}``
 pull_changed   metadata ``{}``                                                 ``id``, ``value``
 pull_dense     metadata ``{}``                                                 ``value`` float
-push_dense     ``value`` float; metadata as for push                           metadata ``{"done": bool}``
-fill_dense     ``value`` float                                                 metadata ``{}``
-present        nothing: the stream stays open while the worker lives           metadata ``{}``, at once
-act            metadata ``{"action": name, "body": {...}}``                    metadata
-ping           metadata ``{}``                                                 metadata ``{"peer": host:port}``, the
+push_dense     ``value`` float; metadata as for push                           metadata ``{"done":
+bool}`` fill_dense     ``value`` float                                                 metadata
+``{}`` present        nothing: the stream stays open while the worker lives           metadata
+``{}``, at once act            metadata ``{"action": name, "body": {...}}``
+metadata ping           metadata ``{}``                                                 metadata
+``{"peer": host:port}``, the
                                                                                client's, at once
-=============  ==============================================================  ====================================
+=============  ==============================================================
+====================================
 
-An answer whose metadata has ``error`` and ``message`` is a refusal; the stream goes on. Actions are ``create``,
-``applied``, ``is_filled``, ``rows_filled``, ``status``, ``save``, ``load``, ``shrink``, ``end_day``, ``row``, ``stop``.
+An answer whose metadata has ``error`` and ``message`` is a refusal; the stream goes on. Actions are
+``create``, ``applied``, ``is_filled``, ``rows_filled``, ``status``, ``save``, ``load``, ``shrink``,
+``end_day``, ``row``, ``stop``.
 """
 
 from __future__ import annotations
@@ -50,7 +55,8 @@ import pyarrow as pa
 from argosy.foundation import errors
 
 OPERATIONS = (
-    "pull", "push", "fill", "pull_changed", "pull_dense", "push_dense", "fill_dense", "present", "act", "ping",
+    "pull", "push", "fill", "pull_changed", "pull_dense", "push_dense", "fill_dense", "present",
+    "act", "ping",
 )  # fmt: skip
 IDS = pa.schema([("id", pa.int64())])
 FLAT = pa.schema([("value", pa.float32())])
@@ -92,10 +98,14 @@ def rows_of(column: pa.Array) -> npt.NDArray[np.float32]:
 
 
 def asked(batch: pa.RecordBatch | None, place: int, kind: pa.DataType) -> npt.NDArray[Any]:
-    """The numbers in a column of a request; UsageError unless they are of type ``kind`` and none is missing."""
+    """The numbers in a column of a request; UsageError unless they are of type ``kind`` and none is
+    missing.
+    """
     found = _column(batch, place, str(kind))
     if found.type != kind:
-        raise errors.UsageError(f"column {place} of this request must be {kind}, but is {found.type}")
+        raise errors.UsageError(
+            f"column {place} of this request must be {kind}, but is {found.type}"
+        )
     return numbers(found)
 
 
@@ -103,8 +113,14 @@ def asked_rows(batch: pa.RecordBatch | None, place: int) -> npt.NDArray[np.float
     """The rows in a column of a request, of whatever dimension."""
     kind = "fixed_size_list<float>"
     found = _column(batch, place, kind)
-    if not pa.types.is_fixed_size_list(found.type) or found.type.value_type != pa.float32() or found.values.null_count:
-        raise errors.UsageError(f"column {place} of this request must be {kind}, but is {found.type}")
+    if (
+        not pa.types.is_fixed_size_list(found.type)
+        or found.type.value_type != pa.float32()
+        or found.values.null_count
+    ):
+        raise errors.UsageError(
+            f"column {place} of this request must be {kind}, but is {found.type}"
+        )
     return rows_of(found)
 
 
@@ -123,7 +139,9 @@ def push_header(data: dict[str, Any]) -> tuple[int, float | None]:
     if type(sequence) is not int or not 0 < sequence < 1 << 62:
         raise errors.UsageError(f"the sequence of a push must count from 1 on, but is {sequence!r}")
     if rate is not None and (type(rate) not in (int, float) or not math.isfinite(rate)):
-        raise errors.UsageError(f"the learning_rate of a push must be a number or null, but is {rate!r}")
+        raise errors.UsageError(
+            f"the learning_rate of a push must be a number or null, but is {rate!r}"
+        )
     return sequence, rate
 
 
@@ -131,7 +149,9 @@ def action(request: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Name and body of a request to act."""
     name, body = request.get("action"), request.get("body", {})
     if not isinstance(name, str) or not isinstance(body, dict):
-        raise errors.UsageError(f"expected an action, a word, and its body, an object, but received {request!r:.80}")
+        raise errors.UsageError(
+            f"expected an action, a word, and its body, an object, but received {request!r:.80}"
+        )
     return name, body
 
 
@@ -144,7 +164,9 @@ def decode(data: Any) -> dict[str, Any]:
     try:
         found = json.loads(bytes(data))
     except ValueError as error:
-        raise errors.UsageError(f"a message must be a JSON object, but is {bytes(data)[:80]!r}") from error
+        raise errors.UsageError(
+            f"a message must be a JSON object, but is {bytes(data)[:80]!r}"
+        ) from error
     if not isinstance(found, dict):
         raise errors.UsageError(f"a message must be a JSON object, but is {bytes(data)[:80]!r}")
     return found

@@ -1,8 +1,11 @@
-"""A worker's part in training with servers: pulls before the forward pass, pushes after the backward pass, in the job's mode.
+"""A worker's part in training with servers: pulls before the forward pass, pushes after the
+backward pass, in the job's mode.
 
-- ``sync``: a push returns when all workers' gradients of the step were applied; then the dense values are fetched. All workers train on the same values.
+- ``sync``: a push returns when all workers' gradients of the step were applied; then the dense
+  values are fetched. All workers train on the same values.
 - ``half_async``: a push returns when the servers have applied it; nobody waits for other workers.
-- ``async``: pushes go through a queue and a thread; dense values are refreshed behind the worker's back, rows of the next batch can be fetched ahead.
+- ``async``: pushes go through a queue and a thread; dense values are refreshed behind the worker's
+  back, rows of the next batch can be fetched ahead.
 - ``geo``: the worker trains on its own and exchanges differences every ``k_steps`` steps.
 """
 
@@ -34,7 +37,8 @@ log = logging.getLogger("argosy.ps")
 
 DENSE = "dense"
 WAY_OUT = (
-    "Train with exe.train_from_dataset, or in a loop over fleet.auto_checkpoint(...).batches() or .steps(): these go on where they were. "
+    "Train with exe.train_from_dataset, or in a loop over fleet.auto_checkpoint(...).batches() "
+    "or .steps(): these go on where they were. "
     "Or start the whole job again from a checkpoint."
 )
 Counts = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
@@ -45,7 +49,9 @@ _LOOK_S = 1.0
 
 @dataclass(frozen=True)
 class Mode:
-    """How workers and servers keep in step. ``queue_size`` and ``max_merge`` belong to ``async``: pushes that may wait, and how many of them are averaged into one."""
+    """How workers and servers keep in step. ``queue_size`` and ``max_merge`` belong to ``async``:
+    pushes that may wait, and how many of them are averaged into one.
+    """
 
     kind: str = "sync"
     k_steps: int = 1
@@ -75,9 +81,11 @@ class Mode:
 
 
 class Worker:
-    """One worker. ``connect`` makes a client; threads of the worker have clients of their own. ``folder`` is where ``geo`` keeps its rows.
+    """One worker. ``connect`` makes a client; threads of the worker have clients of their own.
+    ``folder`` is where ``geo`` keeps its rows.
 
-    With ``tape`` it can go on where it was after its process was killed. ``num_steps_before`` is how many steps the servers know of a process before this one.
+    With ``tape`` it can go on where it was after its process was killed. ``num_steps_before`` is
+    how many steps the servers know of a process before this one.
     """
 
     def __init__(
@@ -104,7 +112,8 @@ class Worker:
         self.num_steps_before = 0
         self._is_lost = False  # started again, and nobody has said where in its data it was
 
-    # -- life ---------------------------------------------------------------------------------------------------
+    # -- life
+    # ----------------------------------------------------------------------------------------------
 
     def start(
         self,
@@ -115,9 +124,11 @@ class Worker:
         is_together: bool = False,
         timeout_s: float = 600.0,
     ) -> None:
-        """Join the servers, make the tables or find them, and take over the dense values: worker 0's, unless the servers have some.
+        """Join the servers, make the tables or find them, and take over the dense values: worker
+        0's, unless the servers have some.
 
-        ``dense`` gives the parameters by name, at every use anew, for they may get other memory; ``optimizer`` is what the servers need to make their optimizer (JSON).
+        ``dense`` gives the parameters by name, at every use anew, for they may get other memory;
+        ``optimizer`` is what the servers need to make their optimizer (JSON).
         """
         self._client.join()
         mode = self.mode.on_servers
@@ -126,14 +137,18 @@ class Worker:
         self._dense = dense
         self._shapes = {name: tuple(p.shape) for name, p in dense().items()}
         if self._shapes:
-            specs = place_dense(DENSE, self._shapes, self._client.num_servers, optimizer, keeps_whole, is_together)
+            specs = place_dense(
+                DENSE, self._shapes, self._client.num_servers, optimizer, keeps_whole, is_together
+            )
             self._client.create_dense(specs, mode)
             is_filled = all(a["is_filled"] for a in self._client.act("is_filled", {"table": DENSE}))
             if self._client.worker == 0 and not is_filled:
                 self._client.fill_dense(DENSE, self._flat(self._params))
             self._client.wait_filled(DENSE, timeout_s)
             self._write(self._client.pull_dense(DENSE))
-        self.num_steps_before = max((max(self._client.applied(t)) for t in self._client.sequences()), default=0)
+        self.num_steps_before = max(
+            (max(self._client.applied(t)) for t in self._client.sequences()), default=0
+        )
         self._is_lost = self.num_steps_before > 0
         if mode == "geo":
             self._start_geo(sparse)
@@ -185,11 +200,14 @@ class Worker:
         """For checkpoints and other care of tables."""
         return self._client
 
-    # -- a process that comes back ------------------------------------------------------------------------------
+    # -- a process that comes back
+    # ------------------------------------------------------------------------------
 
     @property
     def resting_point(self) -> bytes | None:
-        """The state that a process before this one gave at its last resting point; None if there is none, or it was taken."""
+        """The state that a process before this one gave at its last resting point; None if there is
+        none, or it was taken.
+        """
         return None if self._tape is None or self._tape.found is None else self._tape.found.state
 
     @property
@@ -208,7 +226,9 @@ class Worker:
         return None if self._tape is None else self._tape.folder
 
     def go_on(self) -> None:
-        """The state of the resting point was put back: the steps since then are done again, with what they read, and each push counts once."""
+        """The state of the resting point was put back: the steps since then are done again, with
+        what they read, and each push counts once.
+        """
         assert self._tape is not None
         rest = self._tape.rewind()
         self._is_lost = False
@@ -218,7 +238,8 @@ class Worker:
             applied = self._client.applied(table)
             if min(applied) < sequence or max(applied) > sequence + rest.num_pushes:
                 self.refuse(
-                    f"{self.again()}: servers have {applied} pushes to table {table!r}, but what it kept is of {sequence} to "
+                    f"{self.again()}: servers have {applied} pushes to table {table!r}, but what "
+                    f"it kept is of {sequence} to "
                     f"{sequence + rest.num_pushes}.\n  Start the whole job again from a checkpoint."
                 )
         self._client.go_on_from(rest.sequences)
@@ -226,9 +247,15 @@ class Worker:
             self._write(rest.dense)
 
     def rest(self, state: bytes) -> None:
-        """Between two steps: ``state`` is all that a process after this one needs to go on here, beside what the servers have."""
+        """Between two steps: ``state`` is all that a process after this one needs to go on here,
+        beside what the servers have.
+        """
         if self._tape is not None:
-            dense = self._flat(self._params) if self._shapes and self.mode.is_exact else np.empty(0, np.float32)
+            dense = (
+                self._flat(self._params)
+                if self._shapes and self.mode.is_exact
+                else np.empty(0, np.float32)
+            )
             self._tape.rest(state, self._client.sequences(), dense)
 
     def leave_resting_point(self) -> None:
@@ -237,7 +264,9 @@ class Worker:
             self._tape.forget()
 
     def refuse(self, reason: str) -> NoReturn:
-        """End the job, because this worker cannot go on: the servers tell those who wait for it, and it is not started again."""
+        """End the job, because this worker cannot go on: the servers tell those who wait for it,
+        and it is not started again.
+        """
         if self._tape is not None:
             self._tape.refuse(reason)
         self._client.act("give_up", {"reason": reason})
@@ -250,7 +279,10 @@ class Worker:
     def again(self) -> str:
         """That this worker is not the first of its number."""
         count = self.num_steps_before
-        return f"worker {self._client.worker} was started again after {count} step{'s' if count != 1 else ''}"
+        return (
+            f"worker {self._client.worker} was started again after {count} "
+            f"step{'s' if count != 1 else ''}"
+        )
 
     def _check_position(self) -> None:
         """Before a push: its position must be known, or it pushes what it has pushed before."""
@@ -259,7 +291,9 @@ class Worker:
         self._is_lost = False
         if self.mode.kind == "sync":
             self.refuse(f"{self.lost()}.\n  {WAY_OUT}")
-        log.warning("%s: it begins its data again, so samples are seen twice. %s", self.lost(), WAY_OUT)
+        log.warning(
+            "%s: it begins its data again, so samples are seen twice. %s", self.lost(), WAY_OUT
+        )
 
     @contextlib.contextmanager
     def _pushing(self) -> Iterator[None]:
@@ -269,12 +303,14 @@ class Worker:
             self._tape.before_push()
         try:
             yield
-        except PositionUnknown as error:  # another worker has ended the job: to start this one again does not help
+        # another worker has ended the job: to start this one again does not help
+        except PositionUnknown as error:
             if self._tape is not None:
                 self._tape.refuse(str(error).partition(": ")[2])  # without the server that told it
             raise
 
-    # -- a step -------------------------------------------------------------------------------------------------
+    # -- a step
+    # ----------------------------------------------------------------------------------------------
 
     def pull(self, table: str, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The rows of ``ids``, which should all be different."""
@@ -295,7 +331,9 @@ class Worker:
         return self._client.pull(table, ids, creates=False)
 
     def prefetch(self, table: str, ids: npt.NDArray[np.int64]) -> None:
-        """Fetch rows of the next batch while this one is computed; a ``pull`` of the same ids takes them. Only in ``async``."""
+        """Fetch rows of the next batch while this one is computed; a ``pull`` of the same ids takes
+        them. Only in ``async``.
+        """
         if self._ahead is not None:
             self._ahead.fetch(table, ids)
 
@@ -307,7 +345,9 @@ class Worker:
         learning_rate: float | None = None,
         counts: Counts | None = None,
     ) -> None:
-        """Push the gradients of rows; once per table and step, with no ids if there were none. ``counts``: shows and clicks of each id, else one show."""
+        """Push the gradients of rows; once per table and step, with no ids if there were none.
+        ``counts``: shows and clicks of each id, else one show.
+        """
         with self._pushing():
             if table in self._geo_rows:
                 self._geo_rows[table].push(ids, grads, learning_rate)
@@ -317,7 +357,9 @@ class Worker:
                 self._client.push(table, ids, grads, learning_rate, *(counts or (None, None)))
 
     def end_step(self, grads: Sequence[torch.Tensor], learning_rate: float | None = None) -> None:
-        """Push the gradients of the dense parameters and bring their values up to date; in ``geo`` (no gradients) exchange if it is time."""
+        """Push the gradients of the dense parameters and bring their values up to date; in ``geo``
+        (no gradients) exchange if it is time.
+        """
         self._num_steps += 1
         with self._pushing():
             if self.mode.kind == "geo":
@@ -340,7 +382,9 @@ class Worker:
         return self._tape.read(DENSE, np.empty(0, np.int64), lambda: self._client.pull_dense(DENSE))
 
     def refresh(self) -> None:
-        """Take over what the servers have now: dense values, in ``geo`` also rows; there what was not exchanged yet stays on top."""
+        """Take over what the servers have now: dense values, in ``geo`` also rows; there what was
+        not exchanged yet stays on top.
+        """
         for rows in self._geo_rows.values():
             rows.take()
         if self._geo_dense is not None:
@@ -349,11 +393,15 @@ class Worker:
             self._write(self._client.pull_dense(DENSE))
 
     def served(self) -> dict[str, torch.Tensor]:
-        """The dense values that the servers have now, by name; in ``geo`` what this worker has not exchanged is given up."""
+        """The dense values that the servers have now, by name; in ``geo`` what this worker has not
+        exchanged is given up.
+        """
         if not self._shapes:
             return {}
         flat = self._client.pull_dense(DENSE) if self._geo_dense is None else self._geo_dense.take()
-        return {name: part.clone() for name, part in zip(self._shapes, self._split(flat), strict=True)}
+        return {
+            name: part.clone() for name, part in zip(self._shapes, self._split(flat), strict=True)
+        }
 
     def _exchange(self) -> None:
         for rows in self._geo_rows.values():
@@ -371,7 +419,9 @@ class Worker:
 
     def _split(self, flat: npt.NDArray[np.float32]) -> list[torch.Tensor]:
         shapes = self._shapes.values()
-        parts = torch.split(torch.from_numpy(np.array(flat, np.float32)), [math.prod(shape) for shape in shapes])
+        parts = torch.split(
+            torch.from_numpy(np.array(flat, np.float32)), [math.prod(shape) for shape in shapes]
+        )
         return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
 
     @property
@@ -380,10 +430,11 @@ class Worker:
 
 
 class _Sender:
-    """The thread of ``async``: sends what was put into its queue, in order, and keeps the newest dense values.
+    """The thread of ``async``: sends what was put into its queue, in order, and keeps the newest
+    dense values.
 
-    An error ends its work and is raised by every later call. No call waits longer than the thread lives, and each push
-    of the thread is ended by its client when a server does not answer.
+    An error ends its work and is raised by every later call. No call waits longer than the thread
+    lives, and each push of the thread is ended by its client when a server does not answer.
     """
 
     def __init__(self, connect: Callable[[], Client], mode: Mode) -> None:
@@ -485,8 +536,14 @@ class _Sender:
         else:
             ids = np.concatenate([item[0] for item in items])
             grads = np.concatenate([item[1] for item in items])
-            counts = (None, None) if items[0][3] is None else [np.concatenate([i[3][k] for i in items]) for k in (0, 1)]
-            self._client.push(table, ids, grads * scale if len(items) > 1 else grads, items[-1][2], *counts)
+            counts = (
+                (None, None)
+                if items[0][3] is None
+                else [np.concatenate([i[3][k] for i in items]) for k in (0, 1)]
+            )
+            self._client.push(
+                table, ids, grads * scale if len(items) > 1 else grads, items[-1][2], *counts
+            )
 
 
 class _Ahead:
@@ -495,7 +552,9 @@ class _Ahead:
     def __init__(self, connect: Callable[[], Client]) -> None:
         self._client = connect()
         self._thread = ThreadPoolExecutor(1, "argosy-ps-ahead")
-        self._under_way: dict[str, tuple[npt.NDArray[np.int64], Future[npt.NDArray[np.float32]]]] = {}
+        self._under_way: dict[
+            str, tuple[npt.NDArray[np.int64], Future[npt.NDArray[np.float32]]]
+        ] = {}
 
     def fetch(self, table: str, ids: npt.NDArray[np.int64]) -> None:
         self._under_way[table] = (ids, self._thread.submit(self._client.pull, table, ids))

@@ -1,7 +1,8 @@
 """Rewrite the forward part of a program for mixed precision.
 
-Operators keep their order and variables their names: cast operators are put before those whose inputs must change dtype, and the dtypes
-of what follows are inferred anew. Branches and loops compute in float32: what they read is cast in front of them.
+Operators keep their order and variables their names: cast operators are put before those whose
+inputs must change dtype, and the dtypes of what follows are inferred anew. Branches and loops
+compute in float32: what they read is cast in front of them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def rewrite(
     use_guard: bool = False,
     use_promote: bool = False,
 ) -> set[str]:
-    """Insert casts; at level O2, parameters that only low-precision operators need become ``dtype``: their names are returned."""
+    """Insert casts; at level O2, parameters that only low-precision operators need become
+    ``dtype``: their names are returned.
+    """
     black = set(lists.black_list)
     if level == "O2":
         black -= black_list - lists.unsupported_list
@@ -65,29 +68,51 @@ class _Rewriter:
         self.use_guard = use_guard
         self.use_promote = use_promote
         # What branches, loops and arrays write: they were recorded with its dtype.
-        self.fixed = {name for o in block.ops if o.op is None and o.role == FORWARD for name in o.output_arg_names}
-        self.renamed: list[tuple[Operator, dict[str, str]]] = []  # what sub-blocks are to read under another name
+        self.fixed = {
+            name
+            for o in block.ops
+            if o.op is None and o.role == FORWARD
+            for name in o.output_arg_names
+        }
+        # what sub-blocks are to read under another name
+        self.renamed: list[tuple[Operator, dict[str, str]]] = []
         self.choices: dict[str, str] = {}  # what was done with the operator that wrote a variable
-        self.casts: dict[tuple[str, torch.dtype], str] = {}  # variables that hold another in a dtype
+        # variables that hold another in a dtype
+        self.casts: dict[tuple[str, torch.dtype], str] = {}
 
-    # -- decisions ----------------------------------------------------------------------------------------------
+    # -- decisions
+    # ----------------------------------------------------------------------------------------------
 
     def _stays_high(self, operator: Operator) -> bool:
-        """Whether an operator is excluded, by the lists of unsupported types, by the guard or by a variable's name."""
+        """Whether an operator is excluded, by the lists of unsupported types, by the guard or by a
+        variable's name.
+        """
         assert operator.op is not None
         if (types_of(operator.op) | {operator.type}) & self.lists.unsupported_list:
             return True
         if self.use_guard and GUARD not in operator.name_scope:
             return True
-        return bool(self.lists.black_varnames.intersection([*operator.input_arg_names, *operator.output_arg_names]))
+        return bool(
+            self.lists.black_varnames.intersection(
+                [*operator.input_arg_names, *operator.output_arg_names]
+            )
+        )
 
     def choose(self, operator: Operator) -> str:
         assert operator.op is not None
         types = types_of(operator.op) | {operator.type}
-        attrs = [leaf for leaf in leaves([list(operator.args), operator.kwargs]) if isinstance(leaf, torch.dtype)]
+        attrs = [
+            leaf
+            for leaf in leaves([list(operator.args), operator.kwargs])
+            if isinstance(leaf, torch.dtype)
+        ]
         if self.fixed.intersection(operator.output_arg_names) and self._floats(operator):
             return HIGH
-        if operator.op.name in UNTOUCHED or any(d.is_floating_point for d in attrs) or not self._floats(operator):
+        if (
+            operator.op.name in UNTOUCHED
+            or any(d.is_floating_point for d in attrs)
+            or not self._floats(operator)
+        ):
             return KEEP
         if self._stays_high(operator) or types & self.black or self._writes_state(operator):
             return HIGH  # at level OD too: the default black list has nothing that is white
@@ -96,13 +121,21 @@ class _Rewriter:
         if self.level == "OD":
             return HIGH
         if self.use_promote:
-            return HIGH if any(self.block.vars[n].raw.dtype is torch.float32 for n in self._floats(operator)) else LOW
+            return (
+                HIGH
+                if any(
+                    self.block.vars[n].raw.dtype is torch.float32 for n in self._floats(operator)
+                )
+                else LOW
+            )
         if self.level == "O2":
             return LOW
         return self._as_its_inputs(operator) if types & self.lists.gray_list else HIGH
 
     def _as_its_inputs(self, operator: Operator) -> str:
-        """What was done with the last of the operators that feed this one; parameters and data do not count."""
+        """What was done with the last of the operators that feed this one; parameters and data do
+        not count.
+        """
         fed = [self.choices[name] for name in operator.input_arg_names if name in self.choices]
         known = [choice for choice in fed if choice != KEEP]
         return known[-1] if known else LOW
@@ -115,7 +148,8 @@ class _Rewriter:
         written = set(operator.output_arg_names) - set(operator.input_arg_names)
         return any(self.block.vars[name].persistable for name in written)
 
-    # -- parameters ---------------------------------------------------------------------------------------------
+    # -- parameters
+    # ---------------------------------------------------------------------------------------------
 
     def lower_parameters(self) -> set[str]:
         """Give parameters the low dtype, except those that an operator needs in float32."""
@@ -136,7 +170,8 @@ class _Rewriter:
                 changed.add(parameter.name)
         return changed
 
-    # -- rewriting ----------------------------------------------------------------------------------------------
+    # -- rewriting
+    # ----------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Rewrite everything, or nothing if that fails."""
@@ -168,8 +203,12 @@ class _Rewriter:
             self.casts = {key: value for key, value in self.casts.items() if key[0] != name}
 
     def _cast_up(self, operator: Operator) -> None:
-        """Let an operator that is no call of the table, and the blocks that it runs, read what they were recorded with."""
-        low = dict.fromkeys(n for n in operator.input_arg_names if self.block.vars[n].raw.dtype is self.dtype)
+        """Let an operator that is no call of the table, and the blocks that it runs, read what they
+        were recorded with.
+        """
+        low = dict.fromkeys(
+            n for n in operator.input_arg_names if self.block.vars[n].raw.dtype is self.dtype
+        )
         names = {name: self._casted(name, torch.float32, operator) for name in low}
         operator.args = mapped(operator.args, lambda leaf: renamed(leaf, names))
         if names and operator.sub_blocks:
@@ -191,16 +230,23 @@ class _Rewriter:
                 return value
             dtype = self.block.vars[value.name].raw.dtype
             return (
-                Ref(self._casted(value.name, target, operator)) if dtype in CASTABLE and dtype is not target else value
+                Ref(self._casted(value.name, target, operator))
+                if dtype in CASTABLE and dtype is not target
+                else value
             )
 
         if operator.op.name in MIXED and target is not torch.float32:
             operator.args = (mapped(operator.args[0], cast), *operator.args[1:])
         else:
-            operator.args, operator.kwargs = mapped(operator.args, cast), mapped(operator.kwargs, cast)
+            operator.args, operator.kwargs = (
+                mapped(operator.args, cast),
+                mapped(operator.kwargs, cast),
+            )
 
     def _casted(self, name: str, target: torch.dtype, reader: Operator) -> str:
-        """The variable that holds ``name`` in dtype ``target``, made by a cast before ``reader``."""
+        """The variable that holds ``name`` in dtype ``target``, made by a cast before
+        ``reader``.
+        """
         known = self.casts.get((name, target))
         if known is not None:
             return known
@@ -208,10 +254,20 @@ class _Rewriter:
         made = self.block.free_name(f"{name}.cast_{'fp32' if target is torch.float32 else 'fp16'}")
         second = None if source.alt is None else source.alt.to(target)
         self.block.add_variable(
-            Variable(self.block, made, source.raw.to(target), second, stop_gradient=source.stop_gradient)
+            Variable(
+                self.block, made, source.raw.to(target), second, stop_gradient=source.stop_gradient
+            )
         )
         cast = Operator(
-            self.block, "cast", ops.cast, (Ref(name), target), {}, Ref(made), FORWARD, reader.name_scope, reader.where
+            self.block,
+            "cast",
+            ops.cast,
+            (Ref(name), target),
+            {},
+            Ref(made),
+            FORWARD,
+            reader.name_scope,
+            reader.where,
         )
         self.block.ops.append(cast)
         self.casts[name, target] = made
@@ -224,7 +280,9 @@ class _Rewriter:
         def variable(value: Any) -> Any:
             return self.block.vars[value.name] if isinstance(value, Ref) else value
 
-        result = infer(operator.op, mapped(operator.args, variable), mapped(operator.kwargs, variable))
+        result = infer(
+            operator.op, mapped(operator.args, variable), mapped(operator.kwargs, variable)
+        )
         names = operator.output_arg_names
         metas = [leaf for leaf in leaves(result) if isinstance(leaf, Meta)]
         for name, meta in zip(names, metas, strict=True):

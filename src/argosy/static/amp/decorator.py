@@ -1,7 +1,9 @@
-"""decorate: an optimizer whose ``minimize`` rewrites the program for mixed precision and scales the loss.
+"""decorate: an optimizer whose ``minimize`` rewrites the program for mixed precision and scales the
+loss.
 
-The scale and its counts are persistable variables (``loss_scaling_0``, ``num_good_steps_0``, ``num_bad_steps_0``). When a gradient is
-infinite or NaN, gradients become zero and the Adam family and Lamb leave out the update altogether, as in Paddle.
+The scale and its counts are persistable variables (``loss_scaling_0``, ``num_good_steps_0``,
+``num_bad_steps_0``). When a gradient is infinite or NaN, gradients become zero and the Adam family
+and Lamb leave out the update altogether, as in Paddle.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ class OptimizerWithMixedPrecision:
         if dtype == "bfloat16" and use_dynamic_loss_scaling:
             use_dynamic_loss_scaling, init_loss_scaling = False, 1.0
             warnings.warn(
-                "static.amp.decorate: dynamic loss scaling for bfloat16 amp training is disabled, and the "
+                "static.amp.decorate: dynamic loss scaling for bfloat16 amp training is "
+                "disabled, and the "
                 "init_loss_scaling is changed to 1.0: bfloat16 has the range of float32.",
                 stacklevel=3,
             )
@@ -60,7 +63,12 @@ class OptimizerWithMixedPrecision:
         self._amp_dtype = dtype
         self._init_loss_scaling = float(init_loss_scaling)
         self._use_dynamic_loss_scaling = use_dynamic_loss_scaling
-        self._schedule = (incr_every_n_steps, decr_every_n_nan_or_inf, float(incr_ratio), float(decr_ratio))
+        self._schedule = (
+            incr_every_n_steps,
+            decr_every_n_nan_or_inf,
+            float(incr_ratio),
+            float(decr_ratio),
+        )
         self._use_amp_guard = bool(use_amp_guard) and level == "O2"
         self._use_master_grad = use_master_grad and level == "O2"
         self._use_promote = use_promote
@@ -82,14 +90,17 @@ class OptimizerWithMixedPrecision:
     def get_loss_scaling(self) -> Variable:
         """The variable that holds the scale."""
         if self._loss_scaling is None:
-            raise UsageError("static.amp: Please call minimize() before calling get_loss_scaling().")
+            raise UsageError(
+                "static.amp: Please call minimize() before calling get_loss_scaling()."
+            )
         return self._loss_scaling
 
     def get_scaled_loss(self) -> Variable | None:
         """The loss times the scale, of which the gradients are taken."""
         return self._scaled_loss
 
-    # -- recording ----------------------------------------------------------------------------------------------
+    # -- recording
+    # ----------------------------------------------------------------------------------------------
 
     def backward(
         self,
@@ -129,11 +140,16 @@ class OptimizerWithMixedPrecision:
             self._num_bad_steps = state("num_bad_steps", torch.int32, 0)
 
     def apply_gradients(self, params_grads: Pairs) -> Any:
-        """Record unscaling, the check, the new scale and the update; returns the operators of the update."""
+        """Record unscaling, the check, the new scale and the update; returns the operators of the
+        update.
+        """
         pairs = [(p, g) for p, g in params_grads if g is not None]
         if self._use_master_grad:
             with recorder.in_role(OPTIMIZE), torch.no_grad():
-                pairs = [(p, g if g.raw.dtype is torch.float32 else g.astype("float32")) for p, g in pairs]
+                pairs = [
+                    (p, g if g.raw.dtype is torch.float32 else g.astype("float32"))
+                    for p, g in pairs
+                ]
         if not self._scales:
             return self._optimizer.apply_gradients(pairs)
         with recorder.in_role(OPTIMIZE), torch.no_grad():
@@ -156,18 +172,27 @@ class OptimizerWithMixedPrecision:
         name = unique_name.generate("find_infinite_scale.tmp")
         found = block.add_variable(Variable(block, name, samples([1], torch.bool)[0]))
         args = (grads, self._loss_scaling)
-        if grads[0].persistable:  # sums of gradients, which stay what they are in runs that do not update
-            recorder.append(block, "check_finite_and_unscale", ops.check_finite_and_unscale_, args, {}, found)
+        # sums of gradients, which stay what they are in runs that do not update
+        if grads[0].persistable:
+            recorder.append(
+                block, "check_finite_and_unscale", ops.check_finite_and_unscale_, args, {}, found
+            )
         else:
-            recorder.append(block, "check_finite_and_unscale", ops.unscale_gradients, args, {}, (grads, found))
+            recorder.append(
+                block, "check_finite_and_unscale", ops.unscale_gradients, args, {}, (grads, found)
+            )
         return found
 
     def _adapt(self, grads: list[Variable], found: Variable) -> None:
         held = [self._loss_scaling, self._num_good_steps, self._num_bad_steps]
         args = (grads, found, *held, *self._schedule)
-        recorder.append(found.block, "update_loss_scaling", ops.update_loss_scaling_, args, {}, held)
+        recorder.append(
+            found.block, "update_loss_scaling", ops.update_loss_scaling_, args, {}, held
+        )
 
-    def apply_optimize(self, loss: Variable, startup_program: Program | None, params_grads: Pairs) -> Any:
+    def apply_optimize(
+        self, loss: Variable, startup_program: Program | None, params_grads: Pairs
+    ) -> Any:
         with program_guard(loss.block.program, startup_program):
             return self.apply_gradients(params_grads)
 
@@ -178,11 +203,14 @@ class OptimizerWithMixedPrecision:
         parameter_list: Any = None,
         no_grad_set: Any = None,
     ) -> tuple[Any, Pairs]:
-        """Record everything; returns the operators of the update and the (parameter, scaled gradient) pairs."""
+        """Record everything; returns the operators of the update and the (parameter, scaled
+        gradient) pairs.
+        """
         pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
         return self.apply_optimize(loss, startup_program, pairs), pairs
 
-    # -- values -------------------------------------------------------------------------------------------------
+    # -- values
+    # ----------------------------------------------------------------------------------------------
 
     def amp_init(
         self,
@@ -192,15 +220,24 @@ class OptimizerWithMixedPrecision:
         use_fp16_test: bool = False,
         rewrite_master_weight: bool = False,
     ) -> None:
-        """Cast the parameters in the scope to what the program computes with; call it after the startup program has run.
+        """Cast the parameters in the scope to what the program computes with; call it after the
+        startup program has run.
 
         ``use_fp16_test`` rewrites ``test_program``, made before ``minimize``, in the same way.
         """
         if self._program is None:
-            raise UsageError("static.amp: Please call the minimize method before calling amp_init().")
+            raise UsageError(
+                "static.amp: Please call the minimize method before calling amp_init()."
+            )
         if self._low_names:
             cast_parameters_to_fp16(
-                place, self._program, scope, self._low_names, self._amp_dtype, rewrite_master_weight, self._masters()
+                place,
+                self._program,
+                scope,
+                self._low_names,
+                self._amp_dtype,
+                rewrite_master_weight,
+                self._masters(),
             )
         if use_fp16_test and test_program is not None:
             cast_model_to_fp16(
@@ -215,7 +252,12 @@ class OptimizerWithMixedPrecision:
     def _masters(self) -> dict[str, Variable]:
         assert self._program is not None
         variables = self._program.global_block().vars
-        return {name: variables[key] for name in self._low_names for key in variables if _is_master(key, name)}
+        return {
+            name: variables[key]
+            for name in self._low_names
+            for key in variables
+            if _is_master(key, name)
+        }
 
 
 def _is_master(name: str, parameter: str) -> bool:
@@ -226,11 +268,12 @@ def _is_master(name: str, parameter: str) -> bool:
 def decorate(*args: Any, **kwargs: Any) -> OptimizerWithMixedPrecision:
     """Make ``minimize`` of an optimizer train with mixed precision.
 
-    There are two sets of arguments, as in Paddle: ``(optimizer, amp_lists, level, dtype, master_weight, master_grad, init_loss_scaling,
-    incr_every_n_steps, decr_every_n_nan_or_inf, incr_ratio, decr_ratio, use_dynamic_loss_scaling, use_amp_guard, use_promote)`` and
-    the older ``(optimizer, amp_lists, init_loss_scaling, incr_every_n_steps, decr_every_n_nan_or_inf, incr_ratio, decr_ratio,
-    use_dynamic_loss_scaling, use_pure_fp16, use_fp16_guard, use_bf16, use_promote)``. Names tell which is meant, else whether the third
-    argument is a number.
+    There are two sets of arguments, as in Paddle: ``(optimizer, amp_lists, level, dtype,
+    master_weight, master_grad, init_loss_scaling, incr_every_n_steps, decr_every_n_nan_or_inf,
+    incr_ratio, decr_ratio, use_dynamic_loss_scaling, use_amp_guard, use_promote)`` and the older
+    ``(optimizer, amp_lists, init_loss_scaling, incr_every_n_steps, decr_every_n_nan_or_inf,
+    incr_ratio, decr_ratio, use_dynamic_loss_scaling, use_pure_fp16, use_fp16_guard, use_bf16,
+    use_promote)``. Names tell which is meant, else whether the third argument is a number.
 
     Example:
         >>> import paddle
@@ -238,7 +281,8 @@ def decorate(*args: Any, **kwargs: Any) -> OptimizerWithMixedPrecision:
         >>> with paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()):
         ...     x = paddle.static.data("x", [None, 4])
         ...     loss = paddle.static.nn.fc(x, 2).mean()
-        ...     optimizer = paddle.static.amp.decorate(paddle.optimizer.SGD(0.1), level="O1", dtype="bfloat16")
+        ...     optimizer = paddle.static.amp.decorate(paddle.optimizer.SGD(0.1), level="O1",
+        ...         dtype="bfloat16")
         ...     _ = optimizer.minimize(loss)
         ...     [operator.type for operator in loss.block.ops[:4]]
         ['cast', 'cast', 'cast', 'linear']
@@ -248,7 +292,8 @@ def decorate(*args: Any, **kwargs: Any) -> OptimizerWithMixedPrecision:
     new_only = {"level", "dtype", "master_weight", "master_grad", "use_amp_guard"}
     if old_only & set(kwargs) and new_only & set(kwargs):
         raise UsageError(
-            f"static.amp.decorate: {sorted(old_only & set(kwargs))} and {sorted(new_only & set(kwargs))} exclude each other"
+            f"static.amp.decorate: {sorted(old_only & set(kwargs))} and "
+            f"{sorted(new_only & set(kwargs))} exclude each other"
         )
     third_is_scale = len(args) >= 3 and isinstance(args[2], (int, float))
     is_old = bool(old_only & set(kwargs)) or (third_is_scale and not new_only & set(kwargs))
@@ -304,7 +349,9 @@ def _decorate_level(
 ) -> OptimizerWithMixedPrecision:
     level = level.upper()
     if level not in ("O0", "OD", "O1", "O2"):
-        raise UsageError(f"static.amp.decorate: level should be O0, OD, O1 or O2, but received {level!r}.")
+        raise UsageError(
+            f"static.amp.decorate: level should be O0, OD, O1 or O2, but received {level!r}."
+        )
     name = check_amp_dtype(dtype)
     lists = AutoMixedPrecisionLists(dtype=name) if amp_lists is None else amp_lists
     if level == "O0":

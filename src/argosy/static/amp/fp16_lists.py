@@ -13,12 +13,18 @@ white_list = FP16_WHITE_LIST
 
 # Safe in low precision, but not worth a cast: they follow the operators that feed them.
 gray_list = {
-    "elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div", "elementwise_max", "elementwise_min",
-    "elementwise_pow", "elementwise_mod", "elementwise_floordiv", "batch_norm", "layer_norm", "tanh", "sigmoid",
-    "top_k", "pool2d", "pool3d", "dropout", "relu", "relu6", "leaky_relu", "soft_relu", "flatten2", "stack", "unstack",
-    "uniform_random", "uniform_random_batch_size_like", "gaussian_random", "slice", "rank", "scale", "transpose2",
-    "reshape2", "gather", "fill_constant", "get_tensor_from_selected_rows", "sign", "cast", "fused_bn_add_activation",
-    "c_identity", "c_concat", "c_allreduce_sum", "concat", "split", "fused_feedforward", "fused_attention",
+    "elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div", "elementwise_max",
+    "elementwise_min",
+    "elementwise_pow", "elementwise_mod", "elementwise_floordiv", "batch_norm", "layer_norm",
+    "tanh", "sigmoid",
+    "top_k", "pool2d", "pool3d", "dropout", "relu", "relu6", "leaky_relu", "soft_relu", "flatten2",
+    "stack", "unstack",
+    "uniform_random", "uniform_random_batch_size_like", "gaussian_random", "slice", "rank",
+    "scale", "transpose2",
+    "reshape2", "gather", "fill_constant", "get_tensor_from_selected_rows", "sign", "cast",
+    "fused_bn_add_activation",
+    "c_identity", "c_concat", "c_allreduce_sum", "concat", "split", "fused_feedforward",
+    "fused_attention",
     "fused_multi_transformer",
 }  # fmt: skip
 
@@ -27,16 +33,19 @@ def check_amp_dtype(dtype: object) -> str:
     """The name of a low-precision dtype."""
     name = dtype.lower() if isinstance(dtype, str) else str(getattr(dtype, "name", dtype))
     if name not in ("float16", "bfloat16"):
-        raise UsageError(f"static.amp: If enable AMP, dtype should be 'float16' or 'bfloat16', but received {dtype!r}.")
+        raise UsageError(
+            "static.amp: If enable AMP, dtype should be 'float16' or 'bfloat16', but received "
+            f"{dtype!r}."
+        )
     return name
 
 
 class AutoMixedPrecisionLists:
     """Op types by what is done with them, changed by the caller's own sets.
 
-    White ones compute in ``dtype``, black ones in float32, gray ones as what feeds them, others in float32. Operators that read or
-    write a variable of ``custom_black_varnames`` stay in float32. ``unsupported_list`` holds the custom black ones: these stay in
-    float32 at level O2 too.
+    White ones compute in ``dtype``, black ones in float32, gray ones as what feeds them, others in
+    float32. Operators that read or write a variable of ``custom_black_varnames`` stay in float32.
+    ``unsupported_list`` holds the custom black ones: these stay in float32 at level O2 too.
     """
 
     def __init__(
@@ -50,7 +59,8 @@ class AutoMixedPrecisionLists:
         more_white, more_black = set(custom_white_list or ()), set(custom_black_list or ())
         if more_white & more_black:
             raise UsageError(
-                f"static.amp: The given custom_white_list overlaps custom_black_list with {sorted(more_white & more_black)}!"
+                "static.amp: The given custom_white_list overlaps custom_black_list with "
+                f"{sorted(more_white & more_black)}!"
             )
         self.white_list = (FP16_WHITE_LIST - more_black) | more_white
         self.black_list = ((FP16_BLACK_LIST | EXTRA_BLACK_LIST) - more_white) | more_black

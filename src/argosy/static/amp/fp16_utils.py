@@ -17,7 +17,9 @@ from argosy.static.record.recorder import name_scope
 
 
 def fp16_guard() -> Any:
-    """Mark the operators recorded inside: with ``use_fp16_guard``, only these compute in low precision."""
+    """Mark the operators recorded inside: with ``use_fp16_guard``, only these compute in low
+    precision.
+    """
     return name_scope(GUARD)
 
 
@@ -29,7 +31,8 @@ def cast_model_to_fp16(
     level: str = "O2",
     use_promote: bool = False,
 ) -> set[str]:
-    """Rewrite the forward part of ``program``; returns the names of the parameters that are low-precision now.
+    """Rewrite the forward part of ``program``; returns the names of the parameters that are
+    low-precision now.
 
     Their values in a scope are cast by ``cast_parameters_to_fp16``.
     """
@@ -47,7 +50,9 @@ def cast_parameters_to_fp16(
     rewrite_master_weight: bool = False,
     master_weights: dict[str, Any] | None = None,
 ) -> None:
-    """Cast the values of the named parameters in a scope; with ``rewrite_master_weight`` their masters become these values."""
+    """Cast the values of the named parameters in a scope; with ``rewrite_master_weight`` their
+    masters become these values.
+    """
     held = global_scope() if scope is None else scope
     device = to_place(place).device
     target = dtypes.to_torch(check_amp_dtype(dest_type))

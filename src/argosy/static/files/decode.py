@@ -1,8 +1,10 @@
-"""The JSON of a program's file, read strictly: each kind of node has one function that checks it and builds what it stands for.
+"""The JSON of a program's file, read strictly: each kind of node has one function that checks it
+and builds what it stands for.
 
-A file may be damaged, or written by someone who means harm. Whatever it says, a node that is not exactly of the form that
-``files.programs`` writes is refused with a CheckpointError that names its place in the file (``blocks[0].ops[3].kwargs.axis``). What the
-nodes say together, names that nothing declares or blocks that run themselves, is for ``files.verify``.
+A file may be damaged, or written by someone who means harm. Whatever it says, a node that is not
+exactly of the form that ``files.programs`` writes is refused with a CheckpointError that names its
+place in the file (``blocks[0].ops[3].kwargs.axis``). What the nodes say together, names that
+nothing declares or blocks that run themselves, is for ``files.verify``.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from argosy.static.ir.block import Block
 from argosy.static.ir.operator import BACKWARD, FORWARD, OPTIMIZE, Number, Operator, Ref, SubBlock
 from argosy.static.ir.variable import OTHER_STAND_IN, Parameter, Variable, samples
 
-_DEEPEST = 64  # nodes inside of one another; a tensor's index among an operator's arguments is at 10
+# nodes inside of one another; a tensor's index among an operator's arguments is at 10
+_DEEPEST = 64
 _LONGEST_NAME = 1000
 _MOST_DIMENSIONS = 64  # torch's own bound
 _LARGEST_TENSOR = 1 << 62  # bytes that a declared variable may have, so that no size overflows
@@ -36,7 +39,22 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _DTYPES = {dtype.name: dtype.torch for dtype in dtypes.ALL}
 _ARRAY_DTYPES = {
     made.str: made
-    for kind in ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
+    for kind in (
+        "b1",
+        "i1",
+        "i2",
+        "i4",
+        "i8",
+        "u1",
+        "u2",
+        "u4",
+        "u8",
+        "f2",
+        "f4",
+        "f8",
+        "c8",
+        "c16",
+    )
     for made in (np.dtype(f"<{kind}"), np.dtype(f">{kind}"))
 }
 
@@ -49,7 +67,9 @@ class Node:
 
     __slots__ = ("_key", "_parent", "_source", "depth", "value")
 
-    def __init__(self, value: Any, source: str, parent: Node | None = None, key: str | int = "") -> None:
+    def __init__(
+        self, value: Any, source: str, parent: Node | None = None, key: str | int = ""
+    ) -> None:
         self.value = value
         self._source = source
         self._parent = parent
@@ -68,13 +88,19 @@ class Node:
 
     def refused(self, expected: str) -> CheckpointError:
         """The error that this node is not what it must be."""
-        shown = repr(self.value) if not isinstance(self.value, (dict, list)) else f"a {type(self.value).__name__}"
+        shown = (
+            repr(self.value)
+            if not isinstance(self.value, (dict, list))
+            else f"a {type(self.value).__name__}"
+        )
         shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
         return CheckpointError(
-            f"{self._source} is damaged: {self.place or 'its contents'} must be {expected}, but is {shown}"
+            f"{self._source} is damaged: {self.place or 'its contents'} must be {expected}, but "
+            f"is {shown}"
         )
 
-    # -- plain values -------------------------------------------------------------------------------------------
+    # -- plain values
+    # -------------------------------------------------------------------------------------------
 
     def flag(self) -> bool:
         if type(self.value) not in (bool, int) or self.value not in (0, 1):
@@ -115,7 +141,8 @@ class Node:
             raise self.refused(f"one of {', '.join(known)}")
         return self.value
 
-    # -- values of values ---------------------------------------------------------------------------------------
+    # -- values of values
+    # ---------------------------------------------------------------------------------------
 
     def items(self) -> list[Node]:
         if not isinstance(self.value, list):
@@ -147,7 +174,9 @@ def parsed(body: bytes, source: str) -> Node:
     try:
         return Node(json.loads(body.decode(), object_pairs_hook=_unique), source)
     except (ValueError, RecursionError) as error:  # of the text itself: nothing was built of it yet
-        raise CheckpointError(f"{source} is damaged: it is no JSON that can be read ({error})") from error
+        raise CheckpointError(
+            f"{source} is damaged: it is no JSON that can be read ({error})"
+        ) from error
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -157,7 +186,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-# -- variables --------------------------------------------------------------------------------------------------------
+# -- variables
+# --------------------------------------------------------------------------------------------------
 
 
 def add_variable(block: Block, node: Node) -> None:
@@ -174,7 +204,8 @@ def add_variable(block: Block, node: Node) -> None:
     keeps, is_data = fields["persistable"].flag(), fields["is_data"].flag()
     if own is None:
         made = Variable(
-            block, name, first, second, persistable=keeps, stop_gradient=stops, is_data=is_data, lod=lod
+            block, name, first, second, persistable=keeps, stop_gradient=stops, is_data=is_data,
+            lod=lod
         )  # fmt: skip
         _add(block, made, node)
         return
@@ -201,11 +232,14 @@ def _shape(node: Node, dtype: torch.dtype, lowest: int) -> list[int]:
     shape = [item.integer(lowest, _LARGEST_TENSOR) for item in items]
     size = math.prod(OTHER_STAND_IN if n < 0 else n for n in shape)
     if len(shape) > _MOST_DIMENSIONS or size * dtype.itemsize > _LARGEST_TENSOR:
-        raise node.refused(f"a shape of at most {_MOST_DIMENSIONS} dimensions and {_LARGEST_TENSOR} bytes")
+        raise node.refused(
+            f"a shape of at most {_MOST_DIMENSIONS} dimensions and {_LARGEST_TENSOR} bytes"
+        )
     return shape
 
 
-# -- operators ------------------------------------------------------------------------------------------------------
+# -- operators
+# --------------------------------------------------------------------------------------------------
 
 
 def operator_of(block: Block, node: Node) -> Operator:
@@ -264,7 +298,8 @@ def _part(node: Node) -> int | None:
     return None if node.value is None else node.integer()
 
 
-# The kinds of values: how many items follow the name of the kind, None for any number, and what reads them.
+# The kinds of values: how many items follow the name of the kind, None for any number, and what
+# reads them.
 _KINDS: dict[str, tuple[int | None, Callable[..., Any]]] = {
     "list": (None, lambda *items: [value_of(item) for item in items]),
     "tuple": (None, lambda *items: tuple(value_of(item) for item in items)),
@@ -273,7 +308,10 @@ _KINDS: dict[str, tuple[int | None, Callable[..., Any]]] = {
     "dtype": (1, dtype_of),
     "device": (0, lambda: torch.device("cpu")),  # any: a run puts its own in place
     "slice": (3, lambda start, stop, step: slice(_part(start), _part(stop), _part(step))),
-    "block": (2, lambda index, results: SubBlock(index.integer(1, 1 << 31), tuple(results.names()))),
+    "block": (
+        2,
+        lambda index, results: SubBlock(index.integer(1, 1 << 31), tuple(results.names())),
+    ),
     "ellipsis": (0, lambda: Ellipsis),
     "complex": (2, lambda real, imag: complex(real.number(), imag.number())),
     "array": (3, _array),

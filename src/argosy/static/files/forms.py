@@ -1,7 +1,9 @@
-"""The forms of operators: what the arguments and results of each type must be, so that lowering can take them as they are.
+"""The forms of operators: what the arguments and results of each type must be, so that lowering can
+take them as they are.
 
-An operator that a script records has its form by construction; one that a file describes is compared with it before anything else looks
-at it. A form is a function that says what is wrong with an operator, or nothing.
+An operator that a script records has its form by construction; one that a file describes is
+compared with it before anything else looks at it. A form is a function that says what is wrong with
+an operator, or nothing.
 """
 
 from __future__ import annotations
@@ -38,17 +40,22 @@ def problem_of(operator: Operator) -> str:
     return form(operator, {key: value for key, value in operator.kwargs.items() if key != ONLY_IF})
 
 
-# -- calls of the op table --------------------------------------------------------------------------------------------
+# -- calls of the op table
+# --------------------------------------------------------------------------------------------
 
 
 @cache
 def signature_of(op: Op) -> inspect.Signature:
-    """The parameters of an op; those of torch's own functions, which tell none, may all be left out."""
+    """The parameters of an op; those of torch's own functions, which tell none, may all be left
+    out.
+    """
     try:
         return inspect.signature(op.fn)
     except ValueError:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        return inspect.Signature([inspect.Parameter(name, kind, default=None) for name in op.params])
+        return inspect.Signature(
+            [inspect.Parameter(name, kind, default=None) for name in op.params]
+        )
 
 
 def _problem_of_call(operator: Operator, op: Op) -> str:
@@ -59,7 +66,10 @@ def _problem_of_call(operator: Operator, op: Op) -> str:
     unknown = [key for key in named if key not in signature.parameters]
     if unknown:
         known = list(signature.parameters)
-        return f"has an argument {unknown[0][:60]!r}, but {op.name!r} takes {known}.{nearest(unknown[0][:60], known)}"
+        return (
+            f"has an argument {unknown[0][:60]!r}, but {op.name!r} takes "
+            f"{known}.{nearest(unknown[0][:60], known)}"
+        )
     try:
         bound = signature.bind(*operator.args, **named).arguments
     except TypeError as error:
@@ -86,10 +96,13 @@ def _is_a(*types: type) -> Callable[[Any], bool]:
 
 
 def _is_list_of(*types: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, (list, tuple)) and all(isinstance(item, types) for item in value)
+    return lambda value: (
+        isinstance(value, (list, tuple)) and all(isinstance(item, types) for item in value)
+    )
 
 
-# What fits the types that parameters of ops are annotated with; a Number is one when the program runs.
+# What fits the types that parameters of ops are annotated with; a Number is one when the program
+# runs.
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "Tensor": _is_a(Ref),
     **dict.fromkeys(("Tensors", "list[Tensor]", "Sequence[Tensor]"), _is_list_of(Ref)),
@@ -122,7 +135,8 @@ def _is_result(out: Any, depth: int) -> bool:
     return out is None or isinstance(out, (Ref, bool, int, float))
 
 
-# -- operators of their own kind ----------------------------------------------------------------------------------------
+# -- operators of their own kind
+# ----------------------------------------------------------------------------------------
 
 
 def _are_refs(value: Any) -> bool:
@@ -130,7 +144,11 @@ def _are_refs(value: Any) -> bool:
 
 
 def _backward(operator: Operator, named: dict[str, Any]) -> str:
-    if len(operator.args) != 3 or not _are_refs(operator.args[0]) or not _are_refs(operator.args[1]):
+    if (
+        len(operator.args) != 3
+        or not _are_refs(operator.args[0])
+        or not _are_refs(operator.args[1])
+    ):
         return "must have targets, inputs and the gradients of its targets"
     targets, inputs, seeds = operator.args
     if seeds is not None and not (isinstance(seeds, list) and len(seeds) == len(targets)):
@@ -139,30 +157,53 @@ def _backward(operator: Operator, named: dict[str, Any]) -> str:
         return "has gradients of targets that are no variables"
     if not targets or not _are_refs(operator.out) or len(operator.out) != len(inputs):
         return "must have a gradient for each of its inputs"
-    if set(named) - {"no_grad", "is_loss", "checkpoints"} or named.get("is_loss") not in (None, True, False):
+    if set(named) - {"no_grad", "is_loss", "checkpoints"} or named.get("is_loss") not in (
+        None,
+        True,
+        False,
+    ):
         return "takes no_grad, is_loss and checkpoints"
     if named.get("is_loss") and len(targets) != 1:
         return "must have one loss"
     return next(
-        (f"has {key}, which must be names" for key in ("no_grad", "checkpoints") if not _are_names(named.get(key))), ""
+        (
+            f"has {key}, which must be names"
+            for key in ("no_grad", "checkpoints")
+            if not _are_names(named.get(key))
+        ),
+        "",
     )
 
 
 def _are_names(value: Any) -> bool:
-    return value is None or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+    return value is None or (
+        isinstance(value, list) and all(isinstance(item, str) for item in value)
+    )
 
 
 def _cond(operator: Operator, named: dict[str, Any]) -> str:
-    if len(operator.args) != 2 or not all(_are_refs(a) for a in operator.args) or not operator.args[0]:
+    if (
+        len(operator.args) != 2
+        or not all(_are_refs(a) for a in operator.args)
+        or not operator.args[0]
+    ):
         return "must have its conditions and what its branches read"
     branches = named.get("branches")
-    if set(named) != {"branches"} or not isinstance(branches, list) or len(branches) != len(operator.args[0]) + 1:
+    if (
+        set(named) != {"branches"}
+        or not isinstance(branches, list)
+        or len(branches) != len(operator.args[0]) + 1
+    ):
         return "must have a branch for each of its conditions, and one more"
     return _problem_of_blocks(operator, branches)
 
 
 def _while(operator: Operator, named: dict[str, Any]) -> str:
-    if len(operator.args) != 2 or not isinstance(operator.args[0], Ref) or not _are_refs(operator.args[1]):
+    if (
+        len(operator.args) != 2
+        or not isinstance(operator.args[0], Ref)
+        or not _are_refs(operator.args[1])
+    ):
         return "must have a condition and what its block reads"
     if set(named) != {"sub_block"}:
         return "must have a block"
@@ -173,7 +214,9 @@ def _problem_of_blocks(operator: Operator, blocks: list[Any]) -> str:
     out = operator.out
     if not isinstance(out, list) or len(out) != 2 or not all(_are_refs(item) for item in out):
         return "must have its results and what else its blocks write"
-    if not all(isinstance(block, SubBlock) and len(block.results) == len(out[0]) for block in blocks):
+    if not all(
+        isinstance(block, SubBlock) and len(block.results) == len(out[0]) for block in blocks
+    ):
         return f"must have blocks with {len(out[0])} results each"
     return ""
 
@@ -192,9 +235,15 @@ _PRINT_TYPES = {
 
 
 def _print(operator: Operator, named: dict[str, Any]) -> str:
-    if len(operator.args) != 2 or not isinstance(operator.args[0], Ref) or not _are_refs(operator.args[1]):
+    if (
+        len(operator.args) != 2
+        or not isinstance(operator.args[0], Ref)
+        or not _are_refs(operator.args[1])
+    ):
         return "must have a variable and its offsets"
-    if {key: type(value) for key, value in named.items()} != _PRINT_TYPES or named["print_phase"] not in PHASES:
+    if {key: type(value) for key, value in named.items()} != _PRINT_TYPES or named[
+        "print_phase"
+    ] not in PHASES:
         return f"takes {', '.join(_PRINT_TYPES)}"
     return "" if isinstance(operator.out, Ref) else "must have one variable as its result"
 

@@ -1,7 +1,8 @@
 """Programs for inference: pruned to what is fetched, as bytes and as files.
 
-The prefix form of Paddle 2 is ``prefix.pdmodel`` and ``prefix.pdiparams``; the folder form of 1.x is ``__model__`` and a file per variable,
-or one for all. The program is in the format of ``files.programs``, with the names to feed and to fetch beside it; variables are in that of
+The prefix form of Paddle 2 is ``prefix.pdmodel`` and ``prefix.pdiparams``; the folder form of 1.x
+is ``__model__`` and a file per variable, or one for all. The program is in the format of
+``files.programs``, with the names to feed and to fetch beside it; variables are in that of
 ``files.variables``.
 """
 
@@ -11,7 +12,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.foundation.errors import CheckpointError, DtypeError, NotSupported, ProgramError, UsageError
+from argosy.foundation.errors import (
+    CheckpointError,
+    DtypeError,
+    NotSupported,
+    ProgramError,
+    UsageError,
+)
 from argosy.framework import io
 from argosy.static.files import programs
 from argosy.static.files.variables import is_persistable, load_vars, save_vars
@@ -23,12 +30,16 @@ from argosy.static.record.recorder import default_main_program
 
 
 def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> Program:
-    """A copy for inference: test mode, and only what ``fetch_vars`` depend on (everything, with ``skip_prune_program``)."""
+    """A copy for inference: test mode, and only what ``fetch_vars`` depend on (everything, with
+    ``skip_prune_program``).
+    """
     skips_pruning = kwargs.pop("skip_prune_program", False)
     if kwargs:
         raise UsageError(f"normalize_program: unknown options {sorted(kwargs)}")
     if not isinstance(program, Program):
-        raise DtypeError(f"normalize_program: program must be a Program, but received {type(program).__name__}")
+        raise DtypeError(
+            f"normalize_program: program must be a Program, but received {type(program).__name__}"
+        )
     feeds, fetches = variables("feed_vars", feed_vars), variables("fetch_vars", fetch_vars)
     out = program.clone(for_test=True)
     out.readers = []  # what an inference program computes with is fed
@@ -38,18 +49,24 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
     given = feed.with_offsets(block, [v.name for v in feeds])
     targets, _ = fetch.with_offsets(block, [v.name for v in fetches], given, block.ops)
     block.ops = pruned(block.ops, targets)
-    used = {n for o in block.ops for n in (*o.input_arg_names, *o.output_arg_names)} | {*targets, *given}
+    used = {n for o in block.ops for n in (*o.input_arg_names, *o.output_arg_names)} | {
+        *targets,
+        *given,
+    }
     block.vars = {name: v for name, v in block.vars.items() if name in used}
     out.empty_unreached_blocks()
     unfed = [v.name for v in block.vars.values() if v.is_data and v.name not in given]
     if unfed:
         wanted = [v.name for v in fetches]
-        raise ProgramError(f"normalize_program: {wanted} depend on {unfed}, which are not among feed_vars")
+        raise ProgramError(
+            f"normalize_program: {wanted} depend on {unfed}, which are not among feed_vars"
+        )
     out.changed()
     return out
 
 
-# -- as bytes ---------------------------------------------------------------------------------------------------
+# -- as bytes
+# --------------------------------------------------------------------------------------------------
 
 
 def serialize_program(feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> bytes:
@@ -58,9 +75,15 @@ def serialize_program(feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> bytes:
     return packed(normalize_program(program, feed_vars, fetch_vars), feed_vars, fetch_vars)
 
 
-def serialize_persistables(feed_vars: Any, fetch_vars: Any, executor: Any, **kwargs: Any) -> bytes | None:
-    """What the current scope holds for the program for inference, as bytes; None where it keeps nothing."""
-    program = normalize_program(_program_of("serialize_persistables", kwargs), feed_vars, fetch_vars)
+def serialize_persistables(
+    feed_vars: Any, fetch_vars: Any, executor: Any, **kwargs: Any
+) -> bytes | None:
+    """What the current scope holds for the program for inference, as bytes; None where it keeps
+    nothing.
+    """
+    program = normalize_program(
+        _program_of("serialize_persistables", kwargs), feed_vars, fetch_vars
+    )
     kept = persistables(program)
     return save_vars(executor, None, program, kept) if kept else None
 
@@ -71,7 +94,9 @@ def deserialize_program(data: bytes) -> Program:
 
 
 def deserialize_persistables(program: Program, data: bytes | None, executor: Any) -> None:
-    """Fill the variables of ``program`` in the current scope from bytes of ``serialize_persistables``."""
+    """Fill the variables of ``program`` in the current scope from bytes of
+    ``serialize_persistables``.
+    """
     kept = persistables(program)
     if kept:
         load_vars(executor, None, program, kept, filename=data)
@@ -80,7 +105,9 @@ def deserialize_persistables(program: Program, data: bytes | None, executor: Any
 def save_to_file(path: str, content: bytes) -> None:
     """Write bytes; the file appears complete or not at all."""
     if not isinstance(content, bytes):
-        raise UsageError(f"save_to_file: content must be bytes, but received {type(content).__name__}")
+        raise UsageError(
+            f"save_to_file: content must be bytes, but received {type(content).__name__}"
+        )
     with io._writing(os.path.realpath(path)) as file:
         file.write(content)
 
@@ -91,31 +118,49 @@ def load_from_file(path: str) -> bytes:
         return file.read()
 
 
-# -- as files ---------------------------------------------------------------------------------------------------
+# -- as files
+# --------------------------------------------------------------------------------------------------
 
 
-def save_inference_model(path_prefix: str, feed_vars: Any, fetch_vars: Any, executor: Any, **kwargs: Any) -> None:
-    """Write what ``fetch_vars`` need, with the values of the current scope, to ``path_prefix`` .pdmodel and .pdiparams."""
+def save_inference_model(
+    path_prefix: str, feed_vars: Any, fetch_vars: Any, executor: Any, **kwargs: Any
+) -> None:
+    """Write what ``fetch_vars`` need, with the values of the current scope, to ``path_prefix``
+    .pdmodel and .pdiparams.
+    """
     program = kwargs.pop("program", None) or default_main_program()
     if set(kwargs) - {"clip_extra", "legacy_format"}:
-        raise NotSupported(f"static.save_inference_model: options {sorted(kwargs)} are not supported")
+        raise NotSupported(
+            f"static.save_inference_model: options {sorted(kwargs)} are not supported"
+        )
     if not os.path.basename(path_prefix):
-        raise UsageError(f"static.save_inference_model: the path must be folder/prefix, but received {path_prefix!r}")
+        raise UsageError(
+            "static.save_inference_model: the path must be folder/prefix, but received "
+            f"{path_prefix!r}"
+        )
     folder, name = os.path.split(path_prefix)
-    write_model(folder, f"{name}.pdmodel", f"{name}.pdiparams", feed_vars, fetch_vars, executor, program)
+    write_model(
+        folder, f"{name}.pdmodel", f"{name}.pdiparams", feed_vars, fetch_vars, executor, program
+    )
 
 
 def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) -> list[Any]:
-    """Read an inference model into the current scope; returns the program, the names to feed and the variables to fetch.
+    """Read an inference model into the current scope; returns the program, the names to feed and
+    the variables to fetch.
 
-    With ``path_prefix=None``, ``model_filename`` and ``params_filename`` are the bytes of the two files.
+    With ``path_prefix=None``, ``model_filename`` and ``params_filename`` are the bytes of the two
+    files.
     """
     model, params = kwargs.pop("model_filename", None), kwargs.pop("params_filename", None)
     if kwargs:
-        raise NotSupported(f"static.load_inference_model: options {sorted(kwargs)} are not supported")
+        raise NotSupported(
+            f"static.load_inference_model: options {sorted(kwargs)} are not supported"
+        )
     if path_prefix is None:
         if not isinstance(model, bytes):
-            raise UsageError("static.load_inference_model: with path_prefix=None, model_filename must be bytes")
+            raise UsageError(
+                "static.load_inference_model: with path_prefix=None, model_filename must be bytes"
+            )
         return read_model(model, "the model", None, params, executor)
     if model is not None or params is not None:  # the names of files in the folder ``path_prefix``
         return read_folder(path_prefix, model, params, executor)
@@ -133,7 +178,9 @@ def write_model(
     program: Program,
     program_only: bool = False,
 ) -> None:
-    """Write the program for inference and, unless ``program_only``, its variables: to a file each if ``params_filename`` is None."""
+    """Write the program for inference and, unless ``program_only``, its variables: to a file each
+    if ``params_filename`` is None.
+    """
     normal = normalize_program(program, feed_vars, fetch_vars)
     kept = persistables(normal)
     if not program_only:
@@ -145,7 +192,9 @@ def write_model(
     save_to_file(os.path.join(folder, model_filename), packed(normal, feed_vars, fetch_vars))
 
 
-def read_folder(folder: str, model_filename: str | None, params_filename: str | None, executor: Any) -> list[Any]:
+def read_folder(
+    folder: str, model_filename: str | None, params_filename: str | None, executor: Any
+) -> list[Any]:
     """Read a program for inference and its variables from files of a folder."""
     path = os.path.join(folder, model_filename or "__model__")
     if not os.path.isfile(path):
@@ -153,11 +202,17 @@ def read_folder(folder: str, model_filename: str | None, params_filename: str | 
     return read_model(load_from_file(path), repr(path), folder, params_filename, executor)
 
 
-def read_model(data: bytes, source: str, folder: str | None, params: Any, executor: Any) -> list[Any]:
+def read_model(
+    data: bytes, source: str, folder: str | None, params: Any, executor: Any
+) -> list[Any]:
     program, extra = programs.loads(data, source)
     if "fetches" not in extra:
-        raise CheckpointError(f"load_inference_model: {source} was written by static.save; read it with static.load")
-    feeds, fetches = (programs.extra_names(program, extra, key, source) for key in ("feeds", "fetches"))
+        raise CheckpointError(
+            f"load_inference_model: {source} was written by static.save; read it with static.load"
+        )
+    feeds, fetches = (
+        programs.extra_names(program, extra, key, source) for key in ("feeds", "fetches")
+    )
     kept = persistables(program)
     if kept:
         load_vars(executor, folder, program, kept, filename=params)
@@ -183,7 +238,10 @@ def variables(argument: str, value: Any) -> Sequence[Variable]:
     items = list(value) if isinstance(value, (list, tuple)) else [value]
     for item in items:
         if not isinstance(item, Variable):
-            raise UsageError(f"{argument} must be a Variable or a list of them, but received {type(item).__name__}")
+            raise UsageError(
+                f"{argument} must be a Variable or a list of them, but received "
+                f"{type(item).__name__}"
+            )
     return items
 
 

@@ -1,7 +1,8 @@
 """Saving and loading what a scope holds for a program.
 
-``save(program, prefix)`` writes ``.pdparams`` (parameters) and ``.pdopt`` (accumulators and other persistable variables), both as Paddle
-does, a pickle of arrays by name, and ``.pdmodel`` (the program, see ``programs``). ``load`` also reads the files of ``files.variables``.
+``save(program, prefix)`` writes ``.pdparams`` (parameters) and ``.pdopt`` (accumulators and other
+persistable variables), both as Paddle does, a pickle of arrays by name, and ``.pdmodel`` (the
+program, see ``programs``). ``load`` also reads the files of ``files.variables``.
 """
 
 from __future__ import annotations
@@ -28,13 +29,19 @@ _SUFFIXES = (".pdparams", ".pdopt", ".pdmodel")
 
 
 def save(program: Program, model_path: str, protocol: int = 4, **configs: Any) -> None:
-    """Write ``program`` and the values that the current scope holds for it to files that start with ``model_path``."""
+    """Write ``program`` and the values that the current scope holds for it to files that start with
+    ``model_path``.
+    """
     if configs:
         raise UsageError(f"static.save: unknown options {sorted(configs)}")
     if protocol not in (2, 3, 4):
-        raise UsageError(f"static.save: the pickle protocol must be 2, 3 or 4, but received {protocol!r}")
+        raise UsageError(
+            f"static.save: the pickle protocol must be 2, 3 or 4, but received {protocol!r}"
+        )
     if not os.path.basename(model_path):
-        raise UsageError(f"static.save: the path must be folder/prefix, but received {model_path!r}")
+        raise UsageError(
+            f"static.save: the path must be folder/prefix, but received {model_path!r}"
+        )
     parameters: dict[str, np.ndarray] = {}
     others: dict[str, np.ndarray] = {}
     for variable in persistables(program):
@@ -43,20 +50,28 @@ def save(program: Program, model_path: str, protocol: int = 4, **configs: Any) -
     others.update(written_powers(program, global_scope()))
     for suffix, arrays in ((".pdparams", parameters), (".pdopt", others)):
         with io._writing(os.path.realpath(model_path + suffix)) as file:
-            pickles.dump(io._slice_big(arrays, io._SLICE_BYTES) if protocol < 4 else arrays, file, protocol)
+            pickles.dump(
+                io._slice_big(arrays, io._SLICE_BYTES) if protocol < 4 else arrays, file, protocol
+            )
     save_to_file(model_path + ".pdmodel", programs.dumps(program))
 
 
 def load(program: Program, model_path: str, executor: Any = None, var_list: Any = None) -> None:
-    """Fill the persistable variables of ``program`` in the current scope from the files of ``save``, or of Paddle's.
+    """Fill the persistable variables of ``program`` in the current scope from the files of
+    ``save``, or of Paddle's.
 
-    ``model_path`` may also be a folder that ``save_vars`` wrote, or its one file of the variables ``var_list``.
+    ``model_path`` may also be a folder that ``save_vars`` wrote, or its one file of the variables
+    ``var_list``.
     """
     prefix = _prefix(model_path)
     if not os.path.isfile(prefix + ".pdparams") and os.path.exists(model_path):
         _load_variables(program, model_path, executor, var_list)
         return
-    values = {name: value for name, value in load_program_state(model_path).items() if isinstance(value, np.ndarray)}
+    values = {
+        name: value
+        for name, value in load_program_state(model_path).items()
+        if isinstance(value, np.ndarray)
+    }
     state = with_counts(program, values, "static.load")
     wanted = persistables(program) if var_list is None else list(var_list)
     for variable in wanted:
@@ -64,7 +79,8 @@ def load(program: Program, model_path: str, executor: Any = None, var_list: Any 
             if not isinstance(variable, Parameter) and not os.path.exists(f"{prefix}.pdopt"):
                 continue  # parameters only, as for a program that does not train
             raise CheckpointError(
-                f"static.load: {model_path!r} has no value for {variable.name!r}.{nearest(variable.name, state)}"
+                f"static.load: {model_path!r} has no value for "
+                f"{variable.name!r}.{nearest(variable.name, state)}"
             )
         _fill(variable, state[variable.name], "static.load")
 
@@ -73,19 +89,34 @@ def _load_variables(program: Program, path: str, executor: Any, var_list: Any) -
     if os.path.isdir(path):
         there = set(_files_below(path))
         counts = step_powers(program)
-        chosen = [v for v in persistables(program) if v.name in there or there.issuperset(counts.get(v.name, [""]))]
-        unused = sorted(there - {v.name for v in chosen} - {name for powers in counts.values() for name in powers})
+        chosen = [
+            v
+            for v in persistables(program)
+            if v.name in there or there.issuperset(counts.get(v.name, [""]))
+        ]
+        unused = sorted(
+            there
+            - {v.name for v in chosen}
+            - {name for powers in counts.values() for name in powers}
+        )
         if unused:
-            warnings.warn(f"static.load: the program has no variables for the files {unused} of {path!r}", stacklevel=3)
+            warnings.warn(
+                f"static.load: the program has no variables for the files {unused} of {path!r}",
+                stacklevel=3,
+            )
         load_vars(executor, path, program, chosen)
         return
     if var_list is None:
-        raise UsageError(f"static.load: {path!r} holds variables without their names; name them with var_list")
+        raise UsageError(
+            f"static.load: {path!r} holds variables without their names; name them with var_list"
+        )
     folder, name = os.path.split(path)
     load_vars(executor, folder, program, var_list, filename=name)
 
 
-def load_program_state(model_path: str, var_list: Iterable[Any] | None = None) -> dict[str, np.ndarray]:
+def load_program_state(
+    model_path: str, var_list: Iterable[Any] | None = None
+) -> dict[str, np.ndarray]:
     """The values in the files of ``save``, or in the folder or file of ``save_vars``, by name."""
     prefix = _prefix(model_path)
     names = None if var_list is None else [getattr(v, "name", v) for v in var_list]
@@ -93,10 +124,15 @@ def load_program_state(model_path: str, var_list: Iterable[Any] | None = None) -
         state = _pickled_state(prefix)
     elif os.path.isdir(model_path):
         found = names or _files_below(model_path)
-        state = {name: _array(str(file_of(model_path, name, "static.load_program_state"))) for name in found}
+        state = {
+            name: _array(str(file_of(model_path, name, "static.load_program_state")))
+            for name in found
+        }
     elif os.path.isfile(model_path):
         if names is None:
-            raise UsageError(f"static.load_program_state: {model_path!r} holds no names; give them with var_list")
+            raise UsageError(
+                f"static.load_program_state: {model_path!r} holds no names; give them with var_list"
+            )
         state = _combined_state(model_path, sorted(names))
     else:
         raise CheckpointError(f"static.load: there is no file {prefix + '.pdparams'!r}")
@@ -104,12 +140,16 @@ def load_program_state(model_path: str, var_list: Iterable[Any] | None = None) -
         return state
     missing = [name for name in names if name not in state]
     if missing:
-        raise CheckpointError(f"static.load_program_state: {model_path!r} has no values for {missing}")
+        raise CheckpointError(
+            f"static.load_program_state: {model_path!r} has no values for {missing}"
+        )
     return {name: state[name] for name in names}
 
 
 def set_program_state(program: Program, state_dict: dict[str, np.ndarray]) -> None:
-    """Fill the persistable variables of ``program`` that ``state_dict`` names in the current scope; warn of other names."""
+    """Fill the persistable variables of ``program`` that ``state_dict`` names in the current scope;
+    warn of other names.
+    """
     unused = set(state_dict).difference(*step_powers(program).values())
     state = with_counts(program, state_dict, "static.set_program_state")
     for variable in persistables(program):
@@ -118,7 +158,8 @@ def set_program_state(program: Program, state_dict: dict[str, np.ndarray]) -> No
             unused.discard(variable.name)
     if unused:
         warnings.warn(
-            f"static.set_program_state: the program has no variables for {sorted(unused)}, which are not set",
+            f"static.set_program_state: the program has no variables for {sorted(unused)}, which "
+            "are not set",
             stacklevel=2,
         )
 
@@ -134,15 +175,23 @@ def _pickled_arrays(path: str) -> dict[str, np.ndarray]:
     """The arrays by name in one file of ``save``, or of Paddle's."""
     state = io.load(path, return_numpy=True)
     if not isinstance(state, dict):
-        raise CheckpointError(f"static.load: {path!r} holds a {type(state).__name__}, not values by name")
-    strange = [name for name, value in state.items() if not isinstance(name, str) or not _is_value(value)]
+        raise CheckpointError(
+            f"static.load: {path!r} holds a {type(state).__name__}, not values by name"
+        )
+    strange = [
+        name for name, value in state.items() if not isinstance(name, str) or not _is_value(value)
+    ]
     if strange:
-        raise CheckpointError(f"static.load: {path!r} holds no array of numbers for {strange[0]!r:.80}")
+        raise CheckpointError(
+            f"static.load: {path!r} holds no array of numbers for {strange[0]!r:.80}"
+        )
     return state
 
 
 def _is_value(value: Any) -> bool:
-    return isinstance(value, dict) or (isinstance(value, np.ndarray) and value.dtype.kind in "biufc")
+    return isinstance(value, dict) or (
+        isinstance(value, np.ndarray) and value.dtype.kind in "biufc"
+    )
 
 
 def _array(path: str) -> np.ndarray:
@@ -158,7 +207,8 @@ def _combined_state(path: str, names: list[str]) -> dict[str, np.ndarray]:
         state = {name: wrap(tensor_file.read(file, repr(path))).numpy() for name in names}
         if file.read(1):
             raise CheckpointError(
-                f"static.load_program_state: {path!r} holds more than the {len(names)} variables asked for"
+                f"static.load_program_state: {path!r} holds more than the {len(names)} variables "
+                "asked for"
             )
     return state
 
@@ -177,8 +227,11 @@ def _prefix(path: str) -> str:
 
 
 def _fill(variable: Variable, array: np.ndarray, call: str) -> None:
-    if list(array.shape) != list(variable.shape) and not (array.size == 1 and variable.shape in ([], [1])):
+    if list(array.shape) != list(variable.shape) and not (
+        array.size == 1 and variable.shape in ([], [1])
+    ):
         raise CheckpointError(
-            f"{call}: {variable.name!r} has shape {list(array.shape)} in the file, {list(variable.shape)} in the program"
+            f"{call}: {variable.name!r} has shape {list(array.shape)} in the file, "
+            f"{list(variable.shape)} in the program"
         )
     global_scope().var(variable.name).get_tensor().set(array.reshape(variable.shape))

@@ -2,10 +2,13 @@
 
     argosy-program 1\n          what the file is, and the version of the layout
     <sha256 of the rest>\n      so that a torn or changed file is noticed
-    JSON                        {"seed", "blocks": [{"parent", "vars": [...], "ops": [...]}], "extra": {...}}
+    JSON                        {"seed", "blocks": [{"parent", "vars": [...], "ops": [...]}],
+    "extra": {...}}
 
-In JSON, a value without a form of its own is a list whose first item names its kind: ``["ref", "x"]``, ``["dtype", "float32"]``,
-``["list", ...]``, ``["tuple", ...]``, ``["slice", start, stop, step]``, ``["block", index, results]``, ``["array", dtype, shape, base64]``. Ops are named as in the op table.
+In JSON, a value without a form of its own is a list whose first item names its kind: ``["ref",
+"x"]``, ``["dtype", "float32"]``, ``["list", ...]``, ``["tuple", ...]``, ``["slice", start, stop,
+step]``, ``["block", index, results]``, ``["array", dtype, shape, base64]``. Ops are named as in the
+op table.
 """
 
 from __future__ import annotations
@@ -46,7 +49,9 @@ def dumps(program: Program, extra: dict[str, Any] | None = None) -> bytes:
         }
         for block in program.blocks
     ]
-    body = json.dumps({"seed": program.random_seed, "blocks": blocks, "extra": extra or {}}).encode()
+    body = json.dumps(
+        {"seed": program.random_seed, "blocks": blocks, "extra": extra or {}}
+    ).encode()
     return _MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
@@ -58,12 +63,15 @@ def loads(data: bytes, source: str) -> tuple[Program, dict[str, Any]]:
         if data.startswith(_PROTOBUF):
             raise ForeignProgram(
                 f"{source} is a program of real Paddle (protobuf), which argosy does not read; "
-                "of Paddle's own files those with parameters can be read: build the program and load its variables"
+                "of Paddle's own files those with parameters can be read: build the program and "
+                "load its variables"
             )
         raise CheckpointError(f"{source} is not a program that argosy saved")
     digest, _, body = data[len(_MAGIC) :].partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != digest:
-        raise CheckpointError(f"{source} is damaged or cut short: its checksum does not fit its contents")
+        raise CheckpointError(
+            f"{source} is damaged or cut short: its checksum does not fit its contents"
+        )
     root = parsed(body, source).fields(("seed", "blocks", "extra"))
     program = Program()
     program.is_loaded = True
@@ -126,7 +134,10 @@ def _packed_variable(variable: Variable) -> dict[str, Any]:
 
 def _packed_operator(operator: Operator) -> dict[str, Any]:
     try:
-        args, kwargs = [_packed(a) for a in operator.args], {k: _packed(v) for k, v in operator.kwargs.items()}
+        args, kwargs = (
+            [_packed(a) for a in operator.args],
+            {k: _packed(v) for k, v in operator.kwargs.items()},
+        )
     except NotSupported as error:
         raise NotSupported(f"saving a program: {operator.describe()}: {error}") from error
     return {

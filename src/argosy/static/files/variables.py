@@ -1,7 +1,8 @@
-"""Files of variables: one per variable, or one for all of them, each tensor in Paddle's binary format.
+"""Files of variables: one per variable, or one for all of them, each tensor in Paddle's binary
+format.
 
-A file of several variables has no names in it: they stand in the order of their names. Paddle 1.x has no tensors without
-dimensions, so a scalar is written as one of shape [1]; reading takes either.
+A file of several variables has no names in it: they stand in the order of their names. Paddle 1.x
+has no tensors without dimensions, so a scalar is written as one of shape [1]; reading takes either.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def valid_program(call: str, program: Any) -> Program:
     """``program``, the one that a compiled program stands for, or the default one."""
     program = default_main_program() if program is None else getattr(program, "_program", program)
     if not isinstance(program, Program):
-        raise DtypeError(f"{call}: main_program must be a Program, but received {type(program).__name__}")
+        raise DtypeError(
+            f"{call}: main_program must be a Program, but received {type(program).__name__}"
+        )
     return program
 
 
@@ -63,10 +66,11 @@ def save_vars(
     predicate: Predicate | None = None,
     filename: str | None = None,
 ) -> bytes | None:
-    """Write what the current scope holds for ``vars``, or for the variables of the program that ``predicate`` picks.
+    """Write what the current scope holds for ``vars``, or for the variables of the program that
+    ``predicate`` picks.
 
-    Every variable becomes a file of its name in ``dirname``; with ``filename`` all are in that one. Without either the bytes of
-    such a file are returned.
+    Every variable becomes a file of its name in ``dirname``; with ``filename`` all are in that one.
+    Without either the bytes of such a file are returned.
     """
     chosen = _chosen("save_vars", main_program, vars, predicate)
     if not chosen:
@@ -74,14 +78,20 @@ def save_vars(
         return None
     contents = _contents(chosen)
     if filename is None and dirname is not None:
-        contents.update({v.name: _held(v) for v in chosen})  # step counts too, which Paddle has no files of
-        files = [(file_of(dirname, name, "save_vars"), raw) for name, raw in contents.items()]  # all before the first
+        # step counts too, which Paddle has no files of
+        contents.update({v.name: _held(v) for v in chosen})
+        # all before the first
+        files = [(file_of(dirname, name, "save_vars"), raw) for name, raw in contents.items()]
         for path, raw in files:
             with replacing(path) as file:
                 tensor_file.write(raw, file)
         return None
     buffer = io.BytesIO()
-    with contextlib.nullcontext(buffer) if filename is None else replacing(_path(dirname, filename)) as file:
+    with (
+        contextlib.nullcontext(buffer)
+        if filename is None
+        else replacing(_path(dirname, filename)) as file
+    ):
         for _, raw in sorted(contents.items()):
             tensor_file.write(raw, file)
     return buffer.getvalue() if filename is None else None
@@ -97,7 +107,8 @@ def load_vars(
 ) -> None:
     """Fill variables in the current scope from files of ``save_vars`` or of Paddle's.
 
-    The arguments are those of ``save_vars``; with ``dirname=None``, ``filename`` is the bytes of a file of several variables.
+    The arguments are those of ``save_vars``; with ``dirname=None``, ``filename`` is the bytes of a
+    file of several variables.
     """
     chosen = _chosen("load_vars", main_program, vars, predicate)
     if filename is None:
@@ -111,7 +122,9 @@ def load_vars(
     elif isinstance(filename, bytes):
         values = _read_combined(chosen, io.BytesIO(filename), "the bytes")
     else:
-        raise UsageError("load_vars: with dirname=None, filename must be the bytes of the variables")
+        raise UsageError(
+            "load_vars: with dirname=None, filename must be the bytes of the variables"
+        )
     # Only now: a wrong file must not leave half of the variables behind.
     _store(values, getattr(executor, "_device", None))
 
@@ -129,13 +142,17 @@ def _chosen(
             block = block or valid_program(call, program).global_block()
             item = block.var(item)
         if not isinstance(item, Variable):
-            raise DtypeError(f"{call}: vars must hold variables, but received {type(item).__name__}")
+            raise DtypeError(
+                f"{call}: vars must hold variables, but received {type(item).__name__}"
+            )
         chosen.append(item)
     return chosen
 
 
 def file_of(dirname: str | os.PathLike[str], name: str, call: str) -> Path:
-    """The file of the variable ``name``, which a file may have told: one that leads out of ``dirname`` is refused."""
+    """The file of the variable ``name``, which a file may have told: one that leads out of
+    ``dirname`` is refused.
+    """
     return inside(dirname, name, f"{call}: a variable")
 
 
@@ -177,7 +194,9 @@ def _read_folder(variables: Sequence[Variable], dirname: str) -> Values:
         powers = counts.get(variable.name)
         if powers is None or file_of(dirname, variable.name, "load_vars").exists():
             return _fitting(variable, _read_file(dirname, variable.name), dirname)
-        return _counted(variable, powers, {name: _read_file(dirname, name) for name in powers}, dirname)
+        return _counted(
+            variable, powers, {name: _read_file(dirname, name) for name in powers}, dirname
+        )
 
     return [(variable, value(variable)) for variable in variables]
 
@@ -206,8 +225,12 @@ def _read_combined(variables: Sequence[Variable], file: IO[bytes], source: str) 
     ]
 
 
-def _counted(variable: Variable, powers: Powers, contents: dict[str, torch.Tensor], source: str) -> torch.Tensor:
-    return torch.full(list(variable.shape), powers.steps(contents, source), dtype=variable.raw.dtype)
+def _counted(
+    variable: Variable, powers: Powers, contents: dict[str, torch.Tensor], source: str
+) -> torch.Tensor:
+    return torch.full(
+        list(variable.shape), powers.steps(contents, source), dtype=variable.raw.dtype
+    )
 
 
 def _check_end(file: IO[bytes], source: str, names: list[str]) -> None:
@@ -230,10 +253,13 @@ def _fitting(variable: Variable, raw: torch.Tensor, source: str) -> torch.Tensor
     shape = list(variable.shape)
     if list(raw.shape) != shape and raw.numel() == 1 and shape in ([], [1]):
         raw = raw.reshape(shape)
-    is_shape = len(shape) == raw.dim() and all(n in (-1, m) for n, m in zip(shape, raw.shape, strict=True))
+    is_shape = len(shape) == raw.dim() and all(
+        n in (-1, m) for n, m in zip(shape, raw.shape, strict=True)
+    )
     if not is_shape or raw.dtype is not variable.raw.dtype:
         raise ShapeMismatch(
-            f"load_vars: {variable.name!r} has shape {list(raw.shape)} and dtype {dtypes.name_of(raw.dtype)} in {source!r}, "
+            f"load_vars: {variable.name!r} has shape {list(raw.shape)} and dtype "
+            f"{dtypes.name_of(raw.dtype)} in {source!r}, "
             f"but {shape} and {dtypes.name_of(variable.raw.dtype)} in the program"
         )
     return raw

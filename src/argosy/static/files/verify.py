@@ -1,7 +1,7 @@
 """The check of a program that a file describes, before anything else looks at it.
 
-Each operator has its form, names only variables that are declared around it, and runs blocks that are its own. Constants must fit into
-``LARGEST_CONSTANT`` bytes.
+Each operator has its form, names only variables that are declared around it, and runs blocks that
+are its own. Constants must fit into ``LARGEST_CONSTANT`` bytes.
 """
 
 from __future__ import annotations
@@ -15,15 +15,22 @@ from argosy.static.ir.program import Program
 from argosy.static.ir.sub_blocks import Traffic
 from argosy.static.record.infer import constant_tensors
 
-LARGEST_CONSTANT = 1 << 34  # bytes that an operator without inputs may make: what a file says in a few of its own
+# bytes that an operator without inputs may make: what a file says in a few of its own
+LARGEST_CONSTANT = 1 << 34
 
 
 def verify_loaded(program: Program, source: str) -> None:
-    """Raise ProgramError, naming ``source`` and the operator, if a program is not one that scripts record."""
+    """Raise ProgramError, naming ``source`` and the operator, if a program is not one that scripts
+    record.
+    """
     run: set[int] = set()  # blocks that an operator runs
     for block in program.blocks:
         for operator in block.ops:
-            problem = problem_of(operator) or _problem_of_names(operator) or _problem_of_blocks(operator, run)
+            problem = (
+                problem_of(operator)
+                or _problem_of_names(operator)
+                or _problem_of_blocks(operator, run)
+            )
             problem = problem or _problem_of_constant(operator)
             if problem:
                 raise ProgramError(f"{source}: block {block.idx}: {operator.describe()} {problem}")
@@ -37,7 +44,9 @@ def _problem_of_names(operator: Operator) -> str:
 
 
 def _problem_of_blocks(operator: Operator, run: set[int]) -> str:
-    """Whether the blocks that it runs are inside of its own, run by nobody else, and use what it says."""
+    """Whether the blocks that it runs are inside of its own, run by nobody else, and use what it
+    says.
+    """
     blocks = operator.block.program.blocks
     reads, writes = set(operator.input_arg_names), set(operator.output_arg_names)
     for leaf in leaves(operator.kwargs):
@@ -53,7 +62,9 @@ def _problem_of_blocks(operator: Operator, run: set[int]) -> str:
         if missing:
             return f"takes {missing[0]!r} from block {leaf.index}, which is no variable there"
         traffic = Traffic(block, leaf.results)
-        unsaid = [name for name in traffic.reads if name not in reads] + [n for n in traffic.writes if n not in writes]
+        unsaid = [name for name in traffic.reads if name not in reads] + [
+            n for n in traffic.writes if n not in writes
+        ]
         if unsaid:
             return f"does not say that its block {leaf.index} uses {unsaid[0]!r}"
     return ""
@@ -69,4 +80,8 @@ def _problem_of_constant(operator: Operator) -> str:
     except ArgosyError as error:
         return f"cannot run: {error}"
     size = sum(tensor.numel() * tensor.element_size() for tensor in made)
-    return f"would make {size} bytes; {LARGEST_CONSTANT} are the most for one" if size > LARGEST_CONSTANT else ""
+    return (
+        f"would make {size} bytes; {LARGEST_CONSTANT} are the most for one"
+        if size > LARGEST_CONSTANT
+        else ""
+    )

@@ -1,1 +1,3 @@
-"""Programs as data: blocks, operators, variables, scopes and sequences. Imports nothing else of ``static``."""
+"""Programs as data: blocks, operators, variables, scopes and sequences. Imports nothing else of
+``static``.
+"""

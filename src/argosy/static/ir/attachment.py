@@ -1,4 +1,6 @@
-"""What rooms above hang on a program, at most one value of each kind; the kind says who it belongs to."""
+"""What rooms above hang on a program, at most one value of each kind; the kind says who it belongs
+to.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ class ServerJob(Attachment, ABC):
     def load_persistables(self, executor: Any, dirname: str, program: Any) -> None: ...
 
     @abstractmethod
-    def save_inference_model(self, executor: Any, dirname: str, feed_names: Any, targets: Any) -> None: ...
+    def save_inference_model(
+        self, executor: Any, dirname: str, feed_names: Any, targets: Any
+    ) -> None: ...
 
 
 AnyAttachment = TypeVar("AnyAttachment", bound=Attachment)

@@ -22,7 +22,9 @@ AnyVariable = TypeVar("AnyVariable", bound=Variable)
 
 
 class Block:
-    """Variables by name and operators in the order in which they run. ``append_op`` comes from ``static.methods``."""
+    """Variables by name and operators in the order in which they run. ``append_op`` comes from
+    ``static.methods``.
+    """
 
     append_op: Callable[..., Operator]
 
@@ -83,8 +85,8 @@ class Block:
     ) -> Variable:
         """Add a variable of a declared shape; None and -1 stand for a dimension that a run tells.
 
-        An ``initializer`` adds the operator that fills it to this block. ``lod_level`` counts for data; of other variables, what they
-        are computed from tells.
+        An ``initializer`` adds the operator that fills it to this block. ``lod_level`` counts for
+        data; of other variables, what they are computed from tells.
         """
         if unused:
             raise UsageError(f"Block.create_var: unknown arguments {sorted(unused)}")
@@ -116,14 +118,26 @@ class Block:
         return unique_name.generate(name) if name in self.vars else name
 
     def _create_offsets(self, name: str, lod_level: int) -> tuple[str, ...]:
-        """Add the data variables that hold the offsets of the sequences of ``name``, a level each; returns their names."""
-        names = [f"{name}@LOD"] if lod_level == 1 else [f"{name}@LOD{level}" for level in range(lod_level)]
-        return tuple(self.add_variable(Variable(self, n, *offset_samples(), is_data=True)).name for n in names)
+        """Add the data variables that hold the offsets of the sequences of ``name``, a level each;
+        returns their names.
+        """
+        names = (
+            [f"{name}@LOD"]
+            if lod_level == 1
+            else [f"{name}@LOD{level}" for level in range(lod_level)]
+        )
+        return tuple(
+            self.add_variable(Variable(self, n, *offset_samples(), is_data=True)).name
+            for n in names
+        )
 
     def add_variable(self, variable: AnyVariable) -> AnyVariable:
         parent = self.parent
         if parent is not None and parent.find_var_recursive(variable.name) is not None:
-            raise ProgramError(f"Variable {variable.name!r} of block {self.idx} would hide that of an enclosing block")
+            raise ProgramError(
+                f"Variable {variable.name!r} of block {self.idx} would hide that of an enclosing "
+                "block"
+            )
         self.vars[variable.name] = variable
         self.program.changed()
         return variable
@@ -137,14 +151,23 @@ class Block:
         """Remember what a variable of an enclosing block was before this block writes it."""
         inner: Block | None = self
         while inner is not None and inner is not variable.block:
-            inner.before.setdefault(variable.name, (variable, (variable.raw, variable.alt), variable.stops_gradient))
+            inner.before.setdefault(
+                variable.name, (variable, (variable.raw, variable.alt), variable.stops_gradient)
+            )
             inner = inner.parent
 
     def _rename_var(self, old: str, new: str) -> None:
-        if any(old in operator.input_arg_names or old in operator.output_arg_names for operator in self.ops):
-            raise ProgramError(f"Variable {old!r} cannot be renamed to {new!r}: operators use it already")
+        if any(
+            old in operator.input_arg_names or old in operator.output_arg_names
+            for operator in self.ops
+        ):
+            raise ProgramError(
+                f"Variable {old!r} cannot be renamed to {new!r}: operators use it already"
+            )
         if new in self.vars:
-            raise ProgramError(f"Variable {old!r} cannot be renamed: there is another {new!r} already")
+            raise ProgramError(
+                f"Variable {old!r} cannot be renamed: there is another {new!r} already"
+            )
         variable = self.vars.pop(old)
         variable._name = new
         self.add_variable(variable)

@@ -1,7 +1,9 @@
-"""LoDTensor: rows of sequences of different lengths, one after the other, with the offsets at which each sequence starts.
+"""LoDTensor: rows of sequences of different lengths, one after the other, with the offsets at which
+each sequence starts.
 
-A lod has a level for each nesting, outermost first. ``[[0, 2, 3], [0, 2, 2, 5]]``: two documents of 2 and 1 sentences, which have 2, 0 and 3
-words, so 5 rows. Scripts also give lengths in place of offsets: ``[[2, 1], [2, 0, 3]]``.
+A lod has a level for each nesting, outermost first. ``[[0, 2, 3], [0, 2, 2, 5]]``: two documents of
+2 and 1 sentences, which have 2, 0 and 3 words, so 5 rows. Scripts also give lengths in place of
+offsets: ``[[2, 1], [2, 0, 3]]``.
 """
 
 from __future__ import annotations
@@ -34,10 +36,19 @@ def lengths_of(lod: Iterable[Sequence[int]]) -> Lod:
 def lod_problem(lod: Sequence[Sequence[int]], rows: int) -> str:
     """What is wrong with a lod of a tensor with ``rows`` rows; empty if nothing is."""
     for level, offsets in enumerate(lod):
-        if len(offsets) < 2 or offsets[0] != 0 or any(start > end for start, end in pairwise(offsets)):
-            return f"level {level} must be offsets that start at 0 and never fall, at least two, but is {list(offsets)}"
+        if (
+            len(offsets) < 2
+            or offsets[0] != 0
+            or any(start > end for start, end in pairwise(offsets))
+        ):
+            return (
+                f"level {level} must be offsets that start at 0 and never fall, at least two, "
+                f"but is {list(offsets)}"
+            )
         count, what = (
-            (len(lod[level + 1]) - 1, "sequences of the next level") if level + 1 < len(lod) else (rows, "rows")
+            (len(lod[level + 1]) - 1, "sequences of the next level")
+            if level + 1 < len(lod)
+            else (rows, "rows")
         )
         if offsets[-1] != count:
             return f"level {level} ends at {offsets[-1]}, but there are {count} {what}"
@@ -45,7 +56,8 @@ def lod_problem(lod: Sequence[Sequence[int]], rows: int) -> str:
 
 
 class LoDTensor:
-    """Values with the offsets of their sequences; what programs with ``lod_level`` are fed and return.
+    """Values with the offsets of their sequences; what programs with ``lod_level`` are fed and
+    return.
 
     Example:
         >>> import numpy, paddle
@@ -60,7 +72,8 @@ class LoDTensor:
         self._value = value
         self._offsets: Lod = lod or []
 
-    # -- values -------------------------------------------------------------------------------------------------
+    # -- values
+    # ----------------------------------------------------------------------------------------------
 
     def set(self, array: Any, place: Any = None) -> None:
         """Take over a copy of the values of an array or a Tensor."""
@@ -98,7 +111,8 @@ class LoDTensor:
         array = self.numpy()
         return array if dtype is None else array.astype(dtype, copy=False)
 
-    # -- sequences ----------------------------------------------------------------------------------------------
+    # -- sequences
+    # ----------------------------------------------------------------------------------------------
 
     def lod(self) -> Lod:
         """Offsets, a list for each level; none if there are no sequences."""
@@ -110,7 +124,8 @@ class LoDTensor:
         problem = lod_problem(offsets, self._rows(offsets))
         if problem:
             raise UsageError(
-                f"LoDTensor.set_lod: {offsets} is no lod of a tensor of shape {self._shown_shape()}: {problem}"
+                f"LoDTensor.set_lod: {offsets} is no lod of a tensor of shape "
+                f"{self._shown_shape()}: {problem}"
             )
         self._offsets = offsets
 
@@ -118,13 +133,16 @@ class LoDTensor:
         """Lengths, a list for each level."""
         return lengths_of(self._offsets)
 
-    def set_recursive_sequence_lengths(self, recursive_sequence_lengths: Sequence[Sequence[int]]) -> None:
+    def set_recursive_sequence_lengths(
+        self, recursive_sequence_lengths: Sequence[Sequence[int]]
+    ) -> None:
         """Say how long each sequence is."""
         offsets = offsets_of(recursive_sequence_lengths)
         problem = lod_problem(offsets, self._rows(offsets))
         if problem:
             raise UsageError(
-                f"LoDTensor.set_recursive_sequence_lengths: {[list(level) for level in recursive_sequence_lengths]} are no "
+                "LoDTensor.set_recursive_sequence_lengths: "
+                f"{[list(level) for level in recursive_sequence_lengths]} are no "
                 f"lengths for a tensor of shape {self._shown_shape()}: {problem}"
             )
         self._offsets = offsets
@@ -135,7 +153,13 @@ class LoDTensor:
 
     def _rows(self, lod: Lod) -> int:
         # A lod may come before the values; then only its levels can be checked against each other.
-        return self.raw_tensor().shape[0] if self._is_initialized() else (lod[-1] or [0])[-1] if lod else 0
+        return (
+            self.raw_tensor().shape[0]
+            if self._is_initialized()
+            else (lod[-1] or [0])[-1]
+            if lod
+            else 0
+        )
 
     def _shown_shape(self) -> Any:
         return self.shape() if self._is_initialized() else "[unknown]"
@@ -154,26 +178,32 @@ class LoDTensorArray(list[LoDTensor]):
         return out
 
 
-def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], place: Any = None) -> LoDTensor:
-    """A LoDTensor of an array whose rows belong to sequences of these lengths, or of a list of sequences of numbers.
+def create_lod_tensor(
+    data: Any, recursive_seq_lens: Sequence[Sequence[int]], place: Any = None
+) -> LoDTensor:
+    """A LoDTensor of an array whose rows belong to sequences of these lengths, or of a list of
+    sequences of numbers.
 
     Example:
         >>> import numpy, paddle
-        >>> paddle.static.ir.lod.create_lod_tensor([[7, 8], [9]], [[2, 1]], paddle.CPUPlace()).shape()
+        >>> paddle.static.ir.lod.create_lod_tensor([[7, 8], [9]], [[2, 1]],
+        ...     paddle.CPUPlace()).shape()
         [3, 1]
     """
     if isinstance(data, list):
         lengths = [[len(sequence) for sequence in data]]
         if lengths != [list(level) for level in recursive_seq_lens]:
             raise UsageError(
-                f"create_lod_tensor: data and recursive_seq_lens do not match: the sequences have lengths {lengths}, "
+                "create_lod_tensor: data and recursive_seq_lens do not match: the sequences "
+                f"have lengths {lengths}, "
                 f"but received {[list(level) for level in recursive_seq_lens]}"
             )
         rows = np.array([step for sequence in data for step in sequence])
         data = rows.reshape(*rows.shape, 1)
     elif not isinstance(data, (np.ndarray, LoDTensor)):
         raise TypeError(
-            f"create_lod_tensor: data should be either a LoDTensor, a Numpy array or a list, but received {type(data).__name__}"
+            "create_lod_tensor: data should be either a LoDTensor, a Numpy array or a list, but "
+            f"received {type(data).__name__}"
         )
     out = LoDTensor()
     out.set(np.asarray(data), place)
@@ -182,18 +212,28 @@ def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], pl
 
 
 def create_random_int_lodtensor(
-    recursive_seq_lens: Sequence[Sequence[int]], base_shape: Sequence[int], place: Any, low: int, high: int
+    recursive_seq_lens: Sequence[Sequence[int]],
+    base_shape: Sequence[int],
+    place: Any,
+    low: int,
+    high: int,
 ) -> LoDTensor:
-    """Random integers from ``low`` to ``high``, both included; ``base_shape`` is the shape of a row."""
+    """Random integers from ``low`` to ``high``, both included; ``base_shape`` is the shape of a
+    row.
+    """
     shape = [sum(recursive_seq_lens[-1]), *base_shape]
     values = torch.randint(low, high + 1, shape, dtype=torch.int64)
     return create_lod_tensor(values.numpy(), recursive_seq_lens, place)
 
 
-def lod_tensor_from_samples(samples: Iterable[Any], dtype: Any, shape: Sequence[int], lod_level: int = 1) -> LoDTensor:
-    """The batch of one field: ``samples`` nest as deep as ``lod_level`` (0: each is a row itself), then come rows.
+def lod_tensor_from_samples(
+    samples: Iterable[Any], dtype: Any, shape: Sequence[int], lod_level: int = 1
+) -> LoDTensor:
+    """The batch of one field: ``samples`` nest as deep as ``lod_level`` (0: each is a row itself),
+    then come rows.
 
-    ``shape`` is the declared one, with -1 or None for unknown dimensions; rows are reshaped to it where they have another number of dimensions.
+    ``shape`` is the declared one, with -1 or None for unknown dimensions; rows are reshaped to it
+    where they have another number of dimensions.
 
     Example:
         >>> import paddle
@@ -208,7 +248,8 @@ def lod_tensor_from_samples(samples: Iterable[Any], dtype: Any, shape: Sequence[
             lengths.append([len(sequence) for sequence in rows])
         except TypeError as error:
             raise UsageError(
-                f"a sample of a variable with lod_level={lod_level} must nest {lod_level} levels of sequences, but level {level} "
+                f"a sample of a variable with lod_level={lod_level} must nest {lod_level} levels "
+                f"of sequences, but level {level} "
                 f"holds {next(type(s).__name__ for s in rows if not hasattr(s, '__len__'))}"
             ) from error
         rows = [item for sequence in rows for item in sequence]
@@ -235,7 +276,9 @@ def _reshaped(array: np.ndarray, declared: list[int]) -> np.ndarray:
 
 
 def has_lengths(value: Any) -> bool:
-    """Whether ``value`` is an array with the lengths of its sequences, which may be fed in place of a LoDTensor."""
+    """Whether ``value`` is an array with the lengths of its sequences, which may be fed in place of
+    a LoDTensor.
+    """
     return (
         isinstance(value, tuple)
         and len(value) == 2
@@ -245,11 +288,15 @@ def has_lengths(value: Any) -> bool:
 
 
 def split_sequences(value: LoDTensor, parts: int) -> list[LoDTensor]:
-    """Cut into ``parts`` LoDTensors at the borders of the outermost sequences, as evenly as these allow."""
+    """Cut into ``parts`` LoDTensors at the borders of the outermost sequences, as evenly as these
+    allow.
+    """
     lod = value.lod()
     count = len(lod[0]) - 1 if lod else value.raw_tensor().shape[0]
     if count < parts:
-        raise UsageError(f"{count} sequences cannot be split into {parts} parts; feed at least one for each")
+        raise UsageError(
+            f"{count} sequences cannot be split into {parts} parts; feed at least one for each"
+        )
     borders = [count * i // parts for i in range(parts + 1)]
     return [_slice(value, start, end) for start, end in pairwise(borders)]
 

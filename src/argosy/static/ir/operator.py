@@ -1,7 +1,8 @@
 """Operator: one recorded call of an op of the table, as plain data.
 
-Arguments keep the order of the call. Where a variable stood there is a ``Ref`` (its tensor) or a ``Number`` (its one element as a
-Python number); everything else is an attribute. An operator whose ``op`` is None is not a call of the table: the lowering knows its type.
+Arguments keep the order of the call. Where a variable stood there is a ``Ref`` (its tensor) or a
+``Number`` (its one element as a Python number); everything else is an attribute. An operator whose
+``op`` is None is not a call of the table: the lowering knows its type.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
 _ROLE_NUMBERS = {FORWARD: 0, BACKWARD: 1, OPTIMIZE: 2}  # what scripts find as the attribute op_role
 
-# The argument, beside those of the op, that lists variables without whose truth an operator does not run.
+# The argument, beside those of the op, that lists variables without whose truth an operator does
+# not run.
 ONLY_IF = "only_if"
 
 # The argument of a backward operator that names where recomputed stretches end.
@@ -32,7 +34,14 @@ TEST_VALUES = {"is_test": True, "training": False, "is_training": False}
 
 
 # Ops whose name, not their first alias, is the type that Paddle's programs show.
-_TYPED_BY_NAME = {"channel_shuffle", "conv2d", "conv2d_transpose", "fold", "softmax_with_cross_entropy", "unfold"}
+_TYPED_BY_NAME = {
+    "channel_shuffle",
+    "conv2d",
+    "conv2d_transpose",
+    "fold",
+    "softmax_with_cross_entropy",
+    "unfold",
+}
 
 
 def type_of(op: Op) -> str:
@@ -67,7 +76,9 @@ class SubBlock:
 
 
 def mapped(tree: Any, leaf: Callable[[Any], Any]) -> Any:
-    """Rebuild nested lists, tuples (named ones too) and dicts with ``leaf`` applied to everything else."""
+    """Rebuild nested lists, tuples (named ones too) and dicts with ``leaf`` applied to everything
+    else.
+    """
     if isinstance(tree, tuple):
         items = [mapped(v, leaf) for v in tree]
         return type(tree)(*items) if hasattr(tree, "_fields") else tuple(items)
@@ -122,7 +133,8 @@ class Operator:
         self.where = where
         self.device = device
 
-    # -- what scripts read --------------------------------------------------------------------------------------
+    # -- what scripts read
+    # --------------------------------------------------------------------------------------
 
     @property
     def _named(self) -> dict[str, Any]:
@@ -177,12 +189,16 @@ class Operator:
         inner = self._writers(name)
         if inner:
             return any(operator.mutates(name) for operator in inner)
-        in_place = self.op is not None and self.op.name.endswith("_") and name in self.input_arg_names
+        in_place = (
+            self.op is not None and self.op.name.endswith("_") and name in self.input_arg_names
+        )
         return in_place and not self.copies_first
 
     @property
     def copies_first(self) -> bool:
-        """Whether it works on a copy of what it changes: ``x[0] = y`` must not reach other values that share the memory of ``x``."""
+        """Whether it works on a copy of what it changes: ``x[0] = y`` must not reach other values
+        that share the memory of ``x``.
+        """
         if self.op is None or self.op.name != "setitem_":
             return False
         variable = self.block.find_var_recursive(self.output_arg_names[0])
@@ -211,7 +227,10 @@ class Operator:
 
     def _slot(self, slots: dict[str, list[str]], name: str, kind: str) -> list[str]:
         if name not in slots:
-            raise UsageError(f"operator {self.type}: no {kind} {name!r}; it has {sorted(slots)}.{nearest(name, slots)}")
+            raise UsageError(
+                f"operator {self.type}: no {kind} {name!r}; it has "
+                f"{sorted(slots)}.{nearest(name, slots)}"
+            )
         return slots[name]
 
     def has_attr(self, name: str) -> bool:
@@ -232,28 +251,43 @@ class Operator:
         }
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{key}={_shown(value)}" for key, value in self._named.items() if value is not None)
+        shown = ", ".join(
+            f"{key}={_shown(value)}" for key, value in self._named.items() if value is not None
+        )
         return f"[{', '.join(self.output_arg_names)}] = {self.type}({shown})"
 
     __str__ = __repr__
 
     def describe(self) -> str:
-        """The operator in an error message: number, type and the line of the script that recorded it."""
+        """The operator in an error message: number, type and the line of the script that recorded
+        it.
+        """
         where = f", recorded at {self.where}" if self.where else ""
         return f"operator {self.idx} {self.type!r}{where}"
 
-    # -- copies -------------------------------------------------------------------------------------------------
+    # -- copies
+    # ----------------------------------------------------------------------------------------------
 
     def copy_to(self, block: Block, for_test: bool = False) -> Operator:
         args, kwargs = self.args, dict(self.kwargs)
         if for_test and self.op is not None:
             params = self.op.params
             args = tuple(
-                TEST_VALUES.get(params[i], a) if i < len(params) and not names_in(a) else a for i, a in enumerate(args)
+                TEST_VALUES.get(params[i], a) if i < len(params) and not names_in(a) else a
+                for i, a in enumerate(args)
             )
             kwargs = {key: TEST_VALUES.get(key, value) for key, value in kwargs.items()}
         return Operator(
-            block, self.type, self.op, args, kwargs, self.out, self.role, self.name_scope, self.where, self.device
+            block,
+            self.type,
+            self.op,
+            args,
+            kwargs,
+            self.out,
+            self.role,
+            self.name_scope,
+            self.where,
+            self.device,
         )
 
 
@@ -261,9 +295,13 @@ def _shown(value: Any) -> str:
     if isinstance(value, Ref):
         return value.name
     if isinstance(value, SubBlock):
-        return f"block {value.index}" + (f" -> [{', '.join(value.results)}]" if value.results else "")
+        return f"block {value.index}" + (
+            f" -> [{', '.join(value.results)}]" if value.results else ""
+        )
     if isinstance(value, Number):
-        return f"float({value.name})" if value.scale == 1.0 else f"{value.scale} * float({value.name})"
+        return (
+            f"float({value.name})" if value.scale == 1.0 else f"{value.scale} * float({value.name})"
+        )
     if isinstance(value, (list, tuple)):
         shown = ", ".join(_shown(v) for v in value[:8])
         return f"[{shown}{', ...' if len(value) > 8 else ''}]"

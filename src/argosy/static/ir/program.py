@@ -22,7 +22,9 @@ _ids = itertools.count()
 
 @dataclass
 class RateSource:
-    """The variable that holds a learning rate, the optimizer that knows it, and the number last taken from there."""
+    """The variable that holds a learning rate, the optimizer that knows it, and the number last
+    taken from there.
+    """
 
     name: str
     optimizer: Any
@@ -35,9 +37,11 @@ class RateSource:
 
 @dataclass(frozen=True)
 class RecordedUpdate:
-    """What an optimizer recorded to update parameters: its operators, and the names of the variables made for them.
+    """What an optimizer recorded to update parameters: its operators, and the names of the
+    variables made for them.
 
-    ``params`` are the names of the parameters; ``clip`` is the one that was in force. ``is_conditional``: it does not run in every step.
+    ``params`` are the names of the parameters; ``clip`` is the one that was in force.
+    ``is_conditional``: it does not run in every step.
     """
 
     optimizer: Any
@@ -51,8 +55,8 @@ class RecordedUpdate:
 class Program:
     """A recorded computation: blocks of operators over named variables.
 
-    ``version`` counts the changes; what was lowered for one version is kept until the next. The methods that are only declared here
-    need the rooms above and come from ``static.methods``.
+    ``version`` counts the changes; what was lowered for one version is kept until the next. The
+    methods that are only declared here need the rooms above and come from ``static.methods``.
 
     Example:
         >>> import paddle
@@ -91,7 +95,8 @@ class Program:
         if self.lowered:
             self.lowered.clear()
 
-    # -- contents -----------------------------------------------------------------------------------------------
+    # -- contents
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def _is_distributed(self) -> bool:
@@ -108,7 +113,9 @@ class Program:
         return self.blocks[self._current]
 
     def _create_block(self, parent_idx: int | None = None) -> Block:
-        """Add a block inside the current one, or inside another, and record into it until ``_rollback``."""
+        """Add a block inside the current one, or inside another, and record into it until
+        ``_rollback``.
+        """
         block = Block(self, len(self.blocks), self._current if parent_idx is None else parent_idx)
         self.blocks.append(block)
         self._current = block.idx
@@ -136,21 +143,28 @@ class Program:
 
     @property
     def random_seed(self) -> int:
-        """Other than 0: every run starts from this seed. Set outside of static mode, it also seeds what runs at once."""
+        """Other than 0: every run starts from this seed. Set outside of static mode, it also seeds
+        what runs at once.
+        """
         return self._seed
 
     @random_seed.setter
     def random_seed(self, seed: int) -> None:
         if not isinstance(seed, int):
-            raise UsageError(f"Program.random_seed must be an integer, but received {type(seed).__name__}")
+            raise UsageError(
+                f"Program.random_seed must be an integer, but received {type(seed).__name__}"
+            )
         self._seed = seed
-        if seed and not switch.is_static:  # in dygraph, scripts of 1.x seed through the default programs
+        # in dygraph, scripts of 1.x seed through the default programs
+        if seed and not switch.is_static:
             set_global_seed(seed)
 
     @property
     def lr_scheduler(self) -> Any:
         """The scheduler of the last optimizer recorded, or None."""
-        return next((s.optimizer._learning_rate for s in reversed(self.rates) if s.is_scheduled), None)
+        return next(
+            (s.optimizer._learning_rate for s in reversed(self.rates) if s.is_scheduled), None
+        )
 
     def list_vars(self) -> Iterator[Variable]:
         for block in self.blocks:
@@ -159,10 +173,12 @@ class Program:
     def all_parameters(self) -> list[Parameter]:
         return [p for block in self.blocks for p in block.all_parameters()]
 
-    # -- copies -------------------------------------------------------------------------------------------------
+    # -- copies
+    # ----------------------------------------------------------------------------------------------
 
     def clone(self, for_test: bool = False) -> Program:
-        """Copy the program; ``for_test`` leaves out backward and optimizer operators and puts dropout and the like in test mode.
+        """Copy the program; ``for_test`` leaves out backward and optimizer operators and puts
+        dropout and the like in test mode.
 
         Parameters keep their names, so both programs share them through the scope.
         """
@@ -175,7 +191,9 @@ class Program:
         out.blocks = [Block(out, block.idx, block.parent_idx) for block in self.blocks]
         for old, new in zip(self.blocks, out.blocks, strict=True):
             new.vars = {name: variable.copy_to(new) for name, variable in old.vars.items()}
-            new.ops = [o.copy_to(new, for_test) for o in old.ops if not for_test or o.role == FORWARD]
+            new.ops = [
+                o.copy_to(new, for_test) for o in old.ops if not for_test or o.role == FORWARD
+            ]
         job = self.attachments.get(ServerJob)
         if job is not None:
             out.attachments.put(ServerJob, job)
@@ -189,11 +207,14 @@ class Program:
         pairs = zip(self.blocks, out.blocks, strict=True)
         twins = {id(a): b for old, new in pairs for a, b in zip(old.ops, new.ops, strict=True)}
         return [
-            replace(update, operators=tuple(twins[id(o)] for o in update.operators if id(o) in twins))
+            replace(
+                update, operators=tuple(twins[id(o)] for o in update.operators if id(o) in twins)
+            )
             for update in self.updates
         ]
 
-    # -- text and check -----------------------------------------------------------------------------------------
+    # -- text and check
+    # -----------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
         return "\n".join(str(block) for block in self.blocks)
@@ -206,7 +227,8 @@ class Program:
     def verify(self) -> None:
         """Raise ProgramError, naming the operator, if the program cannot run.
 
-        Every operator must be in the op table or known to the Executor, and read only what is fed, kept or written before it.
+        Every operator must be in the op table or known to the Executor, and read only what is fed,
+        kept or written before it.
         """
         from argosy.static.ir.verify import verify_block  # which stands on this module
 

@@ -1,7 +1,9 @@
-"""Row-sparse gradients in a program: which variables may hold one, and which operators take it as it is.
+"""Row-sparse gradients in a program: which variables may hold one, and which operators take it as
+it is.
 
-The gradient of a table that only ``embedding(sparse=True)`` reads holds the rows that a run looked up. It stays so on its way through
-clipping to an update that knows rows; every other reader, and a fetch, gets it dense.
+The gradient of a table that only ``embedding(sparse=True)`` reads holds the rows that a run looked
+up. It stays so on its way through clipping to an update that knows rows; every other reader, and a
+fetch, gets it dense.
 """
 
 from __future__ import annotations
@@ -46,7 +48,11 @@ def _tables(operators: Sequence[Operator]) -> set[str]:
     for operator in operators:
         if operator.role != FORWARD or (operator.op is not None and operator.op.name in _READERS):
             continue
-        is_lookup = operator.op is not None and operator.op.name == "embedding" and operator.attrs.get("sparse") is True
+        is_lookup = (
+            operator.op is not None
+            and operator.op.name == "embedding"
+            and operator.attrs.get("sparse") is True
+        )
         if is_lookup:
             sparse.update(operator.inputs.get("weight", ()))
         else:

@@ -35,9 +35,16 @@ class ScopeVariable:
             self.tensor.fill_(number)
 
     def store(self, value: torch.Tensor, copies: bool = True) -> None:
-        """Hold ``value``: in the memory held so far if it fits, else in a copy, or in ``value`` itself unless ``copies``."""
+        """Hold ``value``: in the memory held so far if it fits, else in a copy, or in ``value``
+        itself unless ``copies``.
+        """
         old = self.tensor
-        if old is not None and old.shape == value.shape and old.dtype is value.dtype and old.device == value.device:
+        if (
+            old is not None
+            and old.shape == value.shape
+            and old.dtype is value.dtype
+            and old.device == value.device
+        ):
             with torch.no_grad():
                 old.copy_(value)
             return
@@ -72,7 +79,8 @@ class DenseTensor(LoDTensor):
     def raw_tensor(self) -> torch.Tensor:
         if self._variable.tensor is None:
             raise ProgramError(
-                f"Variable {self._variable.name!r} holds no value in this scope; run the startup program first"
+                f"Variable {self._variable.name!r} holds no value in this scope; run the startup "
+                "program first"
             )
         return self._variable.tensor
 
@@ -108,7 +116,8 @@ class Scope:
             held = [n for n, v in self._vars.items() if v.tensor is not None]
             raise ProgramError(
                 f"Variable {name!r} holds no value in this scope.{nearest(name, held)} "
-                "Run the startup program of its program first: exe.run(paddle.static.default_startup_program())"
+                "Run the startup program of its program first: "
+                "exe.run(paddle.static.default_startup_program())"
             )
         return found
 
@@ -149,7 +158,9 @@ def scope_guard(scope: Scope) -> Iterator[None]:
 
 
 def raw_of(value: Any) -> torch.Tensor | None:
-    """The torch tensor inside a Tensor, a value of a scope or a torch tensor; None for anything else."""
+    """The torch tensor inside a Tensor, a value of a scope or a torch tensor; None for anything
+    else.
+    """
     if isinstance(value, Tensor):
         return value.raw
     if isinstance(value, LoDTensor):

@@ -5,7 +5,13 @@
 
 from __future__ import annotations
 
-ARRAY_TYPES = ("create_array", "write_to_array", "read_from_array", "lod_array_length", "stack_array")
+ARRAY_TYPES = (
+    "create_array",
+    "write_to_array",
+    "read_from_array",
+    "lod_array_length",
+    "stack_array",
+)
 
 PARAMS: dict[str, tuple[str, ...]] = {
     "backward": ("targets", "inputs", "target_gradients"),

@@ -1,7 +1,8 @@
 """What an operator with sub-blocks takes from the blocks around it, and what it changes there.
 
-Such an operator names both, as any other does: ``args[1]`` are the variables that its blocks read, ``out[0]`` its results and ``out[1]`` other
-variables of enclosing blocks that its blocks write. So pruning, gradients and lowering need not look inside.
+Such an operator names both, as any other does: ``args[1]`` are the variables that its blocks read,
+``out[0]`` its results and ``out[1]`` other variables of enclosing blocks that its blocks write. So
+pruning, gradients and lowering need not look inside.
 """
 
 from __future__ import annotations
@@ -18,18 +19,24 @@ if TYPE_CHECKING:
 
 
 class Traffic:
-    """The names of enclosing blocks that one block reads before it writes them, and those that it writes."""
+    """The names of enclosing blocks that one block reads before it writes them, and those that it
+    writes.
+    """
 
     def __init__(self, block: Block, results: Iterable[str] = ()) -> None:
         self.reads: dict[str, None] = {}
         self.writes: dict[str, None] = {}
         for operator in block.ops:
             self._read(block, operator.input_arg_names)
-            self.writes.update((name, None) for name in operator.output_arg_names if name not in block.vars)
+            self.writes.update(
+                (name, None) for name in operator.output_arg_names if name not in block.vars
+            )
         self._read(block, results)
 
     def _read(self, block: Block, names: Iterable[str]) -> None:
-        self.reads.update((name, None) for name in names if name not in block.vars and name not in self.writes)
+        self.reads.update(
+            (name, None) for name in names if name not in block.vars and name not in self.writes
+        )
 
 
 def bind(operator: Operator) -> None:
@@ -68,7 +75,9 @@ def _has_value(operator: Operator, name: str) -> bool:
 
 
 def _runner(block: Block) -> Operator | None:
-    """The operator that runs ``block``; None while it is being recorded and for the global block."""
+    """The operator that runs ``block``; None while it is being recorded and for the global
+    block.
+    """
     parent = block.parent
     return None if parent is None else next((o for o in parent.ops if block in o.sub_blocks), None)
 
@@ -77,7 +86,11 @@ def renamed(leaf: Any, names: Mapping[str, str]) -> Any:
     """A leaf of an operator's arguments with the variables that it names under their new names."""
     if isinstance(leaf, SubBlock):
         return SubBlock(leaf.index, tuple(names.get(name, name) for name in leaf.results))
-    return replace(leaf, name=names.get(leaf.name, leaf.name)) if isinstance(leaf, (Ref, Number)) else leaf
+    return (
+        replace(leaf, name=names.get(leaf.name, leaf.name))
+        if isinstance(leaf, (Ref, Number))
+        else leaf
+    )
 
 
 def rename_reads(operator: Operator, names: Mapping[str, str]) -> None:

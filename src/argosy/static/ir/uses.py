@@ -1,4 +1,6 @@
-"""What the operators of a block use when: which variables they read, which gradients are wanted, what is kept, what is not used any more."""
+"""What the operators of a block use when: which variables they read, which gradients are wanted,
+what is kept, what is not used any more.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,13 @@ from argosy.static.ir.variable import Variable
 
 
 class Uses:
-    """The uses of variables by ``operators``, those of ``block`` that run; ``reads`` says, per operator, what it reads."""
+    """The uses of variables by ``operators``, those of ``block`` that run; ``reads`` says, per
+    operator, what it reads.
+    """
 
-    def __init__(self, block: Block, operators: list[Operator], feeds: Sequence[str], fetches: Sequence[str]) -> None:
+    def __init__(
+        self, block: Block, operators: list[Operator], feeds: Sequence[str], fetches: Sequence[str]
+    ) -> None:
         self._block = block
         self._operators = operators
         self._feeds = feeds
@@ -28,11 +34,17 @@ class Uses:
         return names_in([operator.args[0], operator.args[2]]) + inputs
 
     def wanted_gradients(self, index: int) -> list[tuple[str, str]]:
-        """The inputs of a backward operator whose gradients something reads, with those gradients."""
+        """The inputs of a backward operator whose gradients something reads, with those
+        gradients.
+        """
         operator = self._operators[index]
         later = set(self._fetches).union(*(o.input_arg_names for o in self._operators[index + 1 :]))
         inputs, outputs = names_in(operator.args[1]), operator.output_arg_names
-        return [(x, g) for x, g in zip(inputs, outputs, strict=True) if g in later or self._variable(g).persistable]
+        return [
+            (x, g)
+            for x, g in zip(inputs, outputs, strict=True)
+            if g in later or self._variable(g).persistable
+        ]
 
     def state(self) -> list[str]:
         """Persistable variables that are read before anything writes them."""
@@ -59,7 +71,9 @@ class Uses:
         return list(found)
 
     def ends(self, kept: Sequence[str] = ()) -> dict[int, list[str]]:
-        """Variables of the block by the operator after which nothing uses them; fetches and ``kept`` stay."""
+        """Variables of the block by the operator after which nothing uses them; fetches and
+        ``kept`` stay.
+        """
         last: dict[str, int] = {}
         for index, operator in enumerate(self._operators):
             for name in [*self.reads[index], *operator.output_arg_names]:
@@ -67,7 +81,8 @@ class Uses:
         stays = {*self._fetches, *kept}
         result: dict[int, list[str]] = {}
         for name, index in last.items():
-            if name not in stays and name in self._block.vars:  # what an enclosing block has is its to delete
+            # what an enclosing block has is its to delete
+            if name not in stays and name in self._block.vars:
                 result.setdefault(index, []).append(name)
         return result
 
@@ -84,12 +99,16 @@ class Uses:
             problem = (
                 f"which is no variable of the program.{nearest(name, self._block.vars)}"
                 if inner is None
-                else f"which has a value only inside block {inner.idx}, a branch or a loop; return it from there"
+                else (
+                    f"which has a value only inside block {inner.idx}, a branch or a loop; "
+                    "return it from there"
+                )
             )
             raise ProgramError(f"Executor.run: {reader} reads {name!r}, {problem}")
         if variable.is_data:
             raise ProgramError(
-                f"Executor.run: {reader} needs {name!r}, which is not fed. Declared: {variable!r}; fed: {list(self._feeds)}"
+                f"Executor.run: {reader} needs {name!r}, which is not fed. Declared: "
+                f"{variable!r}; fed: {list(self._feeds)}"
             )
         if not variable.persistable:
             raise ProgramError(

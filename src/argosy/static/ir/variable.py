@@ -1,11 +1,12 @@
 """Variable and Parameter: what a program computes with.
 
-A Variable is a Tensor without values, so that every function, operator and layer of the face takes it. Its slot ``raw`` holds a tensor on
-the meta device in which a stand-in size takes the place of each dimension that is known only when the program runs; ``_alt`` holds
-the same with another stand-in (None when nothing is dynamic). A dimension that differs between the two reads as -1.
+A Variable is a Tensor without values, so that every function, operator and layer of the face takes
+it. Its slot ``raw`` holds a tensor on the meta device in which a stand-in size takes the place of
+each dimension that is known only when the program runs; ``_alt`` holds the same with another
+stand-in (None when nothing is dynamic). A dimension that differs between the two reads as -1.
 
-A few values depend on shapes alone (``paddle.shape(x)``, small constants): for these both tensors are real, so that they can be used
-as shapes while recording.
+A few values depend on shapes alone (``paddle.shape(x)``, small constants): for these both tensors
+are real, so that they can be used as shapes while recording.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from argosy.tensor.engine import Shape, Tensor
 if TYPE_CHECKING:
     from argosy.static.ir.block import Block
 
-# Sizes that stand for an unknown one: with many divisors in common, so that a reshape that will fit also fits now, and unlikely in a
-# script, so that an error message can show -1 in their place.
+# Sizes that stand for an unknown one: with many divisors in common, so that a reshape that will fit
+# also fits now, and unlikely in a script, so that an error message can show -1 in their place.
 STAND_IN, OTHER_STAND_IN = 1920, 2688
 
 
@@ -35,12 +36,18 @@ def samples(shape: Sequence[int], dtype: torch.dtype) -> tuple[torch.Tensor, tor
     first = torch.empty([STAND_IN if n < 0 else n for n in shape], dtype=dtype, device="meta")
     if all(n >= 0 for n in shape):
         return first, None
-    return first, torch.empty([OTHER_STAND_IN if n < 0 else n for n in shape], dtype=dtype, device="meta")
+    return first, torch.empty(
+        [OTHER_STAND_IN if n < 0 else n for n in shape], dtype=dtype, device="meta"
+    )
 
 
 def offset_samples() -> tuple[torch.Tensor, torch.Tensor]:
-    """The pair for the offsets of sequences: one more than there are sequences, whose number is unknown."""
-    first, second = (torch.empty(n + 1, dtype=torch.int64, device="meta") for n in (STAND_IN, OTHER_STAND_IN))
+    """The pair for the offsets of sequences: one more than there are sequences, whose number is
+    unknown.
+    """
+    first, second = (
+        torch.empty(n + 1, dtype=torch.int64, device="meta") for n in (STAND_IN, OTHER_STAND_IN)
+    )
     return first, second
 
 
@@ -51,7 +58,9 @@ def declared_shape(first: torch.Tensor, second: torch.Tensor | None) -> Shape:
 
 
 class Variable(Tensor):
-    """A named value of a program: fed, computed by an operator, or kept in a scope when ``persistable``."""
+    """A named value of a program: fed, computed by an operator, or kept in a scope when
+    ``persistable``.
+    """
 
     __slots__ = ()
 
@@ -59,7 +68,8 @@ class Variable(Tensor):
     alt: torch.Tensor | None
     stops_gradient: bool
     is_data = False
-    lod_names: tuple[str, ...] = ()  # variables with the offsets of its sequences, a level each, outermost first
+    # variables with the offsets of its sequences, a level each, outermost first
+    lod_names: tuple[str, ...] = ()
     type = "dense_tensor"
 
     def __init__(
@@ -83,7 +93,8 @@ class Variable(Tensor):
         self.is_data = is_data
         self.lod_names = lod
 
-    # -- what it is ---------------------------------------------------------------------------------------------
+    # -- what it is
+    # ---------------------------------------------------------------------------------------------
 
     @property
     def shape(self) -> Shape:
@@ -93,7 +104,11 @@ class Variable(Tensor):
     @property
     def size(self) -> int:
         """Number of elements; -1 where only a run tells."""
-        return -1 if self.alt is not None and self.alt.numel() != self.raw.numel() else self.raw.numel()
+        return (
+            -1
+            if self.alt is not None and self.alt.numel() != self.raw.numel()
+            else self.raw.numel()
+        )
 
     @property
     def name(self) -> str:
@@ -114,7 +129,9 @@ class Variable(Tensor):
 
     @property
     def place(self) -> Place:
-        raise ProgramError(f"Variable {self.name!r} has no place: the place of the Executor decides")
+        raise ProgramError(
+            f"Variable {self.name!r} has no place: the place of the Executor decides"
+        )
 
     @property
     def stop_gradient(self) -> bool:
@@ -150,7 +167,8 @@ class Variable(Tensor):
 
         return iter(unbind(self))
 
-    # -- recording ----------------------------------------------------------------------------------------------
+    # -- recording
+    # ----------------------------------------------------------------------------------------------
 
     def detach(self) -> Any:
         """A copy through which no gradient flows."""
@@ -167,12 +185,15 @@ class Variable(Tensor):
     def contiguous(self) -> Any:
         return self
 
-    # -- values, which there are none of ------------------------------------------------------------------------
+    # -- values, which there are none of
+    # ------------------------------------------------------------------------
 
     def _no_value(self, call: str) -> ProgramError:
         return ProgramError(
-            f"{call} of Variable {self.name!r}: a variable of a program has no value while the program is recorded. "
-            "Fetch it with Executor.run(fetch_list=[...]), or leave static mode with paddle.disable_static()."
+            f"{call} of Variable {self.name!r}: a variable of a program has no value while the "
+            "program is recorded. "
+            "Fetch it with Executor.run(fetch_list=[...]), or leave static mode with "
+            "paddle.disable_static()."
         )
 
     def _number(self, kind: str) -> Any:
@@ -202,17 +223,21 @@ class Variable(Tensor):
 
     def backward(self, grad_tensor: Any = None, retain_graph: bool = False) -> None:
         raise ProgramError(
-            f"backward() of Variable {self.name!r}: a program gets its gradients from optimizer.minimize(loss) "
+            f"backward() of Variable {self.name!r}: a program gets its gradients from "
+            "optimizer.minimize(loss) "
             "or paddle.static.append_backward(loss)"
         )
 
     def register_hook(self, hook: Any) -> Any:
-        raise NotSupported(f"Variable.register_hook: hooks cannot be recorded (variable {self.name!r})")
+        raise NotSupported(
+            f"Variable.register_hook: hooks cannot be recorded (variable {self.name!r})"
+        )
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise ProgramError(
-            f"torch.{getattr(func, '__name__', func)} was called on a Variable: only functions of paddle can be recorded"
+            f"torch.{getattr(func, '__name__', func)} was called on a Variable: only functions "
+            "of paddle can be recorded"
         )
 
     def get_value(self, scope: Any = None) -> Any:
@@ -228,11 +253,13 @@ class Variable(Tensor):
         array = value.numpy() if isinstance(value, Tensor) else np.asarray(value)
         if list(array.shape) != list(self.shape):
             raise UsageError(
-                f"Variable.set_value: {self.name!r} has shape {list(self.shape)}, the value {list(array.shape)}"
+                f"Variable.set_value: {self.name!r} has shape {list(self.shape)}, the value "
+                f"{list(array.shape)}"
             )
         (scope or global_scope()).holding(self.name).get_tensor().set(array)
 
-    # -- copies and text ----------------------------------------------------------------------------------------
+    # -- copies and text
+    # ----------------------------------------------------------------------------------------
 
     def copy_to(self, block: Block) -> Variable:
         """The same variable for another program."""
@@ -246,10 +273,15 @@ class Variable(Tensor):
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        raise NotSupported(f"copy.deepcopy of Variable {self.name!r}: only parameters can be copied while recording")
+        raise NotSupported(
+            f"copy.deepcopy of Variable {self.name!r}: only parameters can be copied while "
+            "recording"
+        )
 
     def __reduce__(self) -> Any:
-        raise NotSupported(f"pickling Variable {self.name!r}: save the program with paddle.static.save instead")
+        raise NotSupported(
+            f"pickling Variable {self.name!r}: save the program with paddle.static.save instead"
+        )
 
     def __format__(self, spec: str) -> str:
         return format(repr(self), spec)
@@ -265,17 +297,24 @@ class Variable(Tensor):
 
 
 class Parameter(Variable, EagerParameter):
-    """A variable that layers own and optimizers update; its first values come from the startup program."""
+    """A variable that layers own and optimizers update; its first values come from the startup
+    program.
+    """
 
     __slots__ = ()
 
-    def __init__(self, block: Block, name: str, first: torch.Tensor, trainable: bool = True) -> None:
+    def __init__(
+        self, block: Block, name: str, first: torch.Tensor, trainable: bool = True
+    ) -> None:
         Variable.__init__(self, block, name, first, persistable=True, stop_gradient=not trainable)
         self.optimize_attr = {"learning_rate": 1.0}
 
     def __repr__(self) -> str:
         trained = "trainable " if self.trainable else ""
-        return f"persist {trained}param {self.name} : {_kind(self)}.stop_gradient({self.stop_gradient})"
+        return (
+            f"persist {trained}param {self.name} : "
+            f"{_kind(self)}.stop_gradient({self.stop_gradient})"
+        )
 
     __str__ = __repr__
 

@@ -1,4 +1,5 @@
-"""The text of branches and loops: their blocks become the suites of ``if`` and ``while`` in the one function of a program.
+"""The text of branches and loops: their blocks become the suites of ``if`` and ``while`` in the one
+function of a program.
 
     if v1:                            while v4:
         v5 = f0(v0)                       v6 = f1(v2, v0)
@@ -6,7 +7,8 @@
     else:                                 (v2, v4, ) = (v6, v7, )
         (v3, ) = (v0, )
 
-So a block sees the variables around it, writes to them as it likes, and an error in it is found like any other.
+So a block sees the variables around it, writes to them as it likes, and an error in it is found
+like any other.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ class Lines(list[str]):
     def __init__(self) -> None:
         super().__init__()
         self.depth = 0
-        self.has_grad: bool | None = None  # whether gradients are on after the last line; None: not known
+        # whether gradients are on after the last line; None: not known
+        self.has_grad: bool | None = None
 
     def append(self, line: str) -> None:
         super().append("    " * self.depth + line)
@@ -76,7 +79,9 @@ def emit_while(emitter: Emitter, index: int, operator: Operator) -> None:
 
 
 def _leave_unset(emitter: Emitter, operator: Operator) -> None:
-    """Let what has no value before, and may get none in the branch that is taken or without a turn, be None."""
+    """Let what has no value before, and may get none in the branch that is taken or without a turn,
+    be None.
+    """
     given = set(operator.input_arg_names)
     emitter.leave_unset([ref.name for ref in operator.out[1] if ref.name not in given], operator)
 
@@ -89,15 +94,20 @@ def _emit_stops(emitter: Emitter, operator: Operator) -> None:
 
 def has_backward(operator: Operator) -> bool:
     """Whether an operator takes gradients, itself or in its blocks."""
-    return operator.type == "backward" or any(has_backward(o) for block in operator.sub_blocks for o in block.ops)
+    return operator.type == "backward" or any(
+        has_backward(o) for block in operator.sub_blocks for o in block.ops
+    )
 
 
 def require_outer_backward(operators: Sequence[Operator]) -> None:
-    """Refuse gradients that are taken inside of blocks: places that combine theirs could take different branches."""
+    """Refuse gradients that are taken inside of blocks: places that combine theirs could take
+    different branches.
+    """
     for operator in operators:
         if operator.type != "backward" and has_backward(operator):
             raise NotSupported(
-                f"a data-parallel run: {operator.describe()} takes gradients inside of its blocks, where several places cannot "
+                f"a data-parallel run: {operator.describe()} takes gradients inside of its "
+                "blocks, where several places cannot "
                 "combine them; return the loss from there and call minimize() outside"
             )
 
@@ -105,6 +115,8 @@ def require_outer_backward(operators: Sequence[Operator]) -> None:
 def _switches_gradients(block: Block) -> bool:
     """Whether the operators of a block do not all run with gradients on, or all off."""
     return any(
-        has_backward(o) or o.role == OPTIMIZE or any(_switches_gradients(inner) for inner in o.sub_blocks)
+        has_backward(o)
+        or o.role == OPTIMIZE
+        or any(_switches_gradients(inner) for inner in o.sub_blocks)
         for o in block.ops
     )

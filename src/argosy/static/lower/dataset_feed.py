@@ -11,7 +11,9 @@ from argosy.static.ir.lod import Lod, LoDTensor
 
 
 class SlotTensor(LoDTensor):
-    """Sequences whose offsets were made by the reader, as a tensor: a batch has thousands, which need neither checks nor lists."""
+    """Sequences whose offsets were made by the reader, as a tensor: a batch has thousands, which
+    need neither checks nor lists.
+    """
 
     def __init__(self, value: torch.Tensor, offsets: torch.Tensor) -> None:
         self._value = value
@@ -22,8 +24,12 @@ class SlotTensor(LoDTensor):
         return [level.tolist() for level in self.offset_tensors]
 
 
-def feed_of(values: np.ndarray, offsets: np.ndarray | None, shape: Sequence[int]) -> torch.Tensor | SlotTensor:
-    """A dense slot as it is; a sequence slot of declared ``shape`` with its offsets, one value in a row."""
+def feed_of(
+    values: np.ndarray, offsets: np.ndarray | None, shape: Sequence[int]
+) -> torch.Tensor | SlotTensor:
+    """A dense slot as it is; a sequence slot of declared ``shape`` with its offsets, one value in a
+    row.
+    """
     raw = torch.from_numpy(values)
     if offsets is None:
         return raw

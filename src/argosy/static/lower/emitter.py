@@ -10,7 +10,16 @@ import torch
 
 from argosy.foundation.errors import ProgramError
 from argosy.static.ir.block import Block
-from argosy.static.ir.operator import FORWARD, ONLY_IF, OPTIMIZE, Number, Operator, Ref, SubBlock, names_in
+from argosy.static.ir.operator import (
+    FORWARD,
+    ONLY_IF,
+    OPTIMIZE,
+    Number,
+    Operator,
+    Ref,
+    SubBlock,
+    names_in,
+)
 from argosy.static.ir.rows import dense, row_names, takes_rows
 from argosy.static.ir.special import ARRAY_TYPES
 from argosy.static.ir.uses import Uses
@@ -18,7 +27,13 @@ from argosy.static.ir.variable import Variable
 from argosy.static.lower import feed, source
 from argosy.static.lower.arrays import emit_array
 from argosy.static.lower.control import Lines, emit_cond, emit_while, has_backward
-from argosy.static.lower.gradients import emit_backward, excluded_names, gradients_of, is_differentiable, unshared
+from argosy.static.lower.gradients import (
+    emit_backward,
+    excluded_names,
+    gradients_of,
+    is_differentiable,
+    unshared,
+)
 from argosy.static.lower.guard import guarded
 from argosy.static.lower.lowered import Adaptation, Lowered
 from argosy.static.lower.printing import emit_print
@@ -45,14 +60,18 @@ class Emitter:
         self.device = device
         self.adaptation = adaptation
         self.backwards = [i for i, o in enumerate(operators) if o.type == "backward"]
-        self.last_backward = max((i for i, o in enumerate(operators) if has_backward(o)), default=-1)
-        self.is_before_backward = False  # all of it, because a block around it goes on to a backward operator
+        self.last_backward = max(
+            (i for i, o in enumerate(operators) if has_backward(o)), default=-1
+        )
+        # all of it, because a block around it goes on to a backward operator
+        self.is_before_backward = False
         self.repeats = False
         self.lines: Lines = Lines() if parent is None else parent.lines
         self.locals: dict[str, str] = {} if parent is None else parent.locals
         self.globals: dict[str, Any] = _helpers() if parent is None else parent.globals
         self.line_operators: dict[int, Operator] = {} if parent is None else parent.line_operators
-        self.rows: set[str] = row_names(operators) if parent is None else parent.rows  # may be row-sparse
+        # may be row-sparse
+        self.rows: set[str] = row_names(operators) if parent is None else parent.rows
         self.trains: bool = self.last_backward >= 0 if parent is None else parent.trains
         self.detached: set[str] = excluded_names(operators) if parent is None else parent.detached
         # What a run may leave without a value, None, and the operator that could have given it one.
@@ -71,7 +90,9 @@ class Emitter:
     def nested(self, index: int, sub: SubBlock, repeats: bool = False) -> Emitter:
         """What writes a block that the operator at ``index`` runs."""
         block = self.block.program.blocks[sub.index]
-        inner = Emitter(block, list(block.ops), [], list(sub.results), self.device, self.adaptation, self)
+        inner = Emitter(
+            block, list(block.ops), [], list(sub.results), self.device, self.adaptation, self
+        )
         inner.is_before_backward = self.is_before_backward or index < self.last_backward
         inner.repeats = self.repeats or repeats
         return inner
@@ -83,7 +104,9 @@ class Emitter:
         if targets:
             results = [self.expression(Ref(name)) for name in self.fetches]
             self.lines.append(f"{_tuple(targets)} = {_tuple(results)}")
-            own = dict.fromkeys(self.local(name) for name in self.fetches if name in self.block.vars)
+            own = dict.fromkeys(
+                self.local(name) for name in self.fetches if name in self.block.vars
+            )
             if own:
                 self.lines.append(f"del {', '.join(own)}")
         if len(self.lines) == done:
@@ -95,7 +118,9 @@ class Emitter:
         self._emit_entry(state)
         self._emit_operators(self.uses.ends(writes))
         fetched = [self._fetched(name) for name in self.fetches]
-        self.lines.append(f"return {_tuple(fetched)}, {_tuple([self.local(name) for name in writes])}")
+        self.lines.append(
+            f"return {_tuple(fetched)}, {_tuple([self.local(name) for name in writes])}"
+        )
         return self._compile(state, writes)
 
     def _emit_operators(self, last: dict[int, list[str]]) -> None:
@@ -108,11 +133,18 @@ class Emitter:
             done = len(self.lines)
             emit(self, index, operator)
             if self.unset and not operator.sub_blocks:
-                for name in self.unset.keys() & set(operator.output_arg_names) & self.block.vars.keys():
+                for name in (
+                    self.unset.keys() & set(operator.output_arg_names) & self.block.vars.keys()
+                ):
                     del self.unset[name]
             for number in range(done, len(self.lines)):
-                self.line_operators.setdefault(number + 2, operator)  # an operator inside of it comes first
-            gone = [self.locals[name] for name in segments.deletable(last.get(index, ())) if name in self.locals]
+                # an operator inside of it comes first
+                self.line_operators.setdefault(number + 2, operator)
+            gone = [
+                self.locals[name]
+                for name in segments.deletable(last.get(index, ()))
+                if name in self.locals
+            ]
             if gone:
                 self.lines.append(f"del {', '.join(gone)}")
             segments.close(index)
@@ -124,9 +156,12 @@ class Emitter:
         run = source.compiled(text, f"<program {self.block.program.id}>", self.globals)
         feeds = feed.feed_specs(self.block, self.feeds, self.operators)
         variables = [self.block.vars[name] for name in state]
-        return Lowered(run, text, self.line_operators, self.locals, feeds, variables, writes, self.trains)
+        return Lowered(
+            run, text, self.line_operators, self.locals, feeds, variables, writes, self.trains
+        )
 
-    # -- text ---------------------------------------------------------------------------------------------------
+    # -- text
+    # ----------------------------------------------------------------------------------------------
 
     def local(self, name: str) -> str:
         if name not in self.locals:
@@ -137,21 +172,31 @@ class Emitter:
         return f"dense({self.local(name)})" if name in self.rows else self.local(name)
 
     def leave_unset(self, names: Sequence[str], writer: Operator) -> None:
-        """Let variables of this block be None until ``writer``, which may leave them alone, gives them values."""
+        """Let variables of this block be None until ``writer``, which may leave them alone, gives
+        them values.
+        """
         for name in names:
-            if name in self.block.vars:  # those of enclosing blocks are None since the operator that runs this one
+            # those of enclosing blocks are None since the operator that runs this one
+            if name in self.block.vars:
                 self.lines.append(f"{self.local(name)} = None")
                 self.unset[name] = writer
 
     def _fetched(self, name: str) -> str:
-        conditional = next((o for o in self.operators if o.kwargs.get(ONLY_IF) and o.rebinds(name)), None)
+        conditional = next(
+            (o for o in self.operators if o.kwargs.get(ONLY_IF) and o.rebinds(name)), None
+        )
         writer = self.unset.get(name, conditional)
         return (
-            self.dense_local(name) if writer is None else self._present(name, writer, "Executor.run: fetch_list reads ")
+            self.dense_local(name)
+            if writer is None
+            else self._present(name, writer, "Executor.run: fetch_list reads ")
         )
 
     def _present(self, name: str, writer: Operator, reader: str = "") -> str:
-        problem = f"{reader}{name!r}, which has no value in this run: {writer.describe()} has not written it"
+        problem = (
+            f"{reader}{name!r}, which has no value in this run: {writer.describe()} has not "
+            "written it"
+        )
         return f"present({self.dense_local(name)}, {self.constant(problem)})"
 
     def constant(self, value: Any, prefix: str = "c") -> str:
@@ -180,11 +225,15 @@ class Emitter:
         keeps_rows = takes_rows(operator)
         given = [self.expression(a, keeps_rows) for a in operator.args]
         named = {key: a for key, a in operator.kwargs.items() if key != ONLY_IF}
-        given += [f"{source.keyword(key)}={self.expression(a, keeps_rows)}" for key, a in named.items()]
+        given += [
+            f"{source.keyword(key)}={self.expression(a, keeps_rows)}" for key, a in named.items()
+        ]
         assert operator.op is not None  # others have emitters of their own
         if operator.copies_first:
             given[0] += ".clone()"
-        function = operator.op.fn if self.adaptation is None else self.adaptation.function(operator.op)
+        function = (
+            operator.op.fn if self.adaptation is None else self.adaptation.function(operator.op)
+        )
         if self.block.program.is_loaded:
             function = guarded(operator.op, function)
         return f"{self.constant(function, 'f')}({', '.join(given)})"
@@ -206,12 +255,17 @@ class Emitter:
         changed = {name for o in self.operators for name in o.output_arg_names if o.mutates(name)}
         for name in self.feeds:
             if name in changed:
-                self.lines.append(f"{self.local(name)} = {self.local(name)}.clone()")  # what was fed is the caller's
+                # what was fed is the caller's
+                self.lines.append(f"{self.local(name)} = {self.local(name)}.clone()")
             if self.trains and is_differentiable(self.block.vars[name]):
-                self.lines.append(f"{self.local(name)} = {self.local(name)}.detach().requires_grad_()")
+                self.lines.append(
+                    f"{self.local(name)} = {self.local(name)}.detach().requires_grad_()"
+                )
 
     def _set_grad(self, index: int, operator: Operator) -> None:
-        """Have gradients on for what comes before the last backward, except updates, which write to parameters."""
+        """Have gradients on for what comes before the last backward, except updates, which write to
+        parameters.
+        """
         reaches = self.is_before_backward or index <= self.last_backward
         wanted = self.trains and reaches and operator.role != OPTIMIZE
         if wanted is not self.lines.has_grad:
@@ -219,8 +273,12 @@ class Emitter:
             self.lines.has_grad = wanted
 
     def _keep_fetches(self, index: int) -> None:
-        """Detach what was computed so far and is fetched from the memory that the rest of the program overwrites."""
-        done = {name for operator in self.operators[: index + 1] for name in operator.output_arg_names}
+        """Detach what was computed so far and is fetched from the memory that the rest of the
+        program overwrites.
+        """
+        done = {
+            name for operator in self.operators[: index + 1] for name in operator.output_arg_names
+        }
         for name in dict.fromkeys(self.fetches):
             if name in done and name in self.locals and not self.block.vars[name].persistable:
                 held = self._fetched(name) if name in self.unset else self.local(name)
@@ -230,7 +288,11 @@ class Emitter:
         """Whether a gradient that would flow into this output must be stopped."""
         variable = self.variable(name)
         dtype = variable.raw.dtype
-        if not self.trains or not (dtype.is_floating_point or dtype.is_complex) or operator.mutates(name):
+        if (
+            not self.trains
+            or not (dtype.is_floating_point or dtype.is_complex)
+            or operator.mutates(name)
+        ):
             return False
         if name in self.detached:
             return True
@@ -251,7 +313,9 @@ def _helpers() -> dict[str, Any]:
 
 
 def _is_literal(value: Any) -> bool:
-    """Whether a value may stand in the text; all others, strings too, are globals of the function."""
+    """Whether a value may stand in the text; all others, strings too, are globals of the
+    function.
+    """
     kind = type(value)  # exactly: the text of a NumPy number is no Python
     if kind is int:
         return value.bit_length() <= 64  # type: ignore[no-any-return]
@@ -299,7 +363,11 @@ EMITTERS: dict[str, Callable[[Emitter, int, Operator], None]] = {
 
 def _nones(out: Any) -> str:
     """The text of a value of the same structure with None for each variable."""
-    return f"[{''.join(f'{_nones(item)}, ' for item in out)}]" if isinstance(out, (list, tuple)) else "None"
+    return (
+        f"[{''.join(f'{_nones(item)}, ' for item in out)}]"
+        if isinstance(out, (list, tuple))
+        else "None"
+    )
 
 
 def _tuple(names: Sequence[str]) -> str:

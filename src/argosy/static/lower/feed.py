@@ -1,4 +1,6 @@
-"""What may be fed for a data variable, and its way into torch tensors: of its values, and of the offsets of its sequences."""
+"""What may be fed for a data variable, and its way into torch tensors: of its values, and of the
+offsets of its sequences.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class FeedSpec:
         return self.name
 
     def to_tensor(self, value: Any, device: torch.device) -> torch.Tensor:
-        """What is fed as a torch tensor; shape and dtype must be the declared ones. Memory is shared where possible."""
+        """What is fed as a torch tensor; shape and dtype must be the declared ones. Memory is
+        shared where possible.
+        """
         if self.lod_level and has_lengths(value):
             value = value[0]
         if isinstance(value, np.ndarray):
@@ -48,7 +52,8 @@ class FeedSpec:
             raw = self._from_list(value) if given is None else given
         if raw.dtype is not self.dtype:
             raise UsageError(
-                f"Executor.run: The data type of fed Variable {self.name!r} must be {dtypes.name_of(self.dtype)}, "
+                f"Executor.run: The data type of fed Variable {self.name!r} must be "
+                f"{dtypes.name_of(self.dtype)}, "
                 f"but received {dtypes.name_of(raw.dtype)}"
             )
         if raw.shape != self.shape:
@@ -59,7 +64,8 @@ class FeedSpec:
         is_known = len(given) == len(self.shape)
         if not is_known or any(n not in (-1, m) for n, m in zip(self.shape, given, strict=True)):
             raise UsageError(
-                f"Executor.run: The fed Variable {self.name!r} should have shape {list(self.shape)}, but received {list(given)}"
+                f"Executor.run: The fed Variable {self.name!r} should have shape "
+                f"{list(self.shape)}, but received {list(given)}"
             )
 
     def _from_list(self, value: Any) -> torch.Tensor:
@@ -67,12 +73,14 @@ class FeedSpec:
             return torch.from_numpy(np.array(value)).to(self.dtype)
         except ValueError as error:
             raise DtypeError(
-                f"Executor.run: feed {self.name!r} is nested lists of different lengths, which are no array; "
+                f"Executor.run: feed {self.name!r} is nested lists of different lengths, which "
+                "are no array; "
                 "make a LoDTensor of sequences with create_lod_tensor"
             ) from error
 
     def _from_array(self, array: np.ndarray) -> torch.Tensor:
-        if array.dtype == np.uint16 and self.dtype is torch.bfloat16:  # how Paddle stores bfloat16 in arrays
+        # how Paddle stores bfloat16 in arrays
+        if array.dtype == np.uint16 and self.dtype is torch.bfloat16:
             return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
         if not array.flags.writeable or any(stride < 0 for stride in array.strides):
             array = array.copy()
@@ -80,13 +88,16 @@ class FeedSpec:
             return torch.from_numpy(array)
         except TypeError as error:
             raise UsageError(
-                f"Executor.run: feed {self.name!r} is an array of {array.dtype}, which has no tensor"
+                f"Executor.run: feed {self.name!r} is an array of {array.dtype}, which has no "
+                "tensor"
             ) from error
 
 
 @dataclass(frozen=True, slots=True)
 class LodSpec:
-    """One level of the offsets that come with the value of ``source``; ``reader`` says what needs them, if anything does."""
+    """One level of the offsets that come with the value of ``source``; ``reader`` says what needs
+    them, if anything does.
+    """
 
     name: str
     source: str
@@ -95,7 +106,9 @@ class LodSpec:
     reader: str
 
     def to_tensor(self, value: Any, device: torch.device) -> torch.Tensor | None:
-        """The offsets of the sequences in what is fed; None if it has none and nothing needs them."""
+        """The offsets of the sequences in what is fed; None if it has none and nothing needs
+        them.
+        """
         if isinstance(value, SlotTensor) and self.lod_level == 1:
             return value.offset_tensors[0].to(device)
         lod, rows = _lod_of(value)
@@ -104,12 +117,19 @@ class LodSpec:
         if len(lod) != self.lod_level:
             needs = f", which {self.reader} needs" if self.reader else ""
             raise UsageError(
-                f"Executor.run: The fed Variable {self.source!r} is declared with lod_level={self.lod_level}{needs}, "
-                + (f"but received the lod {lod}" if lod else f"but received a {type(value).__name__} without lod")
+                f"Executor.run: The fed Variable {self.source!r} is declared with "
+                f"lod_level={self.lod_level}{needs}, "
+                + (
+                    f"but received the lod {lod}"
+                    if lod
+                    else f"but received a {type(value).__name__} without lod"
+                )
             )
         problem = lod_problem(lod, rows)
         if problem:
-            raise UsageError(f"Executor.run: The lod {lod} of fed Variable {self.source!r} is wrong: {problem}")
+            raise UsageError(
+                f"Executor.run: The lod {lod} of fed Variable {self.source!r} is wrong: {problem}"
+            )
         return torch.tensor(lod[self.level], dtype=torch.int64, device=device)
 
 
@@ -125,12 +145,18 @@ def with_offsets(block: Block, feeds: Sequence[str]) -> list[str]:
     """The names that are fed and those of the offsets that come with them."""
     names = dict.fromkeys(feeds)
     for variable in (block.vars[name] for name in feeds if name in block.vars):
-        names.update((n, None) for n in variable.lod_names if n in block.vars and block.vars[n].is_data)
+        names.update(
+            (n, None) for n in variable.lod_names if n in block.vars and block.vars[n].is_data
+        )
     return list(names)
 
 
-def feed_specs(block: Block, names: Sequence[str], operators: Sequence[Operator]) -> list[FeedSpec | LodSpec]:
-    """What turns what is fed into the tensors for ``names``, of which some are offsets that come with others."""
+def feed_specs(
+    block: Block, names: Sequence[str], operators: Sequence[Operator]
+) -> list[FeedSpec | LodSpec]:
+    """What turns what is fed into the tensors for ``names``, of which some are offsets that come
+    with others.
+    """
     owners: dict[str, tuple[Variable, int]] = {}
     for variable in (block.vars[name] for name in names):
         for level, name in enumerate(variable.lod_names):

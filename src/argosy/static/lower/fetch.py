@@ -27,12 +27,18 @@ Places = list[tuple[int, ...]]
 def with_offsets(
     block: Block, fetches: Sequence[str], feeds: Sequence[str], operators: Sequence[Operator]
 ) -> tuple[list[str], Places]:
-    """The names to fetch, with those of the offsets that a run knows behind them, and where these are."""
+    """The names to fetch, with those of the offsets that a run knows behind them, and where these
+    are.
+    """
     known = set(feeds).union(*(o.output_arg_names for o in operators))
     names, places = list(fetches), Places()
     for name in fetches:
         variable = block.vars.get(name)
-        lod = () if variable is None or not known.issuperset(variable.lod_names) else variable.lod_names
+        lod = (
+            ()
+            if variable is None or not known.issuperset(variable.lod_names)
+            else variable.lod_names
+        )
         names += [n for n in lod if n not in names]
         places.append(tuple(names.index(n) for n in lod))
     return names, places if any(places) else []
@@ -42,7 +48,10 @@ def joined(fetched: Sequence[Any], places: Places) -> list[torch.Tensor | LoDTen
     """What was fetched, with LoDTensors for those values that have offsets."""
     if not places:
         return list(fetched)
-    return [_joined(value, [fetched[i] for i in levels]) for value, levels in zip(fetched, places, strict=False)]
+    return [
+        _joined(value, [fetched[i] for i in levels])
+        for value, levels in zip(fetched, places, strict=False)
+    ]
 
 
 def _joined(value: torch.Tensor, lod: list[torch.Tensor | None]) -> torch.Tensor | LoDTensor:
@@ -61,16 +70,20 @@ def _array(value: torch.Tensor) -> np.ndarray:
 
 
 def given_out(value: torch.Tensor | LoDTensor, as_array: bool) -> Any:
-    """A copy for the script: what is fetched may share memory with the scope or with what was fed."""
+    """A copy for the script: what is fetched may share memory with the scope or with what was
+    fed.
+    """
     if isinstance(value, torch.Tensor):
         return _array(value) if as_array else wrap(value.detach().clone())
     if not isinstance(value, LoDTensor):
         raise ProgramError(
-            f"Executor.run: a fetch is a {type(value).__name__}, as of an array of tensors; fetch its elements"
+            f"Executor.run: a fetch is a {type(value).__name__}, as of an array of tensors; "
+            "fetch its elements"
         )
     if as_array:
         raise HoldsSequences(
-            "Executor.run: Some of your fetched tensors hold LoD information: they are sequences with the lod "
+            "Executor.run: Some of your fetched tensors hold LoD information: they are sequences "
+            "with the lod "
             f"{value.lod()}, which an array cannot hold. Set return_numpy=False to get a LoDTensor"
         )
     return LoDTensor(value.raw_tensor().detach().clone(), value.lod())

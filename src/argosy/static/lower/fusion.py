@@ -1,7 +1,8 @@
 """Compiling a lowered program with torch's compiler, where one can run.
 
-What is compiled are the plain ops of the forward pass, and with them their gradients. Updates are fused kernels already; they and everything that draws
-random numbers, works in place or meets other places run as they are.
+What is compiled are the plain ops of the forward pass, and with them their gradients. Updates are
+fused kernels already; they and everything that draws random numbers, works in place or meets other
+places run as they are.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from argosy.static.lower.lowered import Lowered
 
 
 def has_compiler() -> bool:
-    """Whether there is a compiler for the code that torch generates for the CPU; a warning if not."""
+    """Whether there is a compiler for the code that torch generates for the CPU; a warning if
+    not.
+    """
     if any(shutil.which(name) for name in (env.get("CXX"), "g++", "clang++") if name):
         return True
     warnings.warn(
-        "BuildStrategy.enable_auto_fusion: no C++ compiler was found (CXX, g++, clang++), so the program runs without fusion",
+        "BuildStrategy.enable_auto_fusion: no C++ compiler was found (CXX, g++, clang++), so the "
+        "program runs without fusion",
         stacklevel=2,
     )
     return False
@@ -35,13 +39,19 @@ def fuse(lowered: Lowered) -> None:
     """Let ``lowered.run`` be compiled at its first call."""
     names = lowered.run.__globals__
     names["gradients_of"] = _kept_out(names["gradients_of"])
-    names["__builtins__"] = vars(builtins)  # torch's guards look here for their own; the function itself has none
+    # torch's guards look here for their own; the function itself has none
+    names["__builtins__"] = vars(builtins)
     lowered.run = torch.compile(lowered.run)
 
 
 def unfused(op: Op, function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, kept out of what is compiled if the op is none of those that can be."""
-    is_plain = op.name in table.names() and function is op.fn and not op.is_random and not op.name.endswith("_")
+    is_plain = (
+        op.name in table.names()
+        and function is op.fn
+        and not op.is_random
+        and not op.name.endswith("_")
+    )
     return function if is_plain and not _reads_values(function) else _kept_out(function)
 
 
@@ -51,6 +61,8 @@ def _kept_out(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _reads_values(function: Callable[..., Any]) -> bool:
-    """Whether a function takes numbers out of tensors, at which the compiler would have to stop and complain."""
+    """Whether a function takes numbers out of tensors, at which the compiler would have to stop and
+    complain.
+    """
     code = getattr(function, "__code__", None)
     return code is not None and "item" in code.co_names

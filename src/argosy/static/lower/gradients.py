@@ -28,14 +28,17 @@ def gradients_of(
     is_twice: bool,
     rows: Sequence[int] = (),
 ) -> list[torch.Tensor]:
-    """Gradients of the sum of ``targets``, weighted by ``seeds`` or ones; zeros for inputs that they do not depend on.
+    """Gradients of the sum of ``targets``, weighted by ``seeds`` or ones; zeros for inputs that
+    they do not depend on.
 
     Those at the positions ``rows`` may be row-sparse.
     """
     weights = seeds or [None] * len(targets)
     # Some ops (floor, comparisons) give results without a graph.
     live = [
-        (t, torch.ones_like(t) if w is None else w) for t, w in zip(targets, weights, strict=True) if t.requires_grad
+        (t, torch.ones_like(t) if w is None else w)
+        for t, w in zip(targets, weights, strict=True)
+        if t.requires_grad
     ]
     if not live:
         return [torch.zeros_like(x) for x in inputs]
@@ -76,5 +79,6 @@ def emit_backward(emitter: Emitter, index: int, operator: Operator) -> None:
     rows = tuple(i for i, (_, g) in enumerate(pairs) if g in emitter.rows)
     kept = f", rows={rows}" if rows else ""
     emitter.lines.append(
-        f"[{outputs}] = gradients_of({targets}, [{inputs}], {seeds}, {not is_last}, {not is_last}{kept})"
+        f"[{outputs}] = gradients_of({targets}, [{inputs}], {seeds}, {not is_last}, "
+        f"{not is_last}{kept})"
     )

@@ -1,7 +1,8 @@
-"""Updates of programs that were read from files: torch's fused kernels walk raw memory and compare no sizes.
+"""Updates of programs that were read from files: torch's fused kernels walk raw memory and compare
+no sizes.
 
-The optimizers of a script make their own accumulators, which fit. A file may name any variables, so its updates are compared each time
-before they run.
+The optimizers of a script make their own accumulators, which fit. A file may name any variables, so
+its updates are compared each time before they run.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ _FUSED = frozenset({"adam_", "adamw_", "momentum_", "sgd_"})  # ops that call a 
 
 
 def guarded(op: Op, function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, which stands for ``op``, with a look at what it is given if it would not look itself."""
+    """``function``, which stands for ``op``, with a look at what it is given if it would not look
+    itself.
+    """
     if op.name not in _FUSED:
         return function
     signature = inspect.signature(op.fn)
@@ -47,9 +50,11 @@ def _require_fitting(op: Op, given: dict[str, Any]) -> None:
         is_alike = all(isinstance(t, torch.Tensor) and t.dtype is dtype for t in tensors)
         if not is_alike or [t.shape for t in tensors] != shapes:
             raise ProgramError(
-                f"{op.name}: {name} must be like the parameters: {_shown(tensors)} beside {_shown(params)}"
+                f"{op.name}: {name} must be like the parameters: {_shown(tensors)} beside "
+                f"{_shown(params)}"
             )
-        # An expanded tensor has fewer elements in memory than in its shape. Gradients are copied if need be.
+        # An expanded tensor has fewer elements in memory than in its shape. Gradients are copied if
+        # need be.
         if name != "grads" and not all(t.is_contiguous() for t in tensors):
             raise ProgramError(f"{op.name}: {name} must be contiguous: {_shown(tensors)}")
 

@@ -20,7 +20,8 @@ from argosy.static.lower.gradients import is_differentiable
 class Lowered:
     """A program made ready for one set of feeds and fetches.
 
-    ``operators`` says which operator a line of ``source`` comes from, ``locals_by_name`` which local holds a variable.
+    ``operators`` says which operator a line of ``source`` comes from, ``locals_by_name`` which
+    local holds a variable.
     """
 
     def __init__(
@@ -48,7 +49,9 @@ class Lowered:
         self._gathered: tuple[Any, int, tuple[torch.Tensor, ...]] = (None, -1, ())
 
     def state(self, scope: Scope) -> tuple[torch.Tensor, ...]:
-        """The tensors that ``scope`` holds for the variables read; gathered anew only when one got other memory."""
+        """The tensors that ``scope`` holds for the variables read; gathered anew only when one got
+        other memory.
+        """
         known, version, tensors = self._gathered
         if known is scope and version == scope.version:
             return tensors
@@ -60,7 +63,8 @@ class Lowered:
         assert tensor is not None  # Scope.holding saw to it
         if list(tensor.shape) != list(variable.shape) and -1 not in variable.shape:
             raise ProgramError(
-                f"Executor.run: variable {variable.name!r} has shape {list(variable.shape)} in the program, "
+                f"Executor.run: variable {variable.name!r} has shape {list(variable.shape)} in "
+                "the program, "
                 f"{list(tensor.shape)} in the scope"
             )
         if self._trains and is_differentiable(variable):

@@ -1,6 +1,7 @@
 """From a program to one Python function over raw torch tensors.
 
-The function is generated as source, one line per operator, with variables as its locals: a run costs the ops and little else. Its shape is
+The function is generated as source, one line per operator, with variables as its locals: a run
+costs the ops and little else. Its shape is
 
     def run(feeds, state):
         (v0, v1) = feeds              # what the caller feeds
@@ -8,7 +9,8 @@ The function is generated as source, one line per operator, with variables as it
         v4 = f0(v0, v2, v3)           # operators; a local is deleted after its last use
         return (v4,), (v5,)           # what is fetched, and persistable variables that were written
 
-Gradients are torch's own: up to the last ``backward`` operator the ops run with gradients on, after it, and for updates, without.
+Gradients are torch's own: up to the last ``backward`` operator the ops run with gradients on, after
+it, and for updates, without.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What a ``print`` operator does in a run: it writes a value, and the gradient that comes back to it."""
+"""What a ``print`` operator does in a run: it writes a value, and the gradient that comes back to
+it.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ class _Observed(torch.autograd.Function):
     """A copy that shows the gradient that comes back."""
 
     @staticmethod
-    def forward(ctx: Any, printer: Printer, lod: list[list[int]], value: torch.Tensor) -> torch.Tensor:
+    def forward(
+        ctx: Any, printer: Printer, lod: list[list[int]], value: torch.Tensor
+    ) -> torch.Tensor:
         ctx.printer, ctx.lod = printer, lod
         return value.clone()
 

@@ -1,6 +1,8 @@
-"""Recomputation: the text of segments whose inner results are dropped after the forward pass and computed again for the backward pass.
+"""Recomputation: the text of segments whose inner results are dropped after the forward pass and
+computed again for the backward pass.
 
-A ``backward`` operator may name checkpoints. The operators up to the last one form segments that end where a checkpoint is written:
+A ``backward`` operator may name checkpoints. The operators up to the last one form segments that
+end where a checkpoint is written:
 
     def s7(v0, v2):
         v4 = f0(v0, v2)
@@ -32,8 +34,9 @@ def recomputed(
 ) -> Any:
     """Call a segment so that autograd keeps only its inputs.
 
-    Those at the positions ``changed`` are overwritten by it (running statistics): a second pass works on copies of what they were. It
-    draws the same random numbers: torch sees to its default generator, other threads' draws are in a ``stream``.
+    Those at the positions ``changed`` are overwritten by it (running statistics): a second pass
+    works on copies of what they were. It draws the same random numbers: torch sees to its default
+    generator, other threads' draws are in a ``stream``.
     """
     before = {i: inputs[i].detach().clone() for i in changed}
     drawn = None if stream is None else stream.random_state
@@ -71,8 +74,11 @@ class Segment:
             outputs = operator.output_arg_names
             mutated = {name for name in outputs if operator.mutates(name)}
             changed |= mutated - set(made)
-            if operator.op is not None and operator.op.name.endswith("_"):  # it may write to state without saying so
-                changed.update(name for name in operator.input_arg_names if emitter.variable(name).persistable)
+            # it may write to state without saying so
+            if operator.op is not None and operator.op.name.endswith("_"):
+                changed.update(
+                    name for name in operator.input_arg_names if emitter.variable(name).persistable
+                )
             made.update((name, None) for name in outputs if name not in mutated)
         self.inputs = list(inputs)
         self.made = made
@@ -92,7 +98,9 @@ class Segments:
 
     def _plan(self) -> list[Segment]:
         emitter = self._emitter
-        wanted = {n for i in emitter.backwards for n in emitter.operators[i].kwargs.get(CHECKPOINTS, ())}
+        wanted = {
+            n for i in emitter.backwards for n in emitter.operators[i].kwargs.get(CHECKPOINTS, ())
+        }
         if not wanted:
             return []
         found: list[Segment] = []
@@ -110,15 +118,21 @@ class Segments:
         segment = self._current = self._starting.get(index, self._current)
         if segment is not None and segment.start == index:
             lines = self._emitter.lines
-            lines.append(f"def s{index}({', '.join(self._emitter.local(name) for name in segment.inputs)}):")
+            lines.append(
+                f"def s{index}({', '.join(self._emitter.local(name) for name in segment.inputs)}):"
+            )
             lines.depth += 1
 
     def deletable(self, names: Sequence[str]) -> list[str]:
-        """Those of ``names``, not used any more, that can be deleted here; others wait for the end of the segment."""
+        """Those of ``names``, not used any more, that can be deleted here; others wait for the end
+        of the segment.
+        """
         segment = self._current
         if segment is None:
             return list(names)
-        segment.gone += [name for name in names if name not in segment.made or name in segment.outputs]
+        segment.gone += [
+            name for name in names if name not in segment.made or name in segment.outputs
+        ]
         return [name for name in names if name in segment.made and name not in segment.outputs]
 
     def close(self, index: int) -> None:

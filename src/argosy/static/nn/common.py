@@ -1,4 +1,6 @@
-"""``static.nn.common``: layers as functions, in programs only. 1.x, which also calls them in dygraph, goes through ``anywhere``."""
+"""``static.nn.common``: layers as functions, in programs only. 1.x, which also calls them in
+dygraph, goes through ``anywhere``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,14 @@ from argosy.ops import data_norm as data_ops
 from argosy.ops import norm as ops
 from argosy.ops import row_convolution as row_ops
 from argosy.static.ir.variable import Variable
-from argosy.static.nn.layer import Helper, layer_call, recorded, require_bias, require_tensor, require_weight
+from argosy.static.nn.layer import (
+    Helper,
+    layer_call,
+    recorded,
+    require_bias,
+    require_tensor,
+    require_weight,
+)
 from argosy.static.record.activation import activate
 from argosy.static.record.entries import TABLE_CLASSES, EntryAttr, SparseTable
 from argosy.tensor.engine import Tensor, apply, unique_name
@@ -57,7 +66,8 @@ def fc(
     activation: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """``activation(x @ w + b)``, with the dimensions from ``num_flatten_dims`` on flattened into one.
+    """``activation(x @ w + b)``, with the dimensions from ``num_flatten_dims`` on flattened into
+    one.
 
     A list of inputs gets a weight each; their products are added.
 
@@ -71,9 +81,14 @@ def fc(
         >>> paddle.disable_static()
     """
     inputs = list(x) if isinstance(x, (list, tuple)) else [x]
-    attrs = list(weight_attr) if isinstance(weight_attr, (list, tuple)) else [weight_attr] * len(inputs)
+    attrs = (
+        list(weight_attr) if isinstance(weight_attr, (list, tuple)) else [weight_attr] * len(inputs)
+    )
     if len(attrs) != len(inputs):
-        raise UsageError(f"fc: {len(inputs)} inputs have as many weights, but received attributes for {len(attrs)}")
+        raise UsageError(
+            f"fc: {len(inputs)} inputs have as many weights, but received attributes for "
+            f"{len(attrs)}"
+        )
     with layer_call("fc", name, *inputs) as helper:
         flat = [_flattened(item, num_flatten_dims) for item in inputs]
         weights = [
@@ -82,10 +97,13 @@ def fc(
         ]
         bias = helper.create_parameter(bias_attr, [size], flat[0].dtype, is_bias=True)
         if len(flat) > 1:
-            total = add_n([F.linear(item, weight) for item, weight in zip(flat, weights, strict=True)])
+            total = add_n(
+                [F.linear(item, weight) for item, weight in zip(flat, weights, strict=True)]
+            )
             return activate(total if bias is None else total + bias, activation)
         if bias is not None:
-            unique_name.generate(f"{helper.name}.tmp")  # in Paddle the product without the bias has the first name
+            # in Paddle the product without the bias has the first name
+            unique_name.generate(f"{helper.name}.tmp")
         return activate(F.linear(flat[0], weights[0], bias), activation)
 
 
@@ -95,11 +113,13 @@ def _flattened(x: Any, num_flatten_dims: int) -> Any:
     first = len(shape) - 1 if num_flatten_dims == -1 else num_flatten_dims
     if not 0 < first < len(shape):
         raise UsageError(
-            f"fc: num_flatten_dims must lie in (0, {len(shape)}) for an input of shape {shape}, but received {first}"
+            f"fc: num_flatten_dims must lie in (0, {len(shape)}) for an input of shape {shape}, "
+            f"but received {first}"
         )
     if any(n < 0 for n in shape[first:]):
         raise UsageError(
-            f"fc: the flattened dimensions {shape[first:]} of the input must be known, because they size the weight"
+            f"fc: the flattened dimensions {shape[first:]} of the input must be known, because "
+            "they size the weight"
         )
     return x if len(shape) == first + 1 else x.flatten(first)
 
@@ -114,13 +134,19 @@ def embedding(
     param_attr: Any = None,
     dtype: Any = "float32",
 ) -> Any:
-    """Rows of a new [rows, width] parameter at the integer ids ``input``; the row ``padding_idx`` reads as zeros.
+    """Rows of a new [rows, width] parameter at the integer ids ``input``; the row ``padding_idx``
+    reads as zeros.
 
-    ``is_sparse`` gives row-sparse gradients; with parameter servers such a table lives there, which ``is_distributed`` asks for too.
+    ``is_sparse`` gives row-sparse gradients; with parameter servers such a table lives there, which
+    ``is_distributed`` asks for too.
     """
     with layer_call("embedding", None, input) as helper:
-        weight = helper.create_parameter(param_attr, size, dtype, default_initializer=XavierUniform())
-        return F.embedding(input, weight, padding_idx=padding_idx, sparse=is_sparse or is_distributed)
+        weight = helper.create_parameter(
+            param_attr, size, dtype, default_initializer=XavierUniform()
+        )
+        return F.embedding(
+            input, weight, padding_idx=padding_idx, sparse=is_sparse or is_distributed
+        )
 
 
 @recorded
@@ -135,37 +161,51 @@ def sparse_embedding(
     dtype: Any = "float32",
     slot: int | None = None,
 ) -> Any:
-    """Rows of a table with row-sparse gradients, which lives on parameter servers where there are any, else in this process.
+    """Rows of a table with row-sparse gradients, which lives on parameter servers where there are
+    any, else in this process.
 
-    ``entry`` says which ids a server admits, ``table_class`` and ``slot`` what kind of table it keeps; they are noted on the parameter. In
-    this process every id below ``size[0]`` has a row from the start. The last dimension of ``input``, if it is 1, is dropped.
+    ``entry`` says which ids a server admits, ``table_class`` and ``slot`` what kind of table it
+    keeps; they are noted on the parameter. In this process every id below ``size[0]`` has a row
+    from the start. The last dimension of ``input``, if it is 1, is dropped.
     """
     with layer_call("sparse_embedding", None, input) as helper:
         if input.raw.dtype is not torch.int64:
             raise DtypeError(f"sparse_embedding: input must be int64, but is {input.dtype.name}")
         if dtypes.to_torch(dtype) not in (torch.float32, torch.float64):
-            raise DtypeError(f"sparse_embedding: dtype must be float32 or float64, but received {dtype}")
+            raise DtypeError(
+                f"sparse_embedding: dtype must be float32 or float64, but received {dtype}"
+            )
         if table_class not in TABLE_CLASSES:
             raise UsageError(
-                f"sparse_embedding: table_class must be in {list(TABLE_CLASSES)}, but received {table_class!r}"
+                f"sparse_embedding: table_class must be in {list(TABLE_CLASSES)}, but received "
+                f"{table_class!r}"
             )
         if entry is not None and not isinstance(entry, EntryAttr):
             raise UsageError(
-                "sparse_embedding: entry must be a ProbabilityEntry, CountFilterEntry or ShowClickEntry of "
+                "sparse_embedding: entry must be a ProbabilityEntry, CountFilterEntry or "
+                "ShowClickEntry of "
                 f"paddle.distributed, but received {type(entry).__name__}"
             )
-        weight: Any = helper.create_parameter(param_attr, size, dtype, default_initializer=XavierUniform())
+        weight: Any = helper.create_parameter(
+            param_attr, size, dtype, default_initializer=XavierUniform()
+        )
         weight.sparse_table = SparseTable(entry, table_class, slot or 0, is_test)
         flat = input.squeeze(-1) if len(input.shape) > 1 and input.shape[-1] == 1 else input
         return F.embedding(flat, weight, padding_idx=padding_idx, sparse=not is_test)
 
 
 @recorded
-def prelu(x: Any, mode: str, param_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> Any:
-    """``max(0, x) + slope * min(0, x)`` with one new slope for ``"all"``, one per ``"channel"`` or one per ``"element"`` of a sample."""
+def prelu(
+    x: Any, mode: str, param_attr: Any = None, data_format: str = "NCHW", name: str | None = None
+) -> Any:
+    """``max(0, x) + slope * min(0, x)`` with one new slope for ``"all"``, one per ``"channel"`` or
+    one per ``"element"`` of a sample.
+    """
     with layer_call("prelu", name, x) as helper:
         if mode not in ("all", "channel", "element"):
-            raise UsageError(f"prelu: mode should be one of all, channel, element, but received {mode!r}")
+            raise UsageError(
+                f"prelu: mode should be one of all, channel, element, but received {mode!r}"
+            )
         shape, rank = list(x.shape), len(x.shape)
         slopes = [1]
         channel = -1 if data_format.endswith("C") and data_format != "NC" else 1
@@ -173,13 +213,19 @@ def prelu(x: Any, mode: str, param_attr: Any = None, data_format: str = "NCHW", 
             if data_format not in ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):
                 raise UsageError(f"prelu: unknown data_format {data_format!r}")
             if rank < 2:
-                raise UsageError(f"prelu: mode='channel' needs 2 dimensions, but the shape of x is {shape}")
+                raise UsageError(
+                    f"prelu: mode='channel' needs 2 dimensions, but the shape of x is {shape}"
+                )
             slopes = [1, 1, 1, shape[-1]] if channel == -1 else [1, shape[1], 1, 1]
         elif mode == "element":
             slopes = [1, *shape[1:]]
         if any(n < 0 for n in slopes):
-            raise UsageError(f"prelu: the slopes cannot be sized, because the shape of x is {shape}")
-        slope: Any = helper.create_parameter(param_attr, slopes, x.dtype, default_initializer=Constant(0.25))
+            raise UsageError(
+                f"prelu: the slopes cannot be sized, because the shape of x is {shape}"
+            )
+        slope: Any = helper.create_parameter(
+            param_attr, slopes, x.dtype, default_initializer=Constant(0.25)
+        )
         if mode == "channel":
             slope = slope.reshape([slopes[-1]] if channel == -1 else [shape[1], *[1] * (rank - 2)])
         return x.clip(min=0.0) + slope * x.clip(max=0.0)
@@ -228,9 +274,12 @@ def conv2d(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Any:
-    """Convolve images with new filters [num_filters, channels / groups, height, width]. ``use_cudnn`` only changes names."""
+    """Convolve images with new filters [num_filters, channels / groups, height, width].
+    ``use_cudnn`` only changes names.
+    """
     return _convolved(
-        2, F.conv2d, input, num_filters, filter_size, stride, padding, dilation, groups, param_attr, bias_attr, use_cudnn,
+        2, F.conv2d, input, num_filters, filter_size, stride, padding, dilation, groups,
+        param_attr, bias_attr, use_cudnn,
         act, name, data_format,
     )  # fmt: skip
 
@@ -251,22 +300,32 @@ def conv3d(
     name: str | None = None,
     data_format: str = "NCDHW",
 ) -> Any:
-    """Convolve volumes with new filters [num_filters, channels / groups, depth, height, width]. ``use_cudnn`` changes nothing."""
+    """Convolve volumes with new filters [num_filters, channels / groups, depth, height, width].
+    ``use_cudnn`` changes nothing.
+    """
     return _convolved(
-        3, F.conv3d, input, num_filters, filter_size, stride, padding, dilation, groups, param_attr, bias_attr, use_cudnn,
+        3, F.conv3d, input, num_filters, filter_size, stride, padding, dilation, groups,
+        param_attr, bias_attr, use_cudnn,
         act, name, data_format,
     )  # fmt: skip
 
 
 @recorded
-def row_conv(input: Any, future_context_size: int, param_attr: Any = None, act: str | None = None) -> Any:
-    """Each row of ``input``, [batch, time, width], plus the next ones, weighted by a new [future_context_size + 1, width] parameter."""
+def row_conv(
+    input: Any, future_context_size: int, param_attr: Any = None, act: str | None = None
+) -> Any:
+    """Each row of ``input``, [batch, time, width], plus the next ones, weighted by a new
+    [future_context_size + 1, width] parameter.
+    """
     with layer_call("row_conv", None, input) as helper:
         if len(input.shape) != 3 or input.shape[2] < 0:
             raise UsageError(
-                f"row_conv: input must be [batch, time, width] with a known width, but its shape is {list(input.shape)}"
+                "row_conv: input must be [batch, time, width] with a known width, but its shape "
+                f"is {list(input.shape)}"
             )
-        weight = helper.create_parameter(param_attr, [future_context_size + 1, input.shape[2]], input.dtype)
+        weight = helper.create_parameter(
+            param_attr, [future_context_size + 1, input.shape[2]], input.dtype
+        )
         return activate(apply(row_ops.row_conv, input, weight), act)
 
 
@@ -296,14 +355,24 @@ def _convolved(
     is_depthwise = groups == channels and num_filters % channels == 0
     with layer_call(layer_kind(call, is_depthwise, use_cudnn), name) as helper:
         shape = [num_filters, channels // parts, *window]
-        weight = helper.create_parameter(param_attr, shape, input.dtype, default_initializer=Normal(0.0, scale))
+        weight = helper.create_parameter(
+            param_attr, shape, input.dtype, default_initializer=Normal(0.0, scale)
+        )
         bias = helper.create_parameter(bias_attr, [num_filters], input.dtype, is_bias=True)
-        return activate(function(input, weight, bias, stride, padding, dilation, parts, data_format), act)
+        return activate(
+            function(input, weight, bias, stride, padding, dilation, parts, data_format), act
+        )
 
 
 def layer_kind(call: str, is_depthwise: bool, use_cudnn: bool) -> str:
-    """After what the parameters are named: without cuDNN, a convolution of each channel by itself is an operator of its own in Paddle."""
-    return f"depthwise_{call}" if is_depthwise and not use_cudnn and call.startswith("conv2d") else call
+    """After what the parameters are named: without cuDNN, a convolution of each channel by itself
+    is an operator of its own in Paddle.
+    """
+    return (
+        f"depthwise_{call}"
+        if is_depthwise and not use_cudnn and call.startswith("conv2d")
+        else call
+    )
 
 
 def channels_of(call: str, input: Any, rank: int, data_format: str) -> int:
@@ -311,7 +380,9 @@ def channels_of(call: str, input: Any, rank: int, data_format: str) -> int:
     require_tensor(call, input)
     first, last = _FORMATS[rank]
     if data_format not in (first, last):
-        raise UsageError(f"{call}: data_format must be {first!r} or {last!r}, but received {data_format!r}")
+        raise UsageError(
+            f"{call}: data_format must be {first!r} or {last!r}, but received {data_format!r}"
+        )
     shape = list(input.shape)
     if len(shape) != rank + 2:
         raise UsageError(f"{call}: input must have {rank + 2} dimensions, but its shape is {shape}")
@@ -326,7 +397,8 @@ def divided(call: str, channels: int, num_filters: int, groups: int | None) -> i
     parts = groups or 1
     if num_filters < 1 or num_filters % parts or channels % parts:
         raise UsageError(
-            f"{call}: the channels ({channels}) and filters ({num_filters}) must be divisible by groups ({parts})"
+            f"{call}: the channels ({channels}) and filters ({num_filters}) must be divisible by "
+            f"groups ({parts})"
         )
     return parts
 
@@ -353,14 +425,18 @@ def conv2d_transpose(
 ) -> Any:
     """Enlarge images with new filters [channels, num_filters / groups, height, width].
 
-    Without ``filter_size`` the filters get the size that leads to ``output_size``. ``use_cudnn`` only changes names.
+    Without ``filter_size`` the filters get the size that leads to ``output_size``. ``use_cudnn``
+    only changes names.
     """
 
     def function(x: Any, weight: Any, bias: Any, size: Any, parts: int) -> Any:
-        return F.conv2d_transpose(x, weight, bias, stride, padding, 0, dilation, parts, size, data_format)
+        return F.conv2d_transpose(
+            x, weight, bias, stride, padding, 0, dilation, parts, size, data_format
+        )
 
     return _conv_transposed(
-        2, function, input, num_filters, output_size, filter_size, (padding, stride, dilation), groups, param_attr, bias_attr,
+        2, function, input, num_filters, output_size, filter_size, (padding, stride, dilation),
+        groups, param_attr, bias_attr,
         use_cudnn, act, name, data_format,
     )  # fmt: skip
 
@@ -382,13 +458,18 @@ def conv3d_transpose(
     name: str | None = None,
     data_format: str = "NCDHW",
 ) -> Any:
-    """Enlarge volumes with new filters [channels, num_filters / groups, depth, height, width]; see ``conv2d_transpose``."""
+    """Enlarge volumes with new filters [channels, num_filters / groups, depth, height, width]; see
+    ``conv2d_transpose``.
+    """
 
     def function(x: Any, weight: Any, bias: Any, size: Any, parts: int) -> Any:
-        return F.conv3d_transpose(x, weight, bias, stride, padding, 0, parts, dilation, size, data_format)
+        return F.conv3d_transpose(
+            x, weight, bias, stride, padding, 0, parts, dilation, size, data_format
+        )
 
     return _conv_transposed(
-        3, function, input, num_filters, output_size, filter_size, (padding, stride, dilation), groups, param_attr, bias_attr,
+        3, function, input, num_filters, output_size, filter_size, (padding, stride, dilation),
+        groups, param_attr, bias_attr,
         use_cudnn, act, name, data_format,
     )  # fmt: skip
 
@@ -413,7 +494,9 @@ def _conv_transposed(
     require_weight(call, param_attr)
     channels = channels_of(call, input, rank, data_format)
     parts = divided(call, channels, num_filters, groups)
-    if isinstance(output_size, Variable) or any(isinstance(n, Variable) for n in _items(output_size)):
+    if isinstance(output_size, Variable) or any(
+        isinstance(n, Variable) for n in _items(output_size)
+    ):
         raise NotSupported(f"{call}: output_size must hold numbers, not variables")
     size = None if output_size is None else convert_to_list(output_size, rank, "output_size")
     if filter_size is not None:
@@ -421,13 +504,20 @@ def _conv_transposed(
     else:
         window = _fitting(call, input, rank, size, geometry, data_format)
     with layer_call(layer_kind(call, groups == channels == num_filters, use_cudnn), name) as helper:
-        weight = helper.create_parameter(param_attr, [channels, num_filters // parts, *window], input.dtype)
+        weight = helper.create_parameter(
+            param_attr, [channels, num_filters // parts, *window], input.dtype
+        )
         bias = helper.create_parameter(bias_attr, [num_filters], input.dtype, is_bias=True)
         return activate(function(input, weight, bias, size, parts), act)
 
 
 def _fitting(
-    call: str, input: Any, rank: int, size: list[int] | None, geometry: tuple[Any, Any, Any], data_format: str
+    call: str,
+    input: Any,
+    rank: int,
+    size: list[int] | None,
+    geometry: tuple[Any, Any, Any],
+    data_format: str,
 ) -> list[int]:
     """The size of filters that makes an output of ``size``."""
     if size is None:
@@ -436,13 +526,25 @@ def _fitting(
     if isinstance(padding, str) or any(isinstance(n, (list, tuple)) for n in _items(padding)):
         raise NotSupported(f"{call}: padding must be numbers when filter_size is None")
     pads = _items(padding) or [padding] * rank
-    pads = [pads[2 * i] + pads[2 * i + 1] for i in range(rank)] if len(pads) == 2 * rank else [2 * p for p in pads]
-    strides, dilations = convert_to_list(stride, rank, "stride"), convert_to_list(dilation, rank, "dilation")
+    pads = (
+        [pads[2 * i] + pads[2 * i + 1] for i in range(rank)]
+        if len(pads) == 2 * rank
+        else [2 * p for p in pads]
+    )
+    strides, dilations = (
+        convert_to_list(stride, rank, "stride"),
+        convert_to_list(dilation, rank, "dilation"),
+    )
     shape = list(input.shape)
     extents = shape[1:-1] if data_format.endswith("C") else shape[2:]
     if any(n < 0 for n in extents):
-        raise UsageError(f"{call}: without filter_size the extents of input must be known, but are {extents}")
-    return [(size[i] - (extents[i] - 1) * strides[i] + pads[i] - 1) // dilations[i] + 1 for i in range(rank)]
+        raise UsageError(
+            f"{call}: without filter_size the extents of input must be known, but are {extents}"
+        )
+    return [
+        (size[i] - (extents[i] - 1) * strides[i] + pads[i] - 1) // dilations[i] + 1
+        for i in range(rank)
+    ]
 
 
 def _items(value: Any) -> list[Any]:
@@ -469,7 +571,8 @@ def batch_norm(
     do_model_average_for_mean_and_var: bool = True,
     use_global_stats: bool = False,
 ) -> Any:
-    """Normalise each channel over the batch; running statistics are kept in the scope and used in test programs.
+    """Normalise each channel over the batch; running statistics are kept in the scope and used in
+    test programs.
 
     ``in_place``, which saves memory, changes nothing.
     """
@@ -484,13 +587,25 @@ def batch_norm(
 
         def running(own_name: str | None, value: float) -> Any:
             attr = ParamAttr(
-                own_name, Constant(value), trainable=False, do_model_average=do_model_average_for_mean_and_var
+                own_name,
+                Constant(value),
+                trainable=False,
+                do_model_average=do_model_average_for_mean_and_var,
             )
             return helper.create_parameter(attr, size, input.dtype)
 
         mean, variance = running(moving_mean_name, 0.0), running(moving_variance_name, 1.0)
         out = F.batch_norm(
-            input, mean, variance, weight, bias, not is_test, momentum, epsilon, data_layout, use_global_stats or None
+            input,
+            mean,
+            variance,
+            weight,
+            bias,
+            not is_test,
+            momentum,
+            epsilon,
+            data_layout,
+            use_global_stats or None,
         )
         return activate(out, act)
 
@@ -507,13 +622,16 @@ def layer_norm(
     act: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Normalise the dimensions from ``begin_norm_axis`` on together, with a weight and a bias per element."""
+    """Normalise the dimensions from ``begin_norm_axis`` on together, with a weight and a bias per
+    element.
+    """
     with layer_call("layer_norm", name, input) as helper:
         shape = list(input.shape)
         inner = shape[begin_norm_axis:]
         if not 0 < begin_norm_axis < len(shape) or any(n < 0 for n in inner):
             raise UsageError(
-                f"layer_norm: begin_norm_axis={begin_norm_axis} must leave known dimensions of the shape {shape}"
+                f"layer_norm: begin_norm_axis={begin_norm_axis} must leave known dimensions of "
+                f"the shape {shape}"
             )
         if scale:
             require_weight("layer_norm", param_attr)
@@ -521,7 +639,9 @@ def layer_norm(
             require_bias("layer_norm", bias_attr)
         size = [math.prod(inner)]
         weight = _scale(helper, param_attr, size, input.dtype) if scale else None
-        bias = helper.create_parameter(bias_attr, size, input.dtype, is_bias=True) if shift else None
+        bias = (
+            helper.create_parameter(bias_attr, size, input.dtype, is_bias=True) if shift else None
+        )
         out = apply(ops.layer_norm, input, weight, bias, epsilon, begin_norm_axis)
         return activate(out, act)
 
@@ -537,27 +657,42 @@ def group_norm(
     data_layout: str = "NCHW",
     name: str | None = None,
 ) -> Any:
-    """Normalise groups of channels of each sample. As in Paddle, without ``param_attr`` there is no weight, and so for the bias."""
+    """Normalise groups of channels of each sample. As in Paddle, without ``param_attr`` there is no
+    weight, and so for the bias.
+    """
     with layer_call("group_norm", name, input) as helper:
         shape = list(input.shape)
         if len(shape) < 2:
-            raise UsageError(f"group_norm: input must have 2 dimensions or more, but its shape is {shape}")
+            raise UsageError(
+                f"group_norm: input must have 2 dimensions or more, but its shape is {shape}"
+            )
         size = _channels("group_norm", input, data_layout)
         weight = _scale(helper, param_attr, size, input.dtype) if param_attr else None
-        bias = helper.create_parameter(bias_attr, size, input.dtype, is_bias=True) if bias_attr else None
+        bias = (
+            helper.create_parameter(bias_attr, size, input.dtype, is_bias=True)
+            if bias_attr
+            else None
+        )
         out = F.group_norm(input, groups, epsilon, weight, bias, data_layout)
         return activate(out, act)
 
 
 @recorded
 def instance_norm(
-    input: Any, epsilon: float = 1e-05, param_attr: Any = None, bias_attr: Any = None, name: str | None = None
+    input: Any,
+    epsilon: float = 1e-05,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    name: str | None = None,
 ) -> Any:
-    """Normalise each channel of each sample. As in Paddle, there are a weight and a bias only if both attributes are given."""
+    """Normalise each channel of each sample. As in Paddle, there are a weight and a bias only if
+    both attributes are given.
+    """
     with layer_call("instance_norm", name, input) as helper:
         if param_attr is False and bias_attr is not False:
             raise BadArgument(
-                "instance_norm: param_attr and bias_attr must be set to False at the same time in instance_norm"
+                "instance_norm: param_attr and bias_attr must be set to False at the same time "
+                "in instance_norm"
             )
         _require_images("instance_norm", input)
         weight = bias = None
@@ -585,21 +720,29 @@ def data_norm(
     summary_decay_rate: float = 0.9999999,
     enable_scale_and_shift: bool = False,
 ) -> Any:
-    """Normalise rows by sums over all rows seen: parameters ``<name>.batch_size``, ``.batch_sum`` and ``.batch_square_sum``.
+    """Normalise rows by sums over all rows seen: parameters ``<name>.batch_size``, ``.batch_sum``
+    and ``.batch_square_sum``.
 
-    Their gradients are what a batch adds to them: counts, sums and squares. ``param_attr`` may be a dict of first values. With
-    ``slot_dim``, a slot of that many columns whose first is zero stays zero. ``in_place``, which saves memory, changes nothing.
+    Their gradients are what a batch adds to them: counts, sums and squares. ``param_attr`` may be a
+    dict of first values. With ``slot_dim``, a slot of that many columns whose first is zero stays
+    zero. ``in_place``, which saves memory, changes nothing.
     """
     if sync_stats:
         raise NotSupported("data_norm: sync_stats=True is not supported")
     if summary_decay_rate != 0.9999999:
-        raise NotSupported("data_norm: summary_decay_rate has no effect on CPU and is not supported")
+        raise NotSupported(
+            "data_norm: summary_decay_rate has no effect on CPU and is not supported"
+        )
     if moving_mean_name is not None or moving_variance_name is not None:
-        raise NotSupported("data_norm: it keeps sums, not a moving_mean_name or moving_variance_name")
+        raise NotSupported(
+            "data_norm: it keeps sums, not a moving_mean_name or moving_variance_name"
+        )
     with layer_call("data_norm", name, input) as helper:
         shape = list(input.shape)
         if len(shape) != 2 or shape[1] < 0:
-            raise UsageError(f"data_norm: input must be [rows, known width], but its shape is {shape}")
+            raise UsageError(
+                f"data_norm: input must be [rows, known width], but its shape is {shape}"
+            )
         _channels("data_norm", input, data_layout)
         if slot_dim > 0 and shape[1] % slot_dim:
             raise UsageError(f"data_norm: slot_dim={slot_dim} does not divide the width {shape[1]}")
@@ -624,12 +767,18 @@ def data_norm(
 
 
 @recorded
-def spectral_norm(weight: Any, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None) -> Any:
-    """``weight`` divided by its largest singular value, which power iterations from two stored vectors estimate."""
+def spectral_norm(
+    weight: Any, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None
+) -> Any:
+    """``weight`` divided by its largest singular value, which power iterations from two stored
+    vectors estimate.
+    """
     with layer_call("spectral_norm", name, weight) as helper:
         shape = list(weight.shape)
         if dim not in (0, 1):
-            raise UsageError(f"spectral_norm: dim must be 0 (weight of fc) or 1 (of conv), but received {dim}")
+            raise UsageError(
+                f"spectral_norm: dim must be 0 (weight of fc) or 1 (of conv), but received {dim}"
+            )
         if any(n <= 0 for n in shape):
             raise UsageError(f"spectral_norm: the shape of weight must be known, but is {shape}")
         height = shape[dim]
@@ -648,10 +797,14 @@ def _scale(helper: Helper, attr: Any, size: list[int], dtype: Any) -> Any:
 
 def _channels(call: str, input: Any, data_layout: str) -> list[int]:
     if data_layout not in ("NCHW", "NHWC"):
-        raise UsageError(f"{call}: data_layout must be 'NCHW' or 'NHWC', but received {data_layout!r}")
+        raise UsageError(
+            f"{call}: data_layout must be 'NCHW' or 'NHWC', but received {data_layout!r}"
+        )
     return [input.shape[1 if data_layout == "NCHW" else -1]]
 
 
 def _require_images(call: str, input: Any) -> None:
     if not 2 <= len(input.shape) <= 5:
-        raise UsageError(f"{call}: expected 2D or 3D or 4D or 5D input, but its shape is {list(input.shape)}")
+        raise UsageError(
+            f"{call}: expected 2D or 3D or 4D or 5D input, but its shape is {list(input.shape)}"
+        )

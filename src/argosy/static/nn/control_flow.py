@@ -26,9 +26,11 @@ def cond(
     name: str | None = None,
     return_names: Any = None,
 ) -> Any:
-    """What ``true_fn()`` returns where ``pred``, a bool tensor of one element, is true, else what ``false_fn()`` returns.
+    """What ``true_fn()`` returns where ``pred``, a bool tensor of one element, is true, else what
+    ``false_fn()`` returns.
 
-    Both must return values nested alike, of the same dtypes; where shapes differ, the result's extent is unknown.
+    Both must return values nested alike, of the same dtypes; where shapes differ, the result's
+    extent is unknown.
 
     Example:
         >>> import paddle
@@ -48,7 +50,8 @@ def cond(
 
 
 def case(pred_fn_pairs: Any, default: Function | None = None, name: str | None = None) -> Any:
-    """The result of the first function whose condition holds, or of ``default``; the last function is the default if there is none.
+    """The result of the first function whose condition holds, or of ``default``; the last function
+    is the default if there is none.
 
     Example:
         >>> import paddle
@@ -72,27 +75,40 @@ def case(pred_fn_pairs: Any, default: Function | None = None, name: str | None =
 
 def _check_pairs(pred_fn_pairs: Any) -> None:
     if not isinstance(pred_fn_pairs, (list, tuple)):
-        raise DtypeError(f"case: pred_fn_pairs must be a list or tuple, but received {type(pred_fn_pairs).__name__}")
+        raise DtypeError(
+            "case: pred_fn_pairs must be a list or tuple, but received "
+            f"{type(pred_fn_pairs).__name__}"
+        )
     if not pred_fn_pairs:
         raise UsageError("case: pred_fn_pairs is empty")
     for pair in pred_fn_pairs:
         if not isinstance(pair, tuple):
-            raise DtypeError(f"case: the items of pred_fn_pairs must be tuples, but received {type(pair).__name__}")
+            raise DtypeError(
+                "case: the items of pred_fn_pairs must be tuples, but received "
+                f"{type(pair).__name__}"
+            )
         if len(pair) != 2:
             raise DtypeError(
-                f"case: the items of pred_fn_pairs must be (pred, function), but one has {len(pair)} items"
+                "case: the items of pred_fn_pairs must be (pred, function), but one has "
+                f"{len(pair)} items"
             )
         _require_tensor("case", "pred", pair[0], ("bool",))
         _require_callable("case", "a function of pred_fn_pairs", pair[1])
 
 
 def _first_true(
-    conditions: Sequence[Any], functions: Sequence[Function], default: Function, names: Sequence[str], call: str
+    conditions: Sequence[Any],
+    functions: Sequence[Function],
+    default: Function,
+    names: Sequence[str],
+    call: str,
 ) -> Any:
     if not conditions:
         return default()
     if switch.is_static:
-        return record_branches([recorder.admit(c) for c in conditions], [*functions, default], names, call)
+        return record_branches(
+            [recorder.admit(c) for c in conditions], [*functions, default], names, call
+        )
     for condition, function in zip(conditions, functions, strict=True):
         _require_one_element(call, "pred", condition)
         if condition:
@@ -100,16 +116,19 @@ def _first_true(
     return default()
 
 
-def switch_case(branch_index: Any, branch_fns: Any, default: Function | None = None, name: str | None = None) -> Any:
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Function | None = None, name: str | None = None
+) -> Any:
     """The result of the function whose number is the value of ``branch_index``, or of ``default``.
 
-    ``branch_fns`` is a dict, a list of (number, function) or a list of functions. Without ``default`` the function with the
-    largest number takes its place.
+    ``branch_fns`` is a dict, a list of (number, function) or a list of functions. Without
+    ``default`` the function with the largest number takes its place.
 
     Example:
         >>> import paddle
         >>> index = paddle.to_tensor(1)
-        >>> float(paddle.static.nn.switch_case(index, [lambda: paddle.zeros([]), lambda: paddle.ones([])]))
+        >>> float(paddle.static.nn.switch_case(index, [lambda: paddle.zeros([]),
+        ...     lambda: paddle.ones([])]))
         1.0
     """
     _require_tensor("switch_case", "branch_index", branch_index, ("uint8", "int32", "int64"))
@@ -129,7 +148,8 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Function | None = N
 def _numbered(branch_fns: Any) -> dict[int, Function]:
     if not isinstance(branch_fns, (list, tuple, dict)):
         raise DtypeError(
-            f"switch_case: branch_fns must be a list, tuple or dict, but received {type(branch_fns).__name__}"
+            "switch_case: branch_fns must be a list, tuple or dict, but received "
+            f"{type(branch_fns).__name__}"
         )
     if not branch_fns:
         raise UsageError("switch_case: branch_fns is empty")
@@ -140,7 +160,8 @@ def _numbered(branch_fns: Any) -> dict[int, Function]:
     for item in items:
         if not isinstance(item, tuple) or len(item) != 2 or not isinstance(item[0], int):
             raise DtypeError(
-                f"switch_case: branch_fns must hold functions or pairs (int, function), but one item is {item!r}"
+                "switch_case: branch_fns must hold functions or pairs (int, function), but one "
+                f"item is {item!r}"
             )
         number, function = item
         if number in found:
@@ -151,27 +172,40 @@ def _numbered(branch_fns: Any) -> dict[int, Function]:
 
 
 def while_loop(
-    cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, is_test: bool = False, name: str | None = None
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    is_test: bool = False,
+    name: str | None = None,
 ) -> Any:
-    """Replace the loop variables by ``body(*loop_vars)`` while ``cond(*loop_vars)`` holds; returns them after the loop.
+    """Replace the loop variables by ``body(*loop_vars)`` while ``cond(*loop_vars)`` holds; returns
+    them after the loop.
 
-    Loop variables may be nested. ``body`` returns as many, nested alike; plain numbers among them cannot change. ``is_test``, a
-    hint that no gradient is wanted, changes nothing.
+    Loop variables may be nested. ``body`` returns as many, nested alike; plain numbers among them
+    cannot change. ``is_test``, a hint that no gradient is wanted, changes nothing.
 
     Example:
         >>> import paddle
         >>> i, total = paddle.zeros([], "int64"), paddle.zeros([])
-        >>> i, total = paddle.static.nn.while_loop(lambda i, t: i < 4, lambda i, t: [i + 1, t + 2.0], [i, total])
+        >>> i, total = paddle.static.nn.while_loop(lambda i, t: i < 4, lambda i, t: [i + 1,
+        ...     t + 2.0], [i, total])
         >>> int(i), float(total)
         (4, 8.0)
     """
     _require_callable("while_loop", "cond", cond)
     _require_callable("while_loop", "body", body)
     if not isinstance(loop_vars, (list, tuple)):
-        raise DtypeError(f"while_loop: loop_vars must be a list or tuple, but received {type(loop_vars).__name__}")
+        raise DtypeError(
+            "while_loop: loop_vars must be a list or tuple, but received "
+            f"{type(loop_vars).__name__}"
+        )
     if not loop_vars:
         raise UsageError("while_loop: loop_vars is empty")
-    return record_while(cond, body, loop_vars) if switch.is_static else _run_loop(cond, body, loop_vars)
+    return (
+        record_while(cond, body, loop_vars)
+        if switch.is_static
+        else _run_loop(cond, body, loop_vars)
+    )
 
 
 def _run_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any) -> Any:
@@ -183,7 +217,9 @@ def _run_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any
             return loop_vars
         results = body(*loop_vars)
         results = list(results) if isinstance(results, (list, tuple)) else [results]
-        require_same_structure(list(loop_vars), results, ("loop_vars", "what body returns"), "while_loop")
+        require_same_structure(
+            list(loop_vars), results, ("loop_vars", "what body returns"), "while_loop"
+        )
         loop_vars = results
 
 
@@ -193,17 +229,25 @@ def _nothing() -> None:
 
 def _require_callable(call: str, argument: str, value: Any) -> None:
     if not callable(value):
-        raise DtypeError(f"{call}: {argument} must be callable, but received {type(value).__name__}")
+        raise DtypeError(
+            f"{call}: {argument} must be callable, but received {type(value).__name__}"
+        )
 
 
 def _require_tensor(call: str, argument: str, value: Any, allowed: tuple[str, ...]) -> None:
     if not isinstance(value, Tensor):
-        raise DtypeError(f"{call}: {argument} must be a Tensor, but received {type(value).__name__}")
+        raise DtypeError(
+            f"{call}: {argument} must be a Tensor, but received {type(value).__name__}"
+        )
     dtype = dtypes.name_of(value.raw.dtype)
     if switch.is_static and dtype not in allowed:
-        raise DtypeError(f"{call}: the dtype of {argument} must be {' or '.join(allowed)}, but received {dtype}")
+        raise DtypeError(
+            f"{call}: the dtype of {argument} must be {' or '.join(allowed)}, but received {dtype}"
+        )
 
 
 def _require_one_element(call: str, argument: str, value: Any) -> None:
     if value.size != 1:
-        raise BadArgument(f"{call}: {argument} must have one element, but its shape is {list(value.shape)}")
+        raise BadArgument(
+            f"{call}: {argument} must have one element, but its shape is {list(value.shape)}"
+        )

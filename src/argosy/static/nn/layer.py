@@ -1,6 +1,7 @@
 """What functions with parameters share: names, parameters, the checks of common arguments.
 
-``static.nn`` offers them for programs only. 1.x (``fluid``) also calls them in dygraph, where each call makes parameters anew.
+``static.nn`` offers them for programs only. 1.x (``fluid``) also calls them in dygraph, where each
+call makes parameters anew.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Helper(LayerHelper):
     ) -> Any:
         if attr is not False and any(extent < 0 for extent in shape):
             raise UsageError(
-                f"{self.name}: its parameter would have shape {list(shape)}; the extents of the input that size it must be known"
+                f"{self.name}: its parameter would have shape {list(shape)}; the extents of the "
+                "input that size it must be known"
             )
         parameter = super().create_parameter(attr, shape, dtype, is_bias, default_initializer)
         if parameter is not None and not switch.is_static and _keeper.keep is not None:
@@ -67,13 +69,16 @@ def layer_call(kind: str, name: str | None = None, *inputs: Any) -> Iterator[Hel
 
 
 def recorded(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """``function``, refused outside of programs, where it would make new parameters at each call."""
+    """``function``, refused outside of programs, where it would make new parameters at each
+    call.
+    """
 
     @functools.wraps(function)
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         if not switch.is_static:
             raise UsageError(
-                f"static.nn.{function.__name__}: call paddle.enable_static() first, or use the layers of paddle.nn"
+                f"static.nn.{function.__name__}: call paddle.enable_static() first, or use the "
+                "layers of paddle.nn"
             )
         return function(*args, **kwargs)
 

@@ -1,7 +1,9 @@
 """What one place of a data-parallel run changes in a program before it is lowered.
 
-Its operators: the gradient of the loss is scaled, gradients are combined with those of the other places, updates may be split. Its ops:
-random ones draw from the place's own stream, batch normalisation may take its statistics over all places.
+Its operators: the gradient of the loss is scaled, gradients are combined with those of the other
+places, updates may be split. Its ops:
+random ones draw from the place's own stream, batch normalisation may take its statistics over all
+places.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ class Shared:
         if names not in self.totals:
             # Averaging is the scale 1 / num_trainers of the loss's gradient.
             is_sum = not self.spec.scales_loss
-            self.totals[names] = Totals(self.meeting, self.num_places, self.trainers, is_sum, self.exchange)
+            self.totals[names] = Totals(
+                self.meeting, self.num_places, self.trainers, is_sum, self.exchange
+            )
         return self.totals[names]
 
 
@@ -62,7 +66,8 @@ class PlaceAdaptation:
         self.random_state: torch.Tensor | None = None
         self.draws = False  # whether the program has a random op
 
-    # -- operators ----------------------------------------------------------------------------------------------
+    # -- operators
+    # ----------------------------------------------------------------------------------------------
 
     def operators(self, operators: list[Operator], fetches: Sequence[str]) -> list[Operator]:
         shared, spec = self._shared, self._shared.spec
@@ -77,7 +82,9 @@ class PlaceAdaptation:
         if shared.trainers is not None:
             operators = shared.exchange.operators(operators, fetches, self._combiner)
         if spec.updates_once and shared.num_places > 1:
-            operators = rewrite.with_split_updates(operators, self.place, shared.num_places, self._exchanger)
+            operators = rewrite.with_split_updates(
+                operators, self.place, shared.num_places, self._exchanger
+            )
         return operators
 
     def _combiner(self, names: tuple[str, ...], is_changed: bool) -> Op:
@@ -101,16 +108,24 @@ class PlaceAdaptation:
 
         return Op("broadcast_updates_", exchange, params=("values",))
 
-    # -- ops ----------------------------------------------------------------------------------------------------
+    # -- ops
+    # ----------------------------------------------------------------------------------------------
 
     def function(self, op: Op) -> Callable[..., Any]:
         function = self._function(op)
         return unfused(op, function) if self._shared.fuses else function
 
     def _function(self, op: Op) -> Callable[..., Any]:
-        if op is norm_ops.batch_norm_ and self._shared.spec.syncs_batch_norm and not self._shared.is_alone:
+        if (
+            op is norm_ops.batch_norm_
+            and self._shared.spec.syncs_batch_norm
+            and not self._shared.is_alone
+        ):
             return self._synced_batch_norm
-        if self._shared.trainers is not None and (own := self._shared.exchange.function(op)) is not None:
+        if (
+            self._shared.trainers is not None
+            and (own := self._shared.exchange.function(op)) is not None
+        ):
             return own
         self.draws |= op.is_random
         if op.is_random and self._shared.num_places > 1 and self._device.type == "cpu":
@@ -119,7 +134,9 @@ class PlaceAdaptation:
 
     @property
     def stream(self) -> PlaceAdaptation | None:
-        """What holds, in ``random_state``, the state of this place's random numbers, if they are its own."""
+        """What holds, in ``random_state``, the state of this place's random numbers, if they are
+        its own.
+        """
         return self if self._shared.num_places > 1 and self._device.type == "cpu" else None
 
     def seed(self, seed: int) -> None:
@@ -130,7 +147,9 @@ class PlaceAdaptation:
             torch.cuda.default_generators[self._device.index].manual_seed(seed)
 
     def _drawn(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        """``fn`` with the state of this place in torch's generator: which place draws first does not matter."""
+        """``fn`` with the state of this place in torch's generator: which place draws first does
+        not matter.
+        """
 
         def draw(*args: Any, **kwargs: Any) -> Any:
             assert self.random_state is not None
@@ -161,7 +180,8 @@ class PlaceAdaptation:
     ) -> torch.Tensor:
         if use_global_stats or (is_test and not trainable_statistics):
             out: torch.Tensor = norm_ops.batch_norm_.fn(
-                x, mean, variance, weight, bias, is_test, momentum, epsilon, channel_last, use_global_stats, trainable_statistics
+                x, mean, variance, weight, bias, is_test, momentum, epsilon, channel_last,
+                use_global_stats, trainable_statistics
             )  # fmt: skip
             return out
         own = norm_ops.channel_moments.fn(x, channel_last)
@@ -187,10 +207,14 @@ class PlaceAdaptation:
 
 
 class _Total(torch.autograd.Function):
-    """A sum over all places. Each place's output depends on each place's input, so gradients are summed alike."""
+    """A sum over all places. Each place's output depends on each place's input, so gradients are
+    summed alike.
+    """
 
     @staticmethod
-    def forward(ctx: Any, part: torch.Tensor, total: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    def forward(
+        ctx: Any, part: torch.Tensor, total: Callable[[torch.Tensor], torch.Tensor]
+    ) -> torch.Tensor:
         ctx.total = total
         return total(part.detach())
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, ProgramError, UsageError, nearest
+from argosy.foundation.errors import (
+    BadArgument,
+    DtypeError,
+    NotSupported,
+    ProgramError,
+    UsageError,
+    nearest,
+)
 from argosy.foundation.places import Place
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope
@@ -23,9 +30,11 @@ from argosy.static.run.readers import next_feeds
 
 
 class CompiledProgram(PreparedProgram):
-    """A program to be run with a ``build_strategy``; after ``with_data_parallel``, on several places at once.
+    """A program to be run with a ``build_strategy``; after ``with_data_parallel``, on several
+    places at once.
 
-    Give it to ``Executor.run``. It belongs to the scope of its first run. ``close()`` ends its threads.
+    Give it to ``Executor.run``. It belongs to the scope of its first run. ``close()`` ends its
+    threads.
 
     Example:
         >>> import numpy, paddle
@@ -34,9 +43,11 @@ class CompiledProgram(PreparedProgram):
         >>> with paddle.static.program_guard(main):
         ...     x = paddle.static.data("x", [None, 1])
         ...     y = x * 2.0
-        >>> parallel = paddle.static.CompiledProgram(main).with_data_parallel(places=paddle.static.cpu_places(2))
+        >>> places = paddle.static.cpu_places(2)
+        >>> parallel = paddle.static.CompiledProgram(main).with_data_parallel(places=places)
         >>> exe = paddle.static.Executor(paddle.CPUPlace())
-        >>> exe.run(parallel, feed={"x": numpy.ones((3, 1), "float32")}, fetch_list=[y], return_merged=False)[0]
+        >>> exe.run(parallel, feed={"x": numpy.ones((3, 1), "float32")}, fetch_list=[y],
+        ...     return_merged=False)[0]
         [array([[2.]], dtype=float32), array([[2.],
                [2.]], dtype=float32)]
         >>> exe.close()
@@ -45,7 +56,10 @@ class CompiledProgram(PreparedProgram):
 
     def __init__(self, program_or_graph: Any, build_strategy: BuildStrategy | None = None) -> None:
         if not isinstance(program_or_graph, Program):
-            raise DtypeError(f"CompiledProgram: expected a Program, but received {type(program_or_graph).__name__}")
+            raise DtypeError(
+                "CompiledProgram: expected a Program, but received "
+                f"{type(program_or_graph).__name__}"
+            )
         _check_type("CompiledProgram", "build_strategy", build_strategy, BuildStrategy)
         self._program = program_or_graph
         self._build_strategy = build_strategy
@@ -81,9 +95,11 @@ class CompiledProgram(PreparedProgram):
         share_vars_from: CompiledProgram | None = None,
         places: Any = None,
     ) -> CompiledProgram:
-        """Run on ``places``: by default the GPUs, or ``CPU_NUM`` CPU places if the Executor's place is the CPU.
+        """Run on ``places``: by default the GPUs, or ``CPU_NUM`` CPU places if the Executor's place
+        is the CPU.
 
-        ``loss_name`` is needed to train. ``share_vars_from``, which must have run, gives its variables on the places to this program.
+        ``loss_name`` is needed to train. ``share_vars_from``, which must have run, gives its
+        variables on the places to this program.
         """
         call = "CompiledProgram.with_data_parallel"
         if self._is_data_parallel:
@@ -103,7 +119,8 @@ class CompiledProgram(PreparedProgram):
         if self._runner is not None:
             self._runner.close()
 
-    # -- running ------------------------------------------------------------------------------------------------
+    # -- running
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def recorded(self) -> Program:
@@ -114,16 +131,23 @@ class CompiledProgram(PreparedProgram):
         return not self._is_plain
 
     def _follow(self) -> None:
-        """Train with the other workers, if the program was set up for that (by Fleet): that belongs to the program, however it is compiled."""
+        """Train with the other workers, if the program was set up for that (by Fleet): that belongs
+        to the program, however it is compiled.
+        """
         attached = self._program.attachments.get(PreparedProgram)
-        if not isinstance(attached, CompiledProgram) or attached is self or self._exchange is attached._exchange:
+        if (
+            not isinstance(attached, CompiledProgram)
+            or attached is self
+            or self._exchange is attached._exchange
+        ):
             return
         workers = attached._build_strategy
         if workers is None or workers.num_trainers <= 1:
             return
         if self._runner is not None:
             raise UsageError(
-                f"{self._call}: the program was set up for several workers after this CompiledProgram had run it; make a new one"
+                f"{self._call}: the program was set up for several workers after this "
+                "CompiledProgram had run it; make a new one"
             )
         build = copy.copy(self._build_strategy) or BuildStrategy()
         build.num_trainers, build.trainer_id = workers.num_trainers, workers.trainer_id
@@ -138,7 +162,9 @@ class CompiledProgram(PreparedProgram):
         build = self._build_strategy
         if self._is_data_parallel or build is None:
             return not self._is_data_parallel
-        return build.num_trainers <= 1 and not build.enable_auto_fusion and not build.build_cinn_pass
+        return (
+            build.num_trainers <= 1 and not build.enable_auto_fusion and not build.build_cinn_pass
+        )
 
     def run(
         self,
@@ -159,7 +185,9 @@ class CompiledProgram(PreparedProgram):
         by_fetch = list(zip(*results, strict=True))
         if not return_merged:
             return [[given_out(value, return_numpy) for value in values] for values in by_fetch]
-        whole = (merged(self._call, name, values) for name, values in zip(fetches, by_fetch, strict=True))
+        whole = (
+            merged(self._call, name, values) for name, values in zip(fetches, by_fetch, strict=True)
+        )
         return [given_out(value, return_numpy) for value in whole]
 
     def _feeds(self, runner: DataParallelRun, feed: Any) -> list[dict[str, Any]]:
@@ -170,7 +198,8 @@ class CompiledProgram(PreparedProgram):
         read = next_feeds(self._program, feeds[0], count) if self._program.readers else []
         if read and len(read) != count:
             raise UsageError(
-                f"{self._call}: the DataLoader of the program has {len(read)} batches left for {count} places; "
+                f"{self._call}: the DataLoader of the program has {len(read)} batches left for "
+                f"{count} places; "
                 "make it with drop_last=True"
             )
         return [{**own, **batch} for own, batch in zip(feeds, read, strict=True)] if read else feeds
@@ -185,26 +214,34 @@ class CompiledProgram(PreparedProgram):
                 self._runner = self._compile(place, scope)
                 return self._runner
             raise UsageError(
-                f"{self._call}: this CompiledProgram belongs to the scope of its first run; make another for this scope"
+                f"{self._call}: this CompiledProgram belongs to the scope of its first run; make "
+                "another for this scope"
             )
         self._check_loss()
         return runner
 
     def _compile(self, place: Place, scope: Scope) -> DataParallelRun:
-        build, execution = self._build_strategy or BuildStrategy(), self._exec_strategy or ExecutionStrategy()
+        build, execution = (
+            self._build_strategy or BuildStrategy(),
+            self._exec_strategy or ExecutionStrategy(),
+        )
         spec = RunSpec.of(build, execution, self._program._is_distributed)
         self._check_loss()
         places = self._choose_places(place) if self._is_data_parallel else [place]
         if len(places) > 1 and not self._exchange.takes_places:
             raise NotSupported(
-                f"{self._call}: the strategy of this program exchanges more than gradients between workers, so a worker runs it on one place, "
+                f"{self._call}: the strategy of this program exchanges more than gradients "
+                "between workers, so a worker runs it on one place, "
                 f"not on {len(places)}; run the program itself, or start a worker per place"
             )
         if len(places) > 1 and self._program._is_distributed:
             raise NotSupported(
-                f"{self._call}: a program that trains through parameter servers runs on one place, but {len(places)} were given; start more workers"
+                f"{self._call}: a program that trains through parameter servers runs on one "
+                f"place, but {len(places)} were given; start more workers"
             )
-        return DataParallelRun(self._program, places, self._replicas(places, scope), spec, self._exchange)
+        return DataParallelRun(
+            self._program, places, self._replicas(places, scope), spec, self._exchange
+        )
 
     def _choose_places(self, place: Place) -> list[Place]:
         if self._places is None and self._program._is_distributed:
@@ -220,12 +257,14 @@ class CompiledProgram(PreparedProgram):
             return Replicas(scope, devices)
         if source._runner is None or not source._is_data_parallel:
             raise UsageError(
-                f"{self._call}: share_vars_from has not run yet, so it has no variables on its places to share; run it once first"
+                f"{self._call}: share_vars_from has not run yet, so it has no variables on its "
+                "places to share; run it once first"
             )
         shared = source._runner.replicas
         if shared.devices != devices or shared.scopes[0] is not scope:
             raise UsageError(
-                f"{self._call}: share_vars_from runs on {source._runner.places} in its own scope, this program on {places}; "
+                f"{self._call}: share_vars_from runs on {source._runner.places} in its own "
+                f"scope, this program on {places}; "
                 "both must have the same places and scope"
             )
         return shared
@@ -237,7 +276,8 @@ class CompiledProgram(PreparedProgram):
         if self._loss_name is None:
             if has_training(self._program.global_block().ops):
                 raise BadArgument(
-                    f"{self._call}: the program has backward operators, so loss_name must be set to the name of its loss"
+                    f"{self._call}: the program has backward operators, so loss_name must be set "
+                    "to the name of its loss"
                 )
         elif self._loss_name not in variables:
             raise ProgramError(
@@ -248,11 +288,15 @@ class CompiledProgram(PreparedProgram):
 
 
 def attached_exchange(program: Program) -> Exchange | None:
-    """How the processes that train ``program`` together exchange what they must; None if it is trained alone."""
+    """How the processes that train ``program`` together exchange what they must; None if it is
+    trained alone.
+    """
     attached = program.attachments.get(PreparedProgram)
     return attached._exchange if isinstance(attached, CompiledProgram) else None
 
 
 def _check_type(call: str, argument: str, value: Any, wanted: type) -> None:
     if value is not None and not isinstance(value, wanted):
-        raise DtypeError(f"{call}: {argument} must be a {wanted.__name__}, but received {type(value).__name__}")
+        raise DtypeError(
+            f"{call}: {argument} must be a {wanted.__name__}, but received {type(value).__name__}"
+        )

@@ -1,4 +1,6 @@
-"""Running a program on several places at once: lower it for each, give out the feeds, run one thread per place."""
+"""Running a program on several places at once: lower it for each, give out the feeds, run one
+thread per place.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,17 @@ Fetched = list[torch.Tensor | LoDTensor]
 
 
 class DataParallelRun:
-    """A program on its places. ``replicas`` keeps its variables there; ``close()`` ends the threads."""
+    """A program on its places. ``replicas`` keeps its variables there; ``close()`` ends the
+    threads.
+    """
 
     def __init__(
-        self, program: Program, places: Sequence[Place], replicas: Replicas, spec: RunSpec, exchange: Exchange
+        self,
+        program: Program,
+        places: Sequence[Place],
+        replicas: Replicas,
+        spec: RunSpec,
+        exchange: Exchange,
     ) -> None:
         self.program = program
         self.places = list(places)
@@ -44,7 +53,9 @@ class DataParallelRun:
         self._lowered: dict[Any, list[tuple[PlaceAdaptation, Lowered]]] = {}
         self._version = -1
         fuses = spec.compiles and fusion.has_compiler()
-        self._shared = Shared(len(self.places), spec, self.trainers, self._crew.meeting, fuses, exchange)
+        self._shared = Shared(
+            len(self.places), spec, self.trainers, self._crew.meeting, fuses, exchange
+        )
         self._runs = 0
 
     def run(self, feeds: list[Feed], fetches: tuple[str, ...], prunes: bool) -> list[Fetched]:
@@ -78,10 +89,13 @@ class DataParallelRun:
         for totals in self._shared.totals.values():
             totals.close()
 
-    # -- one run ------------------------------------------------------------------------------------------------
+    # -- one run
+    # ----------------------------------------------------------------------------------------------
 
     def _run_once(
-        self, lowered: list[tuple[PlaceAdaptation, Lowered]], feeds: list[tuple[torch.Tensor | None, ...]]
+        self,
+        lowered: list[tuple[PlaceAdaptation, Lowered]],
+        feeds: list[tuple[torch.Tensor | None, ...]],
     ) -> list[Fetched]:
         reads = lowered[0][1].reads
         if self.trainers is not None and has_training(self.program.global_block().ops):
@@ -89,25 +103,37 @@ class DataParallelRun:
         self.replicas.refresh(reads)
         with self._random():
             self._seed([adaptation for adaptation, _ in lowered])
-            outcomes = self._crew.run([self._call(i, lowered[i][1], feeds[i]) for i in range(len(lowered))])
+            outcomes = self._crew.run(
+                [self._call(i, lowered[i][1], feeds[i]) for i in range(len(lowered))]
+            )
         if any(error is not None for _, error in outcomes):
             self.replicas.forget()
             raise self._told([error for _, error in outcomes])
         self.replicas.note([*reads, *lowered[0][1].writes])
-        return [joined(fetched, each.lods) for (fetched, _), (_, each) in zip(outcomes, lowered, strict=True)]
+        return [
+            joined(fetched, each.lods)
+            for (fetched, _), (_, each) in zip(outcomes, lowered, strict=True)
+        ]
 
-    def _call(self, place: int, lowered: Lowered, feeds: tuple[torch.Tensor | None, ...]) -> Callable[[], Any]:
+    def _call(
+        self, place: int, lowered: Lowered, feeds: tuple[torch.Tensor | None, ...]
+    ) -> Callable[[], Any]:
         scope, device = self.replicas.scopes[place], self.replicas.devices[place]
         return lambda: launch(lowered, feeds, scope, device)
 
     def _random(self) -> contextlib.AbstractContextManager[None]:
         """The program's seed for a single place; several have streams of their own."""
         seed = self.program._seed
-        return seeded(seed + self.spec.trainer_id) if seed and len(self.places) == 1 else contextlib.nullcontext()
+        return (
+            seeded(seed + self.spec.trainer_id)
+            if seed and len(self.places) == 1
+            else contextlib.nullcontext()
+        )
 
     def _seed(self, adaptations: list[PlaceAdaptation]) -> None:
         if len(adaptations) > 1 and any(a.draws for a in adaptations):
-            # Without a seed of the program, trainers differ if their processes were seeded differently.
+            # Without a seed of the program, trainers differ if their processes were seeded
+            # differently.
             seed = self.program._seed or int(torch.randint(2**62, ()))
             first = seed + self.spec.trainer_id * len(adaptations)
             for adaptation in adaptations:
@@ -115,7 +141,9 @@ class DataParallelRun:
 
     def _told(self, errors: list[BaseException | None]) -> BaseException:
         """The error of the first place that failed by itself, with the place in its message."""
-        place, error = next((i, e) for i, e in enumerate(errors) if e is not None and not isinstance(e, Abandoned))
+        place, error = next(
+            (i, e) for i, e in enumerate(errors) if e is not None and not isinstance(e, Abandoned)
+        )
         if len(self.places) == 1 or not isinstance(error, Exception):
             return error
         where = f"place {place} ({self.places[place]!r}) of {len(self.places)}"
@@ -127,9 +155,12 @@ class DataParallelRun:
         told.__cause__ = error
         return told
 
-    # -- lowering -----------------------------------------------------------------------------------------------
+    # -- lowering
+    # ----------------------------------------------------------------------------------------------
 
-    def _lowered_for(self, feed: Feed, fetches: tuple[str, ...], prunes: bool) -> list[tuple[PlaceAdaptation, Lowered]]:
+    def _lowered_for(
+        self, feed: Feed, fetches: tuple[str, ...], prunes: bool
+    ) -> list[tuple[PlaceAdaptation, Lowered]]:
         if self._version != self.program.version:
             self._lowered.clear()
             self._forget_totals()
@@ -159,6 +190,7 @@ class DataParallelRun:
         for operator in self.program.global_block().ops:
             if is_of_loss(operator) and (wanted := loss_gradient(operator).name) not in feed:
                 raise UsageError(
-                    f"ParallelExecutor.run: with GradientScaleStrategy.Customized the gradient of the loss is fed: "
+                    "ParallelExecutor.run: with GradientScaleStrategy.Customized the gradient "
+                    "of the loss is fed: "
                     f"{wanted!r}, a value for each of {len(self.places)} places"
                 )

@@ -1,4 +1,6 @@
-"""ParallelExecutor: the data-parallel run of one program, as Paddle had it before CompiledProgram."""
+"""ParallelExecutor: the data-parallel run of one program, as Paddle had it before
+CompiledProgram.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,10 @@ from argosy.static.record.recorder import default_main_program
 class ParallelExecutor:
     """Runs a program on all GPUs, or on ``CPU_NUM`` CPU places, each with its part of the batch.
 
-    Parameters are copied to the places at the first run. Each place computes gradients from its part; they are added up over the places, and over
-    ``num_trainers`` processes, before each place updates. The scope always holds current values. ``close()`` ends the threads; it
-    is also a context manager.
+    Parameters are copied to the places at the first run. Each place computes gradients from its
+    part; they are added up over the places, and over ``num_trainers`` processes, before each place
+    updates. The scope always holds current values. ``close()`` ends the threads; it is also a
+    context manager.
 
     Example:
         >>> import numpy, paddle
@@ -52,7 +55,8 @@ class ParallelExecutor:
     ) -> None:
         if share_vars_from is not None and not isinstance(share_vars_from, ParallelExecutor):
             raise _WrongSource(
-                f"ParallelExecutor: share_vars_from must be a ParallelExecutor, but received {type(share_vars_from).__name__}"
+                "ParallelExecutor: share_vars_from must be a ParallelExecutor, but received "
+                f"{type(share_vars_from).__name__}"
             )
         build = copy.copy(build_strategy) if build_strategy is not None else BuildStrategy()
         if isinstance(build, BuildStrategy):
@@ -74,21 +78,32 @@ class ParallelExecutor:
         """Number of places."""
         return len(self._compiled_program._places or ())
 
-    def run(self, fetch_list: Any, feed: Any = None, feed_dict: Any = None, return_numpy: bool = True) -> list[Any]:
+    def run(
+        self, fetch_list: Any, feed: Any = None, feed_dict: Any = None, return_numpy: bool = True
+    ) -> list[Any]:
         """Run every operator of the program on all places and return the values of ``fetch_list``.
 
-        The values of a dict ``feed`` are cut on dimension 0 into a part for each place; a list has a dict for each. What is fetched is joined on
-        dimension 0. ``feed_dict`` is the old name of ``feed``.
+        The values of a dict ``feed`` are cut on dimension 0 into a part for each place; a list has
+        a dict for each. What is fetched is joined on dimension 0. ``feed_dict`` is the old name of
+        ``feed``.
         """
         if feed_dict is not None:
             if feed is not None:
-                raise UsageError("ParallelExecutor.run: give feed or its old name feed_dict, not both")
-            warnings.warn("`feed_dict` is deprecated. Please use `feed=`", DeprecationWarning, stacklevel=2)
+                raise UsageError(
+                    "ParallelExecutor.run: give feed or its old name feed_dict, not both"
+                )
+            warnings.warn(
+                "`feed_dict` is deprecated. Please use `feed=`", DeprecationWarning, stacklevel=2
+            )
             feed = feed_dict
-        return self._compiled_program.run(self._place, self._scope, feed, fetch_list, return_numpy, return_merged=True)
+        return self._compiled_program.run(
+            self._place, self._scope, feed, fetch_list, return_numpy, return_merged=True
+        )
 
     def drop_local_exe_scopes(self) -> None:
-        """Give back at once the memory kept for temporary values, which otherwise happens every ``num_iteration_per_drop_scope`` runs."""
+        """Give back at once the memory kept for temporary values, which otherwise happens every
+        ``num_iteration_per_drop_scope`` runs.
+        """
         if self._compiled_program._runner is not None:
             self._compiled_program._runner.drop()
 

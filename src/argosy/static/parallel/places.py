@@ -1,4 +1,6 @@
-"""Which places a program runs on when none are named: CUDA devices, or as many CPU places as ``CPU_NUM`` says."""
+"""Which places a program runs on when none are named: CUDA devices, or as many CPU places as
+``CPU_NUM`` says.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ import torch
 
 from argosy.foundation import env
 from argosy.foundation.errors import ConfigError, UsageError
-from argosy.foundation.places import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place, to_place, warn_fallback
+from argosy.foundation.places import (
+    CPUPlace,
+    CUDAPinnedPlace,
+    CUDAPlace,
+    Place,
+    to_place,
+    warn_fallback,
+)
 
 
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
@@ -25,18 +34,25 @@ def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
 
 
 def cuda_pinned_places(device_count: int | None = None) -> list[CUDAPinnedPlace]:
-    """``device_count`` places of page-locked host memory, by default as many as ``CPU_NUM`` says."""
+    """``device_count`` places of page-locked host memory, by default as many as ``CPU_NUM``
+    says.
+    """
     return [CUDAPinnedPlace() for _ in range(_cpu_count(device_count))]
 
 
 def cuda_places(device_ids: Sequence[int] | int | None = None) -> list[CUDAPlace]:
     """The GPUs with these numbers; by default those of ``FLAGS_selected_gpus``, else all.
 
-    Differs from Paddle: where PyTorch sees no GPU, it warns and names GPU 0, which stands for the CPU.
+    Differs from Paddle: where PyTorch sees no GPU, it warns and names GPU 0, which stands for the
+    CPU.
     """
     if device_ids is None:
         chosen = env.get("FLAGS_selected_gpus")
-        numbers = [int(text) for text in chosen.split(",")] if chosen else list(range(torch.cuda.device_count()))
+        numbers = (
+            [int(text) for text in chosen.split(",")]
+            if chosen
+            else list(range(torch.cuda.device_count()))
+        )
         if not numbers:
             warn_fallback("gpu")
             numbers = [0]
@@ -46,7 +62,9 @@ def cuda_places(device_ids: Sequence[int] | int | None = None) -> list[CUDAPlace
 
 
 def default_places(use_cuda: bool) -> list[Place]:
-    """Where a data-parallel program runs; where there is no GPU, CPU places stand for them, with a warning."""
+    """Where a data-parallel program runs; where there is no GPU, CPU places stand for them, with a
+    warning.
+    """
     if use_cuda and torch.cuda.is_available():
         return list(cuda_places())
     if use_cuda:
@@ -73,7 +91,8 @@ def _cpu_count(count: int | None) -> int:
 def _from_environment() -> int:
     if not env.get("CPU_NUM"):
         print(
-            "CPU_NUM is not set, so programs run on 1 CPU place. Set CPU_NUM in the environment to the number of places to use.",
+            "CPU_NUM is not set, so programs run on 1 CPU place. Set CPU_NUM in the environment "
+            "to the number of places to use.",
             file=sys.stderr,
         )
         env.update({"CPU_NUM": "1"})

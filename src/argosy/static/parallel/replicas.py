@@ -1,7 +1,8 @@
 """The kept variables of a program on several places.
 
-Those of place 0 are the scope's own, so that the scope holds current values after each run. The other places have copies, which follow
-whenever something else than a run has changed the scope: ``load``, ``set``, another program.
+Those of place 0 are the scope's own, so that the scope holds current values after each run. The
+other places have copies, which follow whenever something else than a run has changed the scope:
+``load``, ``set``, another program.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class Replicas:
             self._seen[name] = (tensor, tensor._version)
 
     def forget(self) -> None:
-        """After a run that failed midway, in which places may have come apart: copy everything before the next."""
+        """After a run that failed midway, in which places may have come apart: copy everything
+        before the next.
+        """
         self._seen.clear()
 
     def agree(self, names: Iterable[str], trainers: Trainers, exchange: Exchange) -> None:

@@ -1,4 +1,6 @@
-"""Rewriting the operators of a program for one of several places: pure functions on lists of operators."""
+"""Rewriting the operators of a program for one of several places: pure functions on lists of
+operators.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,17 @@ from argosy.static.ir.variable import Parameter
 
 
 class Rewritten(Operator):
-    """An operator in place of, or beside, a recorded one, whose position and line it shows in errors."""
+    """An operator in place of, or beside, a recorded one, whose position and line it shows in
+    errors.
+    """
 
     def __init__(self, origin: Operator, **changes: Any) -> None:
-        kept = {name: getattr(origin, name) for name in ("type", "op", "args", "kwargs", "out", "role")}
-        super().__init__(origin.block, **{**kept, **changes}, name_scope=origin.name_scope, where=origin.where)
+        kept = {
+            name: getattr(origin, name) for name in ("type", "op", "args", "kwargs", "out", "role")
+        }
+        super().__init__(
+            origin.block, **{**kept, **changes}, name_scope=origin.name_scope, where=origin.where
+        )
         self._origin = origin
 
     @property
@@ -66,12 +74,15 @@ def _seeded(operator: Operator) -> Operator:
 
 
 def with_combined_gradients(
-    operators: Sequence[Operator], fetches: Sequence[str], make: Callable[[tuple[str, ...], bool], Op]
+    operators: Sequence[Operator],
+    fetches: Sequence[str],
+    make: Callable[[tuple[str, ...], bool], Op],
 ) -> list[Operator]:
-    """Put an operator behind each backward of a loss that replaces the gradients of parameters by those of all places.
+    """Put an operator behind each backward of a loss that replaces the gradients of parameters by
+    those of all places.
 
-    Only gradients that something reads are combined; ``make`` gives the op for the ones of a backward, and is told whether a later operator
-    overwrites one of them.
+    Only gradients that something reads are combined; ``make`` gives the op for the ones of a
+    backward, and is told whether a later operator overwrites one of them.
     """
     result: list[Operator] = []
     for index, operator in enumerate(operators):
@@ -81,13 +92,22 @@ def with_combined_gradients(
             later = set(fetches).union(*(o.input_arg_names for o in rest))
             found = [
                 grad
-                for name, grad in zip(names_in(operator.args[1]), operator.output_arg_names, strict=True)
+                for name, grad in zip(
+                    names_in(operator.args[1]), operator.output_arg_names, strict=True
+                )
                 if grad in later and isinstance(operator.block.vars[name], Parameter)
             ]
             if found:
                 is_changed = any(set(found).intersection(o.output_arg_names) for o in rest)
                 op, refs = make(tuple(found), is_changed), [Ref(name) for name in found]
-                made = {"type": op.name, "op": op, "args": (refs,), "kwargs": {}, "out": refs, "role": BACKWARD}
+                made = {
+                    "type": op.name,
+                    "op": op,
+                    "args": (refs,),
+                    "kwargs": {},
+                    "out": refs,
+                    "role": BACKWARD,
+                }
                 result.append(Rewritten(operator, **made))
     return result
 
@@ -105,9 +125,11 @@ def owners(sizes: Sequence[int], num_places: int) -> list[int]:
 def with_split_updates(
     operators: Sequence[Operator], place: int, num_places: int, make: Callable[[list[int]], Op]
 ) -> list[Operator]:
-    """Let each place update its own part of the parameters, and put an operator at the end that hands them to the others.
+    """Let each place update its own part of the parameters, and put an operator at the end that
+    hands them to the others.
 
-    ``make`` gives the op for variables with these owners; it gets the variables of all updates as one list.
+    ``make`` gives the op for variables with these owners; it gets the variables of all updates as
+    one list.
     """
     result: list[Operator] = []
     owner_by_name: dict[str, int] = {}
@@ -121,7 +143,8 @@ def with_split_updates(
             for ref, owner in zip(lists, chosen, strict=True):
                 if operator.block.vars[ref.name].persistable:
                     owner_by_name[ref.name] = owner
-        # A place without a parameter of its own updates the first too: step counts go on everywhere, and its owner's value counts.
+        # A place without a parameter of its own updates the first too: step counts go on
+        # everywhere, and its owner's value counts.
         own = [i for i, owner in enumerate(chosen) if owner == place] or [0]
         args = tuple([a[i] for i in own] if _is_parallel(a, refs) else a for a in operator.args)
         result.append(Rewritten(operator, args=args, out=[refs[i] for i in own]))
@@ -134,7 +157,9 @@ def with_split_updates(
 
 
 def _is_update(operator: Operator) -> bool:
-    """Whether an operator updates each of a list of kept variables from lists that run in parallel to it."""
+    """Whether an operator updates each of a list of kept variables from lists that run in parallel
+    to it.
+    """
     op, out = operator.op, operator.out
     return (
         operator.role == OPTIMIZE
@@ -149,4 +174,8 @@ def _is_update(operator: Operator) -> bool:
 
 
 def _is_parallel(argument: Any, refs: list[Ref]) -> bool:
-    return isinstance(argument, list) and len(argument) == len(refs) and all(isinstance(a, Ref) for a in argument)
+    return (
+        isinstance(argument, list)
+        and len(argument) == len(refs)
+        and all(isinstance(a, Ref) for a in argument)
+    )

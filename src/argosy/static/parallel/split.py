@@ -16,21 +16,27 @@ from argosy.static.ir.scope import raw_of
 
 
 def split_feed(call: str, program: Program, feed: Any, num_places: int) -> list[dict[str, Any]]:
-    """A dict of feeds for each place: a list is given out as it is, the values of a dict are cut on dimension 0."""
+    """A dict of feeds for each place: a list is given out as it is, the values of a dict are cut on
+    dimension 0.
+    """
     if isinstance(feed, (list, tuple)):
         if len(feed) != num_places or not all(isinstance(item, dict) for item in feed):
             kinds = sorted({type(item).__name__ for item in feed})
             raise UsageError(
-                f"{call}: a list of feeds must hold one dict for each of the {num_places} places, but it holds "
+                f"{call}: a list of feeds must hold one dict for each of the {num_places} "
+                "places, but it holds "
                 f"{len(feed)} items of type {', '.join(kinds) or 'none'}"
             )
         if any(set(item) != set(feed[0]) for item in feed):
             raise UsageError(
-                f"{call}: the dicts of a list of feeds must name the same variables: {[sorted(d) for d in feed]}"
+                f"{call}: the dicts of a list of feeds must name the same variables: "
+                f"{[sorted(d) for d in feed]}"
             )
         return [{name: item[name] for name in feed[0]} for item in feed]
     if not isinstance(feed, dict):
-        raise UsageError(f"{call}: feed must be a dict or a list of dicts, but received {type(feed).__name__}")
+        raise UsageError(
+            f"{call}: feed must be a dict or a list of dicts, but received {type(feed).__name__}"
+        )
     parts: list[dict[str, Any]] = [{} for _ in range(num_places)]
     for name, value in feed.items():
         for part, piece in zip(parts, _pieces(call, program, name, value, num_places), strict=True):
@@ -43,7 +49,8 @@ def _pieces(call: str, program: Program, name: str, value: Any, num_places: int)
     if variable is not None and variable.lod_level and has_lengths(value):
         array, lengths = value
         value = LoDTensor(
-            _rows(array) if raw_of(array) is not None else torch.from_numpy(np.array(array)), offsets_of(lengths)
+            _rows(array) if raw_of(array) is not None else torch.from_numpy(np.array(array)),
+            offsets_of(lengths),
         )
     if isinstance(value, LoDTensor) and value.lod():
         count = len(value.lod()[0]) - 1
@@ -52,14 +59,19 @@ def _pieces(call: str, program: Program, name: str, value: Any, num_places: int)
     rows = _rows(value)
     if variable is not None and variable.persistable and (rows.ndim == 0 or len(rows) < num_places):
         return [rows] * num_places
-    if variable is not None and variable.raw.ndim == 0 and rows.ndim == 1:  # a number for each place
+    # a number for each place
+    if variable is not None and variable.raw.ndim == 0 and rows.ndim == 1:
         if len(rows) != num_places:
             raise UsageError(
-                f"{call}: feed {name!r} is one number on each of {num_places} places, but received {len(rows)}"
+                f"{call}: feed {name!r} is one number on each of {num_places} places, but "
+                f"received {len(rows)}"
             )
         return [rows[i] for i in range(num_places)]
     if rows.ndim == 0:
-        raise UsageError(f"{call}: feed {name!r} is a single number, which cannot be split on {num_places} places")
+        raise UsageError(
+            f"{call}: feed {name!r} is a single number, which cannot be split on {num_places} "
+            "places"
+        )
     _check_count(call, name, len(rows), "samples", num_places)
     borders = [len(rows) * i // num_places for i in range(num_places + 1)]
     return [rows[start:end] for start, end in pairwise(borders)]
@@ -77,22 +89,30 @@ def _rows(value: Any) -> Any:
 def _check_count(call: str, name: str, count: int, what: str, num_places: int) -> None:
     if count < num_places:
         raise UsageError(
-            f"{call}: feed {name!r} has {count} {what} for {num_places} places; each place needs at least one.\n"
+            f"{call}: feed {name!r} has {count} {what} for {num_places} places; each place needs "
+            "at least one.\n"
             "  Leave out a last batch that is too small, or run on fewer places (CPU_NUM)."
         )
 
 
-def merged(call: str, name: str, values: Sequence[torch.Tensor | LoDTensor]) -> torch.Tensor | LoDTensor:
-    """The values of the places one after the other on dimension 0; numbers become a vector, sequences follow each other."""
+def merged(
+    call: str, name: str, values: Sequence[torch.Tensor | LoDTensor]
+) -> torch.Tensor | LoDTensor:
+    """The values of the places one after the other on dimension 0; numbers become a vector,
+    sequences follow each other.
+    """
     raws = [v.raw_tensor() if isinstance(v, LoDTensor) else v for v in values]
     parts = [(v.reshape(1) if v.ndim == 0 else v).detach().to(raws[0].device) for v in raws]
     if any(p.shape[1:] != parts[0].shape[1:] for p in parts):
         raise UsageError(
-            f"{call}: {name!r} has shapes {[list(v.shape) for v in raws]} on the places, which cannot be joined on "
+            f"{call}: {name!r} has shapes {[list(v.shape) for v in raws]} on the places, which "
+            "cannot be joined on "
             "dimension 0; fetch it with return_merged=False"
         )
     whole = torch.cat(parts)
     lods = [v.recursive_sequence_lengths() if isinstance(v, LoDTensor) else [] for v in values]
     if not any(lods):
         return whole
-    return LoDTensor(whole, offsets_of([list(chain(*levels)) for levels in zip(*lods, strict=True)]))
+    return LoDTensor(
+        whole, offsets_of([list(chain(*levels)) for levels in zip(*lods, strict=True)])
+    )

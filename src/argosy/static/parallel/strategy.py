@@ -1,6 +1,7 @@
 """BuildStrategy and ExecutionStrategy: how a compiled program is put together and run.
 
-Few fields change what happens here; the others tune the graph passes and thread pools of Paddle's own engine and are kept as given.
+Few fields change what happens here; the others tune the graph passes and thread pools of Paddle's
+own engine and are kept as given.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ class _Fields:
 
     def __init__(self) -> None:
         for name, value in self._defaults.items():
-            object.__setattr__(self, name, value.copy() if isinstance(value, (list, set)) else value)
+            object.__setattr__(
+                self, name, value.copy() if isinstance(value, (list, set)) else value
+            )
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = type(self).__name__
@@ -34,7 +37,8 @@ class _Fields:
     def _converted(self, name: str, value: Any) -> Any:
         default = self._defaults[name]
         wanted = type(default)
-        if default is None and (value is None or isinstance(value, bool)):  # None leaves it to the engine
+        # None leaves it to the engine
+        if default is None and (value is None or isinstance(value, bool)):
             return value
         if wanted is bool and isinstance(value, (bool, int)):
             return bool(value)
@@ -53,7 +57,9 @@ class _Fields:
 
 
 class ReduceStrategy(enum.IntEnum):
-    """Who updates a parameter: every place (AllReduce), or one, which then hands it to the others (Reduce)."""
+    """Who updates a parameter: every place (AllReduce), or one, which then hands it to the others
+    (Reduce).
+    """
 
     AllReduce = 0
     Reduce = 1
@@ -61,7 +67,9 @@ class ReduceStrategy(enum.IntEnum):
 
 
 class GradientScaleStrategy(enum.IntEnum):
-    """The gradient of the loss on a place: 1 / number of places, 1, or what the script feeds as ``<loss>@GRAD``."""
+    """The gradient of the loss on a place: 1 / number of places, 1, or what the script feeds as
+    ``<loss>@GRAD``.
+    """
 
     CoeffNumDevice = 0
     One = 1
@@ -72,8 +80,9 @@ class GradientScaleStrategy(enum.IntEnum):
 class BuildStrategy(_Fields):
     """How a program is made ready to run on several places.
 
-    ``reduce_strategy``, ``gradient_scale_strategy``, ``sync_batch_norm``, ``num_trainers`` and ``trainer_id`` change what is computed where;
-    ``enable_auto_fusion`` and ``build_cinn_pass`` compile the program. The rest only tunes Paddle's engine.
+    ``reduce_strategy``, ``gradient_scale_strategy``, ``sync_batch_norm``, ``num_trainers`` and
+    ``trainer_id`` change what is computed where; ``enable_auto_fusion`` and ``build_cinn_pass``
+    compile the program. The rest only tunes Paddle's engine.
 
     Example:
         >>> import paddle
@@ -81,7 +90,8 @@ class BuildStrategy(_Fields):
         >>> strategy.gradient_scale_strategy = strategy.GradientScaleStrategy.One
         >>> strategy.fuse_all_optimizer_ops = True
         >>> strategy
-        BuildStrategy(fuse_all_optimizer_ops=True, gradient_scale_strategy=<GradientScaleStrategy.One: 1>)
+        BuildStrategy(fuse_all_optimizer_ops=True,
+        gradient_scale_strategy=<GradientScaleStrategy.One: 1>)
     """
 
     ReduceStrategy = ReduceStrategy
@@ -129,7 +139,8 @@ class BuildStrategy(_Fields):
 
 
 class ExecutionStrategy(_Fields):
-    """How a program is run: ``num_iteration_per_drop_scope`` says after how many runs the memory kept for temporary values is given back.
+    """How a program is run: ``num_iteration_per_drop_scope`` says after how many runs the memory
+    kept for temporary values is given back.
 
     ``num_threads`` and the rest tune Paddle's engine.
     """
@@ -160,21 +171,32 @@ class RunSpec:
     runs_per_call: int
 
     @classmethod
-    def of(cls, build: BuildStrategy, execution: ExecutionStrategy, has_servers: bool = False) -> RunSpec:
+    def of(
+        cls, build: BuildStrategy, execution: ExecutionStrategy, has_servers: bool = False
+    ) -> RunSpec:
         scale = build.gradient_scale_strategy
         if build.async_mode and not has_servers:
             raise NotSupported(
-                "BuildStrategy.async_mode=True: only a program that trains through parameter servers is updated asynchronously"
+                "BuildStrategy.async_mode=True: only a program that trains through parameter "
+                "servers is updated asynchronously"
             )
-        if scale is GradientScaleStrategy._Undefined or build.reduce_strategy is ReduceStrategy._NoReduce:
-            raise NotSupported(f"BuildStrategy: {scale!r} with {build.reduce_strategy!r} is not supported")
-        for field, value in (("num_iteration_per_drop_scope", execution.num_iteration_per_drop_scope),
-                             ("num_iteration_per_run", execution.num_iteration_per_run)):  # fmt: skip
+        if (
+            scale is GradientScaleStrategy._Undefined
+            or build.reduce_strategy is ReduceStrategy._NoReduce
+        ):
+            raise NotSupported(
+                f"BuildStrategy: {scale!r} with {build.reduce_strategy!r} is not supported"
+            )
+        for field, value in (("num_iteration_per_drop_scope",
+            execution.num_iteration_per_drop_scope),
+                             ("num_iteration_per_run",
+                             execution.num_iteration_per_run)):  # fmt: skip
             if value < 1:
                 raise UsageError(f"ExecutionStrategy.{field} must be at least 1, but is {value}")
         if not 0 <= build.trainer_id < max(build.num_trainers, 1):
             raise UsageError(
-                f"BuildStrategy: trainer_id is {build.trainer_id}, but there are num_trainers={build.num_trainers}"
+                f"BuildStrategy: trainer_id is {build.trainer_id}, but there are "
+                f"num_trainers={build.num_trainers}"
             )
         return cls(
             num_trainers=max(build.num_trainers, 1),

@@ -16,11 +16,15 @@ Call = Callable[[], Any]
 
 
 class Abandoned(BaseException):
-    """Another place of the run failed; no ``Exception``, so that nothing takes it for the failure of an op."""
+    """Another place of the run failed; no ``Exception``, so that nothing takes it for the failure
+    of an op.
+    """
 
 
 class Meeting:
-    """Where ``count`` threads wait for each other and show what they bring, as often as they like but all equally often."""
+    """Where ``count`` threads wait for each other and show what they bring, as often as they like
+    but all equally often.
+    """
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -53,8 +57,10 @@ class Meeting:
                     raise Abandoned
                 if self._gone:
                     raise ProgramError(
-                        f"place {place} waits for the others to combine values, but {self._gone} of them have finished the program; "
-                        "all places must take the same branches around gradients and synchronised statistics"
+                        f"place {place} waits for the others to combine values, but {self._gone} "
+                        "of them have finished the program; "
+                        "all places must take the same branches around gradients and "
+                        "synchronised statistics"
                     )
                 self._changed.wait()
             return list(board)
@@ -74,7 +80,8 @@ class Meeting:
 
 
 class Crew:
-    """One thread for each place, kept between runs until ``close()``; a single place is run by the caller itself.
+    """One thread for each place, kept between runs until ``close()``; a single place is run by the
+    caller itself.
 
     The threads share the torch threads that the caller has.
     """
@@ -88,7 +95,8 @@ class Crew:
         self._stop: Callable[[], Any] | None = None
 
     def run(self, calls: Sequence[Call]) -> list[tuple[Any, BaseException | None]]:
-        """Make a call for each place at the same time and wait for all; each gives its result or its error.
+        """Make a call for each place at the same time and wait for all; each gives its result or
+        its error.
 
         The first error ends the meeting, so that nobody waits for a place that has failed.
         """
@@ -105,7 +113,8 @@ class Crew:
         while waiting:
             try:
                 place, value, error = self._done.get()
-            except BaseException as interrupt:  # Ctrl-C: the threads must be idle again before it goes on
+            # Ctrl-C: the threads must be idle again before it goes on
+            except BaseException as interrupt:
                 interrupted = interrupt
                 self.meeting.abandon()
                 continue
@@ -137,7 +146,8 @@ class Crew:
             ready.abort()
             _end(self._jobs, [thread for thread in threads if thread.ident is not None])
             raise
-        # torch notes the last number set for threads to come, whichever thread has set it for itself.
+        # torch notes the last number set for threads to come, whichever thread has set it for
+        # itself.
         torch.set_num_threads(own)
         self._stop = weakref.finalize(self, _end, self._jobs, threads)
 
@@ -157,7 +167,8 @@ def _work(
     meeting: Meeting,
 ) -> None:
     """The life of a thread; it knows no Crew, so that a Crew nobody uses any more can end it."""
-    torch.get_num_threads()  # the first call in a thread takes over the number of the process, after which it can be changed
+    # the first call in a thread takes over the number of the process, after which it can be changed
+    torch.get_num_threads()
     torch.set_num_threads(num_threads)
     try:
         ready.wait()

@@ -1,4 +1,6 @@
-"""Gradients of all places and trainers as one: summed in place order, so that equal runs give equal bits."""
+"""Gradients of all places and trainers as one: summed in place order, so that equal runs give equal
+bits.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,18 @@ class _PlainBuffer:
 class Totals:
     """The combined gradients that one backward operator hands out; every place calls ``combine``.
 
-    The sums lie in memory that is kept between runs, on the device of place 0: fresh memory for large gradients costs as much as the addition.
-    Each place adds up its share of them. With ``is_sum`` trainers add, else they average (the places always add).
+    The sums lie in memory that is kept between runs, on the device of place 0: fresh memory for
+    large gradients costs as much as the addition. Each place adds up its share of them. With
+    ``is_sum`` trainers add, else they average (the places always add).
     """
 
     def __init__(
-        self, meeting: Meeting, num_places: int, trainers: Trainers | None, is_sum: bool, exchange: Exchange
+        self,
+        meeting: Meeting,
+        num_places: int,
+        trainers: Trainers | None,
+        is_sum: bool,
+        exchange: Exchange,
     ) -> None:
         self._meeting = meeting
         self._num_places = num_places
@@ -49,7 +57,9 @@ class Totals:
 
     @torch.no_grad()
     def combine(self, place: int, grads: list[torch.Tensor], owns: bool) -> list[torch.Tensor]:
-        """The combined gradients; ``owns`` says that the caller writes to them, so that it gets memory of its own."""
+        """The combined gradients; ``owns`` says that the caller writes to them, so that it gets
+        memory of its own.
+        """
         device = grads[0].device
         if place == 0 and not self._fits(grads):
             self._lay_out(grads)
@@ -67,7 +77,9 @@ class Totals:
         return [t if t.device == device else t.to(device) for t in self._results]
 
     def drop(self) -> None:
-        """Give the memory back; the next run makes it anew. What trainers share is kept: all of them would have to give it back now."""
+        """Give the memory back; the next run makes it anew. What trainers share is kept: all of
+        them would have to give it back now.
+        """
         self._results = []
         if self._trainers is None:
             self.close()
@@ -83,7 +95,9 @@ class Totals:
         if len(self._views) != len(grads):
             return False
         self._results = self._results or list(grads)
-        return all((view is None) == g.is_sparse for view, g in zip(self._views, grads, strict=True))
+        return all(
+            (view is None) == g.is_sparse for view, g in zip(self._views, grads, strict=True)
+        )
 
     def _lay_out(self, grads: Sequence[torch.Tensor]) -> None:
         self._owners = owners([0 if g.is_sparse else g.numel() for g in grads], self._num_places)
@@ -107,7 +121,9 @@ class Totals:
             )
             self._buffers.append(buffer)
             for i, start in zip(members, starts, strict=True):
-                self._views[i] = buffer.tensor[start : start + grads[i].numel()].view(grads[i].shape)
+                self._views[i] = buffer.tensor[start : start + grads[i].numel()].view(
+                    grads[i].shape
+                )
 
     def _sum(self, index: int, parts: list[torch.Tensor]) -> torch.Tensor:
         view = self._views[index]
@@ -138,9 +154,13 @@ def _described(grad: torch.Tensor) -> str:
 
 
 def _joined_rows(parts: list[torch.Tensor]) -> torch.Tensor:
-    """The rows of row-sparse gradients, place after place; repeated ones are summed in that order."""
+    """The rows of row-sparse gradients, place after place; repeated ones are summed in that
+    order.
+    """
     merged = [p.coalesce() for p in parts]
     device = merged[0].device
     indices = torch.cat([m.indices().to(device) for m in merged], dim=1)
     values = torch.cat([m.values().to(device) for m in merged])
-    return torch.sparse_coo_tensor(indices, values, merged[0].shape, check_invariants=False).coalesce()
+    return torch.sparse_coo_tensor(
+        indices, values, merged[0].shape, check_invariants=False
+    ).coalesce()

@@ -1,6 +1,7 @@
 """The processes that train a program together, as far as running one needs to know them.
 
-This layer does not know how processes communicate. Whoever does (``argosy.distributed``, once it has joined a job) installs a ``Trainers``.
+This layer does not know how processes communicate. Whoever does (``argosy.distributed``, once it
+has joined a job) installs a ``Trainers``.
 """
 
 from __future__ import annotations
@@ -24,13 +25,17 @@ class SharedBuffer(Protocol):
 
 
 class Trainers(Protocol):
-    """The group of trainers this process is one of. All of them call the methods in the same order."""
+    """The group of trainers this process is one of. All of them call the methods in the same
+    order.
+    """
 
     rank: int
     world_size: int
 
     def check_same(self, lines: list[str]) -> None:
-        """Raise unless all trainers give the same descriptions of the tensors that they are about to exchange."""
+        """Raise unless all trainers give the same descriptions of the tensors that they are about
+        to exchange.
+        """
 
     def buffer(self, numel: int, dtype: torch.dtype, device: torch.device) -> SharedBuffer:
         """Make memory for gradients."""
@@ -39,7 +44,9 @@ class Trainers(Protocol):
         """Replace ``tensor`` by its sum over the trainers."""
 
     def average_rows(self, grad: torch.Tensor) -> torch.Tensor:
-        """The mean over the trainers of a row-sparse gradient: the rows of all, each divided by their number."""
+        """The mean over the trainers of a row-sparse gradient: the rows of all, each divided by
+        their number.
+        """
 
     def broadcast(self, tensors: list[torch.Tensor]) -> None:
         """Give ``tensors`` the values they have on trainer 0."""
@@ -54,7 +61,9 @@ _installed = _Installed()
 
 
 def install(trainers: Trainers | None) -> None:
-    """Make ``trainers`` the ones that programs with ``num_trainers`` above 1 talk to; None: there are none."""
+    """Make ``trainers`` the ones that programs with ``num_trainers`` above 1 talk to; None: there
+    are none.
+    """
     _installed.trainers = trainers
 
 
@@ -70,7 +79,8 @@ def find(num_trainers: int, trainer_id: int) -> Trainers | None:
         )
     if (trainers.world_size, trainers.rank) != (num_trainers, trainer_id):
         raise ConfigError(
-            f"num_trainers={num_trainers} and trainer_id={trainer_id}, but this process is rank {trainers.rank} "
+            f"num_trainers={num_trainers} and trainer_id={trainer_id}, but this process is rank "
+            f"{trainers.rank} "
             f"of a job of {trainers.world_size}"
         )
     return trainers

@@ -1,1 +1,3 @@
-"""From calls of the face to operators of a program: shape inference, control flow, gradients, updates."""
+"""From calls of the face to operators of a program: shape inference, control flow, gradients,
+updates.
+"""

@@ -1,4 +1,6 @@
-"""The activations that layers name with ``act="relu"``: by the type of Paddle's operator, with the defaults of that operator."""
+"""The activations that layers name with ``act="relu"``: by the type of Paddle's operator, with the
+defaults of that operator.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,13 @@ from argosy.nn import functional as F
 from argosy.tensor import math
 
 _OF_NN = """
-    celu elu gelu log_softmax logsigmoid mish relu relu6 selu sigmoid silu softmax softplus softshrink softsign swish tanh
+    celu elu gelu log_softmax logsigmoid mish relu relu6 selu sigmoid silu softmax softplus
+    softshrink softsign swish tanh
     thresholded_relu
 """.split()  # noqa: SIM905
 _OF_MATH = """
-    abs acos asin atan ceil cos cosh erf exp floor log log10 log1p log2 reciprocal round rsqrt sin sinh sqrt square stanh tan
+    abs acos asin atan ceil cos cosh erf exp floor log log10 log1p log2 reciprocal round rsqrt sin
+    sinh sqrt square stanh tan
 """.split()  # noqa: SIM905
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {

@@ -17,7 +17,8 @@ from argosy.static.record.op_types import OpType
 from argosy.static.record.recorder import program_guard, recorder
 from argosy.static.record.reinfer import inside
 
-# What the attribute op_role may say: Paddle's numbers, of which 256 marks the operators at a loss and 16 those of learning rates.
+# What the attribute op_role may say: Paddle's numbers, of which 256 marks the operators at a loss
+# and 16 those of learning rates.
 _ROLES = {0: FORWARD, 256: FORWARD, 1: BACKWARD, 257: BACKWARD, 2: OPTIMIZE, 16: OPTIMIZE}
 
 
@@ -28,23 +29,31 @@ def append_op(
     outputs: Mapping[str, Any] | None,
     attrs: Mapping[str, Any] | None,
 ) -> Operator:
-    """Record an operator of ``type`` whose results are the variables ``outputs``, made beforehand; returns the operator that writes the last one."""
+    """Record an operator of ``type`` whose results are the variables ``outputs``, made beforehand;
+    returns the operator that writes the last one.
+    """
     call = f"append_op(type={type!r})"
     if not switch.is_static:
-        raise UsageError(f"{call}: it records an operator of a program; call paddle.enable_static() first")
+        raise UsageError(
+            f"{call}: it records an operator of a program; call paddle.enable_static() first"
+        )
     kind = op_types.find(type)
     named = {key: value for key, value in (attrs or {}).items() if key not in op_types.HINTS}
     role = int(named.pop("op_role", 0))
     if role not in _ROLES:
         raise NotSupported(f"{call}: op_role={role}; {sorted(_ROLES)} are known")
     slots = {slot: _variables(block, call, value) for slot, value in (inputs or {}).items()}
-    given = {slot: values[0] if len(values) == 1 else values for slot, values in slots.items() if values}
+    given = {
+        slot: values[0] if len(values) == 1 else values for slot, values in slots.items() if values
+    }
     targets = {slot: _variables(block, call, value) for slot, value in (outputs or {}).items()}
     _check_names(call, kind, [*given, *named], list(targets))
     done = len(block.ops)
     with program_guard(block.program), inside(block), recorder.in_role(_ROLES[role]):
         results = kind.record(**given, **named)
-        by_slot = dict(zip(kind.outputs, results if isinstance(results, tuple) else (results,), strict=True))
+        by_slot = dict(
+            zip(kind.outputs, results if isinstance(results, tuple) else (results,), strict=True)
+        )
         for slot, variables in targets.items():
             if slot not in kind.unused:
                 _give_out(block, call, by_slot[slot], variables, done)
@@ -61,7 +70,9 @@ def _variables(block: Block, call: str, value: Any) -> list[Variable]:
         name = item if isinstance(item, str) else item.name
         variable = block.find_var_recursive(name)
         if variable is None:
-            raise ProgramError(f"{call}: block {block.idx} has no variable {name!r}; make it with create_var first")
+            raise ProgramError(
+                f"{call}: block {block.idx} has no variable {name!r}; make it with create_var first"
+            )
         found.append(variable)
     return found
 
@@ -75,7 +86,9 @@ def _check_names(call: str, kind: OpType, given: list[str], outputs: list[str]) 
         raise NotSupported(f"{call}: its inputs and attributes are {list(parameters)}; {problem}")
     others = [slot for slot in outputs if slot not in (*kind.outputs, *kind.unused)]
     if others:
-        raise NotSupported(f"{call}: its outputs are {[*kind.outputs, *kind.unused]}, but received {others}")
+        raise NotSupported(
+            f"{call}: its outputs are {[*kind.outputs, *kind.unused]}, but received {others}"
+        )
 
 
 def _give_out(block: Block, call: str, result: Any, targets: list[Variable], done: int) -> None:
@@ -83,14 +96,18 @@ def _give_out(block: Block, call: str, result: Any, targets: list[Variable], don
     if len(made) != len(targets):
         raise UsageError(f"{call}: it has {len(made)} results for {[t.name for t in targets]}")
     for value, target in zip(made, targets, strict=True):
-        if _is_unused(block, target) and any(value.name in o.output_arg_names for o in block.ops[done:]):
+        if _is_unused(block, target) and any(
+            value.name in o.output_arg_names for o in block.ops[done:]
+        ):
             _take_place(block, value, target, done)
         else:
             recorder.write(target, value)
 
 
 def _is_unused(block: Block, variable: Variable) -> bool:
-    """Whether a variable waits for its first value, so that it can be the very result of an operator."""
+    """Whether a variable waits for its first value, so that it can be the very result of an
+    operator.
+    """
     used = (name for o in block.ops for name in (*o.input_arg_names, *o.output_arg_names))
     return variable.block is block and not variable.is_leaf and variable.name not in used
 

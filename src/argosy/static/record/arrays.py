@@ -1,6 +1,7 @@
 """Arrays of tensors in a program: lists that a run fills and reads by index, as loops of 1.x do.
 
-An array is a variable whose value is a Python list; its samples are those of its elements, joined over all that is written.
+An array is a variable whose value is a Python list; its samples are those of its elements, joined
+over all that is written.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class ArrayVariable(Variable):
 def record_array(dtype: torch.dtype) -> ArrayVariable:
     """An empty array for elements of a dtype."""
     block = recorder.main.current_block()
-    out = ArrayVariable(block, unique_name.generate("array"), torch.empty([], dtype=dtype, device="meta"))
+    out = ArrayVariable(
+        block, unique_name.generate("array"), torch.empty([], dtype=dtype, device="meta")
+    )
     recorder.append(block, "create_array", None, (), {}, block.add_variable(out))
     return out
 
@@ -44,35 +47,52 @@ def record_write(array: ArrayVariable, index: Variable, value: Variable) -> None
     array, index, value = (recorder.admit(v) for v in (array, index, value))
     if value.raw.dtype is not array.raw.dtype:
         raise DtypeError(
-            f"array_write: the array holds {dtypes.name_of(array.raw.dtype)}, the value is {dtypes.name_of(value.raw.dtype)}"
+            f"array_write: the array holds {dtypes.name_of(array.raw.dtype)}, the value is "
+            f"{dtypes.name_of(value.raw.dtype)}"
         )
     kind = without_values(kind_of(value))
     if array.is_known:
-        kind = join([kind_of(array), kind], ("the array", "what is written"), f"array_write: element of {array.name!r}")
+        kind = join(
+            [kind_of(array), kind],
+            ("the array", "what is written"),
+            f"array_write: element of {array.name!r}",
+        )
     array.raw, array.alt = kind
     array.stops_gradient = value.stops_gradient and (array.stops_gradient or not array.is_known)
     array.is_known = True
-    recorder.append(recorder.main.current_block(), "write_to_array", None, (array, index, value), {}, array)
+    recorder.append(
+        recorder.main.current_block(), "write_to_array", None, (array, index, value), {}, array
+    )
 
 
 def record_read(array: ArrayVariable, index: Variable) -> Variable:
     """The element at ``index``."""
     _require_index("array_read", index)
     if not array.is_known:
-        raise ProgramError(f"array_read: nothing was written to {array.name!r} yet, so its elements have no shape")
+        raise ProgramError(
+            f"array_read: nothing was written to {array.name!r} yet, so its elements have no shape"
+        )
     return _computed("read_from_array", (array, index), kind_of(array), array.stops_gradient)
 
 
 def record_length(array: ArrayVariable) -> Variable:
     """The number of elements."""
-    return _computed("lod_array_length", (array,), (torch.empty([1], dtype=torch.int64, device="meta"), None), True)
+    return _computed(
+        "lod_array_length",
+        (array,),
+        (torch.empty([1], dtype=torch.int64, device="meta"), None),
+        True,
+    )
 
 
 def record_stack(array: ArrayVariable, length: int = -1) -> Variable:
     """All elements in one tensor, in a new first dimension of ``length``, if that is known."""
     first, second = kind_of(array)
     sizes = (STAND_IN, OTHER_STAND_IN) if length < 0 else (length, length)
-    shapes = [[size, *t.shape] for size, t in zip(sizes, (first, first if second is None else second), strict=True)]
+    shapes = [
+        [size, *t.shape]
+        for size, t in zip(sizes, (first, first if second is None else second), strict=True)
+    ]
     stacked, other = (torch.empty(shape, dtype=first.dtype, device="meta") for shape in shapes)
     kind = stacked, None if stacked.shape == other.shape else other
     return _computed("stack_array", (array,), kind, array.stops_gradient)
@@ -93,4 +113,6 @@ def _require_index(call: str, index: Any) -> None:
         or index.raw.dtype not in (torch.int64, torch.int32)
         or index.size not in (1, -1)
     ):
-        raise UsageError(f"{call}: i must be an integer variable of one element, but received {index!r}")
+        raise UsageError(
+            f"{call}: i must be an integer variable of one element, but received {index!r}"
+        )

@@ -1,6 +1,7 @@
 """Averages of a program's parameters, and evaluation with them.
 
-The main program keeps the averages; two small programs, run by the caller's Executor, put them in the place of the parameters and back.
+The main program keeps the averages; two small programs, run by the caller's Executor, put them in
+the place of the parameters and back.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from argosy.tensor.engine import apply, unique_name
 
 
 class ParameterSwap:
-    """Programs that replace parameters by other values and restore them; ``backups`` hold the values meanwhile."""
+    """Programs that replace parameters by other values and restore them; ``backups`` hold the
+    values meanwhile.
+    """
 
     def __init__(self, params: Sequence[Parameter], backups: Sequence[Variable]) -> None:
         self._pairs = list(zip(params, backups, strict=True))
@@ -63,17 +66,19 @@ class ParameterSwap:
 
 
 class ExponentialMovingAverage:
-    """Averages in which each ``update`` weighs the parameters by ``1 - decay``, corrected for their start at zero.
+    """Averages in which each ``update`` weighs the parameters by ``1 - decay``, corrected for their
+    start at zero.
 
-    ``update()`` records the step at the end of the main program. ``thres_steps``, a variable, limits the decay to
-    ``(1 + thres_steps) / (10 + thres_steps)``.
+    ``update()`` records the step at the end of the main program. ``thres_steps``, a variable,
+    limits the decay to ``(1 + thres_steps) / (10 + thres_steps)``.
 
     Example:
         >>> import numpy, paddle
         >>> paddle.enable_static()
         >>> main, startup = paddle.static.Program(), paddle.static.Program()
         >>> with paddle.static.program_guard(main, startup):
-        ...     w = paddle.static.create_parameter([1], "float32", default_initializer=paddle.nn.initializer.Constant(1.0))
+        ...     w = paddle.static.create_parameter([1], "float32",
+        ...         default_initializer=paddle.nn.initializer.Constant(1.0))
         ...     paddle.optimizer.SGD(0.25).minimize((w * w).sum())
         ...     average = paddle.static.ExponentialMovingAverage(0.5)
         ...     average.update()
@@ -88,27 +93,41 @@ class ExponentialMovingAverage:
         >>> paddle.disable_static()
     """
 
-    def __init__(self, decay: float = 0.999, thres_steps: Any = None, name: str | None = None) -> None:
+    def __init__(
+        self, decay: float = 0.999, thres_steps: Any = None, name: str | None = None
+    ) -> None:
         if not switch.is_static:
             raise UsageError("ExponentialMovingAverage: call paddle.enable_static() first")
-        self._params = [p for p in default_main_program().all_parameters() if getattr(p, "do_model_average", True)]
+        self._params = [
+            p
+            for p in default_main_program().all_parameters()
+            if getattr(p, "do_model_average", True)
+        ]
         prefix = name or ""
         block = default_main_program().global_block()
-        self._decay = recorder.new_state(block.free_name("scheduled_ema_decay_rate"), [1], torch.float32, decay)
+        self._decay = recorder.new_state(
+            block.free_name("scheduled_ema_decay_rate"), [1], torch.float32, decay
+        )
         self._step = recorder.new_state(block.free_name("@EMA_STEP_COUNTER@"), [1], torch.int64, 0)
         if thres_steps is not None:
             with recorder.in_role(OPTIMIZE), torch.no_grad():
                 limited = ((thres_steps + 1.0) / (thres_steps + 10.0)).clip(max=decay)
                 _assign(limited.reshape([1]).astype("float32"), self._decay)
         self._averages = {
-            p.name: recorder.new_state(unique_name.generate(f"{prefix}{p.name}_ema"), p.shape, p.raw.dtype, 0.0)
+            p.name: recorder.new_state(
+                unique_name.generate(f"{prefix}{p.name}_ema"), p.shape, p.raw.dtype, 0.0
+            )
             for p in self._params
         }
-        swap = ParameterSwap(self._params, [_backup(p, f"{prefix}{p.name}.ema_tmp") for p in self._params])
+        swap = ParameterSwap(
+            self._params, [_backup(p, f"{prefix}{p.name}.ema_tmp") for p in self._params]
+        )
 
         def value_of(param: Parameter) -> Variable:
             average = swap.own(self._averages[param.name])
-            value: Variable = apply(ops.unbiased_average, average, swap.own(self._decay), swap.own(self._step))
+            value: Variable = apply(
+                ops.unbiased_average, average, swap.own(self._decay), swap.own(self._step)
+            )
             return value
 
         swap.record(value_of)
@@ -116,14 +135,25 @@ class ExponentialMovingAverage:
         self.apply_program, self.restore_program = swap.apply_program, swap.restore_program
 
     def update(self) -> None:
-        """Record that a run takes the parameters, as they are at this place of the program, into the averages."""
+        """Record that a run takes the parameters, as they are at this place of the program, into
+        the averages.
+        """
         averages = list(self._averages.values())
         args = (averages, list(self._params), self._decay, self._step)
         with recorder.in_role(OPTIMIZE):
-            recorder.append(self._step.block, "moving_average_", ops.moving_average_, args, {}, [*averages, self._step])
+            recorder.append(
+                self._step.block,
+                "moving_average_",
+                ops.moving_average_,
+                args,
+                {},
+                [*averages, self._step],
+            )
 
     def apply(self, executor: Any, need_restore: bool = True) -> Any:
-        """A context in which the parameters are their averages; they stay so without ``need_restore``."""
+        """A context in which the parameters are their averages; they stay so without
+        ``need_restore``.
+        """
         return self._swap.applied(executor, need_restore, "ExponentialMovingAverage.apply")
 
     def restore(self, executor: Any) -> None:
@@ -141,18 +171,28 @@ class RecordedModelAverage:
             for slot in optimizer._slots(param, {}):
                 shape = param.shape if slot.shape is None else slot.shape
                 name = unique_name.generate(f"{param.name}_{slot.name}")
-                made = recorder.new_state(name, list(shape), slot.dtype or param.raw.dtype, slot.fill)
+                made = recorder.new_state(
+                    name, list(shape), slot.dtype or param.raw.dtype, slot.fill
+                )
                 held.setdefault(slot.name, []).append(made)
         backups = held.pop("restore")
-        windows = (optimizer.average_window, optimizer.max_average_window, optimizer.min_average_window)
+        windows = (
+            optimizer.average_window,
+            optimizer.max_average_window,
+            optimizer.min_average_window,
+        )
         args = (params, *held.values(), *windows)
         changed = [v for variables in held.values() for v in variables]
         with recorder.in_role(OPTIMIZE):
-            recorder.append(params[0].block, "average_accumulates", ops.average_accumulates_, args, {}, changed)
+            recorder.append(
+                params[0].block, "average_accumulates", ops.average_accumulates_, args, {}, changed
+            )
         sums = ("sum_1", "sum_2", "sum_3", "num_accumulates", "old_num_accumulates")
         by_param = {p.name: [held[key][i] for key in sums] for i, p in enumerate(params)}
         self.swap = ParameterSwap(params, backups)
-        self.swap.record(lambda p: apply(ops.window_average, *[self.swap.own(v) for v in by_param[p.name]]))
+        self.swap.record(
+            lambda p: apply(ops.window_average, *[self.swap.own(v) for v in by_param[p.name]])
+        )
 
 
 def _assign(value: Variable, target: Variable) -> None:
@@ -161,7 +201,9 @@ def _assign(value: Variable, target: Variable) -> None:
 
 def _backup(param: Parameter, name: str) -> Variable:
     block = recorder.main.global_block()
-    return block.create_var(unique_name.generate(name), param.shape, param.dtype, persistable=True, stop_gradient=True)
+    return block.create_var(
+        unique_name.generate(name), param.shape, param.dtype, persistable=True, stop_gradient=True
+    )
 
 
 def _require_executor(executor: Any, call: str) -> None:

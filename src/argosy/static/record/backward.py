@@ -1,7 +1,8 @@
 """append_backward and gradients: mark in a program where gradients are taken.
 
-One ``backward`` operator holds its targets, the variables that gradients are wanted of and the gradient variables. The Executor
-hands it to torch's autograd, and computes only those gradients that something reads.
+One ``backward`` operator holds its targets, the variables that gradients are wanted of and the
+gradient variables. The Executor hands it to torch's autograd, and computes only those gradients
+that something reads.
 """
 
 from __future__ import annotations
@@ -27,25 +28,31 @@ def append_backward(
     checkpoints: Any = None,
     distop_context: Any = None,
 ) -> ParamsGrads:
-    """Take the gradients of ``loss``; returns the trainable parameters it depends on with their gradient variables.
+    """Take the gradients of ``loss``; returns the trainable parameters it depends on with their
+    gradient variables.
 
-    Every variable on the way gets one too: ``x@GRAD`` can be fetched. What lies between ``checkpoints``, a list of variables, is not
-    kept for the backward pass but computed again.
+    Every variable on the way gets one too: ``x@GRAD`` can be fetched. What lies between
+    ``checkpoints``, a list of variables, is not kept for the backward pass but computed again.
     """
     if not isinstance(loss, Variable):
-        raise UsageError(f"append_backward: loss must be a Variable, but received {type(loss).__name__}")
+        raise UsageError(
+            f"append_backward: loss must be a Variable, but received {type(loss).__name__}"
+        )
     if callbacks is not None or distop_context is not None:
         raise NotSupported("append_backward: callbacks and distop_context are not supported")
     if loss.size != 1:
         raise ProgramError(
-            f"append_backward: loss {loss.name!r} must have one element, but its shape is {list(loss.shape)}; "
+            f"append_backward: loss {loss.name!r} must have one element, but its shape is "
+            f"{list(loss.shape)}; "
             "reduce it with mean() or sum()"
         )
     block = loss.block
     excluded = _names(no_grad_set)
     reached = _reached(block, [loss], excluded)
     given = (
-        block.program.all_parameters() if parameter_list is None else [_as_variable(block, p) for p in parameter_list]
+        block.program.all_parameters()
+        if parameter_list is None
+        else [_as_variable(block, p) for p in parameter_list]
     )
     params = [p for p in given if p.name in reached and not p.stop_gradient]
     if not params:
@@ -53,7 +60,9 @@ def append_backward(
             f"append_backward: loss {loss.name!r} depends on no trainable parameter"
             + (f" of {[p.name for p in given]}" if parameter_list is not None else "")
         )
-    grads = _record(block, [loss], [_variable(block, name) for name in reached], None, excluded, is_loss=True)
+    grads = _record(
+        block, [loss], [_variable(block, name) for name in reached], None, excluded, is_loss=True
+    )
     if checkpoints:
         recompute_program(block.program, checkpoints)
     return [(p, grads[p.name]) for p in params]  # type: ignore[misc]
@@ -62,18 +71,25 @@ def append_backward(
 def gradients(
     targets: Any, inputs: Any, target_gradients: Any = None, no_grad_set: Any = None
 ) -> list[Variable | None]:
-    """The gradients of the sum of ``targets``, weighted by ``target_gradients``, one for each of ``inputs``.
+    """The gradients of the sum of ``targets``, weighted by ``target_gradients``, one for each of
+    ``inputs``.
 
-    None where no target depends on an input. An input must not have ``stop_gradient`` set before it is used.
+    None where no target depends on an input. An input must not have ``stop_gradient`` set before it
+    is used.
     """
     ends, starts = _listed(targets, "targets"), _listed(inputs, "inputs")
-    seeds = None if target_gradients is None else _listed(target_gradients, "target_gradients", optional=True)
+    seeds = (
+        None
+        if target_gradients is None
+        else _listed(target_gradients, "target_gradients", optional=True)
+    )
     if seeds is not None and len(seeds) != len(ends):
         raise UsageError(f"gradients: {len(ends)} targets, but {len(seeds)} target_gradients")
     for target, seed in zip(ends, seeds or (), strict=False):
         if seed is not None and list(seed.shape) != list(target.shape):
             raise UsageError(
-                f"gradients: target {target.name!r} has shape {list(target.shape)}, its gradient {list(seed.shape)}"
+                f"gradients: target {target.name!r} has shape {list(target.shape)}, its gradient "
+                f"{list(seed.shape)}"
             )
     block = ends[0].block
     excluded = _names(no_grad_set)
@@ -86,7 +102,12 @@ def gradients(
 
 
 def _record(
-    block: Block, targets: list[Variable], inputs: list[Variable], seeds: Any, excluded: set[str], is_loss: bool = False
+    block: Block,
+    targets: list[Variable],
+    inputs: list[Variable],
+    seeds: Any,
+    excluded: set[str],
+    is_loss: bool = False,
 ) -> dict[str, Variable]:
     """Append the operator; returns gradient variables by the name of what they belong to.
 
@@ -158,5 +179,7 @@ def _listed(value: Any, argument: str, optional: bool = False) -> list[Any]:
     items = list(value) if isinstance(value, (list, tuple)) else [value]
     for item in items:
         if not isinstance(item, Variable) and not (optional and item is None):
-            raise UsageError(f"gradients: {argument} must be Variables, but received {type(item).__name__}")
+            raise UsageError(
+                f"gradients: {argument} must be Variables, but received {type(item).__name__}"
+            )
     return items

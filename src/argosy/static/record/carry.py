@@ -1,7 +1,8 @@
 """Which sequences the rows of a result belong to.
 
-One rule for all ops: a result with as many rows as the first variable that the op takes has the same sequences as that variable. That is
-what Paddle does for nearly all ops. The exceptions are ops that put other rows in those places, and those for which Paddle has another rule.
+One rule for all ops: a result with as many rows as the first variable that the op takes has the
+same sequences as that variable. That is what Paddle does for nearly all ops. The exceptions are ops
+that put other rows in those places, and those for which Paddle has another rule.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Recording of branches and loops: operators ``cond`` and ``while`` whose blocks are recorded by calling functions.
+"""Recording of branches and loops: operators ``cond`` and ``while`` whose blocks are recorded by
+calling functions.
 
-A function sees the variables around it; what it writes to them (``paddle.assign(x, output=y)``) is written when its block runs. Results get
-the shape on which all branches, or all turns of a loop, agree, and unknown extents elsewhere.
+A function sees the variables around it; what it writes to them (``paddle.assign(x, output=y)``) is
+written when its block runs. Results get the shape on which all branches, or all turns of a loop,
+agree, and unknown extents elsewhere.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from argosy.tensor.engine import unique_name
 
 @contextlib.contextmanager
 def sub_block() -> Iterator[Block]:
-    """Record into a new block inside the current one; if that fails, the program is left without it."""
+    """Record into a new block inside the current one; if that fails, the program is left without
+    it.
+    """
     program = recorder.main
     block = program._create_block()
     try:
@@ -40,11 +44,14 @@ def sub_block() -> Iterator[Block]:
     program._current = block.parent_idx
 
 
-# -- branches -----------------------------------------------------------------------------------------------------
+# -- branches
+# --------------------------------------------------------------------------------------------------
 
 
 class Branches:
-    """Branches that are recorded one after the other, of which a run takes the first whose condition holds, or the last."""
+    """Branches that are recorded one after the other, of which a run takes the first whose
+    condition holds, or the last.
+    """
 
     def __init__(self) -> None:
         self.start = len(recorder.main.blocks)
@@ -58,7 +65,13 @@ class Branches:
         self.blocks.append(block)
         self.written.append(undo_writes(block))
 
-    def finish(self, conditions: Sequence[Variable], results: Sequence[Any], names: Sequence[str], call: str) -> Any:
+    def finish(
+        self,
+        conditions: Sequence[Variable],
+        results: Sequence[Any],
+        names: Sequence[str],
+        call: str,
+    ) -> Any:
         """Record the operator; returns the ``results`` of the branches joined."""
         program = recorder.main
         try:
@@ -75,27 +88,40 @@ class Branches:
         ]
         targets = [outs[i] for i in chosen]
         operator = recorder.append(
-            program.current_block(), "cond", None, (list(conditions), []), {"branches": branches}, [targets, []]
+            program.current_block(),
+            "cond",
+            None,
+            (list(conditions), []),
+            {"branches": branches},
+            [targets, []],
         )
         bind(operator)
         remaining = iter(outs)
         return mapped(results[0], lambda leaf: next(remaining))
 
     def _aligned(self, results: Sequence[Any], names: Sequence[str], call: str) -> list[list[Any]]:
-        """The leaves of each result; those at one place are all variables, or all the same plain value."""
+        """The leaves of each result; those at one place are all variables, or all the same plain
+        value.
+        """
         for result, name in zip(results[1:], names[1:], strict=True):
             require_same_structure(results[0], result, (names[0], name), call)
         like: Any = results[0]
         # A dict may list its keys in another order than the first.
-        sides = [list(leaves(result if result is like else _ordered_as(like, result))) for result in results]
+        sides = [
+            list(leaves(result if result is like else _ordered_as(like, result)))
+            for result in results
+        ]
         for i, column in enumerate(zip(*sides, strict=True)):
-            if all(isinstance(leaf, Variable) for leaf in column) or all(is_same_value(column[0], x) for x in column):
+            if all(isinstance(leaf, Variable) for leaf in column) or all(
+                is_same_value(column[0], x) for x in column
+            ):
                 continue
             for k, leaf in enumerate(column):
                 if not isinstance(leaf, (bool, int, float, Variable)):
                     other = next(n for n, x in enumerate(column) if not is_same_value(x, leaf))
                     raise UsageError(
-                        f"{call}: result {i} is {shown(leaf)} in {names[k]}, but {shown(column[other])} in {names[other]}"
+                        f"{call}: result {i} is {shown(leaf)} in {names[k]}, but "
+                        f"{shown(column[other])} in {names[other]}"
                     )
                 if not isinstance(leaf, Variable):
                     with inside(self.blocks[k]):
@@ -104,9 +130,14 @@ class Branches:
 
 
 def record_branches(
-    conditions: Sequence[Variable], functions: Sequence[Callable[[], Any]], names: Sequence[str], call: str
+    conditions: Sequence[Variable],
+    functions: Sequence[Callable[[], Any]],
+    names: Sequence[str],
+    call: str,
 ) -> Any:
-    """Record an operator that runs the first function whose condition holds; the last one has none."""
+    """Record an operator that runs the first function whose condition holds; the last one has
+    none.
+    """
     branches = Branches()
     results = []
     for function in functions:
@@ -124,7 +155,12 @@ def _ordered_as(like: Any, tree: Any) -> Any:
 
 
 def is_same_value(a: Any, b: Any) -> bool:
-    return a is b or (not isinstance(a, Variable) and not isinstance(b, Variable) and type(a) is type(b) and a == b)
+    return a is b or (
+        not isinstance(a, Variable)
+        and not isinstance(b, Variable)
+        and type(a) is type(b)
+        and a == b
+    )
 
 
 def _as_variable(number: Any, column: Sequence[Any]) -> Variable:
@@ -155,7 +191,9 @@ def _joined(sides: list[list[Any]], names: Sequence[str], call: str) -> list[Any
         kind = join([kind_of(v) for v in column], names, f"{call}: result {position}")
         stops = all(v.stop_gradient for v in column)
         name = unique_name.generate(f"{base}.tmp")
-        outs.append(Variable(block, name, *kind, stop_gradient=stops, lod=_common_lod(column, block)))
+        outs.append(
+            Variable(block, name, *kind, stop_gradient=stops, lod=_common_lod(column, block))
+        )
     return [block.add_variable(out) if isinstance(out, Variable) else out for out in outs]
 
 
@@ -168,7 +206,8 @@ def _common_lod(column: Sequence[Variable], block: Block) -> tuple[str, ...]:
     return lod if is_common else ()
 
 
-# -- loops --------------------------------------------------------------------------------------------------------
+# -- loops
+# --------------------------------------------------------------------------------------------------
 
 
 def record_while(condition: Callable[..., Any], body: Callable[..., Any], loop_vars: Any) -> Any:
@@ -184,20 +223,34 @@ def record_while(condition: Callable[..., Any], body: Callable[..., Any], loop_v
         results = list(results) if isinstance(results, (list, tuple)) else [results]
         require_same_structure(carried, results, ("loop_vars", "what body returns"), "while_loop")
         results = _ordered_as(carried, mapped(results, recorder.admit))
-        pairs = [(var, _as_carried(var, new)) for var, new in zip(leaves(carried), leaves(results), strict=True)]
+        pairs = [
+            (var, _as_carried(var, new))
+            for var, new in zip(leaves(carried), leaves(results), strict=True)
+        ]
         news = iter([new for _, new in pairs])
         again = _checked_condition(condition(*mapped(carried, lambda leaf: next(news))))
         variables = [(var, new) for var, new in pairs if isinstance(var, Variable)]
         settle(block, variables)
-    record_loop(block, pred, [var for var, _ in variables] + [pred], [new for _, new in variables] + [again])
+    record_loop(
+        block, pred, [var for var, _ in variables] + [pred], [new for _, new in variables] + [again]
+    )
     return carried
 
 
-def record_loop(block: Block, pred: Variable, targets: list[Variable], results: list[Variable]) -> None:
-    """Record the operator that runs ``block`` while ``pred`` holds and gives ``targets`` its ``results`` after each turn."""
+def record_loop(
+    block: Block, pred: Variable, targets: list[Variable], results: list[Variable]
+) -> None:
+    """Record the operator that runs ``block`` while ``pred`` holds and gives ``targets`` its
+    ``results`` after each turn.
+    """
     sub = SubBlock(block.idx, tuple(v.name for v in results))
     operator = recorder.append(
-        recorder.main.current_block(), "while", None, (pred, []), {"sub_block": sub}, [list(targets), []]
+        recorder.main.current_block(),
+        "while",
+        None,
+        (pred, []),
+        {"sub_block": sub},
+        [list(targets), []],
     )
     bind(operator)
 
@@ -209,7 +262,8 @@ def loop_variable(leaf: Any) -> Any:
         return leaf
     out = assign(leaf)
     is_number = out.raw.is_floating_point() or out.raw.is_complex()
-    # It stands for the values of later turns too: their gradients flow, and they and their sequences differ from the first.
+    # It stands for the values of later turns too: their gradients flow, and they and their
+    # sequences differ from the first.
     out.lod_names = ()
     give(out, without_values(kind_of(out)), not (is_number and torch.is_grad_enabled()))
     return out
@@ -220,10 +274,14 @@ def _as_carried(var: Any, new: Any) -> Any:
         if isinstance(new, (bool, int, float)):
             return _as_variable(new, [var])
         if not isinstance(new, Variable):
-            raise UsageError(f"while_loop: a loop variable is {shown(var)} in loop_vars, but body returns {shown(new)}")
+            raise UsageError(
+                f"while_loop: a loop variable is {shown(var)} in loop_vars, but body returns "
+                f"{shown(new)}"
+            )
     elif not is_same_value(var, new):
         raise UsageError(
-            f"while_loop: a loop variable is {shown(var)} in loop_vars, which cannot change when the program runs, but body "
+            f"while_loop: a loop variable is {shown(var)} in loop_vars, which cannot change when "
+            "the program runs, but body "
             f"returns {shown(new)} for it; make it a Tensor"
         )
     return new
@@ -234,5 +292,7 @@ def _checked_condition(pred: Any) -> Variable:
     if not isinstance(pred, Variable) or pred.raw.dtype is not torch.bool:
         raise DtypeError(f"while_loop: cond must return a bool Tensor, but returned {shown(pred)}")
     if pred.size not in (1, -1):
-        raise DtypeError(f"while_loop: cond must return one element, but the shape is {list(pred.shape)}")
+        raise DtypeError(
+            f"while_loop: cond must return one element, but the shape is {list(pred.shape)}"
+        )
     return pred

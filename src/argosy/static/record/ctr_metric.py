@@ -13,15 +13,18 @@ from argosy.tensor.engine import unique_name
 
 
 def ctr_metric_bundle(input: Any, label: Any, ins_tag_weight: Any = None) -> tuple[Variable, ...]:
-    """Sums over all runs so far: squared error, absolute error, predictions, their sigmoids, positive labels, samples.
+    """Sums over all runs so far: squared error, absolute error, predictions, their sigmoids,
+    positive labels, samples.
 
-    ``input`` are probabilities and ``label`` zeros and ones, both [N, 1]. ``ins_tag_weight``, whose first element is 0 for a batch of
-    fake samples, leaves such a batch out of the sums of sigmoids and samples. The sums persist in the scope; dividing them by the
-    number of samples gives MAE and so on.
+    ``input`` are probabilities and ``label`` zeros and ones, both [N, 1]. ``ins_tag_weight``, whose
+    first element is 0 for a batch of fake samples, leaves such a batch out of the sums of sigmoids
+    and samples. The sums persist in the scope; dividing them by the number of samples gives MAE and
+    so on.
     """
     if list(input.shape) != list(label.shape):
         raise BadArgument(
-            f"ctr_metric_bundle: input has shape {list(input.shape)}, label {list(label.shape)}; they must be equal"
+            f"ctr_metric_bundle: input has shape {list(input.shape)}, label {list(label.shape)}; "
+            "they must be equal"
         )
     with torch.no_grad():
         label = label.astype("float32")

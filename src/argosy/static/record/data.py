@@ -1,4 +1,6 @@
-"""What a program is fed: ``data``, and ``InputSpec`` that describes it; variables that persist: ``create_global_var``."""
+"""What a program is fed: ``data``, and ``InputSpec`` that describes it; variables that persist:
+``create_global_var``.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,25 @@ from argosy.tensor.engine import get_default_dtype, unique_name
 
 
 def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Variable:
-    """Declare a variable that runs are fed with; None or -1 is a dimension that each run may choose.
+    """Declare a variable that runs are fed with; None or -1 is a dimension that each run may
+    choose.
 
-    With ``lod_level`` its rows belong to sequences that nest so deep, and runs are fed with a LoDTensor. Their offsets are
-    variables of the program too, beside it: ``name@LOD``, or ``name@LOD0``, ``name@LOD1`` for two levels.
+    With ``lod_level`` its rows belong to sequences that nest so deep, and runs are fed with a
+    LoDTensor. Their offsets are variables of the program too, beside it: ``name@LOD``, or
+    ``name@LOD0``, ``name@LOD1`` for two levels.
     """
     if not isinstance(name, str) or not name:
-        raise UsageError(f"static.data: name must be a string that is not empty, but received {name!r}")
+        raise UsageError(
+            f"static.data: name must be a string that is not empty, but received {name!r}"
+        )
     if not isinstance(shape, (list, tuple)):
-        raise UsageError(f"static.data: shape must be a list or tuple, but received {type(shape).__name__}")
+        raise UsageError(
+            f"static.data: shape must be a list or tuple, but received {type(shape).__name__}"
+        )
     if not isinstance(lod_level, int) or lod_level < 0:
-        raise UsageError(f"static.data({name!r}): lod_level must be 0 or more, but received {lod_level!r}")
+        raise UsageError(
+            f"static.data({name!r}): lod_level must be 0 or more, but received {lod_level!r}"
+        )
     block = recorder.main.global_block()
     return block.create_var(
         name,
@@ -48,11 +58,20 @@ def create_parameter(
 
 
 def create_global_var(
-    shape: Any, value: float, dtype: Any, persistable: bool = False, force_cpu: bool = False, name: str | None = None
+    shape: Any,
+    value: float,
+    dtype: Any,
+    persistable: bool = False,
+    force_cpu: bool = False,
+    name: str | None = None,
 ) -> Variable:
-    """A variable that the startup program fills with ``value``; it keeps what operators assign to it from run to run."""
+    """A variable that the startup program fills with ``value``; it keeps what operators assign to
+    it from run to run.
+    """
     if not persistable:
-        raise NotSupported("create_global_var(persistable=False): use paddle.full, whose result lives for one run")
+        raise NotSupported(
+            "create_global_var(persistable=False): use paddle.full, whose result lives for one run"
+        )
     name = name or unique_name.generate("global_var")
     return recorder.new_state(name, [int(n) for n in shape], dtypes.to_torch(dtype), value)
 
@@ -67,7 +86,11 @@ class InputSpec:
     """
 
     def __init__(
-        self, shape: Any, dtype: Any = "float32", name: str | None = None, stop_gradient: bool = False
+        self,
+        shape: Any,
+        dtype: Any = "float32",
+        name: str | None = None,
+        stop_gradient: bool = False,
     ) -> None:
         self.shape = tuple(-1 if n is None else int(n) for n in shape)
         self.dtype = dtypes.BY_TORCH[dtypes.to_torch(dtype)]
@@ -85,7 +108,10 @@ class InputSpec:
     def batch(self, batch_size: int) -> InputSpec:
         """Put a batch dimension in front, in place."""
         if not isinstance(batch_size, int) or (batch_size <= 0 and batch_size != -1):
-            raise UsageError(f"InputSpec.batch: batch_size must be a positive integer, but received {batch_size!r}")
+            raise UsageError(
+                "InputSpec.batch: batch_size must be a positive integer, but received "
+                f"{batch_size!r}"
+            )
         self.shape = (batch_size, *self.shape)
         return self
 
@@ -107,5 +133,6 @@ class InputSpec:
 
     def __repr__(self) -> str:
         return (
-            f"InputSpec(shape={self.shape}, dtype={self.dtype}, name={self.name}, stop_gradient={self.stop_gradient})"
+            f"InputSpec(shape={self.shape}, dtype={self.dtype}, name={self.name}, "
+            f"stop_gradient={self.stop_gradient})"
         )

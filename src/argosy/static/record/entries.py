@@ -26,7 +26,10 @@ class ProbabilityEntry(EntryAttr):
 
     def __init__(self, probability: float) -> None:
         if not isinstance(probability, float) or not 0 < probability < 1:
-            raise UsageError(f"ProbabilityEntry: probability must be a float in (0,1), but received {probability!r}")
+            raise UsageError(
+                "ProbabilityEntry: probability must be a float in (0,1), but received "
+                f"{probability!r}"
+            )
         self._probability = probability
 
     def _to_attr(self) -> str:
@@ -41,7 +44,8 @@ class CountFilterEntry(EntryAttr):
     def __init__(self, count_filter: int) -> None:
         if isinstance(count_filter, bool) or not isinstance(count_filter, int) or count_filter < 0:
             raise UsageError(
-                f"CountFilterEntry: count_filter must be a valid integer greater than 0, but received {count_filter!r}"
+                "CountFilterEntry: count_filter must be a valid integer greater than 0, but "
+                f"received {count_filter!r}"
             )
         self._count_filter = count_filter
 
@@ -57,7 +61,8 @@ class ShowClickEntry(EntryAttr):
     def __init__(self, show_name: str, click_name: str) -> None:
         if not isinstance(show_name, str) or not isinstance(click_name, str):
             raise UsageError(
-                f"ShowClickEntry: show_name and click_name must be strings, but received {show_name!r}, {click_name!r}"
+                "ShowClickEntry: show_name and click_name must be strings, but received "
+                f"{show_name!r}, {click_name!r}"
             )
         self._show_name = show_name
         self._click_name = click_name

@@ -1,7 +1,8 @@
 """Shapes and dtypes of what an op returns, found by running the op itself without values.
 
-The op runs on the meta device, twice if a dimension is dynamic: what differs between the two runs is dynamic too. An op that must look
-at values (``nonzero``) runs on a few made-up ones instead, and what differs between these runs is dynamic.
+The op runs on the meta device, twice if a dimension is dynamic: what differs between the two runs
+is dynamic too. An op that must look at values (``nonzero``) runs on a few made-up ones instead, and
+what differs between these runs is dynamic.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Meta:
 
 
 def infer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The result of ``op`` with a ``Meta`` for each tensor; a wrong call raises the error that eager mode raises."""
+    """The result of ``op`` with a ``Meta`` for each tensor; a wrong call raises the error that
+    eager mode raises.
+    """
     variables = [leaf for leaf in leaves([list(args), kwargs]) if isinstance(leaf, Variable)]
     is_dynamic = any(v.alt is not None for v in variables)
     try:
@@ -99,7 +102,9 @@ def _constant(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def constant_tensors(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
-    """What an op without inputs returns, without values; none if it needs them. A wrong call raises the error of eager mode."""
+    """What an op without inputs returns, without values; none if it needs them. A wrong call raises
+    the error of eager mode.
+    """
 
     def on_meta(value: Any) -> Any:
         return _META if isinstance(value, torch.device) else value
@@ -115,14 +120,22 @@ def constant_tensors(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> l
 
 
 def _run_on_size(
-    op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], variables: list[Variable], error: Exception
+    op: Op,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    variables: list[Variable],
+    error: Exception,
 ) -> Any:
-    """The result of a call that is valid only for one dynamic size, which its other inputs or its attributes tell."""
+    """The result of a call that is valid only for one dynamic size, which its other inputs or its
+    attributes tell.
+    """
 
     def run(size: int) -> Any:
         def raw(value: Any) -> Any:
             if isinstance(value, Variable):
-                return torch.empty([size if n < 0 else n for n in value.shape], dtype=value.raw.dtype, device=_META)
+                return torch.empty(
+                    [size if n < 0 else n for n in value.shape], dtype=value.raw.dtype, device=_META
+                )
             return _META if isinstance(value, torch.device) else value
 
         return op.fn(*mapped(args, raw), **mapped(kwargs, raw))
@@ -136,10 +149,16 @@ def _run_on_size(
 
 
 def _sizes(arguments: Any, variables: list[Variable]) -> list[int]:
-    """What a dynamic dimension may have to be: a known extent, an attribute, or what makes up a shape; 1 last."""
+    """What a dynamic dimension may have to be: a known extent, an attribute, or what makes up a
+    shape; 1 last.
+    """
     found = [n for v in variables for n in v.shape]
     found += [leaf for leaf in leaves(arguments) if type(leaf) is int]
-    shapes = [value for value in arguments[0] if isinstance(value, list) and all(type(n) is int for n in value)]
+    shapes = [
+        value
+        for value in arguments[0]
+        if isinstance(value, list) and all(type(n) is int for n in value)
+    ]
     for variable in variables:
         known = math.prod(n for n in variable.shape if n > 0)
         found += [math.prod(shape) // known for shape in shapes if known]
@@ -151,10 +170,13 @@ def _needs_values(error: Exception) -> bool:
     return isinstance(error, NotImplementedError) or "meta" in text or "data-dependent" in text
 
 
-def _run_on_values(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], variables: list[Variable]) -> tuple[Any, Any]:
+def _run_on_values(
+    op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], variables: list[Variable]
+) -> tuple[Any, Any]:
     if sum((v.raw if v.alt is None else v.alt).numel() for v in variables) > _LARGEST_TRIAL:
         raise NotSupported(
-            f"{op.name}: the shape of its result depends on values, and the inputs are too large to try it while recording"
+            f"{op.name}: the shape of its result depends on values, and the inputs are too large "
+            "to try it while recording"
         )
 
     def filled(other: bool, fill: Callable[[torch.Size], torch.Tensor]) -> Any:
@@ -194,7 +216,9 @@ _FILLS: tuple[Callable[[torch.Size], torch.Tensor], ...] = (
 
 
 def _with_stand_ins(trials: list[Any], size: int) -> Any:
-    """One result for all: what differs between the trials, or has no elements in any, is of unknown size."""
+    """One result for all: what differs between the trials, or has no elements in any, is of unknown
+    size.
+    """
     one = trials[0]
     if isinstance(one, (list, tuple)):
         if any(len(other) != len(one) for other in trials):
@@ -211,7 +235,8 @@ def _paired(first: Any, second: Any, op: Op) -> Any:
     if isinstance(first, (list, tuple)):
         if len(first) != len(second):
             raise ProgramError(
-                f"{op.name}: how many tensors it returns depends on a dimension that is only known when the program runs"
+                f"{op.name}: how many tensors it returns depends on a dimension that is only "
+                "known when the program runs"
             )
         items = [_paired(a, b, op) for a, b in zip(first, second, strict=True)]
         return type(first)(*items) if hasattr(first, "_fields") else type(first)(items)
@@ -219,7 +244,9 @@ def _paired(first: Any, second: Any, op: Op) -> Any:
         return first
     if first is second:
         return Meta(first, None)
-    is_constant = first.shape == second.shape and (first.device.type == "meta" or torch.equal(first, second))
+    is_constant = first.shape == second.shape and (
+        first.device.type == "meta" or torch.equal(first, second)
+    )
     return Meta(first, None if is_constant else second)
 
 
@@ -233,7 +260,9 @@ class _Shown:
         return self._text
 
 
-def _explained(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Exception:
+def _explained(
+    op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
+) -> Exception:
     def shown(value: Any) -> Any:
         return _Shown(value) if isinstance(value, Variable) else value
 

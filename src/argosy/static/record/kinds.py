@@ -1,4 +1,6 @@
-"""What recording knows of a value, and how it is joined where a value has one of several origins."""
+"""What recording knows of a value, and how it is joined where a value has one of several
+origins.
+"""
 
 from __future__ import annotations
 
@@ -33,21 +35,30 @@ def is_same_kind(a: Kind, b: Kind) -> bool:
 
 
 def join(kinds: Sequence[Kind], names: Sequence[str], what: str) -> Kind:
-    """The kind of a value that is one of ``kinds``, which come from ``names``: unknown where the shapes differ."""
+    """The kind of a value that is one of ``kinds``, which come from ``names``: unknown where the
+    shapes differ.
+    """
     first = kinds[0][0]
     for (other, second), name in zip(kinds[1:], names[1:], strict=True):
         if other.dtype is first.dtype and other.ndim == first.ndim:
             continue
         problem = "the dtypes" if other.dtype is not first.dtype else "the numbers of dimensions"
         raise DtypeError(
-            f"{what} is {_shown(*kinds[0])} in {names[0]}, but {_shown(other, second)} in {name}: {problem} must be equal"
+            f"{what} is {_shown(*kinds[0])} in {names[0]}, but {_shown(other, second)} in "
+            f"{name}: {problem} must be equal"
         )
     extents: list[set[tuple[int, int]]] = [set() for _ in first.shape]
     for one, second in kinds:
-        for seen, *pair in zip(extents, one.shape, (one if second is None else second).shape, strict=True):
+        for seen, *pair in zip(
+            extents, one.shape, (one if second is None else second).shape, strict=True
+        ):
             seen.add((pair[0], pair[1]))
-    agreed = [next(iter(seen)) if len(seen) == 1 else (STAND_IN, OTHER_STAND_IN) for seen in extents]
-    joined, other = (torch.empty([n[i] for n in agreed], dtype=first.dtype, device="meta") for i in (0, 1))
+    agreed = [
+        next(iter(seen)) if len(seen) == 1 else (STAND_IN, OTHER_STAND_IN) for seen in extents
+    ]
+    joined, other = (
+        torch.empty([n[i] for n in agreed], dtype=first.dtype, device="meta") for i in (0, 1)
+    )
     return joined, None if joined.shape == other.shape else other
 
 
@@ -60,7 +71,8 @@ def require_same_structure(a: Any, b: Any, names: Sequence[str], call: str) -> N
     problem = _difference(a, b)
     if problem:
         raise UsageError(
-            f"{call}: {names[0]} and {names[1]} must be nested alike, but {problem}: {_outline(a)} and {_outline(b)}"
+            f"{call}: {names[0]} and {names[1]} must be nested alike, but {problem}: "
+            f"{_outline(a)} and {_outline(b)}"
         )
 
 
@@ -88,4 +100,6 @@ def _outline(tree: Any) -> str:
         return f"{{{', '.join(f'{key!r}: {_outline(v)}' for key, v in tree.items())}}}"
     if isinstance(tree, (list, tuple)):
         return f"[{', '.join(_outline(v) for v in tree)}]"
-    return "None" if tree is None else "Tensor" if isinstance(tree, Variable) else type(tree).__name__
+    return (
+        "None" if tree is None else "Tensor" if isinstance(tree, Variable) else type(tree).__name__
+    )

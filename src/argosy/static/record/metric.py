@@ -20,7 +20,9 @@ def accuracy(input: Any, label: Any, k: int = 1, correct: Any = None, total: Any
     """
     classes = input.shape[-1]
     if classes >= 0 and not 1 <= k <= classes:
-        raise UsageError(f"static.accuracy: k={k} must lie between 1 and the number of classes, {classes}")
+        raise UsageError(
+            f"static.accuracy: k={k} must lie between 1 and the number of classes, {classes}"
+        )
     share, num_correct, num_total = apply(ops.accuracy, input, label, k)
     for given, computed in ((correct, num_correct), (total, num_total)):
         if given is not None:
@@ -37,13 +39,17 @@ def auc(
     slide_steps: int = 1,
     ins_tag_weight: Any = None,
 ) -> tuple[Variable, Variable, list[Variable]]:
-    """Area under the ROC curve of every run so far, of the last ``slide_steps`` runs (0: of all), and the counts behind both.
+    """Area under the ROC curve of every run so far, of the last ``slide_steps`` runs (0: of all),
+    and the counts behind both.
 
-    ``input`` is [N, 2], of which column 1 is the probability of label 1, or [N, 1]. The counts persist in the scope; setting them to
-    zero starts anew. ``topk`` changes nothing, as in Paddle. Differs from Paddle: the counts of the last runs are laid out [slide_steps, num_thresholds + 1].
+    ``input`` is [N, 2], of which column 1 is the probability of label 1, or [N, 1]. The counts
+    persist in the scope; setting them to zero starts anew. ``topk`` changes nothing, as in Paddle.
+    Differs from Paddle: the counts of the last runs are laid out [slide_steps, num_thresholds + 1].
     """
     if curve != "ROC":
-        raise NotSupported(f"static.auc: only the 'ROC' curve is computed, but received curve={curve!r}")
+        raise NotSupported(
+            f"static.auc: only the 'ROC' curve is computed, but received curve={curve!r}"
+        )
     if ins_tag_weight is not None:
         raise NotSupported("static.auc: ins_tag_weight is not supported")
 

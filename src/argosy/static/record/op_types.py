@@ -1,6 +1,8 @@
-"""Types of Paddle's operators that ``Block.append_op`` records: functions whose parameters are the operator's input slots and attributes.
+"""Types of Paddle's operators that ``Block.append_op`` records: functions whose parameters are the
+operator's input slots and attributes.
 
-Every op of the table with one or two tensors and nothing else is such a type by its name and aliases; here are those that differ.
+Every op of the table with one or two tensors and nothing else is such a type by its name and
+aliases; here are those that differ.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from argosy.tensor.engine import apply
 # Attributes that tell Paddle how to run an operator, not what it computes.
 HINTS = frozenset(
     """
-    force_cpu fix_seed infer_flags numeric_stable_mode op_callstack op_device op_namescope op_role_var remote_prefetch use_cudnn
+    force_cpu fix_seed infer_flags numeric_stable_mode op_callstack op_device op_namescope
+    op_role_var remote_prefetch use_cudnn
     use_mkldnn use_quantizer with_quant_attr
     """.split()  # noqa: SIM905
 )
@@ -28,7 +31,9 @@ HINTS = frozenset(
 
 @dataclass(frozen=True)
 class OpType:
-    """What records an operator. ``unused`` are outputs that only Paddle's own gradient operators read: they get no value."""
+    """What records an operator. ``unused`` are outputs that only Paddle's own gradient operators
+    read: they get no value.
+    """
 
     record: Callable[..., Any]
     outputs: tuple[str, ...] = ("Out",)
@@ -50,12 +55,15 @@ def find(name: str) -> OpType:
     if op is not None and op.params == ("x", "y"):
         return OpType(lambda X, Y, axis=-1: apply(op, X, align(X, Y, axis)))
     raise NotSupported(
-        f"append_op(type={name!r}): operators of this type cannot be added by hand; call the function of paddle that "
+        f"append_op(type={name!r}): operators of this type cannot be added by hand; call the "
+        "function of paddle that "
         f"computes it.{nearest(name, _TYPES)}"
     )
 
 
-def _type(*names: str, outputs: tuple[str, ...] = ("Out",), unused: tuple[str, ...] = ()) -> Callable[[Any], Any]:
+def _type(
+    *names: str, outputs: tuple[str, ...] = ("Out",), unused: tuple[str, ...] = ()
+) -> Callable[[Any], Any]:
     def add(record: Callable[..., Any]) -> Callable[..., Any]:
         _TYPES.update(dict.fromkeys(names, OpType(record, outputs, unused)))
         return record
@@ -67,7 +75,8 @@ def _listed(values: Any) -> list[Any]:
     return values if isinstance(values, list) else [values]
 
 
-# -- numbers ----------------------------------------------------------------------------------------------------
+# -- numbers
+# --------------------------------------------------------------------------------------------------
 
 
 @_type("scale")
@@ -96,7 +105,9 @@ def _mul(X: Any, Y: Any, x_num_col_dims: int = 1, y_num_col_dims: int = 1) -> An
 
 
 @_type("matmul")
-def _matmul(X: Any, Y: Any, transpose_X: bool = False, transpose_Y: bool = False, alpha: float = 1.0) -> Any:
+def _matmul(
+    X: Any, Y: Any, transpose_X: bool = False, transpose_Y: bool = False, alpha: float = 1.0
+) -> Any:
     out = T.matmul(X, Y, transpose_X, transpose_Y)
     return out if alpha == 1.0 else out * alpha
 
@@ -151,7 +162,11 @@ def _dropout(
 ) -> Any:
     if seed:
         raise NotSupported("append_op(type='dropout'): seed; set the random_seed of the program")
-    mode = "downscale_in_infer" if dropout_implementation == "downgrade_in_infer" else dropout_implementation
+    mode = (
+        "downscale_in_infer"
+        if dropout_implementation == "downgrade_in_infer"
+        else dropout_implementation
+    )
     return F.dropout(X, dropout_prob, training=not is_test, mode=mode)
 
 
@@ -163,15 +178,21 @@ def _reduction(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _TYPES.update(
-    {f"reduce_{c.__name__}": OpType(_reduction(c)) for c in (T.sum, T.mean, T.max, T.min, T.prod, T.all, T.any)}
+    {
+        f"reduce_{c.__name__}": OpType(_reduction(c))
+        for c in (T.sum, T.mean, T.max, T.min, T.prod, T.all, T.any)
+    }
 )
 
 
-# -- new tensors ------------------------------------------------------------------------------------------------
+# -- new tensors
+# ------------------------------------------------------------------------------------------------
 
 
 @_type("fill_constant")
-def _fill_constant(shape: Any, dtype: Any = "float32", value: float = 0.0, str_value: str = "") -> Any:
+def _fill_constant(
+    shape: Any, dtype: Any = "float32", value: float = 0.0, str_value: str = ""
+) -> Any:
     return T.full(shape, float(str_value) if str_value else value, dtype)
 
 
@@ -186,12 +207,16 @@ def _fill_any_like(X: Any, value: float = 0.0, dtype: Any = -1) -> Any:
 
 
 @_type("uniform_random")
-def _uniform_random(shape: Any, min: float = -1.0, max: float = 1.0, seed: int = 0, dtype: Any = "float32") -> Any:
+def _uniform_random(
+    shape: Any, min: float = -1.0, max: float = 1.0, seed: int = 0, dtype: Any = "float32"
+) -> Any:
     return T.uniform(shape, dtype, min, max, seed)
 
 
 @_type("gaussian_random")
-def _gaussian_random(shape: Any, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: Any = "float32") -> Any:
+def _gaussian_random(
+    shape: Any, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: Any = "float32"
+) -> Any:
     return T.gaussian(shape, mean, std, seed, dtype)
 
 
@@ -205,7 +230,8 @@ def _shape(Input: Any) -> Any:
     return T.cast(T.shape(Input), "int32")
 
 
-# -- shapes and places ------------------------------------------------------------------------------------------
+# -- shapes and places
+# ------------------------------------------------------------------------------------------
 
 
 @_type("reshape", "reshape2", unused=("XShape",))
@@ -270,22 +296,32 @@ def _top_k(X: Any, k: int = 1, axis: int = -1, largest: bool = True, sorted: boo
 
 
 @_type("lookup_table_v2")
-def _lookup_v2(W: Any, Ids: Any, padding_idx: int = -1, is_sparse: bool = False, is_distributed: bool = False) -> Any:
+def _lookup_v2(
+    W: Any, Ids: Any, padding_idx: int = -1, is_sparse: bool = False, is_distributed: bool = False
+) -> Any:
     return F.embedding(Ids, W, None if padding_idx == -1 else padding_idx, is_sparse)
 
 
 @_type("lookup_table")
-def _lookup(W: Any, Ids: Any, padding_idx: int = -1, is_sparse: bool = False, is_distributed: bool = False) -> Any:
+def _lookup(
+    W: Any, Ids: Any, padding_idx: int = -1, is_sparse: bool = False, is_distributed: bool = False
+) -> Any:
     return _lookup_v2(W, T.squeeze(Ids, [-1]), padding_idx, is_sparse)
 
 
-# -- losses -----------------------------------------------------------------------------------------------------
+# -- losses
+# --------------------------------------------------------------------------------------------------
 
 
 @_type("cross_entropy", outputs=("Y",))
 def _cross_entropy(X: Any, Label: Any, soft_label: bool = False, ignore_index: int = -100) -> Any:
     out = F.cross_entropy(
-        X, Label, ignore_index=ignore_index, reduction="none", soft_label=soft_label, use_softmax=False
+        X,
+        Label,
+        ignore_index=ignore_index,
+        reduction="none",
+        soft_label=soft_label,
+        use_softmax=False,
     )
     return out if out.ndim == X.ndim else T.unsqueeze(out, [-1])
 

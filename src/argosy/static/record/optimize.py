@@ -1,7 +1,7 @@
 """Optimizers in a program: their steps recorded as the update ops that eager mode calls.
 
-Clip, decay and grouping follow ``Optimizer._run``. Accumulators, the step count of a group and the learning rate are persistable variables
-that the startup program fills.
+Clip, decay and grouping follow ``Optimizer._run``. Accumulators, the step count of a group and the
+learning rate are persistable variables that the startup program fills.
 """
 
 from __future__ import annotations
@@ -34,18 +34,27 @@ class RecordedOptimizer:
 
     def __init__(self, optimizer: Optimizer) -> None:
         if isinstance(optimizer, LBFGS):
-            raise NotSupported("LBFGS.minimize: it evaluates the loss repeatedly, which a program cannot record")
+            raise NotSupported(
+                "LBFGS.minimize: it evaluates the loss repeatedly, which a program cannot record"
+            )
         self._optimizer = optimizer
 
     def minimize(
         self, loss: Variable, startup_program: Program | None, parameters: Any, no_grad_set: Any
     ) -> tuple[list[Operator], ParamsGrads]:
-        """Record backward and update; returns the operators of the update and the (parameter, gradient) pairs."""
+        """Record backward and update; returns the operators of the update and the (parameter,
+        gradient) pairs.
+        """
         pairs = self.backward(loss, startup_program, parameters, no_grad_set, None)
         return self.apply_gradients(pairs, startup_program=startup_program), pairs
 
     def backward(
-        self, loss: Variable, startup_program: Program | None, parameters: Any, no_grad_set: Any, callbacks: Any
+        self,
+        loss: Variable,
+        startup_program: Program | None,
+        parameters: Any,
+        no_grad_set: Any,
+        callbacks: Any,
     ) -> ParamsGrads:
         chosen = parameters or self._optimizer._parameters() or None
         return append_backward(loss, chosen, no_grad_set, callbacks)
@@ -56,11 +65,15 @@ class RecordedOptimizer:
         only_if: Variable | None = None,
         startup_program: Program | None = None,
     ) -> list[Operator]:
-        """Record clipping, decay and the update of the given pairs; the update runs only when ``only_if``, if given, is true."""
+        """Record clipping, decay and the update of the given pairs; the update runs only when
+        ``only_if``, if given, is true.
+        """
         optimizer = self._optimizer
         pairs = [(p, g) for p, g in params_grads if g is not None]
         if not pairs:
-            raise UsageError(f"{type(optimizer).__name__}.apply_gradients: there is no gradient to apply")
+            raise UsageError(
+                f"{type(optimizer).__name__}.apply_gradients: there is no gradient to apply"
+            )
         program = pairs[0][0].block.program
         done = len(program.current_block().ops)
         known = set(program.global_block().vars)
@@ -78,7 +91,9 @@ class RecordedOptimizer:
         is_conditional = only_if is not None or bool(recorder.conditions)
         names = tuple(p.name for p, _ in pairs)
         program.updates.append(
-            RecordedUpdate(optimizer, names, optimizer._grad_clip, is_conditional, tuple(recorded), made)
+            RecordedUpdate(
+                optimizer, names, optimizer._grad_clip, is_conditional, tuple(recorded), made
+            )
         )
         return recorded
 
@@ -97,7 +112,12 @@ class RecordedOptimizer:
         return Number(name)
 
     def _update_group(
-        self, pairs: ParamsGrads, options: Options, clip: Any, rate: Number, only_if: Variable | None
+        self,
+        pairs: ParamsGrads,
+        options: Options,
+        clip: Any,
+        rate: Number,
+        only_if: Variable | None,
     ) -> None:
         if not pairs:
             return
@@ -110,7 +130,8 @@ class RecordedOptimizer:
             multiplier = rate_of(param)
             if not isinstance(multiplier, (int, float)):
                 raise NotSupported(
-                    f"the learning rate of parameter {param.name!r} must be a number in a static program"
+                    f"the learning rate of parameter {param.name!r} must be a number in a static "
+                    "program"
                 )
             regularizer = param.regularizer or optimizer.regularization
             dtype = param.raw.dtype

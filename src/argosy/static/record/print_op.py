@@ -1,4 +1,6 @@
-"""Print: an operator that writes a value, and the gradient that comes back to it, to the standard output of a run."""
+"""Print: an operator that writes a value, and the gradient that comes back to it, to the standard
+output of a run.
+"""
 
 from __future__ import annotations
 
@@ -28,26 +30,36 @@ def Print(
     print_tensor_lod: bool = True,
     print_phase: str = "both",
 ) -> Variable:
-    """Write the value of ``input`` whenever a run computes it; returns a variable with that value, through which gradients flow.
+    """Write the value of ``input`` whenever a run computes it; returns a variable with that value,
+    through which gradients flow.
 
-    ``first_n`` limits how often, ``summarize`` how many elements (-1: all). ``print_phase`` is 'forward', 'backward' (the gradient) or 'both'.
+    ``first_n`` limits how often, ``summarize`` how many elements (-1: all). ``print_phase`` is
+    'forward', 'backward' (the gradient) or 'both'.
     """
     if not switch.is_static:
-        raise UsageError("static.Print: it records an operator of a program; call paddle.enable_static() first")
+        raise UsageError(
+            "static.Print: it records an operator of a program; call paddle.enable_static() first"
+        )
     if not isinstance(input, Variable):
-        raise DtypeError(f"static.Print: input must be a Variable, but received {type(input).__name__}")
+        raise DtypeError(
+            f"static.Print: input must be a Variable, but received {type(input).__name__}"
+        )
     if dtypes.name_of(input.raw.dtype) not in _DTYPES:
         raise DtypeError(
-            f"static.Print: the dtype of input must be one of {', '.join(_DTYPES)}, but received {dtypes.name_of(input.raw.dtype)}"
+            f"static.Print: the dtype of input must be one of {', '.join(_DTYPES)}, but received "
+            f"{dtypes.name_of(input.raw.dtype)}"
         )
     if str(print_phase).upper() not in PHASES:
         raise UsageError(
-            f"static.Print: print_phase must be 'forward', 'backward' or 'both', but received {print_phase!r}"
+            "static.Print: print_phase must be 'forward', 'backward' or 'both', but received "
+            f"{print_phase!r}"
         )
     input = recorder.admit(input)
     block = recorder.main.current_block()
     name = unique_name.generate(f"{unique_name.generate('print')}.tmp")
-    out = Variable(block, name, input.raw, input.alt, stop_gradient=input.stop_gradient, lod=input.lod_names)
+    out = Variable(
+        block, name, input.raw, input.alt, stop_gradient=input.stop_gradient, lod=input.lod_names
+    )
     shown = {
         "first_n": int(first_n),
         "message": message or "",

@@ -11,14 +11,18 @@ from argosy.static.ir.program import Program
 
 
 def recompute_program(program: Program, checkpoints: Sequence[Any]) -> None:
-    """Have the backward operators of ``program`` compute what lies between ``checkpoints`` (variables or names) again.
+    """Have the backward operators of ``program`` compute what lies between ``checkpoints``
+    (variables or names) again.
 
-    Numbers stay the same, random ones too; memory is needed for the checkpoints and one segment at a time.
+    Numbers stay the same, random ones too; memory is needed for the checkpoints and one segment at
+    a time.
     """
     names = checkpoint_names(program, checkpoints)
     found = [operator for operator in program.global_block().ops if operator.type == "backward"]
     if not found:
-        raise ProgramError("recompute_program: the program has no backward operator; call minimize() first")
+        raise ProgramError(
+            "recompute_program: the program has no backward operator; call minimize() first"
+        )
     for operator in found:
         operator.kwargs[CHECKPOINTS] = names
     program.changed()
@@ -28,8 +32,15 @@ def checkpoint_names(program: Program, checkpoints: Sequence[Any]) -> list[str]:
     """The names of checkpoints, each of which an operator must write."""
     block = program.global_block()
     names = [c if isinstance(c, str) else c.name for c in checkpoints]
-    written = {name for operator in block.ops if operator.role == FORWARD for name in operator.output_arg_names}
+    written = {
+        name
+        for operator in block.ops
+        if operator.role == FORWARD
+        for name in operator.output_arg_names
+    }
     for name in names:
         if name not in written:
-            raise UsageError(f"recompute: checkpoint {name!r} is not the result of an operator of the program")
+            raise UsageError(
+                f"recompute: checkpoint {name!r} is not the result of an operator of the program"
+            )
     return names

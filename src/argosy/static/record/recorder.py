@@ -1,6 +1,7 @@
 """Recorder: the mode in which ``apply`` adds operators to a program instead of running ops.
 
-It is the one holder of what recording needs to know: the programs that are built now, the role and the name scope of new operators.
+It is the one holder of what recording needs to know: the programs that are built now, the role and
+the name scope of new operators.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from argosy.static.record.carry import carry
 from argosy.static.record.infer import Meta, infer, is_eager
 from argosy.tensor.engine import current_mode, pop_mode, push_mode, unique_name
 
-# Where lines that record operators are, but not those of the script: this package, and what runs its ``with`` blocks.
+# Where lines that record operators are, but not those of the script: this package, and what runs
+# its ``with`` blocks.
 _PACKAGE = Path(__file__).resolve().parents[2]
 _NOT_SCRIPTS = (f"{_PACKAGE}{os.sep}", contextlib.__file__)
 
@@ -46,10 +48,13 @@ class Recorder:
         self.role = FORWARD
         self.name_scope = ""
         self.device = ""  # of device_guard
-        self.conditions: tuple[Variable, ...] = ()  # without any of which the operators recorded now do not run
-        self.layer_name = ""  # of the function of static.nn that is recorded now: its outputs are named after it
+        # without any of which the operators recorded now do not run
+        self.conditions: tuple[Variable, ...] = ()
+        # of the function of static.nn that is recorded now: its outputs are named after it
+        self.layer_name = ""
 
-    # -- the mode -----------------------------------------------------------------------------------------------
+    # -- the mode
+    # ----------------------------------------------------------------------------------------------
 
     def __call__(self, op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         block = self.main.current_block()
@@ -89,7 +94,13 @@ class Recorder:
         return out
 
     def append(
-        self, block: Block, kind: str, op: Op | None, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+        self,
+        block: Block,
+        kind: str,
+        op: Op | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        out: Any,
     ) -> Operator:
         """Add an operator; Variables among its arguments become references."""
         if self.conditions and block is self.conditions[0].block:  # initialisers always run
@@ -116,13 +127,15 @@ class Recorder:
                 own = self.main.current_block().find_var_recursive(value.name)
                 if own is None:
                     raise UsageError(
-                        f"Variable {value.name!r} belongs to another program than the one that is recorded now; "
+                        f"Variable {value.name!r} belongs to another program than the one that "
+                        "is recorded now; "
                         "build both under one paddle.static.program_guard"
                     )
                 return own
             if not value.block.encloses(self.main.current_block()):
                 raise UsageError(
-                    f"Variable {value.name!r} was made inside block {value.block.idx}, a branch or a loop, and has no value outside "
+                    f"Variable {value.name!r} was made inside block {value.block.idx}, a branch "
+                    "or a loop, and has no value outside "
                     "of it; return it from the function of the branch or the body of the loop"
                 )
             return value
@@ -155,7 +168,8 @@ class Recorder:
         if variable.block is value.block:
             variable.lod_names = value.lod_names
 
-    # -- parameters ---------------------------------------------------------------------------------------------
+    # -- parameters
+    # ---------------------------------------------------------------------------------------------
 
     def new_parameter(self, shape: Sequence[int], dtype: torch.dtype, name: str) -> Parameter:
         """The parameter ``name`` of the main program; an existing one is shared."""
@@ -163,10 +177,16 @@ class Recorder:
         known = block.vars.get(name)
         if known is None:
             return block.add_variable(Parameter(block, name, samples(shape, dtype)[0]))
-        if not isinstance(known, Parameter) or list(known.shape) != list(shape) or known.raw.dtype is not dtype:
+        if (
+            not isinstance(known, Parameter)
+            or list(known.shape) != list(shape)
+            or known.raw.dtype is not dtype
+        ):
             raise UsageError(
-                f"create_parameter: the program has {known!r} already, which cannot be shared as a parameter of "
-                f"shape {list(shape)} and dtype {dtypes.name_of(dtype)}; give the ParamAttr another name"
+                f"create_parameter: the program has {known!r} already, which cannot be shared as "
+                "a parameter of "
+                f"shape {list(shape)} and dtype {dtypes.name_of(dtype)}; give the ParamAttr "
+                "another name"
             )
         return known
 
@@ -175,12 +195,20 @@ class Recorder:
         op, attrs = initializer.plan(list(parameter.shape), parameter.raw.dtype)
         self._fill(parameter, op, attrs)
 
-    def initialize_from(self, variable: Variable, op: Op, source: Variable, attrs: tuple[Any, ...]) -> None:
-        """Add the operator that makes the first values of ``variable`` of those of ``source`` to the startup program, once."""
+    def initialize_from(
+        self, variable: Variable, op: Op, source: Variable, attrs: tuple[Any, ...]
+    ) -> None:
+        """Add the operator that makes the first values of ``variable`` of those of ``source`` to
+        the startup program, once.
+        """
         block = self.startup.global_block()
         if variable.name not in block.vars:
             copy = block.add_variable(variable.copy_to(block))
-            origin = block.vars[source.name] if source.name in block.vars else block.add_variable(source.copy_to(block))
+            origin = (
+                block.vars[source.name]
+                if source.name in block.vars
+                else block.add_variable(source.copy_to(block))
+            )
             self.append(block, op.name, op, (origin, *attrs), {}, copy)
 
     def _fill(self, variable: Variable, op: Op, attrs: dict[str, Any]) -> None:
@@ -190,10 +218,16 @@ class Recorder:
         copy = block.add_variable(variable.copy_to(block))
         self.append(block, op.name, op, (), attrs, copy)
 
-    def new_state(self, name: str, shape: Sequence[int], dtype: torch.dtype, value: float) -> Variable:
-        """A persistable variable that the startup program fills with one value and no gradient reaches."""
+    def new_state(
+        self, name: str, shape: Sequence[int], dtype: torch.dtype, value: float
+    ) -> Variable:
+        """A persistable variable that the startup program fills with one value and no gradient
+        reaches.
+        """
         block = self.main.global_block()
-        variable = block.add_variable(Variable(block, name, samples(shape, dtype)[0], persistable=True))
+        variable = block.add_variable(
+            Variable(block, name, samples(shape, dtype)[0], persistable=True)
+        )
         attrs = {"shape": list(shape), "value": value, "dtype": dtype}
         self._fill(variable, initialization_ops.fill_constant, attrs)
         return variable
@@ -204,12 +238,16 @@ class Recorder:
         out = parameter.copy_to(block)
         out._name = name
         block.add_variable(out)
-        filler = next((o for o in self.startup.global_block().ops if parameter.name in o.output_arg_names), None)
+        filler = next(
+            (o for o in self.startup.global_block().ops if parameter.name in o.output_arg_names),
+            None,
+        )
         if filler is not None and filler.op is not None:
             self._fill(out, filler.op, dict(filler.kwargs))
         return out  # type: ignore[return-value]
 
-    # -- scopes of recording ------------------------------------------------------------------------------------
+    # -- scopes of recording
+    # ------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def in_role(self, role: str) -> Iterator[None]:
@@ -222,7 +260,8 @@ class Recorder:
 
     @contextlib.contextmanager
     def only_if(self, condition: Variable | None) -> Iterator[None]:
-        """Let the operators that are recorded inside run only when ``condition``, of one element, is true.
+        """Let the operators that are recorded inside run only when ``condition``, of one element,
+        is true.
 
         They may write in place, and to variables that only such operators read.
         """
@@ -249,7 +288,8 @@ class Recorder:
     def stop(self) -> None:
         if current_mode() is not self:
             raise UsageError(
-                "paddle.disable_static() inside an auto_cast block that static mode encloses; leave it first"
+                "paddle.disable_static() inside an auto_cast block that static mode encloses; "
+                "leave it first"
             )
         pop_mode()
 
@@ -287,7 +327,9 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
     new = main_program, recorder.startup if startup_program is None else startup_program
     for argument, value in zip(("main_program", "startup_program"), new, strict=True):
         if not isinstance(value, Program):
-            raise UsageError(f"program_guard: {argument} must be a Program, but received {type(value).__name__}")
+            raise UsageError(
+                f"program_guard: {argument} must be a Program, but received {type(value).__name__}"
+            )
     recorder.main, recorder.startup = new
     try:
         yield
@@ -314,16 +356,21 @@ _DEVICES = ("cpu", "gpu", "xpu", "npu", "mlu")
 
 @contextlib.contextmanager
 def device_guard(device: str | None = None) -> Iterator[None]:
-    """Note on the operators recorded inside where they are to run: ``cpu``, ``gpu``, ``gpu:1``, ``gpu:all``; None leaves it to the run.
+    """Note on the operators recorded inside where they are to run: ``cpu``, ``gpu``, ``gpu:1``,
+    ``gpu:all``; None leaves it to the run.
 
-    Pipelines read it to divide a program; on the place of an Executor, where all of a program runs, it changes nothing.
+    Pipelines read it to divide a program; on the place of an Executor, where all of a program runs,
+    it changes nothing.
     """
     if device is not None and not isinstance(device, str):
-        raise UsageError(f"device_guard: device must be a string or None, but received {type(device).__name__}")
+        raise UsageError(
+            f"device_guard: device must be a string or None, but received {type(device).__name__}"
+        )
     kind, _, index = (device or "").partition(":")
     if device and (kind not in _DEVICES or (index and not index.isdigit() and index != "all")):
         raise UsageError(
-            f"device_guard: The Attr(device) should be one of {', '.join(_DEVICES)}, with or without an index, or None, "
+            f"device_guard: The Attr(device) should be one of {', '.join(_DEVICES)}, with or "
+            "without an index, or None, "
             f"but received {device!r}"
         )
     if kind == "cpu" and index:

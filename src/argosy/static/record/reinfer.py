@@ -1,4 +1,6 @@
-"""Shapes around and inside sub-blocks: what a block writes outside of it, and what changes when shapes outside do."""
+"""Shapes around and inside sub-blocks: what a block writes outside of it, and what changes when
+shapes outside do.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from argosy.static.ir.block import Block, Kind
-from argosy.static.ir.operator import FORWARD, ONLY_IF, Number, Operator, Ref, SubBlock, leaves, mapped
+from argosy.static.ir.operator import (
+    FORWARD,
+    ONLY_IF,
+    Number,
+    Operator,
+    Ref,
+    SubBlock,
+    leaves,
+    mapped,
+)
 from argosy.static.ir.variable import Variable
 from argosy.static.record.infer import Meta, infer
 from argosy.static.record.kinds import give, is_same_kind, join, kind_of
@@ -27,7 +38,9 @@ def inside(block: Block) -> Iterator[None]:
 
 
 def undo_writes(block: Block) -> Written:
-    """Give the variables that ``block`` writes outside of it their former kinds back; returns those after it."""
+    """Give the variables that ``block`` writes outside of it their former kinds back; returns those
+    after it.
+    """
     after: Written = {}
     for name, (variable, kind, stops) in block.before.items():
         after[name] = (variable, kind_of(variable), variable.stops_gradient)
@@ -47,7 +60,8 @@ def join_writes(written: Sequence[Written], names: Sequence[str]) -> None:
 def settle(block: Block, pairs: Sequence[tuple[Variable, Variable]]) -> None:
     """Find the kinds of what a loop carries and writes: extents that a turn changes are unknown.
 
-    ``pairs`` are loop variables with what a turn makes of them. Each round only takes knowledge away, so there is a last one.
+    ``pairs`` are loop variables with what a turn makes of them. Each round only takes knowledge
+    away, so there is a last one.
     """
     flags = {name: stops for name, (_, _, stops) in block.before.items()}
     while not _agree(block, pairs):
@@ -57,7 +71,9 @@ def settle(block: Block, pairs: Sequence[tuple[Variable, Variable]]) -> None:
 
 
 def _agree(block: Block, pairs: Sequence[tuple[Variable, Variable]]) -> bool:
-    """Join what is known before a turn with what is known after it; whether nothing was lost by that."""
+    """Join what is known before a turn with what is known after it; whether nothing was lost by
+    that.
+    """
     is_settled = True
     for position, (var, new) in enumerate(pairs):
         names = ("loop_vars", "what body returns")
@@ -65,7 +81,9 @@ def _agree(block: Block, pairs: Sequence[tuple[Variable, Variable]]) -> bool:
         is_settled = is_settled and is_same_kind(kind, kind_of(var))
         give(var, kind, var.stops_gradient and new.stops_gradient)
     for name, (variable, before, stopped) in list(block.before.items()):
-        kind = join([before, kind_of(variable)], ("front of the loop", "its body"), f"variable {name!r}")
+        kind = join(
+            [before, kind_of(variable)], ("front of the loop", "its body"), f"variable {name!r}"
+        )
         stops = stopped and variable.stops_gradient
         is_settled = is_settled and is_same_kind(kind, before) and stops == stopped
         block.before[name] = (variable, kind, stops)
@@ -75,7 +93,8 @@ def _agree(block: Block, pairs: Sequence[tuple[Variable, Variable]]) -> bool:
 def reinfer(block: Block, flags: dict[str, bool]) -> None:
     """Find the kinds of a block's variables anew, after those around it changed.
 
-    ``flags`` says which variables around it let no gradient pass when it was recorded, if that changed.
+    ``flags`` says which variables around it let no gradient pass when it was recorded, if that
+    changed.
     """
     flags = {**flags, **{name: v.stops_gradient for name, v in block.vars.items()}}
     for operator in block.ops:
@@ -84,7 +103,9 @@ def reinfer(block: Block, flags: dict[str, bool]) -> None:
         elif operator.sub_blocks:
             _reinfer_blocks(operator, flags)
         elif operator.type == "print":
-            source, out = (block.find_var_recursive(ref.name) for ref in (operator.args[0], operator.out))
+            source, out = (
+                block.find_var_recursive(ref.name) for ref in (operator.args[0], operator.out)
+            )
             if source is not None and out is not None:
                 give(out, kind_of(source), source.stops_gradient and out.stops_gradient)
 
@@ -99,7 +120,8 @@ def _reinfer_operator(operator: Operator, flags: dict[str, bool]) -> None:
     kwargs.pop(ONLY_IF, None)
     assert operator.op is not None
     inputs = [v for v in leaves([list(args), kwargs]) if isinstance(v, Variable)]
-    # What no gradient reached because none reached the inputs follows them; the rest was stopped on purpose.
+    # What no gradient reached because none reached the inputs follows them; the rest was stopped on
+    # purpose.
     was_implied = all(flags.get(v.name, v.stops_gradient) for v in inputs)
     stops = all(v.stops_gradient for v in inputs)
     metas = leaves(infer(operator.op, args, kwargs))
@@ -108,7 +130,11 @@ def _reinfer_operator(operator: Operator, flags: dict[str, bool]) -> None:
             continue
         block.note_write(out)
         is_number = meta.first.is_floating_point() or meta.first.is_complex()
-        give(out, (meta.first, meta.second), stops if was_implied and is_number else out.stops_gradient)
+        give(
+            out,
+            (meta.first, meta.second),
+            stops if was_implied and is_number else out.stops_gradient,
+        )
 
 
 def _reinfer_blocks(operator: Operator, flags: dict[str, bool]) -> None:

@@ -1,7 +1,9 @@
-"""The step count of Adam and its relatives in Paddle's files: powers of the decay rates, kept for each parameter.
+"""The step count of Adam and its relatives in Paddle's files: powers of the decay rates, kept for
+each parameter.
 
-Where a program here counts the steps of a group of parameters in one variable, Paddle keeps ``beta1 ** (steps + 1)`` and the like of each
-parameter. These are written beside, or instead of, the count, and read where the count is missing.
+Where a program here counts the steps of a group of parameters in one variable, Paddle keeps ``beta1
+** (steps + 1)`` and the like of each parameter. These are written beside, or instead of, the count,
+and read where the count is missing.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from argosy.static.ir.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class Powers:
-    """The variables of Paddle's that stand for one step count: by parameter, the name and the rate of each."""
+    """The variables of Paddle's that stand for one step count: by parameter, the name and the rate
+    of each.
+    """
 
     step: str
     by_parameter: dict[str, list[tuple[str, float]]]
@@ -46,20 +50,26 @@ class Powers:
         """How many steps lead to these powers."""
         counts = {
             parameter: steps_from_powers(
-                [(rounded(rate, self.dtype), float(np.asarray(values[name]).item())) for name, rate in pairs]
+                [
+                    (rounded(rate, self.dtype), float(np.asarray(values[name]).item()))
+                    for name, rate in pairs
+                ]
             )
             for parameter, pairs in self.by_parameter.items()
         }
         if len(set(counts.values())) > 1:
             raise CheckpointError(
-                f"{source}: the powers say that parameters were updated different numbers of times, {counts}; "
+                f"{source}: the powers say that parameters were updated different numbers of "
+                f"times, {counts}; "
                 f"in the program they share the count {self.step!r}"
             )
         return next(iter(counts.values()))
 
 
 def step_powers(program: Program) -> dict[str, Powers]:
-    """What stands in Paddle's files for the step counts of ``program``, by the name of the count."""
+    """What stands in Paddle's files for the step counts of ``program``, by the name of the
+    count.
+    """
     found = (_powers_of(operator) for block in program.blocks for operator in block.ops)
     return {powers.step: powers for powers in found if powers is not None}
 
@@ -72,7 +82,9 @@ def written_powers(program: Program, scope: Scope) -> dict[str, np.ndarray]:
     return found
 
 
-def with_counts(program: Program, state: Mapping[str, np.ndarray], source: str) -> dict[str, np.ndarray]:
+def with_counts(
+    program: Program, state: Mapping[str, np.ndarray], source: str
+) -> dict[str, np.ndarray]:
     """``state`` with the step counts that Paddle's own lacks."""
     full = dict(state)
     for powers in step_powers(program).values():
@@ -98,7 +110,11 @@ def _powers_of(operator: Operator) -> Powers | None:
         step.name,
         {
             parameter.name: [
-                (parameter.name + moment.name[len(parameter.name) :].replace(label, f"beta{i}_pow_acc", 1), rate)
+                (
+                    parameter.name
+                    + moment.name[len(parameter.name) :].replace(label, f"beta{i}_pow_acc", 1),
+                    rate,
+                )
                 for i, rate in rates
             ]
             for parameter, moment in zip(params, moments, strict=True)

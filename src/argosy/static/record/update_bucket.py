@@ -1,4 +1,6 @@
-"""What stands for a ``Bucket`` of an eager optimizer while its step is recorded: state as variables, calls as operators."""
+"""What stands for a ``Bucket`` of an eager optimizer while its step is recorded: state as
+variables, calls as operators.
+"""
 
 from __future__ import annotations
 
@@ -20,24 +22,30 @@ from argosy.tensor.engine import apply, unique_name
 
 
 class RecordedClock:
-    """The step count of a bucket; an update that never asks for it leaves no variable in the program."""
+    """The step count of a bucket; an update that never asks for it leaves no variable in the
+    program.
+    """
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
 
     @cached_property
     def tensor(self) -> Variable:
-        return recorder.new_state(unique_name.generate(f"{self._kind}_step"), [], torch.float32, 0.0)
+        return recorder.new_state(
+            unique_name.generate(f"{self._kind}_step"), [], torch.float32, 0.0
+        )
 
 
 class RecordedBucket:
     """Parameters that one update op takes. ``run`` records the op.
 
-    ``work`` is what it updates: the parameters, or, for low-precision ones, float32 masters that persist beside them or copies that
-    each run makes anew.
+    ``work`` is what it updates: the parameters, or, for low-precision ones, float32 masters that
+    persist beside them or copies that each run makes anew.
     """
 
-    def __init__(self, optimizer: Optimizer, params: list[Parameter], setting: Any, options: Options) -> None:
+    def __init__(
+        self, optimizer: Optimizer, params: list[Parameter], setting: Any, options: Options
+    ) -> None:
         self.block = recorder.main.current_block()
         self.params = params
         self.setting = setting
@@ -73,19 +81,29 @@ class RecordedBucket:
         """Store what was updated in the parameters, if it is not them."""
         if self.is_low:
             params = list(self.params)
-            recorder.append(self.block, "overwrite_", updates.overwrite_, (params, self.work), {}, params)
+            recorder.append(
+                self.block, "overwrite_", updates.overwrite_, (params, self.work), {}, params
+            )
 
 
-def _accumulator(optimizer: Optimizer, owner: str, param: Parameter, dtype: torch.dtype, slot: Slot) -> Variable:
+def _accumulator(
+    optimizer: Optimizer, owner: str, param: Parameter, dtype: torch.dtype, slot: Slot
+) -> Variable:
     label = f"{optimizer._name}_{slot.name}" if optimizer._name else slot.name
     shape = param.shape if slot.shape is None else slot.shape
-    return recorder.new_state(unique_name.generate(f"{owner}_{label}"), list(shape), slot.dtype or dtype, slot.fill)
+    return recorder.new_state(
+        unique_name.generate(f"{owner}_{label}"), list(shape), slot.dtype or dtype, slot.fill
+    )
 
 
 def _master(param: Parameter) -> Variable:
-    """A float32 copy of a parameter, which the startup program makes after it has filled the parameter."""
+    """A float32 copy of a parameter, which the startup program makes after it has filled the
+    parameter.
+    """
     block = recorder.main.global_block()
     name = unique_name.generate(f"{param.name}_fp32_master")
-    master = block.add_variable(Variable(block, name, samples(param.shape, torch.float32)[0], persistable=True))
+    master = block.add_variable(
+        Variable(block, name, samples(param.shape, torch.float32)[0], persistable=True)
+    )
     recorder.initialize_from(master, manipulation_ops.cast, param, (torch.float32,))
     return master

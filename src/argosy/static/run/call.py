@@ -1,4 +1,6 @@
-"""One run of a lowered program on one place: its state in, its writes out, its errors told with the operator they come from."""
+"""One run of a lowered program on one place: its state in, its writes out, its errors told with the
+operator they come from.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ _EXPLAINED = (RuntimeError, IndexError, TypeError, ValueError, AttributeError)
 def launch(
     lowered: Lowered, feeds: tuple[torch.Tensor | None, ...], scope: Scope, device: torch.device
 ) -> Sequence[torch.Tensor]:
-    """Run, store what was written in ``scope``, return what was fetched (it may share memory with the scope and with feeds)."""
+    """Run, store what was written in ``scope``, return what was fetched (it may share memory with
+    the scope and with feeds).
+    """
     fetched: Sequence[torch.Tensor]
     state = lowered.state(scope)
     was_enabled = torch.is_grad_enabled()
@@ -36,8 +40,11 @@ def launch(
         torch._C._set_grad_enabled(was_enabled)
     for name, value in zip(lowered.writes, written, strict=True):
         if not isinstance(value, torch.Tensor):
-            raise ProgramError(f"Executor.run: {name!r}, which is kept, must get a tensor, but got {value!r:.80}")
-        # What a startup program made belongs to nobody else; other values may share memory with feeds or state.
+            raise ProgramError(
+                f"Executor.run: {name!r}, which is kept, must get a tensor, but got {value!r:.80}"
+            )
+        # What a startup program made belongs to nobody else; other values may share memory with
+        # feeds or state.
         scope.var(name).store(value.to(device), copies=bool(feeds or state))
     return fetched
 
@@ -57,7 +64,8 @@ def write_rates(program: Program, scope: Scope) -> None:
     """Bring the learning rates of optimizers into the scope, where the program reads them."""
     for source in program.rates:
         rate = source.optimizer._checked_lr()
-        # A number is written when set_lr changed it, so that a value which the script put into the scope stays.
+        # A number is written when set_lr changed it, so that a value which the script put into the
+        # scope stays.
         if source.is_scheduled or rate != source.last:
             scope.holding(source.name).fill(rate)
             source.last = rate
@@ -79,7 +87,8 @@ def fetch_names(fetch_list: Any) -> tuple[str, ...]:
             names.extend(fetch_names(item))
         else:
             raise UsageError(
-                f"Executor.run: fetch_list must hold variables or their names, but received {type(item).__name__}"
+                "Executor.run: fetch_list must hold variables or their names, but received "
+                f"{type(item).__name__}"
             )
     return tuple(names)
 
@@ -90,7 +99,8 @@ def check_feed_names(program: Program, fed: dict[str, Any]) -> None:
         if name not in variables:
             declared = [v.name for v in variables.values() if v.is_data and "@LOD" not in v.name]
             raise ProgramError(
-                f"Executor.run: feed {name!r} is no variable of the program, which declares {declared}."
+                f"Executor.run: feed {name!r} is no variable of the program, which declares "
+                f"{declared}."
                 f"{nearest(str(name), variables)}"
             )
 
@@ -100,7 +110,10 @@ def _located(lowered: Lowered, error: Exception) -> Exception:
     trace, step = None, error.__traceback__
     while step is not None:
         # Segments that are recomputed are functions inside of it, in the same text.
-        if lowered.code is not None and step.tb_frame.f_code.co_filename == lowered.code.co_filename:
+        if (
+            lowered.code is not None
+            and step.tb_frame.f_code.co_filename == lowered.code.co_filename
+        ):
             trace = step
         step = step.tb_next
     if trace is None:
@@ -111,13 +124,21 @@ def _located(lowered: Lowered, error: Exception) -> Exception:
     if operator.type == "py_func" and not isinstance(error, _EXPLAINED):
         return error  # of the script's own function
     if isinstance(error, NameError) and trace.tb_next is None:
-        return ProgramError(f"Executor.run: {operator.describe()}: a variable has no value in this run ({error})")
+        return ProgramError(
+            f"Executor.run: {operator.describe()}: a variable has no value in this run ({error})"
+        )
     held = trace.tb_frame.f_locals
 
     def given(value: Any) -> Any:
-        return held.get(lowered.locals_by_name.get(value.name, "")) if isinstance(value, (Ref, Number)) else value
+        return (
+            held.get(lowered.locals_by_name.get(value.name, ""))
+            if isinstance(value, (Ref, Number))
+            else value
+        )
 
-    plain = explain(_op_of(operator), mapped(operator.args, given), mapped(operator.kwargs, given), error)
+    plain = explain(
+        _op_of(operator), mapped(operator.args, given), mapped(operator.kwargs, given), error
+    )
     try:
         return type(plain)(f"Executor.run: {operator.describe()}: {plain}")
     except TypeError:  # an error class of the user's own

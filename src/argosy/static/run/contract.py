@@ -1,4 +1,6 @@
-"""What ``run`` asks of the rooms above it: programs that run in a way of their own, and hooks around runs over datasets."""
+"""What ``run`` asks of the rooms above it: programs that run in a way of their own, and hooks
+around runs over datasets.
+"""
 
 from __future__ import annotations
 

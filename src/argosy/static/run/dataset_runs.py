@@ -1,7 +1,8 @@
-"""Runs of a program over a dataset: batches are read and parsed in the background while the program computes.
+"""Runs of a program over a dataset: batches are read and parsed in the background while the program
+computes.
 
-There is one training thread, whatever ``thread`` says: batches come in the order of the dataset, and a run can be repeated exactly. ``thread`` is the
-number of files that are read at a time.
+There is one training thread, whatever ``thread`` says: batches come in the order of the dataset,
+and a run can be repeated exactly. ``thread`` is the number of files that are read at a time.
 """
 
 from __future__ import annotations
@@ -65,7 +66,10 @@ def run_from_dataset(
     """What ``train_from_dataset`` and, without ``updates``, ``infer_from_dataset`` do."""
     call = "train_from_dataset" if updates else "infer_from_dataset"
     if dataset is None or not hasattr(dataset, "_feeds"):
-        raise NoDataset(f"{call}: dataset is need and should be initialized, but received {type(dataset).__name__}")
+        raise NoDataset(
+            f"{call}: dataset is need and should be initialized, but received "
+            f"{type(dataset).__name__}"
+        )
     program = default_main_program() if program is None else program
     _check_options(program, call)
     if not updates:
@@ -73,7 +77,9 @@ def run_from_dataset(
     names = fetch_names(fetch_list)
     infos = _infos(names, fetch_info, call)
     if not isinstance(print_period, int) or print_period < 1:
-        raise UsageError(f"{call}: print_period must be a positive integer, but is {print_period!r}")
+        raise UsageError(
+            f"{call}: print_period must be a positive integer, but is {print_period!r}"
+        )
     place = _place(program) if updates else None
     if place is not None and place.is_over:
         return
@@ -83,10 +89,14 @@ def run_from_dataset(
     with Watch(fetch_handler) as watch, contextlib.closing(batches):
         ahead = program.attachments.get(LookAhead) if isinstance(program, Program) else None
         first = 1 if place is None else _skipped(feeds, place) + 1
-        for number, feed in enumerate(feeds if ahead is None else _announced(feeds, ahead.look), first):
+        for number, feed in enumerate(
+            feeds if ahead is None else _announced(feeds, ahead.look), first
+        ):
             prints = bool(names) and number % print_period == 0
             fetches = [*names, *watch.names] if prints else list(watch.names)
-            values = executor.run(program, feed=feed, fetch_list=fetches, scope=scope, return_numpy=False)
+            values = executor.run(
+                program, feed=feed, fetch_list=fetches, scope=scope, return_numpy=False
+            )
             if watch.names:
                 watch.show(values[len(values) - len(watch.names) :])
             if prints:
@@ -98,7 +108,9 @@ def run_from_dataset(
     if debug:
         total = time.perf_counter() - began
         print(
-            f"{call}: {number} batches in {total:.3f} s, of which {feeds.waited_s:.3f} s waiting for data", flush=True
+            f"{call}: {number} batches in {total:.3f} s, of which {feeds.waited_s:.3f} s waiting "
+            "for data",
+            flush=True,
         )
 
 
@@ -113,7 +125,10 @@ def _skipped(feeds: Iterable[Any], place: Any) -> int:
     """Read the batches that a process before this one has trained on; how many."""
     found = sum(1 for _ in itertools.islice(feeds, place.num_done))
     if found < place.num_done:
-        place.refuse(f"it had trained on {place.num_done} batches of this pass, but the dataset has {found} now")
+        place.refuse(
+            f"it had trained on {place.num_done} batches of this pass, but the dataset has "
+            f"{found} now"
+        )
     place.begin()
     return found
 
@@ -138,7 +153,9 @@ def _check_options(program: Any, call: str) -> None:
     options = getattr(recorded, "_fleet_opt", None) or {}
     for name in ("dump_fields", "dump_param"):
         if options.get(name):
-            raise NotSupported(f"{call}: program._fleet_opt[{name!r}]; fetch these variables with a fetch_handler")
+            raise NotSupported(
+                f"{call}: program._fleet_opt[{name!r}]; fetch these variables with a fetch_handler"
+            )
 
 
 def _infos(names: tuple[str, ...], fetch_info: Any, call: str) -> list[str]:
@@ -146,7 +163,9 @@ def _infos(names: tuple[str, ...], fetch_info: Any, call: str) -> list[str]:
         return list(names)
     infos = [fetch_info] if isinstance(fetch_info, str) else list(fetch_info)
     if len(infos) != len(names):
-        raise BadArgument(f"{call}: fetch_list has {len(names)} variables, but fetch_info {len(infos)} texts")
+        raise BadArgument(
+            f"{call}: fetch_list has {len(names)} variables, but fetch_info {len(infos)} texts"
+        )
     for info in infos:
         if not isinstance(info, str):
             raise DtypeError(f"{call}: fetch_info holds strings, but received {info!r}")
@@ -157,17 +176,25 @@ def _line(number: int, infos: list[str], values: list[Any]) -> str:
     parts = [f"time: [{time.strftime('%Y-%m-%d %H:%M:%S')}]", f"batch: [{number}]"]
     for info, value in zip(infos, values, strict=False):
         flat = np.asarray(value.numpy()).reshape(-1)
-        shown = [f"{v:g}" for v in flat.tolist()] if flat.dtype.kind == "f" else [str(int(v)) for v in flat]
+        shown = (
+            [f"{v:g}" for v in flat.tolist()]
+            if flat.dtype.kind == "f"
+            else [str(int(v)) for v in flat]
+        )
         parts.append(f"{info}[{flat.size}]:[{' '.join(shown)}]")
     return ", ".join(parts)
 
 
 def _without_updates(program: Any) -> Any:
-    """The operators of ``program`` that compute forward; dropout and the like stay as they are. One copy for each version of the program."""
+    """The operators of ``program`` that compute forward; dropout and the like stay as they are. One
+    copy for each version of the program.
+    """
     if isinstance(program, PreparedProgram):
         program = program.recorded
     if not isinstance(program, Program):
-        raise UsageError(f"infer_from_dataset: program must be a Program, but received {type(program).__name__}")
+        raise UsageError(
+            f"infer_from_dataset: program must be a Program, but received {type(program).__name__}"
+        )
     known = program.attachments.get(ForwardPart)
     if known is None or known.version != program.version:
         out = program.clone()

@@ -20,14 +20,16 @@ from argosy.static.run.dataset_runs import run_from_dataset
 from argosy.static.run.readers import next_feeds
 from argosy.tensor.engine import defaults
 
-# What this process says when it closes an Executor, whichever: so scripts of 1.x leave their parameter servers.
+# What this process says when it closes an Executor, whichever: so scripts of 1.x leave their
+# parameter servers.
 farewells: list[Callable[[], None]] = []
 
 
 class Executor:
     """Runs programs on one place.
 
-    A program is lowered to a function once per version, feeds and fetches; what persists between runs is in a scope.
+    A program is lowered to a function once per version, feeds and fetches; what persists between
+    runs is in a scope.
 
     Example:
         >>> import numpy, paddle
@@ -48,10 +50,13 @@ class Executor:
         self.place = defaults.place if place is None else to_place(place)
         self._device = self.place.device
         self._is_closed = False
-        self._compiled: weakref.WeakSet[PreparedProgram] = weakref.WeakSet()  # whose threads ``close`` ends
+        # whose threads ``close`` ends
+        self._compiled: weakref.WeakSet[PreparedProgram] = weakref.WeakSet()
 
     def close(self) -> None:
-        """Refuse further runs, end the threads of compiled programs that it has run, and leave parameter servers as 1.x does."""
+        """Refuse further runs, end the threads of compiled programs that it has run, and leave
+        parameter servers as 1.x does.
+        """
         if self._is_closed:
             return
         self._is_closed = True
@@ -80,26 +85,33 @@ class Executor:
         return_merged: bool = True,
         use_prune: bool = False,
     ) -> list[Any]:
-        """Run every operator of ``program`` and return the values of ``fetch_list``, variables or their names.
+        """Run every operator of ``program`` and return the values of ``fetch_list``, variables or
+        their names.
 
-        ``feed`` gives the data variables by name: arrays, lists, Tensors, LoDTensors. With ``use_prune`` only operators that the fetches
-        depend on run. A CompiledProgram runs on its places: ``feed`` may be a list with a dict for each, and without ``return_merged``
-        a fetch is a list of their values. ``use_program_cache`` changes nothing: lowered programs are always kept. Nor do ``feed_var_name`` and
-        ``fetch_var_name``, variables of Paddle's engine.
+        ``feed`` gives the data variables by name: arrays, lists, Tensors, LoDTensors. With
+        ``use_prune`` only operators that the fetches depend on run. A CompiledProgram runs on its
+        places: ``feed`` may be a list with a dict for each, and without ``return_merged`` a fetch
+        is a list of their values. ``use_program_cache`` changes nothing: lowered programs are
+        always kept. Nor do ``feed_var_name`` and ``fetch_var_name``, variables of Paddle's engine.
         """
         if self._is_closed:
             raise UsageError("Executor.run: the executor is closed")
         program = default_main_program() if program is None else program
         scope = global_scope() if scope is None else scope
-        prepared = program.attachments.get(PreparedProgram) if isinstance(program, Program) else program
+        prepared = (
+            program.attachments.get(PreparedProgram) if isinstance(program, Program) else program
+        )
         if isinstance(prepared, PreparedProgram):
             if prepared.prepare():
                 self._compiled.add(prepared)
-                return prepared.run(self.place, scope, feed, fetch_list, return_numpy, return_merged, use_prune)
+                return prepared.run(
+                    self.place, scope, feed, fetch_list, return_numpy, return_merged, use_prune
+                )
             program = prepared.recorded
         if not isinstance(program, Program):
             raise UsageError(
-                f"Executor.run: program must be a Program or a CompiledProgram, but received {type(program).__name__}"
+                "Executor.run: program must be a Program or a CompiledProgram, but received "
+                f"{type(program).__name__}"
             )
         fed = _merged(feed)
         if program.readers:
@@ -110,7 +122,9 @@ class Executor:
         lowered = program.lowered.get(key)
         if lowered is None:
             check_feed_names(program, fed)
-            lowered = program.lowered[key] = lower(program, list(fed), fetches, self._device, use_prune)
+            lowered = program.lowered[key] = lower(
+                program, list(fed), fetches, self._device, use_prune
+            )
         feeds = tuple([spec.to_tensor(fed[spec.source], self._device) for spec in lowered.feeds])
         if program.rates:
             write_rates(program, scope)
@@ -133,10 +147,12 @@ class Executor:
         print_period: int = 100,
         fetch_handler: Any = None,
     ) -> None:
-        """Run ``program`` on every batch of ``dataset``, in order, and print ``fetch_list`` every ``print_period`` batches.
+        """Run ``program`` on every batch of ``dataset``, in order, and print ``fetch_list`` every
+        ``print_period`` batches.
 
-        ``thread`` is how many files are read at a time, 0 the dataset's own number. ``fetch_info`` names what is printed; ``fetch_handler`` is a
-        FetchHandler; ``debug`` prints how long it took.
+        ``thread`` is how many files are read at a time, 0 the dataset's own number. ``fetch_info``
+        names what is printed; ``fetch_handler`` is a FetchHandler; ``debug`` prints how long it
+        took.
         """
         run_from_dataset(
             self,
@@ -164,7 +180,9 @@ class Executor:
         print_period: int = 100,
         fetch_handler: Any = None,
     ) -> None:
-        """As ``train_from_dataset``, but without backward and optimizer operators: parameters stay as they are."""
+        """As ``train_from_dataset``, but without backward and optimizer operators: parameters stay
+        as they are.
+        """
         run_from_dataset(
             self,
             program,
@@ -187,6 +205,7 @@ def _merged(feed: Any) -> dict[str, Any]:
         feed = feed[0]
     if not isinstance(feed, dict):
         raise UsageError(
-            f"Executor.run: feed must be a dict of names and values, or a list with one such dict, but received {type(feed).__name__}"
+            "Executor.run: feed must be a dict of names and values, or a list with one such "
+            f"dict, but received {type(feed).__name__}"
         )
     return feed

@@ -1,4 +1,6 @@
-"""Fetch handlers: a function of the script that is shown variables from time to time while a dataset is trained on."""
+"""Fetch handlers: a function of the script that is shown variables from time to time while a
+dataset is trained on.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from argosy.static.ir.variable import Variable
 
 
 class FetchHandler:
-    """Derive from it and write ``handler``; it is called every ``period_secs`` seconds with the latest values of ``var_dict``, by its keys.
+    """Derive from it and write ``handler``; it is called every ``period_secs`` seconds with the
+    latest values of ``var_dict``, by its keys.
 
     Example:
         >>> import numpy, paddle.fluid as fluid
@@ -26,13 +29,17 @@ class FetchHandler:
 
     def __init__(self, var_dict: dict[str, Any] | None = None, period_secs: float = 60) -> None:
         if var_dict is None:
-            raise BadArgument("FetchHandler: var_dict is needed: a dict of names for the handler and variables")
+            raise BadArgument(
+                "FetchHandler: var_dict is needed: a dict of names for the handler and variables"
+            )
         self.var_dict = var_dict
         self.period_secs = period_secs
 
     def handler(self, res_dict: dict[str, np.ndarray]) -> None:
         """Print the first element of each value."""
-        sys.stdout.write("".join(f"{key}[0]: {value[0]} " for key, value in res_dict.items()) + "\n")
+        sys.stdout.write(
+            "".join(f"{key}[0]: {value[0]} " for key, value in res_dict.items()) + "\n"
+        )
 
     @staticmethod
     def help() -> None:
@@ -41,7 +48,8 @@ class FetchHandler:
 
 
 class Watch:
-    """Calls a handler in a thread of its own while the ``with`` block runs; an error of the handler is raised at the end of the block.
+    """Calls a handler in a thread of its own while the ``with`` block runs; an error of the handler
+    is raised at the end of the block.
 
     ``show`` gives it the values of a batch; nothing is called before the first.
     """
@@ -51,8 +59,12 @@ class Watch:
         self.names: list[str] = []
         if handler is not None:
             if not hasattr(handler, "handler") or not hasattr(handler, "var_dict"):
-                raise UsageError(f"fetch_handler must be a FetchHandler, but is a {type(handler).__name__}")
-            self.names = [v.name if isinstance(v, Variable) else str(v) for v in handler.var_dict.values()]
+                raise UsageError(
+                    f"fetch_handler must be a FetchHandler, but is a {type(handler).__name__}"
+                )
+            self.names = [
+                v.name if isinstance(v, Variable) else str(v) for v in handler.var_dict.values()
+            ]
         self._latest: list[Any] | None = None
         self._stop = threading.Event()
         self._error: BaseException | None = None

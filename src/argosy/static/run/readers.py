@@ -1,7 +1,10 @@
-"""Batches for programs from Python generators: what ``DataLoader.from_generator`` gives for variables of a program.
+"""Batches for programs from Python generators: what ``DataLoader.from_generator`` gives for
+variables of a program.
 
-An iterable loader is iterated and what it yields is fed. One that is not belongs to the program that was recorded when it was made:
-every run takes a batch from it, for each of its places, between ``start()`` and the EOFException at the end of the generator.
+An iterable loader is iterated and what it yields is fed. One that is not belongs to the program
+that was recorded when it was made:
+every run takes a batch from it, for each of its places, between ``start()`` and the EOFException at
+the end of the generator.
 """
 
 from __future__ import annotations
@@ -27,17 +30,20 @@ Feed = dict[str, LoDTensor]
 
 
 class EOFException(Exception):
-    """The loader of a program has no more batches: ``reset()`` it, and ``start()`` it for another pass.
+    """The loader of a program has no more batches: ``reset()`` it, and ``start()`` it for another
+    pass.
 
     No error: who catches those of argosy does not catch the end of the data.
     """
 
 
 class ProgramLoader:
-    """Gives the variables ``feed_list`` their values, batch by batch; one of the ``set_*`` methods names the source.
+    """Gives the variables ``feed_list`` their values, batch by batch; one of the ``set_*`` methods
+    names the source.
 
-    ``capacity`` batches are read ahead in a thread. With several places, batches go to them in turn; ``drop_last`` leaves out a last
-    round that has not one for each. ``use_double_buffer`` changes nothing.
+    ``capacity`` batches are read ahead in a thread. With several places, batches go to them in
+    turn; ``drop_last`` leaves out a last round that has not one for each. ``use_double_buffer``
+    changes nothing.
     """
 
     def __init__(
@@ -51,7 +57,10 @@ class ProgramLoader:
         nests_lists: bool = False,
     ) -> None:
         if not capacity or capacity <= 0:
-            raise UsageError("DataLoader.from_generator: give a value to capacity, the number of batches to read ahead")
+            raise UsageError(
+                "DataLoader.from_generator: give a value to capacity, the number of batches to "
+                "read ahead"
+            )
         self.iterable = iterable
         self._feed_list = list(feed_list)
         self._capacity = int(capacity)
@@ -69,17 +78,22 @@ class ProgramLoader:
         """The variables that it gives values to."""
         return [v.name for v in self._feed_list]
 
-    # -- the source -------------------------------------------------------------------------------------------------
+    # -- the source
+    # ----------------------------------------------------------------------------------------------
 
     def set_sample_generator(
         self, reader: Callable[[], Any], batch_size: int, drop_last: bool = True, places: Any = None
     ) -> ProgramLoader:
         """``reader()`` gives samples, tuples of fields; they are gathered into batches."""
         if batch_size <= 0:
-            raise BadArgument(f"set_sample_generator: batch_size must be larger than 0, but received {batch_size}")
+            raise BadArgument(
+                f"set_sample_generator: batch_size must be larger than 0, but received {batch_size}"
+            )
         return self.set_sample_list_generator(batch_samples(reader, batch_size, drop_last), places)
 
-    def set_sample_list_generator(self, reader: Callable[[], Any], places: Any = None) -> ProgramLoader:
+    def set_sample_list_generator(
+        self, reader: Callable[[], Any], places: Any = None
+    ) -> ProgramLoader:
         """``reader()`` gives lists of samples, such as ``paddle.batch`` makes."""
 
         def batches() -> Iterator[Feed]:
@@ -89,7 +103,9 @@ class ProgramLoader:
         return self._set_source(batches, places)
 
     def set_batch_generator(self, reader: Callable[[], Any], places: Any = None) -> ProgramLoader:
-        """``reader()`` gives batches: a list with an array, a LoDTensor or a Tensor for each variable."""
+        """``reader()`` gives batches: a list with an array, a LoDTensor or a Tensor for each
+        variable.
+        """
 
         def batches() -> Iterator[Feed]:
             for fields in reader():
@@ -112,22 +128,31 @@ class ProgramLoader:
         values = list(fields.values() if isinstance(fields, dict) else fields)
         if len(values) != len(self._feed_list):
             raise UsageError(
-                f"DataLoader: a batch has {len(values)} fields, but feed_list has {len(self._feed_list)}: {self.names}"
+                f"DataLoader: a batch has {len(values)} fields, but feed_list has "
+                f"{len(self._feed_list)}: {self.names}"
             )
-        return {v.name: _as_lod_tensor(value, v) for v, value in zip(self._feed_list, values, strict=True)}
+        return {
+            v.name: _as_lod_tensor(value, v)
+            for v, value in zip(self._feed_list, values, strict=True)
+        }
 
     def _ahead(self) -> Generator[Feed]:
         if self._source is None:
-            raise BadArgument("DataLoader: its data source has not been set; call one of its set_*_generator methods")
+            raise BadArgument(
+                "DataLoader: its data source has not been set; call one of its set_*_generator "
+                "methods"
+            )
         ahead: Generator[Feed] = buffered(self._source, self._capacity)()
         return ahead
 
-    # -- iterable -----------------------------------------------------------------------------------------------
+    # -- iterable
+    # ----------------------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Any]:
         if not self.iterable:
             raise BadArgument(
-                "DataLoader is not iterable; start() it and run the program, or make it with iterable=True"
+                "DataLoader is not iterable; start() it and run the program, or make it with "
+                "iterable=True"
             )
         return self._rounds()
 
@@ -143,7 +168,8 @@ class ProgramLoader:
             lists = [list(feed.values()) for feed in group]
             yield lists[0] if len(self._places) == 1 and not self._nests_lists else lists
 
-    # -- read by a program --------------------------------------------------------------------------------------
+    # -- read by a program
+    # --------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin a pass over the generator."""
@@ -161,25 +187,34 @@ class ProgramLoader:
 
     def _check_of_program(self, call: str) -> None:
         if self.iterable:
-            raise BadArgument(f"DataLoader.{call}() cannot be called when DataLoader is iterable; iterate it instead")
+            raise BadArgument(
+                f"DataLoader.{call}() cannot be called when DataLoader is iterable; iterate it "
+                "instead"
+            )
 
     def next_feed(self, num_places: int = 1) -> list[Feed]:
-        """The next batch for each of the places; fewer only at the end of a loader made with ``drop_last=False``."""
+        """The next batch for each of the places; fewer only at the end of a loader made with
+        ``drop_last=False``.
+        """
         if self._running is None:
             raise UsageError(
-                f"Executor.run: the program reads {self.names} from a DataLoader that has not been started; "
+                f"Executor.run: the program reads {self.names} from a DataLoader that has not "
+                "been started; "
                 "call its start(), or feed them"
             )
         group = _group(self._running, num_places, self._drops_last)
         if not group:
             raise EOFException(
-                "There is no next data: the DataLoader of the program has come to the end of its generator"
+                "There is no next data: the DataLoader of the program has come to the end of its "
+                "generator"
             )
         return group
 
 
 def next_feeds(program: Program, fed: dict[str, Any], num_places: int = 1) -> list[dict[str, Any]]:
-    """What the loaders of ``program`` give each place for its next run; those are asked whose variables are not fed."""
+    """What the loaders of ``program`` give each place for its next run; those are asked whose
+    variables are not fed.
+    """
     feeds: list[dict[str, Any]] = []
     for loader in program.readers:
         if all(name in fed for name in loader.names):
@@ -187,7 +222,10 @@ def next_feeds(program: Program, fed: dict[str, Any], num_places: int = 1) -> li
         group = loader.next_feed(num_places)
         feeds = feeds or [{} for _ in group]
         if len(group) != len(feeds):
-            raise UsageError("Executor.run: the DataLoaders of the program end with different numbers of batches left")
+            raise UsageError(
+                "Executor.run: the DataLoaders of the program end with different numbers of "
+                "batches left"
+            )
         for feed, batch in zip(feeds, group, strict=True):
             feed.update(batch)
     return feeds
@@ -199,7 +237,8 @@ def feed_of_samples(feed_list: Sequence[Variable], samples: Iterable[Sequence[An
     for row in rows:
         if len(row) != len(feed_list):
             raise BadArgument(
-                f"The number of fields in data ({len(row)}) does not match len(feed_list) ({len(feed_list)})"
+                f"The number of fields in data ({len(row)}) does not match len(feed_list) "
+                f"({len(feed_list)})"
             )
     return {
         v.name: lod_tensor_from_samples([row[i] for row in rows], v.dtype, v.shape, v.lod_level)
@@ -208,7 +247,9 @@ def feed_of_samples(feed_list: Sequence[Variable], samples: Iterable[Sequence[An
 
 
 def _group(batches: Iterator[Feed], size: int, drops_last: bool) -> list[Feed]:
-    """The next ``size`` batches; none at the end, or where fewer are left that are to be dropped."""
+    """The next ``size`` batches; none at the end, or where fewer are left that are to be
+    dropped.
+    """
     group: list[Feed] = []
     for feed in batches:
         group.append(feed)

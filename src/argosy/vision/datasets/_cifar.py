@@ -28,7 +28,9 @@ class Cifar10(LabelledImages):
         backend: str | None = None,
     ) -> None:
         super().__init__(mode, transform, backend)
-        self.data_file = self._path(data_file, "data_file", download, lambda: locate(self.URL, "cifar", self.MD5))
+        self.data_file = self._path(
+            data_file, "data_file", download, lambda: locate(self.URL, "cifar", self.MD5)
+        )
         self.data = list(read_cifar(self.data_file, self.PART_BY_MODE[self.mode], by_name=True))
 
     def __getitem__(self, idx: int) -> tuple[Any, np.ndarray]:

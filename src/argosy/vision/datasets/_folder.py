@@ -24,29 +24,44 @@ def default_loader(path: str) -> Any:
         cv2 = try_import("cv2")
         return cv2.cvtColor(cv2.imread(path), cv2.COLOR_BGR2RGB)
     with open(path, "rb") as file:
-        return try_import("PIL.Image", "Reading images needs Pillow: `pip install Pillow`.").open(file).convert("RGB")
+        return (
+            try_import("PIL.Image", "Reading images needs Pillow: `pip install Pillow`.")
+            .open(file)
+            .convert("RGB")
+        )
 
 
-def _files(folder: str, extensions: Sequence[str] | None, is_valid_file: Callable[[str], bool] | None) -> Iterator[str]:
-    """The wanted files under ``folder``, sorted; by extension, or as the function says where one is given."""
+def _files(
+    folder: str, extensions: Sequence[str] | None, is_valid_file: Callable[[str], bool] | None
+) -> Iterator[str]:
+    """The wanted files under ``folder``, sorted; by extension, or as the function says where one is
+    given.
+    """
     kinds = tuple(extension.lower() for extension in extensions or IMG_EXTENSIONS)
     for root, _, names in sorted(os.walk(os.path.expanduser(folder), followlinks=True)):
         for name in sorted(names):
             path = os.path.join(root, name)
-            if name.lower().endswith(kinds) if extensions or is_valid_file is None else is_valid_file(path):
+            if (
+                name.lower().endswith(kinds)
+                if extensions or is_valid_file is None
+                else is_valid_file(path)
+            ):
                 yield path
 
 
 def _check_found(found: list[Any], root: str, extensions: Sequence[str] | None) -> list[Any]:
     if not found:
         raise EmptyFolder(
-            f"Found 0 files under {root!r}. Supported extensions are: {', '.join(extensions or IMG_EXTENSIONS)}"
+            f"Found 0 files under {root!r}. Supported extensions are: "
+            f"{', '.join(extensions or IMG_EXTENSIONS)}"
         )
     return found
 
 
 class DatasetFolder(Dataset[Any]):
-    """``root/class/…/image``: samples are (image, number of the class), classes are numbered by name."""
+    """``root/class/…/image``: samples are (image, number of the class), classes are numbered by
+    name.
+    """
 
     def __init__(
         self,

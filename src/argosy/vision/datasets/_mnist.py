@@ -49,7 +49,9 @@ class MNIST(LabelledImages):
 
     def __getitem__(self, idx: int) -> tuple[Any, np.ndarray]:
         image = self.images[idx]
-        return self._serve(image if self.backend == "pil" else image.astype("float32")), self.labels[idx]
+        return self._serve(
+            image if self.backend == "pil" else image.astype("float32")
+        ), self.labels[idx]
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -1,7 +1,8 @@
 """Images that are NumPy arrays [H, W, C] or [H, W].
 
-Paddle hands these to OpenCV, which is not needed here. The results are the same up to rounding: OpenCV interpolates and
-converts colours in fixed point, so that a uint8 value may differ by one (by a few after a change of hue).
+Paddle hands these to OpenCV, which is not needed here. The results are the same up to rounding:
+OpenCV interpolates and converts colours in fixed point, so that a uint8 value may differ by one (by
+a few after a change of hue).
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def size_of(img: np.ndarray) -> tuple[int, int]:
 
 def to_tensor(img: np.ndarray, data_format: str) -> Tensor:
     if data_format not in ("CHW", "HWC"):
-        raise UsageError(f"to_tensor: data_format should be CHW or HWC, but received {data_format!r}")
+        raise UsageError(
+            f"to_tensor: data_format should be CHW or HWC, but received {data_format!r}"
+        )
     if img.ndim == 2:
         img = img[:, :, None]
     if data_format == "CHW":
@@ -35,7 +38,9 @@ def to_tensor(img: np.ndarray, data_format: str) -> Tensor:
 
 
 def _through_torch(img: np.ndarray, compute: Callable[[torch.Tensor], torch.Tensor]) -> np.ndarray:
-    """Run a raw op on [C, H, W] floats and come back in the dtype of ``img``, rounded and clipped where it is integer."""
+    """Run a raw op on [C, H, W] floats and come back in the dtype of ``img``, rounded and clipped
+    where it is integer.
+    """
     planes = img[None] if img.ndim == 2 else img.transpose(2, 0, 1)
     work = "float64" if img.dtype == np.float64 else "float32"
     out = compute(torch.from_numpy(np.ascontiguousarray(planes).astype(work))).numpy()
@@ -57,17 +62,21 @@ def resize(img: np.ndarray, size: Any, interpolation: str) -> np.ndarray:
     new_height, new_width = _geometry.target_size(size, width, height)
     if interpolation not in ("nearest", "bilinear", "bicubic", "area"):
         raise NotSupported(
-            f"resize: interpolation={interpolation!r} of an array needs OpenCV; use nearest, bilinear or bicubic"
+            f"resize: interpolation={interpolation!r} of an array needs OpenCV; use nearest, "
+            "bilinear or bicubic"
         )
     if interpolation == "area" and (height % new_height or width % new_width):
         raise NotSupported(
-            f"resize: area interpolation from {(height, width)} to {(new_height, new_width)}: only whole factors"
+            f"resize: area interpolation from {(height, width)} to {(new_height, new_width)}: "
+            "only whole factors"
         )
     return _through_torch(img, lambda x: ops.resize.fn(x, new_height, new_width, interpolation))
 
 
 def pad(img: np.ndarray, padding: Any, fill: Any, padding_mode: str) -> Any:
-    """Widen; one number fills every channel (OpenCV, under Paddle, fills only the first with it)."""
+    """Widen; one number fills every channel (OpenCV, under Paddle, fills only the first with
+    it).
+    """
     left, top, right, bottom = _geometry.paddings(padding, fill, padding_mode)
     widths = [(top, bottom), (left, right)] + [(0, 0)] * (img.ndim - 2)
     if padding_mode != "constant":
@@ -109,7 +118,9 @@ def adjust_contrast(img: np.ndarray, factor: float) -> Any:
 
 
 def adjust_saturation(img: np.ndarray, factor: float) -> Any:
-    """Blend with luma by a random share between ``1 - factor`` and ``1 + factor``: for arrays Paddle draws it here."""
+    """Blend with luma by a random share between ``1 - factor`` and ``1 + factor``: for arrays
+    Paddle draws it here.
+    """
     share = np.random.uniform(max(0, 1 - factor), 1 + factor)
     values = img.astype("float32")
     luma = values @ np.array([0.114, 0.587, 0.299], "float32")
@@ -120,17 +131,24 @@ def adjust_hue(img: np.ndarray, factor: float) -> np.ndarray:
     if not -0.5 <= factor <= 0.5:
         raise UsageError(f"adjust_hue: hue_factor should be in [-0.5, 0.5], but received {factor}")
     blue_first = img.astype("uint8")[..., ::-1]
-    turned = _through_torch(blue_first, lambda x: ops.hue.fn(x / 255.0, int(factor * 255) / 256) * 255.0)
+    turned = _through_torch(
+        blue_first, lambda x: ops.hue.fn(x / 255.0, int(factor * 255) / 256) * 255.0
+    )
     return np.ascontiguousarray(turned[..., ::-1]).astype(img.dtype)
 
 
 def to_grayscale(img: np.ndarray, num_output_channels: int) -> np.ndarray:
     if num_output_channels not in (1, 3):
         raise UsageError(
-            f"to_grayscale: num_output_channels should be either 1 or 3, but received {num_output_channels}"
+            "to_grayscale: num_output_channels should be either 1 or 3, but received "
+            f"{num_output_channels}"
         )
     luma = _as_dtype(img @ np.array([0.299, 0.587, 0.114], "float32"), img.dtype)[..., None]
-    return np.broadcast_to(luma, (*img.shape[:2], num_output_channels)) if num_output_channels == 3 else luma
+    return (
+        np.broadcast_to(luma, (*img.shape[:2], num_output_channels))
+        if num_output_channels == 3
+        else luma
+    )
 
 
 def normalize(img: np.ndarray, mean: Any, std: Any, data_format: str, to_rgb: bool) -> np.ndarray:
@@ -140,25 +158,39 @@ def normalize(img: np.ndarray, mean: Any, std: Any, data_format: str, to_rgb: bo
     return (img - np.float32(np.reshape(mean, shape))) / np.float32(np.reshape(std, shape))
 
 
-def rotate(img: np.ndarray, angle: float, interpolation: str, expand: bool, center: Any, fill: Any) -> np.ndarray:
+def rotate(
+    img: np.ndarray, angle: float, interpolation: str, expand: bool, center: Any, fill: Any
+) -> np.ndarray:
     """Rotate about ``center``, by default (w / 2, h / 2) with pixel (0, 0) at the origin."""
     width, height = size_of(img)
     cx, cy = (width / 2.0, height / 2.0) if center is None else center
     cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
-    forward = np.array([[cos, sin, (1 - cos) * cx - sin * cy], [-sin, cos, sin * cx + (1 - cos) * cy], [0.0, 0.0, 1.0]])
+    forward = np.array(
+        [
+            [cos, sin, (1 - cos) * cx - sin * cy],
+            [-sin, cos, sin * cx + (1 - cos) * cy],
+            [0.0, 0.0, 1.0],
+        ]
+    )
     if expand:
         turn, middle = np.round(forward[:2, :2], 15).T, np.array([[cx], [cy]])
-        corners = turn @ (np.array([[0, width, width, 0], [0, 0, height, height]]) - middle) + middle
+        corners = (
+            turn @ (np.array([[0, width, width, 0], [0, 0, height, height]]) - middle) + middle
+        )
         new = np.ceil(corners.max(axis=1)) - np.floor(corners.min(axis=1))
         forward[:2, 2] += (new - (width, height)) * 0.5
         width, height = int(new[0]), int(new[1])
     return _warp(img, np.linalg.inv(forward), height, width, interpolation, fill)
 
 
-def _warp(img: np.ndarray, backward: np.ndarray, height: int, width: int, interpolation: str, fill: Any) -> np.ndarray:
+def _warp(
+    img: np.ndarray, backward: np.ndarray, height: int, width: int, interpolation: str, fill: Any
+) -> np.ndarray:
     """Take each output pixel from where ``backward`` says, ``fill`` outside."""
     ys, xs = np.mgrid[0:height, 0:width]
-    sx, sy = (backward[:2] @ np.stack([xs.ravel(), ys.ravel(), np.ones(xs.size)])).reshape(2, height, width)
+    sx, sy = (backward[:2] @ np.stack([xs.ravel(), ys.ravel(), np.ones(xs.size)])).reshape(
+        2, height, width
+    )
     colour = np.broadcast_to(np.asarray(fill, "float64"), img.shape[2:])
 
     def at(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -177,7 +209,10 @@ def _warp(img: np.ndarray, backward: np.ndarray, height: int, width: int, interp
         upper = at(x0, y0) * (1 - fx) + at(x0 + 1, y0) * fx
         out = upper * (1 - fy) + (at(x0, y0 + 1) * (1 - fx) + at(x0 + 1, y0 + 1) * fx) * fy
     else:
-        raise NotSupported(f"rotate: interpolation={interpolation!r} of an array needs OpenCV; use nearest or bilinear")
+        raise NotSupported(
+            f"rotate: interpolation={interpolation!r} of an array needs OpenCV; use nearest or "
+            "bilinear"
+        )
     return _as_dtype(out, img.dtype)
 
 
@@ -186,7 +221,9 @@ def affine(img: np.ndarray, *args: Any) -> np.ndarray:
 
 
 def perspective(img: np.ndarray, *args: Any) -> np.ndarray:
-    raise NotSupported("perspective: arrays need OpenCV; convert with to_tensor or to a PIL image first")
+    raise NotSupported(
+        "perspective: arrays need OpenCV; convert with to_tensor or to a PIL image first"
+    )
 
 
 def erase(img: np.ndarray, i: int, j: int, h: int, w: int, v: Any, inplace: bool) -> np.ndarray:

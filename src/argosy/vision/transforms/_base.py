@@ -29,20 +29,26 @@ class Compose:
 
 
 class BaseTransform:
-    """A transform of the parts of a sample: the input at position i is what ``keys[i]`` says and goes through ``_apply_<key>``.
+    """A transform of the parts of a sample: the input at position i is what ``keys[i]`` says and
+    goes through ``_apply_<key>``.
 
-    A subclass defines ``_apply_image`` (and ``_apply_boxes``, ``_apply_mask``, ``_apply_coords`` where it can), and may draw its
-    parameters once per sample in ``_get_params``. Inputs beyond the keys pass through.
+    A subclass defines ``_apply_image`` (and ``_apply_boxes``, ``_apply_mask``, ``_apply_coords``
+    where it can), and may draw its parameters once per sample in ``_get_params``. Inputs beyond the
+    keys pass through.
     """
 
     def __init__(self, keys: Sequence[str] | None = None) -> None:
         if keys is None:
             keys = ("image",)
         elif not isinstance(keys, Sequence):
-            raise UsageError(f"{type(self).__name__}: keys should be a sequence, but received {keys!r}")
+            raise UsageError(
+                f"{type(self).__name__}: keys should be a sequence, but received {keys!r}"
+            )
         for key in keys:
             if self._get_apply(key) is None:
-                raise NotSupported(f"{type(self).__name__}: {key!r} is not a part that can be transformed")
+                raise NotSupported(
+                    f"{type(self).__name__}: {key!r} is not a part that can be transformed"
+                )
         self.keys = keys
         self.params: Any = None
 
@@ -79,7 +85,9 @@ def jitter_range(
     bound: tuple[float, float] = (0, float("inf")),
     clip_first_on_zero: bool = True,
 ) -> Any:
-    """The range to draw a factor from: ``center`` ± a number, or a pair; None where it would change nothing."""
+    """The range to draw a factor from: ``center`` ± a number, or a pair; None where it would change
+    nothing.
+    """
     if isinstance(value, numbers.Number):
         width: Any = value
         if width < 0:
@@ -90,7 +98,9 @@ def jitter_range(
         if not bound[0] <= value[0] <= value[1] <= bound[1]:
             raise UsageError(f"{name}: the values {value} should rise and lie between {bound}")
     else:
-        raise DtypeError(f"{name} should be a single number or a list/tuple with length 2, but is {value!r}")
+        raise DtypeError(
+            f"{name} should be a single number or a list/tuple with length 2, but is {value!r}"
+        )
     return None if value[0] == value[1] == center else value
 
 

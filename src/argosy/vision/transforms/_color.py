@@ -72,7 +72,9 @@ class Grayscale(BaseTransform):
 
 
 class _Jitter(BaseTransform):
-    """A random change of one property; ``value`` is the range of its factor, or half the range's width."""
+    """A random change of one property; ``value`` is the range of its factor, or half the range's
+    width.
+    """
 
     value: Any
 
@@ -80,7 +82,11 @@ class _Jitter(BaseTransform):
         raise NotImplementedError
 
     def _apply_image(self, img: Any) -> Any:
-        return img if self.value is None else self._adjust(img, random.uniform(self.value[0], self.value[1]))
+        return (
+            img
+            if self.value is None
+            else self._adjust(img, random.uniform(self.value[0], self.value[1]))
+        )
 
 
 class BrightnessTransform(_Jitter):
@@ -123,7 +129,9 @@ class HueTransform(_Jitter):
 
     def __init__(self, value: Any, keys: Sequence[str] | None = None) -> None:
         super().__init__(keys)
-        self.value = jitter_range(value, "hue", center=0, bound=(-0.5, 0.5), clip_first_on_zero=False)
+        self.value = jitter_range(
+            value, "hue", center=0, bound=(-0.5, 0.5), clip_first_on_zero=False
+        )
 
     def _adjust(self, img: Any, factor: float) -> Any:
         return F.adjust_hue(img, factor)

@@ -18,7 +18,9 @@ from argosy.vision.transforms._shape import image_size
 
 
 class RandomErasing(BaseTransform):
-    """With probability ``prob``, overwrite a random rectangle with ``value``: a number, one per channel, or 'random'."""
+    """With probability ``prob``, overwrite a random rectangle with ``value``: a number, one per
+    channel, or 'random'.
+    """
 
     def __init__(
         self,
@@ -31,15 +33,23 @@ class RandomErasing(BaseTransform):
     ) -> None:
         super().__init__(keys)
         if not isinstance(scale, (tuple, list)) or not 0 <= scale[0] <= scale[1] <= 1:
-            raise BadArgument(f"RandomErasing: scale should be (min, max) in range [0, 1], but is {scale!r}")
+            raise BadArgument(
+                f"RandomErasing: scale should be (min, max) in range [0, 1], but is {scale!r}"
+            )
         if not isinstance(ratio, (tuple, list)) or not 0 <= ratio[0] <= ratio[1]:
             raise BadArgument(f"RandomErasing: ratio should be (min, max), but is {ratio!r}")
         if not 0 <= prob <= 1:
-            raise BadArgument(f"RandomErasing: the probability should be in range [0, 1], but is {prob!r}")
+            raise BadArgument(
+                f"RandomErasing: the probability should be in range [0, 1], but is {prob!r}"
+            )
         if not isinstance(value, (numbers.Number, str, tuple, list)):
-            raise BadArgument(f"RandomErasing: value should be a number, tuple, list or str, but is {value!r}")
+            raise BadArgument(
+                f"RandomErasing: value should be a number, tuple, list or str, but is {value!r}"
+            )
         if isinstance(value, str) and value != "random":
-            raise UsageError(f"RandomErasing: value must be 'random' when it is a str, but is {value!r}")
+            raise UsageError(
+                f"RandomErasing: value must be 'random' when it is a str, but is {value!r}"
+            )
         self.prob = prob
         self.scale = scale
         self.ratio = ratio
@@ -53,7 +63,8 @@ class RandomErasing(BaseTransform):
         colour = [self.value] if isinstance(self.value, numbers.Number) else list(self.value)
         if len(colour) not in (1, 3):
             raise UsageError(
-                f"RandomErasing: value should be a number or have one for each channel, but is {self.value!r}"
+                "RandomErasing: value should be a number or have one for each channel, but is "
+                f"{self.value!r}"
             )
         return colour
 
@@ -83,5 +94,7 @@ class RandomErasing(BaseTransform):
             if h < height and w < width:
                 patch = self._patch(img, h, w)
                 top = np.random.randint(0, height - h + 1)
-                return F.erase(img, top, np.random.randint(0, width - w + 1), h, w, patch, self.inplace)
+                return F.erase(
+                    img, top, np.random.randint(0, width - w + 1), h, w, patch, self.inplace
+                )
         return img

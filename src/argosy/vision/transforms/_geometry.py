@@ -33,7 +33,12 @@ def is_target_size(size: Any, width: int, height: int) -> bool:
 def center_offsets(output_size: Any, width: int, height: int) -> tuple[int, int, int, int]:
     """top, left, height, width of a crop in the middle."""
     crop_height, crop_width = pair(output_size)
-    return round((height - crop_height) / 2.0), round((width - crop_width) / 2.0), crop_height, crop_width
+    return (
+        round((height - crop_height) / 2.0),
+        round((width - crop_width) / 2.0),
+        crop_height,
+        crop_width,
+    )
 
 
 def pair(size: Any) -> tuple[int, int]:
@@ -43,26 +48,40 @@ def pair(size: Any) -> tuple[int, int]:
 def paddings(padding: Any, fill: Any, mode: Any) -> tuple[int, int, int, int]:
     """left, top, right, bottom for one number, (horizontal, vertical) or all four."""
     if not isinstance(padding, (numbers.Number, list, tuple)):
-        raise DtypeError(f"pad: padding must be a number, list or tuple, but received {type(padding).__name__}")
+        raise DtypeError(
+            f"pad: padding must be a number, list or tuple, but received {type(padding).__name__}"
+        )
     if not isinstance(fill, (numbers.Number, str, list, tuple)):
-        raise DtypeError(f"pad: fill must be a number, str, list or tuple, but received {type(fill).__name__}")
+        raise DtypeError(
+            f"pad: fill must be a number, str, list or tuple, but received {type(fill).__name__}"
+        )
     if not isinstance(mode, str):
         raise DtypeError(f"pad: padding_mode must be a str, but received {type(mode).__name__}")
     if mode not in PADDING_MODES:
-        raise BadArgument(f"pad: padding_mode must be one of {PADDING_MODES}, but received {mode!r}")
+        raise BadArgument(
+            f"pad: padding_mode must be one of {PADDING_MODES}, but received {mode!r}"
+        )
     if isinstance(padding, numbers.Number):
         return (int(padding),) * 4  # type: ignore[call-overload]
     if len(padding) == 2:
         return padding[0], padding[1], padding[0], padding[1]
     if len(padding) == 4:
         return padding[0], padding[1], padding[2], padding[3]
-    raise UsageError(f"pad: padding must be a number or have 2 or 4 elements, but received {padding!r}")
+    raise UsageError(
+        f"pad: padding must be a number or have 2 or 4 elements, but received {padding!r}"
+    )
 
 
 def inverse_affine(
-    center: Sequence[float], angle: float, translate: Sequence[float], scale: float, shear: Sequence[float]
+    center: Sequence[float],
+    angle: float,
+    translate: Sequence[float],
+    scale: float,
+    shear: Sequence[float],
 ) -> list[float]:
-    """The 2x3 matrix, row by row, from output to input coordinates: rotate, shear and scale about ``center``, then move."""
+    """The 2x3 matrix, row by row, from output to input coordinates: rotate, shear and scale about
+    ``center``, then move.
+    """
     turn, shear_x, shear_y = math.radians(angle), math.radians(shear[0]), math.radians(shear[1])
     lean = math.cos(turn - shear_y) / math.cos(shear_y)
     slope = math.sin(turn - shear_y) / math.cos(shear_y)
@@ -84,5 +103,7 @@ def perspective_coefficients(startpoints: Any, endpoints: Any) -> list[float]:
     for (x, y), (u, v) in zip(endpoints, startpoints, strict=True):
         rows.append([x, y, 1, 0, 0, 0, -u * x, -u * y])
         rows.append([0, 0, 0, x, y, 1, -v * x, -v * y])
-    solution = np.linalg.lstsq(np.array(rows, "float64"), np.array(startpoints, "float64").reshape(8), rcond=None)
+    solution = np.linalg.lstsq(
+        np.array(rows, "float64"), np.array(startpoints, "float64").reshape(8), rcond=None
+    )
     return [float(value) for value in solution[0]]

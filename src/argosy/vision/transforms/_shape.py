@@ -1,4 +1,6 @@
-"""Transforms of size and position. Random ones draw from ``random`` and NumPy's generator in the order that Paddle does."""
+"""Transforms of size and position. Random ones draw from ``random`` and NumPy's generator in the
+order that Paddle does.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def _check_probability(prob: float) -> float:
 class Resize(BaseTransform):
     """Resize to (height, width), or the shorter side to one number."""
 
-    def __init__(self, size: Any, interpolation: str = "bilinear", keys: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, size: Any, interpolation: str = "bilinear", keys: Sequence[str] | None = None
+    ) -> None:
         super().__init__(keys)
         if not (isinstance(size, int) or (isinstance(size, Sequence) and len(size) == 2)):
             raise BadArgument(f"Resize: size must be an int or (height, width), but is {size!r}")
@@ -53,7 +57,9 @@ class CenterCrop(BaseTransform):
 
 
 class RandomResizedCrop(BaseTransform):
-    """Cut a random rectangle, of an area within ``scale`` of the image's and of an aspect within ``ratio``, and resize it."""
+    """Cut a random rectangle, of an area within ``scale`` of the image's and of an aspect within
+    ``ratio``, and resize it.
+    """
 
     def __init__(
         self,
@@ -66,7 +72,9 @@ class RandomResizedCrop(BaseTransform):
         super().__init__(keys)
         for name, ends in (("scale", scale), ("ratio", ratio)):
             if ends[0] > ends[1]:
-                raise BadArgument(f"RandomResizedCrop: {name} should be of kind (min, max), but is {ends!r}")
+                raise BadArgument(
+                    f"RandomResizedCrop: {name} should be of kind (min, max), but is {ends!r}"
+                )
         self.size = (size, size) if isinstance(size, int) else size
         self.scale = scale
         self.ratio = ratio
@@ -95,7 +103,9 @@ class RandomResizedCrop(BaseTransform):
 
 
 class RandomCrop(BaseTransform):
-    """Cut (height, width) at a random place, after padding; ``pad_if_needed`` widens images that are too small."""
+    """Cut (height, width) at a random place, after padding; ``pad_if_needed`` widens images that
+    are too small.
+    """
 
     def __init__(
         self,
@@ -118,7 +128,8 @@ class RandomCrop(BaseTransform):
         crop_height, crop_width = output_size
         if crop_height > height or crop_width > width:
             raise UsageError(
-                f"RandomCrop: the size {output_size} is larger than the image {(height, width)}; pass pad_if_needed=True"
+                f"RandomCrop: the size {output_size} is larger than the image {(height, width)}; "
+                "pass pad_if_needed=True"
             )
         if (width, height) == (crop_width, crop_height):
             return 0, 0, height, width
@@ -137,15 +148,24 @@ class RandomCrop(BaseTransform):
 
 
 class Pad(BaseTransform):
-    """Widen by ``padding``: one number, (left and right, top and bottom), or (left, top, right, bottom)."""
+    """Widen by ``padding``: one number, (left and right, top and bottom), or (left, top, right,
+    bottom).
+    """
 
     def __init__(
-        self, padding: Any, fill: Any = 0, padding_mode: str = "constant", keys: Sequence[str] | None = None
+        self,
+        padding: Any,
+        fill: Any = 0,
+        padding_mode: str = "constant",
+        keys: Sequence[str] | None = None,
     ) -> None:
         if not isinstance(padding, (numbers.Number, list, tuple)) or not isinstance(
             fill, (numbers.Number, str, list, tuple)
         ):
-            raise BadArgument(f"Pad: padding and fill must be numbers or sequences, but are {padding!r} and {fill!r}")
+            raise BadArgument(
+                f"Pad: padding and fill must be numbers or sequences, but are {padding!r} and "
+                f"{fill!r}"
+            )
         _geometry.paddings(padding, fill, padding_mode)
         super().__init__(keys)
         self.padding = tuple(padding) if isinstance(padding, list) else padding
@@ -201,7 +221,14 @@ class RandomRotation(BaseTransform):
         return random.uniform(degrees[0], degrees[1])
 
     def _apply_image(self, img: Any) -> Any:
-        return F.rotate(img, self._get_param(self.degrees), self.interpolation, self.expand, self.center, self.fill)
+        return F.rotate(
+            img,
+            self._get_param(self.degrees),
+            self.interpolation,
+            self.expand,
+            self.center,
+            self.fill,
+        )
 
 
 class RandomAffine(BaseTransform):
@@ -223,15 +250,22 @@ class RandomAffine(BaseTransform):
         if translate is not None:
             check_length(translate, "translate", (2,))
             if not all(0.0 <= t <= 1.0 for t in translate):
-                raise UsageError(f"RandomAffine: translation values should be between 0 and 1, but are {translate!r}")
+                raise UsageError(
+                    "RandomAffine: translation values should be between 0 and 1, but are "
+                    f"{translate!r}"
+                )
         if scale is not None:
             check_length(scale, "scale", (2,))
             if not all(s > 0 for s in scale):
-                raise UsageError(f"RandomAffine: scale values should be positive, but are {scale!r}")
+                raise UsageError(
+                    f"RandomAffine: scale values should be positive, but are {scale!r}"
+                )
         if center is not None:
             check_length(center, "center", (2,))
         if fill is not None and not isinstance(fill, (Sequence, numbers.Number)):
-            raise DtypeError(f"RandomAffine: fill should be a sequence or a number, but is {fill!r}")
+            raise DtypeError(
+                f"RandomAffine: fill should be a sequence or a number, but is {fill!r}"
+            )
         self.translate = translate
         self.scale = scale
         self.shear = None if shear is None else angle_range(shear, "shear", (2, 4))
@@ -239,7 +273,9 @@ class RandomAffine(BaseTransform):
         self.fill = 0 if fill is None else fill
         self.center = center
 
-    def _draw(self, width: int, height: int) -> tuple[float, tuple[int, int], float, tuple[float, float]]:
+    def _draw(
+        self, width: int, height: int
+    ) -> tuple[float, tuple[int, int], float, tuple[float, float]]:
         angle = random.uniform(self.degrees[0], self.degrees[1])
         moved = (0, 0)
         if self.translate is not None:
@@ -255,11 +291,15 @@ class RandomAffine(BaseTransform):
 
     def _apply_image(self, img: Any) -> Any:
         drawn = self._draw(*image_size(img))
-        return F.affine(img, *drawn, interpolation=self.interpolation, fill=self.fill, center=self.center)
+        return F.affine(
+            img, *drawn, interpolation=self.interpolation, fill=self.fill, center=self.center
+        )
 
 
 class RandomPerspective(BaseTransform):
-    """With probability ``prob``, move each corner inwards by up to ``distortion_scale`` of half the image."""
+    """With probability ``prob``, move each corner inwards by up to ``distortion_scale`` of half the
+    image.
+    """
 
     def __init__(
         self,
@@ -272,14 +312,22 @@ class RandomPerspective(BaseTransform):
         super().__init__(keys)
         self.prob = _check_probability(prob)
         if not 0 <= distortion_scale <= 1:
-            raise BadArgument(f"RandomPerspective: distortion_scale must be between 0 and 1, but is {distortion_scale}")
+            raise BadArgument(
+                "RandomPerspective: distortion_scale must be between 0 and 1, but is "
+                f"{distortion_scale}"
+            )
         self.distortion_scale = distortion_scale
         self.interpolation = interpolation
         self.fill = fill
 
-    def get_params(self, width: int, height: int, distortion_scale: float) -> tuple[list[list[int]], list[list[int]]]:
+    def get_params(
+        self, width: int, height: int, distortion_scale: float
+    ) -> tuple[list[list[int]], list[list[int]]]:
         """The corners, and where they go, clockwise from the top left."""
-        reach_x, reach_y = int(distortion_scale * (width // 2)), int(distortion_scale * (height // 2))
+        reach_x, reach_y = (
+            int(distortion_scale * (width // 2)),
+            int(distortion_scale * (height // 2)),
+        )
 
         def near_start(reach: int) -> int:
             return int(random.uniform(0, reach + 1))

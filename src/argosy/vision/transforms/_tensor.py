@@ -1,4 +1,6 @@
-"""Images that are Tensors [C, H, W] (some functions also take a batch): every computation is an op of the table."""
+"""Images that are Tensors [C, H, W] (some functions also take a batch): every computation is an op
+of the table.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def size_of(img: Tensor) -> tuple[int, int]:
 
 def _check(img: Tensor) -> Tensor:
     if len(img.shape) not in (3, 4):
-        raise NotAnImage(f"an image Tensor must be 3-D or 4-D, [C, H, W], but has shape {list(img.shape)}")
+        raise NotAnImage(
+            f"an image Tensor must be 3-D or 4-D, [C, H, W], but has shape {list(img.shape)}"
+        )
     return img
 
 
@@ -37,7 +41,9 @@ def _channels(img: Tensor) -> int:
 def _mode(interpolation: str, known: tuple[str, ...]) -> str:
     mode = interpolation.lower()
     if mode not in known:
-        raise NotSupported(f"interpolation={interpolation!r} is not supported on Tensors; use one of {list(known)}")
+        raise NotSupported(
+            f"interpolation={interpolation!r} is not supported on Tensors; use one of {list(known)}"
+        )
     return mode
 
 
@@ -108,7 +114,8 @@ def _not_negative(name: str, factor: float) -> float:
 def to_grayscale(img: Tensor, num_output_channels: int) -> Any:
     if num_output_channels not in (1, 3):
         raise UsageError(
-            f"to_grayscale: num_output_channels should be either 1 or 3, but received {num_output_channels}"
+            "to_grayscale: num_output_channels should be either 1 or 3, but received "
+            f"{num_output_channels}"
         )
     return apply(ops.grayscale, _check(img), num_output_channels)
 
@@ -126,26 +133,44 @@ def _fill(fill: Any) -> list[float] | None:
     return None if fill is None else _floats(fill)
 
 
-def rotate(img: Tensor, angle: float, interpolation: str, expand: bool, center: Any, fill: Any) -> Any:
+def rotate(
+    img: Tensor, angle: float, interpolation: str, expand: bool, center: Any, fill: Any
+) -> Any:
     mode = _mode(interpolation, ("nearest", "bilinear"))
     origin = None if center is None else [float(c) for c in center]
     return apply(ops.rotate, _check(img), float(angle), mode, bool(expand), origin, _fill(fill))
 
 
 def affine(
-    img: Tensor, angle: float, translate: Any, scale: float, shear: Any, interpolation: str, fill: Any, center: Any
+    img: Tensor,
+    angle: float,
+    translate: Any,
+    scale: float,
+    shear: Any,
+    interpolation: str,
+    fill: Any,
+    center: Any,
 ) -> Any:
     width, height = size_of(_check(img))
-    # Paddle measures the centre with height and width exchanged; they only differ for images that are not square
+    # Paddle measures the centre with height and width exchanged; they only differ for images that
+    # are not square
     origin = [0.0, 0.0] if center is None else [center[0] - height * 0.5, center[1] - width * 0.5]
     matrix = _geometry.inverse_affine(origin, angle, [float(t) for t in translate], scale, shear)
     colour = [float(fill)] * img.shape[-3] if isinstance(fill, int) else _fill(fill)
     return apply(ops.affine, img, matrix, _mode(interpolation, ("nearest", "bilinear")), colour)
 
 
-def perspective(img: Tensor, startpoints: Any, endpoints: Any, interpolation: str, fill: Any) -> Any:
+def perspective(
+    img: Tensor, startpoints: Any, endpoints: Any, interpolation: str, fill: Any
+) -> Any:
     coefficients = _geometry.perspective_coefficients(startpoints, endpoints)
-    return apply(ops.perspective, _check(img), coefficients, _mode(interpolation, ("nearest", "bilinear")), _fill(fill))
+    return apply(
+        ops.perspective,
+        _check(img),
+        coefficients,
+        _mode(interpolation, ("nearest", "bilinear")),
+        _fill(fill),
+    )
 
 
 def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Any, inplace: bool) -> Any:

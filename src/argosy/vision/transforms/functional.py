@@ -1,4 +1,6 @@
-"""Transforms as functions. Each takes a PIL image, an array [H, W, C] or a Tensor [C, H, W], and returns the same kind."""
+"""Transforms as functions. Each takes a PIL image, an array [H, W, C] or a Tensor [C, H, W], and
+returns the same kind.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,8 @@ def _backend(img: Any) -> ModuleType:
         return pil
     shape = f" of shape {img.shape}" if isinstance(img, np.ndarray) else ""
     raise DtypeError(
-        f"an image should be a PIL Image, a Tensor or a 2-D or 3-D array, but received {type(img).__name__}{shape}"
+        "an image should be a PIL Image, a Tensor or a 2-D or 3-D array, but received "
+        f"{type(img).__name__}{shape}"
     )
 
 
@@ -79,7 +82,9 @@ def resize(img: Any, size: Any, interpolation: str = "bilinear") -> Any:
 
 
 def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Any:
-    """Widen by ``padding``: one number, (left and right, top and bottom), or (left, top, right, bottom)."""
+    """Widen by ``padding``: one number, (left and right, top and bottom), or (left, top, right,
+    bottom).
+    """
     return _backend(img).pad(img, padding, fill, padding_mode)
 
 
@@ -114,7 +119,9 @@ def adjust_contrast(img: Any, contrast_factor: float) -> Any:
 
 
 def adjust_saturation(img: Any, saturation_factor: float) -> Any:
-    """Move the colours away from gray: 0 gives gray, 1 the image. For arrays the factor is the width of a random one."""
+    """Move the colours away from gray: 0 gives gray, 1 the image. For arrays the factor is the
+    width of a random one.
+    """
     return _backend(img).adjust_saturation(img, saturation_factor)
 
 
@@ -133,34 +140,49 @@ def affine(
     fill: Any = 0,
     center: Any = None,
 ) -> Any:
-    """Rotate by ``angle`` degrees, shear (x, y) degrees and scale about ``center``, then move by ``translate`` pixels."""
+    """Rotate by ``angle`` degrees, shear (x, y) degrees and scale about ``center``, then move by
+    ``translate`` pixels.
+    """
     backend = _backend(img)
     for name, value in (("translate", translate), ("center", center)):
         if value is not None and not isinstance(value, (list, tuple)):
-            raise DtypeError(f"affine: {name} should be a sequence, but received {type(value).__name__}")
+            raise DtypeError(
+                f"affine: {name} should be a sequence, but received {type(value).__name__}"
+            )
     if not isinstance(angle, (int, float)) or not isinstance(interpolation, str):
         raise DtypeError(
-            f"affine: angle should be a number and interpolation a string, but are {angle!r}, {interpolation!r}"
+            f"affine: angle should be a number and interpolation a string, but are {angle!r}, "
+            f"{interpolation!r}"
         )
     if len(translate) != 2 or scale <= 0.0:
         raise UsageError(
-            f"affine: translate needs two values and scale must be positive, but are {translate!r}, {scale!r}"
+            "affine: translate needs two values and scale must be positive, but are "
+            f"{translate!r}, {scale!r}"
         )
     shears = [float(shear), 0.0] if isinstance(shear, numbers.Number) else list(shear)  # type: ignore[arg-type]
     shears = shears * 2 if len(shears) == 1 else shears
     if len(shears) != 2:
         raise UsageError(f"affine: shear should be one or two values, but received {shear!r}")
-    return backend.affine(img, float(angle), list(translate), scale, shears, interpolation, fill, center)
+    return backend.affine(
+        img, float(angle), list(translate), scale, shears, interpolation, fill, center
+    )
 
 
 def rotate(
-    img: Any, angle: float, interpolation: str = "nearest", expand: bool = False, center: Any = None, fill: Any = 0
+    img: Any,
+    angle: float,
+    interpolation: str = "nearest",
+    expand: bool = False,
+    center: Any = None,
+    fill: Any = 0,
 ) -> Any:
     """Rotate counter-clockwise by ``angle`` degrees; ``expand`` makes room for the corners."""
     return _backend(img).rotate(img, angle, interpolation, expand, center, fill)
 
 
-def perspective(img: Any, startpoints: Any, endpoints: Any, interpolation: str = "nearest", fill: Any = 0) -> Any:
+def perspective(
+    img: Any, startpoints: Any, endpoints: Any, interpolation: str = "nearest", fill: Any = 0
+) -> Any:
     """Move four points (x, y) to four others, and the rest with them."""
     return _backend(img).perspective(img, startpoints, endpoints, interpolation, fill)
 
@@ -171,7 +193,9 @@ def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
 
 
 def normalize(img: Any, mean: Any, std: Any, data_format: str = "CHW", to_rgb: bool = False) -> Any:
-    """``(img - mean) / std`` per channel; a PIL image gives an array. ``to_rgb`` reverses the last axis of an array."""
+    """``(img - mean) / std`` per channel; a PIL image gives an array. ``to_rgb`` reverses the last
+    axis of an array.
+    """
     return _backend(img).normalize(img, mean, std, data_format, to_rgb)
 
 

@@ -1,4 +1,6 @@
-"""Images that are PIL images: Pillow does the work. It is imported only once such an image turns up."""
+"""Images that are PIL images: Pillow does the work. It is imported only once such an image turns
+up.
+"""
 
 from __future__ import annotations
 
@@ -97,13 +99,16 @@ def adjust_hue(img: Any, factor: float) -> Any:
     hue, saturation, value = img.convert("HSV").split()
     turned = (np.asarray(hue).astype("int16") + int(factor * 255)) % 256
     module = _part("Image")
-    return module.merge("HSV", (module.fromarray(turned.astype("uint8")), saturation, value)).convert(img.mode)
+    return module.merge(
+        "HSV", (module.fromarray(turned.astype("uint8")), saturation, value)
+    ).convert(img.mode)
 
 
 def to_grayscale(img: Any, num_output_channels: int) -> Any:
     if num_output_channels not in (1, 3):
         raise UsageError(
-            f"to_grayscale: num_output_channels should be either 1 or 3, but received {num_output_channels}"
+            "to_grayscale: num_output_channels should be either 1 or 3, but received "
+            f"{num_output_channels}"
         )
     gray = img.convert("L")
     return gray if num_output_channels == 1 else _part("Image").merge("RGB", (gray, gray, gray))
@@ -115,7 +120,11 @@ def normalize(img: Any, mean: Any, std: Any, data_format: str, to_rgb: bool) -> 
 
 def _fill(img: Any, fill: Any) -> Any:
     """One number stands for every band of the image."""
-    return tuple([fill] * len(img.getbands())) if isinstance(fill, int) and len(img.getbands()) > 1 else fill
+    return (
+        tuple([fill] * len(img.getbands()))
+        if isinstance(fill, int) and len(img.getbands()) > 1
+        else fill
+    )
 
 
 def rotate(img: Any, angle: float, interpolation: str, expand: bool, center: Any, fill: Any) -> Any:
@@ -123,20 +132,33 @@ def rotate(img: Any, angle: float, interpolation: str, expand: bool, center: Any
 
 
 def affine(
-    img: Any, angle: float, translate: Any, scale: float, shear: Any, interpolation: str, fill: Any, center: Any
+    img: Any,
+    angle: float,
+    translate: Any,
+    scale: float,
+    shear: Any,
+    interpolation: str,
+    fill: Any,
+    center: Any,
 ) -> Any:
     width, height = img.size
     origin = [width * 0.5, height * 0.5] if center is None else center
     matrix = _geometry.inverse_affine(origin, angle, translate, scale, shear)
     kind = _part("Image").Transform.AFFINE
-    return img.transform(img.size, kind, matrix, _resample(interpolation), fillcolor=_fill(img, fill))
+    return img.transform(
+        img.size, kind, matrix, _resample(interpolation), fillcolor=_fill(img, fill)
+    )
 
 
 def perspective(img: Any, startpoints: Any, endpoints: Any, interpolation: str, fill: Any) -> Any:
     coefficients = _geometry.perspective_coefficients(startpoints, endpoints)
     kind = _part("Image").Transform.PERSPECTIVE
-    return img.transform(img.size, kind, coefficients, _resample(interpolation), fillcolor=_fill(img, fill))
+    return img.transform(
+        img.size, kind, coefficients, _resample(interpolation), fillcolor=_fill(img, fill)
+    )
 
 
 def erase(img: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool) -> Any:
-    return _part("Image").fromarray(_array.erase(np.array(img, dtype=np.uint8), i, j, h, w, v, True))
+    return _part("Image").fromarray(
+        _array.erase(np.array(img, dtype=np.uint8), i, j, h, w, v, True)
+    )

@@ -1,4 +1,6 @@
-"""Every test of fleet starts as a process that no launcher has started, and leaves no job behind."""
+"""Every test of fleet starts as a process that no launcher has started, and leaves no job
+behind.
+"""
 
 from __future__ import annotations
 

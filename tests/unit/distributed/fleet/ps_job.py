@@ -1,4 +1,6 @@
-"""A parameter-server job in one process: this thread is the worker, servers run in threads of their own."""
+"""A parameter-server job in one process: this thread is the worker, servers run in threads of their
+own.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from argosy.foundation.endpoints import bind_listener
 
 
 class Job:
-    """The worker's Fleet is ``paddle.distributed.fleet``; ``serve`` starts the servers, once the model is known."""
+    """The worker's Fleet is ``paddle.distributed.fleet``; ``serve`` starts the servers, once the
+    model is known.
+    """
 
     def __init__(self, num_servers: int = 1, strategy=None) -> None:
         listeners = [bind_listener() for _ in range(num_servers)]
@@ -24,7 +28,9 @@ class Job:
         fleet.init(self.role, strategy=strategy)
 
     def _role(self, number: int, role: int) -> fleet.UserDefinedRoleMaker:
-        return fleet.UserDefinedRoleMaker(current_id=number, role=role, worker_num=1, server_endpoints=self._endpoints)
+        return fleet.UserDefinedRoleMaker(
+            current_id=number, role=role, worker_num=1, server_endpoints=self._endpoints
+        )
 
     @property
     def role(self) -> fleet.UserDefinedRoleMaker:
@@ -32,7 +38,9 @@ class Job:
         return self._role(0, fleet.Role.WORKER)
 
     def serve_when_known(self, dirname=None) -> None:
-        """Start the servers as soon as this thread's next Fleet knows its model; it must connect by itself."""
+        """Start the servers as soon as this thread's next Fleet knows its model; it must connect by
+        itself.
+        """
 
         def wait() -> None:
             while fleet.fleet._servers is None or fleet.fleet._servers.runtime.model is None:

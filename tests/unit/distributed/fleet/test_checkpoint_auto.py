@@ -1,4 +1,6 @@
-"""``fleet.auto_checkpoint`` in one process: a run that is interrupted and begun again gives the numbers of one that is not."""
+"""``fleet.auto_checkpoint`` in one process: a run that is interrupted and begun again gives the
+numbers of one that is not.
+"""
 
 from __future__ import annotations
 
@@ -62,9 +64,16 @@ def as_a_new_process(run):
 
 @as_a_new_process
 def face_run(folder, stop_after=10**6, num_workers=0, sampler=None, epochs=2):
-    """What one process sees and computes until it is interrupted: the samples of each step and the loss."""
+    """What one process sees and computes until it is interrupted: the samples of each step and the
+    loss.
+    """
     seed(7)
-    parts = paddle.nn.Linear(3, 4), paddle.nn.Dropout(0.5), paddle.nn.BatchNorm1D(4), paddle.nn.Linear(4, 1)
+    parts = (
+        paddle.nn.Linear(3, 4),
+        paddle.nn.Dropout(0.5),
+        paddle.nn.BatchNorm1D(4),
+        paddle.nn.Linear(4, 1),
+    )
     model = paddle.nn.Sequential(*parts)
     lr = paddle.optimizer.lr.StepDecay(0.05, 1)
     optimizer = paddle.optimizer.Adam(lr, parameters=model.parameters())
@@ -134,7 +143,9 @@ def torch_run(folder, stop_after=10**6):
     data = torch.utils.data.TensorDataset(torch.arange(12.0).reshape(6, 2), torch.arange(6))
     loader = torch.utils.data.DataLoader(data, batch_size=2, shuffle=True)
     scaler = torch.amp.GradScaler("cpu", init_scale=16.0, growth_interval=2)
-    run = fleet.auto_checkpoint(folder, 2, model=model, optimizer=optimizer, lr=lr, loader=loader, scaler=scaler)
+    run = fleet.auto_checkpoint(
+        folder, 2, model=model, optimizer=optimizer, lr=lr, loader=loader, scaler=scaler
+    )
     log = []
     with contextlib.suppress(Interrupted):
         for _ in run.epochs(3):
@@ -144,7 +155,9 @@ def torch_run(folder, stop_after=10**6):
                 scaler.step(optimizer)
                 scaler.update()
                 optimizer.zero_grad()
-                log.append((i.tolist(), loss.item(), optimizer.param_groups[0]["lr"], scaler.get_scale()))
+                log.append(
+                    (i.tolist(), loss.item(), optimizer.param_groups[0]["lr"], scaler.get_scale())
+                )
                 if len(log) == stop_after:
                     raise Interrupted
             lr.step()
@@ -182,11 +195,16 @@ def static_run(folder, stop_after=10**6):
     paddle.enable_static()
     try:
         main, startup = paddle.static.Program(), paddle.static.Program()
-        with paddle.static.scope_guard(paddle.static.Scope()), paddle.static.program_guard(main, startup):
+        with (
+            paddle.static.scope_guard(paddle.static.Scope()),
+            paddle.static.program_guard(main, startup),
+        ):
             x = paddle.static.data("x", [None, 2])
             loss = (paddle.static.nn.fc(x, 1) ** 2).mean()
             lr = paddle.optimizer.lr.ExponentialDecay(0.1, 0.9)
-            fleet.distributed_optimizer(paddle.optimizer.Adam(lr), fleet.DistributedStrategy()).minimize(loss)
+            fleet.distributed_optimizer(
+                paddle.optimizer.Adam(lr), fleet.DistributedStrategy()
+            ).minimize(loss)
             exe = paddle.static.Executor()
             startup.random_seed = 3
             paddle.seed(3)
@@ -194,7 +212,9 @@ def static_run(folder, stop_after=10**6):
             run = fleet.auto_checkpoint(folder, 2, model=main, lr=lr)
             log = []
             for i in run.steps(7):
-                (value,) = exe.run(main, feed={"x": np.full((2, 2), i + 1, "float32")}, fetch_list=[loss])
+                (value,) = exe.run(
+                    main, feed={"x": np.full((2, 2), i + 1, "float32")}, fetch_list=[loss]
+                )
                 lr.step()
                 log.append(float(value))
                 if len(log) == stop_after:
@@ -220,7 +240,9 @@ def test_gradients_that_wait_for_their_update(tmp_path):
         strategy = fleet.DistributedStrategy()
         strategy.gradient_merge = True
         strategy.gradient_merge_configs = {"k_steps": 3, "avg": True}
-        optimizer = fleet.distributed_optimizer(paddle.optimizer.Momentum(0.1, parameters=model.parameters()), strategy)
+        optimizer = fleet.distributed_optimizer(
+            paddle.optimizer.Momentum(0.1, parameters=model.parameters()), strategy
+        )
         run = fleet.auto_checkpoint(folder, 2, model=model, optimizer=optimizer)
         log = []
         for i in run.steps(6):
@@ -238,13 +260,16 @@ def test_gradients_that_wait_for_their_update(tmp_path):
     assert work(tmp_path / "parts") == (whole[2:], final)
 
 
-# -- refusals ---------------------------------------------------------------------------------------------------------
+# -- refusals
+# --------------------------------------------------------------------------------------------------
 
 
 def saved(folder, sizes=(2, 3), steps=4, cls=torch.optim.SGD, **kwargs):
     torch.manual_seed(0)
     model = torch.nn.Linear(*sizes)
-    run = fleet.auto_checkpoint(folder, 2, model=model, optimizer=cls(model.parameters(), lr=0.1), **kwargs)
+    run = fleet.auto_checkpoint(
+        folder, 2, model=model, optimizer=cls(model.parameters(), lr=0.1), **kwargs
+    )
     for _ in run.steps(steps):
         with torch.no_grad():
             model.weight += 1
@@ -278,7 +303,11 @@ def test_whatever_byte_is_hit_the_one_before_is_taken(tmp_path, caplog):
     saved(tmp_path)
     for path in sorted((tmp_path / "step-0000000004").iterdir()):
         data = path.read_bytes()
-        places = range(len(data)) if path.name == MANIFEST else random.Random(5).sample(range(len(data)), 60)
+        places = (
+            range(len(data))
+            if path.name == MANIFEST
+            else random.Random(5).sample(range(len(data)), 60)
+        )
         for place in places:
             path.write_bytes(hit(data, place))
             assert_the_one_before_is_taken(tmp_path, caplog, path.name)
@@ -298,7 +327,9 @@ def test_all_bytes_of_a_state(tmp_path, caplog):
         assert_the_one_before_is_taken(tmp_path, caplog, path.name)
 
 
-@pytest.mark.attack("a file of the newest checkpoint of a run is cut short, removed, renamed or put there")
+@pytest.mark.attack(
+    "a file of the newest checkpoint of a run is cut short, removed, renamed or put there"
+)
 def test_whatever_file_is_missing_the_one_before_is_taken(tmp_path, caplog):
     saved(tmp_path)
     folder = tmp_path / "step-0000000004"
@@ -340,7 +371,9 @@ def test_each_one_that_is_left_out_is_listed(tmp_path):
     assert "stepp0000000002 has a manifest, but not the name of a checkpoint" in str(found.value)
 
 
-@pytest.mark.attack("a state of a run with a right digest and wrong contents: the one before is taken")
+@pytest.mark.attack(
+    "a state of a run with a right digest and wrong contents: the one before is taken"
+)
 @pytest.mark.parametrize(
     "content",
     [
@@ -349,7 +382,10 @@ def test_each_one_that_is_left_out_is_listed(tmp_path):
         {"objects": {}},
         {"objects": {}, "progress": None},
         {"objects": {}, "progress": {"num_steps": -1, "epoch": 0, "random": {}, "data": None}},
-        {"objects": {}, "progress": {"num_steps": 1, "epoch": 0, "random": {"python": (1,)}, "data": None}},
+        {
+            "objects": {},
+            "progress": {"num_steps": 1, "epoch": 0, "random": {"python": (1,)}, "data": None},
+        },
     ],
     ids=str,
 )
@@ -368,7 +404,10 @@ def test_a_state_of_another_shape(tmp_path, caplog, content):
     [
         ({"sizes": (2, 4)}, r"'weight' is \(3, 2\)"),
         ({"cls": torch.optim.Adam}, "optimizer: SGD, this script has Adam"),
-        ({"lr": torch.optim.lr_scheduler.ConstantLR(torch.optim.SGD([torch.zeros(1)]))}, "lr: none"),
+        (
+            {"lr": torch.optim.lr_scheduler.ConstantLR(torch.optim.SGD([torch.zeros(1)]))},
+            "lr: none",
+        ),
         ({"loader": [1]}, "written without a loader"),
     ],
 )

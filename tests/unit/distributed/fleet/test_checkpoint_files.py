@@ -6,7 +6,12 @@ import pytest
 import torch
 
 from argosy.distributed.fleet.checkpoints import folders as files
-from argosy.distributed.fleet.checkpoints.folders import Checkpoints, folder_replaced, read_state, write_state
+from argosy.distributed.fleet.checkpoints.folders import (
+    Checkpoints,
+    folder_replaced,
+    read_state,
+    write_state,
+)
 from argosy.foundation.errors import CheckpointError, UsageError
 
 
@@ -74,7 +79,9 @@ def test_a_file_is_no_folder(tmp_path):
 
 def save(checkpoints, step, value=0):
     checkpoints.begin(step)
-    checkpoints.complete(step, [write_state(checkpoints.draft(step), "rank-00000.state", {"value": value})])
+    checkpoints.complete(
+        step, [write_state(checkpoints.draft(step), "rank-00000.state", {"value": value})]
+    )
 
 
 def value_of(checkpoints, step):
@@ -87,7 +94,10 @@ def test_the_last_are_kept(tmp_path):
     for step in (5, 10, 100):
         save(checkpoints, step)
     assert checkpoints.steps() == [100, 10]
-    assert sorted(e.name for e in (tmp_path / "ckpt").iterdir()) == ["step-0000000010", "step-0000000100"]
+    assert sorted(e.name for e in (tmp_path / "ckpt").iterdir()) == [
+        "step-0000000010",
+        "step-0000000100",
+    ]
 
 
 def test_a_draft_is_no_checkpoint_and_goes_with_the_next(tmp_path):
@@ -117,7 +127,9 @@ def test_a_damaged_file_is_refused(tmp_path, damage):
     path.unlink()
     if damage != "missing":
         path.write_bytes(data[:-1] if damage == "cut" else data[:-1] + b"\x01")
-    with pytest.raises(CheckpointError, match="No such file" if damage == "missing" else "cut short or damaged"):
+    with pytest.raises(
+        CheckpointError, match="No such file" if damage == "missing" else "cut short or damaged"
+    ):
         value_of(checkpoints, 5)
 
 
@@ -129,9 +141,18 @@ def test_a_damaged_file_is_refused(tmp_path, damage):
         ("[]", "holds no object"),
         ('{"format": "another", "step": 5, "files": [], "world_size": 0}', "format 'another'"),
         ('{"format": "argosy checkpoint 2", "step": 5, "files": [], "world_size": 0}', "seal"),
-        ('{"format": "argosy checkpoint 1", "step": 4, "files": [], "world_size": 0}', "is that of step 4, not of 5"),
-        ('{"format": "argosy checkpoint 1", "step": 5, "files": [], "world_size": 2}', "not the files of 2 ranks"),
-        ('{"format": "argosy checkpoint 1", "step": 5, "files": [], "world_size": 0}', "not the files of 0 ranks"),
+        (
+            '{"format": "argosy checkpoint 1", "step": 4, "files": [], "world_size": 0}',
+            "is that of step 4, not of 5",
+        ),
+        (
+            '{"format": "argosy checkpoint 1", "step": 5, "files": [], "world_size": 2}',
+            "not the files of 2 ranks",
+        ),
+        (
+            '{"format": "argosy checkpoint 1", "step": 5, "files": [], "world_size": 0}',
+            "not the files of 0 ranks",
+        ),
     ],
 )
 def test_a_foreign_folder_is_refused(tmp_path, text, message):

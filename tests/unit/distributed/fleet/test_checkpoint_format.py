@@ -46,11 +46,22 @@ def test_views_arrays_and_named_tensors():
     whole = torch.arange(6.0).reshape(2, 3)
     named = paddle.to_tensor([1.0, 2.0])
     named.name = "linear_0.w_0"
-    back = through({"view": whole.t(), "array": np.array([1, 2], np.uint32), "named": named, "number": np.float64(0.5)})
+    back = through(
+        {
+            "view": whole.t(),
+            "array": np.array([1, 2], np.uint32),
+            "named": named,
+            "number": np.float64(0.5),
+        }
+    )
     assert torch.equal(back["view"], whole.t())
     assert back["array"].dtype == np.uint32
     assert back["array"].tolist() == [1, 2]
-    assert (back["named"].name, back["named"].tolist(), back["number"]) == ("linear_0.w_0", [1.0, 2.0], 0.5)
+    assert (back["named"].name, back["named"].tolist(), back["number"]) == (
+        "linear_0.w_0",
+        [1.0, 2.0],
+        0.5,
+    )
 
 
 def test_same_is_one_thing():

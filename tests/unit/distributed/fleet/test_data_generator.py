@@ -17,7 +17,11 @@ class Words(fleet.MultiSlotDataGenerator):
             if line is not None and line.startswith("#"):
                 yield None
             else:
-                yield zip(["words", "label"], [[int(v) for v in (line or "1 2").split()], [0.5]], strict=True)
+                yield zip(
+                    ["words", "label"],
+                    [[int(v) for v in (line or "1 2").split()], [0.5]],
+                    strict=True,
+                )
 
         return samples
 
@@ -82,4 +86,7 @@ def test_what_must_be_written():
 
 
 def test_where_they_are():
-    assert paddle.fluid.incubate.data_generator.MultiSlotDataGenerator is fleet.data_generator.MultiSlotDataGenerator
+    assert (
+        paddle.fluid.incubate.data_generator.MultiSlotDataGenerator
+        is fleet.data_generator.MultiSlotDataGenerator
+    )

@@ -34,7 +34,10 @@ def files(tmp_path):
     for part in range(3):
         paths.append(str(tmp_path / f"part-{part}"))
         with open(paths[-1], "w") as file:
-            file.writelines(f"{1 + n % 2} {' '.join([str(10 * part + n)] * (1 + n % 2))} 2 {n} 0\n" for n in range(4))
+            file.writelines(
+                f"{1 + n % 2} {' '.join([str(10 * part + n)] * (1 + n % 2))} 2 {n} 0\n"
+                for n in range(4)
+            )
     return paths
 
 
@@ -46,14 +49,19 @@ def in_memory(variables, files, **settings):
 
 
 def fed(dataset):
-    return [(f["x"].numpy()[:, 0].tolist(), f["x"].lod(), f["y"].numpy().tolist()) for f in dataset._feeds(0)]
+    return [
+        (f["x"].numpy()[:, 0].tolist(), f["x"].lod(), f["y"].numpy().tolist())
+        for f in dataset._feeds(0)
+    ]
 
 
 def samples(dataset):
     """What each sample holds, in order."""
     found = []
     for ids, [offsets], rows in fed(dataset):
-        found += [(*ids[a:b], row[0]) for a, b, row in zip(offsets[:-1], offsets[1:], rows, strict=True)]
+        found += [
+            (*ids[a:b], row[0]) for a, b, row in zip(offsets[:-1], offsets[1:], rows, strict=True)
+        ]
     return found
 
 
@@ -236,7 +244,9 @@ def test_printing(program, files, capsys):
         main, dataset, fetch_list=[total, variables[0]], print_period=2, debug=True
     )
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split("], ", 1)[1] == f"batch: [2], {total.name}[1]:[6], x[6]:[10 11 11 12 13 13]"
+    assert (
+        lines[0].split("], ", 1)[1] == f"batch: [2], {total.name}[1]:[6], x[6]:[10 11 11 12 13 13]"
+    )
     assert lines[1].startswith("train_from_dataset: 3 batches in ")
     assert len(lines) == 2
 
@@ -262,7 +272,9 @@ def test_handlers_see_values_and_their_errors_are_raised(program, files):
 
     dataset.__class__ = Slow
     dataset.load_into_memory()
-    paddle.static.Executor().train_from_dataset(main, dataset, fetch_handler=Handler({"total": total}, 0.01))
+    paddle.static.Executor().train_from_dataset(
+        main, dataset, fetch_handler=Handler({"total": total}, 0.01)
+    )
     assert set(seen) == {6.0}
 
     class Failing(Handler):
@@ -272,7 +284,9 @@ def test_handlers_see_values_and_their_errors_are_raised(program, files):
 
     called.clear()
     with pytest.raises(KeyError, match="mine"):
-        paddle.static.Executor().train_from_dataset(main, dataset, fetch_handler=Failing({"total": total}, 0.01))
+        paddle.static.Executor().train_from_dataset(
+            main, dataset, fetch_handler=Failing({"total": total}, 0.01)
+        )
 
 
 def test_infer_changes_no_parameter(files):

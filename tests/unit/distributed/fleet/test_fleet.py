@@ -44,7 +44,13 @@ def test_questions_before_init():
         fleet.worker_num()
     with pytest.raises(AssertionError, match=r"call fleet.init"):
         fleet.get_hybrid_communicate_group()
-    for call in (fleet.init_worker, fleet.stop_worker, fleet.init_server, fleet.run_server, fleet.shrink):
+    for call in (
+        fleet.init_worker,
+        fleet.stop_worker,
+        fleet.init_server,
+        fleet.run_server,
+        fleet.shrink,
+    ):
         with pytest.raises(ValueError, match=r"call fleet.init\(\) first"):
             call()
     fleet.init()
@@ -56,9 +62,25 @@ def test_questions_before_init():
 
 def test_alone():
     assert fleet.init() is fleet.fleet
-    assert (fleet.is_first_worker(), fleet.worker_index(), fleet.worker_num(), fleet.is_worker()) == (True, 0, 1, True)
-    assert (fleet.rank(), fleet.nranks(), fleet.world_size(), fleet.node_num(), fleet.local_rank()) == (0, 1, 1, 1, "0")
-    assert (fleet.server_num(), fleet.server_index(), fleet.is_server(), fleet.is_coordinator()) == (0, 0, False, False)
+    assert (
+        fleet.is_first_worker(),
+        fleet.worker_index(),
+        fleet.worker_num(),
+        fleet.is_worker(),
+    ) == (True, 0, 1, True)
+    assert (
+        fleet.rank(),
+        fleet.nranks(),
+        fleet.world_size(),
+        fleet.node_num(),
+        fleet.local_rank(),
+    ) == (0, 1, 1, 1, "0")
+    assert (
+        fleet.server_num(),
+        fleet.server_index(),
+        fleet.is_server(),
+        fleet.is_coordinator(),
+    ) == (0, 0, False, False)
     assert (fleet.server_endpoints(), fleet.server_endpoints(to_string=True)) == ([], "")
     fleet.barrier_worker()
     fleet.init_worker()
@@ -73,14 +95,18 @@ def test_serving_in_a_job_without_servers(caplog):
     fleet.init_server()
     fleet.run_server()
     assert [record.message for record in caplog.records] == [
-        f"fleet.{name} does nothing: this job has no parameter servers" for name in ("init_server", "run_server")
+        f"fleet.{name} does nothing: this job has no parameter servers"
+        for name in ("init_server", "run_server")
     ]
 
 
 def test_parameter_server_job(variables):
     """Roles are known, and what needs the model, or is not there, says so."""
     variables(
-        PADDLE_PSERVERS_IP_PORT_LIST="127.0.0.1:1", PADDLE_TRAINERS_NUM=2, TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID=1
+        PADDLE_PSERVERS_IP_PORT_LIST="127.0.0.1:1",
+        PADDLE_TRAINERS_NUM=2,
+        TRAINING_ROLE="TRAINER",
+        PADDLE_TRAINER_ID=1,
     )
     fleet.init()
     assert (fleet.worker_index(), fleet.worker_num(), fleet.server_num()) == (1, 2, 1)
@@ -105,7 +131,9 @@ def test_wrong_arguments():
     with pytest.raises(ValueError, match="there is no level 'LOUD'"):
         fleet.init(log_level="LOUD")
     fleet.init()
-    with pytest.raises(ValueError, match=r"optimizer must be a paddle.optimizer.Optimizer or a torch"):
+    with pytest.raises(
+        ValueError, match=r"optimizer must be a paddle.optimizer.Optimizer or a torch"
+    ):
         fleet.distributed_optimizer(object())
     with pytest.raises(AssertionError, match="model should not be None"):
         fleet.distributed_model(None)
@@ -127,7 +155,9 @@ def test_wrong_arguments():
         with pytest.raises(ValueError, match="this optimizer is a distributed one already"):
             fleet.distributed_optimizer(optimizer)
         assert fleet.plan() is plan
-    optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=module.parameters()))
+    optimizer = fleet.distributed_optimizer(
+        paddle.optimizer.SGD(0.1, parameters=module.parameters())
+    )
     with pytest.raises(TypeError, match="expected a state dict, but received 3"):
         optimizer.set_state_dict(3)
 
@@ -137,7 +167,9 @@ def test_training_is_that_of_the_plain_optimizer():
     plain = train(model, paddle.optimizer.Adam(0.1, parameters=model.parameters()))
     fleet.init(is_collective=True)
     model = made()
-    optimizer = fleet.distributed_optimizer(paddle.optimizer.Adam(0.1, parameters=model.parameters()))
+    optimizer = fleet.distributed_optimizer(
+        paddle.optimizer.Adam(0.1, parameters=model.parameters())
+    )
     wrapped = fleet.distributed_model(model)
     assert train(wrapped, optimizer) == plain
     assert list(wrapped.state_dict()) == list(model.state_dict())
@@ -205,7 +237,9 @@ def test_stages_stand_around_the_step(monkeypatch):
     strategy.gradient_merge = True
     strategy.gradient_merge_configs = {"k_steps": 2}
     model = made()
-    optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=model.parameters()), strategy)
+    optimizer = fleet.distributed_optimizer(
+        paddle.optimizer.SGD(0.1, parameters=model.parameters()), strategy
+    )
     wrapped = fleet.distributed_model(model)
     assert optimizer._stages[0].models == [wrapped]
     weight = model[0].weight
@@ -238,7 +272,9 @@ def test_stages_see_models_that_were_made_before(monkeypatch):
     strategy.gradient_merge_configs = {"k_steps": 2}
     fleet.init(is_collective=True, strategy=strategy)
     model = fleet.distributed_model(made())
-    optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=model.parameters()))
+    optimizer = fleet.distributed_optimizer(
+        paddle.optimizer.SGD(0.1, parameters=model.parameters())
+    )
     assert optimizer._stages[0].models == [model]
 
 
@@ -250,7 +286,8 @@ def test_a_stage_that_nobody_makes_is_refused(monkeypatch):
     strategy.gradient_merge_configs = {"k_steps": 2}
     momentum = paddle.optimizer.Momentum(0.1, parameters=made().parameters())
     with pytest.raises(
-        NotImplementedError, match=r"DistributedStrategy\.gradient_merge is not supported in dygraph mode"
+        NotImplementedError,
+        match=r"DistributedStrategy\.gradient_merge is not supported in dygraph mode",
     ):
         fleet.distributed_optimizer(momentum, strategy)
 
@@ -260,7 +297,9 @@ def test_plan_is_shown(capsys):
     fleet.print_plan()
     strategy = fleet.DistributedStrategy()
     strategy.dgc = True
-    fleet.distributed_optimizer(paddle.optimizer.Adam(0.1, parameters=made().parameters()), strategy)
+    fleet.distributed_optimizer(
+        paddle.optimizer.Adam(0.1, parameters=made().parameters()), strategy
+    )
     fleet.print_plan()
     out = capsys.readouterr().out
     assert "no plan before" in out
@@ -300,7 +339,8 @@ def test_module_paths():
     from paddle.distributed.fleet.utils import recompute
     from paddle.distributed.fleet.utils.hybrid_parallel_util import fused_allreduce_gradients
 
-    assert fleet_base.Fleet is Fleet is type(fleet.fleet)  # importing the module fleet.fleet does not hide the object
+    # importing the module fleet.fleet does not hide the object
+    assert fleet_base.Fleet is Fleet is type(fleet.fleet)
     assert paddle.distributed.fleet is fleet
     assert callable(recompute)
     assert callable(fused_allreduce_gradients)
@@ -312,7 +352,10 @@ def test_module_paths():
 
 
 def test_named_generators():
-    from paddle.distributed.fleet.meta_parallel import get_rng_state_tracker, model_parallel_random_seed
+    from paddle.distributed.fleet.meta_parallel import (
+        get_rng_state_tracker,
+        model_parallel_random_seed,
+    )
 
     tracker = get_rng_state_tracker()
     model_parallel_random_seed(5)
@@ -386,7 +429,8 @@ def test_static_files(tmp_path):
         paddle.disable_static()
 
 
-# -- switches ---------------------------------------------------------------------------------------------------
+# -- switches
+# --------------------------------------------------------------------------------------------------
 
 
 def strategy_with(**switches):
@@ -400,13 +444,24 @@ def test_lars_is_paddle_s_lars():
     from argosy.optimizer.lars import LarsMomentumOptimizer
 
     model = made()
-    options = {"lars_coeff": 0.5, "lars_weight_decay": 0.1, "epsilon": 1e-6, "exclude_from_weight_decay": ["b_0"]}
-    expected = train(model, LarsMomentumOptimizer(0.1, 0.9, parameter_list=model.parameters(), **options))
+    options = {
+        "lars_coeff": 0.5,
+        "lars_weight_decay": 0.1,
+        "epsilon": 1e-6,
+        "exclude_from_weight_decay": ["b_0"],
+    }
+    expected = train(
+        model, LarsMomentumOptimizer(0.1, 0.9, parameter_list=model.parameters(), **options)
+    )
     fleet.init(is_collective=True)
     model = made()
     momentum = paddle.optimizer.Momentum(0.1, 0.9, parameters=model.parameters())
     assert (
-        train(model, fleet.distributed_optimizer(momentum, strategy_with(lars=True, lars_configs=options))) == expected
+        train(
+            model,
+            fleet.distributed_optimizer(momentum, strategy_with(lars=True, lars_configs=options)),
+        )
+        == expected
     )
     nesterov = paddle.optimizer.Momentum(0.1, 0.9, parameters=model.parameters(), use_nesterov=True)
     with pytest.raises(NotImplementedError, match="use_nesterov"):
@@ -416,13 +471,20 @@ def test_lars_is_paddle_s_lars():
 def test_lamb_is_paddle_s_lamb():
     model = made()
     skipped = {"exclude_from_weight_decay_fn": lambda param: "b_0" in param.name}
-    lamb = paddle.optimizer.Lamb(0.1, 0.2, 0.8, 0.99, 1e-5, parameters=model.parameters(), **skipped)
+    lamb = paddle.optimizer.Lamb(
+        0.1, 0.2, 0.8, 0.99, 1e-5, parameters=model.parameters(), **skipped
+    )
     expected = train(model, lamb)
     fleet.init(is_collective=True)
     model = made()
     adam = paddle.optimizer.Adam(0.1, 0.8, 0.99, 1e-5, parameters=model.parameters())
     configs = {"lamb_weight_decay": 0.2, "exclude_from_weight_decay": ["b_0"]}
-    assert train(model, fleet.distributed_optimizer(adam, strategy_with(lamb=True, lamb_configs=configs))) == expected
+    assert (
+        train(
+            model, fleet.distributed_optimizer(adam, strategy_with(lamb=True, lamb_configs=configs))
+        )
+        == expected
+    )
 
 
 @pytest.mark.parametrize("avg", [True, False])
@@ -438,7 +500,9 @@ def test_gradient_merge(avg):
     fleet.init(is_collective=True)
     model = made()
     strategy = strategy_with(gradient_merge=True, gradient_merge_configs={"k_steps": 2, "avg": avg})
-    optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=model.parameters()), strategy)
+    optimizer = fleet.distributed_optimizer(
+        paddle.optimizer.SGD(0.1, parameters=model.parameters()), strategy
+    )
     for x in xs:
         (model(x) ** 2).mean().backward()
         optimizer.step()
@@ -464,8 +528,13 @@ def test_lars_in_a_program_is_that_of_dygraph():
     paddle.enable_static()
     try:
         main, startup = paddle.static.Program(), paddle.static.Program()
-        with paddle.static.program_guard(main, startup), paddle.static.scope_guard(paddle.static.Scope()):
-            loss = (nn.Linear(3, 2, weight_attr=attr)(paddle.static.data("x", [None, 3])) ** 2).mean()
+        with (
+            paddle.static.program_guard(main, startup),
+            paddle.static.scope_guard(paddle.static.Scope()),
+        ):
+            loss = (
+                nn.Linear(3, 2, weight_attr=attr)(paddle.static.data("x", [None, 3])) ** 2
+            ).mean()
             fleet.distributed_optimizer(paddle.optimizer.Momentum(0.1), strategy)
             fleet.minimize(loss)
             exe = paddle.static.Executor(paddle.CPUPlace())

@@ -20,7 +20,12 @@ def test_local(tmp_path):
     assert local.ls_dir(str(tmp_path / "a")) == (["b"], ["file"])
     assert local.list_dirs(str(tmp_path / "a")) == ["b"]
     assert local.ls_dir(str(tmp_path / "none")) == ([], [])
-    assert (local.is_dir(folder), local.is_file(file), local.is_exist(file), local.need_upload_download()) == (
+    assert (
+        local.is_dir(folder),
+        local.is_file(file),
+        local.is_exist(file),
+        local.need_upload_download(),
+    ) == (
         True,
         True,
         True,
@@ -59,7 +64,9 @@ def hadoop(tmp_path):
             shift
             case "$1" in
               -test) test "$2" "$3" ;;
-              -ls) for name in "$2"/*; do kind=-; [ -d "$name" ] && kind=d; echo "${kind}rw 1 me us 0 2020-01-01 00:00 $name"; done ;;
+              -ls) for name in "$2"/*; do kind=-
+               [ -d "$name" ] && kind=d; echo "${kind}rw 1 me us 0 2020-01-01 00:00 $name"
+               done ;;
               -mkdir) mkdir -p "$3" ;;
               -rm) rm -r -f "$4" ;;
               -mv) mv "$2" "$3" ;;
@@ -85,7 +92,11 @@ def test_hdfs(hadoop, tmp_path):
         client.touch(f"{there}/file", exist_ok=False)
     assert client.ls_dir(there) == (["sub dir"], ["file"])
     assert client.ls_dir(f"{there}/none") == ([], [])
-    assert (client.is_dir(there), client.is_file(there), client.is_file(f"{there}/file")) == (True, False, True)
+    assert (client.is_dir(there), client.is_file(there), client.is_file(f"{there}/file")) == (
+        True,
+        False,
+        True,
+    )
     here.mkdir()
     (here / "a").write_text("words\n")
     (here / "b").write_text("more\n")
@@ -123,7 +134,9 @@ def fake_hadoop(folder, text):
 def test_a_hadoop_that_hangs_is_ended_in_time(tmp_path, call, record_property):
     """Also one that has done part of its work: -test answers, and the copy hangs."""
     hangs = '[ "$2" = -test ] && [ "$3" = -e ] || [ "$2" = -mkdir ] || sleep 1000'
-    home = fake_hadoop(tmp_path, hangs if call in ("ls_dir", "upload") else "echo trying >&2; sleep 1000")
+    home = fake_hadoop(
+        tmp_path, hangs if call in ("ls_dir", "upload") else "echo trying >&2; sleep 1000"
+    )
     arguments = [str(tmp_path / "fake"), "/x"] if call == "upload" else ["/x"]
     start = time.monotonic()
     with pytest.raises(fs.FSTimeOut, match=r"hadoop fs -\w+ .* so it was ended"):
@@ -142,7 +155,9 @@ def test_a_child_of_hadoop_holds_nobody_up(tmp_path):
 
 @pytest.mark.attack("a hadoop that floods its standard error")
 def test_a_hadoop_that_floods_is_told_in_part(tmp_path):
-    home = fake_hadoop(tmp_path, "head -c 9000000 /dev/zero | tr '\\0' e >&2; echo the reason >&2; exit 2")
+    home = fake_hadoop(
+        tmp_path, "head -c 9000000 /dev/zero | tr '\\0' e >&2; echo the reason >&2; exit 2"
+    )
     with pytest.raises(fs.FSTimeOut) as caught:
         HDFSClient(home, {}, time_out=0).mkdirs("/x")
     message = str(caught.value)

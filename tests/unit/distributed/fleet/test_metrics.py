@@ -11,7 +11,9 @@ import pytest
 
 import paddle
 
-GOLDEN = json.loads((Path(__file__).parents[3] / "goldens" / "data" / "fleet_3.3.1.json").read_text())["metrics"]
+GOLDEN = json.loads(
+    (Path(__file__).parents[3] / "goldens" / "data" / "fleet_3.3.1.json").read_text()
+)["metrics"]
 POS, NEG = np.array(GOLDEN["pos"]), np.array(GOLDEN["neg"])
 ERROR, TOTAL = np.array(GOLDEN["error"], "float32"), np.array(GOLDEN["total"], "float32")
 

@@ -33,7 +33,8 @@ def test_nothing_asked_for():
     plan = plan_of()
     assert names(plan) == ["data_parallel"]
     assert plan.settings("data_parallel") == {
-        "bucket_MB": 32, "last_bucket_MB": 1.0, "find_unused_parameters": False, "averages_gradients": True
+        "bucket_MB": 32, "last_bucket_MB": 1.0, "find_unused_parameters": False,
+        "averages_gradients": True
     }  # fmt: skip
     assert plan.notes == ()
     with pytest.raises(KeyError):
@@ -42,12 +43,15 @@ def test_nothing_asked_for():
 
 def test_order_of_stages():
     plan = plan_of(
-        ADAM, amp=True, recompute=True, recompute_configs={"checkpoints": ["a"]}, gradient_merge=True,
-        gradient_merge_configs={"k_steps": 2}, lamb=True, sharding=True, fp16_allreduce=True, sync_batch_norm=True,
+        ADAM, amp=True, recompute=True, recompute_configs={"checkpoints": ["a"]},
+        gradient_merge=True,
+        gradient_merge_configs={"k_steps": 2}, lamb=True, sharding=True, fp16_allreduce=True,
+        sync_batch_norm=True,
         gradient_scale_configs={"scale_strategy": "sum"},
     )  # fmt: skip
     assert names(plan) == [
-        "sync_batch_norm", "amp", "recompute", "data_parallel", "fp16_allreduce", "gradient_merge", "gradient_scale", "lamb", "sharding",
+        "sync_batch_norm", "amp", "recompute", "data_parallel", "fp16_allreduce", "gradient_merge",
+        "gradient_scale", "lamb", "sharding",
     ]  # fmt: skip
     assert plan.settings("gradient_merge") == {"k_steps": 2, "avg": True}
     assert plan.settings("amp")["level"] == "O1"
@@ -74,7 +78,8 @@ def test_optimizers_that_do_not_fit(switch, optimizer, needs):
 
 
 @pytest.mark.parametrize(
-    "switch", ["localsgd", "adaptive_localsgd", "dgc", "fp16_allreduce", "sharding", "sync_batch_norm"]
+    "switch",
+    ["localsgd", "adaptive_localsgd", "dgc", "fp16_allreduce", "sharding", "sync_batch_norm"],
 )
 def test_one_worker(switch):
     plan = plan_of(workers=1, **{switch: True})
@@ -105,7 +110,9 @@ def test_exclusions(stays, goes):
 
 
 def test_settings_that_leave_nothing_to_do():
-    assert reasons(plan_of(gradient_merge=True)) == {"gradient_merge": "gradient_merge_configs['k_steps'] is 1"}
+    assert reasons(plan_of(gradient_merge=True)) == {
+        "gradient_merge": "gradient_merge_configs['k_steps'] is 1"
+    }
     assert "names no tensors" in reasons(plan_of(mode="static", recompute=True))["recompute"]
     assert "names no sublayers" in reasons(plan_of(recompute=True))["recompute"]
 
@@ -127,7 +134,9 @@ def test_auto():
     assert reasons(plan) == {"auto": "other switches were set, so they decide"}
 
 
-@pytest.mark.parametrize("switch", ["pipeline", "tensor_parallel", "asp", "qat", "semi_auto", "heter_ccl_mode"])
+@pytest.mark.parametrize(
+    "switch", ["pipeline", "tensor_parallel", "asp", "qat", "semi_auto", "heter_ccl_mode"]
+)
 def test_not_built(switch):
     with pytest.raises(NotImplementedError, match=f"DistributedStrategy.{switch}"):
         plan_of(**{switch: True})
@@ -135,11 +144,14 @@ def test_not_built(switch):
 
 def test_sharding_degrees():
     assert plan_of(workers=4, sharding=True).settings("sharding")["degree"] == 4
-    settings = plan_of(workers=4, sharding=True, sharding_configs={"sharding_degree": 2, "stage": 2}).settings(
-        "sharding"
-    )
+    settings = plan_of(
+        workers=4, sharding=True, sharding_configs={"sharding_degree": 2, "stage": 2}
+    ).settings("sharding")
     assert settings == {"stage": 2, "degree": 2, "replicas": 2}
-    assert plan_of(workers=4, hybrid_configs={"sharding_degree": 2}).settings("sharding")["degree"] == 2
+    assert (
+        plan_of(workers=4, hybrid_configs={"sharding_degree": 2}).settings("sharding")["degree"]
+        == 2
+    )
     with pytest.raises(ValueError, match="sharding_degree 3 does not divide"):
         plan_of(workers=4, sharding=True, sharding_configs={"sharding_degree": 3})
     with pytest.raises(ValueError, match="stage must be 1, 2 or 3, but is 4"):
@@ -151,7 +163,10 @@ def test_sharding_degrees():
 def test_sharding_by_hybrid_degrees_is_sharding():
     for mode in ("dygraph", "static", "torch"):
         assert (
-            plan_of(workers=4, mode=mode, hybrid_configs={"sharding_degree": 2}).settings("sharding")["replicas"] == 2
+            plan_of(workers=4, mode=mode, hybrid_configs={"sharding_degree": 2}).settings(
+                "sharding"
+            )["replicas"]
+            == 2
         )
     plan = plan_of(dgc=True, hybrid_configs={"sharding_degree": 2})
     assert "sharding" not in plan
@@ -159,7 +174,9 @@ def test_sharding_by_hybrid_degrees_is_sharding():
 
 
 def test_contradictory_sharding():
-    with pytest.raises(ValueError, match="sharding_degree 2 times dp_degree 3 is not the number of workers, 4"):
+    with pytest.raises(
+        ValueError, match="sharding_degree 2 times dp_degree 3 is not the number of workers, 4"
+    ):
         plan_of(workers=4, sharding=True, sharding_configs={"sharding_degree": 2, "dp_degree": 3})
     with pytest.raises(NotImplementedError, match="use gradient_merge"):
         plan_of(sharding=True, sharding_configs={"gradient_merge_acc_step": 2})
@@ -174,7 +191,9 @@ def test_no_switch_is_silent(mode):
     """Whatever is set acts, is told of, or is refused."""
     plain, fresh = plan_of(mode=mode), fleet.DistributedStrategy()
     switches = [
-        f.name for f in TABLES["DistributedStrategy"] if isinstance(f.default, bool | int | float) and f.name != "mode"
+        f.name
+        for f in TABLES["DistributedStrategy"]
+        if isinstance(f.default, bool | int | float) and f.name != "mode"
     ]
     assert len(switches) > 40
     for switch in switches:
@@ -182,7 +201,12 @@ def test_no_switch_is_silent(mode):
         setattr(strategy, switch, changed(getattr(fresh, switch)))
         try:
             plan = make_plan(
-                strategy, Facts(num_workers=2, mode=mode, optimizer=("Adam" if switch == "lamb" else "Momentum",))
+                strategy,
+                Facts(
+                    num_workers=2,
+                    mode=mode,
+                    optimizer=("Adam" if switch == "lamb" else "Momentum",),
+                ),
             )
         except NotImplementedError:
             continue
@@ -192,10 +216,12 @@ def test_no_switch_is_silent(mode):
 @pytest.mark.parametrize(
     ("mode", "switches", "told"),
     [
-        ("static", {"fuse_grad_size_in_MB": 8, "find_unused_parameters": True}, ["fuse_grad_size_in_MB", "find_unused_parameters"]),
+        ("static", {"fuse_grad_size_in_MB": 8, "find_unused_parameters": True},
+        ["fuse_grad_size_in_MB", "find_unused_parameters"]),
         ("dygraph", {"fuse_grad_size_in_MB": 8, "find_unused_parameters": True}, []),
         ("dygraph", {"a_sync_configs": {"k_steps": 2}, "a_sync": True}, ["a_sync"]),
-        ("dygraph", {"sharding": True, "sharding_configs": {"segment_broadcast_MB": 8.0}}, ["sharding_configs"]),
+        ("dygraph", {"sharding": True, "sharding_configs": {"segment_broadcast_MB": 8.0}},
+        ["sharding_configs"]),
         ("dygraph", {"sharding_configs": {"segment_broadcast_MB": 8.0}}, []),
         ("dygraph", {"amp": True, "amp_configs": {"use_fp16_guard": False}}, ["amp_configs"]),
         ("static", {"amp": True, "amp_configs": {"use_fp16_guard": False}}, []),
@@ -224,14 +250,24 @@ def test_gradient_scale():
         "scale_strategy": "sum"
     }
     plan = plan_of(localsgd=True, gradient_scale_configs={"scale_strategy": "sum"})
-    assert reasons(plan) == {"gradient_scale_configs": "parameters are averaged instead of gradients"}
-    with pytest.raises(ValueError, match="scale_strategy must be one of avg, sum, customized, but is 'max'"):
+    assert reasons(plan) == {
+        "gradient_scale_configs": "parameters are averaged instead of gradients"
+    }
+    with pytest.raises(
+        ValueError, match="scale_strategy must be one of avg, sum, customized, but is 'max'"
+    ):
         plan_of(gradient_scale_configs={"scale_strategy": "max"})
 
 
 def test_without_fused_reduction_each_gradient_travels_alone():
-    settings = plan_of(fuse_all_reduce_ops=False, find_unused_parameters=True).settings("data_parallel")
-    assert (settings["bucket_MB"], settings["last_bucket_MB"], settings["find_unused_parameters"]) == (0, 0, True)
+    settings = plan_of(fuse_all_reduce_ops=False, find_unused_parameters=True).settings(
+        "data_parallel"
+    )
+    assert (
+        settings["bucket_MB"],
+        settings["last_bucket_MB"],
+        settings["find_unused_parameters"],
+    ) == (0, 0, True)
 
 
 @pytest.mark.parametrize("switch", ["localsgd", "adaptive_localsgd", "dgc"])

@@ -18,7 +18,9 @@ def test_rows_and_their_gradients_are_those_of_an_embedding():
     found = [rows_at(rows, places), torch.nn.functional.embedding(places, rows)]
     assert torch.equal(*found)
     # transposed, so that the gradient that arrives is not contiguous
-    grads = [torch.autograd.grad((values.transpose(0, 1) * factor).sum(), rows)[0] for values in found]
+    grads = [
+        torch.autograd.grad((values.transpose(0, 1) * factor).sum(), rows)[0] for values in found
+    ]
     torch.testing.assert_close(*grads)
 
 
@@ -32,6 +34,8 @@ def test_no_ids_give_no_rows():
 
 def test_a_second_derivative_is_refused():
     rows = torch.ones(2, 3, requires_grad=True)
-    [grad] = torch.autograd.grad((rows_at(rows, torch.tensor([0, 1])) ** 2).sum(), rows, create_graph=True)
+    [grad] = torch.autograd.grad(
+        (rows_at(rows, torch.tensor([0, 1])) ** 2).sum(), rows, create_graph=True
+    )
     with pytest.raises(RuntimeError, match="differentiate twice"):
         grad.sum().backward()

@@ -1,4 +1,6 @@
-"""Layers and torch modules with parameter servers: state dicts, entries, steps without gradients, every optimizer."""
+"""Layers and torch modules with parameter servers: state dicts, entries, steps without gradients,
+every optimizer.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ IDS = [1, 2, 3, 1]
 
 
 def test_training_goes_on_as_in_one_process(job):
-    """A scheduler, gradients cleared before, steps without any; the state dict has all rows and fits the plain model."""
+    """A scheduler, gradients cleared before, steps without any; the state dict has all rows and
+    fits the plain model.
+    """
 
     def train(net, optimizer, rate):
         for step in range(3):
@@ -87,7 +91,9 @@ def test_training_goes_on_as_in_one_process(job):
     found = train(net, optimizer, rate)
     assert set(found) == set(expected)
     for name, value in expected.items():
-        wanted = value if name != "words.weight" else np.where(np.arange(8)[:, None] == 2, 0.0, value)
+        wanted = (
+            value if name != "words.weight" else np.where(np.arange(8)[:, None] == 2, 0.0, value)
+        )
         np.testing.assert_allclose(found[name], wanted, atol=1e-6, err_msg=name)
     with pytest.raises(UsageError, match=r"before fleet\.init_worker\(\)"):
         net.set_state_dict(first)
@@ -111,10 +117,14 @@ def test_an_entry_of_a_layer(job):
     assert not seen[0]["words.weight"].any()
     assert not seen[1]["words.weight"].any()
     admitted = np.isin(np.arange(8), [1, 3])[:, None]  # pulled twice; 2 is padding
-    np.testing.assert_array_equal(seen[2]["words.weight"], np.where(admitted, first["words.weight"], 0.0))
+    np.testing.assert_array_equal(
+        seen[2]["words.weight"], np.where(admitted, first["words.weight"], 0.0)
+    )
     chosen = seen[0]["users.weight"].any(axis=1)
     assert 0 < chosen.sum() < 8
-    np.testing.assert_array_equal(seen[2]["users.weight"], np.where(chosen[:, None], first["users.weight"], 0.0))
+    np.testing.assert_array_equal(
+        seen[2]["users.weight"], np.where(chosen[:, None], first["users.weight"], 0.0)
+    )
     status = fleet.fleet._servers.runtime.status()
     assert [(row["pushes"], row["staleness"]) for row in status] == [(2, 0)] * 3
 
@@ -181,7 +191,11 @@ def test_servers_train_dense_parameters_as_the_optimizer_does(name):
     def make(given):
         kind = getattr(paddle.optimizer, name)
         decay = (
-            {} if name in ("ASGD", "Rprop") else {"lamb_weight_decay": 0.1} if name == "Lamb" else {"weight_decay": 0.1}
+            {}
+            if name in ("ASGD", "Rprop")
+            else {"lamb_weight_decay": 0.1}
+            if name == "Lamb"
+            else {"weight_decay": 0.1}
         )
         clip = {} if name == "Rprop" else {"grad_clip": paddle.nn.ClipGradByGlobalNorm(1.0)}
         return kind(0.1, parameters=given, **decay, **clip)
@@ -190,7 +204,9 @@ def test_servers_train_dense_parameters_as_the_optimizer_does(name):
     one, other = make(local), make(given)
     [spec] = place_dense("dense", {p.name: tuple(p.shape) for p in given}, 1, "{}", True, True)
     values = [p.raw.detach().clone() for p in given]
-    update = dense_update(other, given)(spec, values, lambda piece, state, shape, start: torch.full(shape, start))
+    update = dense_update(other, given)(
+        spec, values, lambda piece, state, shape, start: torch.full(shape, start)
+    )
     for step in range(4):
         grads = [torch.cos(p.raw.detach() * (step + 1)) for p in local]
         for param, grad in zip(local, grads, strict=True):
@@ -205,10 +221,15 @@ def test_rows_decay_where_the_optimizer_says_so():
     weight = paddle.nn.Embedding(2, 2, sparse=True).weight
 
     def rule(**options):
-        return sparse_rule(paddle.optimizer.AdamW(0.1, parameters=[weight], weight_decay=0.3, **options), weight)
+        return sparse_rule(
+            paddle.optimizer.AdamW(0.1, parameters=[weight], weight_decay=0.3, **options), weight
+        )
 
     assert rule().settings["decoupled_decay"] == 0.3
-    assert rule(apply_decay_param_fun=lambda name: name != weight.name).settings["decoupled_decay"] == 0.0
+    assert (
+        rule(apply_decay_param_fun=lambda name: name != weight.name).settings["decoupled_decay"]
+        == 0.0
+    )
     with pytest.raises(NotSupported, match="lr_ratio"):
         rule(lr_ratio=lambda param: 0.5)
     with pytest.raises(NotSupported, match="maximize"):
@@ -221,7 +242,9 @@ def test_what_servers_cannot_do_is_said_before_anybody_waits(job):
     fleet.distributed_model(net)
     clip = paddle.nn.ClipGradByGlobalNorm(1.0)
     with pytest.raises(NotSupported, match="clipped by value only"):
-        fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=net.parameters(), grad_clip=clip))
+        fleet.distributed_optimizer(
+            paddle.optimizer.SGD(0.1, parameters=net.parameters(), grad_clip=clip)
+        )
     with pytest.raises(NotSupported, match="RMSProp: rows on servers"):
         fleet.distributed_optimizer(paddle.optimizer.RMSProp(0.1, parameters=net.parameters()))
     fleet.distributed_model(torch.nn.Linear(2, 1))
@@ -283,6 +306,9 @@ def test_a_script_tells_its_place_in_one_way(job, tmp_path):
     run = fleet.auto_checkpoint(str(tmp_path / "a"), 2, model=net, optimizer=optimizer)
     for _ in run.steps(3):
         trained(net, optimizer, 1)
-    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["step-0000000002", "step-0000000003"]
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == [
+        "step-0000000002",
+        "step-0000000003",
+    ]
     with pytest.raises(UsageError, match="a script has one"):
         fleet.auto_checkpoint(str(tmp_path / "b"), 2, model=net, optimizer=optimizer)

@@ -1,4 +1,6 @@
-"""Programs with parameter servers: what is saved and loaded again, which rows there are, what is refused."""
+"""Programs with parameter servers: what is saved and loaded again, which rows there are, what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def lod(ids, lengths):
 
 
 def table(name, kind=paddle.nn.initializer.Uniform):
-    return paddle.ParamAttr(name=name, initializer=kind(-1.0, 1.0) if kind is paddle.nn.initializer.Uniform else kind)
+    return paddle.ParamAttr(
+        name=name, initializer=kind(-1.0, 1.0) if kind is paddle.nn.initializer.Uniform else kind
+    )
 
 
 def rows_of(folder, name="emb", columns=("value",)):
@@ -65,16 +69,24 @@ def rows_of(folder, name="emb", columns=("value",)):
 
 
 def counted_model():
-    """Sequences of ids and pairs of ids in one table that counts shows and clicks; moving averages that only the worker has."""
+    """Sequences of ids and pairs of ids in one table that counts shows and clicks; moving averages
+    that only the worker has.
+    """
     ids = paddle.static.data("ids", [None, 1], "int64", lod_level=1)
     pair = paddle.static.data("pair", [None, 2], "int64")
-    show, click = (paddle.static.data(n, [None, 1], "int64").astype("float32") for n in ("show", "click"))
+    show, click = (
+        paddle.static.data(n, [None, 1], "int64").astype("float32") for n in ("show", "click")
+    )
     entry = paddle.distributed.ShowClickEntry(show.name, click.name)
     found = [
-        paddle.static.nn.sparse_embedding(v, [10, 2], padding_idx=0, entry=entry, param_attr=table("emb"))
+        paddle.static.nn.sparse_embedding(
+            v, [10, 2], padding_idx=0, entry=entry, param_attr=table("emb")
+        )
         for v in (ids, pair)
     ]
-    hidden = paddle.concat([paddle.static.nn.sequence_pool(found[0], "sum"), found[1].reshape([-1, 4])], axis=1)
+    hidden = paddle.concat(
+        [paddle.static.nn.sequence_pool(found[0], "sum"), found[1].reshape([-1, 4])], axis=1
+    )
     out = paddle.static.nn.fc(paddle.static.nn.batch_norm(paddle.static.nn.fc(hidden, 3)), 1)
     return out, ((out - 1.0) ** 2).mean()
 
@@ -88,7 +100,10 @@ FEED = {
 
 
 def test_what_is_saved_is_loaded(job, tmp_path):
-    thresholds = {"ctr_accessor_param.delete_threshold": 0.35, "ctr_accessor_param.delta_threshold": 0.5}
+    thresholds = {
+        "ctr_accessor_param.delete_threshold": 0.35,
+        "ctr_accessor_param.delta_threshold": 0.5,
+    }
     chosen = strategy(emb=thresholds)
     running = job(2, chosen)
     out, loss = counted_model()
@@ -106,7 +121,8 @@ def test_what_is_saved_is_loaded(job, tmp_path):
         fleet.save_persistables(exe, str(tmp_path / "seen"))
         return rows_of(tmp_path / "seen", columns=("show", "click"))
 
-    # each id has the shows and clicks of its samples; padding has no row, and runs without updates neither count nor make rows
+    # each id has the shows and clicks of its samples; padding has no row, and runs without updates
+    # neither count nor make rows
     first = now()
     now(feed={**FEED, "pair": np.array([[1, 2], [3, 4]])})
     assert seen() == {5: (5.0, 2.0), 6: (3.0, 0.0), 7: (3.0, 0.0), 8: (1.0, 1.0), 9: (3.0, 0.0)}
@@ -129,11 +145,17 @@ def test_what_is_saved_is_loaded(job, tmp_path):
     fleet.load_model(str(tmp_path / "all"))
     np.testing.assert_array_equal(now(), first)
     exe.run(main, feed=FEED, fetch_list=[loss])
-    statistics = [np.array(paddle.static.global_scope().find_var(f"batch_norm_0.w_{i}").get_tensor()) for i in (1, 2)]
+    statistics = [
+        np.array(paddle.static.global_scope().find_var(f"batch_norm_0.w_{i}").get_tensor())
+        for i in (1, 2)
+    ]
     fleet.load_inference_model(str(tmp_path / "model"))
     fleet.load_one_table("emb", str(tmp_path / "one"))
-    for i, value in enumerate(statistics, 1):  # moving averages are the worker's: tables do not have them
-        np.testing.assert_array_equal(paddle.static.global_scope().find_var(f"batch_norm_0.w_{i}").get_tensor(), value)
+    # moving averages are the worker's: tables do not have them
+    for i, value in enumerate(statistics, 1):
+        np.testing.assert_array_equal(
+            paddle.static.global_scope().find_var(f"batch_norm_0.w_{i}").get_tensor(), value
+        )
     fleet.load_model(str(tmp_path / "all"))
 
     with paddle.static.scope_guard(paddle.static.Scope()):
@@ -146,7 +168,8 @@ def test_what_is_saved_is_loaded(job, tmp_path):
         np.testing.assert_array_equal(exe.run(program, feed=alone, fetch_list=fetches)[0], first)
         strange = {**alone, "pair": np.array([[10**12, -7], [1, 0]])}
         expected = exe.run(program, feed=strange, fetch_list=fetches)[0]
-    np.testing.assert_array_equal(now(feed={**FEED, **strange}), expected)  # ids without rows are zeros, here and there
+    # ids without rows are zeros, here and there
+    np.testing.assert_array_equal(now(feed={**FEED, **strange}), expected)
 
     names = ["fc_0.w_0", "fc_0.b_0"]
     held = {n: np.array(paddle.static.global_scope().find_var(n).get_tensor()) for n in names}
@@ -154,17 +177,22 @@ def test_what_is_saved_is_loaded(job, tmp_path):
     with paddle.static.scope_guard(paddle.static.Scope()):
         paddle.static.load_vars(exe, str(tmp_path), main, params, filename="dense.bin")
         for name, value in held.items():
-            np.testing.assert_array_equal(paddle.static.global_scope().find_var(name).get_tensor(), value)
+            np.testing.assert_array_equal(
+                paddle.static.global_scope().find_var(name).get_tensor(), value
+            )
 
     # 6, 7 and 9: three shows without a click are worth 0.3
     fleet.shrink()
     assert sorted(seen()) == [5, 8]
     with pytest.raises(UsageError, match="YYYYMMDD"):
         fleet.set_date("emb", "tomorrow")
-    for day in ("20240131", "20240201", "20240201", "20240131"):  # one day passes; what was told is told again
+    # one day passes; what was told is told again
+    for day in ("20240131", "20240201", "20240201", "20240131"):
         fleet.set_date(0, day)
     fleet.save_persistables(exe, str(tmp_path / "later"))
-    assert {days for (days,) in rows_of(tmp_path / "later", columns=("unseen_days",)).values()} == {1.0}
+    assert {days for (days,) in rows_of(tmp_path / "later", columns=("unseen_days",)).values()} == {
+        1.0
+    }
     with pytest.raises(UsageError, match=r"no table 'nothing'; there are \{0: 'emb', 1: 'dense'\}"):
         fleet.save_one_table("nothing", str(tmp_path / "one"))
     for call, words in (
@@ -180,7 +208,11 @@ def test_what_is_saved_is_loaded(job, tmp_path):
 def simple_model(entry=None, is_test=False, **options):
     ids = paddle.static.data("ids", [None, 1], "int64")
     found = paddle.static.nn.sparse_embedding(
-        ids, [10, 2], entry=entry, is_test=is_test, param_attr=paddle.ParamAttr(name="emb", **options)
+        ids,
+        [10, 2],
+        entry=entry,
+        is_test=is_test,
+        param_attr=paddle.ParamAttr(name="emb", **options),
     )
     return found, paddle.static.nn.fc(found, 1).mean()
 
@@ -242,7 +274,9 @@ def test_inference_reads_rows_and_makes_none(job, tmp_path):
     fleet.save_persistables(exe, str(tmp_path / "saved"))
     assert sorted(rows_of(tmp_path / "saved")) == [1, 2]
     # a program from before minimize becomes the same model
-    fleet.save_inference_model(exe, str(tmp_path / "model"), ["ids"], [found.name], before.origin_main_program)
+    fleet.save_inference_model(
+        exe, str(tmp_path / "model"), ["ids"], [found.name], before.origin_main_program
+    )
     with paddle.static.scope_guard(paddle.static.Scope()):
         program, _, fetches = paddle.static.load_inference_model(
             str(tmp_path / "model"), exe, model_filename="__model__"
@@ -266,7 +300,9 @@ def test_inference_reads_rows_and_makes_none(job, tmp_path):
         infer = DistributedInfer()
         again.serve_when_known(str(tmp_path / "saved"))
         infer.init_distributed_infer_env(exe, loss, again.role, str(tmp_path / "saved"))
-        values = exe.run(infer.get_dist_infer_program(), feed={"ids": [[1], [3]]}, fetch_list=[found])[0]
+        values = exe.run(
+            infer.get_dist_infer_program(), feed={"ids": [[1], [3]]}, fetch_list=[found]
+        )[0]
         np.testing.assert_array_equal(values, results[0])
         np.testing.assert_array_equal(scope.find_var("fc_0.w_0").get_tensor(), dense)
         again.stop()
@@ -275,7 +311,11 @@ def test_inference_reads_rows_and_makes_none(job, tmp_path):
 def test_settings_of_tables_decide_the_rule(job):
     rule = {"name": "SparseNaiveSGDRule", "naive.learning_rate": 0.5, "naive.initial_range": 0.0}
     bounds = {"naive.weight_bounds": [-0.2, 0.2]}
-    settings = {f"{part}_sgd_param.{k}": v for part in ("embed", "embedx") for k, v in {**rule, **bounds}.items()}
+    settings = {
+        f"{part}_sgd_param.{k}": v
+        for part in ("embed", "embedx")
+        for k, v in {**rule, **bounds}.items()
+    }
     chosen = strategy(emb=settings)
     running = job(1, chosen)
     ids = paddle.static.data("ids", [None, 1], "int64")
@@ -286,7 +326,9 @@ def test_settings_of_tables_decide_the_rule(job):
     running.serve()
     seen = [exe.run(main, feed={"ids": [[4]]}, fetch_list=[found])[0].tolist() for _ in range(4)]
     # 0.5 * 0.2 per step, whatever the script's optimizer does, down to the bound
-    np.testing.assert_allclose(seen, [[[0.0, 0.0]], [[-0.1, -0.1]], [[-0.2, -0.2]], [[-0.2, -0.2]]], atol=1e-6)
+    np.testing.assert_allclose(
+        seen, [[[0.0, 0.0]], [[-0.1, -0.1]], [[-0.2, -0.2]], [[-0.2, -0.2]]], atol=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -347,7 +389,8 @@ def test_modes_and_switches_that_contradict_each_other(job):
     assert use()._bound is None
     os.environ["ARGOSY_PS_STALENESS"] = "5"
     try:
-        assert use(a_sync_configs={"max_staleness": 3})._bound == 5  # who starts the job has the last word
+        # who starts the job has the last word
+        assert use(a_sync_configs={"max_staleness": 3})._bound == 5
     finally:
         del os.environ["ARGOSY_PS_STALENESS"]
     with pytest.raises(UsageError, match="half_async"):
@@ -362,11 +405,15 @@ def test_modes_and_switches_that_contradict_each_other(job):
 
 
 def test_rows_of_the_next_batch_are_fetched_ahead(job, tmp_path, monkeypatch):
-    """In async, where the ids are fed; what comes of it is what a pull would have brought one step earlier."""
+    """In async, where the ids are fed; what comes of it is what a pull would have brought one step
+    earlier.
+    """
     running = job(1, strategy(a_sync=True))
     ids = paddle.static.data("ids", [None, 1], "int64", lod_level=1)
     pair = paddle.static.data("pair", [None, 2], "int64")
-    shared = [paddle.static.nn.sparse_embedding(v, [10, 2], param_attr=table("emb")) for v in (ids, pair)]
+    shared = [
+        paddle.static.nn.sparse_embedding(v, [10, 2], param_attr=table("emb")) for v in (ids, pair)
+    ]
     own = paddle.static.nn.sparse_embedding(pair + 1, [10, 2], param_attr=table("computed"))
     pooled = paddle.static.nn.sequence_pool(shared[0], "sum")
     loss = (pooled.sum() + shared[1].sum() + own.sum()) ** 2
@@ -423,12 +470,16 @@ def test_a_startup_program_that_is_run_again_leaves_what_the_servers_have(job, k
         for _ in range(2):
             exe.run(main, feed={"ids": [[1], [2]]}, fetch_list=[loss])
         assert (weight() != trained).any()
-        np.testing.assert_allclose(weight(), fleet.fleet._servers.runtime.served()["fc_0.w_0"], atol=1e-6)
+        np.testing.assert_allclose(
+            weight(), fleet.fleet._servers.runtime.served()["fc_0.w_0"], atol=1e-6
+        )
 
 
 def test_a_table_with_the_name_of_the_dense_one(job):
     job(1, strategy())
     ids = paddle.static.data("ids", [None, 1], "int64")
-    found = paddle.static.nn.sparse_embedding(ids, [10, 2], param_attr=paddle.ParamAttr(name="dense"))
+    found = paddle.static.nn.sparse_embedding(
+        ids, [10, 2], param_attr=paddle.ParamAttr(name="dense")
+    )
     with pytest.raises(ConfigError, match="cannot be named 'dense'"):
         fleet.distributed_optimizer(paddle.optimizer.SGD(0.1)).minimize(found.mean())

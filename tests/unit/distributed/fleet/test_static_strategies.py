@@ -46,12 +46,19 @@ def as_on_a_gpu():
     """Plans are made as for another device than a processor; the programs run here all the same."""
     with pytest.MonkeyPatch.context() as patch:
         planned = fleet.fleet._planned
-        patch.setattr(fleet.fleet, "_planned", lambda mode, kinds: replanned(planned(mode, kinds)), raising=False)
+        patch.setattr(
+            fleet.fleet,
+            "_planned",
+            lambda mode, kinds: replanned(planned(mode, kinds)),
+            raising=False,
+        )
         yield
 
 
 def replanned(plan):
-    return make_plan(fleet.fleet._user_defined_strategy, dataclasses.replace(plan.facts, device="cuda"))
+    return make_plan(
+        fleet.fleet._user_defined_strategy, dataclasses.replace(plan.facts, device="cuda")
+    )
 
 
 def test_everything_at_once_records_what_each_records_alone():
@@ -62,7 +69,8 @@ def test_everything_at_once_records_what_each_records_alone():
         _, main, startup, loss = build(amp=True, amp_configs=scaling, recompute=True, **merge)
     types = [o.type for o in main.global_block().ops]
     assert {"cast", "count_to_", "check_finite_and_unscale", "sgd"} <= set(types)
-    assert types.index("count_to_") < types.index("check_finite_and_unscale")  # sums are unscaled, not every gradient
+    # sums are unscaled, not every gradient
+    assert types.index("count_to_") < types.index("check_finite_and_unscale")
     scope, exe = paddle.static.Scope(), paddle.static.Executor(paddle.CPUPlace())
     exe.run(startup, scope=scope)
     seen = []
@@ -126,7 +134,9 @@ def test_dgc_with_added_gradients_is_refused():
 
 
 def test_decorated_optimizers_keep_their_mixed_precision():
-    """Scripts that call static.amp.decorate themselves pass the result to Fleet; the strategy's own amp would do it twice."""
+    """Scripts that call static.amp.decorate themselves pass the result to Fleet; the strategy's own
+    amp would do it twice.
+    """
     x = np.random.RandomState(0).rand(4, 3).astype("float32")
     losses = []
     for wrap in (lambda o: o, fleet.distributed_optimizer):
@@ -134,12 +144,16 @@ def test_decorated_optimizers_keep_their_mixed_precision():
             data = paddle.static.data("x", [None, 3])
             weight = paddle.ParamAttr(initializer=paddle.nn.initializer.Constant(0.3))
             loss = (paddle.static.nn.fc(data, 2, weight_attr=weight) ** 2).mean()
-            decorated = paddle.static.amp.decorate(paddle.optimizer.SGD(0.1), level="O1", dtype="bfloat16")
+            decorated = paddle.static.amp.decorate(
+                paddle.optimizer.SGD(0.1), level="O1", dtype="bfloat16"
+            )
             optimizer = wrap(decorated)
             optimizer.minimize(loss)
             exe, scope = paddle.static.Executor(paddle.CPUPlace()), paddle.static.Scope()
             exe.run(paddle.static.default_startup_program(), scope=scope)
-            losses.append([float(exe.run(feed={"x": x}, fetch_list=[loss], scope=scope)[0]) for _ in range(3)])
+            losses.append(
+                [float(exe.run(feed={"x": x}, fetch_list=[loss], scope=scope)[0]) for _ in range(3)]
+            )
             assert "cast" in {operator.type for operator in loss.block.ops}
     assert losses[0] == losses[1]
     assert optimizer.get_loss_scaling() is decorated.get_loss_scaling()

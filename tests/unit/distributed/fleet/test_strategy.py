@@ -14,14 +14,20 @@ from argosy.distributed.fleet.base._message import Message
 from argosy.distributed.fleet.base._strategy_fields import TABLES
 
 GOLDENS = {
-    version: json.loads((Path(__file__).parents[3] / "goldens" / "data" / f"fleet_{version}.json").read_text())
+    version: json.loads(
+        (Path(__file__).parents[3] / "goldens" / "data" / f"fleet_{version}.json").read_text()
+    )
     for version in ("3.3.1", "2.6.2")
 }
 VERSIONS = pytest.mark.parametrize("version", GOLDENS)
 
 
 def plain(value):
-    return {f.name: plain(getattr(value, f.name)) for f in value.fields()} if isinstance(value, Message) else value
+    return (
+        {f.name: plain(getattr(value, f.name)) for f in value.fields()}
+        if isinstance(value, Message)
+        else value
+    )
 
 
 def same(ours, theirs, path=""):
@@ -53,14 +59,20 @@ def test_what_properties_read_as(version):
 def configured():
     strategy = fleet.DistributedStrategy()
     strategy.amp = True
-    strategy.amp_configs = {"init_loss_scaling": 1024.5, "custom_white_list": ["conv2d", 'quo"te\n']}
+    strategy.amp_configs = {
+        "init_loss_scaling": 1024.5,
+        "custom_white_list": ["conv2d", 'quo"te\n'],
+    }
     strategy.a_sync = True
     strategy.lars_configs = {"lars_coeff": 0.002, "epsilon": 1e-9}
     strategy.dgc_configs = {"sparsity": [0.75, 0.9375]}
     strategy.hybrid_configs = {"dp_degree": 2, "mp_configs": {"sync_param": False}}
     table = "table_parameters.emb"
     strategy.sparse_table_configs = {
-        "emb": {f"{table}.shard_num": 7, f"{table}.accessor.embed_sgd_param.adagrad.weight_bounds": [-2, 2]}
+        "emb": {
+            f"{table}.shard_num": 7,
+            f"{table}.accessor.embed_sgd_param.adagrad.weight_bounds": [-2, 2],
+        }
     }
     return strategy
 
@@ -82,8 +94,10 @@ def test_other_forms_of_prototxt(tmp_path):
     (tmp_path / "file").write_text(
         """# a comment
         amp: True  mode: PS; fuse_grad_size_in_MB: 0x10
-        amp_configs < custom_white_list: ["a", 'b\\x41' "c"] init_loss_scaling: 2.5f use_pure_fp16: 1 >
-        recompute_configs { refined_ops_patterns { num: 3 main_ops: "m" } refined_ops_patterns { num: 4 } }
+        amp_configs < custom_white_list: ["a", 'b\\x41' "c"]
+                      init_loss_scaling: 2.5f use_pure_fp16: 1 >
+        recompute_configs { refined_ops_patterns { num: 3 main_ops: "m" }
+                            refined_ops_patterns { num: 4 } }
         """
     )
     strategy = fleet.DistributedStrategy()
@@ -119,20 +133,28 @@ def test_files_with_errors_change_nothing(text, problem, tmp_path):
     assert strategy == fleet.DistributedStrategy()
 
 
-@pytest.mark.parametrize("name", ["build_strategy", "execution_strategy", "hybrid_configs", "sparse_table_configs"])
+@pytest.mark.parametrize(
+    "name", ["build_strategy", "execution_strategy", "hybrid_configs", "sparse_table_configs"]
+)
 def test_groups_refuse_other_types(name):
     strategy = fleet.DistributedStrategy()
     with pytest.raises(
-        TypeError, match=rf"DistributedStrategy\.{name} should have value of \w+ type, but received 'x'"
+        TypeError,
+        match=rf"DistributedStrategy\.{name} should have value of \w+ type, but received 'x'",
     ):
         setattr(strategy, name, "x")
 
 
 def test_unknown_names():
     strategy = fleet.DistributedStrategy()
-    with pytest.raises(TypeError, match=r"gradient_merg is not a attribute of DistributedStrategy.*'gradient_merge'"):
+    with pytest.raises(
+        TypeError,
+        match=r"gradient_merg is not a attribute of DistributedStrategy.*'gradient_merge'",
+    ):
         strategy.gradient_merg = True
-    with pytest.raises(AssertionError, match=r"key:k_step not in gradient_merge_configs.*'k_steps'"):
+    with pytest.raises(
+        AssertionError, match=r"key:k_step not in gradient_merge_configs.*'k_steps'"
+    ):
         strategy.gradient_merge_configs = {"avg": False, "k_step": 2}
     assert strategy.gradient_merge_configs["avg"] is True  # not half assigned
     with pytest.raises(AttributeError):
@@ -141,7 +163,9 @@ def test_unknown_names():
 
 def test_wrong_types():
     strategy = fleet.DistributedStrategy()
-    with pytest.warns(UserWarning, match="amp should have value of bool type, but received 1; it stays as it was"):
+    with pytest.warns(
+        UserWarning, match="amp should have value of bool type, but received 1; it stays as it was"
+    ):
         strategy.amp = 1
     assert strategy.amp is False
     for name in ("a_sync", "adam_d2sum"):
@@ -149,7 +173,9 @@ def test_wrong_types():
             setattr(strategy, name, "yes")
     with pytest.raises(TypeError, match="fp16_allreduce"):
         strategy.fp16_allreduce = "yes"
-    with pytest.raises(TypeError, match=r"amp_configs.incr_ratio: expected a number, but received 'x'"):
+    with pytest.raises(
+        TypeError, match=r"amp_configs.incr_ratio: expected a number, but received 'x'"
+    ):
         strategy.amp_configs = {"incr_ratio": "x"}
     with pytest.raises(ValueError, match=r"localsgd_configs.k_steps: 4294967296 is outside"):
         strategy.localsgd_configs = {"k_steps": 2**32}

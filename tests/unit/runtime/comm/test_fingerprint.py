@@ -14,7 +14,10 @@ def fields(kind, dtype=torch.float32, count=3, detail=0, number=7):
     [
         (fields("barrier", None, 0), "barrier #7"),
         (fields("all_reduce", detail=ReduceOp.MAX), "all_reduce #7 float32[3] MAX"),
-        (fields("reduce", detail=fingerprint.reduction_to(ReduceOp.AVG, 5)), "reduce #7 float32[3] AVG to rank 5"),
+        (
+            fields("reduce", detail=fingerprint.reduction_to(ReduceOp.AVG, 5)),
+            "reduce #7 float32[3] AVG to rank 5",
+        ),
         (fields("broadcast", torch.bool, detail=2), "broadcast #7 bool[3] from rank 2"),
         (fields("gather", detail=1), "gather #7 float32[3] to rank 1"),
         (fields("all_gather"), "all_gather #7 float32[3]"),

@@ -1,4 +1,6 @@
-"""Forked children: what each owner lets go of. The parent's side and the whole are in ``faults/test_sessions.py``."""
+"""Forked children: what each owner lets go of. The parent's side and the whole are in
+``faults/test_sessions.py``.
+"""
 
 from __future__ import annotations
 

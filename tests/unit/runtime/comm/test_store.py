@@ -67,7 +67,9 @@ def raw_connection(server: StoreServer) -> socket.socket:
 
 
 def is_hung_up(sock: socket.socket) -> bool:
-    """Whether the other side closes the connection within a few seconds, whatever it says before."""
+    """Whether the other side closes the connection within a few seconds, whatever it says
+    before.
+    """
     sock.settimeout(5)
     try:
         while sock.recv(4096):
@@ -77,7 +79,8 @@ def is_hung_up(sock: socket.socket) -> bool:
     return True
 
 
-# -- operations -------------------------------------------------------------------------------------------------
+# -- operations
+# -------------------------------------------------------------------------------------------------
 
 
 def test_set_and_get(store):
@@ -113,7 +116,8 @@ def test_a_blocked_get_blocks_nobody_else(store):
 def test_get_times_out_and_names_the_key(server):
     with connect(server, timeout_s=0.05) as store:
         with pytest.raises(
-            CollectiveTimeout, match=rf"127.0.0.1:{server.port}: waited 0.05 s for key 'never', which nobody"
+            CollectiveTimeout,
+            match=rf"127.0.0.1:{server.port}: waited 0.05 s for key 'never', which nobody",
         ):
             store.get("never")
         store.set("never", "now")
@@ -132,7 +136,11 @@ def test_wait_for_several_keys(store):
 
 def test_add_counts_over_all_clients(server, store):
     with connect(server) as other:
-        waits = [in_thread(lambda s: [s.add("n", 1) for _ in range(50)], s) for s in (store, other) for _ in range(2)]
+        waits = [
+            in_thread(lambda s: [s.add("n", 1) for _ in range(50)], s)
+            for s in (store, other)
+            for _ in range(2)
+        ]
         seen = sorted(value for wait in waits for value in wait())
     assert seen == list(range(1, 201))
     assert store.add("n", -300) == -100
@@ -174,7 +182,13 @@ def test_check_delete_and_num_keys(store):
 
 def test_compare_set_is_torchs(store):
     reference = dist.HashStore()
-    for arguments in (("k", "x", "1"), ("k", "", "1"), ("k", "x", "2"), ("k", "1", "2"), ("k", "", "3")):
+    for arguments in (
+        ("k", "x", "1"),
+        ("k", "", "1"),
+        ("k", "x", "2"),
+        ("k", "1", "2"),
+        ("k", "", "3"),
+    ):
         assert store.compare_set(*arguments) == reference.compare_set(*arguments), arguments
         assert store.check(["k"]) == reference.check(["k"])
 
@@ -195,7 +209,8 @@ def test_a_large_value_arrives_whole(store):
     assert store.get("big") == value
 
 
-# -- as a torch store -------------------------------------------------------------------------------------------
+# -- as a torch store
+# -------------------------------------------------------------------------------------------
 
 
 def test_torch_calls_it_through_its_own_interface(store):
@@ -222,7 +237,8 @@ def test_the_timeout_is_the_one_torch_sees(store):
         store.get("never")
 
 
-# -- strangers and torn frames ----------------------------------------------------------------------------------
+# -- strangers and torn frames
+# ----------------------------------------------------------------------------------
 
 
 def test_a_wrong_token_is_turned_away_and_logged(server, store, caplog):
@@ -316,12 +332,15 @@ def test_an_unknown_operation_is_dropped(server, store):
     store.set("a", "1")
 
 
-# -- beginning and end ------------------------------------------------------------------------------------------
+# -- beginning and end
+# ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def silent():
-    """A socket that has a port but does not listen yet: connections are refused, and nobody else can take the port."""
+    """A socket that has a port but does not listen yet: connections are refused, and nobody else
+    can take the port.
+    """
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         yield sock
@@ -337,7 +356,9 @@ def test_the_client_may_come_first(silent):
 
 def test_nobody_listens(silent):
     port = endpoint_of(silent).port
-    with pytest.raises(CollectiveTimeout, match=rf"no store answers at 127.0.0.1:{port} after 0.1 s"):
+    with pytest.raises(
+        CollectiveTimeout, match=rf"no store answers at 127.0.0.1:{port} after 0.1 s"
+    ):
         StoreClient("127.0.0.1", port, TOKEN, Deadline.after(0.1))
 
 
@@ -351,7 +372,9 @@ def test_the_end_of_the_server_is_an_error_that_names_it():
         with pytest.raises(CommError, match=rf"the store at 127.0.0.1:{server.port} has gone away"):
             value()
         for _ in range(2):
-            with pytest.raises(CommError, match=rf"the store at 127.0.0.1:{server.port} has gone away"):
+            with pytest.raises(
+                CommError, match=rf"the store at 127.0.0.1:{server.port} has gone away"
+            ):
                 store.set("a", "1")
 
 
@@ -387,7 +410,8 @@ def test_an_empty_token_is_refused():
         StoreServer(listener, "")
 
 
-# -- what must not end it ---------------------------------------------------------------------------------------
+# -- what must not end it
+# ---------------------------------------------------------------------------------------
 
 
 def trusted_connection(server: StoreServer) -> socket.socket:
@@ -402,7 +426,9 @@ def trusted_connection(server: StoreServer) -> socket.socket:
 
 
 def pause(server: StoreServer) -> tuple[threading.Event, threading.Event]:
-    """Have the thread stop before its next look at the sockets: it sets the first event and waits for the second."""
+    """Have the thread stop before its next look at the sockets: it sets the first event and waits
+    for the second.
+    """
     is_paused, go_on = threading.Event(), threading.Event()
     usual = server._nap_s
 
@@ -529,7 +555,8 @@ def test_a_flood_of_strangers_is_not_one_of_lines(monkeypatch, caplog):
 def test_members_are_bounded_too(server, store):
     server._max_members = 1
     with pytest.raises(
-        CommError, match=rf"127.0.0.1:{server.port} has no room for another connection; raise `ulimit -n`"
+        CommError,
+        match=rf"127.0.0.1:{server.port} has no room for another connection; raise `ulimit -n`",
     ):
         connect(server)
     store.set("a", "1")
@@ -601,7 +628,8 @@ def test_a_frame_of_too_many_fields(server, store, monkeypatch):
     store.set("a", "1")
 
 
-# -- a server that fails or does not answer ---------------------------------------------------------------------
+# -- a server that fails or does not answer
+# ---------------------------------------------------------------------
 
 
 @pytest.mark.attack("the thread that serves the store dies")
@@ -624,7 +652,9 @@ def test_a_thread_that_dies_says_why(record_property):
             value()
         ready, _, _ = select.select([server.sentinel], [], [], 5)
         assert ready
-        with pytest.raises(StoreFailed, match=rf"127.0.0.1:{server.port} failed: ZeroDivisionError\('a bug'\)"):
+        with pytest.raises(
+            StoreFailed, match=rf"127.0.0.1:{server.port} failed: ZeroDivisionError\('a bug'\)"
+        ):
             server.check()
         record_property("named_s", time.monotonic() - began)
     server.close()  # does not say it again
@@ -663,7 +693,8 @@ def test_a_server_that_says_nothing():
         port = endpoint_of(listener).port
         began = time.monotonic()
         with pytest.raises(
-            CollectiveTimeout, match=rf"127.0.0.1:{port} took the connection, but did not answer within 0.2 s"
+            CollectiveTimeout,
+            match=rf"127.0.0.1:{port} took the connection, but did not answer within 0.2 s",
         ):
             StoreClient("127.0.0.1", port, TOKEN, Deadline.after(0.2))
         assert time.monotonic() - began < 5
@@ -691,8 +722,13 @@ def test_a_server_that_freezes(server, store, monkeypatch):
     monkeypatch.setattr(store_module, "_GRACE_S", 0.2)
     _, go_on = pause(server)
     try:
-        for call in (lambda: store.set("a", "1"), lambda: store.wait(["a"], timedelta(milliseconds=50))):
-            with pytest.raises(CommError, match=rf"127.0.0.1:{server.port} .*(does not|did not) answer"):
+        for call in (
+            lambda: store.set("a", "1"),
+            lambda: store.wait(["a"], timedelta(milliseconds=50)),
+        ):
+            with pytest.raises(
+                CommError, match=rf"127.0.0.1:{server.port} .*(does not|did not) answer"
+            ):
                 call()
     finally:
         go_on.set()
@@ -766,7 +802,8 @@ def test_a_client_that_meets_itself_tries_again(server, monkeypatch):
             return usual(*args, **kwargs)
         sock = socket.socket()
         sock.bind(("127.0.0.1", 0))
-        sock.connect(sock.getsockname())  # what the kernel does when it chooses our end at the port we knock at
+        # what the kernel does when it chooses our end at the port we knock at
+        sock.connect(sock.getsockname())
         met.append(sock)
         return sock
 

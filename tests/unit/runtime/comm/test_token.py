@@ -44,16 +44,22 @@ def test_the_variable_wins_over_the_file(token_file, monkeypatch):
 @pytest.mark.attack("a short token")
 def test_a_token_that_can_be_guessed(token_file, monkeypatch):
     token_file.write_text("x" * 15)
-    with pytest.raises(ConfigError, match=r"token' \(ARGOSY_TOKEN_FILE\) has 15 characters, but at least 16"):
+    with pytest.raises(
+        ConfigError, match=r"token' \(ARGOSY_TOKEN_FILE\) has 15 characters, but at least 16"
+    ):
         token_for(HERE)
     monkeypatch.setenv("ARGOSY_TOKEN", "secret")
-    with pytest.raises(ConfigError, match="ARGOSY_TOKEN has 6 characters, but at least 16") as caught:
+    with pytest.raises(
+        ConfigError, match="ARGOSY_TOKEN has 6 characters, but at least 16"
+    ) as caught:
         token_for(HERE)
     assert "secret" not in str(caught.value)
 
 
 @pytest.mark.attack("an address that strangers reach, and no token")
-@pytest.mark.parametrize("host", ["10.0.0.1", "0.0.0.0", "::", "node7", "128.0.0.1", "localhost.example", "127.1"])
+@pytest.mark.parametrize(
+    "host", ["10.0.0.1", "0.0.0.0", "::", "node7", "128.0.0.1", "localhost.example", "127.1"]
+)
 def test_other_addresses_need_a_token(host):
     with pytest.raises(ConfigError, match="can be reached from other hosts"):
         token_for(Endpoint(host, 6170))

@@ -85,7 +85,9 @@ def test_ids_of_samples():
 
 
 def test_samples_can_be_taken_sliced_and_joined():
-    records = PARSER.parse(b"".join(b"%d %s 2 %d 0\n" % (n, b" ".join([b"%d" % n] * n), n) for n in range(1, 6)))
+    records = PARSER.parse(
+        b"".join(b"%d %s 2 %d 0\n" % (n, b" ".join([b"%d" % n] * n), n) for n in range(1, 6))
+    )
     taken = records.take(np.array([4, 0, 2]))
     assert taken.column(0)[0].tolist() == [5] * 5 + [1] + [3] * 3
     joined = concatenated([records.slice(0, 2), records.slice(2, 5)], records.is_float)
@@ -98,5 +100,7 @@ def test_samples_can_be_taken_sliced_and_joined():
 
 def test_counts_that_vary_are_no_dense_slot():
     parser = Parser(Layout((DENSE,)))
-    with pytest.raises(BadData, match=r"(?s)'dense': a batch of 2 samples with 1 to 3 values each.*lod_level=1"):
+    with pytest.raises(
+        BadData, match=r"(?s)'dense': a batch of 2 samples with 1 to 3 values each.*lod_level=1"
+    ):
         batch_of(parser.parse(b"1 5\n3 1 2 3\n"), (DENSE,))

@@ -43,7 +43,9 @@ def my_threads():
 @pytest.mark.parametrize("num_threads", [1, 2, 9])
 @pytest.mark.parametrize("command", ["cat", "sed -n p"])
 def test_the_order_is_that_of_the_list(tmp_path, command, num_threads):
-    assert read(write(tmp_path, 50, 0, 30, 20), command, num_threads=num_threads) == list(range(100))
+    assert read(write(tmp_path, 50, 0, 30, 20), command, num_threads=num_threads) == list(
+        range(100)
+    )
     assert not my_threads()
 
 
@@ -141,7 +143,10 @@ def test_a_command_that_falls_silent_is_ended(tmp_path, monkeypatch, record_prop
         read(paths, "cat; sleep 1000")
     record_property("named_s", time.monotonic() - start)
     assert time.monotonic() - start < 20
-    words = f"{paths[0]}: the pipe command 'cat; sleep 1000' has neither read nor written anything for 0.5 s"
+    words = (
+        f"{paths[0]}: the pipe command 'cat; sleep 1000' has neither read nor written anything "
+        "for 0.5 s"
+    )
     assert str(caught.value).startswith(words)
     assert not my_threads()
 

@@ -27,7 +27,11 @@ def example() -> _RendezvousState:
     state = _RendezvousState()
     now = datetime.now(UTC)
     hosts = [_NodeDesc(f"10.0.0.{i}", 100 + i, i) for i in range(4)]
-    state.round, state.complete, state.deadline = 3, True, now + timedelta(seconds=7, microseconds=1)
+    state.round, state.complete, state.deadline = (
+        3,
+        True,
+        now + timedelta(seconds=7, microseconds=1),
+    )
     state.participants = {hosts[1]: 1, hosts[0]: 0}
     state.wait_list, state.redundancy_list = {hosts[2]}, {hosts[3]}
     state.last_heartbeats = {host: now - timedelta(microseconds=i) for i, host in enumerate(hosts)}
@@ -72,7 +76,9 @@ HOSTILE = {
     "a deadline after all time": altered(deadline=10**20),
     "participants as a mapping": altered(participants={"a": 1}),
     "participants without rank": altered(participants=[["a", 1, 0]]),
-    "participants with ranks of text": altered(participants=[["a", 1, 0, "0"]], last_heartbeats=HEARD),
+    "participants with ranks of text": altered(
+        participants=[["a", 1, 0, "0"]], last_heartbeats=HEARD
+    ),
     "participants never heard of": altered(participants=[["b", 1, 0, 0]]),
     "one rank for two": altered(
         participants=[["a", 1, 0, 0], ["b", 1, 0, 0]],
@@ -90,7 +96,9 @@ HOSTILE = {
 @pytest.mark.attack("a state of the hosts that is none, by somebody with the token")
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
 def test_what_is_no_state_is_refused(value):
-    with pytest.raises(CommError, match=r"holds .* under the key 'argosy/rendezvous/job'; it is refused"):
+    with pytest.raises(
+        CommError, match=r"holds .* under the key 'argosy/rendezvous/job'; it is refused"
+    ):
         decode(value, KEY)
 
 
@@ -118,7 +126,10 @@ def test_a_host_alone_meets_itself_and_others_see_it(store):
 def test_a_host_that_was_not_heard_of_is_taken_out(store):
     gone = _NodeDesc("10.0.0.9", 1, 0)
     state = _RendezvousState()
-    state.participants, state.last_heartbeats = {gone: 0}, {gone: datetime.now(UTC) - timedelta(hours=1)}
+    state.participants, state.last_heartbeats = (
+        {gone: 0},
+        {gone: datetime.now(UTC) - timedelta(hours=1)},
+    )
     store.set(KEY, encode(state))
     handler = make_handler(store, "job", "10.0.0.1", (1, 2), 20, 1)
     assert handler.next_rendezvous().world_size == 1

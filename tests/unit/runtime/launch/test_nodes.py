@@ -34,7 +34,9 @@ def test_hosts_can_be_ordered_by_address():
 
 
 def test_two_hosts_with_one_rank():
-    with pytest.raises(ConfigError, match=r"10\.0\.0\.10 and 10\.0\.0\.8 were both started with --rank 1"):
+    with pytest.raises(
+        ConfigError, match=r"10\.0\.0\.10 and 10\.0\.0\.8 were both started with --rank 1"
+    ):
         in_rank_order(nodes(1, 0, 1), sorts_hosts=False)
 
 
@@ -65,7 +67,15 @@ HOSTILE = {
         {**NODE, "devices": [0]},
         {**NODE, "devices": None},
     ],
-    WorkerStore: [{}, [], ["10.0.0.1:5"], ["10.0.0.1", "token"], ["10.0.0.1:5", ""], ["10.0.0.1:5", "a\0b"], [1, 2]],
+    WorkerStore: [
+        {},
+        [],
+        ["10.0.0.1:5"],
+        ["10.0.0.1", "token"],
+        ["10.0.0.1:5", ""],
+        ["10.0.0.1:5", "a\0b"],
+        [1, 2],
+    ],
     Failure: [
         {},
         [1, 2, "10.0.0.1"],
@@ -83,18 +93,30 @@ HOSTILE = {
 @pytest.mark.attack("what another launcher has stored has another form")
 @pytest.mark.parametrize("kind", HOSTILE, ids=lambda kind: kind.__name__)
 def test_what_others_have_stored_is_read_strictly(kind):
-    for value in [*(json.dumps(value).encode() for value in HOSTILE[kind]), b"", b"{", b"\xff", b"[" * 100_000]:
+    for value in [
+        *(json.dumps(value).encode() for value in HOSTILE[kind]),
+        b"",
+        b"{",
+        b"\xff",
+        b"[" * 100_000,
+    ]:
         with pytest.raises(CommError, match="under the key 'where it lies'; it is refused"):
             kind.from_json(value, "where it lies")
 
 
 @pytest.mark.parametrize(
-    "record", [WorkerStore("[::1]:5", "0" * 32), Failure(3, -9, "10.0.0.1"), Failure(-1, 1, "a", "b c")]
+    "record",
+    [WorkerStore("[::1]:5", "0" * 32), Failure(3, -9, "10.0.0.1"), Failure(-1, 1, "a", "b c")],
 )
 def test_records_survive_the_store(record):
     assert type(record).from_json(record.to_json().encode(), "key") == record
 
 
 def test_only_ipv4_addresses_are_sorted():
-    with pytest.raises(ConfigError, match="--sort_ip sorts IPv4 addresses, but the host 'node7' has none"):
-        in_rank_order([Node("node7", -1, ("node7:1",)), Node("10.0.0.1", -1, ("10.0.0.1:1",))], sorts_hosts=True)
+    with pytest.raises(
+        ConfigError, match="--sort_ip sorts IPv4 addresses, but the host 'node7' has none"
+    ):
+        in_rank_order(
+            [Node("node7", -1, ("node7:1",)), Node("10.0.0.1", -1, ("10.0.0.1:1",))],
+            sorts_hosts=True,
+        )

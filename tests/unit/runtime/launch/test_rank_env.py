@@ -72,12 +72,16 @@ def test_what_would_mislead_a_worker_is_not_inherited():
 
 def test_the_users_thread_count_is_kept_unless_the_command_line_has_one():
     assert worker_env(JOB, 0, {"OMP_NUM_THREADS": "7"})["OMP_NUM_THREADS"] == "7"
-    asked = Job(endpoints=["a:1"], master="a:9", token="t", num_threads=2, is_num_threads_asked=True)
+    asked = Job(
+        endpoints=["a:1"], master="a:9", token="t", num_threads=2, is_num_threads_asked=True
+    )
     assert worker_env(asked, 0, {"OMP_NUM_THREADS": "7"})["OMP_NUM_THREADS"] == "2"
 
 
 def test_a_list_too_long_for_the_kernel_is_left_out():
-    many = Job(endpoints=[f"10.0.0.1:{port}" for port in range(10_000, 20_000)], master="a:9", token="t")
+    many = Job(
+        endpoints=[f"10.0.0.1:{port}" for port in range(10_000, 20_000)], master="a:9", token="t"
+    )
     env = worker_env(many, 0, {"PADDLE_TRAINER_ENDPOINTS": "old"})
     assert "PADDLE_TRAINER_ENDPOINTS" not in env
     assert env["PADDLE_CURRENT_ENDPOINT"] == "10.0.0.1:10000"
@@ -85,6 +89,12 @@ def test_a_list_too_long_for_the_kernel_is_left_out():
 
 def test_logs_show_paddles_variables_only():
     lines = public(
-        {"PADDLE_B": "1", "FLAGS_A": "2", "ARGOSY_TOKEN": "secret", "AWS_SECRET_ACCESS_KEY": "x", "HOME": "/h"}
+        {
+            "PADDLE_B": "1",
+            "FLAGS_A": "2",
+            "ARGOSY_TOKEN": "secret",
+            "AWS_SECRET_ACCESS_KEY": "x",
+            "HOME": "/h",
+        }
     )
     assert lines == ["FLAGS_A=2", "PADDLE_B=1"]

@@ -15,8 +15,17 @@ def read(words: str, device_count: int = 0, is_fleet: bool = False, **environ: s
 
 GENERATIONS = {
     # 1.8
-    "--selected_gpus=0,1 t.py": {"nproc": 2, "devices": ("0", "1"), "log_dir": None, "generation": Generation.V1_8},
-    "--selected_gpus=0,1 --log_dir=out t.py": {"nproc": 2, "log_dir": "out", "generation": Generation.V1_8},
+    "--selected_gpus=0,1 t.py": {
+        "nproc": 2,
+        "devices": ("0", "1"),
+        "log_dir": None,
+        "generation": Generation.V1_8,
+    },
+    "--selected_gpus=0,1 --log_dir=out t.py": {
+        "nproc": 2,
+        "log_dir": "out",
+        "generation": Generation.V1_8,
+    },
     "--cluster_node_ips=10.0.0.1,10.0.0.2 --node_ip=10.0.0.2 --started_port=7000 t.py": {
         "ips": ("10.0.0.1", "10.0.0.2"),
         "host": "10.0.0.2",
@@ -25,7 +34,11 @@ GENERATIONS = {
         "log_dir": None,
         "generation": Generation.V1_8,
     },
-    "--print_config False --selected_gpus 0 t.py": {"nproc": 1, "shows_table": False, "generation": Generation.V1_8},
+    "--print_config False --selected_gpus 0 t.py": {
+        "nproc": 1,
+        "shows_table": False,
+        "generation": Generation.V1_8,
+    },
     # 2.0 to 2.2
     "--gpus=0,1 --ips=127.0.0.1 t.py": {
         "nproc": 2,
@@ -33,7 +46,11 @@ GENERATIONS = {
         "is_listed": False,
         "generation": Generation.V2_4,
     },
-    "--selected_gpus=0,1 --nproc_per_node 2 t.py": {"nproc": 2, "log_dir": "log", "generation": Generation.V2_4},
+    "--selected_gpus=0,1 --nproc_per_node 2 t.py": {
+        "nproc": 2,
+        "log_dir": "log",
+        "generation": Generation.V2_4,
+    },
     "--nproc_per_node=4 --backend gloo t.py": {"nproc": 4, "devices": (), "backend": "gloo"},
     "--ips=10.0.0.1,10.0.0.2 t.py": {
         "is_listed": True,
@@ -61,8 +78,16 @@ GENERATIONS = {
         "meets_at_master": True,
     },
     "--nnodes 2 --master http://10.0.0.1:7000 t.py": {"master": "10.0.0.1:7000"},
-    "--nnodes 1:3 --master h:1 t.py": {"min_nodes": 1, "max_nodes": 3, "max_restart": 3, "elastic_timeout_s": 30},
-    "--nnodes=1:3 --master=h:1 --max_restart=5 --elastic_timeout=7 t.py": {"max_restart": 5, "elastic_timeout_s": 7},
+    "--nnodes 1:3 --master h:1 t.py": {
+        "min_nodes": 1,
+        "max_nodes": 3,
+        "max_restart": 3,
+        "elastic_timeout_s": 30,
+    },
+    "--nnodes=1:3 --master=h:1 --max_restart=5 --elastic_timeout=7 t.py": {
+        "max_restart": 5,
+        "elastic_timeout_s": 7,
+    },
     "--elastic_level 1 t.py": {"max_restart": 3},
     "--max_restart 2 t.py": {"max_restart": 2},
     "--log_overwrite true --job_id j --host h --sort_ip true t.py": {
@@ -75,7 +100,9 @@ GENERATIONS = {
     "--log_level WARNING t.py": {"shows_table": False},
     "--log_level 10 t.py": {"shows_table": True},
     "--legacy true t.py": {"generation": Generation.V2_0},
-    "--with_gloo 1 --gloo_port 6767 --enable_gpu_log False --auto_parallel_config a.json t.py": {"with_gloo": "1"},
+    "--with_gloo 1 --gloo_port 6767 --enable_gpu_log False --auto_parallel_config a.json t.py": {
+        "with_gloo": "1"
+    },
     "--num_threads 3 t.py": {"num_threads": 3},
 }
 
@@ -190,7 +217,10 @@ def test_what_cannot_be_started_is_refused(words):
 
 def test_help_shows_the_flags_of_a_collective_job():
     text = flags.help_text()
-    assert all(flag in text for flag in ("--nproc_per_node", "--gpus", "--master", "--max_restart", "--log_dir"))
+    assert all(
+        flag in text
+        for flag in ("--nproc_per_node", "--gpus", "--master", "--max_restart", "--log_dir")
+    )
 
 
 def test_parameter_server_jobs():
@@ -204,7 +234,10 @@ def test_parameter_server_jobs():
         ("--run_mode ps t.py", "needs --server_num or --servers"),
         ("--server_num 2 t.py", "needs --worker_num or --workers"),
         ("--server_num two --worker_num 1 t.py", "--server_num must be an integer, but is 'two'"),
-        ("--server_num 2 --servers a:1 --worker_num 1 t.py", "--server_num is 2, but --servers lists 1"),
+        (
+            "--server_num 2 --servers a:1 --worker_num 1 t.py",
+            "--server_num is 2, but --servers lists 1",
+        ),
         ("--server_num 0 --worker_num 1 t.py", "--server_num must be at least 1"),
     ):
         with pytest.raises(ConfigError, match=message):
@@ -214,7 +247,8 @@ def test_parameter_server_jobs():
 def test_the_token_is_named_by_a_file():
     assert read("--token_file secret t.py").token_file == "secret"
     assert read("--token_file secret t.py", ARGOSY_TOKEN_FILE="other").token_file == "other"
-    with pytest.raises(ConfigError, match="there is no option '--token'"):  # others would see it among the processes
+    # others would see it among the processes
+    with pytest.raises(ConfigError, match="there is no option '--token'"):
         read("--token 0123456789abcdef t.py")
 
 

@@ -47,7 +47,12 @@ def test_an_absent_tensor_has_no_values(group):
     absent = SplitTensor("layer.w", torch.zeros(2, 3, dtype=torch.float64), group, Order()).absent
     assert absent.shape == (2, 3)
     assert absent.dtype is torch.float64
-    for use in (lambda: absent + 1, lambda: torch.ones(2, 2) @ absent, lambda: absent.detach(), lambda: absent.zero_()):
+    for use in (
+        lambda: absent + 1,
+        lambda: torch.ones(2, 2) @ absent,
+        lambda: absent.detach(),
+        lambda: absent.zero_(),
+    ):
         with pytest.raises(UsageError, match=r"parameter 'layer\.w' is split over the ranks"):
             use()
     with pytest.raises(RuntimeError):
@@ -71,7 +76,8 @@ def test_what_is_whole_is_gathered_again_in_backward(group):
 
 def test_nothing_is_gathered_for_what_backward_does_not_need(group):
     split, _ = split_of(group, 2, 3)
-    product(split, torch.ones(4, 2)).sum().backward()  # the gradient of the weight needs the input only
+    # the gradient of the weight needs the input only
+    product(split, torch.ones(4, 2)).sum().backward()
     assert group.backend.num_gathers == 1
     with torch.no_grad():
         assert not product(split, torch.ones(4, 2)).requires_grad

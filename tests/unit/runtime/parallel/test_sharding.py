@@ -10,7 +10,13 @@ from argosy.runtime.comm.backends.loopback import LoopbackBackend
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharded_optimizer import ShardedOptimizer
 from argosy.runtime.parallel.sharded_reducer import _plan
-from argosy.runtime.parallel.sharding import Shards, assign_owners, broadcast_bytes, gather_named, norms_over
+from argosy.runtime.parallel.sharding import (
+    Shards,
+    assign_owners,
+    broadcast_bytes,
+    gather_named,
+    norms_over,
+)
 
 
 @pytest.fixture
@@ -30,17 +36,24 @@ def test_owners():
 @given(st.lists(st.integers(0, 1000), max_size=40), st.integers(1, 8))
 def test_loads_differ_by_less_than_one_parameter(sizes, num_ranks):
     owners = assign_owners(sizes, num_ranks)
-    loads = [sum(size for size, owner in zip(sizes, owners, strict=True) if owner == rank) for rank in range(num_ranks)]
+    loads = [
+        sum(size for size, owner in zip(sizes, owners, strict=True) if owner == rank)
+        for rank in range(num_ranks)
+    ]
     assert len(owners) == len(sizes)
     assert max(loads) - min(loads) <= max(sizes, default=0)
 
 
 @given(
-    st.lists(st.tuples(st.integers(1, 50), st.integers(0, 3), st.booleans()), min_size=1, max_size=20),
+    st.lists(
+        st.tuples(st.integers(1, 50), st.integers(0, 3), st.booleans()), min_size=1, max_size=20
+    ),
     st.integers(1, 300),
 )
 def test_a_bucket_has_one_owner_and_dtype(params, limit):
-    tensors = [torch.empty(n, dtype=torch.float64 if wide else torch.float32) for n, _, wide in params]
+    tensors = [
+        torch.empty(n, dtype=torch.float64 if wide else torch.float32) for n, _, wide in params
+    ]
     owners = [owner for _, owner, _ in params]
     plan = _plan(tensors, owners, limit)
     assert sorted(i for indices in plan for i in indices) == list(range(len(params)))
@@ -52,7 +65,9 @@ def test_norm_over_kinds_of_gradients(group):
     shards = Shards([torch.zeros(2), torch.zeros(2)], group)
     sparse = torch.sparse_coo_tensor([[1, 1]], [1.0, 2.0], (4,), check_invariants=False)
     half = torch.tensor([300.0, 400.0], dtype=torch.float16)  # its square is beyond float16
-    norms = norms_over([[torch.tensor([3.0, 4.0])], [], [sparse, torch.tensor([4.0])], [half]], shards.group)
+    norms = norms_over(
+        [[torch.tensor([3.0, 4.0])], [], [sparse, torch.tensor([4.0])], [half]], shards.group
+    )
     assert norms.tolist() == [5.0, 0.0, 5.0, 500.0]
 
 
@@ -77,7 +92,10 @@ def test_a_sharded_torch_optimizer_refuses_what_does_not_fit(group):
     optimizer.step()
     part = optimizer.full_state_dict()
     del part["state"][1]
-    with pytest.raises(CheckpointError, match=r"nothing for parameter 1, which rank 0 owns; save full_state_dict\(\)"):
+    with pytest.raises(
+        CheckpointError,
+        match=r"nothing for parameter 1, which rank 0 owns; save full_state_dict\(\)",
+    ):
         optimizer.load_state_dict(part)
 
 

@@ -43,7 +43,8 @@ def test_traffic_counts_what_is_passed_in(group):
         bucket.finish()
     bucket.close()
     assert dict(traffic.bytes_by_kind) == {
-        "all_reduce": 40, "broadcast": 80, "reduce": 20, "all_gather": 40, "gather": 40, "scatter": 40, "reduce_scatter": 40,
+        "all_reduce": 40, "broadcast": 80, "reduce": 20, "all_gather": 40, "gather": 40,
+        "scatter": 40, "reduce_scatter": 40,
         "all_to_all": 40, "barrier": 0, "bucket": 28,
     }  # fmt: skip
     assert traffic.calls_by_kind["bucket"] == 2
@@ -75,7 +76,9 @@ def test_merge_tells_the_wrapper(k_steps):
 
     wrapper = Wrapper()
     dense, sparse = torch.nn.Parameter(torch.zeros(2)), torch.nn.Parameter(torch.zeros(2))
-    merge = GradientMerge([dense, sparse, torch.nn.Parameter(torch.zeros(1))], k_steps, synchronised=wrapper)
+    merge = GradientMerge(
+        [dense, sparse, torch.nn.Parameter(torch.zeros(1))], k_steps, synchronised=wrapper
+    )
     said = []
     for _ in range(2 * k_steps):
         said.append(wrapper.grad_need_sync)

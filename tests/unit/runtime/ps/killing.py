@@ -1,6 +1,8 @@
-"""A server's death in the test's own process: an exception at a fault point, after which nobody touches what is in the table's files.
+"""A server's death in the test's own process: an exception at a fault point, after which nobody
+touches what is in the table's files.
 
-What a table has written lies in its files, whoever dies; ``faults/test_ps_server.py`` kills real processes at the same points.
+What a table has written lies in its files, whoever dies; ``faults/test_ps_server.py`` kills real
+processes at the same points.
 """
 
 import contextlib

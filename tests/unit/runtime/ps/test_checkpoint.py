@@ -20,7 +20,11 @@ from unit.runtime.ps.test_service import job
 
 EMB = SparseSpec("a/b", 3, Rule("adam", 0.1), Initial("uniform", -1.0, 1.0), max_rows=1 << 13)
 CTR = SparseSpec(
-    "ctr", 1, Rule("sgd", 0.1), show_click=ShowClick(nonclick_weight=1.0, delta_threshold=2.0), max_rows=1 << 13
+    "ctr",
+    1,
+    Rule("sgd", 0.1),
+    show_click=ShowClick(nonclick_weight=1.0, delta_threshold=2.0),
+    max_rows=1 << 13,
 )
 IDS = np.arange(200) * 7
 
@@ -28,7 +32,9 @@ IDS = np.arange(200) * 7
 def dense(num_servers):
     """One parameter of six elements over the servers, in equal parts."""
     cuts = [6 * s // num_servers for s in range(num_servers + 1)]
-    return [DenseSpec("dense", (Piece("w", (2, 3), cuts[s], cuts[s + 1]),)) for s in range(num_servers)]
+    return [
+        DenseSpec("dense", (Piece("w", (2, 3), cuts[s], cuts[s + 1]),)) for s in range(num_servers)
+    ]
 
 
 def train(client, num_servers, steps):
@@ -94,7 +100,12 @@ def test_a_torn_or_foreign_checkpoint_changes_nothing(tmp_path):
             (lambda: part.write_bytes(content[:-9] + b"x" + content[-8:]), "not the file"),
             (part.unlink, "missing"),
             (lambda: (tmp_path / "saved" / "manifest.json").write_text("{}"), "format None"),
-            (lambda: (tmp_path / "saved" / "manifest.json").write_text('{"format": "x", "files": []}'), "format 'x'"),
+            (
+                lambda: (tmp_path / "saved" / "manifest.json").write_text(
+                    '{"format": "x", "files": []}'
+                ),
+                "format 'x'",
+            ),
             (lambda: (tmp_path / "saved" / "manifest.json").unlink(), "no manifest"),
         ):
             broken()
@@ -127,7 +138,8 @@ def test_a_rule_without_state_takes_the_values_of_any(tmp_path):
     assert expected.any()
 
 
-# -- damage and malice ------------------------------------------------------------------------------------------------
+# -- damage and malice
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +161,9 @@ def assert_every_hit_is_noticed(folder, places):
     for path in files_of(folder):
         data = path.read_bytes()
         for place in places(len(data)):
-            path.write_bytes(data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :])
+            path.write_bytes(
+                data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :]
+            )
             with pytest.raises(CheckpointError, match=path.name):
                 checkpoint.verify(folder)
         path.write_bytes(data)
@@ -180,7 +194,11 @@ def test_files_that_come_and_go_are_noticed(saved, tmp_path):
             elif damage == "cut":
                 target.write_bytes(target.read_bytes()[:-1])
             else:
-                target.rename(target.with_name(target.name.replace("part-0000", "part-0001").replace("fest", "fast")))
+                target.rename(
+                    target.with_name(
+                        target.name.replace("part-0000", "part-0001").replace("fest", "fast")
+                    )
+                )
             with pytest.raises(CheckpointError, match=path.name):
                 checkpoint.verify(folder)
     folder = shutil.copytree(saved, tmp_path / "more")
@@ -207,13 +225,17 @@ def test_a_table_that_the_checkpoint_lacks_is_named(tmp_path):
 
 
 def test_a_state_of_a_piece_of_one_element_is_no_number_for_all(tmp_path):
-    """A parameter of four elements, cut into three and one; the optimizer keeps a velocity of each."""
+    """A parameter of four elements, cut into three and one; the optimizer keeps a velocity of
+    each.
+    """
 
     def tables(name, cuts):
         found = []
         for number, (start, stop) in enumerate(cuts):
             found.append(Tables(tmp_path / f"{name}{number}", 1, momentum))
-            found[-1].create("dense", DenseSpec("dense", (Piece("w", (4,), start, stop),)).to_json(), "async")
+            found[-1].create(
+                "dense", DenseSpec("dense", (Piece("w", (4,), start, stop),)).to_json(), "async"
+            )
         return found
 
     facts = []
@@ -231,7 +253,14 @@ def test_a_state_of_a_piece_of_one_element_is_no_number_for_all(tmp_path):
 
 
 def row(**changes):
-    return {"parameter": "w", "state": "", "shape": [2, 3], "start": 0, "value": [1.0] * 6, **changes}
+    return {
+        "parameter": "w",
+        "state": "",
+        "shape": [2, 3],
+        "start": 0,
+        "value": [1.0] * 6,
+        **changes,
+    }
 
 
 def columns(ids=(7,), value=((1.0, 2.0, 3.0),), state=((1.0,) * 7,), id_type=None, dim=3):
@@ -255,30 +284,75 @@ def dense_rows(*rows, shape=None, start=None):
 
 HOSTILE = {
     # what: (table, its file, rows that the manifest says, words of the error)
-    "ids are texts": ("a/b", columns(ids=("7",), id_type=pa.string()), 1, "has the columns id: string"),
+    "ids are texts": (
+        "a/b",
+        columns(ids=("7",), id_type=pa.string()),
+        1,
+        "has the columns id: string",
+    ),
     "ids are small": ("a/b", columns(id_type=pa.int32()), 1, "has the columns id: int32"),
     "an id is missing": ("a/b", columns(ids=(None,)), 1, "'id' are missing"),
     "a row is missing": ("a/b", columns(value=(None,)), 1, "'value' are missing"),
-    "a number of a row is missing": ("a/b", columns(value=((1.0, None, 2.0),)), 1, "'value' are missing"),
+    "a number of a row is missing": (
+        "a/b",
+        columns(value=((1.0, None, 2.0),)),
+        1,
+        "'value' are missing",
+    ),
     "rows are too wide": ("a/b", columns(value=((1.0,) * 4,), dim=4), 1, "has the columns"),
     "states are too wide": ("a/b", columns(state=((1.0,) * 8,)), 1, "has the columns"),
     "a column is missing": ("a/b", columns().drop_columns(["state"]), 1, "has the columns"),
-    "a column is too much": ("a/b", columns().append_column("more", pa.array([1])), 1, "has the columns"),
-    "columns change places": ("a/b", columns().select(["value", "id", "state"]), 1, "has the columns value"),
+    "a column is too much": (
+        "a/b",
+        columns().append_column("more", pa.array([1])),
+        1,
+        "has the columns",
+    ),
+    "columns change places": (
+        "a/b",
+        columns().select(["value", "id", "state"]),
+        1,
+        "has the columns value",
+    ),
     "a row is not counted": ("a/b", columns(), 0, "1 rows, but 0 were saved"),
-    "a part begins before its parameter": ("dense", dense_rows(row(start=-6)), 6, "begins at element -6"),
+    "a part begins before its parameter": (
+        "dense",
+        dense_rows(row(start=-6)),
+        6,
+        "begins at element -6",
+    ),
     "a part begins late": ("dense", dense_rows(row(start=1)), 6, "begins at element 1"),
     "a part is too long": ("dense", dense_rows(row(value=[1.0] * 7)), 7, "6 elements, but 7"),
     "a part is too short": ("dense", dense_rows(row(value=[1.0] * 5)), 5, "6 elements, but 5"),
-    "a parameter is there twice": ("dense", dense_rows(row(), row()), 12, "begins at element 0, where 6"),
+    "a parameter is there twice": (
+        "dense",
+        dense_rows(row(), row()),
+        12,
+        "begins at element 0, where 6",
+    ),
     "a shape that does not fit": ("dense", dense_rows(row(shape=[2, 4])), 6, r"of shape \[2, 4\]"),
     "a shape below zero": ("dense", dense_rows(row(shape=[-2, -3])), 6, r"of shape \[-2, -3\]"),
     "a shape that is missing": ("dense", dense_rows(row(shape=None)), 6, "'shape' are missing"),
-    "a value that is missing": ("dense", dense_rows(row(value=[1.0] * 5 + [None])), 6, "'value' are missing"),
+    "a value that is missing": (
+        "dense",
+        dense_rows(row(value=[1.0] * 5 + [None])),
+        6,
+        "'value' are missing",
+    ),
     "a start that is missing": ("dense", dense_rows(row(start=None)), 6, "'start' are missing"),
-    "a start that is a fraction": ("dense", dense_rows(row(start=0.5), start=pa.float64()), 6, "has the columns"),
+    "a start that is a fraction": (
+        "dense",
+        dense_rows(row(start=0.5), start=pa.float64()),
+        6,
+        "has the columns",
+    ),
     "another parameter": ("dense", dense_rows(row(parameter="v")), 6, "a parameter 'v'"),
-    "no parameter": ("dense", dense_rows(), 0, "'w' has 6 elements, but in the checkpoint it is not there"),
+    "no parameter": (
+        "dense",
+        dense_rows(),
+        0,
+        "'w' has 6 elements, but in the checkpoint it is not there",
+    ),
     "a state that is not whole": (
         "dense",
         dense_rows(row(), row(state="velocity", value=[1.0] * 2)),

@@ -11,7 +11,9 @@ IDS = np.arange(7)
 
 
 def fill(table):
-    table.push(IDS, np.zeros((7, 1), np.float32), worker=0, sequence=1, shows=np.full(7, 8.0, np.float32))
+    table.push(
+        IDS, np.zeros((7, 1), np.float32), worker=0, sequence=1, shows=np.full(7, 8.0, np.float32)
+    )
 
 
 def counts(table):
@@ -39,7 +41,9 @@ def test_days_pass_as_the_calendar_says(tmp_path):
         assert counts(table) == [[0.5, 4.0]] * 7
 
 
-@pytest.mark.parametrize("place", ["ps.journal.kept", "ps.journal.marked", "ps.journal.changed", "ps.journal.applied"])
+@pytest.mark.parametrize(
+    "place", ["ps.journal.kept", "ps.journal.marked", "ps.journal.changed", "ps.journal.applied"]
+)
 @pytest.mark.parametrize("nth", [1, 3])
 @pytest.mark.parametrize("again", [8, 9])
 def test_a_killed_server_finishes_the_day_once(tmp_path, monkeypatch, place, nth, again):

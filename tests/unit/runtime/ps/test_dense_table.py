@@ -11,7 +11,9 @@ SPEC = DenseSpec("dense", (Piece("w", (2, 3), 0, 6), Piece("b", (5,), 1, 3)))
 
 def momentum(spec, values, make_state):
     """SGD with momentum 0.5 over the table's memory."""
-    velocities = [make_state(p, "velocity", v.shape, 0.0) for p, v in zip(spec.pieces, values, strict=True)]
+    velocities = [
+        make_state(p, "velocity", v.shape, 0.0) for p, v in zip(spec.pieces, values, strict=True)
+    ]
     assert [tuple(v.shape) for v in values] == [(2, 3), (2,)]
 
     def update(grads, learning_rate):
@@ -42,12 +44,17 @@ def test_push_pull_and_open_again(tmp_path):
 
 
 def test_snapshot_holds_values_and_state(tmp_path):
-    with DenseTable(SPEC, tmp_path / "a", momentum) as one, DenseTable(SPEC, tmp_path / "b", momentum) as other:
+    with (
+        DenseTable(SPEC, tmp_path / "a", momentum) as one,
+        DenseTable(SPEC, tmp_path / "b", momentum) as other,
+    ):
         one.push(np.ones(8, np.float32), worker=0, sequence=1)
         kept = {(piece.name, name): part for piece, name, part in one.snapshot()}
         assert sorted(kept) == [("b", ""), ("b", "velocity"), ("w", ""), ("w", "velocity")]
         whole = {
-            key: np.concatenate([[9], part, [9, 9]]).astype(np.float32) for key, part in kept.items() if key[0] == "b"
+            key: np.concatenate([[9], part, [9, 9]]).astype(np.float32)
+            for key, part in kept.items()
+            if key[0] == "b"
         }
         other.load(kept | whole)
         for table in (one, other):
@@ -95,7 +102,9 @@ def half_way(spec, values, make_state):
     return update
 
 
-@pytest.mark.parametrize(("place", "value"), [("ps.journal.changed", -1.0), ("ps.journal.applied", -3.0)])
+@pytest.mark.parametrize(
+    ("place", "value"), [("ps.journal.changed", -1.0), ("ps.journal.applied", -3.0)]
+)
 def test_a_killed_push_is_whole_or_not_there(tmp_path, place, value):
     with DenseTable(SPEC, tmp_path, half_way) as dead:
         with killed_at(place, 2):

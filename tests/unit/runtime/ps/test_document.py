@@ -17,7 +17,8 @@ from argosy.runtime.ps.wire import OPERATIONS
 from unit.runtime.ps.test_service import TOKEN, job
 
 TEXT = (Path(__file__).parents[4] / "docs" / "parameter_server.md").read_text()
-SPEC = SparseSpec("a/b", 3, Rule("adagrad", 1.0), Initial("normal", 0.0, 1.0, seed=8), show_click=ShowClick(), max_rows=1 << 12)  # fmt: skip
+SPEC = SparseSpec("a/b", 3, Rule("adagrad", 1.0), Initial("normal", 0.0, 1.0, seed=8),
+    show_click=ShowClick(), max_rows=1 << 12)  # fmt: skip
 
 
 @pytest.fixture
@@ -38,8 +39,12 @@ def test_rows_are_pulled_with_arrow_alone(tmp_path, document):
         endpoints = [f"127.0.0.1:{service.port}" for service in services]
         np.testing.assert_array_equal(document["pull"](endpoints, TOKEN, "a/b", ids), expected)
         missing = np.array([77, 5])
-        assert document["pull"](endpoints, TOKEN, "a/b", missing).tolist() == [[0.0] * 3, expected[0].tolist()]
-        assert sum(answer["tables"][0]["rows"] for answer in client.act("status", {})) == len(ids)  # none was made
+        assert document["pull"](endpoints, TOKEN, "a/b", missing).tolist() == [
+            [0.0] * 3,
+            expected[0].tolist(),
+        ]
+        # none was made
+        assert sum(answer["tables"][0]["rows"] for answer in client.act("status", {})) == len(ids)
 
 
 def test_refusals_are_told(tmp_path, document):
@@ -59,20 +64,31 @@ def test_every_operation_and_action_is_documented(tmp_path):
 def test_a_checkpoint_opens_in_pyarrow(tmp_path):
     with job(tmp_path / "servers", num_servers=2) as (_, [client]):
         client.create_sparse(SPEC, "async")
-        client.create_dense([DenseSpec("dense", (Piece("w", (2, 2), 0, 3),)), DenseSpec("dense", (Piece("w", (2, 2), 3, 4),))], "async")  # fmt: skip
+        client.create_dense([DenseSpec("dense", (Piece("w", (2, 2), 0, 3),)),
+            DenseSpec("dense", (Piece("w", (2, 2), 3, 4),))], "async")  # fmt: skip
         client.fill_dense("dense", np.arange(4, dtype=np.float32))
         ids = np.arange(20)
         client.push("a/b", ids, np.ones((20, 3), np.float32), shows=np.full(20, 2.0, np.float32))
         values = client.pull("a/b", ids)
         client.save(tmp_path / "saved")
     rows = parquet.read_table(tmp_path / "saved" / "a%2Fb")
-    assert rows.column_names == ["id", "value", "state", "show", "click", "delta_score", "unseen_days"]
+    assert rows.column_names == [
+        "id",
+        "value",
+        "state",
+        "show",
+        "click",
+        "delta_score",
+        "unseen_days",
+    ]
     found = {row["id"]: row for row in rows.to_pylist()}
     np.testing.assert_array_equal([found[i]["value"] for i in range(20)], values)
     assert {tuple(row["state"]) for row in found.values()} == {(1.0, 1.0, 1.0)}
     assert {row["show"] for row in found.values()} == {2.0}
     dense = parquet.read_table(tmp_path / "saved" / "dense").to_pylist()
-    assert [(row["parameter"], row["state"], row["shape"], row["start"], row["value"]) for row in dense] == [
+    assert [
+        (row["parameter"], row["state"], row["shape"], row["start"], row["value"]) for row in dense
+    ] == [
         ("w", "", [2, 2], 0, [0.0, 1.0, 2.0]),
         ("w", "", [2, 2], 3, [3.0]),
     ]

@@ -9,7 +9,11 @@ from argosy.runtime.ps.door import address_of
 
 @pytest.mark.parametrize(
     ("peer", "address"),
-    [("ipv4:127.0.0.1:50", "127.0.0.1:50"), ("ipv6:%5B::1%5D:50", "[::1]:50"), ("ipv6:[fe80::1]:7", "[fe80::1]:7")],
+    [
+        ("ipv4:127.0.0.1:50", "127.0.0.1:50"),
+        ("ipv6:%5B::1%5D:50", "[::1]:50"),
+        ("ipv6:[fe80::1]:7", "[fe80::1]:7"),
+    ],
 )
 def test_addresses_of_peers(peer, address):
     assert address_of(peer) == address

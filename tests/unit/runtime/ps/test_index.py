@@ -6,7 +6,9 @@ from argosy.runtime.ps.index import Index
 
 
 def test_growth_keeps_every_id():
-    """Far beyond the first size, in batches, with ids that repeat inside a batch and across the moving of entries."""
+    """Far beyond the first size, in batches, with ids that repeat inside a batch and across the
+    moving of entries.
+    """
     rng = np.random.default_rng(0)
     column = np.zeros(200_000, np.int64)
     index, row_by_id = Index(column), {}

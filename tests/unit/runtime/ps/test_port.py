@@ -21,7 +21,12 @@ def can_be_taken(port, *options):
     return False
 
 
-OPTIONS = [(), (socket.SO_REUSEADDR,), (socket.SO_REUSEPORT,), (socket.SO_REUSEADDR, socket.SO_REUSEPORT)]
+OPTIONS = [
+    (),
+    (socket.SO_REUSEADDR,),
+    (socket.SO_REUSEPORT,),
+    (socket.SO_REUSEADDR, socket.SO_REUSEPORT),
+]
 
 
 @pytest.mark.attack("Another process wants the port that a launcher keeps for a server")
@@ -56,5 +61,7 @@ def test_a_port_that_somebody_has_is_an_error_that_names_it(tmp_path):
         contextlib.closing(Tables(tmp_path / "tables", 1, lambda *_: None)) as tables,
     ):
         port = taken.getsockname()[1]
-        with pytest.raises(ConfigError, match=rf"cannot listen on 127\.0\.0\.1:{port}: Address already in use"):
+        with pytest.raises(
+            ConfigError, match=rf"cannot listen on 127\.0\.0\.1:{port}: Address already in use"
+        ):
             Service(f"grpc://127.0.0.1:{port}", tables, "a token", 1)

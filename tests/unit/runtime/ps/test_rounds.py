@@ -12,7 +12,9 @@ class Steps:
 
     def __init__(self, num_workers=2, patience_s=0.0):
         self.done = []
-        self.rounds = Rounds(num_workers, self._apply, lambda: len(self.done), "table 't'", patience_s)
+        self.rounds = Rounds(
+            num_workers, self._apply, lambda: len(self.done), "table 't'", patience_s
+        )
 
     def _apply(self, step, parts):
         assert step == len(self.done) + 1
@@ -137,10 +139,15 @@ def test_who_waits_for_whom_is_said_once_and_in_the_end_an_error(monkeypatch, ca
     monkeypatch.setattr(rounds, "_LONG_S", 0.01)
     steps = Steps(num_workers=3)
     steps.rounds.retire(2)
-    with pytest.raises(PsError, match=r"waited in step 1 of table 't' for workers \[1\].*stop_worker"):
+    with pytest.raises(
+        PsError, match=r"waited in step 1 of table 't' for workers \[1\].*stop_worker"
+    ):
         steps.rounds.push(0, 1, "a", 0.1)
     assert [r.getMessage() for r in caplog.records] == [
-        "worker 0 waits in step 1 of table 't' for workers [1]; one that has no more batches calls fleet.stop_worker()"
+        (
+            "worker 0 waits in step 1 of table 't' for workers [1]; one that has no more batches "
+            "calls fleet.stop_worker()"
+        )
     ]
 
 

@@ -60,7 +60,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "plain"), CASES, ids=[f"{i}-{r.name}" for i, (r, _) in enumerate(CASES)])
+@pytest.mark.parametrize(
+    ("rule", "plain"), CASES, ids=[f"{i}-{r.name}" for i, (r, _) in enumerate(CASES)]
+)
 def test_five_steps(rule, plain):
     rng = np.random.default_rng(1)
     dim, rows = 5, np.array([7, 2, 9], np.int32)
@@ -82,10 +84,28 @@ def test_five_steps(rule, plain):
 def test_decay_and_bounds():
     memory = np.array([[1.0, -1.0], [1.0, -1.0]], np.float32)
     rule = Rule("sgd", weight_decay=0.5, bounds=(-0.9, 0.4))
-    rule.update(memory, np.array([1], np.int32), np.array([[0.5, 0.0]], np.float32), np.ones(1, np.float32), 1.0)
+    rule.update(
+        memory,
+        np.array([1], np.int32),
+        np.array([[0.5, 0.0]], np.float32),
+        np.ones(1, np.float32),
+        1.0,
+    )
     np.testing.assert_allclose(memory, [[1.0, -1.0], [0.0, -0.5]])
-    rule.update(memory, np.array([1], np.int32), np.array([[-9.0, 9.0]], np.float32), np.ones(1, np.float32), 1.0)
+    rule.update(
+        memory,
+        np.array([1], np.int32),
+        np.array([[-9.0, 9.0]], np.float32),
+        np.ones(1, np.float32),
+        1.0,
+    )
     np.testing.assert_allclose(memory[1], [0.4, -0.9])
     clipped = Rule("sgd", clip=(-0.1, 0.2))
-    clipped.update(memory, np.array([0], np.int32), np.array([[-9.0, 9.0]], np.float32), np.ones(1, np.float32), 1.0)
+    clipped.update(
+        memory,
+        np.array([0], np.int32),
+        np.array([[-9.0, 9.0]], np.float32),
+        np.ones(1, np.float32),
+        1.0,
+    )
     np.testing.assert_allclose(memory[0], [1.1, -1.2])

@@ -42,7 +42,9 @@ def job(folder, num_servers=1, num_workers=1, bound=None, timeout_s=20.0, joins=
             stack.callback(tables.close)
             services.append(service)
         endpoints = [f"127.0.0.1:{service.port}" for service in services]
-        clients = [stack.enter_context(Client(endpoints, w, TOKEN, timeout_s)) for w in range(num_workers)]
+        clients = [
+            stack.enter_context(Client(endpoints, w, TOKEN, timeout_s)) for w in range(num_workers)
+        ]
         for client in clients if joins else ():
             client.join()
         yield services, clients
@@ -58,7 +60,9 @@ def in_threads(calls):
         except Exception as error:
             results[i] = error
 
-    threads = [threading.Thread(target=run, args=(i,), name=f"worker-{i}") for i in range(len(calls))]
+    threads = [
+        threading.Thread(target=run, args=(i,), name=f"worker-{i}") for i in range(len(calls))
+    ]
     for t in threads:
         t.start()
     for t in threads:
@@ -162,7 +166,9 @@ def test_a_worker_that_is_back_before_its_old_stream_ends_is_not_lost(tmp_path):
             again.create_sparse(SPEC, "sync")
             other.close()
             grads = np.ones((1, 3), np.float32)
-            results = in_threads([lambda c=c: c.push("emb", np.array([1]), grads) for c in (one, again)])
+            results = in_threads(
+                [lambda c=c: c.push("emb", np.array([1]), grads) for c in (one, again)]
+            )
             assert results == [None, None]
 
 
@@ -179,7 +185,9 @@ def test_geo_remembers_what_others_changed(tmp_path):
 
 
 def test_shows_and_clicks_travel(tmp_path):
-    spec = SparseSpec("ctr", 1, show_click=ShowClick(nonclick_weight=1.0, delete_below=2.0), max_rows=256)
+    spec = SparseSpec(
+        "ctr", 1, show_click=ShowClick(nonclick_weight=1.0, delete_below=2.0), max_rows=256
+    )
     with job(tmp_path) as (_, [client]):
         client.create_sparse(spec, "async")
         shows = np.array([3.0, 1.0], np.float32)
@@ -197,7 +205,9 @@ def test_errors_are_told_and_the_server_goes_on(tmp_path):
             client.act("applied", {"table": "emp", "worker": 0})
         with pytest.raises(TableError, match="of dimension 3"):
             client.push("emb", np.array([1]), np.ones((1, 2), np.float32))
-        with pytest.raises(ServerUnavailable, match=r"refused this process.*the job's token.*ARGOSY_TOKEN"):
+        with pytest.raises(
+            ServerUnavailable, match=r"refused this process.*the job's token.*ARGOSY_TOKEN"
+        ):
             Client([f"127.0.0.1:{service.port}"], 0, "wrong", 1.0).act("status", {})
         with socket.create_connection(("127.0.0.1", service.port)) as noise:
             noise.sendall(b"\x00garbage\r\n" * 100)
@@ -286,7 +296,9 @@ def test_a_worker_of_another_job_is_refused(tmp_path):
     with job(tmp_path) as ([service], [client]):
         client.create_sparse(SPEC, "sync")
         with Client([f"127.0.0.1:{service.port}"], 1, TOKEN, 20.0).knowing(client) as stranger:
-            with pytest.raises(OutOfRange, match="worker 1 is not one of this job's 1; PADDLE_TRAINERS_NUM"):
+            with pytest.raises(
+                OutOfRange, match="worker 1 is not one of this job's 1; PADDLE_TRAINERS_NUM"
+            ):
                 stranger.join()
             with pytest.raises(OutOfRange, match="worker 1 is not one"):
                 stranger.push("emb", np.array([1]), np.ones((1, 3), np.float32))
@@ -363,7 +375,9 @@ def test_a_push_that_waits_for_others_outlasts_patience(tmp_path):
             return other.push("emb", np.array([1]), np.ones((1, 3), np.float32))
 
         begin = time.monotonic()
-        results = in_threads([lambda: one.push("emb", np.array([1]), np.ones((1, 3), np.float32)), late])
+        results = in_threads(
+            [lambda: one.push("emb", np.array([1]), np.ones((1, 3), np.float32)), late]
+        )
         assert results == [None, None]
         assert time.monotonic() - begin >= 3.0
 
@@ -403,7 +417,8 @@ def test_a_server_answers_to_the_names_it_was_given(tmp_path, is_named):
                     assert client.act("status", {}) == [{"tables": []}]
                 else:
                     with pytest.raises(
-                        ServerUnavailable, match=f"not meant for this server, which is 127.0.0.1:{port}"
+                        ServerUnavailable,
+                        match=f"not meant for this server, which is 127.0.0.1:{port}",
                     ):
                         client.act("status", {})
         finally:

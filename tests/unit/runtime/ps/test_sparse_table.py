@@ -13,7 +13,12 @@ MOST = 1 << 12
 
 
 def spec(**fields):
-    given = {"name": "emb", "dim": 2, "initial": Initial("uniform", -1.0, 1.0, seed=3), "max_rows": MOST}
+    given = {
+        "name": "emb",
+        "dim": 2,
+        "initial": Initial("uniform", -1.0, 1.0, seed=3),
+        "max_rows": MOST,
+    }
     return SparseSpec(**{**given, **fields})
 
 
@@ -56,7 +61,9 @@ def test_push_sums_repeated_ids_and_happens_once(tmp_path):
         grads = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
         assert table.push(ids(7, 8, 7), grads, worker=0, sequence=1)
         after = table.pull(ids(7, 8))
-        np.testing.assert_allclose(after, before - 0.5 * np.array([[6, 8], [3, 4]], np.float32), rtol=1e-6)
+        np.testing.assert_allclose(
+            after, before - 0.5 * np.array([[6, 8], [3, 4]], np.float32), rtol=1e-6
+        )
         assert not table.push(ids(7, 8, 7), grads, worker=0, sequence=1)
         assert (table.pull(ids(7, 8)) == after).all()
         assert table.push(ids(7), ones(1), worker=1, sequence=1)  # another worker's first
@@ -102,7 +109,8 @@ def test_admission_by_count(tmp_path):
         third = table.pull(ids(5))
         assert (third != 0).all()
         with SparseTable(spec(), tmp_path.with_name("plain")) as plain:
-            assert (plain.pull(ids(5)) == third).all()  # what was pushed before it was admitted did nothing
+            # what was pushed before it was admitted did nothing
+            assert (plain.pull(ids(5)) == third).all()
 
 
 def test_admission_by_chance_is_a_property_of_the_id(tmp_path):
@@ -183,7 +191,9 @@ def test_what_does_not_fit_is_refused(tmp_path):
         Rule("adam", settings={"beta": 0.5})
     with pytest.raises(TableError, match="no description"):
         SparseSpec.from_json("{}")
-    assert SparseSpec.from_json(spec(show_click=ShowClick()).to_json()) == spec(show_click=ShowClick())
+    assert SparseSpec.from_json(spec(show_click=ShowClick()).to_json()) == spec(
+        show_click=ShowClick()
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,10 +216,15 @@ def test_a_killed_push_is_whole_or_not_there(tmp_path, place, is_applied):
     with killed_at(place, 2):
         for sequence in (1, 2, 3):
             dead.push(*given(sequence), worker=2, sequence=sequence)
-    with SparseTable(first, tmp_path / "t") as table, SparseTable(first, tmp_path / "reference") as reference:
+    with (
+        SparseTable(first, tmp_path / "t") as table,
+        SparseTable(first, tmp_path / "reference") as reference,
+    ):
         assert table.was_cut_off == (place in ("ps.journal.marked", "ps.journal.changed"))
         for sequence in (1, 2, 3):
-            assert table.push(*given(sequence), worker=2, sequence=sequence) == (sequence > (2 if is_applied else 1))
+            assert table.push(*given(sequence), worker=2, sequence=sequence) == (
+                sequence > (2 if is_applied else 1)
+            )
             reference.push(*given(sequence), worker=2, sequence=sequence)
         every = np.arange(1, 54)
         assert (table.pull(every) == reference.pull(every)).all()
@@ -222,6 +237,9 @@ def test_a_closed_table_is_an_error(tmp_path):
     table = SparseTable(spec(), tmp_path)
     table.pull(ids(1))
     table.close()
-    for call in (lambda: table.pull(ids(2)), lambda: table.push(ids(2), ones(1), worker=0, sequence=1)):
+    for call in (
+        lambda: table.pull(ids(2)),
+        lambda: table.push(ids(2), ones(1), worker=0, sequence=1),
+    ):
         with pytest.raises(TableError, match="closed"):
             call()

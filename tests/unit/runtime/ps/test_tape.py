@@ -61,7 +61,8 @@ def test_the_last_step_is_found_again(tmp_path):
     again.before_push()
     assert again.read("dense", NO_IDS, lambda: floats(9)).tolist() == [9]
     again.rest(b"state 2", {"emb": 2}, floats(9))
-    assert Tape(tmp_path, keeps_reads=True).found.state == b"state 1"  # nothing of the next step was pushed
+    # nothing of the next step was pushed
+    assert Tape(tmp_path, keeps_reads=True).found.state == b"state 1"
     again.before_push()
     assert Tape(tmp_path, keeps_reads=True).found.state == b"state 2"
 
@@ -121,10 +122,13 @@ def test_without_reads_each_resting_point_is_written(tmp_path):
     assert again.read("emb", ids(2), lambda: floats(8)) == [8]
 
 
-# -- workers ----------------------------------------------------------------------------------------------------------
+# -- workers
+# --------------------------------------------------------------------------------------------------
 
 SPECS = [
-    SparseSpec(name, 2, Rule("adam", 0.1), Initial("uniform", -1.0, 1.0, seed=seed), max_rows=1 << 12)
+    SparseSpec(
+        name, 2, Rule("adam", 0.1), Initial("uniform", -1.0, 1.0, seed=seed), max_rows=1 << 12
+    )
     for seed, name in enumerate(("one", "two"))
 ]
 IDS = np.arange(40)
@@ -150,7 +154,9 @@ class Training:
 
     def __init__(self, connect, folder=None):
         self.weight = torch.tensor([1.0, -1.0, 0.5])
-        self.worker = Worker(connect, 1, Mode("sync"), tape=None if folder is None else Tape(folder, True))
+        self.worker = Worker(
+            connect, 1, Mode("sync"), tape=None if folder is None else Tape(folder, True)
+        )
         self.worker.start(SPECS, lambda: {"w": self.weight})
 
     def gradients(self, step):
@@ -169,7 +175,9 @@ class Training:
 
     def outcome(self):
         client = self.worker.client
-        return [client.pull(spec.name, IDS, creates=False) for spec in SPECS] + [client.pull_dense("dense")]
+        return [client.pull(spec.name, IDS, creates=False) for spec in SPECS] + [
+            client.pull_dense("dense")
+        ]
 
 
 def part_of(server, numbers, mixed):
@@ -179,7 +187,9 @@ def part_of(server, numbers, mixed):
 
 
 def all_of_step(services, training, step, places):
-    """Have the servers apply some of a step's pushes, as if the worker were killed then: ``places`` are (table, server)."""
+    """Have the servers apply some of a step's pushes, as if the worker were killed then: ``places``
+    are (table, server).
+    """
     numbers, mixed, grads = training.gradients(step)
     training.worker._tape.before_push()
     for table, server in places:
@@ -207,9 +217,14 @@ def undisturbed(tmp_path_factory):
     return found
 
 
-@pytest.mark.attack("a worker is killed when some servers have applied its push to some tables: each push counts once")
+@pytest.mark.attack(
+    "a worker is killed when some servers have applied its push to some tables: each push counts "
+    "once"
+)
 @pytest.mark.parametrize(
-    "places", [ORDER[:n] for n in range(len(ORDER) + 1)] + [ORDER[1:2], [ORDER[1], ORDER[3]]], ids=str
+    "places",
+    [ORDER[:n] for n in range(len(ORDER) + 1)] + [ORDER[1:2], [ORDER[1], ORDER[3]]],
+    ids=str,
 )
 def test_every_push_counts_once_wherever_it_was_cut_off(tmp_path, undisturbed, places):
     with servers(tmp_path / "servers") as (services, connect):
@@ -241,14 +256,18 @@ def test_a_worker_that_does_not_know_its_place_does_not_push(tmp_path):
         second = Training(connect, tmp_path / "tape")
         before = second.outcome()
         with pytest.raises(
-            PositionUnknown, match="worker 0 was started again after 1 step, and this script gives no way"
+            PositionUnknown,
+            match="worker 0 was started again after 1 step, and this script gives no way",
         ):
             second.step(0)
         for ours, theirs in zip(second.outcome(), before, strict=True):
             np.testing.assert_array_equal(ours, theirs)
         assert "worker 0 was started again" in (tmp_path / "tape" / tape.REFUSED).read_text()
-        with pytest.raises(PositionUnknown, match="was started again"):  # and so does everybody else
-            services[0].tables["one"].push(0, 2, NO_IDS, np.empty((0, 2), np.float32), None, None, None, 20.0)
+        # and so does everybody else
+        with pytest.raises(PositionUnknown, match="was started again"):
+            services[0].tables["one"].push(
+                0, 2, NO_IDS, np.empty((0, 2), np.float32), None, None, None, 20.0
+            )
         second.worker.close()
 
 

@@ -23,7 +23,13 @@ def endpoint(tmp_path, monkeypatch):
     for name, path in ((tls.CERT, cert), (tls.KEY, key), (tls.ROOT, cert)):
         monkeypatch.setenv(name, str(path))
     tables = Tables(tmp_path / "tables", 1, plain_sgd)
-    service = Service(f"{tls.scheme()}://127.0.0.1:0", tables, TOKEN, 1, tls_certificates=tls.server_certificates())
+    service = Service(
+        f"{tls.scheme()}://127.0.0.1:0",
+        tables,
+        TOKEN,
+        1,
+        tls_certificates=tls.server_certificates(),
+    )
     yield f"127.0.0.1:{service.port}"
     service.shutdown()
     tables.close()
@@ -41,7 +47,10 @@ def test_with_the_certificate_everything_works(endpoint):
 
 @needs_openssl
 def test_without_the_certificate_nobody_gets_in(endpoint, tmp_path):
-    with Client([endpoint], 0, TOKEN, 0.2) as plain, pytest.raises(ServerUnavailable, match="did not answer"):
+    with (
+        Client([endpoint], 0, TOKEN, 0.2) as plain,
+        pytest.raises(ServerUnavailable, match="did not answer"),
+    ):
         plain.act("status", {})
     other, _ = ps_tls.make_certificate(tmp_path / "other", ["127.0.0.1"])
     with (
@@ -74,7 +83,11 @@ def test_without_openssl_the_message_says_what_to_do(tmp_path, monkeypatch):
 def test_no_variables_no_tls(monkeypatch):
     for name in (tls.CERT, tls.KEY, tls.ROOT):
         monkeypatch.delenv(name, raising=False)
-    assert (tls.scheme(), tls.server_certificates(), tls.root_certificates()) == ("grpc", None, None)
+    assert (tls.scheme(), tls.server_certificates(), tls.root_certificates()) == (
+        "grpc",
+        None,
+        None,
+    )
 
 
 def test_a_file_that_is_not_there(tmp_path, monkeypatch):

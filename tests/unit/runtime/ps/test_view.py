@@ -5,7 +5,8 @@ from argosy.runtime.ps import view
 
 def part(table="emb", **changes):
     known = {
-        "table": table, "kind": "sparse", "mode": "async", "rows": 1000, "dim": 8, "bytes": 50_000, "pulls": 10, "pushes": 5, "rows_pulled": 100,
+        "table": table, "kind": "sparse", "mode": "async", "rows": 1000, "dim": 8, "bytes": 50_000,
+        "pulls": 10, "pushes": 5, "rows_pulled": 100,
         "rows_pushed": 50, "staleness": 1,
     }  # fmt: skip
     return {**known, **changes}
@@ -13,23 +14,32 @@ def part(table="emb", **changes):
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [(0, "0"), (999, "999"), (999.6, "1.0k"), (1234, "1.2k"), (99_960, "100k"), (1_250_000, "1.2M"), (7e9, "7.0G"), (3e12, "3000G")],
+    [(0, "0"), (999, "999"), (999.6, "1.0k"), (1234, "1.2k"), (99_960, "100k"),
+    (1_250_000, "1.2M"), (7e9, "7.0G"), (3e12, "3000G")],
 )  # fmt: skip
 def test_counts_are_short(number, text):
     assert view.count_text(number) == text
 
 
-@pytest.mark.parametrize(("number", "text"), [(0, "0 B"), (512, "512 B"), (1500, "1.5 kB"), (2.5e9, "2.5 GB")])
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 B"), (512, "512 B"), (1500, "1.5 kB"), (2.5e9, "2.5 GB")]
+)
 def test_sizes_have_a_unit(number, text):
     assert view.size_text(number) == text
 
 
 def test_tables_are_added_up_over_servers_and_the_heaviest_comes_first():
     light, heavy = part("light", bytes=10), part("heavy", bytes=90_000, rows=7)
-    sample = view.Sample(1.0, {"a:1": [light, heavy], "b:2": [part("heavy", bytes=10_000, rows=5, staleness=4)]})
+    sample = view.Sample(
+        1.0, {"a:1": [light, heavy], "b:2": [part("heavy", bytes=10_000, rows=5, staleness=4)]}
+    )
     shown = view.view(sample)
     assert [t.name for t in shown.tables] == ["heavy", "light"]
-    assert (shown.tables[0].rows, shown.tables[0].num_bytes, shown.tables[0].staleness) == (12, 100_000, 4)
+    assert (shown.tables[0].rows, shown.tables[0].num_bytes, shown.tables[0].staleness) == (
+        12,
+        100_000,
+        4,
+    )
     assert (shown.rows, shown.num_bytes, shown.staleness) == (1012, 100_010, 4)
 
 
@@ -37,7 +47,12 @@ def test_rates_are_differences_per_second():
     before = view.Sample(10.0, {"a:1": [part()]})
     now = view.Sample(12.0, {"a:1": [part(pulls=30, pushes=9, rows_pulled=4100, rows_pushed=60)]})
     [table] = view.view(now, before).tables
-    assert (table.pull_rate, table.push_rate, table.row_pull_rate, table.row_push_rate) == (10.0, 2.0, 2000.0, 5.0)
+    assert (table.pull_rate, table.push_rate, table.row_pull_rate, table.row_push_rate) == (
+        10.0,
+        2.0,
+        2000.0,
+        5.0,
+    )
 
 
 def test_a_server_that_counts_from_0_again_shows_no_negative_rate():

@@ -15,7 +15,9 @@ from argosy.runtime.ps.spec import SparseSpec
 from argosy.runtime.ps.worker import Mode, Worker
 from unit.runtime.ps.test_service import TOKEN, in_threads, job
 
-SPEC = SparseSpec("emb", 2, Rule("sgd", 0.1), Initial("uniform", -0.5, 0.5, seed=1), max_rows=1 << 12)
+SPEC = SparseSpec(
+    "emb", 2, Rule("sgd", 0.1), Initial("uniform", -0.5, 0.5, seed=1), max_rows=1 << 12
+)
 STEPS = 8
 NUM_IDS = 12
 RATE = 0.03
@@ -106,14 +108,21 @@ def test_sync_equals_one_process_and_itself(tmp_path):
         params["b"] -= RATE * total[1]
         table -= 0.1 * total[2]
     np.testing.assert_allclose(rows, table, atol=1e-6)
-    np.testing.assert_allclose(dense, torch.cat([p.reshape(-1) for p in params.values()]), atol=1e-6)
+    np.testing.assert_allclose(
+        dense, torch.cat([p.reshape(-1) for p in params.values()]), atol=1e-6
+    )
     for _, values in results:
         torch.testing.assert_close(values, list(params.values()), atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize(
     "mode",
-    [Mode("async", queue_size=1), Mode("async", queue_size=2, max_merge=2), Mode("half_async"), Mode("geo", k_steps=2)],
+    [
+        Mode("async", queue_size=1),
+        Mode("async", queue_size=2, max_merge=2),
+        Mode("half_async"),
+        Mode("geo", k_steps=2),
+    ],
 )
 def test_other_modes_learn(tmp_path, mode):
     _, rows, dense = run(tmp_path / "job", mode)
@@ -123,9 +132,14 @@ def test_other_modes_learn(tmp_path, mode):
 
     def loss(rows, params):
         data = [batch(number, step) for number in range(2) for step in range(STEPS)]
-        return np.mean([gradients(params, torch.from_numpy(np.array(rows))[ids], x)[1] for ids, x in data])
+        return np.mean(
+            [gradients(params, torch.from_numpy(np.array(rows))[ids], x)[1] for ids, x in data]
+        )
 
-    after = {"w": torch.from_numpy(np.array(dense[:4])).view(2, 2), "b": torch.from_numpy(np.array(dense[4:]))}
+    after = {
+        "w": torch.from_numpy(np.array(dense[:4])).view(2, 2),
+        "b": torch.from_numpy(np.array(dense[4:])),
+    }
     assert loss(rows, after) < 0.8 * loss(first, model())
 
 
@@ -180,7 +194,9 @@ def test_a_worker_that_comes_back_goes_on(tmp_path):
 
 
 def test_a_worker_that_has_finished_is_not_waited_for(tmp_path):
-    """In sync mode with batches that do not divide evenly; later steps are the mean of those who are left."""
+    """In sync mode with batches that do not divide evenly; later steps are the mean of those who
+    are left.
+    """
     with job(tmp_path, num_workers=2, joins=False) as (services, _):
         workers = in_threads([lambda n=n: start(services, n, Mode("sync"), 2) for n in range(2)])
 
@@ -230,7 +246,9 @@ def test_geo_takes_over_what_is_loaded(tmp_path):
         for _ in range(2):  # exchanging nothing changes nothing
             np.testing.assert_allclose(worker.pull("emb", every), saved[0], atol=1e-6)
             np.testing.assert_allclose(worker.client.pull("emb", every), saved[0], atol=1e-6)
-            torch.testing.assert_close([p.clone() for p in worker._params], saved[1], atol=1e-6, rtol=0)
+            torch.testing.assert_close(
+                [p.clone() for p in worker._params], saved[1], atol=1e-6, rtol=0
+            )
             worker.flush()
         worker.close()
 
@@ -249,7 +267,9 @@ def test_a_geo_worker_that_finds_its_rows_again_trains_them(tmp_path):
 def test_values_go_where_the_parameters_are_now(tmp_path):
     with job(tmp_path, joins=False) as (services, _):
         held = {"params": model()}
-        worker = Worker(lambda: Client([f"127.0.0.1:{services[0].port}"], 0, TOKEN, 20.0), 1, Mode("half_async"))
+        worker = Worker(
+            lambda: Client([f"127.0.0.1:{services[0].port}"], 0, TOKEN, 20.0), 1, Mode("half_async")
+        )
         worker.start([SPEC], lambda: held["params"])
         held["params"] = {name: torch.zeros_like(value) for name, value in model().items()}
         worker.end_step([torch.ones(2, 2), torch.ones(3)], RATE)

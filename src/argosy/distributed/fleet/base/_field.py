@@ -1,6 +1,7 @@
 """What one row of the strategy's table says.
 
-The kinds are those of protobuf, because strategies are saved as protobuf text; ``kind`` of a nested group of settings is the name of its table.
+The kinds are those of protobuf, because strategies are saved as protobuf text; ``kind`` of a nested
+group of settings is the name of its table.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ class RangeError(OutOfRange, UsageError):
 class Field:
     """A setting: its name, kind, default and meaning.
 
-    ``changes_numbers``: results of a training run may depend on it; the others only tune, or steer what is not built. ``is_list``: values are added to the list on
-    each assignment. ``choices`` are the names of an enumeration, the first with number ``first_choice``. ``is_strict``: a switch that refuses another type
-    with an error, where most keep their value and warn.
+    ``changes_numbers``: results of a training run may depend on it; the others only tune, or steer
+    what is not built. ``is_list``: values are added to the list on each assignment. ``choices`` are
+    the names of an enumeration, the first with number ``first_choice``. ``is_strict``: a switch
+    that refuses another type with an error, where most keep their value and warn.
     """
 
     name: str
@@ -55,7 +57,9 @@ class Field:
         return self.kind not in _WORDS
 
     def check(self, value: Any, where: str) -> Any:
-        """``value`` as this field stores it (one element, for a list); an error that names ``where`` if it is of another type."""
+        """``value`` as this field stores it (one element, for a list); an error that names
+        ``where`` if it is of another type.
+        """
         if self.kind == STRING:
             if isinstance(value, str):
                 return value

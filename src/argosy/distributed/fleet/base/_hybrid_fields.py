@@ -1,4 +1,6 @@
-"""Settings of ``hybrid_configs``: how ranks are shared among kinds of parallelism, and how each communicates."""
+"""Settings of ``hybrid_configs``: how ranks are shared among kinds of parallelism, and how each
+communicates.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A group of settings as a value: what was set, defaults for the rest, checks from the table.
 
-It behaves as a protobuf message does in Paddle: fields are attributes, reading a nested group gives the group itself, and only what was
-set is written to files.
+It behaves as a protobuf message does in Paddle: fields are attributes, reading a nested group gives
+the group itself, and only what was set is written to files.
 """
 
 from __future__ import annotations
@@ -52,22 +52,30 @@ class Message:
             self._values[name] = field.check(value, where)
 
     def field(self, name: str) -> Field:
-        """The row of ``name``, which may be an old one; BadArgument (an AssertionError, as in Paddle) if there is none."""
+        """The row of ``name``, which may be an old one; BadArgument (an AssertionError, as in
+        Paddle) if there is none.
+        """
         known = _FIELDS[self._kind]
         current = OLD_NAMES.get(self._kind, {}).get(name, name)
         if current not in known:
-            raise BadArgument(f"key:{name} not in {self._path or self._kind}.{nearest(str(name), known)}")
+            raise BadArgument(
+                f"key:{name} not in {self._path or self._kind}.{nearest(str(name), known)}"
+            )
         return known[current]
 
     def _below(self, name: str) -> str:
         return f"{self._path}.{name}" if self._path else name
 
     def update(self, settings: Mapping[str, Any]) -> None:
-        """Set what ``settings`` names and keep the rest; lists grow, nested groups are updated. Nothing changes if a name or type is wrong."""
+        """Set what ``settings`` names and keep the rest; lists grow, nested groups are updated.
+        Nothing changes if a name or type is wrong.
+        """
         if isinstance(settings, Message):
             settings = settings.stored()
         if not isinstance(settings, Mapping):
-            raise DtypeError(f"{self._path or self._kind}: expected a dict, but received {settings!r}")
+            raise DtypeError(
+                f"{self._path or self._kind}: expected a dict, but received {settings!r}"
+            )
         changed = copy.deepcopy(self)
         for key, value in settings.items():
             field = changed.field(key)
@@ -75,7 +83,9 @@ class Message:
                 setattr(changed, field.name, value)
             elif value is not None:
                 where = self._below(key)
-                getattr(changed, field.name).extend(changed._element(field, item, where) for item in value)
+                getattr(changed, field.name).extend(
+                    changed._element(field, item, where) for item in value
+                )
         self.__dict__["_values"] = changed._values
 
     def _element(self, field: Field, item: Any, where: str) -> Any:
@@ -94,12 +104,18 @@ class Message:
         return element
 
     def as_dict(self) -> dict[str, Any]:
-        """All settings, defaults filled in; nested groups stay objects, lists of them become lists of dicts."""
+        """All settings, defaults filled in; nested groups stay objects, lists of them become lists
+        of dicts.
+        """
         return {field.name: _plain(getattr(self, field.name)) for field in self.fields()}
 
     def stored(self) -> dict[str, Any]:
         """What was set, in the order of the table."""
-        return {f.name: self._values[f.name] for f in self.fields() if not _is_empty(self._values.get(f.name))}
+        return {
+            f.name: self._values[f.name]
+            for f in self.fields()
+            if not _is_empty(self._values.get(f.name))
+        }
 
     def fields(self) -> Iterator[Field]:
         yield from TABLES[self._kind]
@@ -107,7 +123,9 @@ class Message:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Message) or other._kind != self._kind:
             return NotImplemented
-        return all(getattr(self, field.name) == getattr(other, field.name) for field in self.fields())
+        return all(
+            getattr(self, field.name) == getattr(other, field.name) for field in self.fields()
+        )
 
     __hash__ = None  # type: ignore[assignment]  # it can change
 
@@ -117,7 +135,8 @@ class Message:
         return twin
 
     def __repr__(self) -> str:
-        return f"{self._kind}({', '.join(f'{name}={value!r}' for name, value in self.stored().items())})"
+        fields = ", ".join(f"{name}={value!r}" for name, value in self.stored().items())
+        return f"{self._kind}({fields})"
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,8 @@
 """Strategies as protobuf text, the format that Paddle saves them in.
 
-``write`` gives what was set; ``merge`` reads such a text into a Message: scalars replace, lists grow, groups are merged. Both know the forms that
-protobuf's own reader takes: comments, quoted strings with escapes (adjacent ones join), ``[a, b]`` lists, ``{}`` or ``<>`` around groups.
+``write`` gives what was set; ``merge`` reads such a text into a Message: scalars replace, lists
+grow, groups are merged. Both know the forms that protobuf's own reader takes: comments, quoted
+strings with escapes (adjacent ones join), ``[a, b]`` lists, ``{}`` or ``<>`` around groups.
 """
 
 from __future__ import annotations
@@ -21,7 +22,15 @@ _TOKEN = re.compile(
     re.S,
 )
 _ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.S)
-_LETTERS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
+_LETTERS = {
+    b"n": b"\n",
+    b"r": b"\r",
+    b"t": b"\t",
+    b"a": b"\a",
+    b"b": b"\b",
+    b"f": b"\f",
+    b"v": b"\v",
+}
 _TRUE, _FALSE = ("true", "True", "t", "1"), ("false", "False", "f", "0")
 _CLOSING = {"{": "}", "<": ">"}
 
@@ -128,7 +137,10 @@ class _Reader:
             _, mark = self._take()
             if mark not in _CLOSING:
                 raise self._error(f"{field.name}: expected '{{', but found {mark!r}")
-            self.read_group(message.add(field.name) if field.is_list else getattr(message, field.name), _CLOSING[mark])
+            self.read_group(
+                message.add(field.name) if field.is_list else getattr(message, field.name),
+                _CLOSING[mark],
+            )
             return
         value = self._scalar(field)
         if field.is_list:
@@ -169,5 +181,7 @@ def _number(field: Field, text: str) -> Any:
             raise ValueError(text)
         return text in _TRUE
     if field.kind in (FLOAT, DOUBLE):
-        return float(text.rstrip("fF") if text[-1:] in "fF" and not text.lower().endswith("inf") else text)
+        return float(
+            text.rstrip("fF") if text[-1:] in "fF" and not text.lower().endswith("inf") else text
+        )
     return text if text in field.choices else int(text, 0)

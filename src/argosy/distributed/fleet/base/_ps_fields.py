@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from argosy.distributed.fleet.base._field import BOOL, DOUBLE, FLOAT, INT, LONG, NUMBERS, STRING, UINT, Field
+from argosy.distributed.fleet.base._field import (
+    BOOL,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    NUMBERS,
+    STRING,
+    UINT,
+    Field,
+)
 
 TABLES: dict[str, tuple[Field, ...]] = {
     "AsyncConfig": (
@@ -10,7 +20,8 @@ TABLES: dict[str, tuple[Field, ...]] = {
             "k_steps",
             INT,
             -1,
-            "-1 off, 0 asynchronous (or synchronous with a_sync=False), above 0 geo: steps between exchanges",
+            "-1 off, 0 asynchronous (or synchronous with a_sync=False), above 0 geo: steps "
+            "between exchanges",
             NUMBERS,
         ),
         Field("max_merge_var_num", INT, 1),
@@ -25,8 +36,20 @@ TABLES: dict[str, tuple[Field, ...]] = {
         Field("lr_decay_steps", INT, 10),
         Field("use_ps_gpu", INT, 0),
         Field("use_gpu_graph", INT, 0),
-        Field("half_async", BOOL, False, "with a_sync: a push returns when the servers have applied it", NUMBERS),
-        Field("max_staleness", INT, -1, "pushes that a worker may be ahead of the slowest one; -1 any number", NUMBERS),
+        Field(
+            "half_async",
+            BOOL,
+            False,
+            "with a_sync: a push returns when the servers have applied it",
+            NUMBERS,
+        ),
+        Field(
+            "max_staleness",
+            INT,
+            -1,
+            "pushes that a worker may be ahead of the slowest one; -1 any number",
+            NUMBERS,
+        ),
     ),
     "TrainerDescConfig": (
         Field("dump_fields_path", STRING, "", "folder for what is dumped"),

@@ -1,6 +1,7 @@
 """How the processes of a parameter-server job talk to each other: the workers, the servers, or all.
 
-They meet at the launcher's store. Workers that nobody launched tell each other through the servers where their own store is.
+They meet at the launcher's store. Workers that nobody launched tell each other through the servers
+where their own store is.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _TIMEOUT_S = 1800.0
 
 
 class ServedWorlds:
-    """The groups ``server`` and ``all`` of a process; made at their first use, where every process of the group must come."""
+    """The groups ``server`` and ``all`` of a process; made at their first use, where every process
+    of the group must come.
+    """
 
     def __init__(self, facts: RoleFacts) -> None:
         self._facts = facts
@@ -49,17 +52,22 @@ class ServedWorlds:
         size = num_servers + (facts.num_workers if world == "all" else 0)
         if world not in self._sessions:
             prefixed = dist.PrefixStore(f"argosy/{world}", self._store(call))
-            self._sessions[world] = Session(rank=rank, world_size=size, store=prefixed, timeout_s=_TIMEOUT_S)
+            self._sessions[world] = Session(
+                rank=rank, world_size=size, store=prefixed, timeout_s=_TIMEOUT_S
+            )
         return Group(self._sessions[world].world, f"fleet {world}")
 
     def _store(self, call: str) -> StoreClient:
         master = env.get("PADDLE_MASTER")
         if not master or env.get(SERVED) != "1":
             raise NotSupported(
-                f"{call}: servers take part only where a launcher serves the job's store; start the job with fleetrun --server_num ..."
+                f"{call}: servers take part only where a launcher serves the job's store; start "
+                "the job with fleetrun --server_num ..."
             )
         where = parse(master, "PADDLE_MASTER")
-        store = StoreClient(where.host, where.port, token_for(where), Deadline.after(_TIMEOUT_S), _TIMEOUT_S)
+        store = StoreClient(
+            where.host, where.port, token_for(where), Deadline.after(_TIMEOUT_S), _TIMEOUT_S
+        )
         self._stores.append(store)
         return store
 
@@ -72,7 +80,8 @@ class ServedWorlds:
 
 
 def describe_workers(facts: RoleFacts, connect: Callable[[], Any]) -> None:
-    """Complete the environment by what a launcher would have said of this worker: who it is, and where workers meet.
+    """Complete the environment by what a launcher would have said of this worker: who it is, and
+    where workers meet.
 
     ``connect`` makes a client of the servers.
     """
@@ -83,7 +92,9 @@ def describe_workers(facts: RoleFacts, connect: Callable[[], Any]) -> None:
         "PADDLE_CURRENT_ENDPOINT": facts.endpoint,
     }
     env.update({name: value for name, value in known.items() if value and not env.get(name)})
-    if any(env.get(name) for name in ("PADDLE_MASTER", "PADDLE_TRAINER_ENDPOINTS")) or env.get("MASTER_PORT"):
+    if any(env.get(name) for name in ("PADDLE_MASTER", "PADDLE_TRAINER_ENDPOINTS")) or env.get(
+        "MASTER_PORT"
+    ):
         return
     host = _own_address(facts)
     if not env.get("PADDLE_CURRENT_ENDPOINT"):
@@ -113,7 +124,9 @@ def _wait_for_place(client: Any) -> str:
 
 
 def _own_address(facts: RoleFacts) -> str:
-    """The address under which other workers reach this one: the one from which the first server is reached."""
+    """The address under which other workers reach this one: the one from which the first server is
+    reached.
+    """
     server = parse(facts.server_endpoints[0])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.connect((server.host, server.port))  # sends nothing

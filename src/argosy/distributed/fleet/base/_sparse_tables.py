@@ -1,6 +1,7 @@
 """The two ways in which scripts describe the sparse tables of a parameter server.
 
-``sparse_table_configs`` names fields of the table's message by dotted paths; ``fleet_desc_configs`` uses the flat ``sparse_*`` keys of PaddleRec.
+``sparse_table_configs`` names fields of the table's message by dotted paths; ``fleet_desc_configs``
+uses the flat ``sparse_*`` keys of PaddleRec.
 """
 
 from __future__ import annotations
@@ -15,16 +16,22 @@ __all__ = ["add", "add_described"]
 
 
 def add(table: Message, name: str, settings: Mapping[str, Any]) -> None:
-    """Fill ``table`` from ``table_parameters.<name>.<path>`` keys; a repeated group takes ``<path>.num`` and lists of values, one for each."""
+    """Fill ``table`` from ``table_parameters.<name>.<path>`` keys; a repeated group takes
+    ``<path>.num`` and lists of values, one for each.
+    """
     table.table_name = name
     used = {f"table_parameters.{name}.table_name"}
     _fill(table, f"table_parameters.{name}", settings, 0, used)
     for key in settings:
         if key not in used:
-            raise UsageError(f"sparse_table_configs: {key!r} names no setting of a table.{nearest(key, used)}")
+            raise UsageError(
+                f"sparse_table_configs: {key!r} names no setting of a table.{nearest(key, used)}"
+            )
 
 
-def _fill(message: Message, path: str, settings: Mapping[str, Any], position: int, used: set[str]) -> None:
+def _fill(
+    message: Message, path: str, settings: Mapping[str, Any], position: int, used: set[str]
+) -> None:
     for field in message.fields():
         name = f"{path}.{field.name}"
         if field.is_group and field.is_list:
@@ -41,7 +48,10 @@ def _fill(message: Message, path: str, settings: Mapping[str, Any], position: in
                 setattr(message, field.name, value if is_own else value[position])
 
 
-_TABLE_CLASSES = {"DownpourSparseTable": "MemorySparseTable", "DownpourSparseSSDTable": "SSDSparseTable"}
+_TABLE_CLASSES = {
+    "DownpourSparseTable": "MemorySparseTable",
+    "DownpourSparseSSDTable": "SSDSparseTable",
+}
 _ACCESSORS = {
     "DownpourSparseValueAccessor": "CtrCommonAccessor",
     "DownpourCtrAccessor": "CtrCommonAccessor",
@@ -88,15 +98,25 @@ _RULES = {
 _RULE_KEYS = {
     "naive": ("learning_rate", "initial_range"),
     "adagrad": ("learning_rate", "initial_range", "initial_g2sum"),
-    "adam": ("learning_rate", "initial_range", "beta1_decay_rate", "beta2_decay_rate", "ada_epsilon"),
+    "adam": (
+        "learning_rate",
+        "initial_range",
+        "beta1_decay_rate",
+        "beta2_decay_rate",
+        "ada_epsilon",
+    ),
 }
-_RULE_SETTINGS = ("optimizer", "learning_rate", "weight_bounds", "initial_range", "initial_g2sum", "beta1_decay_rate", "beta2_decay_rate", "ada_epsilon")  # fmt: skip
+_RULE_SETTINGS = ("optimizer", "learning_rate", "weight_bounds", "initial_range", "initial_g2sum",
+    "beta1_decay_rate", "beta2_decay_rate", "ada_epsilon")  # fmt: skip
 _OTHER = ("sparse_table_class", "sparse_accessor_class", "sparse_converter", "sparse_deconverter")
-_KEYS = {*_PLAIN, *_OTHER, *(f"{prefix}sparse_{key}" for prefix in ("", "embed_", "embedx_") for key in _RULE_SETTINGS), "sparse_fea_dim"}  # fmt: skip
+_KEYS = {*_PLAIN, *_OTHER, *(f"{prefix}sparse_{key}" for prefix in ("", "embed_", "embedx_")
+    for key in _RULE_SETTINGS), "sparse_fea_dim"}  # fmt: skip
 
 
 def add_described(strategy: Message, configs: Mapping[str, Any]) -> None:
-    """Add a table for each dict in ``configs``; ``use_cvm=False`` beside them selects the accessor without show and click."""
+    """Add a table for each dict in ``configs``; ``use_cvm=False`` beside them selects the accessor
+    without show and click.
+    """
     for name, settings in configs.items():
         if isinstance(settings, dict) and name not in ("dense_table", "datanorm_table"):
             table = Message("TableParameter", f"fleet_desc_configs.{name}")
@@ -109,7 +129,9 @@ def _describe(table: Message, settings: Mapping[str, Any], use_cvm: bool) -> Non
     for key in settings:
         if key not in _KEYS:
             raise UsageError(f"strategy key '{key}' not support.{nearest(key, _KEYS)}")
-    table.table_class = _choice(settings, "sparse_table_class", "DownpourSparseTable", _TABLE_CLASSES)
+    table.table_class = _choice(
+        settings, "sparse_table_class", "DownpourSparseTable", _TABLE_CLASSES
+    )
     accessor = table.accessor
     described = settings.get("sparse_accessor_class", "DownpourCtrAccessor")
     accessor.accessor_class = _choice(settings, "sparse_accessor_class", described, _ACCESSORS)
@@ -129,7 +151,10 @@ def _describe(table: Message, settings: Mapping[str, Any], use_cvm: bool) -> Non
     for number in (1, 2):
         save = accessor.add("table_accessor_save_param")
         save.param = number
-        save.converter, save.deconverter = settings.get("sparse_converter", ""), settings.get("sparse_deconverter", "")
+        save.converter, save.deconverter = (
+            settings.get("sparse_converter", ""),
+            settings.get("sparse_deconverter", ""),
+        )
     shared = described in _ONE_RULE_FOR_BOTH
     _set_rule(accessor.embed_sgd_param, settings, "" if shared else "embed_")
     _set_rule(accessor.embedx_sgd_param, settings, "" if shared else "embedx_")
@@ -145,7 +170,9 @@ def _choice(settings: Mapping[str, Any], key: str, default: str, known: Mapping[
 def _set_rule(rule: Message, settings: Mapping[str, Any], prefix: str) -> None:
     chosen = settings.get(f"{prefix}sparse_optimizer", "adagrad")
     if chosen not in _RULES:
-        raise UsageError(f"{prefix}sparse_optimizer must be one of {', '.join(_RULES)}, but is {chosen!r}")
+        raise UsageError(
+            f"{prefix}sparse_optimizer must be one of {', '.join(_RULES)}, but is {chosen!r}"
+        )
     rule.name, group = _RULES[chosen]
     parameters = getattr(rule, group)
     for key in _RULE_KEYS[group]:

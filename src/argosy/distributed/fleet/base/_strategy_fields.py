@@ -1,4 +1,5 @@
-"""The settings of DistributedStrategy: one table for its properties, its checks, its text and its file.
+"""The settings of DistributedStrategy: one table for its properties, its checks, its text and its
+file.
 
 Rows are in the order of protobuf's field numbers, which is the order of saved files.
 """
@@ -18,11 +19,33 @@ TABLES: dict[str, tuple[Field, ...]] = {
             choices=("COLLECTIVE", "PS", "PIPELINE", "HETER"),
             first_choice=1,
         ),
-        Field("amp", BOOL, False, "compute in float16 or bfloat16 where that is safe, with loss scaling", NUMBERS),
-        Field("recompute", BOOL, False, "recompute activations in backward instead of keeping them"),
-        Field("localsgd", BOOL, False, "average parameters every k steps instead of gradients every step", NUMBERS),
-        Field("dgc", BOOL, False, "send only the largest gradients (deep gradient compression)", NUMBERS),
-        Field("gradient_merge", BOOL, False, "add up gradients over k steps before an update", NUMBERS),
+        Field(
+            "amp",
+            BOOL,
+            False,
+            "compute in float16 or bfloat16 where that is safe, with loss scaling",
+            NUMBERS,
+        ),
+        Field(
+            "recompute", BOOL, False, "recompute activations in backward instead of keeping them"
+        ),
+        Field(
+            "localsgd",
+            BOOL,
+            False,
+            "average parameters every k steps instead of gradients every step",
+            NUMBERS,
+        ),
+        Field(
+            "dgc",
+            BOOL,
+            False,
+            "send only the largest gradients (deep gradient compression)",
+            NUMBERS,
+        ),
+        Field(
+            "gradient_merge", BOOL, False, "add up gradients over k steps before an update", NUMBERS
+        ),
         Field("lars", BOOL, False, "replace Momentum by LARS", NUMBERS),
         Field("lamb", BOOL, False, "replace Adam by LAMB", NUMBERS),
         Field("pipeline", BOOL, False, "split the layers of a program over ranks"),
@@ -32,15 +55,28 @@ TABLES: dict[str, tuple[Field, ...]] = {
             "a_sync",
             BOOL,
             True,
-            "parameter server: do not wait for the other workers; assigning it also sets k_steps to 0",
+            "parameter server: do not wait for the other workers; assigning it also sets k_steps "
+            "to 0",
             NUMBERS,
             is_strict=True,
         ),
         Field("sync_nccl_allreduce", BOOL, True, "wait for NCCL after each all_reduce"),
         Field("nccl_comm_num", INT, 1, "NCCL rings"),
-        Field("use_hierarchical_allreduce", BOOL, False, "reduce inside each host first, then between hosts"),
-        Field("hierarchical_allreduce_inter_nranks", INT, 1, "ranks of a host in a hierarchical reduction"),
-        Field("sync_batch_norm", BOOL, False, "batch norm with the statistics of all ranks", NUMBERS),
+        Field(
+            "use_hierarchical_allreduce",
+            BOOL,
+            False,
+            "reduce inside each host first, then between hosts",
+        ),
+        Field(
+            "hierarchical_allreduce_inter_nranks",
+            INT,
+            1,
+            "ranks of a host in a hierarchical reduction",
+        ),
+        Field(
+            "sync_batch_norm", BOOL, False, "batch norm with the statistics of all ranks", NUMBERS
+        ),
         Field("fuse_all_reduce_ops", BOOL, True, "reduce gradients in buckets"),
         Field("fuse_grad_size_in_MB", INT, 32, "megabytes of gradients in a bucket"),
         Field(
@@ -53,11 +89,29 @@ TABLES: dict[str, tuple[Field, ...]] = {
         Field("cudnn_exhaustive_search", BOOL, False, "let cuDNN try its algorithms"),
         Field("conv_workspace_size_limit", INT, 512, "megabytes cuDNN may use"),
         Field("cudnn_batchnorm_spatial_persistent", BOOL, False, "the faster batch norm of cuDNN"),
-        Field("adaptive_localsgd", BOOL, False, "localsgd with a k that follows loss and learning rate", NUMBERS),
+        Field(
+            "adaptive_localsgd",
+            BOOL,
+            False,
+            "localsgd with a k that follows loss and learning rate",
+            NUMBERS,
+        ),
         Field("fp16_allreduce", BOOL, False, "send gradients as float16", NUMBERS, is_strict=True),
-        Field("sharding", BOOL, False, "split optimizer state (and gradients, parameters) over ranks"),
-        Field("last_comm_group_size_MB", FLOAT, 1.0, "megabytes in the bucket that is reduced last; above 0"),
-        Field("find_unused_parameters", BOOL, False, "look for parameters that a backward does not reach"),
+        Field(
+            "sharding", BOOL, False, "split optimizer state (and gradients, parameters) over ranks"
+        ),
+        Field(
+            "last_comm_group_size_MB",
+            FLOAT,
+            1.0,
+            "megabytes in the bucket that is reduced last; above 0",
+        ),
+        Field(
+            "find_unused_parameters",
+            BOOL,
+            False,
+            "look for parameters that a backward does not reach",
+        ),
         Field("tensor_parallel", BOOL, False, "split the tensors of a program over ranks"),
         Field("without_graph_optimization", BOOL, True, "run the program as recorded"),
         Field("fuse_grad_size_in_num", INT, 8, "gradients in a bucket of a plain program"),
@@ -72,14 +126,31 @@ TABLES: dict[str, tuple[Field, ...]] = {
         Field("fuse_grad_merge", BOOL, False, "keep merged gradients in one buffer"),
         Field("semi_auto", BOOL, False, "automatic parallelisation with hints"),
         Field(
-            "adam_d2sum", BOOL, False, "parameter server: the Adam variant for dense tables", NUMBERS, is_strict=True
+            "adam_d2sum",
+            BOOL,
+            False,
+            "parameter server: the Adam variant for dense tables",
+            NUMBERS,
+            is_strict=True,
         ),
         Field("auto_search", BOOL, False, "automatic parallelisation by search"),
         Field("heter_ccl_mode", BOOL, False, "ranks on different kinds of devices"),
         Field("is_fl_ps_mode", BOOL, False, "federated parameter server"),
-        Field("with_coordinator", BOOL, False, "federated: there is a coordinator", public_name="is_with_coordinator"),
+        Field(
+            "with_coordinator",
+            BOOL,
+            False,
+            "federated: there is a coordinator",
+            public_name="is_with_coordinator",
+        ),
         Field("qat", BOOL, False, "train with simulated quantisation", NUMBERS),
-        Field("split_data", BOOL, True, "automatic parallelisation: each rank reads its own part of the data", NUMBERS),
+        Field(
+            "split_data",
+            BOOL,
+            True,
+            "automatic parallelisation: each rank reads its own part of the data",
+            NUMBERS,
+        ),
         Field("recompute_configs", "RecomputeConfig"),
         Field("amp_configs", "AMPConfig"),
         Field("localsgd_configs", "LocalSGDConfig"),
@@ -129,9 +200,30 @@ TABLES: dict[str, tuple[Field, ...]] = {
         Field("incr_ratio", FLOAT, 2.0, "growth"),
         Field("decr_ratio", FLOAT, 0.8, "shrinkage"),
         Field("use_dynamic_loss_scaling", BOOL, True, "change the factor at all"),
-        Field("custom_white_list", STRING, None, "op types to compute in the low precision", NUMBERS, is_list=True),
-        Field("custom_black_list", STRING, None, "op types to compute in float32", NUMBERS, is_list=True),
-        Field("custom_black_varnames", STRING, None, "variables whose ops stay in float32", NUMBERS, is_list=True),
+        Field(
+            "custom_white_list",
+            STRING,
+            None,
+            "op types to compute in the low precision",
+            NUMBERS,
+            is_list=True,
+        ),
+        Field(
+            "custom_black_list",
+            STRING,
+            None,
+            "op types to compute in float32",
+            NUMBERS,
+            is_list=True,
+        ),
+        Field(
+            "custom_black_varnames",
+            STRING,
+            None,
+            "variables whose ops stay in float32",
+            NUMBERS,
+            is_list=True,
+        ),
         Field("use_pure_fp16", BOOL, False, "O2 in float16: parameters too", NUMBERS),
         Field("use_fp16_guard", BOOL, True, "O2: only inside fp16_guard", NUMBERS),
         Field("use_optimizer_fp16", BOOL, False, "O2: updates without float32 copies", NUMBERS),
@@ -153,7 +245,12 @@ TABLES: dict[str, tuple[Field, ...]] = {
         Field("rampup_begin_step", INT, 0, "first step that compresses", NUMBERS),
         Field("rampup_step", INT, 1, "steps over which sparsity rises", NUMBERS),
         Field(
-            "sparsity", FLOAT, None, "shares of the gradient left out, in turn; [] is [0.999]", NUMBERS, is_list=True
+            "sparsity",
+            FLOAT,
+            None,
+            "shares of the gradient left out, in turn; [] is [0.999]",
+            NUMBERS,
+            is_list=True,
         ),
     ),
     "LarsConfig": (
@@ -256,5 +353,8 @@ TABLES |= _ps_fields.TABLES | _hybrid_fields.TABLES
 # what Paddle 2.0 called some of them
 OLD_NAMES = {
     "PipelineConfig": {"micro_batch": "accumulate_steps"},
-    "ShardingConfig": {"fuse_broadcast_MB": "segment_broadcast_MB", "sharding_group_size": "sharding_degree"},
+    "ShardingConfig": {
+        "fuse_broadcast_MB": "segment_broadcast_MB",
+        "sharding_group_size": "sharding_degree",
+    },
 }

@@ -1,4 +1,6 @@
-"""What ``print(strategy)`` shows: the switches that are on with their settings, then everything else that differs from its default, then the rest."""
+"""What ``print(strategy)`` shows: the switches that are on with their settings, then everything
+else that differs from its default, then the rest.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,26 @@ def overview(strategy: Message) -> str:
     off = [f.name for f in configured if not getattr(strategy, f.name)]
     parts += [_border(), _title("Off"), _line(), *(_title(line) for line in _wrapped(off))]
     parts += [_border(), _title("Environment Flags, Communication Flags"), _line()]
-    parts += [_row(f.name, getattr(strategy, f.name), f.changes_numbers) for f in switches if f not in configured]
+    parts += [
+        _row(f.name, getattr(strategy, f.name), f.changes_numbers)
+        for f in switches
+        if f not in configured
+    ]
     hybrid = strategy.hybrid_configs.stored()
     if hybrid:
-        parts += [_border(), _title("hybrid_configs"), _line(), *_rows(strategy.hybrid_configs, only_set=True)]
-    parts += [_border(), _title("Build Strategy"), _line(), *_rows(strategy.build_strategy), _border()]
+        parts += [
+            _border(),
+            _title("hybrid_configs"),
+            _line(),
+            *_rows(strategy.hybrid_configs, only_set=True),
+        ]
+    parts += [
+        _border(),
+        _title("Build Strategy"),
+        _line(),
+        *_rows(strategy.build_strategy),
+        _border(),
+    ]
     return "\n".join(parts)
 
 
@@ -44,7 +61,9 @@ def _rows(message: Message, only_set: bool = False) -> list[str]:
             continue
         values = value if isinstance(value, list) and value else [value]
         for position, item in enumerate(values):
-            found.append(_row("" if position else field.name, item, field.changes_numbers and not position))
+            found.append(
+                _row("" if position else field.name, item, field.changes_numbers and not position)
+            )
     return found
 
 

@@ -62,7 +62,9 @@ class _Setting:
             strategy.__dict__["_has_choice"] = True
         if field.is_group:
             getattr(strategy.strategy, field.name).update(value)
-        elif isinstance(value, _TYPES[field.kind]) or (field.kind == FLOAT and isinstance(value, int)):
+        elif isinstance(value, _TYPES[field.kind]) or (
+            field.kind == FLOAT and isinstance(value, int)
+        ):
             setattr(strategy.strategy, field.name, value)
         else:
             _refuse(field, value)
@@ -71,7 +73,8 @@ class _Setting:
 def _refuse(field: Field, value: Any) -> None:
     name = field.public_name or field.name
     problem = (
-        f"DistributedStrategy.{name} should have value of {_TYPES[field.kind].__name__} type, but received {value!r}"
+        f"DistributedStrategy.{name} should have value of {_TYPES[field.kind].__name__} type, "
+        f"but received {value!r}"
     )
     if field.is_strict:
         raise DtypeError(problem)
@@ -81,9 +84,11 @@ def _refuse(field: Field, value: Any) -> None:
 class DistributedStrategy:
     """Switches (``strategy.amp = True``) and their settings (``strategy.amp_configs = {...}``).
 
-    An unknown name is a TypeError. Assigning to ``x_configs`` changes the named keys only; lists grow with each assignment; an unknown key is an
-    AssertionError. As in Paddle a switch that is given another type keeps its value and warns (``a_sync``, ``adam_d2sum`` and
-    ``fp16_allreduce`` raise). What each switch does is in the table that ``print(strategy)`` draws and in docs/strategies.md.
+    An unknown name is a TypeError. Assigning to ``x_configs`` changes the named keys only; lists
+    grow with each assignment; an unknown key is an AssertionError. As in Paddle a switch that is
+    given another type keeps its value and warns (``a_sync``, ``adam_d2sum`` and ``fp16_allreduce``
+    raise). What each switch does is in the table that ``print(strategy)`` draws and in
+    docs/strategies.md.
 
     Example:
         >>> import paddle.distributed.fleet as fleet
@@ -108,14 +113,19 @@ class DistributedStrategy:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self.__dict__ and not hasattr(type(self), name):
             known = [n for n in dir(type(self)) if not n.startswith("__")]
-            raise UnknownField(f"{name} is not a attribute of {type(self).__name__}.{nearest(name, known)}")
+            raise UnknownField(
+                f"{name} is not a attribute of {type(self).__name__}.{nearest(name, known)}"
+            )
         object.__setattr__(self, name, value)
 
-    # -- fields with rules of their own ---------------------------------------------------------------------------
+    # -- fields with rules of their own
+    # ---------------------------------------------------------------------------
 
     @property
     def a_sync(self) -> bool:
-        """Parameter server: do not wait for the other workers. Assigning it, True or False, also sets ``a_sync_configs['k_steps']`` to 0."""
+        """Parameter server: do not wait for the other workers. Assigning it, True or False, also
+        sets ``a_sync_configs['k_steps']`` to 0.
+        """
         return bool(self.strategy.a_sync)
 
     @a_sync.setter
@@ -135,13 +145,18 @@ class DistributedStrategy:
     @last_comm_group_size_MB.setter
     def last_comm_group_size_MB(self, value: float) -> None:
         if not value > 0:
-            raise UsageError(f"DistributedStrategy.last_comm_group_size_MB should be greater than 0, but is {value!r}")
+            raise UsageError(
+                "DistributedStrategy.last_comm_group_size_MB should be greater than 0, but is "
+                f"{value!r}"
+            )
         self._has_choice = True
         self.strategy.last_comm_group_size_MB = value
 
     @property
     def hybrid_configs(self) -> dict[str, Any]:
-        """How the ranks are shared among kinds of parallelism; nested groups are objects with attributes."""
+        """How the ranks are shared among kinds of parallelism; nested groups are objects with
+        attributes.
+        """
         configs: Message = self.strategy.hybrid_configs
         return configs.as_dict()
 
@@ -189,7 +204,9 @@ class DistributedStrategy:
 
     @property
     def sparse_table_configs(self) -> list[Message]:
-        """The tables of a parameter server; assign ``{table: {'table_parameters.<table>.<path>': value}}`` to add some."""
+        """The tables of a parameter server; assign ``{table: {'table_parameters.<table>.<path>':
+        value}}`` to add some.
+        """
         tables: list[Message] = self.strategy.downpour_table_param
         return tables
 
@@ -210,7 +227,8 @@ class DistributedStrategy:
         _need(Mapping, "fleet_desc_configs", configs)
         _sparse_tables.add_described(self.strategy, configs)
 
-    # -- files and text -------------------------------------------------------------------------------------------
+    # -- files and text
+    # -------------------------------------------------------------------------------------------
 
     def save_to_prototxt(self, output: str) -> None:
         """Write what was set to the file ``output`` as protobuf text, which Paddle reads."""
@@ -218,7 +236,9 @@ class DistributedStrategy:
             file.write(_prototxt.write(self.strategy))
 
     def load_from_prototxt(self, pb_file: str) -> None:
-        """Add the settings of a file that ``save_to_prototxt``, argosy's or Paddle's, wrote. A file with an error changes nothing."""
+        """Add the settings of a file that ``save_to_prototxt``, argosy's or Paddle's, wrote. A file
+        with an error changes nothing.
+        """
         with open(pb_file, encoding="utf-8") as file:
             text = file.read()
         merged = copy.deepcopy(self.strategy)
@@ -244,7 +264,10 @@ class DistributedStrategy:
 def _need(kind: type, name: str, value: Any) -> None:
     if not isinstance(value, kind):
         expected = "dict" if kind is Mapping else kind.__name__
-        raise DtypeError(f"DistributedStrategy.{name} should have value of {expected} type, but received {value!r}")
+        raise DtypeError(
+            f"DistributedStrategy.{name} should have value of {expected} type, but received "
+            f"{value!r}"
+        )
 
 
 def _fill(target: Any, message: Message) -> Any:
@@ -266,7 +289,9 @@ def _read(source: Any, message: Message) -> None:
 
 
 def _add_settings() -> None:
-    """Give DistributedStrategy a property for each field that has no rule of its own, under its public name and that of files."""
+    """Give DistributedStrategy a property for each field that has no rule of its own, under its
+    public name and that of files.
+    """
     for field in TABLES["DistributedStrategy"]:
         for name in {field.name, field.public_name} - {""}:
             if not hasattr(DistributedStrategy, name):

@@ -45,7 +45,9 @@ class Role:
 
 @dataclass(frozen=True, kw_only=True)
 class RoleFacts:
-    """A process's place. ``index`` counts within its role; ``is_alone``: nobody described a job, so it is its only worker."""
+    """A process's place. ``index`` counts within its role; ``is_alone``: nobody described a job, so
+    it is its only worker.
+    """
 
     role: int = Role.WORKER
     index: int = 0
@@ -64,34 +66,48 @@ class RoleFacts:
 
 
 def from_variables(variables: Mapping[str, str], is_collective: bool) -> RoleFacts:
-    """Read the variables that launchers set (those of ``VARIABLES`` that are there); what is missing or contradictory is an error that names it."""
+    """Read the variables that launchers set (those of ``VARIABLES`` that are there); what is
+    missing or contradictory is an error that names it.
+    """
     return _collective(variables) if is_collective else _parameter_server(variables)
 
 
 def _collective(variables: Mapping[str, str]) -> RoleFacts:
     role = variables.get("PADDLE_TRAINING_ROLE", "TRAINER")
     if role != "TRAINER":
-        raise BadArgument(f"PADDLE_TRAINING_ROLE must be TRAINER in a collective job, but is {role!r}")
+        raise BadArgument(
+            f"PADDLE_TRAINING_ROLE must be TRAINER in a collective job, but is {role!r}"
+        )
     endpoints = _list(variables, "PADDLE_TRAINER_ENDPOINTS")
     count = _integer(variables, "PADDLE_TRAINERS_NUM", len(endpoints) or 1)
     if endpoints and len(endpoints) != count:
         raise ConfigError(
-            f"PADDLE_TRAINERS_NUM is {count}, but PADDLE_TRAINER_ENDPOINTS lists {len(endpoints)}: {', '.join(endpoints)}"
+            f"PADDLE_TRAINERS_NUM is {count}, but PADDLE_TRAINER_ENDPOINTS lists "
+            f"{len(endpoints)}: {', '.join(endpoints)}"
         )
     if count == 1 and not endpoints:
-        return RoleFacts(worker_endpoints=(_ALONE,), endpoint=_ALONE, is_alone=True, **_devices(variables))
+        return RoleFacts(
+            worker_endpoints=(_ALONE,), endpoint=_ALONE, is_alone=True, **_devices(variables)
+        )
     if not endpoints and not {"PADDLE_MASTER", "MASTER_ADDR"} & variables.keys():
-        raise _missing("PADDLE_TRAINER_ENDPOINTS", f"PADDLE_TRAINERS_NUM says that there are {count} workers")
+        raise _missing(
+            "PADDLE_TRAINER_ENDPOINTS", f"PADDLE_TRAINERS_NUM says that there are {count} workers"
+        )
     index = _integer(variables, "PADDLE_TRAINER_ID", 0 if count == 1 else None)
     _check_index("PADDLE_TRAINER_ID", index, "PADDLE_TRAINERS_NUM", count)
     listed = endpoints[index] if endpoints else ""
     endpoint = variables.get("PADDLE_CURRENT_ENDPOINT", listed)
     if listed and endpoint != listed:
         raise ConfigError(
-            f"PADDLE_CURRENT_ENDPOINT is {endpoint}, but PADDLE_TRAINER_ENDPOINTS gives {listed} to PADDLE_TRAINER_ID {index}"
+            f"PADDLE_CURRENT_ENDPOINT is {endpoint}, but PADDLE_TRAINER_ENDPOINTS gives {listed} "
+            f"to PADDLE_TRAINER_ID {index}"
         )
     return RoleFacts(
-        index=index, num_workers=count, worker_endpoints=endpoints, endpoint=endpoint, **_devices(variables)
+        index=index,
+        num_workers=count,
+        worker_endpoints=endpoints,
+        endpoint=endpoint,
+        **_devices(variables),
     )
 
 
@@ -113,11 +129,19 @@ def _parameter_server(variables: Mapping[str, str]) -> RoleFacts:
     if role == "TRAINER":
         index = _integer(variables, "PADDLE_TRAINER_ID", None, why)
         _check_index("PADDLE_TRAINER_ID", index, "PADDLE_TRAINERS_NUM", count)
-        return RoleFacts(role=Role.WORKER, index=index, endpoint=_worker_endpoint(variables, place, index), **place)
+        return RoleFacts(
+            role=Role.WORKER,
+            index=index,
+            endpoint=_worker_endpoint(variables, place, index),
+            **place,
+        )
     if role == "PSERVER":
         return RoleFacts(role=Role.SERVER, **_server_place(variables, servers), **place)
     if role in ("HETER_TRAINER", "COORDINATOR"):
-        raise NotSupported(f"TRAINING_ROLE={role}: heterogeneous and federated parameter-server jobs are not supported")
+        raise NotSupported(
+            f"TRAINING_ROLE={role}: heterogeneous and federated parameter-server jobs are not "
+            "supported"
+        )
     raise ConfigError(f"TRAINING_ROLE must be TRAINER or PSERVER, but is {role!r}")
 
 
@@ -136,7 +160,8 @@ def _server_place(variables: Mapping[str, str], servers: Sequence[str]) -> dict[
     endpoint = f"{variables['POD_IP']}:{variables['PADDLE_PORT']}"
     if endpoint not in servers:
         raise ConfigError(
-            f"POD_IP and PADDLE_PORT say {endpoint}, which PADDLE_PSERVERS_IP_PORT_LIST does not have: {', '.join(servers)}"
+            f"POD_IP and PADDLE_PORT say {endpoint}, which PADDLE_PSERVERS_IP_PORT_LIST does not "
+            f"have: {', '.join(servers)}"
         )
     return {"index": servers.index(endpoint), "endpoint": endpoint}
 
@@ -151,17 +176,28 @@ def from_arguments(arguments: Mapping[str, Any], is_collective: bool) -> RoleFac
         raise DtypeError(f"UserDefinedRoleMaker: current_id must be an int, but is {index!r}")
     if is_collective:
         if not workers:
-            raise BadArgument("UserDefinedRoleMaker: worker_endpoints is needed in a collective job")
+            raise BadArgument(
+                "UserDefinedRoleMaker: worker_endpoints is needed in a collective job"
+            )
         _check_index("current_id", index, "the number of worker_endpoints", len(workers))
-        return RoleFacts(index=index, num_workers=len(workers), worker_endpoints=workers, endpoint=workers[index])
+        return RoleFacts(
+            index=index, num_workers=len(workers), worker_endpoints=workers, endpoint=workers[index]
+        )
     servers, role = tuple(arguments.get("server_endpoints") or ()), arguments.get("role")
     count = arguments.get("worker_num") or len(workers)
     if not count:
         raise BadArgument("UserDefinedRoleMaker: worker_num or worker_endpoints is needed")
     if role not in (Role.WORKER, Role.SERVER):
-        raise BadArgument(f"UserDefinedRoleMaker: role must be Role.WORKER or Role.SERVER, but is {role!r}")
+        raise BadArgument(
+            f"UserDefinedRoleMaker: role must be Role.WORKER or Role.SERVER, but is {role!r}"
+        )
     own = servers if role == Role.SERVER else workers
-    _check_index("current_id", index, "the number of processes of its role", len(own) if role == Role.SERVER else count)
+    _check_index(
+        "current_id",
+        index,
+        "the number of processes of its role",
+        len(own) if role == Role.SERVER else count,
+    )
     return RoleFacts(
         role=role,
         index=index,
@@ -173,7 +209,11 @@ def from_arguments(arguments: Mapping[str, Any], is_collective: bool) -> RoleFac
 
 
 def _list(variables: Mapping[str, str], name: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in variables.get(name, "").replace(";", ",").split(",") if part.strip())
+    return tuple(
+        part.strip()
+        for part in variables.get(name, "").replace(";", ",").split(",")
+        if part.strip()
+    )
 
 
 def _integer(variables: Mapping[str, str], name: str, default: int | None, why: str = "") -> int:
@@ -190,7 +230,9 @@ def _integer(variables: Mapping[str, str], name: str, default: int | None, why: 
 
 def _check_index(name: str, index: int, of: str, count: int) -> None:
     if not 0 <= index < count:
-        raise ConfigError(f"{name} is {index}, but must be at least 0 and below {of}, which is {count}")
+        raise ConfigError(
+            f"{name} is {index}, but must be at least 0 and below {of}, which is {count}"
+        )
 
 
 def _missing(name: str, why: str) -> ConfigError:

@@ -1,4 +1,6 @@
-"""Role makers: they find out who a process is, and let the processes of a role talk to each other."""
+"""Role makers: they find out who a process is, and let the processes of a role talk to each
+other.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,13 @@ from argosy.distributed import _default
 from argosy.distributed._group import Group
 from argosy.distributed._objects import all_gather_object
 from argosy.distributed.fleet.base._ps_worlds import ServedWorlds, describe_workers
-from argosy.distributed.fleet.base.role_facts import VARIABLES, Role, RoleFacts, from_arguments, from_variables
+from argosy.distributed.fleet.base.role_facts import (
+    VARIABLES,
+    Role,
+    RoleFacts,
+    from_arguments,
+    from_variables,
+)
 from argosy.foundation import env
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.comm.backend import ReduceOp
@@ -138,11 +146,13 @@ class RoleMakerBase:
         """One line that says who this process is."""
         facts = self._facts
         return (
-            f"role: {facts.role}, current_id: {facts.index}, worker_endpoints: {list(facts.worker_endpoints)}, "
+            f"role: {facts.role}, current_id: {facts.index}, worker_endpoints: "
+            f"{list(facts.worker_endpoints)}, "
             f"server_endpoints: {list(facts.server_endpoints)}"
         )
 
-    # -- talking within a role --------------------------------------------------------------------------------------
+    # -- talking within a role
+    # --------------------------------------------------------------------------------------
 
     def _barrier(self, comm_world: str) -> None:
         """Wait until every process of ``comm_world`` ('worker', 'server' or 'all') is here."""
@@ -151,7 +161,9 @@ class RoleMakerBase:
             group._inner.run(group._inner.backend.barrier)
 
     def _all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> np.ndarray:
-        """The element-wise sum, maximum or minimum over the processes, of the shape of ``input``."""
+        """The element-wise sum, maximum or minimum over the processes, of the shape of
+        ``input``.
+        """
         if mode not in _MODES:
             raise UsageError(f"all_reduce: mode must be 'sum', 'max' or 'min', but is {mode!r}")
         group = self._world(comm_world, "all_reduce")
@@ -175,7 +187,9 @@ class RoleMakerBase:
     def _world(self, comm_world: str, call: str) -> Group | None:
         """The group to talk over; None if this process is the only one."""
         if comm_world not in _WORLDS:
-            raise UsageError(f"{call}: comm_world must be 'worker', 'server' or 'all', but is {comm_world!r}")
+            raise UsageError(
+                f"{call}: comm_world must be 'worker', 'server' or 'all', but is {comm_world!r}"
+            )
         if self._facts.server_endpoints:
             if comm_world != "worker":
                 return self._served_worlds().group(comm_world, call)
@@ -201,10 +215,13 @@ class RoleMakerBase:
         return self._worlds
 
     def _find_each_other(self, connect: Callable[[], Any]) -> None:
-        """Let workers of a parameter-server job meet through the servers, of which ``connect`` makes a client."""
+        """Let workers of a parameter-server job meet through the servers, of which ``connect``
+        makes a client.
+        """
         self._connect = connect
 
-    # -- the spellings of Paddle 1 ------------------------------------------------------------------------------------
+    # -- the spellings of Paddle 1
+    # ------------------------------------------------------------------------------------
 
     def is_worker(self) -> bool:
         return self._is_worker()
@@ -256,8 +273,9 @@ class RoleMakerBase:
 class PaddleCloudRoleMaker(RoleMakerBase):
     """Takes the role from the environment that launchers set.
 
-    Variables that are missing or contradict each other are a ValueError that names them; without any, the process is the only worker. Options other than
-    ``is_collective`` chose how Paddle's processes find each other; here they meet through the launcher's store.
+    Variables that are missing or contradict each other are a ValueError that names them; without
+    any, the process is the only worker. Options other than ``is_collective`` chose how Paddle's
+    processes find each other; here they meet through the launcher's store.
     """
 
     def __init__(self, is_collective: bool = False, **kwargs: Any) -> None:
@@ -270,11 +288,13 @@ class PaddleCloudRoleMaker(RoleMakerBase):
 
 
 class UserDefinedRoleMaker(PaddleCloudRoleMaker):
-    """Takes the role from arguments: ``current_id``, ``role``, ``worker_num``, ``worker_endpoints``, ``server_endpoints``.
+    """Takes the role from arguments: ``current_id``, ``role``, ``worker_num``,
+    ``worker_endpoints``, ``server_endpoints``.
 
     Example:
         >>> import paddle.distributed.fleet as fleet
-        >>> role = fleet.UserDefinedRoleMaker(current_id=0, role=fleet.Role.WORKER, worker_num=2, server_endpoints=["127.0.0.1:36011"])
+        >>> role = fleet.UserDefinedRoleMaker(current_id=0, role=fleet.Role.WORKER, worker_num=2,
+        ...     server_endpoints=["127.0.0.1:36011"])
         >>> role._worker_num(), role._server_num()
         (2, 1)
     """
@@ -286,9 +306,15 @@ class UserDefinedRoleMaker(PaddleCloudRoleMaker):
         return from_arguments(self._kwargs, self._is_collective)
 
     def _join(self) -> None:
-        """A job that the script described joins as one that a launcher described: through the environment."""
+        """A job that the script described joins as one that a launcher described: through the
+        environment.
+        """
         facts = self._facts
-        if self._is_collective and not _default.is_initialized() and not env.get("PADDLE_TRAINERS_NUM"):
+        if (
+            self._is_collective
+            and not _default.is_initialized()
+            and not env.get("PADDLE_TRAINERS_NUM")
+        ):
             env.update(
                 {
                     "PADDLE_TRAINER_ID": str(facts.index),

@@ -8,7 +8,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.distributed._default import default_group, get_rank, get_world_size, is_initialized, new_group
+from argosy.distributed._default import (
+    default_group,
+    get_rank,
+    get_world_size,
+    is_initialized,
+    new_group,
+)
 from argosy.distributed._group import Group
 from argosy.foundation.errors import BadArgument, NotSupported
 from argosy.runtime.comm.backends.loopback import LoopbackBackend
@@ -17,7 +23,14 @@ from argosy.runtime.comm.group import Group as RuntimeGroup
 __all__ = ["CommunicateTopology", "HybridCommunicateGroup", "ParallelMode", "layout"]
 
 _NAMES = ["data", "pipe", "sharding", "sep", "context", "model"]
-_AXES = {"dp": "data", "pp": "pipe", "sharding": "sharding", "sep": "sep", "cp": "context", "mp": "model"}
+_AXES = {
+    "dp": "data",
+    "pp": "pipe",
+    "sharding": "sharding",
+    "sep": "sep",
+    "cp": "context",
+    "mp": "model",
+}
 _MISSING = {
     "mp_degree": "tensor",
     "pp_degree": "pipeline",
@@ -37,26 +50,35 @@ class ParallelMode:
     SEGMENT_PARALLEL = 4
 
 
-def layout(configs: dict[str, Any], order: Sequence[str], num_ranks: int) -> tuple[list[str], list[int]]:
-    """The names and sizes of the axes that ``hybrid_configs`` asks for; ``dp_degree=-1`` takes the ranks that are left."""
+def layout(
+    configs: dict[str, Any], order: Sequence[str], num_ranks: int
+) -> tuple[list[str], list[int]]:
+    """The names and sizes of the axes that ``hybrid_configs`` asks for; ``dp_degree=-1`` takes the
+    ranks that are left.
+    """
     for name, kind in _MISSING.items():
         if configs[name] > 1:
             raise NotSupported(
-                f"hybrid_configs: {name}={configs[name]}: {kind} parallelism is not supported; dp_degree and sharding_degree are"
+                f"hybrid_configs: {name}={configs[name]}: {kind} parallelism is not supported; "
+                "dp_degree and sharding_degree are"
             )
     unknown = [name for name in order if name not in _AXES]
     if unknown or len(set(order)) != len(order) or not {"dp", "mp"} <= set(order):
         raise BadArgument(
-            f"hybrid_configs: order must list {', '.join(_AXES)}, each once (sep and cp may be left out), but is {list(order)}"
+            f"hybrid_configs: order must list {', '.join(_AXES)}, each once (sep and cp may be "
+            f"left out), but is {list(order)}"
         )
     sharding = max(configs["sharding_degree"], 1)
     replicas = configs["dp_degree"] if configs["dp_degree"] > 0 else max(num_ranks // sharding, 1)
     if replicas * sharding != num_ranks:
         raise BadArgument(
-            f"hybrid_configs: dp_degree {replicas} times sharding_degree {sharding} must be the number of workers, {num_ranks}"
+            f"hybrid_configs: dp_degree {replicas} times sharding_degree {sharding} must be the "
+            f"number of workers, {num_ranks}"
         )
     sizes = {"data": replicas, "sharding": sharding}
-    names = [_AXES[name] for name in order] + [axis for axis in _NAMES if axis not in {_AXES[n] for n in order}]
+    names = [_AXES[name] for name in order] + [
+        axis for axis in _NAMES if axis not in {_AXES[n] for n in order}
+    ]
     return names, [sizes.get(name, 1) for name in names]
 
 
@@ -70,9 +92,13 @@ class CommunicateTopology:
         [[0, 2], [1, 3]]
     """
 
-    def __init__(self, hybrid_group_names: Sequence[str] = _NAMES, dims: Sequence[int] = (1, 1, 1, 1, 1, 1)) -> None:
+    def __init__(
+        self, hybrid_group_names: Sequence[str] = _NAMES, dims: Sequence[int] = (1, 1, 1, 1, 1, 1)
+    ) -> None:
         if len(hybrid_group_names) != len(dims):
-            raise BadArgument(f"CommunicateTopology: {len(hybrid_group_names)} names, but {len(dims)} sizes")
+            raise BadArgument(
+                f"CommunicateTopology: {len(hybrid_group_names)} names, but {len(dims)} sizes"
+            )
         self._parallel_names = list(hybrid_group_names)
         self._dims = list(dims)
         self.coordinate: Any = collections.namedtuple("Coordinate", self._parallel_names)  # type: ignore[misc]
@@ -96,16 +122,24 @@ class CommunicateTopology:
     def get_rank(self, **args: int) -> int:
         """The rank at a point that is given by all its coordinates."""
         if set(args) != set(self._parallel_names):
-            raise BadArgument(f"get_rank: expected the coordinates {self._parallel_names}, but received {list(args)}")
+            raise BadArgument(
+                f"get_rank: expected the coordinates {self._parallel_names}, but received "
+                f"{list(args)}"
+            )
         point = self.coordinate(**args)
         if point not in self._coord2rank:
-            raise BadArgument(f"get_rank: {point} lies outside the topology, whose sizes are {self._dims}")
+            raise BadArgument(
+                f"get_rank: {point} lies outside the topology, whose sizes are {self._dims}"
+            )
         return self._coord2rank[point]
 
     def get_coord(self, rank: int) -> Any:
         """The point of a rank."""
         if not 0 <= rank < self._world_size:
-            raise BadArgument(f"get_coord: the rank must be at least 0 and below {self._world_size}, but is {rank}")
+            raise BadArgument(
+                f"get_coord: the rank must be at least 0 and below {self._world_size}, but is "
+                f"{rank}"
+            )
         return self._rank2coord[rank]
 
     def get_axis_list(self, axis_name: str, index: int) -> list[int]:
@@ -122,7 +156,9 @@ class CommunicateTopology:
         fused = {self._axis(name) for name in fused_axis}
         groups: dict[tuple[int, ...], list[int]] = {}
         for rank, point in enumerate(self._rank2coord):
-            groups.setdefault(tuple(c for i, c in enumerate(point) if i not in fused), []).append(rank)
+            groups.setdefault(tuple(c for i, c in enumerate(point) if i not in fused), []).append(
+                rank
+            )
         return list(groups.values())
 
     def get_rank_from_stage(self, global_rank: int, **kwargs: int) -> int:
@@ -131,12 +167,15 @@ class CommunicateTopology:
 
     def _axis(self, name: str) -> int:
         if name not in self._parallel_names:
-            raise BadArgument(f"the topology has no axis {name!r}; its axes are {', '.join(self._parallel_names)}")
+            raise BadArgument(
+                f"the topology has no axis {name!r}; its axes are {', '.join(self._parallel_names)}"
+            )
         return self._parallel_names.index(name)
 
 
 class HybridCommunicateGroup:
-    """This process's groups in a topology. Every process of the job makes it, in the same order of group creations.
+    """This process's groups in a topology. Every process of the job makes it, in the same order of
+    group creations.
 
     ``hybrid_configs`` only tunes NCCL in Paddle.
     """
@@ -145,7 +184,9 @@ class HybridCommunicateGroup:
         self.nranks = get_world_size() if is_initialized() else 1
         self.global_rank = get_rank() if is_initialized() else 0
         if topology.world_size() != self.nranks:
-            raise BadArgument(f"the topology has {topology.world_size()} ranks, but the job has {self.nranks}")
+            raise BadArgument(
+                f"the topology has {topology.world_size()} ranks, but the job has {self.nranks}"
+            )
         self._topo = topology
         self._groups = {name: self._group([name]) for name in topology.get_hybrid_group_names()}
         self._check_groups: dict[str, Group] = {}
@@ -153,7 +194,9 @@ class HybridCommunicateGroup:
         self.is_first_stage = self.is_last_stage = True
 
     def _group(self, axes: Sequence[str]) -> Group:
-        """The group of the ranks that differ from this one on ``axes``. All ranks make all such groups."""
+        """The group of the ranks that differ from this one on ``axes``. All ranks make all such
+        groups.
+        """
         mine = None
         for ranks in self._topo.get_fused_ranks(axes):
             group = self._made(ranks)
@@ -171,7 +214,11 @@ class HybridCommunicateGroup:
             return None
         return Group(
             RuntimeGroup(
-                id=-1, name=f"rank {ranks[0]}", ranks=ranks, global_rank=self.global_rank, backend=LoopbackBackend()
+                id=-1,
+                name=f"rank {ranks[0]}",
+                ranks=ranks,
+                global_rank=self.global_rank,
+                backend=LoopbackBackend(),
             )
         )
 
@@ -194,7 +241,9 @@ class HybridCommunicateGroup:
         return self._topo.get_rank_from_stage(self.global_rank, pipe=stage_id, **kwargs)
 
     def get_check_parallel_group(self, sharding: bool = False) -> Group:
-        """The ranks with the same place on the data (or sharding) axis, over which norms and overflows are joined."""
+        """The ranks with the same place on the data (or sharding) axis, over which norms and
+        overflows are joined.
+        """
         axis = "sharding" if sharding else "data"
         if axis not in self._check_groups:
             others = [name for name in self._topo.get_hybrid_group_names() if name != axis]
@@ -206,11 +255,15 @@ class HybridCommunicateGroup:
         return self._groups["data"]
 
     def get_pp_mp_parallel_group(self) -> Group:
-        """The ranks that differ on the pipe and model axes: this one, for they have one rank each."""
+        """The ranks that differ on the pipe and model axes: this one, for they have one rank
+        each.
+        """
         return self._groups["model"]
 
     def create_fuse_group(self, fused_strategy_list: Sequence[str]) -> tuple[list[int], Group]:
-        """The group over several axes, ``["data", "sharding"]`` for example; every rank must call it."""
+        """The group over several axes, ``["data", "sharding"]`` for example; every rank must call
+        it.
+        """
         if not fused_strategy_list:
             raise BadArgument("create_fuse_group: the list of axes must not be empty")
         group = self._group(fused_strategy_list)
@@ -247,5 +300,6 @@ def _add_questions(word: str, axis: str) -> None:
         setattr(HybridCommunicateGroup, question.__name__, question)
 
 
-for _word, _axis in (("data", "data"), ("model", "model"), ("pipe", "pipe"), ("sharding", "sharding"), ("sep", "sep"), ("context", "context")):  # fmt: skip
+for _word, _axis in (("data", "data"), ("model", "model"), ("pipe", "pipe"),
+    ("sharding", "sharding"), ("sep", "sep"), ("context", "context")):  # fmt: skip
     _add_questions(_word, _axis)

@@ -24,7 +24,9 @@ class UtilBase:
 
     @property
     def role_maker(self) -> RoleMakerBase:
-        """Who this process is; before ``fleet.init`` what the environment says of a collective job."""
+        """Who this process is; before ``fleet.init`` what the environment says of a collective
+        job.
+        """
         if self._role_maker is None:
             self._role_maker = PaddleCloudRoleMaker(is_collective=True)
         return self._role_maker
@@ -43,7 +45,9 @@ class UtilBase:
         self.fs_client = fs_client
 
     def all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> np.ndarray:
-        """The element-wise sum, max or min of ``input`` (numbers, lists, arrays) over 'worker', 'server' or 'all' processes."""
+        """The element-wise sum, max or min of ``input`` (numbers, lists, arrays) over 'worker',
+        'server' or 'all' processes.
+        """
         return self.role_maker._all_reduce(input, mode, comm_world)
 
     def barrier(self, comm_world: str = "worker") -> None:
@@ -55,17 +59,21 @@ class UtilBase:
         return self.role_maker._all_gather(input, comm_world)
 
     def get_file_shard(self, files: list[str]) -> list[str]:
-        """This worker's share of ``files``: contiguous, and if they cannot be shared equally the first workers get one more.
+        """This worker's share of ``files``: contiguous, and if they cannot be shared equally the
+        first workers get one more.
 
         Example:
             >>> import paddle.distributed.fleet as fleet
-            >>> role = fleet.UserDefinedRoleMaker(is_collective=True, current_id=0, worker_endpoints=["127.0.0.1:1", "127.0.0.1:2"])
+            >>> role = fleet.UserDefinedRoleMaker(is_collective=True, current_id=0,
+            ...     worker_endpoints=["127.0.0.1:1", "127.0.0.1:2"])
             >>> util = fleet.UtilBase()
             >>> util._set_role_maker(role)
             >>> util.get_file_shard(["a", "b", "c"])
             ['a', 'b']
         """
-        return _share(files, self.role_maker._worker_index(), self.role_maker._worker_num(), "get_file_shard")
+        return _share(
+            files, self.role_maker._worker_index(), self.role_maker._worker_num(), "get_file_shard"
+        )
 
     def get_heter_file_shard(self, files: list[str]) -> list[str]:
         """As ``get_file_shard`` for heterogeneous workers, which are numbered after the others."""
@@ -91,7 +99,9 @@ class UtilFactory:
 
 def _share(files: list[str], index: int, count: int, call: str) -> list[str]:
     if not isinstance(files, list):
-        raise DtypeError(f"{call}: files should be a list of files to be read, but is a {type(files).__name__}")
+        raise DtypeError(
+            f"{call}: files should be a list of files to be read, but is a {type(files).__name__}"
+        )
     if not -count <= index < count:
         raise UsageError(f"{call}: this process is number {index} of {count} workers")
     index %= count

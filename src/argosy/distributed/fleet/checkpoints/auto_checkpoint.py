@@ -9,8 +9,20 @@ from typing import Any
 from argosy.distributed._group import Group
 from argosy.distributed.fleet.checkpoints import folders as files
 from argosy.distributed.fleet.checkpoints.objects import Objects, Own
-from argosy.distributed.fleet.checkpoints.ranks import Ranks, averaged, digests, joined, without_same
-from argosy.distributed.fleet.checkpoints.resumable import Batches, Position, checked, random_state, set_random_state
+from argosy.distributed.fleet.checkpoints.ranks import (
+    Ranks,
+    averaged,
+    digests,
+    joined,
+    without_same,
+)
+from argosy.distributed.fleet.checkpoints.resumable import (
+    Batches,
+    Position,
+    checked,
+    random_state,
+    set_random_state,
+)
 from argosy.distributed.fleet.utils import log_util
 from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.foundation.manifest import Fact
@@ -21,9 +33,11 @@ State = dict[str, Any]
 
 
 class AutoCheckpoint:
-    """What ``fleet.auto_checkpoint`` returns. Making it restores the newest complete checkpoint of the directory, if there is one.
+    """What ``fleet.auto_checkpoint`` returns. Making it restores the newest complete checkpoint of
+    the directory, if there is one.
 
-    ``num_steps`` and ``epoch`` are the complete ones; ``resumed_from`` is the step that was restored, None if none was.
+    ``num_steps`` and ``epoch`` are the complete ones; ``resumed_from`` is the step that was
+    restored, None if none was.
     """
 
     def __init__(
@@ -42,11 +56,15 @@ class AutoCheckpoint:
     ) -> None:
         for name, value in (("every_n_steps", every_n_steps), ("keep", keep)):
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise UsageError(f"auto_checkpoint: {name} must be an integer of at least 1, but is {value!r}")
+                raise UsageError(
+                    f"auto_checkpoint: {name} must be an integer of at least 1, but is {value!r}"
+                )
         self._ranks = self._make_ranks(group)
         self._every = every_n_steps
         self._files = files.Checkpoints(directory, keep)
-        self._objects = Objects(model, optimizer, scaler, lr, extra, self._ranks.rank, self._own(model))
+        self._objects = Objects(
+            model, optimizer, scaler, lr, extra, self._ranks.rank, self._own(model)
+        )
         self._batches = None if loader is None else Batches(loader, self._ranks.world_size)
         self._random: State | None = None  # of the checkpoint, until training goes on
         self._saved: tuple[int, int] | None = None
@@ -62,10 +80,13 @@ class AutoCheckpoint:
         """What this process has of the model, if it does not have all of it."""
         return None
 
-    # -- training -----------------------------------------------------------------------------------------------
+    # -- training
+    # ----------------------------------------------------------------------------------------------
 
     def epochs(self, num_epochs: int) -> Iterator[int]:
-        """The numbers, from 0, of the epochs that are left of ``num_epochs``; the first may be one that has begun. In the end everything is saved."""
+        """The numbers, from 0, of the epochs that are left of ``num_epochs``; the first may be one
+        that has begun. In the end everything is saved.
+        """
         while self.epoch < num_epochs:
             yield self.epoch
             self.epoch += 1
@@ -76,9 +97,13 @@ class AutoCheckpoint:
             self.save()
 
     def batches(self) -> Iterator[Any]:
-        """The batches that are left of the epoch. Asking for the next one says that the step with the last one is complete."""
+        """The batches that are left of the epoch. Asking for the next one says that the step with
+        the last one is complete.
+        """
         if self._batches is None:
-            raise UsageError("auto_checkpoint: batches() needs the argument loader; without one, use steps()")
+            raise UsageError(
+                "auto_checkpoint: batches() needs the argument loader; without one, use steps()"
+            )
         self._begin()
         for batch in self._batches:
             yield batch
@@ -86,7 +111,9 @@ class AutoCheckpoint:
             self.step()
 
     def steps(self, num_steps: int) -> Iterator[int]:
-        """The numbers, from 0, of the steps that are left of ``num_steps``, for data that depend on nothing else. In the end everything is saved."""
+        """The numbers, from 0, of the steps that are left of ``num_steps``, for data that depend on
+        nothing else. In the end everything is saved.
+        """
         self._begin()
         self._put_random_back()
         while self.num_steps < num_steps:
@@ -114,10 +141,13 @@ class AutoCheckpoint:
         if state is not None:
             set_random_state(state)
 
-    # -- saving -------------------------------------------------------------------------------------------------
+    # -- saving
+    # ----------------------------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Write a checkpoint now; every rank calls it. It counts when all have written, and replaces none before."""
+        """Write a checkpoint now; every rank calls it. It counts when all have written, and
+        replaces none before.
+        """
         ranks, step = self._ranks, self.num_steps
         state = self._objects.take()
         is_first = ranks.rank == 0
@@ -129,7 +159,9 @@ class AutoCheckpoint:
         fact: Fact = {}
         content = {"objects": state, "progress": self._progress()}
         name = files.state_name(ranks.rank)
-        ranks.agree(_problem(lambda: fact.update(files.write_state(self._files.draft(step), name, content))))
+        ranks.agree(
+            _problem(lambda: fact.update(files.write_state(self._files.draft(step), name, content)))
+        )
         facts = ranks.gather(fact)
         ranks.agree(_problem(self._files.complete, step, facts) if is_first else None)
         self._saved = (step, self.epoch)
@@ -139,7 +171,8 @@ class AutoCheckpoint:
         now = random_state() if self._random is None else self._random
         return {"num_steps": self.num_steps, "epoch": self.epoch, "random": now, "data": data}
 
-    # -- restoring ----------------------------------------------------------------------------------------------
+    # -- restoring
+    # ----------------------------------------------------------------------------------------------
 
     def _restore(self) -> None:
         ranks = self._ranks
@@ -170,7 +203,10 @@ class AutoCheckpoint:
 
     def _newest(self) -> int | None:
         """The newest checkpoint whose files are what they were; None where there has been none."""
-        problems = [f"{path} has a manifest, but not the name of a checkpoint" for path in self._files.misnamed()]
+        problems = [
+            f"{path} has a manifest, but not the name of a checkpoint"
+            for path in self._files.misnamed()
+        ]
         for problem in problems:
             log_util.logger.warning("auto_checkpoint: leaving out %s", problem)
         for step in self._files.steps():
@@ -185,7 +221,9 @@ class AutoCheckpoint:
         return None
 
     def _check_files(self, step: int) -> None:
-        """CheckpointError unless every file of a checkpoint is what it was, and holds the state of a rank."""
+        """CheckpointError unless every file of a checkpoint is what it was, and holds the state of
+        a rank.
+        """
         for fact in self._files.manifest(step):
             self._content(step, fact)
 
@@ -201,7 +239,10 @@ class AutoCheckpoint:
         first = self._content(step, facts[0])
         if len(facts) == ranks.world_size:
             own = first if ranks.rank == 0 else self._content(step, facts[ranks.rank])
-            found = {"objects": joined(own["objects"], first["objects"]), "progress": own["progress"]}
+            found = {
+                "objects": joined(own["objects"], first["objects"]),
+                "progress": own["progress"],
+            }
         else:
             found = self._adapted(step, facts, first)
         self._check_fits(found)
@@ -211,18 +252,27 @@ class AutoCheckpoint:
         self._objects.check(state["objects"])
         data = state["progress"]["data"]
         if (data is None) != (self._batches is None):
-            raise CheckpointError(f"the checkpoint was written with{'out' if data is None else ''} a loader")
+            raise CheckpointError(
+                f"the checkpoint was written with{'out' if data is None else ''} a loader"
+            )
         if self._batches is not None:
             self._batches.fitted(Position(**data["position"]))
 
     def _adapted(self, step: int, facts: list[Fact], first: State) -> State:
-        """One state for all ranks of a job of another size; each goes on with the generators of its number, if there was one."""
+        """One state for all ranks of a job of another size; each goes on with the generators of its
+        number, if there was one.
+        """
         others = [self._content(step, fact) for fact in facts[1:]]
         progress = dict(first["progress"])
         if 0 < self._ranks.rank:
             known = self._ranks.rank < len(facts)
-            progress["random"] = others[self._ranks.rank - 1]["progress"]["random"] if known else random_state()
-        return {"objects": averaged([first["objects"], *(state["objects"] for state in others)]), "progress": progress}
+            progress["random"] = (
+                others[self._ranks.rank - 1]["progress"]["random"] if known else random_state()
+            )
+        return {
+            "objects": averaged([first["objects"], *(state["objects"] for state in others)]),
+            "progress": progress,
+        }
 
 
 def _problem(action: Any, *args: Any) -> str | None:

@@ -1,7 +1,8 @@
 """Folders that are there as a whole or not at all.
 
-``folder_replaced`` is for one writer. ``Checkpoints`` is a directory of ``step-<n>`` folders, each written by all ranks of a job: they write into a draft, which
-takes its name when all have finished, so that a job that ends at any instant leaves the earlier ones.
+``folder_replaced`` is for one writer. ``Checkpoints`` is a directory of ``step-<n>`` folders, each
+written by all ranks of a job: they write into a draft, which takes its name when all have finished,
+so that a job that ends at any instant leaves the earlier ones.
 """
 
 from __future__ import annotations
@@ -32,14 +33,17 @@ _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2
 _AT_FDCWD = -100
 
 
-# -- one writer -----------------------------------------------------------------------------------------------------
+# -- one writer
+# --------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def folder_replaced(name: str) -> Iterator[str]:
-    """A folder to write files into; when the block ends well, ``name`` has them, and what else it had before, in one instant.
+    """A folder to write files into; when the block ends well, ``name`` has them, and what else it
+    had before, in one instant.
 
-    If the block fails or the process ends, ``name`` stays as it was. A folder that this process works in cannot be replaced: there only each file is whole.
+    If the block fails or the process ends, ``name`` stays as it was. A folder that this process
+    works in cannot be replaced: there only each file is whole.
     """
     target = Path(os.path.realpath(name))
     if target.exists() and not target.is_dir():
@@ -83,9 +87,13 @@ def _move(draft: Path, target: Path) -> None:
         draft.rename(target)
         return
     exchange = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if exchange and exchange(_AT_FDCWD, os.fsencode(draft), _AT_FDCWD, os.fsencode(target), _EXCHANGE) == 0:
+    if (
+        exchange
+        and exchange(_AT_FDCWD, os.fsencode(draft), _AT_FDCWD, os.fsencode(target), _EXCHANGE) == 0
+    ):
         return
-    old = draft.with_suffix(".old")  # a file system without exchange: between two renames the old one has this name
+    # a file system without exchange: between two renames the old one has this name
+    old = draft.with_suffix(".old")
     target.rename(old)
     draft.rename(target)
     shutil.rmtree(old)
@@ -100,7 +108,8 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-# -- all ranks ------------------------------------------------------------------------------------------------------
+# -- all ranks
+# --------------------------------------------------------------------------------------------------
 
 
 def state_name(rank: int) -> str:
@@ -131,13 +140,16 @@ def read_state(folder: Path, fact: Fact) -> Any:
         raise CheckpointError(f"{path}: {error.strerror}") from error
     if len(data) != fact["bytes"] or hashlib.sha256(data).hexdigest() != fact["sha256"]:
         raise CheckpointError(
-            f"{path} is not the file that the checkpoint was written with: it is cut short or damaged"
+            f"{path} is not the file that the checkpoint was written with: it is cut short or "
+            "damaged"
         )
     return state_file.loads(data, str(path))
 
 
 class Checkpoints:
-    """The complete checkpoints in ``directory``, by number of steps. One process makes, completes and removes them."""
+    """The complete checkpoints in ``directory``, by number of steps. One process makes, completes
+    and removes them.
+    """
 
     def __init__(self, directory: str | os.PathLike[str], keep: int) -> None:
         self.directory = Path(os.path.abspath(directory))
@@ -149,14 +161,22 @@ class Checkpoints:
         return sorted((int(match[1]) for match in found if match), reverse=True)
 
     def misnamed(self) -> list[Path]:
-        """Folders with a manifest that have no checkpoint's name: somebody or something has renamed them."""
+        """Folders with a manifest that have no checkpoint's name: somebody or something has renamed
+        them.
+        """
         strange = [
-            entry for entry in self._folders() if not _NAME.fullmatch(entry.name) and not _DRAFT.match(entry.name)
+            entry
+            for entry in self._folders()
+            if not _NAME.fullmatch(entry.name) and not _DRAFT.match(entry.name)
         ]
         return sorted(entry for entry in strange if (entry / MANIFEST).exists())
 
     def _folders(self) -> list[Path]:
-        return [entry for entry in self.directory.iterdir() if entry.is_dir()] if self.directory.is_dir() else []
+        return (
+            [entry for entry in self.directory.iterdir() if entry.is_dir()]
+            if self.directory.is_dir()
+            else []
+        )
 
     def folder(self, step: int) -> Path:
         return self.directory / f"step-{step:010d}"
@@ -172,7 +192,8 @@ class Checkpoints:
         self.draft(step).mkdir()
 
     def complete(self, step: int, facts: list[Fact], more: Sequence[Fact] = ()) -> None:
-        """Make the draft, whose files are all on disk, a checkpoint; remove those beyond the last ``keep``.
+        """Make the draft, whose files are all on disk, a checkpoint; remove those beyond the last
+        ``keep``.
 
         ``facts``: of the files of the ranks, ``more``: of others.
         """
@@ -194,11 +215,15 @@ class Checkpoints:
             shutil.rmtree(gone)
 
     def manifest(self, step: int) -> list[Fact]:
-        """The files of a checkpoint, by rank; CheckpointError if it is no checkpoint of this kind and step."""
+        """The files of a checkpoint, by rank; CheckpointError if it is no checkpoint of this kind
+        and step.
+        """
         folder = self.folder(step)
         found = manifest.read(folder, LAYOUT)
         if found.fields["step"] != step:
-            raise CheckpointError(f"{folder / MANIFEST} is that of step {found.fields['step']}, not of {step}")
+            raise CheckpointError(
+                f"{folder / MANIFEST} is that of step {found.fields['step']}, not of {step}"
+            )
         world_size, names = found.fields["world_size"], [fact["file"] for fact in found.files]
         own, more = names[:world_size], names[world_size:]
         if (
@@ -207,10 +232,14 @@ class Checkpoints:
             or len(own) != world_size
             or set(more) - {TABLES}
         ):
-            raise CheckpointError(f"{folder / MANIFEST} lists {names[:5]}, not the files of {world_size} ranks")
+            raise CheckpointError(
+                f"{folder / MANIFEST} lists {names[:5]}, not the files of {world_size} ranks"
+            )
         for fact in found.files[world_size:]:
             manifest.verified(folder, fact)
         for path in sorted(folder.glob("*.state")):
             if path.name not in names:
-                raise CheckpointError(f"{path} does not belong to the checkpoint: {MANIFEST} does not list it")
+                raise CheckpointError(
+                    f"{path} does not belong to the checkpoint: {MANIFEST} does not list it"
+                )
         return found.files[:world_size]

@@ -1,7 +1,8 @@
-"""What a checkpoint holds of a model, its optimizer and what goes with them, of Paddle's, of a static program's and of PyTorch's.
+"""What a checkpoint holds of a model, its optimizer and what goes with them, of Paddle's, of a
+static program's and of PyTorch's.
 
-``take`` asks each object; ranks call it together, because split optimizer states are joined. ``check`` compares a saved state with the objects before ``give``
-replaces anything.
+``take`` asks each object; ranks call it together, because split optimizer states are joined.
+``check`` compares a saved state with the objects before ``give`` replaces anything.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class Own:
 
 
 class Objects:
-    """The objects whose states make a checkpoint. ``extra``: others, by name, with ``state_dict`` and ``set_state_dict`` or ``load_state_dict``.
+    """The objects whose states make a checkpoint. ``extra``: others, by name, with ``state_dict``
+    and ``set_state_dict`` or ``load_state_dict``.
 
     ``own`` stands for the model where servers train it.
     """
@@ -55,14 +57,27 @@ class Objects:
         own: Own | None = None,
     ) -> None:
         self._own = own
-        named = {"scaler": scaler, "lr": lr, **{f"extra.{name}": value for name, value in (extra or {}).items()}}
+        named = {
+            "scaler": scaler,
+            "lr": lr,
+            **{f"extra.{name}": value for name, value in (extra or {}).items()},
+        }
         self._plain = {name: value for name, value in named.items() if value is not None}
         for name, value in {"model": model, "optimizer": optimizer, **self._plain}.items():
-            if value is not None and not isinstance(value, Program) and not hasattr(value, "state_dict"):
-                raise UsageError(f"auto_checkpoint: {name} has no state_dict(): it is a {type(value).__name__}")
-        if isinstance(model, torch.nn.Module) and any(hasattr(p, "full_tensor") for p in model.parameters()):
+            if (
+                value is not None
+                and not isinstance(value, Program)
+                and not hasattr(value, "state_dict")
+            ):
+                raise UsageError(
+                    f"auto_checkpoint: {name} has no state_dict(): it is a {type(value).__name__}"
+                )
+        if isinstance(model, torch.nn.Module) and any(
+            hasattr(p, "full_tensor") for p in model.parameters()
+        ):
             raise NotSupported(
-                "auto_checkpoint: a model whose parameters are split (group_sharded_parallel with 'p_g_os'); "
+                "auto_checkpoint: a model whose parameters are split (group_sharded_parallel "
+                "with 'p_g_os'); "
                 "torch.distributed.checkpoint saves it"
             )
         self._model, self._optimizer, self._is_first = model, optimizer, rank == 0
@@ -84,14 +99,17 @@ class Objects:
         try:
             self._check(state)
         except (KeyError, TypeError, AttributeError) as error:
-            raise CheckpointError(f"the checkpoint does not hold the states of such objects: {error!r}") from error
+            raise CheckpointError(
+                f"the checkpoint does not hold the states of such objects: {error!r}"
+            ) from error
 
     def _check(self, state: State) -> None:
         kinds, ours = state["kinds"], self._kinds()
         for name in {**kinds, **ours}:
             if kinds.get(name) != ours.get(name):
                 raise CheckpointError(
-                    f"the checkpoint was written with {name}: {kinds.get(name, 'none')}, this script has {ours.get(name, 'none')}"
+                    f"the checkpoint was written with {name}: {kinds.get(name, 'none')}, this "
+                    f"script has {ours.get(name, 'none')}"
                 )
         if self._model is not None:
             if self._own is None:
@@ -103,7 +121,8 @@ class Objects:
             here = [len(g["params"]) for g in self._optimizer.param_groups]
             if saved != here:
                 raise CheckpointError(
-                    f"the optimizer of the checkpoint has groups of {saved} parameters, this one of {here}"
+                    f"the optimizer of the checkpoint has groups of {saved} parameters, this one "
+                    f"of {here}"
                 )
 
     def give(self, state: State) -> None:
@@ -117,7 +136,9 @@ class Objects:
             saved = state["optimizer"]
             stages = {_STAGES: saved["stages"]} if saved["stages"] else {}
             _set(self._optimizer, {**saved["state"], **stages})
-            for param, grad in zip(_raw_parameters(self._optimizer), state["gradients"], strict=False):
+            for param, grad in zip(
+                _raw_parameters(self._optimizer), state["gradients"], strict=False
+            ):
                 param.grad = None if grad is None else grad.to(param.device)
         for name, value in self._plain.items():
             _set(value, state[name])
@@ -134,7 +155,8 @@ def _set(target: Any, state: Any) -> None:
     setter(state)
 
 
-# -- models ---------------------------------------------------------------------------------------------------------
+# -- models
+# --------------------------------------------------------------------------------------------------
 
 
 def _model_state(model: Any) -> State:
@@ -168,20 +190,30 @@ def _compare(saved: State, ours: State) -> None:
             where = "the model" if name in ours else "the checkpoint"
             raise CheckpointError(f"only {where} has {name!r}: the checkpoint is of another model")
         theirs, mine = raw_tensor(saved[name]), raw_tensor(ours[name])
-        if theirs is not None and mine is not None and (theirs.shape, theirs.dtype) != (mine.shape, mine.dtype):
+        if (
+            theirs is not None
+            and mine is not None
+            and (theirs.shape, theirs.dtype) != (mine.shape, mine.dtype)
+        ):
             raise CheckpointError(
-                f"{name!r} is {tuple(theirs.shape)} of {theirs.dtype} in the checkpoint, {tuple(mine.shape)} of {mine.dtype} in the model"
+                f"{name!r} is {tuple(theirs.shape)} of {theirs.dtype} in the checkpoint, "
+                f"{tuple(mine.shape)} of {mine.dtype} in the model"
             )
 
 
-# -- optimizers -----------------------------------------------------------------------------------------------------
+# -- optimizers
+# --------------------------------------------------------------------------------------------------
 
 
 def _optimizer_state(optimizer: Any, is_first: bool) -> State:
-    """The optimizer's state, joined from all ranks if it is split, and apart from it that of fleet's stages, which each rank has its own of."""
+    """The optimizer's state, joined from all ranks if it is split, and apart from it that of
+    fleet's stages, which each rank has its own of.
+    """
     state = dict(optimizer.state_dict())
     stages = state.pop(_STAGES, {})
-    if not any(isinstance(layer, (ShardedOptimizer, TorchShardedOptimizer)) for layer in _layers(optimizer)):
+    if not any(
+        isinstance(layer, (ShardedOptimizer, TorchShardedOptimizer)) for layer in _layers(optimizer)
+    ):
         return {"state": state, "stages": stages}
     whole = dict(optimizer.full_state_dict(dst=0))
     whole.pop(_STAGES, None)
@@ -210,6 +242,8 @@ def _innermost(optimizer: Any) -> Any:
 def _layers(optimizer: Any) -> list[Any]:
     """The optimizer and what it wraps, from the outside in."""
     found = [optimizer]
-    while inner := next((vars(found[-1])[name] for name in _WRAPPED if name in vars(found[-1])), None):
+    while inner := next(
+        (vars(found[-1])[name] for name in _WRAPPED if name in vars(found[-1])), None
+    ):
         found.append(inner)
     return found

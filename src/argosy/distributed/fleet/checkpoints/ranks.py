@@ -1,8 +1,10 @@
 """The states of all ranks as files: what is equal everywhere is written once.
 
-Rank 0 writes its whole state, another rank what differs from it (parameters between two meetings of localsgd, residuals of dgc, running means of batch norm).
-A job of the same size gets back exactly what each rank had. A job of another size gets rank 0's state, with the mean over the ranks wherever they differed: a
-meeting of localsgd would have made it of parameters, and the total that ranks have yet to send or to average stays what it was.
+Rank 0 writes its whole state, another rank what differs from it (parameters between two meetings of
+localsgd, residuals of dgc, running means of batch norm). A job of the same size gets back exactly
+what each rank had. A job of another size gets rank 0's state, with the mean over the ranks wherever
+they differed: a meeting of localsgd would have made it of parameters, and the total that ranks have
+yet to send or to average stays what it was.
 """
 
 from __future__ import annotations
@@ -57,14 +59,18 @@ def digests(state: Any) -> dict[Path, str]:
 
 
 def without_same(state: Any, first: Mapping[Path, str], path: Path = ()) -> Any:
-    """``state`` with SAME in place of tensors that rank 0, whose fingerprints ``first`` are, has too."""
+    """``state`` with SAME in place of tensors that rank 0, whose fingerprints ``first`` are, has
+    too.
+    """
     raw = raw_tensor(state)
     if raw is not None:
         return SAME if first.get(path) == digest(raw) else state
     if isinstance(state, Mapping):
         return {key: without_same(value, first, (*path, key)) for key, value in state.items()}
     if isinstance(state, (list, tuple)):
-        return type(state)([without_same(value, first, (*path, i)) for i, value in enumerate(state)])
+        return type(state)(
+            [without_same(value, first, (*path, i)) for i, value in enumerate(state)]
+        )
     return state
 
 
@@ -73,7 +79,10 @@ def joined(own: Any, first: Any) -> Any:
     if own is SAME:
         return first
     if isinstance(own, dict):
-        return {k: joined(v, first[k] if isinstance(first, dict) and k in first else None) for k, v in own.items()}
+        return {
+            k: joined(v, first[k] if isinstance(first, dict) and k in first else None)
+            for k, v in own.items()
+        }
     if isinstance(own, (list, tuple)):
         is_alike = isinstance(first, type(own)) and len(first) == len(own)
         return type(own)([joined(v, first[i] if is_alike else None) for i, v in enumerate(own)])
@@ -81,19 +90,28 @@ def joined(own: Any, first: Any) -> Any:
 
 
 def averaged(states: list[Any]) -> Any:
-    """One state for all: rank 0's, with the mean over the ranks of floating-point tensors that differ. ``states``: the files' contents."""
+    """One state for all: rank 0's, with the mean over the ranks of floating-point tensors that
+    differ. ``states``: the files' contents.
+    """
     first, others = states[0], states[1:]
     raw = raw_tensor(first)
     if raw is not None:
         rest = [raw if state is SAME else raw_tensor(state) for state in others]
-        known = [raw, *(r for r in rest if r is not None and r.shape == raw.shape and r.dtype == raw.dtype)]
+        known = [
+            raw,
+            *(r for r in rest if r is not None and r.shape == raw.shape and r.dtype == raw.dtype),
+        ]
         if all(r is raw for r in known) or not raw.is_floating_point():
             return first
         return _alike(first, torch.stack([r.double() for r in known]).mean(0).to(raw.dtype))
     if isinstance(first, dict):
-        return {k: averaged([v, *(_inside(state, k) for state in others)]) for k, v in first.items()}
+        return {
+            k: averaged([v, *(_inside(state, k) for state in others)]) for k, v in first.items()
+        }
     if isinstance(first, (list, tuple)):
-        return type(first)([averaged([v, *(_inside(state, i) for state in others)]) for i, v in enumerate(first)])
+        return type(first)(
+            [averaged([v, *(_inside(state, i) for state in others)]) for i, v in enumerate(first)]
+        )
     return first
 
 

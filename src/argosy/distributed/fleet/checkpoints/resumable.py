@@ -1,4 +1,6 @@
-"""Batches of a loader that can begin in the middle of an epoch, and the random generators that decide on them."""
+"""Batches of a loader that can begin in the middle of an epoch, and the random generators that
+decide on them.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def set_random_state(state: State) -> None:
 
 
 def checked(state: Any, source: str) -> State:
-    """The state of a rank or worker that was read from ``source``: what it trains with (``objects``) and where it is (``progress``)."""
+    """The state of a rank or worker that was read from ``source``: what it trains with
+    (``objects``) and where it is (``progress``).
+    """
     try:
         progress, objects = state["progress"], state["objects"]
         counts = [progress["num_steps"], progress["epoch"]]
@@ -49,10 +53,22 @@ def checked(state: Any, source: str) -> State:
             counts += position.state().values()
             _check_random(data["random"])
             counts.append(0 if data["epoch"] is None else data["epoch"])
-    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError, IndexError, OverflowError) as error:
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        RuntimeError,
+        AttributeError,
+        IndexError,
+        OverflowError,
+    ) as error:
         raise CheckpointError(f"{source} does not hold the state of a rank: {error!r}") from error
-    if not isinstance(objects, dict) or any(type(count) is not int or count < 0 for count in counts):
-        raise CheckpointError(f"{source} does not hold the state of a rank: its counts are {counts}")
+    if not isinstance(objects, dict) or any(
+        type(count) is not int or count < 0 for count in counts
+    ):
+        raise CheckpointError(
+            f"{source} does not hold the state of a rank: its counts are {counts}"
+        )
     return dict(state)
 
 
@@ -67,7 +83,9 @@ def _check_random(state: State) -> None:
 
 @dataclass
 class Position:
-    """Where in an epoch the job is: ``num_batches`` that each rank had since sample ``offset`` of the epoch's order, which has ``order_size`` samples."""
+    """Where in an epoch the job is: ``num_batches`` that each rank had since sample ``offset`` of
+    the epoch's order, which has ``order_size`` samples.
+    """
 
     num_batches: int = 0
     offset: int = 0
@@ -86,7 +104,9 @@ class Position:
 
 
 class Batches:
-    """Passes over ``loader``: a DataLoader of paddle or torch, or anything that gives batches when it is iterated."""
+    """Passes over ``loader``: a DataLoader of paddle or torch, or anything that gives batches when
+    it is iterated.
+    """
 
     def __init__(self, loader: Any, world_size: int) -> None:
         self._loader = loader
@@ -108,7 +128,8 @@ class Batches:
         size = getattr(inner, "total_size", 0) if isinstance(inner, DistributedBatchSampler) else 0
         return Position(0, 0, size, getattr(inner, "batch_size", 0) or 0, self._world_size)
 
-    # -- iterating ----------------------------------------------------------------------------------------------
+    # -- iterating
+    # ----------------------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Any]:
         """The batches of the epoch that are left. ``advance`` says that one was used."""
@@ -131,7 +152,11 @@ class Batches:
 
     def mark(self) -> None:
         """The next pass, of which nothing is done, begins with the generators as they are now."""
-        if self._waiting is None and not self.position.num_samples and not self.position.num_batches:
+        if (
+            self._waiting is None
+            and not self.position.num_samples
+            and not self.position.num_batches
+        ):
             self.random_at_start, self._epoch_at_start = random_state(), self._epoch_of_sampler()
 
     def advance(self) -> None:
@@ -140,13 +165,20 @@ class Batches:
     def end_epoch(self) -> None:
         self.position = self._new_position()
 
-    # -- state --------------------------------------------------------------------------------------------------
+    # -- state
+    # ----------------------------------------------------------------------------------------------
 
     def state(self) -> State:
-        return {"position": self.position.state(), "random": self.random_at_start, "epoch": self._epoch_at_start}
+        return {
+            "position": self.position.state(),
+            "random": self.random_at_start,
+            "epoch": self._epoch_at_start,
+        }
 
     def set_state(self, state: State, then: Callable[[], None]) -> None:
-        """Begin the next pass where ``state`` was taken; ``then`` is called before its first sample is loaded."""
+        """Begin the next pass where ``state`` was taken; ``then`` is called before its first sample
+        is loaded.
+        """
         self.position = self.fitted(Position(**state["position"]))
         self.random_at_start, self._epoch_at_start = state["random"], state["epoch"]
         self._waiting = then
@@ -166,7 +198,8 @@ class Batches:
         step = here.batch_size * here.world_size
         if not step or seen % step:
             raise CheckpointError(
-                f"the checkpoint was taken after {seen} samples of an epoch, which {here.world_size} ranks with batches of {here.batch_size} "
+                f"the checkpoint was taken after {seen} samples of an epoch, which "
+                f"{here.world_size} ranks with batches of {here.batch_size} "
                 "do not come to; use as many ranks as before, or a DistributedBatchSampler"
             )
         here.num_batches = seen // step
@@ -191,7 +224,9 @@ class Batches:
 
 
 class _Skipping:
-    """A batch sampler that can leave out the first batches of its next pass, so that their samples need not be loaded."""
+    """A batch sampler that can leave out the first batches of its next pass, so that their samples
+    need not be loaded.
+    """
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner

@@ -1,4 +1,5 @@
-"""States as bytes: nests of plain values and tensors, without pickle, so that reading a file cannot run anything.
+"""States as bytes: nests of plain values and tensors, without pickle, so that reading a file cannot
+run anything.
 
 ::
 
@@ -7,7 +8,8 @@
     ...       the description, JSON: the nest, with a place in what follows for each tensor
     ...       the tensors' bytes, one after the other
 
-In the description numbers, texts, None and lists stand for themselves; anything else is an object with one key that says what it is.
+In the description numbers, texts, None and lists stand for themselves; anything else is an object
+with one key that says what it is.
 """
 
 from __future__ import annotations
@@ -32,12 +34,16 @@ _HEAD = struct.Struct("<8sQ")
 _DTYPE_BY_NAME = {
     str(dtype).removeprefix("torch."): dtype
     for dtype in (
-        torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32, torch.int64,
-        torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex32, torch.complex64, torch.complex128,
-        torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.float8_e8m0fnu,
+        torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16,
+        torch.int32, torch.int64,
+        torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex32,
+        torch.complex64, torch.complex128,
+        torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz,
+        torch.float8_e8m0fnu,
     )
 }  # fmt: skip
-_MAX_DEPTH = 100  # of values in each other: what walks a state by recursion stays within Python's limit
+# of values in each other: what walks a state by recursion stays within Python's limit
+_MAX_DEPTH = 100
 
 Path = tuple[Any, ...]
 
@@ -58,7 +64,9 @@ def dumps(state: Any) -> list[bytes | memoryview]:
 
 
 def loads(data: bytes | bytearray, source: str) -> Any:
-    """The state in the bytes of a file; CheckpointError, which names ``source``, if they are not one's."""
+    """The state in the bytes of a file; CheckpointError, which names ``source``, if they are not
+    one's.
+    """
     try:
         magic, length = _HEAD.unpack_from(data)
         if magic != MAGIC:
@@ -116,7 +124,8 @@ def _described(value: Any, path: Path, pieces: list[memoryview], sizes: list[int
         return {"tuple": [_described(v, (*path, i), pieces, sizes) for i, v in enumerate(value)]}
     if isinstance(value, Mapping):
         items = [
-            [_described(k, path, pieces, sizes), _described(v, (*path, k), pieces, sizes)] for k, v in value.items()
+            [_described(k, path, pieces, sizes), _described(v, (*path, k), pieces, sizes)]
+            for k, v in value.items()
         ]
         return {"dict": items}
     if value is SAME:
@@ -124,26 +133,44 @@ def _described(value: Any, path: Path, pieces: list[memoryview], sizes: list[int
     if isinstance(value, bytes):
         return {"bytes": base64.b64encode(value).decode()}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
-        return _placed(torch.from_numpy(np.ascontiguousarray(value)), {"kind": "array"}, pieces, sizes)
+        return _placed(
+            torch.from_numpy(np.ascontiguousarray(value)), {"kind": "array"}, pieces, sizes
+        )
     if isinstance(value, Tensor):
         return _placed(value.raw, {"kind": "face", "name": value.name}, pieces, sizes)
-    if isinstance(value, torch.Tensor) and value.layout is torch.strided and not hasattr(value, "full_tensor"):
+    if (
+        isinstance(value, torch.Tensor)
+        and value.layout is torch.strided
+        and not hasattr(value, "full_tensor")
+    ):
         return _placed(value, {"kind": "torch"}, pieces, sizes)
     where = " -> ".join(map(repr, path)) or "the state"
     raise CheckpointError(f"{where} is a {type(value).__name__}, which a checkpoint cannot hold")
 
 
-def _placed(tensor: torch.Tensor, more: dict[str, Any], pieces: list[memoryview], sizes: list[int]) -> Any:
+def _placed(
+    tensor: torch.Tensor, more: dict[str, Any], pieces: list[memoryview], sizes: list[int]
+) -> Any:
     data = _bytes_of(tensor)
     pieces.append(data)
     start = sizes[0]
     sizes[0] += data.nbytes
     dtype = str(tensor.dtype).removeprefix("torch.")
-    return {"tensor": {"dtype": dtype, "shape": list(tensor.shape), "start": start, "bytes": data.nbytes, **more}}
+    return {
+        "tensor": {
+            "dtype": dtype,
+            "shape": list(tensor.shape),
+            "start": start,
+            "bytes": data.nbytes,
+            **more,
+        }
+    }
 
 
 def _rebuilt(node: Any, data: memoryview, left: list[int], depth: int = 0) -> Any:
-    """The value that a node of the description stands for; ``left`` are the bytes that no tensor has had yet."""
+    """The value that a node of the description stands for; ``left`` are the bytes that no tensor
+    has had yet.
+    """
     if depth > _MAX_DEPTH:
         raise ValueError(f"values in each other, more than {_MAX_DEPTH} deep")
 
@@ -169,9 +196,18 @@ def _rebuilt(node: Any, data: memoryview, left: list[int], depth: int = 0) -> An
 
 
 def _read(fact: dict[str, Any], data: memoryview, left: list[int]) -> Any:
-    start, num_bytes, shape, name = fact["start"], fact["bytes"], fact["shape"], fact.get("name", "")
+    start, num_bytes, shape, name = (
+        fact["start"],
+        fact["bytes"],
+        fact["shape"],
+        fact.get("name", ""),
+    )
     dtype = _DTYPE_BY_NAME[fact["dtype"]]
-    if type(start) is not int or type(num_bytes) is not int or not 0 <= start <= start + num_bytes <= data.nbytes:
+    if (
+        type(start) is not int
+        or type(num_bytes) is not int
+        or not 0 <= start <= start + num_bytes <= data.nbytes
+    ):
         raise ValueError("it is cut short")
     if arrays.bytes_of(shape, dtype.itemsize) != num_bytes or not isinstance(name, str):
         raise ValueError("a tensor whose bytes are not those of its shape")

@@ -1,4 +1,5 @@
-"""Data generators: the script's ``generate_sample`` makes samples of a line, here they become lines of the multi-slot format.
+"""Data generators: the script's ``generate_sample`` makes samples of a line, here they become lines
+of the multi-slot format.
 
 Only those lines may go to standard output: what else a reader prints there would be read as data.
 """
@@ -21,7 +22,9 @@ class _Unwritten(UsageError, NotImplementedError):
 
 
 class DataGenerator:
-    """Base: reads lines or a source of its own, batches samples for ``generate_batch``, writes lines."""
+    """Base: reads lines or a source of its own, batches samples for ``generate_batch``, writes
+    lines.
+    """
 
     def __init__(self) -> None:
         self._proto_info: list[tuple[str, str]] | None = None
@@ -57,17 +60,23 @@ class DataGenerator:
 
     def _gen_str(self, line: Any) -> str:
         raise _Unwritten(
-            "DataGenerator has no format: derive from MultiSlotDataGenerator or MultiSlotStringDataGenerator"
+            "DataGenerator has no format: derive from MultiSlotDataGenerator or "
+            "MultiSlotStringDataGenerator"
         )
 
     def generate_sample(self, line: str | None) -> Source:
-        """Return a function without arguments that yields the samples of ``line``: ``[(name, [value, ...]), ...]``, or None to leave it out."""
+        """Return a function without arguments that yields the samples of ``line``: ``[(name,
+        [value, ...]), ...]``, or None to leave it out.
+        """
         raise _Unwritten(
-            "generate_sample: write it to return a function that yields lists or tuples of (name, [value, ...])"
+            "generate_sample: write it to return a function that yields lists or tuples of "
+            "(name, [value, ...])"
         )
 
     def generate_batch(self, samples: list[Any]) -> Source:
-        """Return a function that yields the samples made of a batch of them, say padded to the longest; as they are if not written."""
+        """Return a function that yields the samples made of a batch of them, say padded to the
+        longest; as they are if not written.
+        """
         return lambda: iter(samples)
 
 
@@ -76,7 +85,8 @@ def _fields(sample: Any) -> list[Any] | tuple[Any, ...]:
         sample = list(sample)
     if not isinstance(sample, (list, tuple)):
         raise UsageError(
-            "the output of process() must be in list or tuple type, as [('words', [1926, 8, 17]), ('label', [1])], "
+            "the output of process() must be in list or tuple type, as [('words', [1926, 8, "
+            "17]), ('label', [1])], "
             f"but is a {type(sample).__name__}"
         )
     return sample
@@ -87,7 +97,8 @@ class MultiSlotStringDataGenerator(DataGenerator):
 
     Example:
         >>> import paddle.distributed.fleet as fleet
-        >>> fleet.MultiSlotStringDataGenerator()._gen_str([("words", ["1926", "08"]), ("label", ["1"])])
+        >>> fleet.MultiSlotStringDataGenerator()._gen_str([("words", ["1926", "08"]), ("label",
+        ...     ["1"])])
         '2 1926 08 1 1\\n'
     """
 
@@ -113,7 +124,10 @@ class MultiSlotDataGenerator(DataGenerator):
         fields = _fields(line)
         for name, values in fields:
             _check(name, values)
-        kinds = ["float" if any(isinstance(v, float) for v in values) else "uint64" for _, values in fields]
+        kinds = [
+            "float" if any(isinstance(v, float) for v in values) else "uint64"
+            for _, values in fields
+        ]
         if self._proto_info is None:
             self._proto_info = [(name, kind) for (name, _), kind in zip(fields, kinds, strict=True)]
         self._check_names([name for name, _ in fields])
@@ -122,17 +136,23 @@ class MultiSlotDataGenerator(DataGenerator):
             (name, "float" if "float" in (known, kind) else "uint64")
             for (name, known), kind in zip(self._proto_info, kinds, strict=True)
         ]
-        return " ".join(f"{len(values)} {' '.join(map(str, values))}" for _, values in fields) + "\n"
+        return (
+            " ".join(f"{len(values)} {' '.join(map(str, values))}" for _, values in fields) + "\n"
+        )
 
     def _check_names(self, names: list[str]) -> None:
         known = [name for name, _ in self._proto_info or ()]
         if len(names) != len(known):
             raise UsageError(
-                f"the complete field set of two given line are inconsistent: the first had {known}, this one has {names}"
+                "the complete field set of two given line are inconsistent: the first had "
+                f"{known}, this one has {names}"
             )
         for name, expected in zip(names, known, strict=True):
             if name != expected:
-                raise UsageError(f"the field name of two given line are not match: require<{expected}>, get<{name}>")
+                raise UsageError(
+                    f"the field name of two given line are not match: require<{expected}>, "
+                    f"get<{name}>"
+                )
 
 
 def _check(name: Any, values: Any) -> None:
@@ -142,8 +162,11 @@ def _check(name: Any, values: Any) -> None:
         raise UsageError(f"field {name!r}: elements {type(values)} must be in list type")
     if not values:
         raise UsageError(
-            f"field {name!r}: the elements of each field can not be empty, you need padding it in process()"
+            f"field {name!r}: the elements of each field can not be empty, you need padding it "
+            "in process()"
         )
     for value in values:
         if not isinstance(value, (int, float)):
-            raise UsageError(f"field {name!r}: the type of element {type(value)} must be in int or float")
+            raise UsageError(
+                f"field {name!r}: the type of element {type(value)} must be in int or float"
+            )

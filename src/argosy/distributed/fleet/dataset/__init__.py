@@ -5,4 +5,11 @@ from argosy.distributed.fleet.dataset._memory import InMemoryDataset
 from argosy.distributed.fleet.dataset._queue import BoxPSDataset, FileInstantDataset, QueueDataset
 from argosy.distributed.fleet.dataset.factory import DatasetFactory
 
-__all__ = ["DatasetBase", "DatasetFactory", "InMemoryDataset", "QueueDataset", "FileInstantDataset", "BoxPSDataset"]
+__all__ = [
+    "DatasetBase",
+    "DatasetFactory",
+    "InMemoryDataset",
+    "QueueDataset",
+    "FileInstantDataset",
+    "BoxPSDataset",
+]

@@ -17,7 +17,9 @@ _REMOTE = ("hdfs:", "afs:")
 
 
 class DatasetBase:
-    """Files, the command they are piped through, and the variables that their lines hold values for."""
+    """Files, the command they are piped through, and the variables that their lines hold values
+    for.
+    """
 
     _feed_type = ""
 
@@ -39,9 +41,11 @@ class DatasetBase:
         fs_ugi: str = "",
         download_cmd: str = "cat",
     ) -> None:
-        """Set everything at once: the size of a batch, how many files are read at a time, the variables in the order of the slots of a line, and the command.
+        """Set everything at once: the size of a batch, how many files are read at a time, the
+        variables in the order of the slots of a line, and the command.
 
-        Each file is read as ``cat file | pipe_command``; with ``download_cmd`` that command prints it.
+        Each file is read as ``cat file | pipe_command``; with ``download_cmd`` that command prints
+        it.
         """
         self._set_batch_size(batch_size)
         self._set_thread(thread_num)
@@ -52,9 +56,13 @@ class DatasetBase:
         self._set_download_cmd(download_cmd)
 
     def set_filelist(self, filelist: Sequence[str]) -> None:
-        """Say which files this worker reads; in a job each gets its own, see ``fleet.util.get_file_shard``."""
+        """Say which files this worker reads; in a job each gets its own, see
+        ``fleet.util.get_file_shard``.
+        """
         if isinstance(filelist, str) or not all(isinstance(path, str) for path in filelist):
-            raise DtypeError(f"set_filelist: a list of names of files is needed, but received {filelist!r}")
+            raise DtypeError(
+                f"set_filelist: a list of names of files is needed, but received {filelist!r}"
+            )
         self.filelist = list(filelist)
 
     def _set_batch_size(self, batch_size: int) -> None:
@@ -74,20 +82,24 @@ class DatasetBase:
 
     def _set_pipe_command(self, pipe_command: str) -> None:
         if not isinstance(pipe_command, str):
-            raise DtypeError(f"pipe_command must be a string, but is a {type(pipe_command).__name__}")
+            raise DtypeError(
+                f"pipe_command must be a string, but is a {type(pipe_command).__name__}"
+            )
         self.proto_desc.pipe_command = pipe_command
 
     def _set_input_type(self, input_type: int) -> None:
         if input_type not in (0, 1):
             raise UsageError(
-                f"input_type must be 0 (a line is a sample) or 1 (a line is a batch), but is {input_type!r}"
+                "input_type must be 0 (a line is a sample) or 1 (a line is a batch), but is "
+                f"{input_type!r}"
             )
         self.proto_desc.input_type = input_type
 
     def _set_hdfs_config(self, fs_name: str, fs_ugi: str) -> None:
         if fs_name or fs_ugi:
             raise NotSupported(
-                "dataset: fs_name and fs_ugi (HDFS); give a download_cmd that prints a file, e.g. 'hdfs dfs -cat'"
+                "dataset: fs_name and fs_ugi (HDFS); give a download_cmd that prints a file, "
+                "e.g. 'hdfs dfs -cat'"
             )
 
     def _set_download_cmd(self, download_cmd: str) -> None:
@@ -101,7 +113,8 @@ class DatasetBase:
         """The settings in Paddle's text format."""
         return str(self.proto_desc)
 
-    # -- reading ------------------------------------------------------------------------------------------------
+    # -- reading
+    # ----------------------------------------------------------------------------------------------
 
     def _reading(self, num_threads: int) -> Any:
         """The files' records, several files at a time."""
@@ -110,20 +123,31 @@ class DatasetBase:
         for path in self.filelist:
             if path.startswith(_REMOTE) and self._download_command.strip() in ("", "cat"):
                 raise NotSupported(
-                    f"dataset: {path} is not local; give a download_cmd that prints it, e.g. 'hdfs dfs -cat'"
+                    f"dataset: {path} is not local; give a download_cmd that prints it, e.g. "
+                    "'hdfs dfs -cat'"
                 )
-        return Reading(self._layout(), self.filelist, self.proto_desc.pipe_command, self._download_command, num_threads)
+        return Reading(
+            self._layout(),
+            self.filelist,
+            self.proto_desc.pipe_command,
+            self._download_command,
+            num_threads,
+        )
 
     def _layout(self) -> Any:
         from argosy.runtime.data.slots import Layout
 
         if not self.proto_desc.uses:
-            raise UsageError("dataset: no variables are set; pass use_var to init (set_use_var in fluid)")
+            raise UsageError(
+                "dataset: no variables are set; pass use_var to init (set_use_var in fluid)"
+            )
         return Layout(tuple(use.slot for use in self.proto_desc.uses))
 
     def _batches(self, num_threads: int) -> Iterator[Any]:
         """Records of one batch each."""
-        raise BadArgument(f"{type(self).__name__} reads nothing: use QueueDataset or InMemoryDataset")
+        raise BadArgument(
+            f"{type(self).__name__} reads nothing: use QueueDataset or InMemoryDataset"
+        )
 
     def _feeds(self, num_threads: int) -> Iterator[dict[str, Any]]:
         """What programs are fed with, batch by batch; closing the iterator ends what reads."""
@@ -135,19 +159,23 @@ class DatasetBase:
         for records in self._batches(num_threads):
             columns = self._columns(batch_of(records, slots))
             yield {
-                u.name: feed_of(values, offsets, u.shape) for u, (values, offsets) in zip(uses, columns, strict=True)
+                u.name: feed_of(values, offsets, u.shape)
+                for u, (values, offsets) in zip(uses, columns, strict=True)
             }
 
     def _columns(self, columns: list[Any]) -> list[Any]:
         """The values and offsets of each slot of a batch, as the kind of dataset wants them."""
         return columns
 
-    # -- checks -------------------------------------------------------------------------------------------------
+    # -- checks
+    # ----------------------------------------------------------------------------------------------
 
     def _check_use_var_with_data_generator(
         self, var_list: Sequence[Any], data_generator_class: Any, test_file: str
     ) -> None:
-        """Compare the samples that a data generator makes of ``test_file`` with the variables: their number, that no field is empty, types."""
+        """Compare the samples that a data generator makes of ``test_file`` with the variables:
+        their number, that no field is empty, types.
+        """
         with open(test_file) as file:
             for number, line in enumerate(file, 1):
                 for sample in data_generator_class.generate_sample(line)():
@@ -157,15 +185,21 @@ class DatasetBase:
 def _check_sample(sample: list[Any], variables: Sequence[Any], where: str) -> None:
     if len(sample) != len(variables):
         raise UsageError(
-            f"{where}: var length mismatch error: var_list = {len(variables)} vs data_generator = {len(sample)}"
+            f"{where}: var length mismatch error: var_list = {len(variables)} vs data_generator "
+            f"= {len(sample)}"
         )
     for (name, values), variable in zip(sample, variables, strict=True):
         if not len(values):
-            raise UsageError(f"{where}: var length error: var {name}'s length in data_generator is 0")
+            raise UsageError(
+                f"{where}: var length error: var {name}'s length in data_generator is 0"
+            )
         dtype = dtypes.name_of(variable.raw.dtype)
         wanted: type = float if dtype == "float32" else int
-        if not all(isinstance(v, (wanted, np.floating if wanted is float else np.integer)) for v in values):
+        if not all(
+            isinstance(v, (wanted, np.floating if wanted is float else np.integer)) for v in values
+        ):
             raise DtypeError(
-                f"{where}: var dtype mismatch error: var name = {name}, var type in var_list = {wanted.__name__}, but the data generator "
+                f"{where}: var dtype mismatch error: var name = {name}, var type in var_list = "
+                f"{wanted.__name__}, but the data generator "
                 f"gives {values}. Are var_list and the data generator in the same order?"
             )

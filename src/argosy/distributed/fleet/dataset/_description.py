@@ -26,12 +26,14 @@ class Use:
         dtype = dtypes.name_of(variable.raw.dtype)
         if dtype not in _KINDS:
             raise UsageError(
-                f"use_var: variable {variable.name!r} is {dtype}. Currently, paddle.distributed.fleet.dataset only supports "
+                f"use_var: variable {variable.name!r} is {dtype}. Currently, "
+                "paddle.distributed.fleet.dataset only supports "
                 "dtype=float32 and dtype=int64"
             )
         if variable.lod_level > 1:
             raise UsageError(
-                f"use_var: variable {variable.name!r} has lod_level={variable.lod_level}; a slot has one level"
+                f"use_var: variable {variable.name!r} has lod_level={variable.lod_level}; a slot "
+                "has one level"
             )
         return cls(variable.name, _KINDS[dtype], tuple(variable.shape), variable.lod_level)
 

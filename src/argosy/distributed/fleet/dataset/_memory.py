@@ -1,4 +1,6 @@
-"""InMemoryDataset: loads its files, shuffles samples here or over all workers, and gives them out as often as wanted."""
+"""InMemoryDataset: loads its files, shuffles samples here or over all workers, and gives them out
+as often as wanted.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from argosy.foundation.errors import NotSupported, UsageError
 
 __all__ = ["InMemoryDataset"]
 
-_TUNING = ("fleet_send_batch_size", "fleet_send_sleep_seconds", "queue_num", "data_feed_type", "fs_name", "fs_ugi", "candidate_size")  # fmt: skip
+_TUNING = ("fleet_send_batch_size", "fleet_send_sleep_seconds", "queue_num", "data_feed_type",
+    "fs_name", "fs_ugi", "candidate_size")  # fmt: skip
 
 
 class InMemoryDataset(DatasetBase):
@@ -52,16 +55,21 @@ class InMemoryDataset(DatasetBase):
         self._num_shuffled = 0
         self._loading: _Loading | None = None
 
-    # -- settings -----------------------------------------------------------------------------------------------
+    # -- settings
+    # ----------------------------------------------------------------------------------------------
 
     def init(self, **kwargs: Any) -> None:  # type: ignore[override]
         """As ``DatasetBase.init``; ``data_feed_type`` and ``queue_num`` only tune."""
-        tuning = {name: kwargs.pop(name) for name in ("data_feed_type", "queue_num") if name in kwargs}
+        tuning = {
+            name: kwargs.pop(name) for name in ("data_feed_type", "queue_num") if name in kwargs
+        }
         super().init(**kwargs)
         self.update_settings(**tuning)
 
     def _init_distributed_settings(self, **kwargs: Any) -> None:
-        """Settings for jobs of several workers: ``parse_ins_id``, ``parse_content``, ``fea_eval``; sizes of messages only tune."""
+        """Settings for jobs of several workers: ``parse_ins_id``, ``parse_content``, ``fea_eval``;
+        sizes of messages only tune.
+        """
         self.update_settings(**kwargs)
 
     def update_settings(self, **kwargs: Any) -> None:
@@ -71,7 +79,10 @@ class InMemoryDataset(DatasetBase):
                 self._setters[name](self, value)
             elif name not in _TUNING:
                 known = ", ".join(sorted([*self._setters, *_TUNING]))
-                raise UsageError(f"InMemoryDataset.update_settings: there is no setting {name!r}. There are {known}")
+                raise UsageError(
+                    f"InMemoryDataset.update_settings: there is no setting {name!r}. There are "
+                    f"{known}"
+                )
         if kwargs.get("fs_name") or kwargs.get("fs_ugi"):
             self._set_hdfs_config(kwargs.get("fs_name", ""), kwargs.get("fs_ugi", ""))
 
@@ -82,7 +93,9 @@ class InMemoryDataset(DatasetBase):
         self.queue_num = queue_num
 
     def _set_parse_ins_id(self, parse_ins_id: bool) -> None:
-        """Let each line start with the id of the sample, as ``1 id``: a global shuffle brings equal ids together."""
+        """Let each line start with the id of the sample, as ``1 id``: a global shuffle brings equal
+        ids together.
+        """
         self.parse_ins_id = bool(parse_ins_id)
 
     def _set_parse_content(self, parse_content: bool) -> None:
@@ -97,7 +110,9 @@ class InMemoryDataset(DatasetBase):
 
     def _set_merge_by_lineid(self, merge_size: int = 2) -> None:
         if merge_size > 0:
-            raise NotSupported("InMemoryDataset: merge_size (merging samples with the same line id)")
+            raise NotSupported(
+                "InMemoryDataset: merge_size (merging samples with the same line id)"
+            )
 
     def _set_fea_eval(self, record_candidate_size: int, fea_eval: bool = True) -> None:
         """Allow ``slots_shuffle``. It draws from all samples, whatever the number of candidates."""
@@ -106,7 +121,8 @@ class InMemoryDataset(DatasetBase):
     def _set_shuffle_by_uid(self, enable_shuffle_uid: bool) -> None:
         if enable_shuffle_uid:
             raise NotSupported(
-                "InMemoryDataset._set_shuffle_by_uid(True): use parse_ins_id, which brings equal ids together"
+                "InMemoryDataset._set_shuffle_by_uid(True): use parse_ins_id, which brings equal "
+                "ids together"
             )
 
     def _set_generate_unique_feasigns(self, generate_uni_feasigns: bool, shard_num: int) -> None:
@@ -131,24 +147,33 @@ class InMemoryDataset(DatasetBase):
         try:
             datetime.datetime.strptime(date, "%Y%m%d")
         except (TypeError, ValueError):
-            raise UsageError(f"InMemoryDataset.set_date: a date is YYYYMMDD, but received {date!r}") from None
+            raise UsageError(
+                f"InMemoryDataset.set_date: a date is YYYYMMDD, but received {date!r}"
+            ) from None
         self._date = date
 
     def tdm_sample(self, *args: Any, **kwargs: Any) -> None:
         raise NotSupported("InMemoryDataset.tdm_sample: sampling of tree-based deep models")
 
-    # -- memory -------------------------------------------------------------------------------------------------
+    # -- memory
+    # ----------------------------------------------------------------------------------------------
 
     def load_into_memory(self, is_shuffle: bool = False) -> None:
-        """Read all files, ``thread_num`` at a time; what was there before is dropped. With ``is_shuffle`` shuffle them too."""
+        """Read all files, ``thread_num`` at a time; what was there before is dropped. With
+        ``is_shuffle`` shuffle them too.
+        """
         self._loaded(self._read(self.thread_num))
         if is_shuffle:
             self.local_shuffle()
 
     def preload_into_memory(self, thread_num: int | None = None) -> None:
-        """Start loading in the background, beside a training on other data; ``wait_preload_done`` ends it."""
+        """Start loading in the background, beside a training on other data; ``wait_preload_done``
+        ends it.
+        """
         if self._loading is not None:
-            raise UsageError("preload_into_memory: the last preload is not done; call wait_preload_done() first")
+            raise UsageError(
+                "preload_into_memory: the last preload is not done; call wait_preload_done() first"
+            )
         self._loading = _Loading(self._read, thread_num or self.thread_num)
 
     def wait_preload_done(self) -> None:
@@ -166,10 +191,13 @@ class InMemoryDataset(DatasetBase):
     def _read(self, num_threads: int) -> Any:
         from argosy.runtime.data.records import concatenated, without_zeros
 
-        # As in Paddle, where a zero in a sequence is padding for this kind of dataset, and for it alone.
+        # As in Paddle, where a zero in a sequence is padding for this kind of dataset, and for it
+        # alone.
         sequences = [use.lod_level > 0 for use in self.proto_desc.uses]
         with self._reading(num_threads) as reading:
-            return concatenated([without_zeros(part, sequences) for part in reading], reading.is_float)
+            return concatenated(
+                [without_zeros(part, sequences) for part in reading], reading.is_float
+            )
 
     def _loaded(self, records: Any) -> None:
         self._records, self._unshuffled, self._num_shuffled = records, None, 0
@@ -196,7 +224,8 @@ class InMemoryDataset(DatasetBase):
 
         return [as_batches(values, offsets) for values, offsets in columns]
 
-    # -- shuffles -----------------------------------------------------------------------------------------------
+    # -- shuffles
+    # ----------------------------------------------------------------------------------------------
 
     def local_shuffle(self) -> None:
         """Put this worker's samples in a random order."""
@@ -205,9 +234,11 @@ class InMemoryDataset(DatasetBase):
         self._unshuffled = None
 
     def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
-        """Spread the samples of all workers over all workers at random; every worker of ``fleet`` calls it. Without ``fleet`` it is a local shuffle.
+        """Spread the samples of all workers over all workers at random; every worker of ``fleet``
+        calls it. Without ``fleet`` it is a local shuffle.
 
-        A sample goes to the worker that a hash of its number and the seed chooses, with ``parse_ins_id`` one of its id. ``thread_num`` only tunes.
+        A sample goes to the worker that a hash of its number and the seed chooses, with
+        ``parse_ins_id`` one of its id. ``thread_num`` only tunes.
         """
         records = self._held("global_shuffle")
         group = None if fleet is None else _role_maker(fleet)._world("worker", "global_shuffle")
@@ -217,19 +248,23 @@ class InMemoryDataset(DatasetBase):
             if self.parse_ins_id:
                 workers = workers_of_keys(records.keys, group.nranks)
             else:
-                seed = int(torch.randint(1 << 62, ())) + group.rank  # workers often have the same seed
+                # workers often have the same seed
+                seed = int(torch.randint(1 << 62, ())) + group.rank
                 workers = draw_workers(len(records), group.nranks, seed)
             self._records = exchange(group._inner, records, workers)
         self.local_shuffle()
         self._num_shuffled = len(self._records)
 
     def slots_shuffle(self, slots: list[str]) -> None:
-        """Give the values of ``slots`` to other samples at random, to see how much a model needs them. The next call starts from the unshuffled values.
+        """Give the values of ``slots`` to other samples at random, to see how much a model needs
+        them. The next call starts from the unshuffled values.
 
         The setting ``fea_eval`` must be on.
         """
         if not self.fea_eval:
-            raise UsageError("slots_shuffle: switch it on first, with update_settings(fea_eval=True)")
+            raise UsageError(
+                "slots_shuffle: switch it on first, with update_settings(fea_eval=True)"
+            )
         if self._unshuffled is None:
             self._unshuffled = self._held("slots_shuffle")
         names = [use.name for use in self.proto_desc.uses]
@@ -240,14 +275,19 @@ class InMemoryDataset(DatasetBase):
             records = records.with_column(names.index(slot), torch.randperm(len(records)).numpy())
         self._records = records
 
-    # -- sizes --------------------------------------------------------------------------------------------------
+    # -- sizes
+    # ----------------------------------------------------------------------------------------------
 
     def get_memory_data_size(self, fleet: Any = None) -> int:
-        """The number of samples in memory; with ``fleet`` of all workers, each of which calls it."""
+        """The number of samples in memory; with ``fleet`` of all workers, each of which calls
+        it.
+        """
         return _total(len(self._held("get_memory_data_size")), fleet)
 
     def get_shuffle_data_size(self, fleet: Any = None) -> int:
-        """The number of samples that the last global shuffle left here, 0 before one; with ``fleet`` of all workers."""
+        """The number of samples that the last global shuffle left here, 0 before one; with
+        ``fleet`` of all workers.
+        """
         return _total(self._num_shuffled, fleet)
 
 

@@ -12,7 +12,8 @@ __all__ = ["QueueDataset", "FileInstantDataset", "BoxPSDataset"]
 
 
 class QueueDataset(DatasetBase):
-    """Reads its files anew in every pass, in the order of the list; ``thread_num`` of them at a time.
+    """Reads its files anew in every pass, in the order of the list; ``thread_num`` of them at a
+    time.
 
     Example:
         >>> import paddle
@@ -32,13 +33,15 @@ class QueueDataset(DatasetBase):
     def local_shuffle(self) -> None:
         """Refuse: nothing is in memory."""
         raise NotSupported(
-            f"{type(self).__name__} does not support local shuffle, please use InMemoryDataset for local_shuffle"
+            f"{type(self).__name__} does not support local shuffle, please use InMemoryDataset "
+            "for local_shuffle"
         )
 
     def global_shuffle(self, fleet: Any = None) -> None:
         """Refuse: nothing is in memory."""
         raise NotSupported(
-            f"{type(self).__name__} does not support global shuffle, please use InMemoryDataset for global_shuffle"
+            f"{type(self).__name__} does not support global shuffle, please use InMemoryDataset "
+            "for global_shuffle"
         )
 
 

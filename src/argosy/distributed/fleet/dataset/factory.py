@@ -7,7 +7,14 @@ from typing import Any
 from argosy.distributed.fleet.dataset import _base, _memory, _queue
 from argosy.foundation.errors import UsageError, nearest
 
-__all__ = ["BoxPSDataset", "DatasetBase", "DatasetFactory", "FileInstantDataset", "InMemoryDataset", "QueueDataset"]
+__all__ = [
+    "BoxPSDataset",
+    "DatasetBase",
+    "DatasetFactory",
+    "FileInstantDataset",
+    "InMemoryDataset",
+    "QueueDataset",
+]
 
 
 def _setters(kind: type) -> dict[str, Any]:
@@ -37,7 +44,10 @@ for _kind in (DatasetBase, QueueDataset, InMemoryDataset, FileInstantDataset):
         setattr(_kind, _name, _function)
 
 BoxPSDataset = _queue.BoxPSDataset
-_KINDS = {kind.__name__: kind for kind in (InMemoryDataset, QueueDataset, FileInstantDataset, BoxPSDataset)}
+_KINDS = {
+    kind.__name__: kind
+    for kind in (InMemoryDataset, QueueDataset, FileInstantDataset, BoxPSDataset)
+}
 
 
 class DatasetFactory:
@@ -53,5 +63,8 @@ class DatasetFactory:
     def create_dataset(self, datafeed_class: str = "QueueDataset") -> Any:
         """A QueueDataset, InMemoryDataset or FileInstantDataset."""
         if datafeed_class not in _KINDS:
-            raise UsageError(f"datafeed class {datafeed_class} does not exist.{nearest(str(datafeed_class), _KINDS)}")
+            raise UsageError(
+                f"datafeed class {datafeed_class} does not "
+                f"exist.{nearest(str(datafeed_class), _KINDS)}"
+            )
         return _KINDS[datafeed_class]()

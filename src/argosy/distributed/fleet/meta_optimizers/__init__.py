@@ -1,4 +1,6 @@
-"""``fleet.meta_optimizers``: Paddle's program rewriters. What they do is asked for with the switches of DistributedStrategy."""
+"""``fleet.meta_optimizers``: Paddle's program rewriters. What they do is asked for with the
+switches of DistributedStrategy.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ _SWITCHES = {
 def __getattr__(name: str) -> Any:
     if name in _SWITCHES:
         raise NotSupported(
-            f"paddle.distributed.fleet.meta_optimizers.{name} is not there; set DistributedStrategy.{_SWITCHES[name]} "
+            f"paddle.distributed.fleet.meta_optimizers.{name} is not there; set "
+            f"DistributedStrategy.{_SWITCHES[name]} "
             "and call fleet.distributed_optimizer"
         )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{nearest(name, _SWITCHES)}")
+    raise AttributeError(
+        f"module {__name__!r} has no attribute {name!r}.{nearest(name, _SWITCHES)}"
+    )

@@ -1,4 +1,6 @@
-"""``fleet.meta_parallel``: of tensor and pipeline parallelism only the named generators, which models of one rank use too."""
+"""``fleet.meta_parallel``: of tensor and pipeline parallelism only the named generators, which
+models of one rank use too.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ _INSTEAD = {
 def __getattr__(name: str) -> Any:
     if name in _INSTEAD:
         raise NotSupported(
-            f"paddle.distributed.fleet.meta_parallel.{name}: tensor and pipeline parallelism are not supported; "
+            f"paddle.distributed.fleet.meta_parallel.{name}: tensor and pipeline parallelism are "
+            "not supported; "
             f"on one rank use {_INSTEAD[name]}"
         )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{nearest(name, [*_INSTEAD, *__all__])}")
+    raise AttributeError(
+        f"module {__name__!r} has no attribute {name!r}.{nearest(name, [*_INSTEAD, *__all__])}"
+    )

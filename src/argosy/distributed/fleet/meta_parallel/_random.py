@@ -1,4 +1,6 @@
-"""Named generators, between which a model switches: one drawn from alike on all ranks, another by each rank for itself."""
+"""Named generators, between which a model switches: one drawn from alike on all ranks, another by
+each rank for itself.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ class RNGStatesTracker:
 
     def _need(self, name: str) -> None:
         if name not in self.states_:
-            raise UsageError(f"RNGStatesTracker: state {name} does not exist; there are {sorted(self.states_)}")
+            raise UsageError(
+                f"RNGStatesTracker: state {name} does not exist; there are {sorted(self.states_)}"
+            )
 
 
 _tracker = RNGStatesTracker()
@@ -84,7 +88,9 @@ def get_rng_state_tracker() -> RNGStatesTracker:
 
 
 def model_parallel_random_seed(seed: int | None = None) -> None:
-    """Seed what all ranks draw alike with ``seed``, by default a random number, and what ranks that share tensors draw for themselves with the next."""
+    """Seed what all ranks draw alike with ``seed``, by default a random number, and what ranks that
+    share tensors draw for themselves with the next.
+    """
     chosen = seed or int(np.random.randint(0, 10000))
     _tracker.reset()
     _tracker.add(MODEL_PARALLEL_RNG, chosen + 1)

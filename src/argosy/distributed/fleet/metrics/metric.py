@@ -1,7 +1,7 @@
 """Metrics over all workers, from the numbers that each has counted.
 
-An input is an array, a Variable or a variable's name (looked up in ``scope``, by default the global one). ``util`` adds up; by default it is
-``fleet.util``.
+An input is an array, a Variable or a variable's name (looked up in ``scope``, by default the global
+one). ``util`` adds up; by default it is ``fleet.util``.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def min(input: Any, scope: Any = None, util: Any = None) -> np.ndarray:
 
 
 def auc(stat_pos: Any, stat_neg: Any, scope: Any = None, util: Any = None) -> float:
-    """The area under the ROC curve from counts of positive and negative samples by score, [1, buckets] each; 0.5 where one kind is missing."""
+    """The area under the ROC curve from counts of positive and negative samples by score, [1,
+    buckets] each; 0.5 where one kind is missing.
+    """
     positive = _over_workers(stat_pos, scope, util).reshape(-1)[::-1].astype(np.float64)
     negative = _over_workers(stat_neg, scope, util).reshape(-1)[::-1].astype(np.float64)
     above = np.cumsum(positive)
@@ -84,7 +86,9 @@ def mae(abserr: Any, total_ins_num: Any, scope: Any = None, util: Any = None) ->
 
 
 def rmse(sqrerr: Any, total_ins_num: Any, scope: Any = None, util: Any = None) -> float:
-    """The root of the mean squared error from the sum of squared errors and the number of samples."""
+    """The root of the mean squared error from the sum of squared errors and the number of
+    samples.
+    """
     return math.sqrt(_ratio(sqrerr, total_ins_num, scope, util))
 
 

@@ -1,4 +1,6 @@
-"""Settings that change nothing here, and why: they tune Paddle's engine, or belong to another kind of job. A plan tells of those that were set."""
+"""Settings that change nothing here, and why: they tune Paddle's engine, or belong to another kind
+of job. A plan tells of those that were set.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ _TOGETHER = "gradients of a program's run travel together"
 _SWITCHES = {
     "sync_nccl_allreduce": "collectives of a group always run in order",
     "nccl_comm_num": "a group has one channel",
-    "use_hierarchical_allreduce": "the group's backend follows from where its ranks run; between hosts it is hierarchical",
+    "use_hierarchical_allreduce": (
+        "the group's backend follows from where its ranks run; between hosts it is hierarchical"
+    ),
     "hierarchical_allreduce_inter_nranks": "hosts are found, not configured",
     "fuse_grad_size_in_TFLOPS": "buckets are closed by size",
     "fuse_grad_size_in_num": "buckets are closed by size",
@@ -58,7 +62,9 @@ _CONFIGS: dict[str, Mapping[str, str]] = {
 _GUARD = {"use_fp16_guard": "fp16_guard marks operators of a program"}
 
 
-def idle_settings(strategy: DistributedStrategy, on: set[str], is_static: bool) -> Iterator[tuple[str, str]]:
+def idle_settings(
+    strategy: DistributedStrategy, on: set[str], is_static: bool
+) -> Iterator[tuple[str, str]]:
     """What was set and has no effect, with the reason; ``on`` has the switches of the plan."""
     stored = strategy.strategy.stored()
     for switch, reason in {**_SWITCHES, **(_OF_PROGRAMS if is_static else _OF_MODELS)}.items():
@@ -71,4 +77,7 @@ def idle_settings(strategy: DistributedStrategy, on: set[str], is_static: bool) 
             if key in given:
                 yield f"{switch}_configs", f"{key}: {reason}"
     if "scale_gradient" in strategy.strategy.gradient_scale_configs.stored():
-        yield "gradient_scale_configs", "scale_gradient: the mean of gradients is the gradient of the mean"
+        yield (
+            "gradient_scale_configs",
+            "scale_gradient: the mean of gradients is the gradient of the mean",
+        )

@@ -1,7 +1,9 @@
-"""From a strategy to a plan: which stages training goes through, with which settings, and what of the strategy does nothing and why.
+"""From a strategy to a plan: which stages training goes through, with which settings, and what of
+the strategy does nothing and why.
 
-Everything here is a function of plain values. Stages are in the order in which a step meets them: what changes the model, what happens
-to gradients, what updates parameters, what happens to parameters after the update.
+Everything here is a function of plain values. Stages are in the order in which a step meets them:
+what changes the model, what happens to gradients, what updates parameters, what happens to
+parameters after the update.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ __all__ = ["Facts", "Note", "Plan", "Stage", "make_plan"]
 DYGRAPH, STATIC, TORCH = "dygraph", "static", "torch"
 _SCALES = ("avg", "sum", "customized")
 _LOSS_SCALING = {
-    "init_loss_scaling", "incr_every_n_steps", "decr_every_n_nan_or_inf", "incr_ratio", "decr_ratio", "use_dynamic_loss_scaling",
+    "init_loss_scaling", "incr_every_n_steps", "decr_every_n_nan_or_inf", "incr_ratio",
+    "decr_ratio", "use_dynamic_loss_scaling",
 }  # fmt: skip
-# switches of Paddle that ask for something that is not built; saying nothing would train another model than the one asked for
+# switches of Paddle that ask for something that is not built; saying nothing would train another
+# model than the one asked for
 _NOT_BUILT = {
     "pipeline": "pipeline parallelism",
     "tensor_parallel": "tensor parallelism",
@@ -52,7 +56,8 @@ _META_OPTIMIZERS = {
 class Facts:
     """What a plan depends on beside the strategy.
 
-    ``optimizer`` has the names of the optimizer's class and of its bases, as Paddle calls them; it is empty where there is none yet.
+    ``optimizer`` has the names of the optimizer's class and of its bases, as Paddle calls them; it
+    is empty where there is none yet.
     """
 
     num_workers: int = 1
@@ -76,7 +81,9 @@ class Stage:
 
 @dataclass(frozen=True)
 class Note:
-    """A switch that was set and does nothing, and why. ``is_refused``: it could not be followed; otherwise there was nothing for it to do."""
+    """A switch that was set and does nothing, and why. ``is_refused``: it could not be followed;
+    otherwise there was nothing for it to do.
+    """
 
     switch: str
     reason: str
@@ -106,10 +113,14 @@ class Plan:
 
     def meta_optimizers(self) -> list[str]:
         """The stages under the names of Paddle's meta optimizers, outermost first."""
-        return [_META_OPTIMIZERS[s.name] for s in reversed(self.stages) if s.name in _META_OPTIMIZERS]
+        return [
+            _META_OPTIMIZERS[s.name] for s in reversed(self.stages) if s.name in _META_OPTIMIZERS
+        ]
 
     def left_out(self) -> list[str]:
-        """The switches that were on and have no part in the plan; hints about tuning are not among them."""
+        """The switches that were on and have no part in the plan; hints about tuning are not among
+        them.
+        """
         switches = {*_META_OPTIMIZERS, "auto", "sync_batch_norm"}
         return [note.switch for note in self.notes if note.switch in switches]
 
@@ -123,7 +134,9 @@ class Plan:
         if not self.stages:
             lines.append("  nothing beside the optimizer itself")
         for note in self.notes:
-            lines.append(f"  {'refused' if note.is_refused else 'ignored'}: {note.switch}: {note.reason}")
+            lines.append(
+                f"  {'refused' if note.is_refused else 'ignored'}: {note.switch}: {note.reason}"
+            )
         return "\n".join(lines)
 
 
@@ -149,7 +162,9 @@ class _Draft:
 
 
 def make_plan(strategy: DistributedStrategy, facts: Facts) -> Plan:
-    """Decide what ``strategy`` means for a job; NotSupported for switches that ask for what is not built."""
+    """Decide what ``strategy`` means for a job; NotSupported for switches that ask for what is not
+    built.
+    """
     for switch, what in _NOT_BUILT.items():
         if getattr(strategy, switch) is True:
             raise NotSupported(f"DistributedStrategy.{switch}: {what} is not supported")
@@ -160,16 +175,23 @@ def make_plan(strategy: DistributedStrategy, facts: Facts) -> Plan:
     stages = [stage for build in _STAGES for stage in build(draft)]
     is_static = facts.mode == STATIC
     on = {stage.name for stage in stages}
-    draft.notes += [Note(name, reason, is_refused=False) for name, reason in idle_settings(strategy, on, is_static)]
+    draft.notes += [
+        Note(name, reason, is_refused=False)
+        for name, reason in idle_settings(strategy, on, is_static)
+    ]
     return Plan(facts, tuple(stages), tuple(draft.notes))
 
 
 def _decide_auto(draft: _Draft) -> None:
-    """``auto`` turns on what Paddle's does: amp, the adaptive form of the optimizer, and sharding if there are several workers."""
+    """``auto`` turns on what Paddle's does: amp, the adaptive form of the optimizer, and sharding
+    if there are several workers.
+    """
     if not draft.strategy.auto:
         return
     if not draft.strategy._is_strict_auto():
-        draft.notes.append(Note("auto", "other switches were set, so they decide", is_refused=False))
+        draft.notes.append(
+            Note("auto", "other switches were set, so they decide", is_refused=False)
+        )
         return
     draft.on.add("amp")
     if draft.facts.num_workers > 1:
@@ -202,9 +224,18 @@ def _check_conditions(draft: _Draft) -> None:
 
 
 def _check_exclusions(draft: _Draft) -> None:
-    """Drop the weaker of two switches that exclude each other; which is the weaker is Paddle's choice."""
-    if draft.facts.mode != STATIC and "sharding" in draft.on and draft.strategy.sharding_configs["stage"] > 1:
-        draft.drop("fp16_allreduce", "sharding from stage 2 on sends gradients to their owners in a form of its own")
+    """Drop the weaker of two switches that exclude each other; which is the weaker is Paddle's
+    choice.
+    """
+    if (
+        draft.facts.mode != STATIC
+        and "sharding" in draft.on
+        and draft.strategy.sharding_configs["stage"] > 1
+    ):
+        draft.drop(
+            "fp16_allreduce",
+            "sharding from stage 2 on sends gradients to their owners in a form of its own",
+        )
     for stronger, weaker, reason in _EXCLUSIONS:
         if stronger in draft.on and weaker in draft.on:
             draft.drop(weaker, f"{stronger} is on, and {reason}")
@@ -224,7 +255,8 @@ _EXCLUSIONS = (
 )
 
 
-# -- stages, in the order of a step ---------------------------------------------------------------------------------
+# -- stages, in the order of a step
+# ---------------------------------------------------------------------------------
 
 
 def _sync_batch_norm(draft: _Draft) -> Iterator[Stage]:
@@ -250,7 +282,10 @@ def _amp(draft: _Draft) -> Iterator[Stage]:
         dtype = "float16" if is_half else "bfloat16"
         given = set(draft.strategy.strategy.amp_configs.stored()) & _LOSS_SCALING
         if given and not is_half:
-            reason = f"losses are not scaled in bfloat16, which has the range of float32: {', '.join(sorted(given))}"
+            reason = (
+                "losses are not scaled in bfloat16, which has the range of float32: "
+                f"{', '.join(sorted(given))}"
+            )
             draft.notes.append(Note("amp_configs", reason, is_refused=False))
         yield Stage("amp", {"level": "O2" if is_pure else "O1", "dtype": dtype, **settings})
 
@@ -265,7 +300,9 @@ def _recompute(draft: _Draft) -> Iterator[Stage]:
 
 
 def _data_parallel(draft: _Draft) -> Iterator[Stage]:
-    """Ranks start from equal parameters and average gradients in backward, unless another stage exchanges something else."""
+    """Ranks start from equal parameters and average gradients in backward, unless another stage
+    exchanges something else.
+    """
     strategy = draft.strategy
     if draft.facts.num_workers > 1:
         is_fused = strategy.fuse_all_reduce_ops
@@ -288,13 +325,18 @@ def _dgc(draft: _Draft) -> Iterator[Stage]:
 def _gradient_scale(draft: _Draft) -> Iterator[Stage]:
     how = draft.strategy.gradient_scale_configs["scale_strategy"]
     if how not in _SCALES:
-        raise UsageError(f"gradient_scale_configs: scale_strategy must be one of {', '.join(_SCALES)}, but is {how!r}")
+        raise UsageError(
+            f"gradient_scale_configs: scale_strategy must be one of {', '.join(_SCALES)}, but is "
+            f"{how!r}"
+        )
     if how == "avg":
         return
     if draft.facts.num_workers < 2:
         draft.notes.append(Note("gradient_scale_configs", "there is one worker", is_refused=False))
     elif draft.on & {"localsgd", "adaptive_localsgd"}:
-        draft.notes.append(Note("gradient_scale_configs", "parameters are averaged instead of gradients"))
+        draft.notes.append(
+            Note("gradient_scale_configs", "parameters are averaged instead of gradients")
+        )
     else:
         yield Stage("gradient_scale", {"scale_strategy": how})
 
@@ -308,24 +350,37 @@ def _sharding(draft: _Draft) -> Iterator[Stage]:
         if settings[key] > 1:
             raise NotSupported(f"sharding_configs: {key}={settings[key]} is not supported")
     if settings["gradient_merge_acc_step"] > 1:
-        raise NotSupported("sharding_configs: gradient_merge_acc_step is not supported; use gradient_merge")
+        raise NotSupported(
+            "sharding_configs: gradient_merge_acc_step is not supported; use gradient_merge"
+        )
     if settings["stage"] not in (1, 2, 3):
         raise UsageError(f"sharding_configs: stage must be 1, 2 or 3, but is {settings['stage']}")
     given = draft.strategy.strategy.sharding_configs.stored()
-    degree = settings["sharding_degree"] if "sharding_degree" in given else (hybrid if hybrid > 1 else workers)
+    degree = (
+        settings["sharding_degree"]
+        if "sharding_degree" in given
+        else (hybrid if hybrid > 1 else workers)
+    )
     if degree < 1 or workers % degree:
-        raise UsageError(f"sharding_configs: sharding_degree {degree} does not divide the number of workers, {workers}")
+        raise UsageError(
+            f"sharding_configs: sharding_degree {degree} does not divide the number of workers, "
+            f"{workers}"
+        )
     if given.get("dp_degree", 1) > 1 and degree * given["dp_degree"] != workers:
         raise UsageError(
-            f"sharding_configs: sharding_degree {degree} times dp_degree {given['dp_degree']} is not the number of workers, {workers}"
+            f"sharding_configs: sharding_degree {degree} times dp_degree {given['dp_degree']} is "
+            f"not the number of workers, {workers}"
         )
     if settings["stage"] == 3 and degree != workers and draft.facts.mode != DYGRAPH:
         raise NotSupported(
-            f"sharding_configs: stage 3 with a sharding_degree ({degree}) other than the number of workers"
+            f"sharding_configs: stage 3 with a sharding_degree ({degree}) other than the number "
+            "of workers"
         )
     if settings["optimize_offload"]:
         raise NotSupported("sharding_configs: optimize_offload is not supported")
-    yield Stage("sharding", {"stage": settings["stage"], "degree": degree, "replicas": workers // degree})
+    yield Stage(
+        "sharding", {"stage": settings["stage"], "degree": degree, "replicas": workers // degree}
+    )
 
 
 def _local_sgd(draft: _Draft) -> Iterator[Stage]:

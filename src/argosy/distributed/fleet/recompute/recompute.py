@@ -1,8 +1,10 @@
-"""``recompute``: run a part of the forward without keeping its activations; backward runs it a second time.
+"""``recompute``: run a part of the forward without keeping its activations; backward runs it a
+second time.
 
-The second run sees what the first saw: the same random numbers (torch's, NumPy's and Python's), the same mixed precision, the same custom state. The engine
-asks for the saved tensors one by one (hooks, no backward inside backward), so every kind of argument and output works, parts may be nested, and a
-data-parallel wrapper knows from the graph which parameters are used.
+The second run sees what the first saw: the same random numbers (torch's, NumPy's and Python's), the
+same mixed precision, the same custom state. The engine asks for the saved tensors one by one
+(hooks, no backward inside backward), so every kind of argument and output works, parts may be
+nested, and a data-parallel wrapper knows from the graph which parameters are used.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ __all__: list[str] = []
 
 
 class CustomStatesManager:
-    """Functions that read and restore state of the script's own, so that the second run finds it as the first did."""
+    """Functions that read and restore state of the script's own, so that the second run finds it as
+    the first did.
+    """
 
     def __init__(self) -> None:
         self.custom_get_state_func: Callable[[], Any] | None = None
@@ -48,12 +52,15 @@ custom_state_manager = CustomStatesManager()
 
 
 def recompute(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Return ``function(*args, **kwargs)``, computed again in backward instead of keeping what is inside.
+    """Return ``function(*args, **kwargs)``, computed again in backward instead of keeping what is
+    inside.
 
-    Two keywords are not passed on: ``preserve_rng_state=True`` (repeat random numbers) and ``use_reentrant=True``, which is accepted for both of Paddle's
-    implementations and chooses nothing here. ``function`` must do the same when it is run again; its side effects happen twice.
+    Two keywords are not passed on: ``preserve_rng_state=True`` (repeat random numbers) and
+    ``use_reentrant=True``, which is accepted for both of Paddle's implementations and chooses
+    nothing here. ``function`` must do the same when it is run again; its side effects happen twice.
 
-    Differs from Paddle: parameters get gradients even if no input needs one, and keyword-only arguments work.
+    Differs from Paddle: parameters get gradients even if no input needs one, and keyword-only
+    arguments work.
 
     Example:
         >>> import paddle
@@ -69,7 +76,10 @@ def recompute(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if kwargs.pop("offload_indices", None):
         raise NotSupported("recompute: offload_indices (inputs kept in the memory of the host)")
     if not in_dynamic_mode():
-        raise NotSupported("recompute: in static graph mode; name checkpoints in DistributedStrategy.recompute_configs")
+        raise NotSupported(
+            "recompute: in static graph mode; name checkpoints in "
+            "DistributedStrategy.recompute_configs"
+        )
     again = _SecondRun(preserves)
     return torch.utils.checkpoint.checkpoint(
         function,
@@ -82,7 +92,9 @@ def recompute(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 class _SecondRun:
-    """What of the first run the engine does not repeat by itself: mixed precision, whole parameters, and other generators than torch's."""
+    """What of the first run the engine does not repeat by itself: mixed precision, whole
+    parameters, and other generators than torch's.
+    """
 
     def __init__(self, preserves_random: bool) -> None:
         self._mode = current_mode()
@@ -105,8 +117,15 @@ class _SecondRun:
         if self._generators is None:
             yield
             return
-        get_state, set_state = custom_state_manager.custom_get_state_func, custom_state_manager.custom_set_state_func
-        before = np.random.get_state(), random.getstate(), None if get_state is None else get_state()
+        get_state, set_state = (
+            custom_state_manager.custom_get_state_func,
+            custom_state_manager.custom_set_state_func,
+        )
+        before = (
+            np.random.get_state(),
+            random.getstate(),
+            None if get_state is None else get_state(),
+        )
         _restore(self._generators[0], self._generators[1], self._custom, set_state)
         try:
             yield
@@ -114,23 +133,31 @@ class _SecondRun:
             _restore(*before, set_state)
 
 
-def _restore(numpy_state: Any, python_state: Any, custom: Any, set_custom: Callable[[Any], None] | None) -> None:
+def _restore(
+    numpy_state: Any, python_state: Any, custom: Any, set_custom: Callable[[Any], None] | None
+) -> None:
     np.random.set_state(numpy_state)
     random.setstate(python_state)
     if custom is not None:
         if set_custom is None:
             raise UsageError(
-                "recompute: custom_state_manager has a function that reads the state, but none that restores it"
+                "recompute: custom_state_manager has a function that reads the state, but none "
+                "that restores it"
             )
         set_custom(custom)
 
 
 def recompute_sequential(
-    ctx: dict[str, Any], functions: Sequential | Sequence[Callable[..., Any]], *args: Any, **kwargs: Any
+    ctx: dict[str, Any],
+    functions: Sequential | Sequence[Callable[..., Any]],
+    *args: Any,
+    **kwargs: Any,
 ) -> Any:
-    """Run ``functions`` one after the other in ``ctx["segments"]`` parts (default 1); all but the last part are recomputed.
+    """Run ``functions`` one after the other in ``ctx["segments"]`` parts (default 1); all but the
+    last part are recomputed.
 
-    ``ctx`` may have ``preserve_rng_state``. ``kwargs`` go to ``recompute``. Differs from Paddle 3.3.1: more segments than one work.
+    ``ctx`` may have ``preserve_rng_state``. ``kwargs`` go to ``recompute``. Differs from Paddle
+    3.3.1: more segments than one work.
 
     Example:
         >>> import paddle
@@ -143,12 +170,17 @@ def recompute_sequential(
     parts = list(functions.children()) if isinstance(functions, Sequential) else list(functions)
     if not 1 <= segments <= len(parts):
         raise UsageError(
-            f"recompute_sequential: segments must be from 1 to the {len(parts)} functions, but is {segments}"
+            f"recompute_sequential: segments must be from 1 to the {len(parts)} functions, but "
+            f"is {segments}"
         )
     size = len(parts) // segments
     value = args
     for begin in range(0, size * (segments - 1), size):
-        value = (recompute(_chain(parts[begin : begin + size]), *value, preserve_rng_state=preserves, **kwargs),)
+        value = (
+            recompute(
+                _chain(parts[begin : begin + size]), *value, preserve_rng_state=preserves, **kwargs
+            ),
+        )
     return _chain(parts[size * (segments - 1) :])(*value)
 
 

@@ -11,8 +11,11 @@ from argosy.foundation.errors import BadArgument, NotSupported
 __all__: list[str] = []
 
 
-def recompute_hybrid(ctx: dict[str, Any], function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """``recompute`` with Paddle's context dict: ``mp_group`` (required), ``offload``, ``partition``, ``preserve_rng_state``.
+def recompute_hybrid(
+    ctx: dict[str, Any], function: Callable[..., Any], *args: Any, **kwargs: Any
+) -> Any:
+    """``recompute`` with Paddle's context dict: ``mp_group`` (required), ``offload``,
+    ``partition``, ``preserve_rng_state``.
 
     Offloading activations and partitioning them over a model-parallel group are not supported.
     """
@@ -21,4 +24,6 @@ def recompute_hybrid(ctx: dict[str, Any], function: Callable[..., Any], *args: A
     for option in ("offload", "partition"):
         if ctx.get(option, False):
             raise NotSupported(f"recompute_hybrid: ctx[{option!r}]=True")
-    return recompute(function, *args, preserve_rng_state=ctx.get("preserve_rng_state", True), **kwargs)
+    return recompute(
+        function, *args, preserve_rng_state=ctx.get("preserve_rng_state", True), **kwargs
+    )

@@ -1,4 +1,6 @@
-"""What ``fleet`` does in a parameter-server job: making models and optimizers that train through servers, the life of both roles, care of tables."""
+"""What ``fleet`` does in a parameter-server job: making models and optimizers that train through
+servers, the life of both roles, care of tables.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ class Servers:
         self.runtime = PsRuntime(role, strategy)
         role._find_each_other(self.runtime.connect)
 
-    # -- models and optimizers --------------------------------------------------------------------------------------
+    # -- models and optimizers
+    # --------------------------------------------------------------------------------------
 
     def use_strategy(self, strategy: DistributedStrategy) -> None:
         """Take the mode of another strategy; nothing may have been started."""
@@ -76,13 +79,20 @@ class Servers:
         else:
             self._optimizer.attach(lookups)
 
-    # -- files ------------------------------------------------------------------------------------------------------
+    # -- files
+    # ----------------------------------------------------------------------------------------------
 
-    def save_persistables(self, executor: Any, dirname: str, main_program: Any = None, mode: int = 0) -> None:
-        """Write all tables, as the servers have them, to ``dirname``, and what only the worker's program keeps."""
+    def save_persistables(
+        self, executor: Any, dirname: str, main_program: Any = None, mode: int = 0
+    ) -> None:
+        """Write all tables, as the servers have them, to ``dirname``, and what only the worker's
+        program keeps.
+        """
         from argosy.distributed.fleet.servers import saving
 
-        program = valid_program("fleet.save_persistables", main_program) if self._is_program else None
+        program = (
+            valid_program("fleet.save_persistables", main_program) if self._is_program else None
+        )
         if self._is_first():
             saving.save_persistables(self.runtime, executor, dirname, program, mode)
 
@@ -105,21 +115,37 @@ class Servers:
             saving.save_inference_model(self.runtime, *args)
 
     def save_dense_params(
-        self, executor: Any, dirname: str, scope: Any = None, program: Any = None, var_names: Any = None
+        self,
+        executor: Any,
+        dirname: str,
+        scope: Any = None,
+        program: Any = None,
+        var_names: Any = None,
     ) -> None:
-        """Write the dense parameters, as they are now, or the variables of ``var_names``, into one file; ``dirname`` is its path, as in Paddle."""
+        """Write the dense parameters, as they are now, or the variables of ``var_names``, into one
+        file; ``dirname`` is its path, as in Paddle.
+        """
         from argosy.distributed.fleet.servers import saving
 
         self._need_program(
-            "save_dense_params", "paddle.save(model.state_dict(), path) writes the parameters of a model"
+            "save_dense_params",
+            "paddle.save(model.state_dict(), path) writes the parameters of a model",
         )
         program = valid_program("fleet.save_dense_params", program)
         if self._is_first():
-            args = (executor, dirname, global_scope() if scope is None else scope, program, var_names)
+            args = (
+                executor,
+                dirname,
+                global_scope() if scope is None else scope,
+                program,
+                var_names,
+            )
             saving.save_dense_params(self.runtime, *args)
 
     def save_one_table(self, table_id: Any, path: str, mode: int = 0) -> None:
-        """Write one table, by its name or number, into the checkpoint ``path``; other tables in it stay."""
+        """Write one table, by its name or number, into the checkpoint ``path``; other tables in it
+        stay.
+        """
         from argosy.distributed.fleet.servers import saving
 
         name = self._table_name(table_id, "save_one_table")
@@ -132,12 +158,15 @@ class Servers:
 
         if self._role._is_server():
             raise UsageError(
-                "fleet.auto_checkpoint: this process is a server; workers call it, after fleet.init_worker()"
+                "fleet.auto_checkpoint: this process is a server; workers call it, after "
+                "fleet.init_worker()"
             )
         return ServedCheckpoint(self.runtime, self._role, directory, every_n_steps, **objects)
 
     def load_model(self, path: str, mode: int = 0) -> None:
-        """Take everything from what ``save_persistables`` wrote. Other workers see the dense values after their next step."""
+        """Take everything from what ``save_persistables`` wrote. Other workers see the dense values
+        after their next step.
+        """
         from argosy.distributed.fleet.servers import saving
 
         _check_load_mode("load_model", mode)
@@ -167,63 +196,82 @@ class Servers:
         if not self._is_program:
             raise NotSupported(f"fleet.{call}: it is for static programs; {instead}")
 
-    # -- care of tables -----------------------------------------------------------------------------------------------
+    # -- care of tables
+    # ----------------------------------------------------------------------------------------------
 
     def shrink(self, threshold: Any = None) -> None:
         """Drop rows that are worth too little, as the tables' own settings say."""
         if threshold is not None:
             raise NotSupported(
-                "fleet.shrink: threshold is not supported; sparse_table_configs has delete_threshold and delete_after_unseen_days"
+                "fleet.shrink: threshold is not supported; sparse_table_configs has "
+                "delete_threshold and delete_after_unseen_days"
             )
         if self._is_first():
             self.runtime.shrink()
 
     def set_date(self, table_id: Any, day_id: str) -> None:
-        """``day_id`` (YYYYMMDD) has begun for a table: the days since the one it was told last have passed, none if that was this one or a later one."""
+        """``day_id`` (YYYYMMDD) has begun for a table: the days since the one it was told last have
+        passed, none if that was this one or a later one.
+        """
         name = self._table_name(table_id, "set_date")
         try:
             day = datetime.datetime.strptime(str(day_id), "%Y%m%d").date()
         except ValueError:
-            raise UsageError(f"fleet.set_date: day_id must be a day as YYYYMMDD, but is {day_id!r}") from None
+            raise UsageError(
+                f"fleet.set_date: day_id must be a day as YYYYMMDD, but is {day_id!r}"
+            ) from None
         if self._is_first():
             self.runtime.end_day(name, day.toordinal())
 
     def print_table_stat(self, table_id: Any = None) -> None:
-        """Print what the servers say of a table, of all without one: rows, bytes, pulls, pushes, and the staleness observed."""
+        """Print what the servers say of a table, of all without one: rows, bytes, pulls, pushes,
+        and the staleness observed.
+        """
         name = None if table_id is None else self._table_name(table_id, "print_table_stat")
         for row in self.runtime.status():
             if name in (None, row["table"]):
                 print(", ".join(f"{key}: {value}" for key, value in row.items()))
 
     def _table_name(self, table_id: Any, call: str) -> str:
-        """The name of a table given by it, or by its number: sparse tables in the order of the model, then the dense one."""
+        """The name of a table given by it, or by its number: sparse tables in the order of the
+        model, then the dense one.
+        """
         names = self.runtime.table_names(call)
         if isinstance(table_id, int) and 0 <= table_id < len(names):
             return names[table_id]
         if table_id not in names:
-            raise UsageError(f"fleet.{call}: there is no table {table_id!r}; there are {dict(enumerate(names))}")
+            raise UsageError(
+                f"fleet.{call}: there is no table {table_id!r}; there are {dict(enumerate(names))}"
+            )
         return str(table_id)
 
     def _is_first(self) -> bool:
         if self._role._is_server():
-            raise UsageError("fleet: this process is a server; workers save, load and care for tables")
+            raise UsageError(
+                "fleet: this process is a server; workers save, load and care for tables"
+            )
         return self._role._is_first_worker()
 
 
 def _check_load_mode(call: str, mode: int) -> None:
     if mode != 0:
         raise NotSupported(
-            f"fleet.{call}: mode {mode!r} is not supported; a checkpoint is loaded as it was saved (mode 0)"
+            f"fleet.{call}: mode {mode!r} is not supported; a checkpoint is loaded as it was "
+            "saved (mode 0)"
         )
 
 
 # functions of ``fleet`` that exist for parameter servers only, and why some are not there
 _CALLS = (
-    "load_model", "shrink", "set_date", "print_table_stat", "save_dense_params", "save_one_table", "load_one_table",
+    "load_model", "shrink", "set_date", "print_table_stat", "save_dense_params", "save_one_table",
+    "load_one_table",
     "load_inference_model",
 )  # fmt: skip
 _FEDERATED = "federated training is not built"
-_CACHES = "tables have no caches beside them: all rows lie in the servers' memory, and save_persistables writes them"
+_CACHES = (
+    "tables have no caches beside them: all rows lie in the servers' memory, and "
+    "save_persistables writes them"
+)
 _REFUSED = {
     "check_save_pre_patch_done": "a save is complete when it returns",
     "get_fl_client": _FEDERATED,
@@ -235,7 +283,9 @@ _REFUSED = {
 
 
 def server_calls(find: Callable[[], Servers | None]) -> dict[str, Callable[..., Any]]:
-    """The functions of ``fleet`` that exist for parameter servers only; ``find`` gives the servers of the Fleet."""
+    """The functions of ``fleet`` that exist for parameter servers only; ``find`` gives the servers
+    of the Fleet.
+    """
 
     def make(name: str) -> Callable[..., Any]:
         def function(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,6 @@
-"""Programs that look rows up in values of their own, where they pulled them from servers: what one process needs for inference."""
+"""Programs that look rows up in values of their own, where they pulled them from servers: what one
+process needs for inference.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +21,24 @@ def frozen_tables(program: Program, specs: Mapping[str, SparseSpec]) -> list[str
     """The tables that a program, made for servers or not, reads."""
     operators = program.global_block().ops
     pulled = [o.args[1] for o in operators if o.type == PULL]
-    return [*pulled, *{o.args[1].name: None for o in operators if is_lookup(o) and o.args[1].name in specs}]
+    return [
+        *pulled,
+        *{o.args[1].name: None for o in operators if is_lookup(o) and o.args[1].name in specs},
+    ]
 
 
 def freeze(program: Program, specs: Mapping[str, SparseSpec], sizes: Mapping[str, int]) -> None:
-    """Have ``program`` find the ids of a table in ``<table>.keys`` and their rows in ``<table>``, two variables with ``sizes`` rows."""
+    """Have ``program`` find the ids of a table in ``<table>.keys`` and their rows in ``<table>``,
+    two variables with ``sizes`` rows.
+    """
     block = program.global_block()
     ids_of, table_of = _pulled(block)
     for name, size in sizes.items():
         block.vars.pop(name, None)
         block.create_var(name=f"{name}.keys", shape=[size], dtype="int64", persistable=True)
-        block.create_var(name=name, shape=[size, specs[name].dim], dtype="float32", persistable=True)
+        block.create_var(
+            name=name, shape=[size, specs[name].dim], dtype="float32", persistable=True
+        )
     kept = []
     for operator in block.ops:
         if operator.type == PULL:
@@ -49,17 +58,31 @@ def freeze(program: Program, specs: Mapping[str, SparseSpec], sizes: Mapping[str
 
 
 def _pulled(block: Block) -> tuple[dict[str, Any], dict[str, str]]:
-    """Of the pulls: the ids by the name of the places that were made of them, the table by the name of its rows."""
+    """Of the pulls: the ids by the name of the places that were made of them, the table by the name
+    of its rows.
+    """
     ids_of: dict[str, Any] = {}
     table_of: dict[str, str] = {}
     for operator in block.ops:
         if operator.type == PULL:
             rows, _, places = operator.out
             table_of[rows.name] = operator.args[1]
-            ids_of.update({place.name: ids for place, ids in zip(places, operator.args[0], strict=True)})
+            ids_of.update(
+                {place.name: ids for place, ids in zip(places, operator.args[0], strict=True)}
+            )
     return ids_of, table_of
 
 
 def _by_key(operator: Operator, ids: Any, table: str, out: Any) -> Operator:
     op, arguments = ops.embedding_by_key, (ids, Ref(f"{table}.keys"), Ref(table))
-    return Operator(operator.block, op.name, op, arguments, {}, out, operator.role, operator.name_scope, operator.where)
+    return Operator(
+        operator.block,
+        op.name,
+        op,
+        arguments,
+        {},
+        out,
+        operator.role,
+        operator.name_scope,
+        operator.where,
+    )

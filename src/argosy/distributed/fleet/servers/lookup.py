@@ -1,4 +1,6 @@
-"""Rows of a server's table as tensors with gradients: what embeddings of a model become in a parameter-server job."""
+"""Rows of a server's table as tensors with gradients: what embeddings of a model become in a
+parameter-server job.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def different(ids: torch.Tensor) -> tuple[np.ndarray, torch.Tensor]:
 
 
 class _RowsAt(torch.autograd.Function):
-    """Rows by position. The gradients of a row are summed in one pass, which takes a sixth of the time of an embedding's backward pass."""
+    """Rows by position. The gradients of a row are summed in one pass, which takes a sixth of the
+    time of an embedding's backward pass.
+    """
 
     @staticmethod
     def forward(ctx: Any, rows: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
@@ -41,7 +45,11 @@ class _RowsAt(torch.autograd.Function):
 
         (places,) = ctx.saved_tensors
         total = torch.zeros(ctx.shape)
-        add_at(total.numpy(), places.reshape(-1).numpy(), grad.reshape(-1, ctx.shape[1]).contiguous().numpy())
+        add_at(
+            total.numpy(),
+            places.reshape(-1).numpy(),
+            grad.reshape(-1, ctx.shape[1]).contiguous().numpy(),
+        )
         return total, None
 
 
@@ -52,16 +60,22 @@ def rows_at(rows: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
 
 
 class RowSource:
-    """The rows of one table, fetched for each forward pass; ``num_rows`` is how many the model began with."""
+    """The rows of one table, fetched for each forward pass; ``num_rows`` is how many the model
+    began with.
+    """
 
-    def __init__(self, runtime: PsRuntime, spec: SparseSpec, lookups: Lookups, num_rows: int) -> None:
+    def __init__(
+        self, runtime: PsRuntime, spec: SparseSpec, lookups: Lookups, num_rows: int
+    ) -> None:
         self._runtime = runtime
         self.spec = spec
         self._lookups = lookups
         self._num_rows = num_rows
 
     def fetch(self, ids: torch.Tensor, trains: bool) -> tuple[torch.Tensor, torch.Tensor]:
-        """The different rows of ``ids``, and for each id which of them is its own. With ``trains`` gradients of the rows are pushed at the next step."""
+        """The different rows of ``ids``, and for each id which of them is its own. With ``trains``
+        gradients of the rows are pushed at the next step.
+        """
         keys, places = different(ids)
         worker = self._runtime.worker
         if trains:
@@ -75,9 +89,13 @@ class RowSource:
         return rows, places
 
     def all_rows(self) -> torch.Tensor:
-        """A copy of all rows as the servers have them; before the worker has connected, of those that they begin with."""
+        """A copy of all rows as the servers have them; before the worker has connected, of those
+        that they begin with.
+        """
         if not self._runtime.is_connected:
-            return torch.from_numpy(self._runtime.known_model("state_dict").rows[self.spec.name][1].copy())
+            return torch.from_numpy(
+                self._runtime.known_model("state_dict").rows[self.spec.name][1].copy()
+            )
         rows = np.empty((self._num_rows, self.spec.dim), np.float32)
         for low in range(0, self._num_rows, _ROWS_AT_ONCE):
             ids = np.arange(low, min(low + _ROWS_AT_ONCE, self._num_rows))
@@ -88,12 +106,16 @@ class RowSource:
         """Have the table begin with other rows."""
         if self._runtime.is_connected:
             raise UsageError(
-                f"the rows of table {self.spec.name!r} are on the servers; load a state dict before fleet.init_worker(), or tables with fleet.load_model"
+                f"the rows of table {self.spec.name!r} are on the servers; load a state dict "
+                "before fleet.init_worker(), or tables with fleet.load_model"
             )
         rows = self._runtime.known_model("set_state_dict").rows
         ids, old = rows[self.spec.name]
         if tuple(values.shape) != old.shape:
-            raise UsageError(f"table {self.spec.name!r} has shape {list(old.shape)}, but received {list(values.shape)}")
+            raise UsageError(
+                f"table {self.spec.name!r} has shape {list(old.shape)}, but received "
+                f"{list(values.shape)}"
+            )
         rows[self.spec.name] = ids, values.detach().cpu().float().numpy().copy()
 
 
@@ -102,13 +124,17 @@ class Lookups:
 
     def __init__(self, dim_by_table: dict[str, int]) -> None:
         self._dim_by_table = dim_by_table
-        self._fetched: dict[str, list[tuple[np.ndarray, torch.Tensor]]] = {name: [] for name in dim_by_table}
+        self._fetched: dict[str, list[tuple[np.ndarray, torch.Tensor]]] = {
+            name: [] for name in dim_by_table
+        }
 
     def note(self, table: str, ids: np.ndarray, rows: torch.Tensor) -> None:
         self._fetched[table].append((ids, rows))
 
     def push(self, runtime: PsRuntime) -> None:
-        """Push the gradients of all rows, table by table in one order on every worker; a table that was not used gets an empty push."""
+        """Push the gradients of all rows, table by table in one order on every worker; a table that
+        was not used gets an empty push.
+        """
         rate, own_rates = runtime.rate(), runtime.known_model("step").own_rates
         for table in sorted(self._fetched):
             used = [(ids, rows.grad) for ids, rows in self._fetched[table] if rows.grad is not None]
@@ -116,7 +142,10 @@ class Lookups:
                 ids = np.concatenate([i for i, _ in used])
                 grads = torch.cat([g.to_dense() if g.is_sparse else g for _, g in used]).numpy()
             else:
-                ids, grads = np.empty(0, np.int64), np.empty((0, self._dim_by_table[table]), np.float32)
+                ids, grads = (
+                    np.empty(0, np.int64),
+                    np.empty((0, self._dim_by_table[table]), np.float32),
+                )
             runtime.worker.push(table, ids, grads, None if table in own_rates else rate)
         for fetched in self._fetched.values():
             fetched.clear()

@@ -1,6 +1,8 @@
-"""Models in a parameter-server job, of ``paddle.nn`` and of plain PyTorch: sparse embeddings become tables on the servers, the rest is trained there as a whole.
+"""Models in a parameter-server job, of ``paddle.nn`` and of plain PyTorch: sparse embeddings become
+tables on the servers, the rest is trained there as a whole.
 
-A table begins with the weights that the model was made with, so that training equals that of one process; the worker keeps no copy of them.
+A table begins with the weights that the model was made with, so that training equals that of one
+process; the worker keeps no copy of them.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ class ServerEmbedding(Layer):
         rows, places = self._source.fetch(x.raw, self.training and torch.is_grad_enabled())
         return wrap(rows_at(rows, places))
 
-    def _collect_state(self, destination: Any, include_sublayers: bool, prefix: str, *options: Any) -> Any:
+    def _collect_state(
+        self, destination: Any, include_sublayers: bool, prefix: str, *options: Any
+    ) -> Any:
         destination[f"{prefix}weight"] = _AllRows(self._source)
         return destination
 
@@ -77,7 +81,13 @@ class _TorchTable(torch.nn.Module):
         destination[f"{prefix}weight"] = self._source.all_rows()
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str], *lists: Any
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: list[str],
+        *lists: Any,
     ) -> None:
         if f"{prefix}weight" in state_dict:
             self._source.replace(state_dict[f"{prefix}weight"])
@@ -111,7 +121,8 @@ class TorchServerEmbeddingBag(_TorchTable):
         rows, places = self._source.fetch(input, self.training and torch.is_grad_enabled())
         padding = None
         if self._padding is not None:
-            # padding is left out of means and maxima, so the bag must know which of the fetched rows it is
+            # padding is left out of means and maxima, so the bag must know which of the fetched
+            # rows it is
             found = places[input == self._padding]
             padding = int(found[0]) if found.numel() else None
         return torch.nn.functional.embedding_bag(
@@ -126,7 +137,8 @@ class TorchServerEmbeddingBag(_TorchTable):
 
 
 def convert(model: Any, optimizer: Any, runtime: PsRuntime) -> tuple[Any, Lookups]:
-    """Replace the sparse embeddings of ``model``, a Layer or a torch module, in place and tell ``runtime`` what there is to train.
+    """Replace the sparse embeddings of ``model``, a Layer or a torch module, in place and tell
+    ``runtime`` what there is to train.
 
     Embeddings that share a weight share a table.
     """
@@ -145,23 +157,35 @@ def convert(model: Any, optimizer: Any, runtime: PsRuntime) -> tuple[Any, Lookup
         name = f"{path}.weight" if is_torch else weight.name
         rule = sparse_rule(optimizer, weight)
         padding_id = None if padding is None or padding < 0 else int(padding)
-        spec, has_own_rate = configured(SparseSpec(name, raw.shape[1], rule, padding_id=padding_id), runtime.strategy)
+        spec, has_own_rate = configured(
+            SparseSpec(name, raw.shape[1], rule, padding_id=padding_id), runtime.strategy
+        )
         specs[id(weight)] = with_entry(spec, _entry(layer, path), runtime.mode)
         if has_own_rate:
             own_rates.add(name)
         rows[name] = np.arange(raw.shape[0]), raw.float().numpy()
     lookups = Lookups({spec.name: spec.dim for spec in specs.values()})
     check_names(runtime.strategy, list(rows))
-    sources = {key: RowSource(runtime, spec, lookups, len(rows[spec.name][0])) for key, spec in specs.items()}
+    sources = {
+        key: RowSource(runtime, spec, lookups, len(rows[spec.name][0]))
+        for key, spec in specs.items()
+    }
     for parent, name, _, layer in found:
         setattr(parent, name, _replacement(layer, sources[id(layer.weight)]))
-    dense = {n: p for n, p in model.named_parameters() if (p.requires_grad if is_torch else not p.stop_gradient)}
+    dense = {
+        n: p
+        for n, p in model.named_parameters()
+        if (p.requires_grad if is_torch else not p.stop_gradient)
+    }
 
     def tensors() -> dict[str, torch.Tensor]:
-        return {n if is_torch else p.name: (p if is_torch else p.raw).detach() for n, p in dense.items()}
+        return {
+            n if is_torch else p.name: (p if is_torch else p.raw).detach() for n, p in dense.items()
+        }
 
     if dense and not runtime.mode.trains_locally:
-        dense_update(optimizer, list(dense.values()))  # what servers cannot do is said in every process
+        # what servers cannot do is said in every process
+        dense_update(optimizer, list(dense.values()))
     runtime.model = Model(
         sparse=tuple(specs.values()),
         shapes={name: tuple(t.shape) for name, t in tensors().items()},
@@ -178,7 +202,9 @@ def _entry(layer: Any, path: str) -> Any:
     """Which ids get a row: ``layer.entry``, if the script has set it."""
     entry = getattr(layer, "entry", None)
     if isinstance(entry, ShowClickEntry):
-        raise NotSupported(f"{path}: ShowClickEntry names variables of a program, which a model does not have")
+        raise NotSupported(
+            f"{path}: ShowClickEntry names variables of a program, which a model does not have"
+        )
     return entry
 
 
@@ -208,11 +234,17 @@ def _refuse(layer: Any, path: str) -> None:
 def _replacement(layer: Any, source: RowSource) -> Any:
     if isinstance(layer, torch.nn.EmbeddingBag):
         return TorchServerEmbeddingBag(source, layer)
-    return TorchServerEmbedding(source) if isinstance(layer, torch.nn.Module) else ServerEmbedding(source)
+    return (
+        TorchServerEmbedding(source)
+        if isinstance(layer, torch.nn.Module)
+        else ServerEmbedding(source)
+    )
 
 
 class PsOptimizer:
-    """Steps through the servers: gradients are pushed, and the parameters become what the servers made of them. Everything else is the optimizer's own."""
+    """Steps through the servers: gradients are pushed, and the parameters become what the servers
+    made of them. Everything else is the optimizer's own.
+    """
 
     def __init__(self, optimizer: Any, runtime: PsRuntime) -> None:
         self._inner_opt = optimizer
@@ -228,10 +260,18 @@ class PsOptimizer:
         return getattr(self._inner_opt, name)
 
     def step(self) -> None:
-        """Push the gradients of rows and of dense parameters; in ``geo`` the optimizer itself updates the dense ones."""
+        """Push the gradients of rows and of dense parameters; in ``geo`` the optimizer itself
+        updates the dense ones.
+        """
         _step(self._runtime, self._lookups, self._inner_opt)
 
-    def minimize(self, loss: Any, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None) -> Any:
+    def minimize(
+        self,
+        loss: Any,
+        startup_program: Any = None,
+        parameters: Any = None,
+        no_grad_set: Any = None,
+    ) -> Any:
         """Update from the gradients that ``loss.backward()`` left."""
         pairs = self._inner_opt.backward(loss, startup_program, parameters, no_grad_set)
         self.step()
@@ -257,12 +297,16 @@ def _step(runtime: PsRuntime, lookups: Lookups | None, optimizer: Any) -> None:
     for param in model.params:
         grad = param.grad if isinstance(param, torch.Tensor) else param.raw.grad
         raw = param.detach() if isinstance(param, torch.Tensor) else param.raw.detach()
-        grads.append(torch.zeros_like(raw) if grad is None else grad.to_dense() if grad.is_sparse else grad)
+        grads.append(
+            torch.zeros_like(raw) if grad is None else grad.to_dense() if grad.is_sparse else grad
+        )
     runtime.worker.end_step(grads, runtime.rate())
 
 
 def torch_optimizer(optimizer: torch.optim.Optimizer, runtime: PsRuntime) -> torch.optim.Optimizer:
-    """``optimizer`` with a ``step`` that goes through the servers; it stays a torch optimizer, for schedulers and scalers."""
+    """``optimizer`` with a ``step`` that goes through the servers; it stays a torch optimizer, for
+    schedulers and scalers.
+    """
     own = optimizer.step
 
     def step(self: torch.optim.Optimizer, closure: Any = None) -> Any:

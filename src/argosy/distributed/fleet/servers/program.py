@@ -1,7 +1,9 @@
-"""Programs in a parameter-server job: ``minimize`` makes lookups pull from servers, gradients go to them, and takes the updates out of the workers' program.
+"""Programs in a parameter-server job: ``minimize`` makes lookups pull from servers, gradients go to
+them, and takes the updates out of the workers' program.
 
-``ps_push`` at the end hands rows' and dense gradients over and brings the dense parameters in the scope up to date. A startup program ends with ``ps_take``: once the
-worker has joined the servers, their values count.
+``ps_push`` at the end hands rows' and dense gradients over and brings the dense parameters in the
+scope up to date. A startup program ends with ``ps_take``: once the worker has joined the servers,
+their values count.
 """
 
 from __future__ import annotations
@@ -15,7 +17,14 @@ import numpy as np
 import torch
 
 from argosy.distributed.fleet.servers.progress import follow
-from argosy.distributed.fleet.servers.rewrite import Link, Pull, forget, rewrite, sparse_parameters, variable
+from argosy.distributed.fleet.servers.rewrite import (
+    Link,
+    Pull,
+    forget,
+    rewrite,
+    sparse_parameters,
+    variable,
+)
 from argosy.distributed.fleet.servers.rules import sparse_rule
 from argosy.distributed.fleet.servers.runtime import Model, PsRuntime
 from argosy.distributed.fleet.servers.tables import check_names, configured, with_entry
@@ -36,7 +45,8 @@ from argosy.static.run.contract import Follows, LookAhead
 __all__ = ["ProgramOptimizer"]
 
 
-# -- what runs --------------------------------------------------------------------------------------------------------
+# -- what runs
+# --------------------------------------------------------------------------------------------------
 
 
 def _count(
@@ -46,18 +56,28 @@ def _count(
     show: torch.Tensor,
     click: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """How often each of ``keys`` was shown and clicked: as its samples were. ``offsets`` says where samples begin; without, each has as many ids."""
+    """How often each of ``keys`` was shown and clicked: as its samples were. ``offsets`` says where
+    samples begin; without, each has as many ids.
+    """
     totals = []
     for counts in (show, click):
-        each, total = counts.reshape(-1).to(torch.float32), torch.zeros(keys.shape[0], device=keys.device)
+        each, total = (
+            counts.reshape(-1).to(torch.float32),
+            torch.zeros(keys.shape[0], device=keys.device),
+        )
         for found, starts in zip(places, offsets, strict=True):
             flat = found.reshape(-1)
             if flat.is_meta:
                 continue
-            lengths = starts.diff() if starts is not None else torch.full_like(each, flat.numel() // max(len(each), 1))
+            lengths = (
+                starts.diff()
+                if starts is not None
+                else torch.full_like(each, flat.numel() // max(len(each), 1))
+            )
             if len(lengths) != len(each) or int(lengths.sum()) != flat.numel():
                 raise UsageError(
-                    f"ShowClickEntry: {flat.numel()} ids of {len(lengths)} samples do not fit {len(each)} values of shows and clicks"
+                    f"ShowClickEntry: {flat.numel()} ids of {len(lengths)} samples do not fit "
+                    f"{len(each)} values of shows and clicks"
                 )
             total.index_add_(0, flat, each.repeat_interleave(lengths.to(torch.int64)))
         totals.append(total)
@@ -75,14 +95,20 @@ def _push(
 ) -> None:
     """Hand over the gradients of a step, table by table in one order on every worker."""
     worker, own_rates = link.runtime.worker, link.runtime.known_model("step").own_rates
-    for table, ids, grad, counted in sorted(zip(tables, keys, grads, counts, strict=True), key=lambda part: part[0]):
+    for table, ids, grad, counted in sorted(
+        zip(tables, keys, grads, counts, strict=True), key=lambda part: part[0]
+    ):
         pair = None if counted is None else (counted[0].numpy(), counted[1].numpy())
-        worker.push(table, ids.numpy(), grad.detach().numpy(), None if table in own_rates else rate, pair)
+        worker.push(
+            table, ids.numpy(), grad.detach().numpy(), None if table in own_rates else rate, pair
+        )
     worker.end_step([g.detach() for g in dense], rate)
 
 
 def _take(values: list[torch.Tensor], names: list[str], link: Link) -> list[torch.Tensor]:
-    """What a startup program leaves in dense parameters: its own values, or the servers' if it is run again after the worker has joined them."""
+    """What a startup program leaves in dense parameters: its own values, or the servers' if it is
+    run again after the worker has joined them.
+    """
     served = link.runtime.served()
     return [served.get(name, value) for name, value in zip(names, values, strict=True)]
 
@@ -92,11 +118,14 @@ _PUSH = Op("ps_push", _push)
 _TAKE = Op("ps_take", _take)
 
 
-# -- what is recorded -------------------------------------------------------------------------------------------------
+# -- what is recorded
+# -------------------------------------------------------------------------------------------------
 
 
 class ProgramOptimizer:
-    """The script's optimizer, whose ``minimize`` makes the program of a worker. Servers call it too, to know what they serve."""
+    """The script's optimizer, whose ``minimize`` makes the program of a worker. Servers call it
+    too, to know what they serve.
+    """
 
     def __init__(self, optimizer: Any, runtime: PsRuntime) -> None:
         self._inner_opt = optimizer
@@ -115,13 +144,17 @@ class ProgramOptimizer:
         no_grad_set: Any = None,
         parameters: Any = None,
     ) -> tuple[list[Operator], list[tuple[Any, Any]]]:
-        """Rewrite the loss's program; returns the operators of the update and the (parameter, gradient) pairs of the dense parameters.
+        """Rewrite the loss's program; returns the operators of the update and the (parameter,
+        gradient) pairs of the dense parameters.
 
-        Rows of tables that are not among the parameters to train, or in ``no_grad_set``, are looked up and stay as they are.
+        Rows of tables that are not among the parameters to train, or in ``no_grad_set``, are looked
+        up and stay as they are.
         """
         program: Program = loss.block.program
         if loss.block.idx != 0:
-            raise NotSupported("minimize: in a parameter-server job the loss must not be inside a branch or a loop")
+            raise NotSupported(
+                "minimize: in a parameter-server job the loss must not be inside a branch or a loop"
+            )
         startup = startup_program or default_startup_program()
         chosen = _Chosen(parameters if parameters is not None else parameter_list, no_grad_set)
         tables = sparse_parameters(program.global_block())
@@ -135,7 +168,9 @@ class ProgramOptimizer:
         pulls = rewrite(program, specs, link)
         rows = {name: given for name in tables if (given := _given_rows(name, startup)) is not None}
         entries = {
-            name: param.sparse_table.entry for name, (param, _) in tables.items() if hasattr(param, "sparse_table")
+            name: param.sparse_table.entry
+            for name, (param, _) in tables.items()
+            if hasattr(param, "sparse_table")
         }
         for name in tables:
             forget(program, name)
@@ -145,9 +180,13 @@ class ProgramOptimizer:
         with program_guard(program, startup):
             found = gradients([loss], [*dense, *(pull.rows for pull in trained)])
             pairs = [(p, g) for p, g in zip(dense, found, strict=False) if g is not None]
-            self._runtime.model = _model(specs, [p for p, _ in pairs], self._inner_opt, rows, frozenset(own_rates))
+            self._runtime.model = _model(
+                specs, [p for p, _ in pairs], self._inner_opt, rows, frozenset(own_rates)
+            )
             _record_take(startup, [p.name for p, _ in pairs], link)
-            pushed = [(p, g) for p, g in zip(trained, found[len(dense) :], strict=True) if g is not None]
+            pushed = [
+                (p, g) for p, g in zip(trained, found[len(dense) :], strict=True) if g is not None
+            ]
             program.attachments.put(LookAhead, LookAhead(link.look_ahead))
             program.attachments.put(Follows, Follows(partial(follow, self._runtime, program)))
             program._fleet_opt = dict(self._runtime.strategy.trainer_desc_configs)
@@ -164,7 +203,9 @@ class ProgramOptimizer:
             padding if padding >= 0 else None,
         )
         spec, has_own_rate = configured(spec, self._runtime.strategy)
-        return with_entry(spec, None if table is None else table.entry, self._runtime.mode), has_own_rate
+        return with_entry(
+            spec, None if table is None else table.entry, self._runtime.mode
+        ), has_own_rate
 
     def _record_update(
         self,
@@ -206,22 +247,32 @@ class _Chosen:
 
 
 def _record_counts(pull: Pull, entry: Any) -> list[Variable] | None:
-    """Record how the shows and clicks of a pull's ids are counted; None where the script does not say."""
+    """Record how the shows and clicks of a pull's ids are counted; None where the script does not
+    say.
+    """
     if not isinstance(entry, ShowClickEntry):
         return None
     block = pull.rows.block
     for name in (entry._show_name, entry._click_name):
         if name not in block.vars:
             raise UsageError(
-                f"table {pull.table!r}: ShowClickEntry names variable {name!r}, which the program does not have.{nearest(name, block.vars)}"
+                f"table {pull.table!r}: ShowClickEntry names variable {name!r}, which the "
+                f"program does not have.{nearest(name, block.vars)}"
             )
     nested = [v.name for v in pull.ids if len(v.lod_names) > 1]
     if nested:
-        raise NotSupported(f"table {pull.table!r}: ShowClickEntry with ids of nested sequences ({', '.join(nested)})")
-    out = [variable(block, f"{pull.table}.{what}", [-1], torch.float32) for what in ("shows", "clicks")]
+        raise NotSupported(
+            f"table {pull.table!r}: ShowClickEntry with ids of nested sequences "
+            f"({', '.join(nested)})"
+        )
+    out = [
+        variable(block, f"{pull.table}.{what}", [-1], torch.float32) for what in ("shows", "clicks")
+    ]
     offsets = [block.vars[v.lod_names[0]] if v.lod_names else None for v in pull.ids]
     named = Ref(entry._show_name), Ref(entry._click_name)
-    recorder.append(block, "ps_count", _COUNT, (pull.keys, pull.places, offsets, *named), {}, tuple(out))
+    recorder.append(
+        block, "ps_count", _COUNT, (pull.keys, pull.places, offsets, *named), {}, tuple(out)
+    )
     return out
 
 
@@ -239,7 +290,9 @@ def _initial(param: Parameter, startup: Program) -> Initial:
     filler = next((o for o in startup.global_block().ops if param.name in o.output_arg_names), None)
     seed = zlib.crc32(param.name.encode())
     if filler is None or filler.op is None:
-        raise UsageError(f"table {param.name!r}: the startup program does not say how its rows begin")
+        raise UsageError(
+            f"table {param.name!r}: the startup program does not say how its rows begin"
+        )
     settings = filler.kwargs
     kind = filler.op.name
     if kind == "fill_constant":
@@ -252,12 +305,15 @@ def _initial(param: Parameter, startup: Program) -> Initial:
         name = "normal" if kind == "gaussian_random" else "truncated_normal"
         return Initial(name, float(settings["mean"]), float(settings["std"]), seed)
     raise NotSupported(
-        f"table {param.name!r}: rows on servers begin with a constant, uniform, normal or truncated normal values, not by {kind}"
+        f"table {param.name!r}: rows on servers begin with a constant, uniform, normal or "
+        f"truncated normal values, not by {kind}"
     )
 
 
 def _given_rows(name: str, startup: Program) -> tuple[np.ndarray, np.ndarray] | None:
-    """The ids and values that the startup program gives a parameter number by number; None if it follows a rule."""
+    """The ids and values that the startup program gives a parameter number by number; None if it
+    follows a rule.
+    """
     filler = next(o for o in startup.global_block().ops if name in o.output_arg_names)
     if filler.op is None or filler.op.name != "assign_value":
         return None
@@ -283,7 +339,9 @@ def _model(
         return held
 
     def is_ready() -> bool:
-        return all((v := global_scope().find_var(n)) is not None and v.tensor is not None for n in names)
+        return all(
+            (v := global_scope().find_var(n)) is not None and v.tensor is not None for n in names
+        )
 
     return Model(
         sparse=tuple(specs.values()),

@@ -1,7 +1,10 @@
-"""Where a worker of a parameter-server job is in its data, so that a process that takes its place goes on there.
+"""Where a worker of a parameter-server job is in its data, so that a process that takes its place
+goes on there.
 
-A resting point (``runtime/ps/tape.py``) holds what the servers do not have: the position, the random generators, and of the model what is not trained on
-servers, such as running means of batch norm. ``Pass`` gives it for ``train_from_dataset``, ``servers.served_checkpoint`` for the loops of ``auto_checkpoint``.
+A resting point (``runtime/ps/tape.py``) holds what the servers do not have: the position, the
+random generators, and of the model what is not trained on servers, such as running means of batch
+norm. ``Pass`` gives it for ``train_from_dataset``, ``servers.served_checkpoint`` for the loops of
+``auto_checkpoint``.
 """
 
 from __future__ import annotations
@@ -53,16 +56,28 @@ def decoded(data: bytes, source: str) -> State:
 
 
 def own_variables(runtime: PsRuntime, program: Program) -> list[Variable]:
-    """What the program keeps from run to run and servers do not have; rates belong to the script."""
+    """What the program keeps from run to run and servers do not have; rates belong to the
+    script.
+    """
     model = runtime.known_model("save_persistables")
-    elsewhere = {*model.shapes, *(spec.name for spec in model.sparse), *(rate.name for rate in program.rates)}
+    elsewhere = {
+        *model.shapes,
+        *(spec.name for spec in model.sparse),
+        *(rate.name for rate in program.rates),
+    }
     scope = global_scope()
     kept = [v for v in program.list_vars() if is_persistable(v) and v.name not in elsewhere]
-    return [v for v in kept if (found := scope.find_var(v.name)) is not None and found.tensor is not None]
+    return [
+        v
+        for v in kept
+        if (found := scope.find_var(v.name)) is not None and found.tensor is not None
+    ]
 
 
 class OwnState(Own):
-    """What only this worker has of a model: of a program its own variables, else buffers and the parameters that servers do not train."""
+    """What only this worker has of a model: of a program its own variables, else buffers and the
+    parameters that servers do not train.
+    """
 
     def __init__(self, model: Any, runtime: PsRuntime) -> None:
         self._model = model
@@ -87,7 +102,9 @@ class OwnState(Own):
         for name, saved in state.items():
             raw = raw_tensor(saved)
             if name not in here or raw is None or raw.shape != here[name].shape:
-                raise CheckpointError(f"{name!r} of the checkpoint does not fit: the checkpoint is of another model")
+                raise CheckpointError(
+                    f"{name!r} of the checkpoint does not fit: the checkpoint is of another model"
+                )
 
     def _here(self) -> dict[str, torch.Tensor]:
         trained = {id(p) for p in self._runtime.known_model("auto_checkpoint").params}
@@ -96,11 +113,13 @@ class OwnState(Own):
         return {name: raw.detach() for name, raw in pairs if raw is not None}
 
 
-# -- datasets ---------------------------------------------------------------------------------------------------------
+# -- datasets
+# --------------------------------------------------------------------------------------------------
 
 
 class Pass:
-    """One pass over a dataset. ``num_done`` batches were trained on by a process before this one; ``is_over``: all of them.
+    """One pass over a dataset. ``num_done`` batches were trained on by a process before this one;
+    ``is_over``: all of them.
 
     What the script does between passes is done again, with the generators as they were.
     """
@@ -108,8 +127,10 @@ class Pass:
     def __init__(self, runtime: PsRuntime, program: Program) -> None:
         if runtime.has_loop:
             raise UsageError(
-                "train_from_dataset: this script has a fleet.auto_checkpoint, and both would tell where in its data the worker is; feed batches with exe.run "
-                "in its loop, or train without it: train_from_dataset goes on by itself, and save_persistables saves the tables"
+                "train_from_dataset: this script has a fleet.auto_checkpoint, and both would "
+                "tell where in its data the worker is; feed batches with exe.run "
+                "in its loop, or train without it: train_from_dataset goes on by itself, and "
+                "save_persistables saves the tables"
             )
         self._runtime, self._program = runtime, program
         self._worker = runtime.worker
@@ -152,7 +173,9 @@ class Pass:
             file.write(hashlib.sha256(data).digest() + data)
 
     def refuse(self, reason: str) -> None:
-        self._worker.refuse(f"{self._worker.again()}: {reason}.\n  Start the whole job again from a checkpoint.")
+        self._worker.refuse(
+            f"{self._worker.again()}: {reason}.\n  Start the whole job again from a checkpoint."
+        )
 
     def _rest(self) -> None:
         if self._worker.keeps_resting_points:

@@ -1,7 +1,8 @@
 """Lookups of sparse parameters in a program become pulls.
 
-All lookups of a table become one operator ``ps_pull``, which fetches the different rows of all their ids, and one ``ps_lookup``, which hands them out. The
-operators that the ids depend on are moved before them.
+All lookups of a table become one operator ``ps_pull``, which fetches the different rows of all
+their ids, and one ``ps_lookup``, which hands them out. The operators that the ids depend on are
+moved before them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ PULL, LOOKUP = "ps_pull", "ps_lookup"
 
 
 class Link:
-    """What the operators of a program share: the process's part in the job, and, where it is known, the batch after this one."""
+    """What the operators of a program share: the process's part in the job, and, where it is known,
+    the batch after this one.
+    """
 
     def __init__(self, runtime: PsRuntime) -> None:
         self.runtime = runtime
@@ -39,14 +42,21 @@ class Link:
         self._asked: set[str] = set()  # tables whose rows of that batch were asked for
 
     def look_ahead(self, feed: Mapping[str, Any] | None) -> None:
-        """Take note of the next batch, whose rows are fetched while this one is computed; None: there is none."""
+        """Take note of the next batch, whose rows are fetched while this one is computed; None:
+        there is none.
+        """
         self._later = feed
         self._asked.clear()
 
     def fetch_ahead(self, table: str) -> None:
         """Ask for the rows of the next batch, if it is known which these are."""
         names = self.feeds_by_table.get(table)
-        if self._later is None or names is None or table in self._asked or self.runtime.mode.kind != "async":
+        if (
+            self._later is None
+            or names is None
+            or table in self._asked
+            or self.runtime.mode.kind != "async"
+        ):
             return
         self._asked.add(table)
         ids = [_array(self._later[name]).reshape(-1) for name in names]
@@ -57,11 +67,17 @@ class Link:
 
 
 def _pull(ids: list[torch.Tensor], table: str, dim: int, link: Link, is_test: bool) -> Any:
-    """The different rows of all ids, their ids, and for each of ``ids`` which rows are its own. Runs that take no gradients make no rows."""
+    """The different rows of all ids, their ids, and for each of ``ids`` which rows are its own.
+    Runs that take no gradients make no rows.
+    """
     if ids[0].is_meta:
         count = ids[0].shape[0] if ids[0].ndim else 1
         rows = torch.empty((count, dim), device="meta")
-        return rows, torch.empty(count, dtype=torch.int64, device="meta"), [torch.empty_like(i) for i in ids]
+        return (
+            rows,
+            torch.empty(count, dtype=torch.int64, device="meta"),
+            [torch.empty_like(i) for i in ids],
+        )
     keys, places = different(torch.cat([i.reshape(-1) for i in ids]))
     worker = link.runtime.worker
     trains = torch.is_grad_enabled() and not is_test
@@ -71,15 +87,23 @@ def _pull(ids: list[torch.Tensor], table: str, dim: int, link: Link, is_test: bo
         rows.requires_grad_()
         link.fetch_ahead(table)
     parts = torch.split(places, [i.numel() for i in ids])
-    return rows, torch.from_numpy(keys), [part.view(i.shape) for part, i in zip(parts, ids, strict=True)]
+    return (
+        rows,
+        torch.from_numpy(keys),
+        [part.view(i.shape) for part, i in zip(parts, ids, strict=True)],
+    )
 
 
 def _lookup(rows: torch.Tensor, places: list[torch.Tensor]) -> list[torch.Tensor]:
-    """The rows at each of ``places``; all in one go, so that their gradients are added up in one go too."""
+    """The rows at each of ``places``; all in one go, so that their gradients are added up in one go
+    too.
+    """
     dim = rows.shape[1]
     if rows.is_meta:
         return [rows.new_empty((*p.shape, dim)) for p in places]
-    found = torch.split(rows_at(rows, torch.cat([p.reshape(-1) for p in places])), [p.numel() for p in places])
+    found = torch.split(
+        rows_at(rows, torch.cat([p.reshape(-1) for p in places])), [p.numel() for p in places]
+    )
     return [part.view(*p.shape, dim) for part, p in zip(found, places, strict=True)]
 
 
@@ -93,7 +117,9 @@ def _array(value: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Pull:
-    """The variables of one table's pull; ``ids`` are those of the lookups, ``places`` where each finds its rows."""
+    """The variables of one table's pull; ``ids`` are those of the lookups, ``places`` where each
+    finds its rows.
+    """
 
     table: str
     rows: Variable
@@ -104,7 +130,11 @@ class Pull:
 
 
 def is_lookup(operator: Operator) -> bool:
-    return operator.op is not None and operator.op.name == "embedding" and isinstance(operator.args[1], Ref)
+    return (
+        operator.op is not None
+        and operator.op.name == "embedding"
+        and isinstance(operator.args[1], Ref)
+    )
 
 
 def sparse_parameters(block: Block) -> dict[str, tuple[Parameter, int]]:
@@ -113,32 +143,39 @@ def sparse_parameters(block: Block) -> dict[str, tuple[Parameter, int]]:
     for operator in block.ops:
         if is_lookup(operator):
             weight = block.vars.get(operator.args[1].name)
-            is_sparse = operator.args[3] is True or getattr(weight, "sparse_table", None) is not None
+            is_sparse = (
+                operator.args[3] is True or getattr(weight, "sparse_table", None) is not None
+            )
             if isinstance(weight, Parameter) and is_sparse:
                 known = found.setdefault(weight.name, (weight, operator.args[2]))
                 if known[1] != operator.args[2]:
                     raise NotSupported(
-                        f"lookups of table {weight.name!r} have different padding_idx: {known[1]} and {operator.args[2]}"
+                        f"lookups of table {weight.name!r} have different padding_idx: "
+                        f"{known[1]} and {operator.args[2]}"
                     )
     for operator in (o for b in block.program.blocks for o in b.ops):
         if not is_lookup(operator) or operator.block is not block:
             for name in operator.input_arg_names:
                 if name in found:
                     raise NotSupported(
-                        f"parameter {name!r} of a sparse embedding is also used by operator {operator.type}; rows on servers can only be looked up, and not "
+                        f"parameter {name!r} of a sparse embedding is also used by operator "
+                        f"{operator.type}; rows on servers can only be looked up, and not "
                         "inside a branch or a loop"
                     )
     return found
 
 
-def rewrite(program: Program, specs: Mapping[str, SparseSpec], link: Link, tests: bool = False) -> list[Pull]:
+def rewrite(
+    program: Program, specs: Mapping[str, SparseSpec], link: Link, tests: bool = False
+) -> list[Pull]:
     """Put a pull before the lookups of each table; with ``tests`` none of them makes rows."""
     block = program.global_block()
     lookups = [o for o in block.ops if is_lookup(o) and o.args[1].name in specs]
     early = _ancestors(block.ops, [o.args[0].name for o in lookups])
     if any(o in early for o in lookups):
         raise NotSupported(
-            "minimize: the ids of a lookup depend on the rows of another; rows on servers are fetched once per step"
+            "minimize: the ids of a lookup depend on the rows of another; rows on servers are "
+            "fetched once per step"
         )
     pulls, operators = [], []
     for name, spec in specs.items():
@@ -153,9 +190,13 @@ def rewrite(program: Program, specs: Mapping[str, SparseSpec], link: Link, tests
         pull = Pull(name, rows, keys, ids, places, tests or (table is not None and table.is_test))
         out = (Ref(rows.name), Ref(keys.name), [Ref(p.name) for p in places])
         arguments = ([o.args[0] for o in users], name, spec.dim, link)
-        operators.append(Operator(block, PULL, _PULL, arguments, {"is_test": pull.is_test}, out, users[0].role))
+        operators.append(
+            Operator(block, PULL, _PULL, arguments, {"is_test": pull.is_test}, out, users[0].role)
+        )
         found = [o.out for o in users]
-        operators.append(Operator(block, LOOKUP, _LOOKUP, (out[0], out[2]), {}, found, users[0].role))
+        operators.append(
+            Operator(block, LOOKUP, _LOOKUP, (out[0], out[2]), {}, found, users[0].role)
+        )
         pulls.append(pull)
         fed = [_fed(block, i.name) for i in ids]
         if all(f is not None for f in fed):
@@ -167,10 +208,16 @@ def rewrite(program: Program, specs: Mapping[str, SparseSpec], link: Link, tests
 
 
 def _fed(block: Block, name: str) -> str | None:
-    """The fed variable whose ids, in another shape at most, a variable has; None if it has others."""
+    """The fed variable whose ids, in another shape at most, a variable has; None if it has
+    others.
+    """
     while not block.vars[name].is_data:
         maker = next((o for o in block.ops if name in o.output_arg_names), None)
-        if maker is None or maker.op is None or maker.op.name not in ("reshape", "squeeze", "unsqueeze", "flatten"):
+        if (
+            maker is None
+            or maker.op is None
+            or maker.op.name not in ("reshape", "squeeze", "unsqueeze", "flatten")
+        ):
             return None
         name = maker.input_arg_names[0]
     return name
@@ -186,14 +233,20 @@ def _ancestors(operators: Sequence[Operator], names: Iterable[str]) -> set[Opera
     return found
 
 
-def variable(block: Block, name: str, shape: list[int], dtype: torch.dtype, stops: bool = True) -> Variable:
+def variable(
+    block: Block, name: str, shape: list[int], dtype: torch.dtype, stops: bool = True
+) -> Variable:
     """A new variable of ``block``."""
     first, second = samples(shape, dtype)
-    return block.add_variable(Variable(block, unique_name.generate(name), first, second, stop_gradient=stops))
+    return block.add_variable(
+        Variable(block, unique_name.generate(name), first, second, stop_gradient=stops)
+    )
 
 
 def _like(block: Block, name: str, other: Variable) -> Variable:
-    return block.add_variable(Variable(block, unique_name.generate(name), other.raw, other.alt, stop_gradient=True))
+    return block.add_variable(
+        Variable(block, unique_name.generate(name), other.raw, other.alt, stop_gradient=True)
+    )
 
 
 def forget(program: Program, name: str) -> None:

@@ -1,4 +1,6 @@
-"""What servers do with gradients: the update rules of sparse tables, and of dense ones, from the optimizer that the script names."""
+"""What servers do with gradients: the update rules of sparse tables, and of dense ones, from the
+optimizer that the script names.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,16 @@ from argosy.tensor.engine import Tensor, wrap
 __all__ = ["dense_update", "needs_all_in_one_place", "needs_whole", "rate_of", "sparse_rule"]
 
 
-# -- sparse -----------------------------------------------------------------------------------------------------------
+# -- sparse
+# --------------------------------------------------------------------------------------------------
 
 
 def sparse_rule(optimizer: Any, param: Any) -> Rule:
-    """The rule by which servers update the rows of ``param``; NotSupported for optimizers that have none.
+    """The rule by which servers update the rows of ``param``; NotSupported for optimizers that have
+    none.
 
-    As for other parameters, its own regularizer takes the place of the optimizer's, and ``need_clip`` may exempt it from clipping.
+    As for other parameters, its own regularizer takes the place of the optimizer's, and
+    ``need_clip`` may exempt it from clipping.
     """
     if isinstance(optimizer, torch.optim.Optimizer):
         return _torch_rule(optimizer)
@@ -36,19 +41,22 @@ def sparse_rule(optimizer: Any, param: Any) -> Rule:
         _adapt_adamw(optimizer, param, settings)
     if multiplier_of(param) != 1.0:
         raise NotSupported(
-            f"table {param.name!r}: ParamAttr.learning_rate is not supported; rows on servers have the optimizer's rate"
+            f"table {param.name!r}: ParamAttr.learning_rate is not supported; rows on servers "
+            "have the optimizer's rate"
         )
     regularizer, decay = getattr(param, "regularizer", None) or optimizer.regularization, 0.0
     if regularizer is not None:
         if type(regularizer) is not L2Decay:
             raise NotSupported(
-                f"{type(optimizer).__name__}: rows on servers decay by L2Decay, not by {type(regularizer).__name__}"
+                f"{type(optimizer).__name__}: rows on servers decay by L2Decay, not by "
+                f"{type(regularizer).__name__}"
             )
         decay = regularizer._coeff
     clip = optimizer._grad_clip if _is_clipped(param, optimizer._grad_clip) else None
     if clip is not None and not isinstance(clip, ClipGradByValue):
         raise NotSupported(
-            f"{type(clip).__name__}: the gradients of rows on servers can be clipped by value only; their norm is not known in one place"
+            f"{type(clip).__name__}: the gradients of rows on servers can be clipped by value "
+            "only; their norm is not known in one place"
         )
     bounds = {"clip": (clip.min, clip.max)} if clip is not None else {}
     return Rule(name, float(rate_of(optimizer)), settings, decay, initial_state=start, **bounds)
@@ -56,7 +64,9 @@ def sparse_rule(optimizer: Any, param: Any) -> Rule:
 
 def _adapt_adamw(optimizer: AdamW, param: Any, settings: dict[str, float]) -> None:
     if optimizer._lr_ratio is not None:
-        raise NotSupported("AdamW: lr_ratio is not supported; rows on servers have the optimizer's rate")
+        raise NotSupported(
+            "AdamW: lr_ratio is not supported; rows on servers have the optimizer's rate"
+        )
     decays = optimizer._apply_decay_param_fun
     if decays is not None and not decays(param.name):
         settings["decoupled_decay"] = 0.0
@@ -73,9 +83,17 @@ def _face_rule(optimizer: Any) -> tuple[str, dict[str, float], float]:
     if issubclass(kind, SGD):
         return "sgd", {}, 0.0
     if issubclass(kind, Momentum) and optimizer._rescale_grad == 1.0:
-        return "momentum", {"momentum": optimizer._momentum, "use_nesterov": float(optimizer._use_nesterov)}, 0.0
+        return (
+            "momentum",
+            {"momentum": optimizer._momentum, "use_nesterov": float(optimizer._use_nesterov)},
+            0.0,
+        )
     if issubclass(kind, Adagrad):
-        return "adagrad", {"epsilon": optimizer._epsilon}, float(optimizer.initial_accumulator_value)
+        return (
+            "adagrad",
+            {"epsilon": optimizer._epsilon},
+            float(optimizer.initial_accumulator_value),
+        )
     if issubclass(kind, (Adam, AdamW)) and not optimizer._amsgrad:
         settings = {
             "beta1": float(optimizer._beta1),
@@ -85,13 +103,16 @@ def _face_rule(optimizer: Any) -> tuple[str, dict[str, float], float]:
         if issubclass(kind, AdamW):
             settings["decoupled_decay"] = optimizer._weight_decay
         return "adam", settings, 0.0
-    raise NotSupported(f"{kind.__name__}: rows on servers are updated by SGD, Momentum, Adagrad, Adam or AdamW")
+    raise NotSupported(
+        f"{kind.__name__}: rows on servers are updated by SGD, Momentum, Adagrad, Adam or AdamW"
+    )
 
 
 def _torch_rule(optimizer: torch.optim.Optimizer) -> Rule:
     if len({_key(group) for group in optimizer.param_groups}) > 1:
         raise NotSupported(
-            f"{type(optimizer).__name__}: parameter groups with different settings cannot be trained on servers"
+            f"{type(optimizer).__name__}: parameter groups with different settings cannot be "
+            "trained on servers"
         )
     options = optimizer.param_groups[0]
     kind, rate = type(optimizer), float(options["lr"])
@@ -105,16 +126,23 @@ def _torch_rule(optimizer: torch.optim.Optimizer) -> Rule:
         return Rule("momentum", rate, settings, decay)
     if kind is torch.optim.Adagrad and not options["lr_decay"]:
         return Rule(
-            "adagrad", rate, {"epsilon": options["eps"]}, decay, initial_state=options["initial_accumulator_value"]
+            "adagrad",
+            rate,
+            {"epsilon": options["eps"]},
+            decay,
+            initial_state=options["initial_accumulator_value"],
         )
-    if kind in (torch.optim.Adam, torch.optim.AdamW, torch.optim.SparseAdam) and not options.get("amsgrad"):
+    if kind in (torch.optim.Adam, torch.optim.AdamW, torch.optim.SparseAdam) and not options.get(
+        "amsgrad"
+    ):
         betas = options["betas"]
         settings = {"beta1": float(betas[0]), "beta2": float(betas[1]), "epsilon": options["eps"]}
         if kind is torch.optim.AdamW:
             return Rule("adam", rate, {**settings, "decoupled_decay": decay})
         return Rule("adam", rate, settings, decay)
     raise NotSupported(
-        f"{kind.__name__}: rows on servers are updated by torch's SGD (without dampening), Adagrad, Adam, SparseAdam or AdamW"
+        f"{kind.__name__}: rows on servers are updated by torch's SGD (without dampening), "
+        "Adagrad, Adam, SparseAdam or AdamW"
     )
 
 
@@ -131,7 +159,8 @@ def rate_of(optimizer: Any) -> float:
     return float(optimizer.get_lr()) if isinstance(given, (int, float)) or callable(given) else 0.0
 
 
-# -- dense ------------------------------------------------------------------------------------------------------------
+# -- dense
+# --------------------------------------------------------------------------------------------------
 
 
 def needs_whole(optimizer: Any) -> bool:
@@ -139,33 +168,48 @@ def needs_whole(optimizer: Any) -> bool:
     if isinstance(optimizer, torch.optim.Optimizer):
         return False
     is_elementwise = isinstance(optimizer, (SGD, Momentum, Adagrad, Adam, AdamW))
-    return not is_elementwise or isinstance(optimizer._grad_clip, (ClipGradByNorm, ClipGradByGlobalNorm))
+    return not is_elementwise or isinstance(
+        optimizer._grad_clip, (ClipGradByNorm, ClipGradByGlobalNorm)
+    )
 
 
 def needs_all_in_one_place(optimizer: Any) -> bool:
     """Whether the optimizer looks at all parameters together, so that one server must hold them."""
-    return isinstance(optimizer, Optimizer) and isinstance(optimizer._grad_clip, ClipGradByGlobalNorm)
+    return isinstance(optimizer, Optimizer) and isinstance(
+        optimizer._grad_clip, ClipGradByGlobalNorm
+    )
 
 
 def dense_update(optimizer: Any, params: Sequence[Any]) -> MakeUpdate:
-    """What makes the optimizer of a server's dense parameters. ``params`` are the script's own; their rates, decays and exemptions are kept."""
+    """What makes the optimizer of a server's dense parameters. ``params`` are the script's own;
+    their rates, decays and exemptions are kept.
+    """
     if isinstance(optimizer, torch.optim.Optimizer):
         _check_torch(optimizer)
         return lambda spec, values, make_state: _torch_update(optimizer, spec, values, make_state)
     if isinstance(optimizer, LBFGS):
-        raise NotSupported("LBFGS: it evaluates the loss several times per step, which servers cannot")
+        raise NotSupported(
+            "LBFGS: it evaluates the loss several times per step, which servers cannot"
+        )
     if optimizer._has_groups:
-        raise NotSupported(f"{type(optimizer).__name__}: parameter groups cannot be trained on servers")
+        raise NotSupported(
+            f"{type(optimizer).__name__}: parameter groups cannot be trained on servers"
+        )
     given = {p.name: p for p in params}
     return lambda spec, values, make_state: _face_update(optimizer, given, spec, values, make_state)
 
 
 def _face_update(
-    optimizer: Any, given: dict[str, Any], spec: DenseSpec, values: list[torch.Tensor], make_state: MakeState
+    optimizer: Any,
+    given: dict[str, Any],
+    spec: DenseSpec,
+    values: list[torch.Tensor],
+    make_state: MakeState,
 ) -> Update:
     own = copy.copy(optimizer)
     params = [
-        _parameter(value, given.get(piece.name), piece.name) for piece, value in zip(spec.pieces, values, strict=True)
+        _parameter(value, given.get(piece.name), piece.name)
+        for piece, value in zip(spec.pieces, values, strict=True)
     ]
     own._parameter_list = own._param_groups = params
     own._store, own._plans = StateStore(None), {}
@@ -184,7 +228,8 @@ def _face_update(
         for param, grad in zip(params, grads, strict=True):
             param.raw.grad = grad
         for state, steps in clocks:
-            state.clock.tensor.copy_(steps[0])  # a checkpoint may have been loaded, a push taken back
+            # a checkpoint may have been loaded, a push taken back
+            state.clock.tensor.copy_(steps[0])
         own.step()
         for state, steps in clocks:
             steps.fill_(state.clock.count)
@@ -210,7 +255,8 @@ _TORCH_STATES: dict[type, Callable[[dict[str, Any]], dict[str, float]]] = {
     torch.optim.Adagrad: lambda o: {"step": 0.0, "sum": o["initial_accumulator_value"]},
     torch.optim.RMSprop: lambda o: {
         "step": 0.0, "square_avg": 0.0,
-        **({"momentum_buffer": 0.0} if o["momentum"] else {}), **({"grad_avg": 0.0} if o["centered"] else {}),
+        **({"momentum_buffer": 0.0} if o["momentum"] else {}),
+        **({"grad_avg": 0.0} if o["centered"] else {}),
     },
     torch.optim.Adadelta: lambda o: {"step": 0.0, "square_avg": 0.0, "acc_delta": 0.0},
     torch.optim.Adamax: lambda o: {"step": 0.0, "exp_avg": 0.0, "exp_inf": 0.0},
@@ -222,19 +268,30 @@ def _check_torch(optimizer: torch.optim.Optimizer) -> None:
     if kind not in _TORCH_STATES or options.get("amsgrad") or options.get("dampening"):
         known = ", ".join(k.__name__ for k in _TORCH_STATES)
         raise NotSupported(
-            f"{kind.__name__}: dense parameters on servers are trained by torch's {known} (no amsgrad, no dampening)"
+            f"{kind.__name__}: dense parameters on servers are trained by torch's {known} (no "
+            "amsgrad, no dampening)"
         )
     if len({_key(group) for group in optimizer.param_groups}) > 1:
-        raise NotSupported(f"{kind.__name__}: parameter groups with different settings cannot be trained on servers")
+        raise NotSupported(
+            f"{kind.__name__}: parameter groups with different settings cannot be trained on "
+            "servers"
+        )
 
 
 def _torch_update(
-    optimizer: torch.optim.Optimizer, spec: DenseSpec, values: list[torch.Tensor], make_state: MakeState
+    optimizer: torch.optim.Optimizer,
+    spec: DenseSpec,
+    values: list[torch.Tensor],
+    make_state: MakeState,
 ) -> Update:
     kind, options = type(optimizer), dict(optimizer.param_groups[0])
     options.pop("params")
     params = [torch.nn.Parameter(value) for value in values]
-    known_options = {k: v for k, v in options.items() if k in optimizer.defaults and k != "decoupled_weight_decay"}
+    known_options = {
+        k: v
+        for k, v in options.items()
+        if k in optimizer.defaults and k != "decoupled_weight_decay"
+    }
     own: torch.optim.Optimizer = kind(params, **known_options)
     for piece, param in zip(spec.pieces, params, strict=True):
         for name, first in _TORCH_STATES[kind](options).items():

@@ -1,6 +1,8 @@
-"""A process's part in a parameter-server job: what it serves or trains with, and its life from ``init_server``/``init_worker`` to the end.
+"""A process's part in a parameter-server job: what it serves or trains with, and its life from
+``init_server``/``init_worker`` to the end.
 
-Every role runs the same script, so servers know the model and the optimizer too: they make the tables themselves, and find them again after a restart.
+Every role runs the same script, so servers know the model and the optimizer too: they make the
+tables themselves, and find them again after a restart.
 """
 
 from __future__ import annotations
@@ -16,7 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from argosy.distributed.fleet.servers.rules import dense_update, needs_all_in_one_place, needs_whole, rate_of
+from argosy.distributed.fleet.servers.rules import (
+    dense_update,
+    needs_all_in_one_place,
+    needs_whole,
+    rate_of,
+)
 from argosy.distributed.fleet.servers.tables import check_strategy
 from argosy.foundation import env
 from argosy.foundation.endpoints import parse
@@ -46,7 +53,8 @@ TABLES = "tables"  # the folder of tables beside an inference model
 def mode_of(strategy: DistributedStrategy) -> Mode:
     """How ``a_sync`` and ``a_sync_configs`` want workers and servers to keep in step.
 
-    A strategy that nobody touched (``k_steps`` -1) trains asynchronously: Paddle 2.x would not train at all.
+    A strategy that nobody touched (``k_steps`` -1) trains asynchronously: Paddle 2.x would not
+    train at all.
     """
     configs = strategy.a_sync_configs
     if configs["half_async"]:
@@ -56,17 +64,21 @@ def mode_of(strategy: DistributedStrategy) -> Mode:
     if not strategy.a_sync:
         if configs["k_steps"] > 0:
             raise UsageError(
-                f"a_sync_configs['k_steps'] is {configs['k_steps']}, which is geo mode, but a_sync is False; set a_sync first: it sets k_steps to 0"
+                f"a_sync_configs['k_steps'] is {configs['k_steps']}, which is geo mode, but "
+                "a_sync is False; set a_sync first: it sets k_steps to 0"
             )
         return Mode("sync")
     if configs["k_steps"] > 0:
         return Mode("geo", k_steps=configs["k_steps"])
-    return Mode("async", queue_size=configs["send_queue_size"], max_merge=configs["max_merge_var_num"])
+    return Mode(
+        "async", queue_size=configs["send_queue_size"], max_merge=configs["max_merge_var_num"]
+    )
 
 
 @dataclass(frozen=True)
 class Model:
-    """What a job trains. ``rows`` gives tables their first rows, by name: pairs of ids and values, for tables that do not begin by their rule.
+    """What a job trains. ``rows`` gives tables their first rows, by name: pairs of ids and values,
+    for tables that do not begin by their rule.
 
     ``tensors`` gives the memory that the dense parameters have now, once ``is_ready``.
     """
@@ -82,7 +94,9 @@ class Model:
 
 
 class PsRuntime:
-    """The servers' side and the workers' side of one process; ``model`` must be known before either begins."""
+    """The servers' side and the workers' side of one process; ``model`` must be known before either
+    begins.
+    """
 
     def __init__(self, role: RoleMakerBase, strategy: DistributedStrategy) -> None:
         self._role = role
@@ -95,7 +109,8 @@ class PsRuntime:
         self.has_loop = False  # of auto_checkpoint, which tells where in its data the worker is
         atexit.register(self.close)
 
-    # -- both -------------------------------------------------------------------------------------------------------
+    # -- both
+    # ----------------------------------------------------------------------------------------------
 
     def use_strategy(self, strategy: DistributedStrategy) -> None:
         """Take the settings of a strategy; nothing may have been started."""
@@ -106,7 +121,9 @@ class PsRuntime:
     @property
     def _bound(self) -> int | None:
         """How many pushes a worker may be ahead: what the environment says, else the strategy."""
-        bound = env.integer("ARGOSY_PS_STALENESS", int(self.strategy.a_sync_configs["max_staleness"]))
+        bound = env.integer(
+            "ARGOSY_PS_STALENESS", int(self.strategy.a_sync_configs["max_staleness"])
+        )
         return None if bound < 0 else bound
 
     @property
@@ -114,7 +131,9 @@ class PsRuntime:
         return token_for(parse(self._role._get_pserver_endpoints()[0]))
 
     def _own_folder(self) -> Path:
-        """Where tables lie: the launcher's choice, else a temporary folder that goes with this process."""
+        """Where tables lie: the launcher's choice, else a temporary folder that goes with this
+        process.
+        """
         given = env.get("ARGOSY_PS_FOLDER")
         if given:
             return Path(given)
@@ -125,7 +144,9 @@ class PsRuntime:
     def known_model(self, call: str) -> Model:
         if self.model is None:
             raise ConfigError(
-                f"fleet.{call}: the model is not known yet; call fleet.distributed_optimizer(...).minimize(loss), or fleet.distributed_model and "
+                f"fleet.{call}: the model is not known yet; call "
+                "fleet.distributed_optimizer(...).minimize(loss), or fleet.distributed_model "
+                "and "
                 "fleet.distributed_optimizer, before it, in servers too"
             )
         return self.model
@@ -143,14 +164,19 @@ class PsRuntime:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    # -- servers ----------------------------------------------------------------------------------------------------
+    # -- servers
+    # ----------------------------------------------------------------------------------------------
 
     def init_server(self, dirname: str | None = None, var_names: Any = None) -> None:
-        """Make the tables, or find them after a restart, and load what ``fleet.save_persistables`` wrote to ``dirname``."""
+        """Make the tables, or find them after a restart, and load what ``fleet.save_persistables``
+        wrote to ``dirname``.
+        """
         if self._role._is_worker():
             raise UsageError("fleet.init_server: this process is a worker; servers call it")
         if var_names is not None:
-            raise UsageError("fleet.init_server: var_names is not needed: a checkpoint has all tables")
+            raise UsageError(
+                "fleet.init_server: var_names is not needed: a checkpoint has all tables"
+            )
         model = self.known_model("init_server")
         number, count = self._role._server_index(), self._role._server_num()
 
@@ -160,12 +186,16 @@ class PsRuntime:
         patience_s = env.integer(_PATIENCE, 0)
         if self._tables is not None:
             self._tables.close()
-        self._tables = Tables(self._own_folder(), self._role._worker_num(), update, self._bound, patience_s)
+        self._tables = Tables(
+            self._own_folder(), self._role._worker_num(), update, self._bound, patience_s
+        )
         is_new = not self._tables.items()
         for spec in table_specs(model, self.mode):
             self._tables.create("sparse", spec.to_json(), self.mode.on_servers)
         if model.shapes:
-            self._tables.create("dense", dense_specs(model, count)[number].to_json(), self.mode.on_servers)
+            self._tables.create(
+                "dense", dense_specs(model, count)[number].to_json(), self.mode.on_servers
+            )
         if dirname is not None and is_new:
             checkpoint.load_part(self._tables, checkpoint_in(dirname), number, count, is_first=True)
 
@@ -197,12 +227,18 @@ class PsRuntime:
         self.close()
 
     def _actions(self, tables: Tables) -> dict[str, Action]:
-        """What servers of a Fleet do beside serving tables: care of one table, and telling workers where they meet."""
+        """What servers of a Fleet do beside serving tables: care of one table, and telling workers
+        where they meet.
+        """
         number, count = self._role._server_index(), self._role._server_num()
         meeting: dict[str, str] = {}
 
         def save(body: dict[str, Any]) -> dict[str, Any]:
-            return {"files": checkpoint.save_part(tables, Path(body["path"]), number, body["mode"], body["table"])}
+            return {
+                "files": checkpoint.save_part(
+                    tables, Path(body["path"]), number, body["mode"], body["table"]
+                )
+            }
 
         def load(body: dict[str, Any]) -> dict[str, Any]:
             checkpoint.load_part(tables, Path(body["path"]), number, count, body["table"])
@@ -220,20 +256,29 @@ class PsRuntime:
         def notes(body: dict[str, Any]) -> dict[str, Any]:
             return {"notes": tables.notes(dict(body))}
 
-        return {"save_table": save, "load_table": load, "meet": meet, "give_up": give_up, "notes": notes}
+        return {
+            "save_table": save,
+            "load_table": load,
+            "meet": meet,
+            "give_up": give_up,
+            "notes": notes,
+        }
 
-    # -- workers ----------------------------------------------------------------------------------------------------
+    # -- workers
+    # ----------------------------------------------------------------------------------------------
 
     def connect(self) -> Client:
         """A client of all servers."""
         endpoints = self._role._get_pserver_endpoints()
-        # 0, which servers take as "wait for no lost worker", would leave no server the time to answer
+        # 0, which servers take as "wait for no lost worker", would leave no server the time to
+        # answer
         patience_s = env.integer(_PATIENCE, 0) or PATIENCE_S
         number, root = self._role._worker_index(), tls.root_certificates()
         return Client(endpoints, number, self._token, tls_root=root, patience_s=patience_s)
 
     def init_worker(self) -> None:
-        """Connect to the servers and take over the parameters they have; worker 0's if they have none. A second call does nothing.
+        """Connect to the servers and take over the parameters they have; worker 0's if they have
+        none. A second call does nothing.
 
         Where the startup program has not filled the parameters yet, this happens in the first step.
         """
@@ -260,8 +305,10 @@ class PsRuntime:
         """End the job if this worker was started again and cannot go on."""
         if (tape.folder / GROUPED).exists():
             worker.refuse(
-                f"fleet.init_worker: {worker.again()}, but was in a group with the other workers (fleet.barrier_worker, fleet.util, fleet.metrics, "
-                "global_shuffle), which it cannot join again.\n  Start the whole job again from a checkpoint."
+                f"fleet.init_worker: {worker.again()}, but was in a group with the other workers "
+                "(fleet.barrier_worker, fleet.util, fleet.metrics, "
+                "global_shuffle), which it cannot join again.\n  Start the whole job again from "
+                "a checkpoint."
             )
         if self.mode.kind == "sync" and worker.num_steps_before and worker.resting_point is None:
             worker.refuse(f"fleet.init_worker: {worker.lost()}.\n  {WAY_OUT}")
@@ -292,12 +339,15 @@ class PsRuntime:
             self.init_worker()
         if self._worker is None:
             raise UsageError(
-                "the parameters have no values yet; run the startup program first: exe.run(paddle.static.default_startup_program())"
+                "the parameters have no values yet; run the startup program first: "
+                "exe.run(paddle.static.default_startup_program())"
             )
         return self._worker
 
     def served(self) -> dict[str, torch.Tensor]:
-        """The dense parameters, by name, as the servers have them; none before the worker has joined them."""
+        """The dense parameters, by name, as the servers have them; none before the worker has
+        joined them.
+        """
         return {} if self._worker is None else self._worker.served()
 
     def stop_worker(self) -> None:
@@ -313,14 +363,22 @@ class PsRuntime:
         """The learning rate of this step."""
         return rate_of(self.known_model("step").optimizer)
 
-    # -- care of tables -----------------------------------------------------------------------------------------------
+    # -- care of tables
+    # ----------------------------------------------------------------------------------------------
 
     def shrink(self) -> int:
         """Drop rows that are worth too little, in every table that counts shows; how many."""
-        kept = [spec.name for spec in self.known_model("shrink").sparse if spec.show_click is not None]
+        kept = [
+            spec.name for spec in self.known_model("shrink").sparse if spec.show_click is not None
+        ]
         if not kept:
-            raise UsageError("fleet.shrink: no table counts shows and clicks, so none can tell which rows to drop")
-        return sum(a["dropped"] for name in kept for a in self.worker.client.act("shrink", {"table": name}))
+            raise UsageError(
+                "fleet.shrink: no table counts shows and clicks, so none can tell which rows to "
+                "drop"
+            )
+        return sum(
+            a["dropped"] for name in kept for a in self.worker.client.act("shrink", {"table": name})
+        )
 
     def end_day(self, table: str, day: int) -> None:
         """``day``, an ordinal of the calendar, has begun for ``table``."""
@@ -353,4 +411,6 @@ def dense_specs(model: Model, num_servers: int) -> list[Any]:
     """The part of the dense parameters that each server keeps."""
     shapes = dict(model.shapes)
     together = needs_all_in_one_place(model.optimizer)
-    return place_dense(DENSE, shapes, num_servers, keeps_whole=needs_whole(model.optimizer), is_together=together)
+    return place_dense(
+        DENSE, shapes, num_servers, keeps_whole=needs_whole(model.optimizer), is_together=together
+    )

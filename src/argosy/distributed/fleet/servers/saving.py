@@ -1,11 +1,16 @@
-"""Files of a parameter-server job: tables, which servers write, and beside them what only workers have.
+"""Files of a parameter-server job: tables, which servers write, and beside them what only workers
+have.
 
 ::
 
     save_persistables     manifest.json, <table>/part-*.parquet   the tables
-                          variables/<name>                        what the worker's program keeps and servers do not, such as moving averages
-    save_inference_model  __model__, <name>                       the program and its values, for one process without servers: of a table ``<table>``
-                                                                  the ids, in order, in ``<table>.keys`` and their rows in ``<table>``
+                          variables/<name>                        what the worker's program keeps
+                          and servers do not, such as moving averages
+    save_inference_model  __model__, <name>                       the program and its values, for
+    one process without servers: of a table ``<table>``
+                                                                  the ids, in order, in
+                                                                  ``<table>.keys`` and their rows in
+                                                                  ``<table>``
                           tables/                                 the tables as above, for servers
 
 A folder is replaced as a whole.
@@ -50,10 +55,13 @@ __all__ = [
 _VARIABLES = "variables"
 
 
-# -- tables ---------------------------------------------------------------------------------------------------------------
+# -- tables
+# --------------------------------------------------------------------------------------------------
 
 
-def save_persistables(runtime: PsRuntime, executor: Any, dirname: str, program: Program | None, mode: int) -> None:
+def save_persistables(
+    runtime: PsRuntime, executor: Any, dirname: str, program: Program | None, mode: int
+) -> None:
     """Write all tables, and what else ``program`` keeps."""
     runtime.worker.flush()
     with folder_replaced(dirname) as folder:
@@ -70,9 +78,15 @@ def load_tables(runtime: PsRuntime, dirname: str) -> None:
 
 
 def load_variables(runtime: PsRuntime, dirname: str, program: Program) -> None:
-    """Fill, from a checkpoint, what ``program`` keeps and servers do not; what it does not have stays."""
+    """Fill, from a checkpoint, what ``program`` keeps and servers do not; what it does not have
+    stays.
+    """
     folder = os.path.join(dirname, _VARIABLES)
-    own = [v for v in own_variables(runtime, program) if file_of(folder, v.name, "load_model").is_file()]
+    own = [
+        v
+        for v in own_variables(runtime, program)
+        if file_of(folder, v.name, "load_model").is_file()
+    ]
     if own:
         load_vars(None, folder, program, own)
 
@@ -85,7 +99,9 @@ def save_one_table(runtime: PsRuntime, table: str, dirname: str, mode: int) -> N
         others = [f for f in _facts(folder) if f["table"] != table]
         shutil.rmtree(folder / quote(table, safe=""), ignore_errors=True)
         body = {"path": str(folder), "table": table, "mode": mode}
-        written = [f for answer in runtime.worker.client.act("save_table", body) for f in answer["files"]]
+        written = [
+            f for answer in runtime.worker.client.act("save_table", body) for f in answer["files"]
+        ]
         checkpoint.write_manifest(folder, [*others, *written], mode)
 
 
@@ -102,11 +118,17 @@ def _facts(folder: Path) -> list[dict[str, Any]]:
     return checkpoint.listed(folder) if (folder / checkpoint.MANIFEST).is_file() else []
 
 
-# -- programs -------------------------------------------------------------------------------------------------------------
+# -- programs
+# --------------------------------------------------------------------------------------------------
 
 
 def save_dense_params(
-    runtime: PsRuntime, executor: Any, path: str, scope: Any, program: Program, names: Iterable[str] | None
+    runtime: PsRuntime,
+    executor: Any,
+    path: str,
+    scope: Any,
+    program: Program,
+    names: Iterable[str] | None,
 ) -> None:
     """Write the dense parameters, or the variables of ``names``, as they are now, into one file."""
     runtime.worker.flush()
@@ -124,10 +146,13 @@ def save_inference_model(
     program: Program,
     mode: int,
 ) -> None:
-    """Write the program that computes ``targets``, with the rows of its tables as values of its own, and all tables for servers."""
+    """Write the program that computes ``targets``, with the rows of its tables as values of its
+    own, and all tables for servers.
+    """
     runtime.worker.flush()
     feeds, fetches = (
-        program_files.variables("fleet.save_inference_model", program, given) for given in (feed_names, targets)
+        program_files.variables("fleet.save_inference_model", program, given)
+        for given in (feed_names, targets)
     )
     normal = normalize_program(program, feeds, fetches)
     specs = {spec.name: spec for spec in runtime.known_model("save_inference_model").sparse}
@@ -144,12 +169,16 @@ def save_inference_model(
 
 
 def _write_rows(folder: Path, table: str, dim: int) -> int:
-    """Make the files of a table's ids and rows from its part of the checkpoint, without having all rows in memory; returns how many there are."""
+    """Make the files of a table's ids and rows from its part of the checkpoint, without having all
+    rows in memory; returns how many there are.
+    """
     parts = sorted((folder / TABLES / quote(table, safe="")).glob("*.parquet"))
     found = [parquet.read_table(path, columns=["id"])["id"].to_numpy() for path in parts]
     ids = np.concatenate(found)
     keys = np.sort(ids)
-    path, names = (file_of(folder, name, "save_inference_model") for name in (table, f"{table}.keys"))
+    path, names = (
+        file_of(folder, name, "save_inference_model") for name in (table, f"{table}.keys")
+    )
     head = tensor_file.header(torch.float32, (len(keys), dim))
     for target in (names, path):
         target.unlink(missing_ok=True)  # it may be another name of the file that is to be replaced

@@ -1,10 +1,12 @@
 """``fleet.auto_checkpoint`` in a job with parameter servers.
 
-A checkpoint has the tables beside the states of the workers, which hold what the servers do not. Workers do not talk to each other, for one that was
-started again could not: they leave notes with the servers. Each writes its state into the draft and says so; worker 0 has the tables saved when all have,
-and says that it is done. Meanwhile nobody trains, so tables and states are of one moment.
+A checkpoint has the tables beside the states of the workers, which hold what the servers do not.
+Workers do not talk to each other, for one that was started again could not: they leave notes with
+the servers. Each writes its state into the draft and says so; worker 0 has the tables saved when
+all have, and says that it is done. Meanwhile nobody trains, so tables and states are of one moment.
 
-Between checkpoints every step is a resting point (``servers.progress``), at which a worker that is started again goes on.
+Between checkpoints every step is a resting point (``servers.progress``), at which a worker that is
+started again goes on.
 """
 
 from __future__ import annotations
@@ -47,14 +49,22 @@ class _Workers(Ranks):
 
 
 class ServedCheckpoint(AutoCheckpoint):
-    """What ``fleet.auto_checkpoint`` returns in a worker. ``resumed_from`` is the checkpoint of the job, also in a worker that was started again."""
+    """What ``fleet.auto_checkpoint`` returns in a worker. ``resumed_from`` is the checkpoint of the
+    job, also in a worker that was started again.
+    """
 
     def __init__(
-        self, runtime: PsRuntime, role: RoleMakerBase, directory: str, every_n_steps: int, **objects: Any
+        self,
+        runtime: PsRuntime,
+        role: RoleMakerBase,
+        directory: str,
+        every_n_steps: int,
+        **objects: Any,
     ) -> None:
         if runtime.has_loop or runtime.num_passes:
             raise UsageError(
-                "fleet.auto_checkpoint: with parameter servers a script has one, before any train_from_dataset: it tells where in its data the worker is"
+                "fleet.auto_checkpoint: with parameter servers a script has one, before any "
+                "train_from_dataset: it tells where in its data the worker is"
             )
         self._runtime = runtime
         self._worker = runtime.worker
@@ -69,7 +79,8 @@ class ServedCheckpoint(AutoCheckpoint):
     def _own(self, model: Any) -> Own | None:
         return None if model is None else OwnState(model, self._runtime)
 
-    # -- resting points -----------------------------------------------------------------------------------------
+    # -- resting points
+    # -----------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
         if self._batches is not None:
@@ -79,9 +90,13 @@ class ServedCheckpoint(AutoCheckpoint):
 
     def _rest(self) -> None:
         if self._worker.keeps_resting_points:
-            rest(self._worker, {"kind": _LOOP, "objects": self._objects.take(), "progress": self._progress()})
+            rest(
+                self._worker,
+                {"kind": _LOOP, "objects": self._objects.take(), "progress": self._progress()},
+            )
 
-    # -- notes --------------------------------------------------------------------------------------------------
+    # -- notes
+    # ----------------------------------------------------------------------------------------------
 
     def _notes(self, **fresh: Any) -> dict[str, Any]:
         """What workers have said, with what this one says now."""
@@ -89,9 +104,14 @@ class ServedCheckpoint(AutoCheckpoint):
         return notes
 
     def _wait(
-        self, call: str, is_done: Callable[[dict[str, Any]], bool], missing: Callable[[dict[str, Any]], str]
+        self,
+        call: str,
+        is_done: Callable[[dict[str, Any]], bool],
+        missing: Callable[[dict[str, Any]], str],
     ) -> State:
-        """Wait until the workers have said something; CheckpointError if one could not do its part, or nothing comes."""
+        """Wait until the workers have said something; CheckpointError if one could not do its part,
+        or nothing comes.
+        """
         deadline = Deadline.after(_TIMEOUT_S)
         while True:
             notes = self._notes()
@@ -100,7 +120,9 @@ class ServedCheckpoint(AutoCheckpoint):
             if is_done(notes):
                 return notes
             if deadline.expired:
-                raise CheckpointError(f"auto_checkpoint: {call} waited {_TIMEOUT_S:g} s for {missing(notes)}")
+                raise CheckpointError(
+                    f"auto_checkpoint: {call} waited {_TIMEOUT_S:g} s for {missing(notes)}"
+                )
             time.sleep(_AGAIN_S)
 
     @contextlib.contextmanager
@@ -112,10 +134,13 @@ class ServedCheckpoint(AutoCheckpoint):
             self._notes(problem=str(error))
             raise
 
-    # -- saving -------------------------------------------------------------------------------------------------
+    # -- saving
+    # ----------------------------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Write a checkpoint now; every worker calls it after as many steps. It counts when all have written, and replaces none before."""
+        """Write a checkpoint now; every worker calls it after as many steps. It counts when all
+        have written, and replaces none before.
+        """
         step, name = self.num_steps, files.state_name(self._number)
         self._worker.flush()
         if not self._is_saved(step):
@@ -124,7 +149,9 @@ class ServedCheckpoint(AutoCheckpoint):
             for left in (name, f"{name}.new"):
                 (draft / left).unlink(missing_ok=True)
             files.write_state(
-                draft, f"{name}.new", {"objects": self._objects.take(), "progress": self._progress(), "job": self._job}
+                draft,
+                f"{name}.new",
+                {"objects": self._objects.take(), "progress": self._progress(), "job": self._job},
             )
             os.replace(draft / f"{name}.new", draft / name)
             self._notes(**{f"save.{self._number}": step})
@@ -136,7 +163,11 @@ class ServedCheckpoint(AutoCheckpoint):
         if self._number == 0:
             self._notes(saved=step)
         else:
-            self._wait("save", lambda notes: notes.get("saved", -1) >= step, lambda _: "worker 0 to save the tables")
+            self._wait(
+                "save",
+                lambda notes: notes.get("saved", -1) >= step,
+                lambda _: "worker 0 to save the tables",
+            )
         self._saved = (step, self.epoch)
 
     def _is_saved(self, step: int) -> bool:
@@ -157,12 +188,15 @@ class ServedCheckpoint(AutoCheckpoint):
                 at = notes.get(f"save.{worker}", -1)
                 if at > step:
                     raise CheckpointError(
-                        f"worker {worker} saves after {at} steps, worker 0 after {step}; all must take as many"
+                        f"worker {worker} saves after {at} steps, worker 0 after {step}; all "
+                        "must take as many"
                     )
             return all(notes.get(f"save.{worker}", -1) == step for worker in range(self._count))
 
         def missing(notes: dict[str, Any]) -> str:
-            late = [worker for worker in range(self._count) if notes.get(f"save.{worker}", -1) != step]
+            late = [
+                worker for worker in range(self._count) if notes.get(f"save.{worker}", -1) != step
+            ]
             return f"workers {late} to save step {step}"
 
         self._wait("save", come, missing)
@@ -172,7 +206,8 @@ class ServedCheckpoint(AutoCheckpoint):
         self._worker.client.save(draft / TABLES)
         self._files.complete(step, facts, [manifest.fact_of(draft / files.TABLES, files.TABLES)])
 
-    # -- restoring ----------------------------------------------------------------------------------------------
+    # -- restoring
+    # ----------------------------------------------------------------------------------------------
 
     def _restore(self) -> None:
         point = self._worker.resting_point
@@ -187,7 +222,9 @@ class ServedCheckpoint(AutoCheckpoint):
         if self._number == 0 and "job" not in self._notes():
             with self._told():
                 self._load_tables()
-        notes = self._wait("beginning", lambda notes: "job" in notes, lambda _: "worker 0 to load the tables")
+        notes = self._wait(
+            "beginning", lambda notes: "job" in notes, lambda _: "worker 0 to load the tables"
+        )
         self._job, self.resumed_from = notes["job"], notes["restored"]
         if self.resumed_from is not None and not self._worker.num_steps_before:
             self._put_back(self._read(self.resumed_from))
@@ -195,7 +232,9 @@ class ServedCheckpoint(AutoCheckpoint):
             self._saved = (self.resumed_from, self.epoch)
 
     def _load_tables(self) -> None:
-        """Begin the job: with the tables of the newest checkpoint that is usable, if there has been one."""
+        """Begin the job: with the tables of the newest checkpoint that is usable, if there has been
+        one.
+        """
         step = self._newest()
         for left in self._files.directory.glob(".step-*.writing"):
             shutil.rmtree(left)

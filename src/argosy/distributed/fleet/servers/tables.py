@@ -1,4 +1,6 @@
-"""What the sparse tables of a job are: from the entries of embeddings and from ``DistributedStrategy.sparse_table_configs``."""
+"""What the sparse tables of a job are: from the entries of embeddings and from
+``DistributedStrategy.sparse_table_configs``.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,10 @@ __all__ = ["check_names", "check_strategy", "configured", "with_entry"]
 
 # switches that would change what is trained, and have no meaning where servers update parameters
 _REFUSED = (
-    "amp", "gradient_merge", "localsgd", "adaptive_localsgd", "dgc", "lars", "lamb", "pipeline", "sharding", "tensor_parallel",
-    "asp", "qat", "semi_auto", "auto_search", "is_fl_ps_mode", "with_coordinator", "adam_d2sum", "heter_ccl_mode",
+    "amp", "gradient_merge", "localsgd", "adaptive_localsgd", "dgc", "lars", "lamb", "pipeline",
+    "sharding", "tensor_parallel",
+    "asp", "qat", "semi_auto", "auto_search", "is_fl_ps_mode", "with_coordinator", "adam_d2sum",
+    "heter_ccl_mode",
 )  # fmt: skip
 
 
@@ -27,37 +31,51 @@ def check_strategy(strategy: DistributedStrategy) -> None:
     """NotSupported for switches that ask for something else than a parameter-server job does."""
     for switch in _REFUSED:
         if getattr(strategy, switch) is True:
-            raise NotSupported(f"DistributedStrategy.{switch} is not supported in a parameter-server job")
+            raise NotSupported(
+                f"DistributedStrategy.{switch} is not supported in a parameter-server job"
+            )
     if strategy.a_sync_configs["heter_worker_device_guard"] != "cpu":
-        raise NotSupported("a_sync_configs['heter_worker_device_guard']: heterogeneous workers are not supported")
+        raise NotSupported(
+            "a_sync_configs['heter_worker_device_guard']: heterogeneous workers are not supported"
+        )
     for name in ("dump_fields", "dump_param", "local_sparse", "remote_sparse"):
         if strategy.trainer_desc_configs[name]:
             raise NotSupported(f"trainer_desc_configs[{name!r}] is not supported")
 
 
-# -- entries ------------------------------------------------------------------------------------------------------------
+# -- entries
+# --------------------------------------------------------------------------------------------------
 
 
 def with_entry(spec: SparseSpec, entry: Any, mode: Mode) -> SparseSpec:
-    """``spec`` with the rule of ``entry`` about which ids get a row, or with counts of shows and clicks."""
+    """``spec`` with the rule of ``entry`` about which ids get a row, or with counts of shows and
+    clicks.
+    """
     if entry is None:
         return spec
     if mode.kind == "geo" and not isinstance(entry, ProbabilityEntry):
         raise NotSupported(
-            f"table {spec.name!r}: {type(entry).__name__} in geo mode, where workers train rows of their own and servers see neither pulls nor samples"
+            f"table {spec.name!r}: {type(entry).__name__} in geo mode, where workers train rows "
+            "of their own and servers see neither pulls nor samples"
         )
     if isinstance(entry, CountFilterEntry):
         return dataclasses.replace(spec, admission=Admission("count", entry._count_filter))
     if isinstance(entry, ProbabilityEntry):
         return dataclasses.replace(spec, admission=Admission("probability", entry._probability))
     if isinstance(entry, ShowClickEntry):
-        return spec if spec.show_click is not None else dataclasses.replace(spec, show_click=ShowClick())
+        return (
+            spec
+            if spec.show_click is not None
+            else dataclasses.replace(spec, show_click=ShowClick())
+        )
     raise UsageError(
-        f"table {spec.name!r}: an entry is a CountFilterEntry, a ProbabilityEntry or a ShowClickEntry, but received {type(entry).__name__}"
+        f"table {spec.name!r}: an entry is a CountFilterEntry, a ProbabilityEntry or a "
+        f"ShowClickEntry, but received {type(entry).__name__}"
     )
 
 
-# -- settings of the strategy -------------------------------------------------------------------------------------------
+# -- settings of the strategy
+# -------------------------------------------------------------------------------------------
 
 _RULES = {
     "SparseNaiveSGDRule": ("sgd", "naive"),
@@ -78,7 +96,9 @@ _COUNTED = {
 
 
 def configured(spec: SparseSpec, strategy: DistributedStrategy) -> tuple[SparseSpec, bool]:
-    """``spec`` with what the strategy says of the table of its name, and whether that gives it a rate of its own, which the script's does not reach."""
+    """``spec`` with what the strategy says of the table of its name, and whether that gives it a
+    rate of its own, which the script's does not reach.
+    """
     named = [table for table in strategy.sparse_table_configs if table.table_name == spec.name]
     if not named:
         return spec, False
@@ -90,21 +110,29 @@ def configured(spec: SparseSpec, strategy: DistributedStrategy) -> tuple[SparseS
         return spec, False
     changed, initial_range = rule
     initial = Initial(
-        "uniform", -initial_range, initial_range, spec.initial.seed, accessor.ctr_accessor_param.zero_init
+        "uniform",
+        -initial_range,
+        initial_range,
+        spec.initial.seed,
+        accessor.ctr_accessor_param.zero_init,
     )
     return dataclasses.replace(spec, rule=changed, initial=initial), True
 
 
 def check_names(strategy: DistributedStrategy, names: Sequence[str]) -> None:
-    """ConfigError for settings of a table that the model does not have, and for a table with the name of the dense one."""
+    """ConfigError for settings of a table that the model does not have, and for a table with the
+    name of the dense one.
+    """
     if DENSE in names:
         raise ConfigError(
-            f"the parameter of a sparse embedding cannot be named {DENSE!r}: that is the table of all dense parameters"
+            f"the parameter of a sparse embedding cannot be named {DENSE!r}: that is the table "
+            "of all dense parameters"
         )
     for table in strategy.sparse_table_configs:
         if table.table_name not in names:
             raise ConfigError(
-                f"sparse_table_configs: there is no table {table.table_name!r}; the model has {sorted(names)}"
+                f"sparse_table_configs: there is no table {table.table_name!r}; the model has "
+                f"{sorted(names)}"
             )
 
 
@@ -112,7 +140,8 @@ def _check_accessor(spec: SparseSpec, accessor: Any) -> None:
     where = f"sparse_table_configs of {spec.name!r}"
     if accessor.accessor_class not in ("", "SparseAccessor"):
         raise NotSupported(
-            f"{where}: accessor_class {accessor.accessor_class!r}, whose rows begin with their shows and clicks; SparseAccessor keeps them apart"
+            f"{where}: accessor_class {accessor.accessor_class!r}, whose rows begin with their "
+            "shows and clicks; SparseAccessor keeps them apart"
         )
     stored = accessor.stored()
     if stored.get("embedx_threshold"):
@@ -120,7 +149,8 @@ def _check_accessor(spec: SparseSpec, accessor: Any) -> None:
     for name, expected in (("embedx_dim", spec.dim - 1), ("fea_dim", spec.dim + 2)):
         if stored.get(name, expected) != expected:
             raise ConfigError(
-                f"{where}: {name} is {stored[name]}, but must be {expected} for rows of {spec.dim} values"
+                f"{where}: {name} is {stored[name]}, but must be {expected} for rows of "
+                f"{spec.dim} values"
             )
     for name in ("load_filter_slots", "save_filter_slots"):
         if getattr(accessor.ctr_accessor_param, name):
@@ -130,30 +160,41 @@ def _check_accessor(spec: SparseSpec, accessor: Any) -> None:
 def _show_click(parameters: Any) -> ShowClick:
     """What was set; the defaults of tables without settings for the rest."""
     stored = parameters.stored()
-    return ShowClick(**{ours: stored[theirs] for theirs, ours in _COUNTED.items() if theirs in stored})
+    return ShowClick(
+        **{ours: stored[theirs] for theirs, ours in _COUNTED.items() if theirs in stored}
+    )
 
 
 def _rule(spec: SparseSpec, accessor: Any) -> tuple[Rule, float] | None:
-    """The update rule that was set for the values of a row, and the range in which they begin; None if none was."""
+    """The update rule that was set for the values of a row, and the range in which they begin; None
+    if none was.
+    """
     first, rest = accessor.embed_sgd_param, accessor.embedx_sgd_param
     if not first.name and not rest.name:
         return None
     where = f"sparse_table_configs of {spec.name!r}"
     if spec.dim > 1 and first.name != rest.name:
         raise NotSupported(
-            f"{where}: embed_sgd_param and embedx_sgd_param must name one rule, but {first.name!r} and {rest.name!r}"
+            f"{where}: embed_sgd_param and embedx_sgd_param must name one rule, but "
+            f"{first.name!r} and {rest.name!r}"
         )
     chosen = rest if spec.dim > 1 else first
     if chosen.name not in _RULES:
         raise NotSupported(f"{where}: rule {chosen.name!r}; there are {', '.join(_RULES)}")
     name, group = _RULES[chosen.name]
-    if spec.dim > 1 and _without_range(getattr(first, group)) != _without_range(getattr(rest, group)):
-        raise NotSupported(f"{where}: embed_sgd_param and embedx_sgd_param must have the same settings")
+    if spec.dim > 1 and _without_range(getattr(first, group)) != _without_range(
+        getattr(rest, group)
+    ):
+        raise NotSupported(
+            f"{where}: embed_sgd_param and embedx_sgd_param must have the same settings"
+        )
     settings = getattr(chosen, group)
     own = {}
     if group == "adagrad":
         if not accessor.ctr_accessor_param.show_scale:
-            raise NotSupported(f"{where}: show_scale=False: {chosen.name} divides gradients by the shows of a row")
+            raise NotSupported(
+                f"{where}: show_scale=False: {chosen.name} divides gradients by the shows of a row"
+            )
         own = {"initial_g2sum": float(settings.initial_g2sum)}
     elif group == "adam":
         own = {

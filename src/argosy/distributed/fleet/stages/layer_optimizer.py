@@ -1,7 +1,10 @@
-"""What ``fleet.distributed_optimizer`` returns in dygraph: the script's optimizer with the stages of the plan around its steps.
+"""What ``fleet.distributed_optimizer`` returns in dygraph: the script's optimizer with the stages
+of the plan around its steps.
 
-``stages.layer_stages`` has the stages. Those that work inside the model (data parallelism, its 16-bit form, synchronised batch norm, recomputation) are made by
-``stages.model``, those that replace the update rule by ``stages.layer_rules``; they need nothing here. ``stages.torch_optimizer`` is the counterpart for torch.
+``stages.layer_stages`` has the stages. Those that work inside the model (data parallelism, its
+16-bit form, synchronised batch norm, recomputation) are made by ``stages.model``, those that
+replace the update rule by ``stages.layer_rules``; they need nothing here.
+``stages.torch_optimizer`` is the counterpart for torch.
 """
 
 from __future__ import annotations
@@ -22,26 +25,41 @@ from argosy.optimizer import LBFGS, Optimizer
 
 __all__ = ["DistributedOptimizer", "make_stages", "optimizer_kinds", "wrapped"]
 
-_MIXED_PRECISION = ("amp_init", "get_loss_scaling", "get_scaled_loss")  # methods of what records mixed precision
+# methods of what records mixed precision
+_MIXED_PRECISION = ("amp_init", "get_loss_scaling", "get_scaled_loss")
 _IN_MODEL = ("data_parallel", "sync_batch_norm", "fp16_allreduce", "recompute")
 
 
 def make_stages(subject: Subject, plan: Plan) -> list[OptimizerStage]:
-    """The stages of ``plan`` that take part in the steps of an optimizer, in their order; NotSupported for one that nobody makes."""
+    """The stages of ``plan`` that take part in the steps of an optimizer, in their order;
+    NotSupported for one that nobody makes.
+    """
     for stage in plan:
         if stage.name not in _IN_MODEL and stage.name not in RULES and stage.name not in STAGES:
-            raise NotSupported(f"DistributedStrategy.{stage.name} is not supported in {plan.facts.mode} mode")
+            raise NotSupported(
+                f"DistributedStrategy.{stage.name} is not supported in {plan.facts.mode} mode"
+            )
     return [kind(subject, plan.settings(name)) for name, kind in STAGES.items() if name in plan]
 
 
-def wrapped(given: Optimizer, plan: Plan, group: Group | None, sharding: tuple[Group, Group | None] | None) -> Any:
-    """The distributed optimizer that stands for ``given``. ``sharding``: the ranks that split its state, and those that own the same shard."""
+def wrapped(
+    given: Optimizer, plan: Plan, group: Group | None, sharding: tuple[Group, Group | None] | None
+) -> Any:
+    """The distributed optimizer that stands for ``given``. ``sharding``: the ranks that split its
+    state, and those that own the same shard.
+    """
     optimizer = adapted(given, plan)
-    if "amp" in plan and plan.settings("amp")["level"] == "O2" and not plan.settings("amp")["use_optimizer_fp16"]:
+    if (
+        "amp" in plan
+        and plan.settings("amp")["level"] == "O2"
+        and not plan.settings("amp")["use_optimizer_fp16"]
+    ):
         optimizer._multi_precision = True
     if sharding is not None:
         if isinstance(optimizer, LBFGS):
-            raise NotSupported("DistributedStrategy.sharding: LBFGS, whose update mixes all parameters")
+            raise NotSupported(
+                "DistributedStrategy.sharding: LBFGS, whose update mixes all parameters"
+            )
         kind = SplitOptimizer if plan.settings("sharding")["stage"] == 3 else ShardedOptimizer
         optimizer = kind(optimizer, sharding[0])
     subject = Subject(
@@ -63,12 +81,19 @@ def optimizer_kinds(optimizer: Any) -> tuple[str, ...]:
         return ("AdamW",)  # torch derives it from Adam, Paddle does not
     if isinstance(optimizer, torch.optim.Optimizer):
         base = torch.optim.Optimizer
-        return tuple(c.__name__ for c in type(optimizer).__mro__ if issubclass(c, base) and c is not base)
-    return tuple(c.__name__ for c in type(optimizer).__mro__ if issubclass(c, Optimizer) and c is not Optimizer)
+        return tuple(
+            c.__name__ for c in type(optimizer).__mro__ if issubclass(c, base) and c is not base
+        )
+    return tuple(
+        c.__name__
+        for c in type(optimizer).__mro__
+        if issubclass(c, Optimizer) and c is not Optimizer
+    )
 
 
 class DistributedOptimizer:
-    """Steps the script's optimizer through the stages of ``plan``; everything else is the optimizer's own.
+    """Steps the script's optimizer through the stages of ``plan``; everything else is the
+    optimizer's own.
 
     ``record`` does what ``minimize`` means while a program is being recorded.
     """
@@ -86,7 +111,8 @@ class DistributedOptimizer:
         own["_stages"] = list(stages)
         own["_record"] = record
         if not stages and not any(note.switch == "adaptive_localsgd" for note in plan.notes):
-            # nothing around them, so nothing is paid for; but step(loss=...) of a script must also work where that has no use
+            # nothing around them, so nothing is paid for; but step(loss=...) of a script must also
+            # work where that has no use
             own["step"], own["clear_grad"] = optimizer.step, optimizer.clear_grad
 
     def __getattr__(self, name: str) -> Any:
@@ -104,11 +130,14 @@ class DistributedOptimizer:
 
     def attach(self, model: Any) -> None:
         """Show a model that this optimizer may train to the stages."""
-        for stage in reversed(self._stages):  # sharding, the last but one, may give the optimizer other parameters
+        # sharding, the last but one, may give the optimizer other parameters
+        for stage in reversed(self._stages):
             stage.attach(model)
 
     def step(self, loss: Any = None) -> None:
-        """Update the parameters from their gradients, if the stages agree that it is time. ``adaptive_localsgd`` needs the ``loss``."""
+        """Update the parameters from their gradients, if the stages agree that it is time.
+        ``adaptive_localsgd`` needs the ``loss``.
+        """
         for stage in self._stages:
             if not stage.before_step(loss):
                 return
@@ -124,19 +153,23 @@ class DistributedOptimizer:
         no_grad_set: Any = None,
         parameters: Any = None,
     ) -> Any:
-        """In dygraph: update from the gradients that ``loss.backward()`` left. While recording: add backward and update to the loss's program."""
+        """In dygraph: update from the gradients that ``loss.backward()`` left. While recording: add
+        backward and update to the loss's program.
+        """
         chosen = parameters if parameters is not None else parameter_list
         if getattr(loss, "record_optimizer", None) is not None:
             if self._record is None:
                 raise UsageError(
-                    "minimize: this distributed optimizer was made in dygraph mode, but the loss belongs to a program"
+                    "minimize: this distributed optimizer was made in dygraph mode, but the loss "
+                    "belongs to a program"
                 )
             return self._record(self._inner_opt, loss, startup_program, chosen, no_grad_set)
         if not self._stages:
             return self._inner_opt.minimize(loss, startup_program, chosen, no_grad_set)
         if chosen or no_grad_set:
             raise NotSupported(
-                "minimize: parameter_list and no_grad_set cannot be combined with the strategy's stages; "
+                "minimize: parameter_list and no_grad_set cannot be combined with the strategy's "
+                "stages; "
                 "give the optimizer the parameters it is to update"
             )
         pairs = self._inner_opt.backward(loss, startup_program)
@@ -158,7 +191,8 @@ class DistributedOptimizer:
     def _part_of_minimize(self, name: str) -> Any:
         if self._record is not None or self._stages:
             raise NotSupported(
-                f"{name} of a distributed optimizer would leave out what the strategy asks for; use minimize(loss), or step() in dygraph"
+                f"{name} of a distributed optimizer would leave out what the strategy asks for; "
+                "use minimize(loss), or step() in dygraph"
             )
         return getattr(self._inner_opt, name)
 
@@ -190,4 +224,7 @@ class DistributedOptimizer:
     set_dict = load_state_dict = set_state_dict
 
     def __repr__(self) -> str:
-        return f"DistributedOptimizer({type(self._inner_opt).__name__}, stages: {[s.name for s in self.plan]})"
+        return (
+            f"DistributedOptimizer({type(self._inner_opt).__name__}, stages: "
+            f"{[s.name for s in self.plan]})"
+        )

@@ -1,4 +1,6 @@
-"""Switches that replace the update rule: ``lars`` and ``dgc`` that of Momentum, ``lamb`` that of Adam."""
+"""Switches that replace the update rule: ``lars`` and ``dgc`` that of Momentum, ``lamb`` that of
+Adam.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ RULES = ("lars", "lamb")
 
 
 def adapted(optimizer: Any, plan: Plan) -> Any:
-    """The optimizer that does what ``plan`` says with the parameters, rate and clipping of ``optimizer``."""
+    """The optimizer that does what ``plan`` says with the parameters, rate and clipping of
+    ``optimizer``.
+    """
     if "lars" in plan:
         return _lars(optimizer, plan)
     if "lamb" in plan:
@@ -38,7 +42,9 @@ def _shared(optimizer: Optimizer) -> dict[str, Any]:
 
 def _lars(optimizer: Momentum, plan: Plan) -> LarsMomentumOptimizer:
     if optimizer._use_nesterov:
-        raise NotSupported("DistributedStrategy.lars: LARS has no form with Nesterov momentum (use_nesterov=True)")
+        raise NotSupported(
+            "DistributedStrategy.lars: LARS has no form with Nesterov momentum (use_nesterov=True)"
+        )
     settings = plan.settings("lars")
     return LarsMomentumOptimizer(
         momentum=optimizer._momentum,
@@ -58,7 +64,8 @@ def _lamb(optimizer: Any, plan: Plan) -> Lamb:
     excluded = settings["exclude_from_weight_decay"]
 
     def is_excluded(param: Tensor) -> bool:
-        return param.name.endswith(tuple(excluded))  # where lars looks for its parts anywhere in a name
+        # where lars looks for its parts anywhere in a name
+        return param.name.endswith(tuple(excluded))
 
     return Lamb(
         lamb_weight_decay=settings["lamb_weight_decay"],
@@ -73,7 +80,9 @@ def _lamb(optimizer: Any, plan: Plan) -> Lamb:
 
 
 def _without_momentum(optimizer: Momentum) -> SGD:
-    """DGC keeps momentum, decay and clipping to itself; what is left is a step along the direction it gives."""
+    """DGC keeps momentum, decay and clipping to itself; what is left is a step along the direction
+    it gives.
+    """
     if optimizer._has_groups:
         raise NotSupported("DistributedStrategy.dgc: parameter groups are not supported")
     return SGD(optimizer._learning_rate, parameters=optimizer._parameter_list, name=optimizer._name)
@@ -94,7 +103,8 @@ def _clip_norm(clip: Any) -> float | None:
         return None
     if not isinstance(clip, ClipGradByNorm):
         raise NotSupported(
-            f"DistributedStrategy.dgc: clips by ClipGradByNorm, but grad_clip is a {type(clip).__name__}"
+            "DistributedStrategy.dgc: clips by ClipGradByNorm, but grad_clip is a "
+            f"{type(clip).__name__}"
         )
     return float(clip.clip_norm)
 
@@ -104,6 +114,7 @@ def _decay(regularization: Any) -> float:
         return 0.0
     if type(regularization) is not L2Decay:
         raise NotSupported(
-            f"DistributedStrategy.dgc: decays by L2Decay, but weight_decay is a {type(regularization).__name__}"
+            "DistributedStrategy.dgc: decays by L2Decay, but weight_decay is a "
+            f"{type(regularization).__name__}"
         )
     return float(regularization._coeff)

@@ -1,4 +1,6 @@
-"""The stages that take part in the steps of an optimizer, over the raw-tensor code of ``runtime/parallel``; for dygraph and for torch alike."""
+"""The stages that take part in the steps of an optimizer, over the raw-tensor code of
+``runtime/parallel``; for dygraph and for torch alike.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ __all__ = ["STAGES", "OptimizerStage", "Subject"]
 class Subject:
     """What stages see of an optimizer, whoever made it.
 
-    ``params`` are those it trains, ``lr`` its rate, ``momentum`` the settings of the Momentum that ``dgc`` stands for. ``group`` has the workers, None if
-    there is one; ``replicas`` those that own the same shard.
+    ``params`` are those it trains, ``lr`` its rate, ``momentum`` the settings of the Momentum that
+    ``dgc`` stands for. ``group`` has the workers, None if there is one; ``replicas`` those that own
+    the same shard.
     """
 
     optimizer: Any
@@ -47,10 +50,14 @@ class OptimizerStage:
         self.settings = settings
 
     def attach(self, model: Any) -> None:
-        """Called with each model that ``fleet.distributed_model`` returns, whichever of model and optimizer is made first."""
+        """Called with each model that ``fleet.distributed_model`` returns, whichever of model and
+        optimizer is made first.
+        """
 
     def before_step(self, loss: Any) -> bool:
-        """Called when gradients are complete; False leaves the update out (and the stages after this one). ``loss`` is None if the script gave none."""
+        """Called when gradients are complete; False leaves the update out (and the stages after
+        this one). ``loss`` is None if the script gave none.
+        """
         return True
 
     def after_step(self, loss: Any) -> None:
@@ -69,14 +76,18 @@ class OptimizerStage:
 
 
 class MergedGradients(OptimizerStage):
-    """``gradient_merge``: the gradients of ``k_steps`` backwards in one update. Ranks exchange them at the last of these only."""
+    """``gradient_merge``: the gradients of ``k_steps`` backwards in one update. Ranks exchange them
+    at the last of these only.
+    """
 
     def __init__(self, subject: Subject, settings: Mapping[str, Any]) -> None:
         super().__init__(subject, settings)
         self._merge = self._made(None)
 
     def _made(self, model: Any) -> GradientMerge:
-        return GradientMerge(self.subject.params(), self.settings["k_steps"], self.settings["avg"], model)
+        return GradientMerge(
+            self.subject.params(), self.settings["k_steps"], self.settings["avg"], model
+        )
 
     def attach(self, model: Any) -> None:
         done = self._merge.num_merged
@@ -99,7 +110,9 @@ class MergedGradients(OptimizerStage):
 
 
 class ScaledLoss(OptimizerStage):
-    """``amp`` in float16: the model lets gradients grow, here they shrink again. It rests while a scaler of the script's does the same."""
+    """``amp`` in float16: the model lets gradients grow, here they shrink again. It rests while a
+    scaler of the script's does the same.
+    """
 
     def __init__(self, subject: Subject, settings: Mapping[str, Any]) -> None:
         super().__init__(subject, settings)
@@ -128,7 +141,8 @@ class ScaledLoss(OptimizerStage):
             precision.scale = None
 
     def before_step(self, loss: Any) -> bool:
-        if self.scale is None or not self._precisions:  # without a model of fleet's nothing has grown
+        # without a model of fleet's nothing has grown
+        if self.scale is None or not self._precisions:
             return True
         group = self.subject.group
         return self.scale.shrink(self.subject.params(), None if group is None else group._inner)
@@ -142,7 +156,9 @@ class ScaledLoss(OptimizerStage):
 
 
 class SummedGradients(OptimizerStage):
-    """``gradient_scale``: gradients are added over ranks (the script scales its loss itself, if it does); data parallelism has averaged them."""
+    """``gradient_scale``: gradients are added over ranks (the script scales its loss itself, if it
+    does); data parallelism has averaged them.
+    """
 
     @torch.no_grad()
     def before_step(self, loss: Any) -> bool:
@@ -153,17 +169,25 @@ class SummedGradients(OptimizerStage):
 
 
 class SplitState(OptimizerStage):
-    """``sharding``: the optimizer is a sharded one already; in stage 2 the model's gradients follow its parameters to their owners, in stage 3 it splits both."""
+    """``sharding``: the optimizer is a sharded one already; in stage 2 the model's gradients follow
+    its parameters to their owners, in stage 3 it splits both.
+    """
 
     def attach(self, model: Any) -> None:
-        shard = getattr(model, {2: "shard_gradients", 3: "split_parameters"}.get(self.settings["stage"], ""), None)
+        shard = getattr(
+            model,
+            {2: "shard_gradients", 3: "split_parameters"}.get(self.settings["stage"], ""),
+            None,
+        )
         if shard is not None:
             replicas = self.subject.replicas
             shard(self.subject.optimizer, None if replicas is None else replicas._inner)
 
 
 class AveragedParameters(OptimizerStage):
-    """``localsgd``: ranks update on their own, and take the mean of their parameters every ``k_steps``."""
+    """``localsgd``: ranks update on their own, and take the mean of their parameters every
+    ``k_steps``.
+    """
 
     def __init__(self, subject: Subject, settings: Mapping[str, Any]) -> None:
         super().__init__(subject, settings)
@@ -186,17 +210,22 @@ class AdaptivelyAveragedParameters(OptimizerStage):
     def __init__(self, subject: Subject, settings: Mapping[str, Any]) -> None:
         super().__init__(subject, settings)
         inner = subject.workers()._inner
-        self._local = AdaptiveLocalSGD(subject.params(), inner, settings["init_k_steps"], settings["begin_step"])
+        self._local = AdaptiveLocalSGD(
+            subject.params(), inner, settings["init_k_steps"], settings["begin_step"]
+        )
 
     def before_step(self, loss: Any) -> bool:
         if loss is None:
             raise UsageError(
-                "DistributedStrategy.adaptive_localsgd chooses from the loss how long ranks go alone: call minimize(loss) or step(loss=loss)"
+                "DistributedStrategy.adaptive_localsgd chooses from the loss how long ranks go "
+                "alone: call minimize(loss) or step(loss=loss)"
             )
         return True
 
     def after_step(self, loss: Any) -> None:
-        self._local.step(float(loss.detach() if hasattr(loss, "detach") else loss), self.subject.lr())
+        self._local.step(
+            float(loss.detach() if hasattr(loss, "detach") else loss), self.subject.lr()
+        )
 
     def state_dict(self) -> dict[str, Any]:
         return dict(self._local.state_dict())
@@ -206,7 +235,9 @@ class AdaptivelyAveragedParameters(OptimizerStage):
 
 
 class CompressedGradients(OptimizerStage):
-    """``dgc``: replaces gradients by the direction of a momentum step of which ranks exchange the largest entries only."""
+    """``dgc``: replaces gradients by the direction of a momentum step of which ranks exchange the
+    largest entries only.
+    """
 
     def __init__(self, subject: Subject, settings: Mapping[str, Any]) -> None:
         super().__init__(subject, settings)
@@ -230,7 +261,8 @@ class CompressedGradients(OptimizerStage):
         self._dgc.load_state_dict(dict(state))
 
 
-# in the order of a step: gradients are complete, then of their true size, then where and what the update takes them to be
+# in the order of a step: gradients are complete, then of their true size, then where and what the
+# update takes them to be
 STAGES: dict[str, type[OptimizerStage]] = {
     "gradient_merge": MergedGradients,
     "amp": ScaledLoss,

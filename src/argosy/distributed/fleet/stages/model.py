@@ -1,4 +1,6 @@
-"""What ``fleet.distributed_model`` returns: the model with those stages of the plan that work inside it."""
+"""What ``fleet.distributed_model`` returns: the model with those stages of the plan that work
+inside it.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ _half_bucket = half_buckets(torch.float16)
 
 
 class FleetLayer(SplitLayer):
-    """Data parallelism with the plan's precision, its form of gradients on the wire, and, once the optimizer is known, owners for them or split parameters."""
+    """Data parallelism with the plan's precision, its form of gradients on the wire, and, once the
+    optimizer is known, owners for them or split parameters.
+    """
 
     def __init__(self, layers: Layer, plan: Plan, group: Group | None) -> None:
         self._shards: Shards | None = None
@@ -62,7 +66,9 @@ class FleetLayer(SplitLayer):
         self._make_bucket = _bucket_of(plan)
 
     def follow(self, plan: Plan) -> None:
-        """Take over what differs from the plan that it was made by: that one may not have known the optimizer, or its strategy."""
+        """Take over what differs from the plan that it was made by: that one may not have known the
+        optimizer, or its strategy.
+        """
         if self._followed == _inside(plan):
             return
         self._followed = _inside(plan)
@@ -81,15 +87,21 @@ class FleetLayer(SplitLayer):
             self.init_reducer()
 
     def shard_gradients(self, optimizer: Any, replicas: RuntimeGroup | None) -> None:
-        """From now on leave each gradient only on the rank where ``optimizer`` (a sharded one) updates its parameter."""
+        """From now on leave each gradient only on the rank where ``optimizer`` (a sharded one)
+        updates its parameter.
+        """
         self._shards, self._shard_replicas = optimizer._shards, replicas
         self.init_reducer()
 
-    def _make_reducer(self, raws: list[torch.Tensor], names: list[str], sparse: list[bool]) -> Reducer | ShardedReducer:
+    def _make_reducer(
+        self, raws: list[torch.Tensor], names: list[str], sparse: list[bool]
+    ) -> Reducer | ShardedReducer:
         if self._shards is None:
             return super()._make_reducer(raws, names, sparse)
         owners = owners_of(raws, names, sparse, self._shards)
-        return ShardedReducer(raws, names, owners, self._shards.group, self.comm_buffer_size, self._shard_replicas)
+        return ShardedReducer(
+            raws, names, owners, self._shards.group, self.comm_buffer_size, self._shard_replicas
+        )
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         if self._precision is None:
@@ -110,11 +122,15 @@ class FleetModule(DataParallelModule):
         if group is not None:
             self.grad_need_sync = plan.settings("data_parallel")["averages_gradients"]
             if own is None:
-                group.run(broadcast_values, [*module.parameters(), *module.buffers()], group.backend, 0)
+                group.run(
+                    broadcast_values, [*module.parameters(), *module.buffers()], group.backend, 0
+                )
         self._precision = _torch_precision(module, plan)
 
     def follow(self, plan: Plan) -> None:
-        """Take over what differs from the plan that it was made by: that one may not have known the optimizer, or its strategy."""
+        """Take over what differs from the plan that it was made by: that one may not have known the
+        optimizer, or its strategy.
+        """
         if self._followed == _inside(plan):
             return
         self._followed = _inside(plan)
@@ -128,7 +144,9 @@ class FleetModule(DataParallelModule):
             self.init_reducer()
 
     def shard_gradients(self, optimizer: Any, replicas: RuntimeGroup | None) -> None:
-        """From now on leave each gradient only on the rank where ``optimizer`` (a sharded one) updates its parameter."""
+        """From now on leave each gradient only on the rank where ``optimizer`` (a sharded one)
+        updates its parameter.
+        """
         self._shards, self._shard_replicas = optimizer.shards, replicas
         self.init_reducer()
 
@@ -139,7 +157,12 @@ class FleetModule(DataParallelModule):
             return super()._make_reducer(params, names, sparse, group)
         owners = owners_of(params, names, sparse, self._shards)
         return ShardedReducer(
-            params, names, owners, self._shards.group, self._options.bucket_bytes, self._shard_replicas
+            params,
+            names,
+            owners,
+            self._shards.group,
+            self._options.bucket_bytes,
+            self._shard_replicas,
         )
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
@@ -176,7 +199,11 @@ def _options(plan: Plan) -> ReducerOptions:
 
 
 def _torch_precision(module: torch.nn.Module, plan: Plan) -> TorchPrecision | None:
-    return TorchPrecision(plan.settings("amp"), next(module.parameters()).device.type) if "amp" in plan else None
+    return (
+        TorchPrecision(plan.settings("amp"), next(module.parameters()).device.type)
+        if "amp" in plan
+        else None
+    )
 
 
 def _prepared_layer(layer: Layer, plan: Plan) -> Layer:
@@ -190,7 +217,9 @@ def _prepared_layer(layer: Layer, plan: Plan) -> Layer:
     return layer
 
 
-def _prepared_module(module: torch.nn.Module, plan: Plan, group: RuntimeGroup | None) -> torch.nn.Module:
+def _prepared_module(
+    module: torch.nn.Module, plan: Plan, group: RuntimeGroup | None
+) -> torch.nn.Module:
     if "sync_batch_norm" in plan and group is not None:
         module = synchronised(module, group)
     if "recompute" in plan:
@@ -199,11 +228,14 @@ def _prepared_module(module: torch.nn.Module, plan: Plan, group: RuntimeGroup | 
 
 
 def wrap(model: Any, plan: Plan, group: Group | None) -> Any:
-    """``model``, a Layer or a torch module, ready to be trained as ``plan`` says by the ranks of ``group`` (None: one process)."""
+    """``model``, a Layer or a torch module, ready to be trained as ``plan`` says by the ranks of
+    ``group`` (None: one process).
+    """
     if isinstance(model, torch.nn.Module):
         return FleetModule(model, plan, None if group is None else group._inner)
     if isinstance(model, Layer):
         return FleetLayer(model, plan, group)
     raise BadArgument(
-        f"distributed_model: model must be a paddle.nn.Layer or a torch.nn.Module, but is a {type(model).__name__}"
+        "distributed_model: model must be a paddle.nn.Layer or a torch.nn.Module, but is a "
+        f"{type(model).__name__}"
     )

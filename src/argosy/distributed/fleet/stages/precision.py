@@ -1,4 +1,6 @@
-"""``amp`` inside a model: forward in low precision, outputs in float32, gradients scaled if float16 needs it."""
+"""``amp`` inside a model: forward in low precision, outputs in float32, gradients scaled if float16
+needs it.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,16 @@ __all__ = ["MixedPrecision", "TorchPrecision", "cast_layer"]
 
 
 class MixedPrecision:
-    """Runs the forward of a Layer as the plan's ``amp`` settings say. ``scale``, if set, is that of the distributed optimizer."""
+    """Runs the forward of a Layer as the plan's ``amp`` settings say. ``scale``, if set, is that of
+    the distributed optimizer.
+    """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         if settings["custom_black_varnames"]:
-            raise NotSupported("amp_configs: custom_black_varnames names variables of a program; use custom_black_list")
+            raise NotSupported(
+                "amp_configs: custom_black_varnames names variables of a program; use "
+                "custom_black_list"
+            )
         self._settings = settings
         self.scale: LossScale | None = None
 
@@ -59,7 +66,9 @@ class TorchPrecision(MixedPrecision):
         super().__init__(settings)
         for key in ("custom_white_list", "custom_black_list"):
             if settings[key]:
-                raise NotSupported(f"amp_configs: {key} has Paddle's op types, which torch.autocast does not know")
+                raise NotSupported(
+                    f"amp_configs: {key} has Paddle's op types, which torch.autocast does not know"
+                )
         self._device_type = device_type
 
     def _cast(self) -> contextlib.AbstractContextManager[Any]:
@@ -74,7 +83,9 @@ class TorchPrecision(MixedPrecision):
 
 
 def cast_layer(layer: Layer, dtype: str) -> None:
-    """Level O2: give the parameters another dtype. Engine tensors stay the same objects: an optimizer that was made before may hold them."""
+    """Level O2: give the parameters another dtype. Engine tensors stay the same objects: an
+    optimizer that was made before may hold them.
+    """
     before = [(param, param.raw) for param in layer.parameters()]
     decorate(layer, level="O2", dtype=dtype)
     for param, raw in before:

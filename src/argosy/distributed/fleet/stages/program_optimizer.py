@@ -1,7 +1,10 @@
-"""``minimize`` of a distributed optimizer while a program is being recorded: the stages of the plan become part of the program.
+"""``minimize`` of a distributed optimizer while a program is being recorded: the stages of the plan
+become part of the program.
 
-Mixed precision, recomputation and merged gradients are recorded. What workers exchange is not: it is an ``Exchange`` in the CompiledProgram that is
-attached to the program, where ``Executor.run(program)`` finds it. So a test copy, or the saved program in one process, runs without communication.
+Mixed precision, recomputation and merged gradients are recorded. What workers exchange is not: it
+is an ``Exchange`` in the CompiledProgram that is attached to the program, where
+``Executor.run(program)`` finds it. So a test copy, or the saved program in one process, runs
+without communication.
 """
 
 from __future__ import annotations
@@ -29,31 +32,42 @@ from argosy.static.record.recorder import recorder as program_recorder
 __all__ = ["ProgramRecorder", "full_state", "recorder"]
 
 _RECORDED = (
-    "data_parallel", "sync_batch_norm", "gradient_scale", "fp16_allreduce", "amp", "recompute", "gradient_merge", "dgc", "sharding", "localsgd",
+    "data_parallel", "sync_batch_norm", "gradient_scale", "fp16_allreduce", "amp", "recompute",
+    "gradient_merge", "dgc", "sharding", "localsgd",
     "adaptive_localsgd", *RULES,
 )  # fmt: skip
 _SCALES = {"sum": "One", "customized": "Customized"}
 
 
-def recorder(plan: Plan, fleet: Any, mixed: OptimizerWithMixedPrecision | None = None) -> ProgramRecorder:
-    """What records ``optimizer.minimize(loss)`` as ``plan`` says, for the workers of ``fleet``. ``mixed``: the script's own mixed precision around it."""
+def recorder(
+    plan: Plan, fleet: Any, mixed: OptimizerWithMixedPrecision | None = None
+) -> ProgramRecorder:
+    """What records ``optimizer.minimize(loss)`` as ``plan`` says, for the workers of ``fleet``.
+    ``mixed``: the script's own mixed precision around it.
+    """
     return ProgramRecorder(plan, fleet, mixed)
 
 
 class ProgramRecorder:
-    """Records the training of a loss. After that, ``amp_init`` and the like are those of the mixed-precision optimizer."""
+    """Records the training of a loss. After that, ``amp_init`` and the like are those of the
+    mixed-precision optimizer.
+    """
 
     def __init__(self, plan: Plan, fleet: Any, mixed: OptimizerWithMixedPrecision | None) -> None:
         if mixed is not None and "amp" in plan:
             raise NotSupported(
-                "DistributedStrategy.amp: the optimizer has mixed precision from static.amp.decorate already; use one of the two"
+                "DistributedStrategy.amp: the optimizer has mixed precision from "
+                "static.amp.decorate already; use one of the two"
             )
         for stage in plan:
             if stage.name not in _RECORDED:
-                raise NotSupported(f"DistributedStrategy.{stage.name} is not supported in static mode")
+                raise NotSupported(
+                    f"DistributedStrategy.{stage.name} is not supported in static mode"
+                )
         if "dgc" in plan and "gradient_scale" in plan:
             raise NotSupported(
-                "DistributedStrategy.dgc: it averages over workers; gradient_scale_configs must be 'avg'"
+                "DistributedStrategy.dgc: it averages over workers; gradient_scale_configs must "
+                "be 'avg'"
             )
         self._plan = plan
         self._fleet = fleet
@@ -66,11 +80,15 @@ class ProgramRecorder:
         if self._mixed is None:
             has_amp = "amp" in self._plan
             raise UsageError(
-                "call minimize() first" if has_amp else "DistributedStrategy.amp is off, so there is no loss scaling"
+                "call minimize() first"
+                if has_amp
+                else "DistributedStrategy.amp is off, so there is no loss scaling"
             )
         return self._mixed
 
-    def __call__(self, optimizer: Any, loss: Any, startup_program: Any, parameters: Any, no_grad_set: Any) -> Any:
+    def __call__(
+        self, optimizer: Any, loss: Any, startup_program: Any, parameters: Any, no_grad_set: Any
+    ) -> Any:
         plan, program = self._plan, loss.block.program
         _refuse_second(plan, program)
         wrapped = optimizer
@@ -90,7 +108,8 @@ class ProgramRecorder:
             self._attach(program, exchange)
         return operators, pairs
 
-    # -- the update -----------------------------------------------------------------------------------------------
+    # -- the update
+    # ----------------------------------------------------------------------------------------------
 
     def _update(self, wrapped: Any, optimizer: Any, pairs: Any, exchange: Any) -> Any:
         """Record everything behind the gradients; with sharding, this worker's share of it."""
@@ -103,14 +122,17 @@ class ProgramRecorder:
         with contextlib.nullcontext() if shares is None else shares.updating_own(optimizer):
             if "gradient_merge" in self._plan:
                 settings = self._plan.settings("gradient_merge")
-                operators = record_gradient_merge(pairs, settings["k_steps"], settings["avg"], apply)
+                operators = record_gradient_merge(
+                    pairs, settings["k_steps"], settings["avg"], apply
+                )
             else:
                 operators = apply(pairs)
         if shares is not None:
             shares.note_state(before, set(pairs[0][0].block.vars))
         return operators
 
-    # -- what workers exchange ------------------------------------------------------------------------------------
+    # -- what workers exchange
+    # ------------------------------------------------------------------------------------
 
     def _exchange(self, pairs: Any, optimizer: Any) -> FleetExchange | None:
         plan, group = self._plan, self._fleet._group()
@@ -121,7 +143,9 @@ class ProgramRecorder:
             return CompressedGradients(inner, self._dgc_options(), pairs)
         if "sharding" in plan:
             is_sum = "gradient_scale" in plan
-            return SharedUpdates(inner, plan.settings("sharding"), pairs, optimizer, is_sum, is_half)
+            return SharedUpdates(
+                inner, plan.settings("sharding"), pairs, optimizer, is_sum, is_half
+            )
         return (MergedGradients if is_merged else FleetExchange)(inner, is_half)
 
     def _dgc_options(self) -> dict[str, Any]:
@@ -133,14 +157,18 @@ class ProgramRecorder:
             "sparsity": settings["sparsity"],
         }
 
-    def _averaged_parameters(self, pairs: Any, loss: Any, optimizer: Any, program: Any) -> AveragedParameters:
+    def _averaged_parameters(
+        self, pairs: Any, loss: Any, optimizer: Any, program: Any
+    ) -> AveragedParameters:
         is_adaptive = "adaptive_localsgd" in self._plan
         settings = self._plan.settings("adaptive_localsgd" if is_adaptive else "localsgd")
         rate = next((s.name for s in program.rates if s.optimizer is optimizer), "")
         if is_adaptive and not rate:
             rate = optimizer._learning_rate.name  # the program computes it
         names = [p.name for p, _ in pairs]
-        return AveragedParameters(self._fleet._group()._inner, settings, is_adaptive, names, loss.name, rate)
+        return AveragedParameters(
+            self._fleet._group()._inner, settings, is_adaptive, names, loss.name, rate
+        )
 
     def _attach(self, program: Any, exchange: FleetExchange | None) -> None:
         if exchange is None:
@@ -163,7 +191,9 @@ class ProgramRecorder:
 
 
 def _refuse_second(plan: Plan, program: Any) -> None:
-    """Two losses of one program can be trained where all that workers exchange are gradients, alike for both."""
+    """Two losses of one program can be trained where all that workers exchange are gradients, alike
+    for both.
+    """
     exchange = attached_exchange(program)
     if exchange is None:
         return
@@ -176,5 +206,6 @@ def _refuse_second(plan: Plan, program: Any) -> None:
     } & {s.name for s in plan}
     if not is_plain:
         raise NotSupported(
-            "minimize: another loss of this program is trained already; the strategy's dgc, sharding, localsgd and gradient_merge take one loss per program"
+            "minimize: another loss of this program is trained already; the strategy's dgc, "
+            "sharding, localsgd and gradient_merge take one loss per program"
         )

@@ -1,4 +1,6 @@
-"""``recompute``: the sublayers that ``recompute_configs["checkpoints"]`` names keep no activations."""
+"""``recompute``: the sublayers that ``recompute_configs["checkpoints"]`` names keep no
+activations.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ __all__ = ["recompute_parts"]
 
 
 class _Recomputed:
-    """Stands in for the forward of one layer. An object rather than a closure, so that a deep copy of the model has its own."""
+    """Stands in for the forward of one layer. An object rather than a closure, so that a deep copy
+    of the model has its own.
+    """
 
     def __init__(self, part: Any, run: Callable[..., Any]) -> None:
         self._part = part
@@ -30,13 +34,18 @@ class _Recomputed:
 
 
 def recompute_parts(model: Any, names: Sequence[str]) -> None:
-    """Make the named sublayers of a Layer, or submodules of a torch module, compute their forward again in backward."""
+    """Make the named sublayers of a Layer, or submodules of a torch module, compute their forward
+    again in backward.
+    """
     is_layer = isinstance(model, Layer)
     parts = dict(model.named_sublayers() if is_layer else model.named_modules())
     for name in names:
         if name not in parts:
             kind = "sublayer" if is_layer else "submodule"
-            raise UsageError(f"recompute_configs: checkpoints: the model has no {kind} {name!r}.{nearest(name, parts)}")
+            raise UsageError(
+                f"recompute_configs: checkpoints: the model has no {kind} "
+                f"{name!r}.{nearest(name, parts)}"
+            )
         part = parts[name]
         if not isinstance(part.__dict__.get("forward"), _Recomputed):
             part.forward = _Recomputed(part, recompute if is_layer else _run_torch)

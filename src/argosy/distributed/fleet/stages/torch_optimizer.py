@@ -1,4 +1,6 @@
-"""What ``fleet.distributed_optimizer`` returns for a ``torch.optim`` optimizer: a torch optimizer with the stages of the plan around its steps."""
+"""What ``fleet.distributed_optimizer`` returns for a ``torch.optim`` optimizer: a torch optimizer
+with the stages of the plan around its steps.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,14 @@ __all__ = ["DistributedTorchOptimizer", "wrapped"]
 
 
 def wrapped(
-    given: torch.optim.Optimizer, plan: Plan, group: Group | None, sharding: tuple[Group, Group | None] | None
+    given: torch.optim.Optimizer,
+    plan: Plan,
+    group: Group | None,
+    sharding: tuple[Group, Group | None] | None,
 ) -> torch.optim.Optimizer:
-    """The distributed optimizer that stands for ``given``; ``given`` itself where the plan has nothing for it."""
+    """The distributed optimizer that stands for ``given``; ``given`` itself where the plan has
+    nothing for it.
+    """
     facts = momentum_of(given) if "dgc" in plan else {}
     optimizer = adapted(given, plan)
     is_split = sharding is not None and plan.settings("sharding")["stage"] < 3
@@ -38,13 +45,18 @@ def wrapped(
     )
     stages = make_stages(subject, plan)
     whole = sharding[0] if sharding is not None and not is_split else None
-    if optimizer is given and not stages and not any(note.switch == "adaptive_localsgd" for note in plan.notes):
+    if (
+        optimizer is given
+        and not stages
+        and not any(note.switch == "adaptive_localsgd" for note in plan.notes)
+    ):
         return given
     return DistributedTorchOptimizer(optimizer, plan, stages, whole)
 
 
 class DistributedTorchOptimizer(torch.optim.Optimizer):
-    """Steps ``inner`` through the stages of ``plan``. Groups and state are those of ``inner``, the same objects.
+    """Steps ``inner`` through the stages of ``plan``. Groups and state are those of ``inner``, the
+    same objects.
 
     ``fully_sharded_over`` has the ranks that split the parameters too, when a model comes.
     """
@@ -81,7 +93,9 @@ class DistributedTorchOptimizer(torch.optim.Optimizer):
             stage.attach(model)
 
     def step(self, closure: Callable[[], Any] | None = None, loss: Any = None) -> Any:
-        """Update, if the stages agree that it is time. ``adaptive_localsgd`` needs the ``loss``, or a closure that returns it."""
+        """Update, if the stages agree that it is time. ``adaptive_localsgd`` needs the ``loss``, or
+        a closure that returns it.
+        """
         result = None
         if closure is not None:
             with torch.enable_grad():
@@ -108,10 +122,14 @@ class DistributedTorchOptimizer(torch.optim.Optimizer):
             super().add_param_group(param_group)
 
     def clip_grad_norm_(self, max_norm: float) -> torch.Tensor:
-        """Scale the gradients so that their joint norm is at most ``max_norm``, whoever holds them; returns the norm before."""
+        """Scale the gradients so that their joint norm is at most ``max_norm``, whoever holds them;
+        returns the norm before.
+        """
         if isinstance(self.inner, ShardedOptimizer):
             return self.inner.clip_grad_norm_(max_norm)
-        return torch.nn.utils.clip_grad_norm_([p for g in self.param_groups for p in g["params"]], max_norm)
+        return torch.nn.utils.clip_grad_norm_(
+            [p for g in self.param_groups for p in g["params"]], max_norm
+        )
 
     def state_dict(self) -> dict[str, Any]:
         """The optimizer's state, and that of stages which have some under ``fleet_stages``."""
@@ -120,7 +138,9 @@ class DistributedTorchOptimizer(torch.optim.Optimizer):
     def full_state_dict(self, dst: int | None = None) -> dict[str, Any]:
         """The same, with the state of all ranks joined if it is split; every rank calls it."""
         is_split = isinstance(self.inner, ShardedOptimizer)
-        return self._with_stages(self.inner.full_state_dict(dst) if is_split else self.inner.state_dict())
+        return self._with_stages(
+            self.inner.full_state_dict(dst) if is_split else self.inner.state_dict()
+        )
 
     def _with_stages(self, state: dict[str, Any]) -> dict[str, Any]:
         own = {type(stage).__name__: stage.state_dict() for stage in self._stages}

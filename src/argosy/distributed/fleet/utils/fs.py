@@ -14,7 +14,8 @@ from argosy.foundation import programs
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import ArgosyError, BadArgument, ConfigError, ProgramTimeout
 
-__all__ = ["FS", "ExecuteError", "FSFileExistsError", "FSFileNotExistsError", "FSShellCmdAborted", "FSTimeOut", "HDFSClient", "LocalFS"]  # fmt: skip
+__all__ = ["FS", "ExecuteError", "FSFileExistsError", "FSFileNotExistsError", "FSShellCmdAborted",
+    "FSTimeOut", "HDFSClient", "LocalFS"]  # fmt: skip
 
 _COPIES = ("-put", "-get", "-cat")  # take as long as files are large, but not without a byte moving
 _ATTEMPT_S = 300.0  # for a command that is to be tried once only, with a time_out of 0
@@ -66,7 +67,9 @@ class FS(abc.ABC):
         """Remove a file, or a folder with all in it; it need not exist."""
 
     @abc.abstractmethod
-    def mv(self, src_path: str, dst_path: str, overwrite: bool = False, test_exists: bool = False) -> None:
+    def mv(
+        self, src_path: str, dst_path: str, overwrite: bool = False, test_exists: bool = False
+    ) -> None:
         """Rename; an existing ``dst_path`` is an error unless ``overwrite``."""
 
     @abc.abstractmethod
@@ -133,7 +136,9 @@ class LocalFS(FS):
         elif os.path.lexists(fs_path):
             os.remove(fs_path)
 
-    def mv(self, src_path: str, dst_path: str, overwrite: bool = False, test_exists: bool = False) -> None:
+    def mv(
+        self, src_path: str, dst_path: str, overwrite: bool = False, test_exists: bool = False
+    ) -> None:
         if not self.is_exist(src_path):
             raise FSFileNotExistsError(f"mv: there is no {src_path}")
         if overwrite:
@@ -167,9 +172,11 @@ class LocalFS(FS):
 class HDFSClient(FS):
     """The files of a Hadoop cluster, through ``<hadoop_home>/bin/hadoop fs``.
 
-    ``configs`` becomes ``-Dkey=value`` options, ``fs.default.name`` and ``hadoop.job.ugi`` for example. A failing command is tried again every
-    ``sleep_inter`` milliseconds until ``time_out`` milliseconds have passed; then FSTimeOut shows what it said. A command that does not end is
-    ended, with FSTimeOut: after ``time_out`` milliseconds, and where it copies a file after as many in which it has neither read nor written anything.
+    ``configs`` becomes ``-Dkey=value`` options, ``fs.default.name`` and ``hadoop.job.ugi`` for
+    example. A failing command is tried again every ``sleep_inter`` milliseconds until ``time_out``
+    milliseconds have passed; then FSTimeOut shows what it said. A command that does not end is
+    ended, with FSTimeOut: after ``time_out`` milliseconds, and where it copies a file after as many
+    in which it has neither read nor written anything.
     """
 
     def __init__(
@@ -195,12 +202,15 @@ class HDFSClient(FS):
                     done = program.outcome(Deadline.after(allowed_s))
         except FileNotFoundError:
             raise ConfigError(
-                f"HDFSClient: there is no {self.pre_commands[0]}; hadoop_home must be the folder of a Hadoop client"
+                f"HDFSClient: there is no {self.pre_commands[0]}; hadoop_home must be the folder "
+                "of a Hadoop client"
             ) from None
         except ProgramTimeout as error:
             raise FSTimeOut(str(error)) from None
         if done.code < 0 or done.code == _ABORTED_CODE:
-            raise FSShellCmdAborted(f"{what}: ended by signal {-done.code if done.code < 0 else done.code - 128}")
+            raise FSShellCmdAborted(
+                f"{what}: ended by signal {-done.code if done.code < 0 else done.code - 128}"
+            )
         return done
 
     def _run(self, *arguments: str) -> str:
@@ -212,7 +222,8 @@ class HDFSClient(FS):
                 return done.stdout
             if time.monotonic() >= end:
                 raise FSTimeOut(
-                    f"hadoop fs {' '.join(arguments)}: exit code {done.code} after {self._time_out} ms of attempts.{done.last_words}"
+                    f"hadoop fs {' '.join(arguments)}: exit code {done.code} after "
+                    f"{self._time_out} ms of attempts.{done.last_words}"
                 )
             time.sleep(self._sleep_inter / 1000)
 
@@ -236,7 +247,9 @@ class HDFSClient(FS):
         for line in self._run("-ls", fs_path).splitlines():
             columns = line.split(maxsplit=7)
             if len(columns) == 8:
-                (folders if columns[0].startswith("d") else files).append(os.path.basename(columns[7]))
+                (folders if columns[0].startswith("d") else files).append(
+                    os.path.basename(columns[7])
+                )
         return folders, files
 
     def mkdirs(self, fs_path: str) -> None:
@@ -246,7 +259,9 @@ class HDFSClient(FS):
         if self.is_exist(fs_path):
             self._run("-rm", "-r", "-f", fs_path)
 
-    def mv(self, src_path: str, dst_path: str, overwrite: bool = False, test_exists: bool = True) -> None:
+    def mv(
+        self, src_path: str, dst_path: str, overwrite: bool = False, test_exists: bool = True
+    ) -> None:
         if overwrite:
             self.delete(dst_path)
         if test_exists:
@@ -265,8 +280,12 @@ class HDFSClient(FS):
     def cat(self, fs_path: str) -> str:
         return self._run("-cat", fs_path).rstrip("\n") if self.is_file(fs_path) else ""
 
-    def upload(self, local_path: str, fs_path: str, multi_processes: int = 5, overwrite: bool = False) -> None:
-        """Copy a local file, or the files of a local folder at most ``multi_processes`` at a time, there."""
+    def upload(
+        self, local_path: str, fs_path: str, multi_processes: int = 5, overwrite: bool = False
+    ) -> None:
+        """Copy a local file, or the files of a local folder at most ``multi_processes`` at a time,
+        there.
+        """
         if not os.path.exists(local_path):
             raise FSFileNotExistsError(f"upload: there is no {local_path}")
         if overwrite:
@@ -280,9 +299,15 @@ class HDFSClient(FS):
 
     def upload_dir(self, local_dir: str, dest_dir: str, overwrite: bool = False) -> None:
         """Copy a local folder into the folder ``dest_dir``."""
-        self.upload(local_dir.rstrip("/"), f"{dest_dir}/{os.path.basename(local_dir.rstrip('/'))}", overwrite=overwrite)
+        self.upload(
+            local_dir.rstrip("/"),
+            f"{dest_dir}/{os.path.basename(local_dir.rstrip('/'))}",
+            overwrite=overwrite,
+        )
 
-    def download(self, fs_path: str, local_path: str, multi_processes: int = 5, overwrite: bool = False) -> None:
+    def download(
+        self, fs_path: str, local_path: str, multi_processes: int = 5, overwrite: bool = False
+    ) -> None:
         """Copy a file, or the entries of a folder at most ``multi_processes`` at a time, here."""
         if not self.is_exist(fs_path):
             raise FSFileNotExistsError(f"download: there is no {fs_path}")

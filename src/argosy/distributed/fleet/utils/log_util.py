@@ -28,7 +28,9 @@ def set_log_level(level: int | str) -> None:
     try:
         logger.setLevel(level if isinstance(level, int) else level.upper())
     except ValueError:
-        raise UsageError(f"set_log_level: there is no level {level!r}; use DEBUG, INFO, WARNING or ERROR") from None
+        raise UsageError(
+            f"set_log_level: there is no level {level!r}; use DEBUG, INFO, WARNING or ERROR"
+        ) from None
 
 
 def get_log_level_code() -> int:

@@ -14,9 +14,11 @@ __all__ = ["DistributedInfer"]
 
 
 class DistributedInfer:
-    """Makes of a program one that reads rows from servers: none is made, none is counted, and missing ones are zeros.
+    """Makes of a program one that reads rows from servers: none is made, none is counted, and
+    missing ones are zeros.
 
-    Make it before ``minimize`` changes the program, or in a job that trains. Without servers everything happens in this process.
+    Make it before ``minimize`` changes the program, or in a job that trains. Without servers
+    everything happens in this process.
 
     Example:
         >>> import paddle
@@ -26,27 +28,32 @@ class DistributedInfer:
         >>> main, startup = paddle.static.Program(), paddle.static.Program()
         >>> with paddle.static.program_guard(main, startup):
         ...     ids = paddle.static.data("ids", [None, 1], "int64")
-        ...     found = paddle.static.nn.sparse_embedding(ids, [10, 2], param_attr=paddle.nn.initializer.Constant(0.5))
+        ...     found = paddle.static.nn.sparse_embedding(ids, [10, 2],
+        ...         param_attr=paddle.nn.initializer.Constant(0.5))
         ...     loss = found.mean()
         >>> infer, exe = DistributedInfer(main, startup), paddle.static.Executor()
         >>> infer.init_distributed_infer_env(exe, loss)
-        >>> [value] = exe.run(infer.get_dist_infer_program(), feed={"ids": [[3]]}, fetch_list=[loss])
+        >>> [value] = exe.run(infer.get_dist_infer_program(), feed={"ids": [[3]]},
+        ...     fetch_list=[loss])
         >>> print(value)
         0.5
         >>> paddle.disable_static()
     """
 
-    def __init__(self, main_program: Program | None = None, startup_program: Program | None = None) -> None:
+    def __init__(
+        self, main_program: Program | None = None, startup_program: Program | None = None
+    ) -> None:
         self.origin_main_program = valid_program("DistributedInfer", main_program).clone()
         self.origin_startup_program = startup_program or default_startup_program()
 
     def init_distributed_infer_env(
         self, exe: Any, loss: Any, role_maker: Any = None, dirname: str | None = None
     ) -> None:
-        """Join the job: servers serve the tables in ``dirname`` until the workers stop, workers are ready when this returns.
+        """Join the job: servers serve the tables in ``dirname`` until the workers stop, workers are
+        ready when this returns.
 
-        ``dirname`` is what ``fleet.save_persistables`` or ``fleet.save_inference_model`` wrote. A process that takes part in training already has what it needs,
-        and nothing happens.
+        ``dirname`` is what ``fleet.save_persistables`` or ``fleet.save_inference_model`` wrote. A
+        process that takes part in training already has what it needs, and nothing happens.
         """
         from argosy.distributed import fleet
 
@@ -54,7 +61,8 @@ class DistributedInfer:
         if one._servers is not None and one._servers.runtime.model is not None:
             if dirname is not None:
                 raise UsageError(
-                    "init_distributed_infer_env: the servers are training; load tables with fleet.load_model"
+                    "init_distributed_infer_env: the servers are training; load tables with "
+                    "fleet.load_model"
                 )
             return
         fleet.init(role_maker)
@@ -83,12 +91,17 @@ class DistributedInfer:
             return
         if os.path.isfile(os.path.join(dirname, "manifest.json")):
             raise NotSupported(
-                f"init_distributed_infer_env: {dirname!r} has tables for servers, and this job has none; "
+                f"init_distributed_infer_env: {dirname!r} has tables for servers, and this job "
+                "has none; "
                 "a model of fleet.save_inference_model can be read by one process"
             )
         program = self.origin_main_program
         call = "init_distributed_infer_env"
-        kept = [v for v in program.list_vars() if is_persistable(v) and file_of(dirname, v.name, call).is_file()]
+        kept = [
+            v
+            for v in program.list_vars()
+            if is_persistable(v) and file_of(dirname, v.name, call).is_file()
+        ]
         load_vars(exe, dirname, program, kept)
 
     def get_dist_infer_program(self) -> Program:

@@ -19,7 +19,9 @@ def decorate(
     decr_ratio: float = 0.8,
     use_dynamic_loss_scaling: bool = True,
 ) -> Any:
-    """Make ``minimize`` of an optimizer compute in float16 where ``amp_lists`` allow it, with a scaled loss."""
+    """Make ``minimize`` of an optimizer compute in float16 where ``amp_lists`` allow it, with a
+    scaled loss.
+    """
     return amp.decorate(
         optimizer,
         amp_lists=amp_lists,

@@ -1,4 +1,6 @@
-"""How far each rank of a group on one host has come, for groups that do not tell: the number of the collective that it has started last."""
+"""How far each rank of a group on one host has come, for groups that do not tell: the number of the
+collective that it has started last.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ class Arrivals:
             segment = Segment.create(f"{name}-arrivals", size)
             store.set(key, segment.handle)
         else:
-            await_keys(store, {seat.ranks[0]: key}, seat.board, f"joining of group {name!r}", timeout_s)
+            await_keys(
+                store, {seat.ranks[0]: key}, seat.board, f"joining of group {name!r}", timeout_s
+            )
             segment = Segment.attach(store.get(key).decode())
         self._counts: npt.NDArray[Any] = segment.array(0, (len(seat.ranks),), np.int64)
         segment.close()  # the counters keep the memory

@@ -1,8 +1,9 @@
 """Collectives across hosts: shared memory inside each host, gloo between the hosts' first ranks.
 
-A reduction is made inside each host first, then between the first ranks, and handed out inside each host again, so only one tensor per host
-travels over the network. What cannot be split like this (``all_to_all``, ``scatter``, ...) goes through a gloo group of all ranks.
-Sums are in rank order inside a host; between hosts gloo decides, so results of different kinds agree up to rounding.
+A reduction is made inside each host first, then between the first ranks, and handed out inside each
+host again, so only one tensor per host travels over the network. What cannot be split like this
+(``all_to_all``, ``scatter``, ...) goes through a gloo group of all ranks. Sums are in rank order
+inside a host; between hosts gloo decides, so results of different kinds agree up to rounding.
 
 When a part of the group breaks, this rank leaves the others too: an error on one host reaches all.
 """
@@ -31,7 +32,9 @@ _HALVES = (torch.float16, torch.bfloat16)
 
 
 def _call(method: _Method[_P]) -> _Method[_P]:
-    """Make ``method`` refuse to start on a broken group, and break the whole group when a part of it breaks."""
+    """Make ``method`` refuse to start on a broken group, and break the whole group when a part of
+    it breaks.
+    """
 
     @functools.wraps(method)
     def call(self: HierarchicalBackend, *args: _P.args, **kwargs: _P.kwargs) -> None:
@@ -49,9 +52,11 @@ def _call(method: _Method[_P]) -> _Method[_P]:
 
 
 class HierarchicalBackend(Backend):
-    """One rank's end. ``hosts_of_ranks`` has the host of every rank, as any string that is the same for ranks that share memory.
+    """One rank's end. ``hosts_of_ranks`` has the host of every rank, as any string that is the same
+    for ranks that share memory.
 
-    ``address`` is the one that the other hosts reach this one by. Threads: as for the backends it is made of.
+    ``address`` is the one that the other hosts reach this one by. Threads: as for the backends it
+    is made of.
     """
 
     kind = "hierarchical"
@@ -83,7 +88,16 @@ class HierarchicalBackend(Backend):
         try:
             self._local = self._keep(self._make_local(store, timeout_s, shm_options))
             self._all = self._keep(
-                TorchBackend("gloo", f"{name}-all", rank, self.world_size, store, timeout_s, address, seat=seat)
+                TorchBackend(
+                    "gloo",
+                    f"{name}-all",
+                    rank,
+                    self.world_size,
+                    store,
+                    timeout_s,
+                    address,
+                    seat=seat,
+                )
             )
             self._between: Backend | None = None  # on the first rank of each host
             if rank == self._leaders[self._host_index]:
@@ -111,7 +125,9 @@ class HierarchicalBackend(Backend):
             return LoopbackBackend()
         name = f"{self.name}-host{self._host_index}"
         place, size = self._neighbours.index(self.rank), len(self._neighbours)
-        return ShmBackend(name, place, size, store, timeout_s, seat=self._seat_of(self._neighbours), **options)
+        return ShmBackend(
+            name, place, size, store, timeout_s, seat=self._seat_of(self._neighbours), **options
+        )
 
     def _seat_of(self, members: Sequence[int]) -> Seat | None:
         return self._seat and Seat(self._seat.board, [self._seat.ranks[r] for r in members])
@@ -130,7 +146,8 @@ class HierarchicalBackend(Backend):
             seat=self._seat_of(self._leaders),
         )
 
-    # -- collectives that are split -----------------------------------------------------------------------------
+    # -- collectives that are split
+    # -----------------------------------------------------------------------------
 
     @_call
     def all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> None:
@@ -150,8 +167,12 @@ class HierarchicalBackend(Backend):
                 self._store_result(tensor, total, op)
 
     def _combine(self, tensor: torch.Tensor, op: ReduceOp) -> torch.Tensor:
-        """A tensor which, on the first rank of each host, has the combination over all; halves are summed in float32 and rounded once, in the end."""
-        total = tensor.detach().to(torch.float32 if tensor.dtype in _HALVES else tensor.dtype, copy=True)
+        """A tensor which, on the first rank of each host, has the combination over all; halves are
+        summed in float32 and rounded once, in the end.
+        """
+        total = tensor.detach().to(
+            torch.float32 if tensor.dtype in _HALVES else tensor.dtype, copy=True
+        )
         step = ReduceOp.SUM if op is ReduceOp.AVG else op
         self._local.reduce(total, 0, step)
         if self._between is not None:
@@ -196,29 +217,37 @@ class HierarchicalBackend(Backend):
             self._between.all_reduce(bucket.tensor, ReduceOp.SUM)
         self._local.broadcast(bucket.tensor, 0)
 
-    # -- collectives over all ranks -----------------------------------------------------------------------------
+    # -- collectives over all ranks
+    # -----------------------------------------------------------------------------
 
     @_call
     def all_gather(self, outputs: Sequence[torch.Tensor], tensor: torch.Tensor) -> None:
         self._all.all_gather(outputs, tensor)
 
     @_call
-    def gather(self, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, dst: int) -> None:
+    def gather(
+        self, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, dst: int
+    ) -> None:
         self._all.gather(outputs, tensor, dst)
 
     @_call
-    def scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor] | None, src: int) -> None:
+    def scatter(
+        self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor] | None, src: int
+    ) -> None:
         self._all.scatter(tensor, inputs, src)
 
     @_call
-    def reduce_scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor], op: ReduceOp) -> None:
+    def reduce_scatter(
+        self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor], op: ReduceOp
+    ) -> None:
         self._all.reduce_scatter(tensor, inputs, op)
 
     @_call
     def all_to_all(self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> None:
         self._all.all_to_all(outputs, inputs)
 
-    # -- point to point -----------------------------------------------------------------------------------------
+    # -- point to point
+    # -----------------------------------------------------------------------------------------
 
     @_call
     def send(self, tensor: torch.Tensor, dst: int) -> None:
@@ -234,9 +263,14 @@ class HierarchicalBackend(Backend):
 
     def _route(self, peer: int) -> tuple[Backend, int]:
         """The group through which ``peer`` is reached, and its rank there."""
-        return (self._local, self._neighbours.index(peer)) if peer in self._neighbours else (self._all, peer)
+        return (
+            (self._local, self._neighbours.index(peer))
+            if peer in self._neighbours
+            else (self._all, peer)
+        )
 
-    # -- the end ------------------------------------------------------------------------------------------------
+    # -- the end
+    # ----------------------------------------------------------------------------------------------
 
     def _break(self, error: CommError) -> None:
         if self._error is None:
@@ -245,12 +279,16 @@ class HierarchicalBackend(Backend):
             part.close()
 
     def close(self) -> None:
-        """Leave the group: calls of other threads end with CommError, the other ranks' with PeerLost."""
+        """Leave the group: calls of other threads end with CommError, the other ranks' with
+        PeerLost.
+        """
         self._break(CommError("it was closed"))
 
 
 class _HierarchicalBucket(Bucket):
-    """A bucket in the memory of this host; the mean over the host is made there while other work goes on."""
+    """A bucket in the memory of this host; the mean over the host is made there while other work
+    goes on.
+    """
 
     def __init__(self, owner: HierarchicalBackend, local: Bucket) -> None:
         self._owner = owner

@@ -39,7 +39,9 @@ class LoopbackBackend(Backend):
         arguments.check_parts("all_gather", outputs, tensor, 1)
         _copy(outputs[0], tensor)
 
-    def gather(self, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, dst: int) -> None:
+    def gather(
+        self, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, dst: int
+    ) -> None:
         self._check_open()
         arguments.check_root("gather", "dst", dst, 1)
         if outputs is None:
@@ -47,7 +49,9 @@ class LoopbackBackend(Backend):
         arguments.check_parts("gather", outputs, tensor, 1)
         _copy(outputs[0], tensor)
 
-    def scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor] | None, src: int) -> None:
+    def scatter(
+        self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor] | None, src: int
+    ) -> None:
         self._check_open()
         arguments.check_root("scatter", "src", src, 1)
         if inputs is None:
@@ -55,7 +59,9 @@ class LoopbackBackend(Backend):
         arguments.check_parts("scatter", inputs, tensor, 1)
         _copy(tensor, inputs[0])
 
-    def reduce_scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor], op: ReduceOp) -> None:
+    def reduce_scatter(
+        self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor], op: ReduceOp
+    ) -> None:
         self._check_open()
         arguments.check_parts("reduce_scatter", inputs, tensor, 1)
         arguments.check_reducible("reduce_scatter", op, tensor.dtype)
@@ -66,7 +72,8 @@ class LoopbackBackend(Backend):
         arguments.check_exchange(outputs, inputs, 1)
         if outputs[0].numel() != inputs[0].numel():
             raise CollectiveMismatch(
-                f"all_to_all: rank 0 passed an output of {outputs[0].numel()} elements, but is sent {inputs[0].numel()}"
+                f"all_to_all: rank 0 passed an output of {outputs[0].numel()} elements, but is "
+                f"sent {inputs[0].numel()}"
             )
         _copy(outputs[0], inputs[0])
 

@@ -1,4 +1,6 @@
-"""Making process groups of torch.distributed without its default group: which there are, and how each is opened."""
+"""Making process groups of torch.distributed without its default group: which there are, and how
+each is opened.
+"""
 
 from __future__ import annotations
 
@@ -21,22 +23,31 @@ def available() -> list[str]:
 
 
 def make(kind: str, store: Any, rank: int, world_size: int, timeout_s: float, address: str) -> Any:
-    """Open rank ``rank``'s end of a group that meets in ``store``; all ranks call it. UsageError lists the kinds there are."""
+    """Open rank ``rank``'s end of a group that meets in ``store``; all ranks call it. UsageError
+    lists the kinds there are.
+    """
     makers = _makers()
     if kind not in makers:
         reason = {
             "nccl": "needs a build of torch with NCCL and a visible CUDA device",
             "mpi": "needs a build of torch with MPI",
             "ucc": "needs a build of torch with UCC",
-        }.get(kind, "is neither part of torch nor registered with torch.distributed.Backend.register_backend")
+        }.get(
+            kind,
+            "is neither part of torch nor registered with "
+            "torch.distributed.Backend.register_backend",
+        )
         raise UsageError(
-            f"backend {kind!r} {reason}; available here: {', '.join(sorted(makers))}.{nearest(kind, makers)}"
+            f"backend {kind!r} {reason}; available here: "
+            f"{', '.join(sorted(makers))}.{nearest(kind, makers)}"
         )
     return makers[kind](store, rank, world_size, timedelta(seconds=timeout_s), address)
 
 
 def wire_device(kind: str) -> torch.device | None:
-    """Where tensors must lie to travel through a group of ``kind``; None where the group takes them as they are."""
+    """Where tensors must lie to travel through a group of ``kind``; None where the group takes them
+    as they are.
+    """
     if kind == "nccl":
         return torch.device("cuda", torch.cuda.current_device())
     return torch.device("cpu") if kind in ("gloo", "mpi") else None
@@ -54,7 +65,8 @@ def _makers() -> dict[str, Maker]:
         makers["ucc"] = _ucc
     plugins: dict[str, Any] = getattr(dist.Backend, "_plugins", {})
     for name, plugin in plugins.items():
-        if name.lower() == "fake":  # torch registers it with its own test tools; it does not communicate
+        # torch registers it with its own test tools; it does not communicate
+        if name.lower() == "fake":
             continue
         makers.setdefault(name.lower(), _registered(name.lower(), plugin))
     return makers
@@ -62,7 +74,8 @@ def _makers() -> dict[str, Maker]:
 
 def _gloo(store: Any, rank: int, world_size: int, timeout: timedelta, address: str) -> Any:
     options: Any = dist.ProcessGroupGloo._Options()  # type: ignore[attr-defined]
-    # the interface that has this address; without it gloo looks up the host's name, which may be any of them
+    # the interface that has this address; without it gloo looks up the host's name, which may be
+    # any of them
     options._devices = [dist.ProcessGroupGloo.create_device(hostname=address, lazy_init=False)]
     options._timeout = timeout
     options._threads = 2  # a receive may block one while a send needs another
@@ -78,7 +91,9 @@ def _nccl(store: Any, rank: int, world_size: int, timeout: timedelta, address: s
 def _mpi(store: Any, rank: int, world_size: int, timeout: timedelta, address: str) -> Any:
     group = dist.ProcessGroupMPI.create([])
     if group is None or (group.rank(), group.size()) != (rank, world_size):
-        raise UsageError(f"backend 'mpi': mpirun did not start this process as rank {rank} of {world_size}")
+        raise UsageError(
+            f"backend 'mpi': mpirun did not start this process as rank {rank} of {world_size}"
+        )
     return group
 
 

@@ -1,13 +1,17 @@
-"""Collectives over a process group of torch.distributed: gloo, nccl, mpi, ucc and those that others registered.
+"""Collectives over a process group of torch.distributed: gloo, nccl, mpi, ucc and those that others
+registered.
 
-The semantics are those of the other backends, whatever the group lacks: data that is only moved travels as bytes, so every dtype can;
-reductions of dtypes that a group does not know are made in a wider one (``_Wire``). Reductions of floats are not in rank order: results of
-different kinds agree up to rounding.
+The semantics are those of the other backends, whatever the group lacks: data that is only moved
+travels as bytes, so every dtype can; reductions of dtypes that a group does not know are made in a
+wider one (``_Wire``). Reductions of floats are not in rank order: results of different kinds agree
+up to rounding.
 
-Ranks of one host that wait for each other in different collectives or groups are named after a second (see ``shm/board.py``); a rank that dies or stays away is. Any other
-mismatch (ranks that call different collectives) ends in an error or in CollectiveTimeout, as the group has it. With ``checks=True`` every
-collective is preceded by a comparison of fingerprints and raises CollectiveMismatch instead; that costs a small all_gather each time
-(1.5 ms for gloo), so it is meant for tests and for finding a bug.
+Ranks of one host that wait for each other in different collectives or groups are named after a
+second (see ``shm/board.py``); a rank that dies or stays away is. Any other mismatch (ranks that
+call different collectives) ends in an error or in CollectiveTimeout, as the group has it. With
+``checks=True`` every collective is preceded by a comparison of fingerprints and raises
+CollectiveMismatch instead; that costs a small all_gather each time (1.5 ms for gloo), so it is
+meant for tests and for finding a bug.
 """
 
 from __future__ import annotations
@@ -51,15 +55,18 @@ _TORCH_OP: dict[ReduceOp, Any] = {
 }
 _TIMED_OUT = re.compile(r"timed out|timeout", re.IGNORECASE)
 _LOST = re.compile(
-    r"connection (closed|reset|refused|aborted)|closed by peer|broken pipe|remote (peer|process)|socket error|peer .*closed|EOF",
+    r"connection (closed|reset|refused|aborted)|closed by peer|broken pipe|remote "
+    r"(peer|process)|socket error|peer .*closed|EOF",
     re.IGNORECASE,
 )
 
 
 class TorchBackend(Backend):
-    """One rank's end of a process group, made through ``store`` and bound to the interface of ``address``.
+    """One rank's end of a process group, made through ``store`` and bound to the interface of
+    ``address``.
 
-    Collectives are called by one thread at a time; ``send`` and ``recv`` by one per peer and direction; ``close`` by any.
+    Collectives are called by one thread at a time; ``send`` and ``recv`` by one per peer and
+    direction; ``close`` by any.
     """
 
     def __init__(
@@ -87,7 +94,11 @@ class TorchBackend(Backend):
         self._inside: list[None] = []  # one entry per call under way; append and pop are atomic
         self._device = torch_groups.wire_device(kind) if kind in torch_groups.available() else None
         # torch's group keeps the C++ half of a Python store alive, not the Python half
-        self._store = store if seat is None else WatchedStore(store, seat, f"joining of group {name!r} ({kind})")
+        self._store = (
+            store
+            if seat is None
+            else WatchedStore(store, seat, f"joining of group {name!r} ({kind})")
+        )
         prefix = dist.PrefixStore(f"argosy/{kind}/{name}", self._store)  # type: ignore[attr-defined]
         self._connections = Connections()
         self._group: Any = None
@@ -104,7 +115,8 @@ class TorchBackend(Backend):
             raise self._translate("joining", error) from error
         forks.register(self)
 
-    # -- running ------------------------------------------------------------------------------------------------
+    # -- running
+    # ----------------------------------------------------------------------------------------------
 
     def _collective(
         self,
@@ -123,7 +135,9 @@ class TorchBackend(Backend):
         self._wait(activity, start, self._number)
 
     def _wait(self, activity: str, start: Callable[[], Any], number: int = 0) -> None:
-        """Start an operation of the group, wait for it and translate its error; ``number`` is that of a collective."""
+        """Start an operation of the group, wait for it and translate its error; ``number`` is that
+        of a collective.
+        """
         # announced before the check: close() sets the error first and then looks who is inside
         self._inside.append(None)
         try:
@@ -147,7 +161,8 @@ class TorchBackend(Backend):
     def _wait_with_care(self, activity: str, work: Any, number: int, arrivals: Arrivals) -> None:
         """Wait for a collective of gloo, and meanwhile look after ranks that have not come to it.
 
-        A wait that times out leaves the operation as it is; those of ``send`` and ``recv`` would break it.
+        A wait that times out leaves the operation as it is; those of ``send`` and ``recv`` would
+        break it.
         """
         if _is_done(work):
             return
@@ -160,7 +175,12 @@ class TorchBackend(Backend):
 
         assert self._seat is not None
         try:
-            wait_with_care(self._seat.board, f"{activity} of group {self.name!r} ({self.kind})", self._timeout_s, look)
+            wait_with_care(
+                self._seat.board,
+                f"{activity} of group {self.name!r} ({self.kind})",
+                self._timeout_s,
+                look,
+            )
         except CommError as error:
             self._give_up(error)
             self._break()
@@ -180,10 +200,14 @@ class TorchBackend(Backend):
         text = str(error)
         where = f"rank {self.rank} was in {activity} of group {self.name!r} ({self.kind})"
         if _LOST.search(text):
-            return self._give_up(PeerLost(f"{where} when another rank exited or left the group.\n  {text}"))
+            return self._give_up(
+                PeerLost(f"{where} when another rank exited or left the group.\n  {text}")
+            )
         if _TIMED_OUT.search(text):
             return self._give_up(
-                CollectiveTimeout(f"{where}: not all ranks arrived within {self._timeout_s:g} s.\n  {text}")
+                CollectiveTimeout(
+                    f"{where}: not all ranks arrived within {self._timeout_s:g} s.\n  {text}"
+                )
             )
         return self._give_up(CommError(f"{where} when it failed.\n  {text}"))
 
@@ -205,16 +229,30 @@ class TorchBackend(Backend):
     def on_forked(self) -> None:
         self._is_forked = True
         self._error = forks.refusal("the group", self._job_rank, self.name)
-        # the destructor waits for threads; open copies of the connections would hide this rank's death from the others
+        # the destructor waits for threads; open copies of the connections would hide this rank's
+        # death from the others
         forks.never_free(self._group)
         self._connections.forget()
 
     def _compare(
-        self, activity: str, kind: str, tensor: torch.Tensor | None, detail: int, sizes: Sequence[int]
+        self,
+        activity: str,
+        kind: str,
+        tensor: torch.Tensor | None,
+        detail: int,
+        sizes: Sequence[int],
     ) -> None:
         """Show each other what is called with what, and raise on every rank if that differs."""
-        dtype, count = (None, 0) if tensor is None else (tensor.dtype, 0 if sizes else tensor.numel())
-        mine = [self._number, fingerprint.CODE_BY_KIND[kind], fingerprint.CODE_BY_DTYPE[dtype], count, detail]
+        dtype, count = (
+            (None, 0) if tensor is None else (tensor.dtype, 0 if sizes else tensor.numel())
+        )
+        mine = [
+            self._number,
+            fingerprint.CODE_BY_KIND[kind],
+            fingerprint.CODE_BY_DTYPE[dtype],
+            count,
+            detail,
+        ]
         # every kind shows the same number of values, or the comparison itself would not fit
         mine += list(sizes) or [0] * (2 * self.world_size)
         sent = torch.tensor(mine, device=self._device)
@@ -222,16 +260,22 @@ class TorchBackend(Backend):
         self._group.allgather([shown], [sent]).wait()
         rows = [row.tolist() for row in shown]
         if any(row[:5] != rows[0][:5] for row in rows):
-            problem, sides = "ranks called different collectives", fingerprint.disagreement([row[:5] for row in rows])
+            problem, sides = (
+                "ranks called different collectives",
+                fingerprint.disagreement([row[:5] for row in rows]),
+            )
         else:
             problem, sides = (
                 "sizes do not fit",
                 fingerprint.size_disagreement([row[5:] for row in rows]) if sizes else "",
             )
         if sides:
-            raise self._give_up(CollectiveMismatch(f"{activity} on group {self.name!r}: {problem}.\n  {sides}"))
+            raise self._give_up(
+                CollectiveMismatch(f"{activity} on group {self.name!r}: {problem}.\n  {sides}")
+            )
 
-    # -- collectives --------------------------------------------------------------------------------------------
+    # -- collectives
+    # --------------------------------------------------------------------------------------------
 
     def barrier(self) -> None:
         self._collective("barrier", None, self._group_barrier)
@@ -249,14 +293,20 @@ class TorchBackend(Backend):
         wire = _Wire(tensor, op, self._device)
         options = dist.AllreduceOptions()
         options.reduceOp = wire.op
-        self._collective("all_reduce", tensor, lambda: self._group.allreduce([wire.sent], options), int(op))
+        self._collective(
+            "all_reduce", tensor, lambda: self._group.allreduce([wire.sent], options), int(op)
+        )
         wire.unpack(self.world_size)
 
     def reduce(self, tensor: torch.Tensor, dst: int, op: ReduceOp) -> None:
         arguments.check_root("reduce", "dst", dst, self.world_size)
         arguments.check_reducible("reduce", op, tensor.dtype)
         if _is_complex_product(tensor, op):
-            outputs = [torch.empty_like(tensor) for _ in range(self.world_size)] if self.rank == dst else None
+            outputs = (
+                [torch.empty_like(tensor) for _ in range(self.world_size)]
+                if self.rank == dst
+                else None
+            )
             self.gather(outputs, tensor, dst)
             if outputs is not None:
                 tensor.detach().copy_(_product(outputs))
@@ -271,7 +321,9 @@ class TorchBackend(Backend):
         if self.rank == dst:
             wire.unpack(self.world_size)
 
-    def reduce_scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor], op: ReduceOp) -> None:
+    def reduce_scatter(
+        self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor], op: ReduceOp
+    ) -> None:
         arguments.check_parts("reduce_scatter", inputs, tensor, self.world_size)
         arguments.check_reducible("reduce_scatter", op, tensor.dtype)
         if _is_complex_product(tensor, op):
@@ -284,7 +336,10 @@ class TorchBackend(Backend):
         options = dist.ReduceScatterOptions()
         options.reduceOp = result.op
         self._collective(
-            "reduce_scatter", tensor, lambda: self._group.reduce_scatter([result.sent], [parts], options), int(op)
+            "reduce_scatter",
+            tensor,
+            lambda: self._group.reduce_scatter([result.sent], [parts], options),
+            int(op),
         )
         result.unpack(self.world_size)
 
@@ -300,30 +355,43 @@ class TorchBackend(Backend):
     def all_gather(self, outputs: Sequence[torch.Tensor], tensor: torch.Tensor) -> None:
         arguments.check_parts("all_gather", outputs, tensor, self.world_size)
         raws = [self._raw(output) for output in outputs]
-        self._collective("all_gather", tensor, lambda: self._group.allgather([raws], [self._raw(tensor)]))
+        self._collective(
+            "all_gather", tensor, lambda: self._group.allgather([raws], [self._raw(tensor)])
+        )
         _restore_all(outputs, raws)
 
-    def gather(self, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, dst: int) -> None:
+    def gather(
+        self, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, dst: int
+    ) -> None:
         arguments.check_root("gather", "dst", dst, self.world_size)
         if self.rank != dst:
             outputs = ()
         elif outputs is None:
-            raise UsageError(f"gather: rank {dst} receives and must pass the list of {self.world_size} tensors to fill")
+            raise UsageError(
+                f"gather: rank {dst} receives and must pass the list of {self.world_size} "
+                "tensors to fill"
+            )
         else:
             arguments.check_parts("gather", outputs, tensor, self.world_size)
         raws = [self._raw(output) for output in outputs]
         options = dist.GatherOptions()
         options.rootRank = dst
         lists = [raws] if self.rank == dst else []
-        self._collective("gather", tensor, lambda: self._group.gather(lists, [self._raw(tensor)], options), dst)
+        self._collective(
+            "gather", tensor, lambda: self._group.gather(lists, [self._raw(tensor)], options), dst
+        )
         _restore_all(outputs, raws)
 
-    def scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor] | None, src: int) -> None:
+    def scatter(
+        self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor] | None, src: int
+    ) -> None:
         arguments.check_root("scatter", "src", src, self.world_size)
         lists = []
         if self.rank == src:
             if inputs is None:
-                raise UsageError(f"scatter: rank {src} sends and must pass the list of {self.world_size} tensors")
+                raise UsageError(
+                    f"scatter: rank {src} sends and must pass the list of {self.world_size} tensors"
+                )
             arguments.check_parts("scatter", inputs, tensor, self.world_size)
             lists = [[self._raw(part) for part in inputs]]
         raw = self._raw(tensor)
@@ -341,12 +409,15 @@ class TorchBackend(Backend):
 
         def start() -> Any:
             lengths = [r.numel() for r in taken], [r.numel() for r in sent]
-            return self._group.alltoall_base(flat, torch.cat(sent), *lengths, dist.AllToAllOptions())
+            return self._group.alltoall_base(
+                flat, torch.cat(sent), *lengths, dist.AllToAllOptions()
+            )
 
         self._collective("all_to_all", inputs[0], start, sizes=sizes)
         _restore_all(outputs, torch.split(flat, [r.numel() for r in taken]))
 
-    # -- point to point -----------------------------------------------------------------------------------------
+    # -- point to point
+    # -----------------------------------------------------------------------------------------
 
     def send(self, tensor: torch.Tensor, dst: int) -> None:
         arguments.check_peer("send", "dst", dst, self.rank, self.world_size)
@@ -359,7 +430,9 @@ class TorchBackend(Backend):
         _restore(tensor, raw)
 
     def close(self) -> None:
-        """Leave the group: calls of other threads end with CommError, the other ranks' with PeerLost."""
+        """Leave the group: calls of other threads end with CommError, the other ranks' with
+        PeerLost.
+        """
         self._give_up(CommError("it was closed"))
         if self._group is None:
             return
@@ -374,7 +447,9 @@ class TorchBackend(Backend):
             self._arrivals.close()
 
     def _raw(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The elements as contiguous bytes where the group can take them: the tensor's own memory if possible."""
+        """The elements as contiguous bytes where the group can take them: the tensor's own memory
+        if possible.
+        """
         flat = tensor.detach().contiguous().view(-1)
         if self._device is not None:
             flat = flat.to(self._device)
@@ -393,9 +468,11 @@ def _is_done(work: Any) -> bool:
 
 
 class _Wire:
-    """A tensor on its way through a reduction, in a dtype that every group can reduce: ``sent`` under ``op``.
+    """A tensor on its way through a reduction, in a dtype that every group can reduce: ``sent``
+    under ``op``.
 
-    Halves are reduced in float32 and rounded once. CUDA groups know them, so there they stay as they are.
+    Halves are reduced in float32 and rounded once. CUDA groups know them, so there they stay as
+    they are.
     """
 
     def __init__(self, tensor: torch.Tensor, op: ReduceOp, device: torch.device | None) -> None:
@@ -424,7 +501,8 @@ class _Wire:
         elif tensor.is_complex():
             result = torch.view_as_complex(result.view(-1, 2))
         elif not tensor.is_floating_point():
-            result = result.to(tensor.dtype)  # wraps around as it would have without the wider dtype
+            # wraps around as it would have without the wider dtype
+            result = result.to(tensor.dtype)
         if self._op is ReduceOp.AVG:
             if result.is_floating_point() or result.is_complex():
                 result.div_(world_size)

@@ -1,4 +1,6 @@
-"""A store for the making of a process group of torch: while it waits for a key, it looks whether the ranks that are to set it live."""
+"""A store for the making of a process group of torch: while it waits for a key, it looks whether
+the ranks that are to set it live.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from argosy.runtime.comm.backends.shm.care import poll
 
 
 class WatchedStore(dist.Store):  # type: ignore[name-defined,misc]
-    """``inner``, whose waits end with PeerLost when a rank of ``seat`` is gone. ``place`` is what errors call the wait."""
+    """``inner``, whose waits end with PeerLost when a rank of ``seat`` is gone. ``place`` is what
+    errors call the wait.
+    """
 
     def __init__(self, inner: Any, seat: Seat, place: str) -> None:
         super().__init__()
@@ -32,9 +36,13 @@ class WatchedStore(dist.Store):  # type: ignore[name-defined,misc]
                 return
             gone = next((r for r in self._seat.ranks if r in fates), None)
             if gone is not None:
-                raise PeerLost(f"rank {board.rank} was in {self._place} when {board.who(gone)} {fates[gone]}.")
+                raise PeerLost(
+                    f"rank {board.rank} was in {self._place} when {board.who(gone)} {fates[gone]}."
+                )
             if deadline.expired:
-                raise CollectiveTimeout(f"rank {board.rank} waited {limit_s:g} s in {self._place}: not all ranks came.")
+                raise CollectiveTimeout(
+                    f"rank {board.rank} waited {limit_s:g} s in {self._place}: not all ranks came."
+                )
 
     def get(self, key: str) -> bytes:
         self.wait([key])

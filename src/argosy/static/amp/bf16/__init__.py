@@ -56,7 +56,9 @@ def decorate_bf16(
     )
 
 
-def rewrite_program_bf16(main_prog: Program, amp_lists: AutoMixedPrecisionLists | None = None) -> None:
+def rewrite_program_bf16(
+    main_prog: Program, amp_lists: AutoMixedPrecisionLists | None = None
+) -> None:
     """Insert casts for level O1."""
     lists = AutoMixedPrecisionListsBF16() if amp_lists is None else amp_lists
     cast_model_to_fp16(main_prog, lists, False, "bfloat16", "O1")
@@ -68,7 +70,8 @@ def cast_model_to_bf16(
     amp_lists: AutoMixedPrecisionLists | None = None,
     use_bf16_guard: bool = True,
 ) -> set[str]:
-    """Rewrite the forward part for level O2; returns the names of the parameters that are bfloat16 now.
+    """Rewrite the forward part for level O2; returns the names of the parameters that are bfloat16
+    now.
 
     The startup program still makes float32 values, which ``cast_parameters_to_bf16`` casts.
     """
@@ -77,7 +80,10 @@ def cast_model_to_bf16(
 
 
 def cast_parameters_to_bf16(
-    place: Any, program: Program, scope: Scope | None = None, to_bf16_var_names: Iterable[str] | None = None
+    place: Any,
+    program: Program,
+    scope: Scope | None = None,
+    to_bf16_var_names: Iterable[str] | None = None,
 ) -> None:
     """Cast the values of the named parameters in a scope."""
     cast_parameters_to_fp16(place, program, scope, to_bf16_var_names, "bfloat16")

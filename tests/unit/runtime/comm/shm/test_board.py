@@ -1,4 +1,6 @@
-"""The board of waits: who is found in a circle, and who is not. The other ranks exist only as their rows."""
+"""The board of waits: who is found in a circle, and who is not. The other ranks exist only as their
+rows.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from argosy.runtime.comm.backends.shm.segment import Segment
 
 @pytest.fixture
 def boards(monkeypatch):
-    """The boards of three ranks over one segment, on which a circle is certain as soon as all have looked twice."""
+    """The boards of three ranks over one segment, on which a circle is certain as soon as all have
+    looked twice.
+    """
     monkeypatch.setattr(board_module, "_SURE_S", 0.0)
     segment = Segment.create("board", board_bytes(3))
     made = [Board(segment, 0, rank, 3) for rank in range(3)]
@@ -45,7 +49,8 @@ def test_a_circle_of_three_is_named_on_each(boards):
     errors = looks(waits, 8)
     assert sorted(errors) == [0, 1, 2]
     assert errors[1].startswith(
-        "rank 1 is in place 1 and waits for rank 2 (pid 102), which waits for rank 0 (pid 100) in place 2, "
+        "rank 1 is in place 1 and waits for rank 2 (pid 102), which waits for rank 0 (pid 100) "
+        "in place 2, "
         "which waits for rank 1 in place 0.\n"
     )
 
@@ -166,12 +171,23 @@ def test_a_board_that_is_closed_meanwhile_ends_nothing_by_accident(boards):
 def test_one_warning_says_who_is_missing(boards, caplog):
     count = iter(range(5))
     with caplog.at_level(logging.WARNING):
-        wait_with_care(boards[0], "new_group #1", 10, lambda: [2] if next(count) < 4 else [], fates=dict, warn_s=0.0)
-    assert [r.getMessage() for r in caplog.records] == ["rank 0 has waited 0 s in new_group #1 for rank 2 (pid 102)"]
+        wait_with_care(
+            boards[0],
+            "new_group #1",
+            10,
+            lambda: [2] if next(count) < 4 else [],
+            fates=dict,
+            warn_s=0.0,
+        )
+    assert [r.getMessage() for r in caplog.records] == [
+        "rank 0 has waited 0 s in new_group #1 for rank 2 (pid 102)"
+    ]
 
 
 def test_the_deadline_names_all_that_are_missing(boards):
-    with pytest.raises(CollectiveTimeout, match=r"in x for rank 1 \(pid 101\), rank 2 \(pid 102\), which did not"):
+    with pytest.raises(
+        CollectiveTimeout, match=r"in x for rank 1 \(pid 101\), rank 2 \(pid 102\), which did not"
+    ):
         wait_with_care(boards[0], "x", 0, lambda: [1, 2], fates=dict)
 
 

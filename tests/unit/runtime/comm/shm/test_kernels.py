@@ -103,7 +103,9 @@ def test_a_sleeper_is_woken(control):
     timespec = np.array([10, 0], np.int64)
     began = time.monotonic()
     waiting = threading.Thread(
-        target=sync.wait_for, args=(base, base + layout.SLEEPERS, 1, int(timespec.ctypes.data)), name="sleeper"
+        target=sync.wait_for,
+        args=(base, base + layout.SLEEPERS, 1, int(timespec.ctypes.data)),
+        name="sleeper",
     )
     waiting.start()
     while blocks[0, layout.SLEEPERS // 8] == 0:

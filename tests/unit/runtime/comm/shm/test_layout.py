@@ -13,7 +13,9 @@ def test_nothing_overlaps_and_everything_is_inside(world_size, slot_bytes):
     regions = [(places.control(r), CONTROL_BYTES) for r in ranks]
     regions += [(places.slot(r, parity), slot_bytes) for r in ranks for parity in (0, 1)]
     regions += [(places.mailbox(s, r), MAIL_DATA) for s in ranks for r in ranks]
-    regions += [(places.mail_buffer(s, r, parity), 1000) for s in ranks for r in ranks for parity in (0, 1)]
+    regions += [
+        (places.mail_buffer(s, r, parity), 1000) for s in ranks for r in ranks for parity in (0, 1)
+    ]
     regions.sort()
     for (start, size), (following, _) in itertools.pairwise(regions):
         assert start + size <= following

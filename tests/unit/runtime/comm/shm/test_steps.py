@@ -59,7 +59,10 @@ def test_a_rank_that_arrives_and_leaves_between_two_looks_is_not_lost(segment, s
 
 def test_a_rank_that_left_and_stays_missing_is_lost(segment, steps):
     kernels.depart(segment.address, 1, layout.CLOSED)
-    with pytest.raises(PeerLost, match=r"rank 0 was in barrier #1 of group 'test' when rank 1 \(not seen yet\) left"):
+    with pytest.raises(
+        PeerLost,
+        match=r"rank 0 was in barrier #1 of group 'test' when rank 1 \(not seen yet\) left",
+    ):
         steps.wait_with_care(lambda: [1], "barrier #1")
     assert kernels.departure(segment.address, 0) == layout.GAVE_UP
 
@@ -75,7 +78,9 @@ def test_a_death_is_named_rather_than_a_rank_that_gave_up_because_of_it(segment,
 
 def test_the_deadline(make_steps):
     steps = make_steps(timeout_s=0)
-    with pytest.raises(CollectiveTimeout, match="waited 0 s in barrier #1 of group 'test' for rank 1"):
+    with pytest.raises(
+        CollectiveTimeout, match="waited 0 s in barrier #1 of group 'test' for rank 1"
+    ):
         steps.wait_with_care(lambda: [1], "barrier #1")
     steps.close()
 

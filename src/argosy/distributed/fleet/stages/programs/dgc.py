@@ -1,4 +1,6 @@
-"""``dgc``: gradients become the direction of a momentum step of which workers exchange the largest entries only."""
+"""``dgc``: gradients become the direction of a momentum step of which workers exchange the largest
+entries only.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ __all__ = ["CompressedGradients"]
 
 
 class CompressedGradients(FleetExchange):
-    """Made while the program is recorded: it adds the velocities, what is not sent yet, and the count of steps, as variables.
+    """Made while the program is recorded: it adds the velocities, what is not sent yet, and the
+    count of steps, as variables.
 
     Each worker has its own.
     """
@@ -32,24 +35,35 @@ class CompressedGradients(FleetExchange):
     combines_gradients = False
     takes_places = False
 
-    def __init__(self, group: Group, options: Mapping[str, Any], pairs: Sequence[tuple[Parameter, Variable]]) -> None:
+    def __init__(
+        self, group: Group, options: Mapping[str, Any], pairs: Sequence[tuple[Parameter, Variable]]
+    ) -> None:
         super().__init__(group)
         self._options = options
         parameters = [p for p, _ in pairs]
         rows = row_names(parameters[0].block.ops)
         for param, grad in pairs:
             if grad.name in rows:
-                raise NotSupported(f"DistributedStrategy.dgc: parameter {param.name!r} has row-sparse gradients")
+                raise NotSupported(
+                    f"DistributedStrategy.dgc: parameter {param.name!r} has row-sparse gradients"
+                )
             if param.regularizer is not None:
                 raise NotSupported(
-                    f"DistributedStrategy.dgc: parameter {param.name!r} has a regularizer of its own; give weight_decay to Momentum"
+                    f"DistributedStrategy.dgc: parameter {param.name!r} has a regularizer of its "
+                    "own; give weight_decay to Momentum"
                 )
         self._u = {p.name: _state(p, "dgc_u") for p in parameters}
         self._v = {p.name: _state(p, "dgc_v") for p in parameters}
-        self._step = Ref(recorder.new_state(unique_name.generate("dgc_step"), [1], torch.int64, 0).name)
+        self._step = Ref(
+            recorder.new_state(unique_name.generate("dgc_step"), [1], torch.int64, 0).name
+        )
 
-    def operators(self, operators: list[Operator], fetches: Sequence[str], combiner: Combiner) -> list[Operator]:
-        def make(params: list[str], grads: list[str], is_merged: bool) -> tuple[Op, tuple[Any, ...], list[str]]:
+    def operators(
+        self, operators: list[Operator], fetches: Sequence[str], combiner: Combiner
+    ) -> list[Operator]:
+        def make(
+            params: list[str], grads: list[str], is_merged: bool
+        ) -> tuple[Op, tuple[Any, ...], list[str]]:
             lists = (
                 [Ref(name) for name in params],
                 [self._u[name] for name in params],
@@ -84,5 +98,7 @@ class CompressedGradients(FleetExchange):
 
 def _state(param: Parameter, label: str) -> Ref:
     return Ref(
-        recorder.new_state(unique_name.generate(f"{param.name}_{label}"), param.shape, param.raw.dtype, 0.0).name
+        recorder.new_state(
+            unique_name.generate(f"{param.name}_{label}"), param.shape, param.raw.dtype, 0.0
+        ).name
     )

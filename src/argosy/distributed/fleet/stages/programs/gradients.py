@@ -27,14 +27,18 @@ class FleetExchange(Exchange):
         self.group = group
         self._make_bucket = half_buckets(torch.float16) if is_half else None
 
-    def buffer(self, trainers: Trainers, numel: int, dtype: torch.dtype, device: torch.device) -> SharedBuffer:
+    def buffer(
+        self, trainers: Trainers, numel: int, dtype: torch.dtype, device: torch.device
+    ) -> SharedBuffer:
         if self._make_bucket is None:
             return super().buffer(trainers, numel, dtype, device)
         bucket = self.group.run(self._make_bucket, self.group.backend, numel, dtype, device)
         return AveragedBucket(bucket, self.group)
 
     def overflow_op(self) -> Op:
-        """Take what one worker's check of loss scaling found to what any found; for gradients that differ between workers."""
+        """Take what one worker's check of loss scaling found to what any found; for gradients that
+        differ between workers.
+        """
 
         def agree(found: torch.Tensor) -> torch.Tensor:
             return torch.full_like(found, found_anywhere(bool(found.item()), self.group))
@@ -48,8 +52,12 @@ class MergedGradients(FleetExchange):
     combines_gradients = False
     takes_places = False
 
-    def operators(self, operators: list[Operator], fetches: Sequence[str], combiner: Combiner) -> list[Operator]:
-        def make(_: list[str], grads: list[str], is_merged: bool) -> tuple[Op, tuple[Any, ...], list[str]]:
+    def operators(
+        self, operators: list[Operator], fetches: Sequence[str], combiner: Combiner
+    ) -> list[Operator]:
+        def make(
+            _: list[str], grads: list[str], is_merged: bool
+        ) -> tuple[Op, tuple[Any, ...], list[str]]:
             return in_place(combiner(tuple(grads), False)), (), grads
 
         return points.behind_gradients(operators, (), make)

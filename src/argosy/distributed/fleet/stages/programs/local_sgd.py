@@ -1,6 +1,8 @@
-"""``localsgd`` and ``adaptive_localsgd``: workers update on their own, and take the mean of their parameters now and then.
+"""``localsgd`` and ``adaptive_localsgd``: workers update on their own, and take the mean of their
+parameters now and then.
 
-The counts are a variable of the program, so that what saves and loads variables saves and loads them.
+The counts are a variable of the program, so that what saves and loads variables saves and loads
+them.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ _FIRST = ("first_loss", "first_lr")
 
 
 class AveragedParameters(FleetExchange):
-    """No gradients are exchanged. ``loss`` and ``rate`` are variables that only the adaptive form reads.
+    """No gradients are exchanged. ``loss`` and ``rate`` are variables that only the adaptive form
+    reads.
 
     Made while the program is recorded: it adds the variable that holds the counts.
     """
@@ -50,10 +53,14 @@ class AveragedParameters(FleetExchange):
         self._parameters = [Ref(name) for name in parameters]
         self._read = (Ref(loss), Number(rate)) if is_adaptive else ()
         self._names = _COUNTS + (_FIRST if is_adaptive else ())
-        state = recorder.new_state(unique_name.generate("local_sgd_counts"), [len(self._names)], torch.float64, 0.0)
+        state = recorder.new_state(
+            unique_name.generate("local_sgd_counts"), [len(self._names)], torch.float64, 0.0
+        )
         self._state = Ref(state.name)
 
-    def operators(self, operators: list[Operator], fetches: Sequence[str], combiner: Combiner) -> list[Operator]:
+    def operators(
+        self, operators: list[Operator], fetches: Sequence[str], combiner: Combiner
+    ) -> list[Operator]:
         operators = points.behind_overflow_checks(operators, self.overflow_op())
         args = (self._parameters, self._state, *self._read)
         op = Op("average_parameters_", self._step)

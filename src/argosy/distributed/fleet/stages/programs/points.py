@@ -1,4 +1,6 @@
-"""Where in the operators of a training program workers can talk, and how an operator gets there: pure functions on lists of operators."""
+"""Where in the operators of a training program workers can talk, and how an operator gets there:
+pure functions on lists of operators.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +13,25 @@ from argosy.static.parallel.rewrite import Rewritten, is_of_loss
 
 __all__ = ["Maker", "behind_gradients", "behind_overflow_checks", "behind_updates"]
 
-# From parameters, their gradients and whether these are merged: the op, its arguments after the list of gradients, the gradients that it hands on.
+# From parameters, their gradients and whether these are merged: the op, its arguments after the
+# list of gradients, the gradients that it hands on.
 Maker = Callable[[list[str], list[str], bool], tuple[Op, tuple[Any, ...], list[str]]]
 
 
 def _calling(origin: Operator, op: Op, args: tuple[Any, ...], out: Any) -> Operator:
-    """A call of ``op`` that belongs to the update, under the condition of ``origin`` and with its place in error messages."""
+    """A call of ``op`` that belongs to the update, under the condition of ``origin`` and with its
+    place in error messages.
+    """
     conditions = origin.kwargs.get(ONLY_IF)
     kwargs = {ONLY_IF: conditions} if conditions else {}
     return Rewritten(origin, type=op.name, op=op, args=args, kwargs=kwargs, out=out, role=OPTIMIZE)
 
 
-def behind_gradients(operators: Sequence[Operator], parameters: Collection[str], make: Maker) -> list[Operator]:
-    """Put an operator where the gradients of ``parameters`` are complete: behind the backward of a loss or, with merged gradients, where sums are due.
+def behind_gradients(
+    operators: Sequence[Operator], parameters: Collection[str], make: Maker
+) -> list[Operator]:
+    """Put an operator where the gradients of ``parameters`` are complete: behind the backward of a
+    loss or, with merged gradients, where sums are due.
 
     Sums are kept variables, which it changes in place.
     """
@@ -70,7 +78,9 @@ def _taken(operator: Operator, parameters: Collection[str]) -> tuple[list[str], 
 def _due(operators: Sequence[Operator]) -> str:
     """The variable that says whether merged gradients are complete."""
     [counting] = [
-        o for o in operators if o.op is not None and o.op.name == "count_to_" and "gradient_merge" in o.out.name
+        o
+        for o in operators
+        if o.op is not None and o.op.name == "count_to_" and "gradient_merge" in o.out.name
     ]
     found: str = counting.out.name
     return found
@@ -87,11 +97,17 @@ def behind_overflow_checks(operators: Sequence[Operator], op: Op) -> list[Operat
     return result
 
 
-def behind_updates(operators: list[Operator], op: Op, args: tuple[Any, ...], out: list[Ref]) -> list[Operator]:
-    """Put an operator behind all others, if there is an update among them; with merged gradients it runs when they update."""
+def behind_updates(
+    operators: list[Operator], op: Op, args: tuple[Any, ...], out: list[Ref]
+) -> list[Operator]:
+    """Put an operator behind all others, if there is an update among them; with merged gradients it
+    runs when they update.
+    """
     if not any(is_of_loss(o) for o in operators):
         return operators
-    made = Rewritten(operators[-1], type=op.name, op=op, args=args, kwargs={}, out=out, role=OPTIMIZE)
+    made = Rewritten(
+        operators[-1], type=op.name, op=op, args=args, kwargs={}, out=out, role=OPTIMIZE
+    )
     if any(_is_merging(o) for o in operators):
         made.kwargs[ONLY_IF] = [Ref(_due(operators))]
     return [*operators, made]

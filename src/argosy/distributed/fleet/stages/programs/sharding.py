@@ -1,6 +1,8 @@
-"""``sharding``: each worker updates its own share of the parameters, keeps optimizer state for these only, and hands them to the others.
+"""``sharding``: each worker updates its own share of the parameters, keeps optimizer state for
+these only, and hands them to the others.
 
-Stage 1 averages all gradients everywhere; stage 2 reduces each to the worker that updates its parameter, where nothing else needs it.
+Stage 1 averages all gradients everywhere; stage 2 reduces each to the worker that updates its
+parameter, where nothing else needs it.
 """
 
 from __future__ import annotations
@@ -38,11 +40,14 @@ _PACK_BYTES = 32 << 20
 
 
 class SharedUpdates(FleetExchange):
-    """Which worker updates what. Workers are numbered within their copy of the shards: with ``degree`` below their number there are several copies.
+    """Which worker updates what. Workers are numbered within their copy of the shards: with
+    ``degree`` below their number there are several copies.
 
-    Gradients are combined here, all of them on every worker: each program by itself reads only those that its worker needs.
+    Gradients are combined here, all of them on every worker: each program by itself reads only
+    those that its worker needs.
 
-    Made while the program is recorded: ``select`` and ``updating_own`` narrow what is recorded then to this worker's share.
+    Made while the program is recorded: ``select`` and ``updating_own`` narrow what is recorded then
+    to this worker's share.
     """
 
     combines_gradients = False
@@ -59,12 +64,15 @@ class SharedUpdates(FleetExchange):
     ) -> None:
         if settings["stage"] == 3:
             raise NotSupported(
-                "sharding_configs: stage=3 is not supported in static mode: a program holds whole parameters"
+                "sharding_configs: stage=3 is not supported in static mode: a program holds "
+                "whole parameters"
             )
         super().__init__(group, is_half)
         degree = settings["degree"]
         sizes = [p.raw.numel() * p.raw.element_size() for p, _ in pairs]
-        self._owners = dict(zip([p.name for p, _ in pairs], assign_owners(sizes, degree), strict=True))
+        self._owners = dict(
+            zip([p.name for p, _ in pairs], assign_owners(sizes, degree), strict=True)
+        )
         self._rank = group.rank % degree
         self._scale = float(group.world_size) if is_sum else 1.0
         self.reduces = (
@@ -73,10 +81,12 @@ class SharedUpdates(FleetExchange):
             and not is_half
             and _can_reduce(pairs, self._owners, degree, optimizer)
         )
-        self._state: dict[str, str] = {}  # variables of this worker's share, with the parameters they belong to
+        # variables of this worker's share, with the parameters they belong to
+        self._state: dict[str, str] = {}
         self._common: frozenset[str] = frozenset()
 
-    # -- recording ------------------------------------------------------------------------------------------------
+    # -- recording
+    # ----------------------------------------------------------------------------------------------
 
     def owns(self, name: str) -> bool:
         return name in self._owners and self._owners[name] == self._rank
@@ -87,7 +97,9 @@ class SharedUpdates(FleetExchange):
 
     @contextlib.contextmanager
     def updating_own(self, optimizer: Any) -> Iterator[None]:
-        """Have ``optimizer`` record updates of this worker's parameters only, behind the clipping of all gradients."""
+        """Have ``optimizer`` record updates of this worker's parameters only, behind the clipping
+        of all gradients.
+        """
         holders = optimizer._param_groups if optimizer._has_groups else []
         clips = [group["grad_clip"] for group in holders]
         whole = optimizer._grad_clip
@@ -109,7 +121,9 @@ class SharedUpdates(FleetExchange):
         return narrow
 
     def note_state(self, before: Collection[str], after: Collection[str]) -> None:
-        """Tell apart the variables that all workers have and those of this worker's share, from what was there before and after recording the updates."""
+        """Tell apart the variables that all workers have and those of this worker's share, from
+        what was there before and after recording the updates.
+        """
         self._common = frozenset(before)
         own = sorted((name for name in self._owners if self.owns(name)), key=len, reverse=True)
         for name in after:
@@ -119,18 +133,30 @@ class SharedUpdates(FleetExchange):
             if owner is not None:
                 self._state[name] = owner
 
-    # -- running --------------------------------------------------------------------------------------------------
+    # -- running
+    # ----------------------------------------------------------------------------------------------
 
-    def operators(self, operators: list[Operator], fetches: Sequence[str], combiner: Combiner) -> list[Operator]:
+    def operators(
+        self, operators: list[Operator], fetches: Sequence[str], combiner: Combiner
+    ) -> list[Operator]:
         changed = {name for o in operators if not is_of_loss(o) for name in o.output_arg_names}
-        operators = points.behind_gradients(operators, self._owners, partial(self._gradients, combiner, changed))
+        operators = points.behind_gradients(
+            operators, self._owners, partial(self._gradients, combiner, changed)
+        )
         if self.reduces:
             operators = points.behind_overflow_checks(operators, self.overflow_op())
         refs = [Ref(name) for name in self._owners]
-        return points.behind_updates(operators, Op("broadcast_parameters_", self._broadcast), (refs,), refs)
+        return points.behind_updates(
+            operators, Op("broadcast_parameters_", self._broadcast), (refs,), refs
+        )
 
     def _gradients(
-        self, combiner: Combiner, changed: set[str], params: list[str], grads: list[str], is_merged: bool
+        self,
+        combiner: Combiner,
+        changed: set[str],
+        params: list[str],
+        grads: list[str],
+        is_merged: bool,
     ) -> tuple[Op, tuple[Any, ...], list[str]]:
         if not self.reduces:
             op = (
@@ -146,11 +172,19 @@ class SharedUpdates(FleetExchange):
 
         if is_merged:
             return Op("reduce_gradients_", reduce), (), grads
-        return Op("reduce_gradients", reduce), (), [g for p, g in zip(params, grads, strict=True) if self.owns(p)]
+        return (
+            Op("reduce_gradients", reduce),
+            (),
+            [g for p, g in zip(params, grads, strict=True) if self.owns(p)],
+        )
 
     @torch.no_grad()
-    def _reduced(self, grads: list[torch.Tensor], owners: list[int], is_merged: bool) -> list[torch.Tensor]:
-        """The averages of this worker's gradients. Sums of merged ones are changed in place; those of others become zero."""
+    def _reduced(
+        self, grads: list[torch.Tensor], owners: list[int], is_merged: bool
+    ) -> list[torch.Tensor]:
+        """The averages of this worker's gradients. Sums of merged ones are changed in place; those
+        of others become zero.
+        """
         factor = self._scale / self.group.world_size
         result: dict[int, torch.Tensor] = {}
         for owner in range(self.group.world_size):
@@ -162,7 +196,9 @@ class SharedUpdates(FleetExchange):
                 ]  # autograd may hand out one tensor as the gradient of several variables
             for pack in packs(dense, _PACK_BYTES):
                 flat = (
-                    pack[0] if len(pack) == 1 and pack[0].is_contiguous() else torch.cat([g.reshape(-1) for g in pack])
+                    pack[0]
+                    if len(pack) == 1 and pack[0].is_contiguous()
+                    else torch.cat([g.reshape(-1) for g in pack])
                 )
                 self.group.run(self.group.backend.reduce, flat, owner, ReduceOp.SUM)
                 flat.mul_(factor)
@@ -186,7 +222,9 @@ class SharedUpdates(FleetExchange):
         merged = [g.clone() for g in clipping.merged(grads)]
         square = clipping.total_norm(merged).double() ** 2
         self.group.run(self.group.backend.all_reduce, square, ReduceOp.SUM)
-        clipping.scale_(merged, clipping.shrink_factor(square.sqrt(), clip_norm).to(merged[0].dtype))
+        clipping.scale_(
+            merged, clipping.shrink_factor(square.sqrt(), clip_norm).to(merged[0].dtype)
+        )
         return merged
 
     def agree(self, tensors: Mapping[str, torch.Tensor], trainers: Trainers) -> None:
@@ -195,24 +233,34 @@ class SharedUpdates(FleetExchange):
 
     def gathered(self, scope: Scope, dst: int | None = None) -> dict[str, torch.Tensor]:
         """The state of all shares by name, on worker ``dst`` or on all; every worker calls it."""
-        own = {name: scope.holding(name).tensor for name in self._state} if self.group.rank == self._rank else {}
+        own = (
+            {name: scope.holding(name).tensor for name in self._state}
+            if self.group.rank == self._rank
+            else {}
+        )
         return gather_named({name: t for name, t in own.items() if t is not None}, self.group, dst)
 
 
 def _can_reduce(pairs: Pairs, owners: Mapping[str, int], degree: int, optimizer: Any) -> bool:
-    """Whether every worker has a gradient to clip and update, so that all of them take part in each exchange."""
+    """Whether every worker has a gradient to clip and update, so that all of them take part in each
+    exchange.
+    """
     rows = row_names(pairs[0][0].block.ops)
     if optimizer._has_groups or any(grad.name in rows for _, grad in pairs):
         return False
     clips = isinstance(optimizer._grad_clip, ClipGradByGlobalNorm)
-    busy = {owners[p.name] for p, _ in pairs if not clips or getattr(p, "need_clip", True) is not False}
+    busy = {
+        owners[p.name] for p, _ in pairs if not clips or getattr(p, "need_clip", True) is not False
+    }
     return len(busy) == degree
 
 
 def full_state(program: Program, scope: Scope, dst: int | None = None) -> dict[str, torch.Tensor]:
-    """The optimizer state that sharding has split over the workers of ``program``; empty without sharding. Every worker calls it.
+    """The optimizer state that sharding has split over the workers of ``program``; empty without
+    sharding. Every worker calls it.
 
-    What is not split (parameters, step counts, rates, the loss's scale) is in the scope of every worker.
+    What is not split (parameters, step counts, rates, the loss's scale) is in the scope of every
+    worker.
     """
     exchange = attached_exchange(program)
     return exchange.gathered(scope, dst) if isinstance(exchange, SharedUpdates) else {}

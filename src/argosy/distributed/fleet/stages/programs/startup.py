@@ -1,4 +1,6 @@
-"""The startup program of several workers: parameters get the values of worker 0 as soon as all are filled."""
+"""The startup program of several workers: parameters get the values of worker 0 as soon as all are
+filled.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,17 @@ __all__ = ["EqualStart"]
 
 
 class EqualStart(Exchange):
-    """For the startup program of ``main``. What is made of parameters (float32 masters) is made of the common values."""
+    """For the startup program of ``main``. What is made of parameters (float32 masters) is made of
+    the common values.
+    """
 
     def __init__(self, group: Group, main: Program) -> None:
         self._group = group
         self._main = main
 
-    def operators(self, operators: list[Operator], fetches: Sequence[str], combiner: Combiner) -> list[Operator]:
+    def operators(
+        self, operators: list[Operator], fetches: Sequence[str], combiner: Combiner
+    ) -> list[Operator]:
         wanted = {p.name for p in self._main.all_parameters()}
         op = Op("broadcast_parameters_", self._broadcast, params=("values",))
         result: list[Operator] = []
@@ -34,7 +40,9 @@ class EqualStart(Exchange):
         def meet(origin: Operator) -> None:
             if filled:
                 refs = list(filled.values())
-                result.append(Rewritten(origin, type=op.name, op=op, args=(refs,), kwargs={}, out=refs))
+                result.append(
+                    Rewritten(origin, type=op.name, op=op, args=(refs,), kwargs={}, out=refs)
+                )
                 filled.clear()
 
         for operator in operators:

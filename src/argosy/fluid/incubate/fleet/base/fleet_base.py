@@ -21,9 +21,11 @@ OPTIMIZERS = (Optimizer, OptimizerWithMixedPrecision, RecomputeOptimizer)  # wha
 
 
 class Fleet(abc.ABC):
-    """Through which a script of 1.x joins a job, learns its role and makes its optimizer distributed.
+    """Through which a script of 1.x joins a job, learns its role and makes its optimizer
+    distributed.
 
-    ``main_program`` and ``startup_program`` are the programs that this process runs, known after ``minimize``.
+    ``main_program`` and ``startup_program`` are the programs that this process runs, known after
+    ``minimize``.
     """
 
     def __init__(self, mode: int) -> None:
@@ -37,14 +39,17 @@ class Fleet(abc.ABC):
         self.startup_program: Program | None = None
         self._origin_program: Program | None = None
 
-    # -- roles --------------------------------------------------------------------------------------------------------
+    # -- roles
+    # ----------------------------------------------------------------------------------------------
 
     def init(self, role_maker: RoleMakerBase | None = None) -> None:
         """Learn this process's role; from the environment without a role maker."""
         if role_maker is None:
             role_maker = PaddleCloudRoleMaker(is_collective=self._mode == Mode.COLLECTIVE)
         elif not isinstance(role_maker, RoleMakerBase):
-            raise DtypeError(f"fleet.init: role_maker must be a RoleMakerBase, but is {role_maker!r}")
+            raise DtypeError(
+                f"fleet.init: role_maker must be a RoleMakerBase, but is {role_maker!r}"
+            )
         role_maker.generate_role()
         self._known_role = role_maker
         self._util._set_role_maker(role_maker)
@@ -54,7 +59,9 @@ class Fleet(abc.ABC):
     @property
     def _role_maker(self) -> RoleMakerBase:
         if self._known_role is None:
-            raise ConfigError("call fleet.init(role_maker) first: it finds out which role this process has")
+            raise ConfigError(
+                "call fleet.init(role_maker) first: it finds out which role this process has"
+            )
         return self._known_role
 
     def is_first_worker(self) -> bool:
@@ -96,7 +103,9 @@ class Fleet(abc.ABC):
         return self._role_maker.is_server()
 
     def split_files(self, files: list[str]) -> list[str]:
-        """This worker's share of ``files``: contiguous, and the first workers get one more if they cannot be shared equally."""
+        """This worker's share of ``files``: contiguous, and the first workers get one more if they
+        cannot be shared equally.
+        """
         return self._util.get_file_shard(files)
 
     def all_reduce_worker(self, input: Any, output: Any) -> None:
@@ -107,7 +116,8 @@ class Fleet(abc.ABC):
         """Wait until every worker is here."""
         self._role_maker.barrier_worker()
 
-    # -- the rest depends on the kind -----------------------------------------------------------------------------------
+    # -- the rest depends on the kind
+    # -----------------------------------------------------------------------------------
 
     @abc.abstractmethod
     def init_worker(self) -> None: ...
@@ -144,7 +154,9 @@ class DistributedOptimizer(abc.ABC):
 
     def __init__(self, optimizer: Any, strategy: Any = None) -> None:
         if not isinstance(optimizer, OPTIMIZERS):
-            raise DtypeError(f"distributed_optimizer: optimizer must be an Optimizer, but is {optimizer!r}")
+            raise DtypeError(
+                f"distributed_optimizer: optimizer must be an Optimizer, but is {optimizer!r}"
+            )
         self._optimizer = optimizer
         self._strategy = strategy
 
@@ -157,7 +169,9 @@ class DistributedOptimizer(abc.ABC):
         callbacks: Any = None,
     ) -> Any:
         """Record the backward pass; returns the (parameter, gradient) pairs."""
-        return self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
+        return self._optimizer.backward(
+            loss, startup_program, parameter_list, no_grad_set, callbacks
+        )
 
     def apply_gradients(self, params_grads: Any) -> Any:
         """Record the update of the pairs."""
@@ -181,6 +195,8 @@ def check_program(call: str, program: Any) -> Program:
 
 
 def named_targets(program: Program, target_vars: Any) -> list[Variable]:
-    """The variables of ``program`` that have the names of ``target_vars``: one, a list, or None for none."""
+    """The variables of ``program`` that have the names of ``target_vars``: one, a list, or None for
+    none.
+    """
     given = [target_vars] if isinstance(target_vars, (str, Variable)) else target_vars or ()
     return [program.global_block().var(v if isinstance(v, str) else v.name) for v in given]

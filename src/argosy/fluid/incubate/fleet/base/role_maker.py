@@ -27,7 +27,8 @@ class UserDefinedRoleMaker(_current.UserDefinedRoleMaker):
 
     Example:
         >>> from paddle.fluid.incubate.fleet.base.role_maker import Role, UserDefinedRoleMaker
-        >>> role = UserDefinedRoleMaker(current_id=1, role=Role.WORKER, worker_num=2, server_endpoints=["127.0.0.1:36011"])
+        >>> role = UserDefinedRoleMaker(current_id=1, role=Role.WORKER, worker_num=2,
+        ...     server_endpoints=["127.0.0.1:36011"])
         >>> role.worker_index(), role.is_first_worker(), role.get_pserver_endpoints()
         (1, False, ['127.0.0.1:36011'])
     """
@@ -45,7 +46,12 @@ class UserDefinedRoleMaker(_current.UserDefinedRoleMaker):
             raise DtypeError(f"{call}: role must be Role.WORKER or Role.SERVER, but is {role!r}")
         _check_number(call, "current_id", current_id, least=0)
         _check_number(call, "worker_num", worker_num, least=1)
-        super().__init__(current_id=current_id, role=role, worker_num=worker_num, server_endpoints=server_endpoints)
+        super().__init__(
+            current_id=current_id,
+            role=role,
+            worker_num=worker_num,
+            server_endpoints=server_endpoints,
+        )
 
 
 class UserDefinedCollectiveRoleMaker(_current.UserDefinedRoleMaker):
@@ -55,13 +61,17 @@ class UserDefinedCollectiveRoleMaker(_current.UserDefinedRoleMaker):
         call = "UserDefinedCollectiveRoleMaker"
         _check_endpoints(call, "worker_endpoints", worker_endpoints)
         _check_number(call, "current_id", current_id, least=0)
-        super().__init__(is_collective=True, current_id=current_id, worker_endpoints=worker_endpoints)
+        super().__init__(
+            is_collective=True, current_id=current_id, worker_endpoints=worker_endpoints
+        )
 
 
 class GeneralRoleMaker(PaddleCloudRoleMaker):
-    """The role of a process in a job with servers, from the environment; the workers are those of PADDLE_TRAINER_ENDPOINTS.
+    """The role of a process in a job with servers, from the environment; the workers are those of
+    PADDLE_TRAINER_ENDPOINTS.
 
-    The arguments say how Paddle's processes meet (``hdfs_name``, ``path``, ``http_ip_port``, ``iface``, timeouts); here they meet through the launcher or the servers.
+    The arguments say how Paddle's processes meet (``hdfs_name``, ``path``, ``http_ip_port``,
+    ``iface``, timeouts); here they meet through the launcher or the servers.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -80,7 +90,8 @@ class MPIRoleMaker(RoleMakerBase):
 
     def __init__(self) -> None:
         raise NotSupported(
-            f"{type(self).__name__}: roles are not taken from MPI; start the script with `python -m paddle.distributed.launch_ps` and use PaddleCloudRoleMaker"
+            f"{type(self).__name__}: roles are not taken from MPI; start the script with `python "
+            "-m paddle.distributed.launch_ps` and use PaddleCloudRoleMaker"
         )
 
 
@@ -92,7 +103,10 @@ def _check_endpoints(call: str, argument: str, endpoints: Any) -> None:
     if not isinstance(endpoints, list) or not all(isinstance(item, str) for item in endpoints):
         raise DtypeError(f"{call}: {argument} must be a list of strings, but is {endpoints!r}")
     if not endpoints or len(set(endpoints)) != len(endpoints):
-        raise BadArgument(f"{call}: {argument} must have at least one element and none twice, but is {endpoints!r}")
+        raise BadArgument(
+            f"{call}: {argument} must have at least one element and none twice, but is "
+            f"{endpoints!r}"
+        )
 
 
 def _check_number(call: str, argument: str, value: Any, least: int) -> None:

@@ -1,11 +1,15 @@
-"""``fluid.incubate.fleet.collective``: the Fleet of 1.x for jobs without servers, whose workers average gradients."""
+"""``fluid.incubate.fleet.collective``: the Fleet of 1.x for jobs without servers, whose workers
+average gradients.
+"""
 
 from __future__ import annotations
 
 import copy
 from typing import Any
 
-from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy as _CurrentStrategy
+from argosy.distributed.fleet.base.distributed_strategy import (
+    DistributedStrategy as _CurrentStrategy,
+)
 from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
 from argosy.distributed.fleet.fleet import Fleet as _CurrentFleet
 from argosy.distributed.fleet.utils.fs import FS, LocalFS
@@ -35,19 +39,25 @@ __all__ = ["Collective", "CollectiveOptimizer", "DistributedStrategy", "TrainSta
 
 
 class Collective(Fleet):
-    """The Fleet of jobs without servers. ``main_program`` is compiled for this process's places and the other workers."""
+    """The Fleet of jobs without servers. ``main_program`` is compiled for this process's places and
+    the other workers.
+    """
 
     def __init__(self) -> None:
         super().__init__(Mode.COLLECTIVE)
         self._transpiled_program: Program | None = None
 
     def init(self, role_maker: RoleMakerBase | None = None) -> None:
-        """Learn this process's role and join the other workers; from the environment without a role maker."""
+        """Learn this process's role and join the other workers; from the environment without a role
+        maker.
+        """
         super().init(role_maker)
         if self._role_maker._is_non_distributed() and env.world_size() > 1:
             super().init(PaddleCloudRoleMaker(is_collective=True))
         if self.server_num():
-            raise UsageError("fleet.init: this job has servers; use fluid.incubate.fleet.parameter_server")
+            raise UsageError(
+                "fleet.init: this job has servers; use fluid.incubate.fleet.parameter_server"
+            )
         if self.worker_num() > 1:
             self._role_maker._join()
         self._optimizer = self._transpiled_program = None
@@ -73,12 +83,15 @@ class Collective(Fleet):
         """Nothing: there are no servers to leave."""
         logger.warning("fleet.stop_worker does nothing in a collective job")
 
-    def distributed_optimizer(self, optimizer: Any, strategy: DistributedStrategy | None = None) -> CollectiveOptimizer:
+    def distributed_optimizer(
+        self, optimizer: Any, strategy: DistributedStrategy | None = None
+    ) -> CollectiveOptimizer:
         """``optimizer`` whose ``minimize`` makes ``main_program``."""
         made = self._optimizer = CollectiveOptimizer(optimizer, strategy, self)
         return made
 
-    # -- files ----------------------------------------------------------------------------------------------------------
+    # -- files
+    # ----------------------------------------------------------------------------------------------
 
     def save_inference_model(
         self,
@@ -89,9 +102,13 @@ class Collective(Fleet):
         main_program: Any = None,
         export_for_deployment: bool = True,
     ) -> None:
-        """Write the program that computes ``target_vars`` and its parameters; every worker that calls it does."""
+        """Write the program that computes ``target_vars`` and its parameters; every worker that
+        calls it does.
+        """
         check_executor("save_inference_model", executor)
-        given = check_program("save_inference_model", self._origin_program if main_program is None else main_program)
+        given = check_program(
+            "save_inference_model", self._origin_program if main_program is None else main_program
+        )
         args = (dirname, feeded_var_names, named_targets(given, target_vars), executor, given)
         io.save_inference_model(*args, export_for_deployment=export_for_deployment)
 
@@ -100,7 +117,9 @@ class Collective(Fleet):
     ) -> None:
         """Write all that the program keeps from run to run; every worker that calls it does."""
         check_executor("save_persistables", executor)
-        given = check_program("save_persistables", self._origin_program if main_program is None else main_program)
+        given = check_program(
+            "save_persistables", self._origin_program if main_program is None else main_program
+        )
         io.save_persistables(executor, dirname, given, filename=filename)
 
     def save_check_point(
@@ -113,7 +132,9 @@ class Collective(Fleet):
         local_cache_path: str = ".cache",
         remain_all_checkpoint: bool = True,
     ) -> None:
-        """Write all variables and ``train_status`` to the next folder in ``path``; worker 0 should call it. Without ``remain_all_checkpoint`` older ones go."""
+        """Write all variables and ``train_status`` to the next folder in ``path``; worker 0 should
+        call it. Without ``remain_all_checkpoint`` older ones go.
+        """
         fs = fs or LocalFS()
         program = self._transpiled_program if main_program is None else main_program
         check_executor("save_check_point", executor)
@@ -131,7 +152,9 @@ class Collective(Fleet):
         local_cache_path: str = ".cache",
         ignore_empty: bool = True,
     ) -> TrainStatus | None:
-        """Take over the newest checkpoint in ``path``; returns its status, None if there is none and ``ignore_empty``."""
+        """Take over the newest checkpoint in ``path``; returns its status, None if there is none
+        and ``ignore_empty``.
+        """
         fs = fs or LocalFS()
         program = self._transpiled_program if main_program is None else main_program
         check_executor("load_check_point", executor)
@@ -140,11 +163,14 @@ class Collective(Fleet):
             raise BadArgument(f"load_check_point: there is no checkpoint in {path!r}")
         return found
 
-    def clean_redundant_check_points(self, root_path: str, fs: FS | None = None, checkpoint_num: int = 1) -> None:
+    def clean_redundant_check_points(
+        self, root_path: str, fs: FS | None = None, checkpoint_num: int = 1
+    ) -> None:
         """Delete all but the newest ``checkpoint_num`` checkpoints."""
         _checkpoints.clean(root_path, fs or LocalFS(), checkpoint_num)
 
-    # -- the spellings of later 1.8 releases ------------------------------------------------------------------------------
+    # -- the spellings of later 1.8 releases
+    # ------------------------------------------------------------------------------
 
     def save_checkpoint(
         self,
@@ -158,7 +184,15 @@ class Collective(Fleet):
         remain_all_checkpoint: bool = True,
     ) -> None:
         """As ``save_check_point``."""
-        args = (executor, path, train_status, main_program, fs, local_cache_path, remain_all_checkpoint)
+        args = (
+            executor,
+            path,
+            train_status,
+            main_program,
+            fs,
+            local_cache_path,
+            remain_all_checkpoint,
+        )
         self.save_check_point(*args)
 
     def load_checkpoint(
@@ -172,7 +206,9 @@ class Collective(Fleet):
         local_cache_path: str = ".cache",
         ignore_empty: bool = True,
     ) -> bool:
-        """As ``load_check_point``, with the status written to ``train_status``; whether there was a checkpoint."""
+        """As ``load_check_point``, with the status written to ``train_status``; whether there was a
+        checkpoint.
+        """
         args = (executor, path, trainer_id, main_program, fs, local_cache_path, ignore_empty)
         found = self.load_check_point(*args)
         if found is not None:
@@ -189,11 +225,17 @@ class CollectiveOptimizer(DistributedOptimizer):
     """An optimizer whose ``minimize`` compiles the program for all workers."""
 
     def __init__(
-        self, optimizer: Any, strategy: DistributedStrategy | None = None, owner: Collective | None = None
+        self,
+        optimizer: Any,
+        strategy: DistributedStrategy | None = None,
+        owner: Collective | None = None,
     ) -> None:
         strategy = DistributedStrategy() if strategy is None else strategy
         if not isinstance(strategy, DistributedStrategy):
-            raise DtypeError(f"distributed_optimizer: strategy must be a DistributedStrategy, but is {strategy!r}")
+            raise DtypeError(
+                "distributed_optimizer: strategy must be a DistributedStrategy, but is "
+                f"{strategy!r}"
+            )
         super().__init__(optimizer, strategy)
         self._fleet = fleet if owner is None else owner
         self.print_config = False
@@ -205,7 +247,9 @@ class CollectiveOptimizer(DistributedOptimizer):
         parameter_list: Any = None,
         no_grad_set: Any = None,
     ) -> Any:
-        """Record training and make ``fleet.main_program``; returns the operators of the update and the (parameter, gradient) pairs."""
+        """Record training and make ``fleet.main_program``; returns the operators of the update and
+        the (parameter, gradient) pairs.
+        """
         strategy, program = self._strategy, loss.block.program
         startup = default_startup_program() if startup_program is None else startup_program
         self._check(strategy)
@@ -222,10 +266,14 @@ class CollectiveOptimizer(DistributedOptimizer):
     def _check(self, strategy: DistributedStrategy) -> None:
         if strategy.use_dist_fc:
             raise NotSupported(
-                "DistributedStrategy.use_dist_fc: a fully connected layer split over workers is not supported"
+                "DistributedStrategy.use_dist_fc: a fully connected layer split over workers is "
+                "not supported"
             )
         if strategy.mode not in ("nccl2", "collective"):
-            raise BadArgument(f"DistributedStrategy.mode must be 'nccl2' or 'collective', but is {strategy.mode!r}")
+            raise BadArgument(
+                "DistributedStrategy.mode must be 'nccl2' or 'collective', but is "
+                f"{strategy.mode!r}"
+            )
         if strategy.use_local_sgd:
             strategy.mode, strategy.collective_mode = "collective", "local_sgd"
         if strategy._ut4grad_allreduce:
@@ -234,34 +282,49 @@ class CollectiveOptimizer(DistributedOptimizer):
         if wanted not in (None, "local_sgd", "grad_allreduce"):
             raise BadArgument(f"DistributedStrategy.collective_mode {wanted!r} is unknown")
         if wanted is not None and strategy.mode != "collective":
-            raise BadArgument(f"DistributedStrategy.collective_mode {wanted!r} needs mode 'collective'")
+            raise BadArgument(
+                f"DistributedStrategy.collective_mode {wanted!r} needs mode 'collective'"
+            )
 
     def _wrapped(self, strategy: DistributedStrategy) -> Any:
         """The optimizer with recomputation and mixed precision."""
         optimizer: Any = self._optimizer
         if strategy.forward_recompute:
             if not strategy.recompute_checkpoints:
-                raise BadArgument("DistributedStrategy.forward_recompute needs recompute_checkpoints")
+                raise BadArgument(
+                    "DistributedStrategy.forward_recompute needs recompute_checkpoints"
+                )
             if isinstance(optimizer, RecomputeOptimizer):
                 raise BadArgument(
-                    "DistributedStrategy.forward_recompute: the optimizer is a RecomputeOptimizer already"
+                    "DistributedStrategy.forward_recompute: the optimizer is a "
+                    "RecomputeOptimizer already"
                 )
             if isinstance(optimizer, OptimizerWithMixedPrecision):
                 raise BadArgument(
-                    "DistributedStrategy.forward_recompute: the optimizer has mixed precision already; set use_amp"
+                    "DistributedStrategy.forward_recompute: the optimizer has mixed precision "
+                    "already; set use_amp"
                 )
             optimizer = RecomputeOptimizer(optimizer)
             optimizer._set_checkpoints(strategy.recompute_checkpoints)
         if strategy.use_amp:
             if isinstance(optimizer, OptimizerWithMixedPrecision):
-                raise BadArgument("DistributedStrategy.use_amp: the optimizer has mixed precision already")
-            optimizer = decorate(optimizer, init_loss_scaling=strategy.amp_loss_scaling, use_dynamic_loss_scaling=True)
+                raise BadArgument(
+                    "DistributedStrategy.use_amp: the optimizer has mixed precision already"
+                )
+            optimizer = decorate(
+                optimizer,
+                init_loss_scaling=strategy.amp_loss_scaling,
+                use_dynamic_loss_scaling=True,
+            )
         return optimizer
 
     def _averaging(self, optimizer: Any) -> Any:
         """The optimizer with parameters that are averaged after every step."""
         if not isinstance(optimizer, Optimizer):
-            raise NotSupported("DistributedStrategy.use_local_sgd with use_amp or forward_recompute is not supported")
+            raise NotSupported(
+                "DistributedStrategy.use_local_sgd with use_amp or forward_recompute is not "
+                "supported"
+            )
         current = _CurrentStrategy()
         current.localsgd = True
         current.localsgd_configs = {"k_steps": 1, "begin_step": 1}
@@ -271,7 +334,8 @@ class CollectiveOptimizer(DistributedOptimizer):
         plan = inner.plan()
         if plan is None or "localsgd" not in plan:
             raise NotSupported(
-                f"DistributedStrategy.use_local_sgd with {type(optimizer).__name__}: SGD and Momentum can be averaged"
+                f"DistributedStrategy.use_local_sgd with {type(optimizer).__name__}: SGD and "
+                "Momentum can be averaged"
             )
         return made
 

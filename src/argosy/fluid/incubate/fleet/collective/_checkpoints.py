@@ -1,4 +1,6 @@
-"""Checkpoints of the collective Fleet of 1.x: ``<path>/__paddle_fleet_checkpoint__.<n>`` with all variables in one file and the number of the last epoch."""
+"""Checkpoints of the collective Fleet of 1.x: ``<path>/__paddle_fleet_checkpoint__.<n>`` with all
+variables in one file and the number of the last epoch.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ STATUS = "fleet_train_status"
 
 
 class TrainStatus:
-    """How far training has come: the number of the last epoch that is complete, -1 before the first.
+    """How far training has come: the number of the last epoch that is complete, -1 before the
+    first.
 
     Example:
         >>> from paddle.fluid.incubate.fleet.collective import TrainStatus
@@ -61,7 +64,9 @@ def clean(path: str, fs: FS, checkpoint_num: int) -> None:
 def save(executor: Any, path: str, status: TrainStatus, program: Any, fs: FS, cache: str) -> None:
     """Write the next checkpoint. It takes its name when it is complete."""
     if not isinstance(status, TrainStatus):
-        raise BadArgument(f"save_check_point: train_status must be a TrainStatus, but is {status!r}")
+        raise BadArgument(
+            f"save_check_point: train_status must be a TrainStatus, but is {status!r}"
+        )
     fs.mkdirs(path)
     number = last_number(path, fs) + 1
     target = f"{path}/{PREFIX}.{number}"
@@ -79,7 +84,9 @@ def save(executor: Any, path: str, status: TrainStatus, program: Any, fs: FS, ca
     fs.mv(draft, target)
 
 
-def load(executor: Any, path: str, trainer_id: int, program: Any, fs: FS, cache: str) -> TrainStatus | None:
+def load(
+    executor: Any, path: str, trainer_id: int, program: Any, fs: FS, cache: str
+) -> TrainStatus | None:
     """Fill the variables of ``program`` from the newest checkpoint; None if there is none."""
     number = last_number(path, fs)
     if number < 0:

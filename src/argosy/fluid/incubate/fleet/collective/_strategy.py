@@ -26,8 +26,10 @@ _FREE = ("dist_fc_config", "collective_mode", "exec_strategy")  # without a type
 class DistributedStrategy(BuildStrategy):
     """A BuildStrategy that also says how processes train together.
 
-    ``use_local_sgd`` (average parameters instead of gradients), ``forward_recompute`` with ``recompute_checkpoints``, ``use_amp`` with ``amp_loss_scaling``, ``mode`` 'nccl2' or
-    'collective' with ``collective_mode`` 'grad_allreduce' or 'local_sgd'. ``use_dist_fc`` is not supported.
+    ``use_local_sgd`` (average parameters instead of gradients), ``forward_recompute`` with
+    ``recompute_checkpoints``, ``use_amp`` with ``amp_loss_scaling``, ``mode`` 'nccl2' or
+    'collective' with ``collective_mode`` 'grad_allreduce' or 'local_sgd'. ``use_dist_fc`` is not
+    supported.
     """
 
     _defaults: ClassVar[dict[str, Any]] = {**BuildStrategy._defaults, **_OWN}
@@ -40,9 +42,13 @@ class DistributedStrategy(BuildStrategy):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "exec_strategy" and not isinstance(value, ExecutionStrategy):
-            raise DtypeError(f"DistributedStrategy.exec_strategy must be an ExecutionStrategy, but is {value!r}")
+            raise DtypeError(
+                f"DistributedStrategy.exec_strategy must be an ExecutionStrategy, but is {value!r}"
+            )
         if name == "recompute_checkpoints" and not isinstance(value, list):
-            raise BadArgument(f"DistributedStrategy.recompute_checkpoints must be a list, but is {value!r}")
+            raise BadArgument(
+                f"DistributedStrategy.recompute_checkpoints must be a list, but is {value!r}"
+            )
         if name in _FREE:
             object.__setattr__(self, name, value)
         elif name == "amp_loss_scaling":

@@ -1,4 +1,6 @@
-"""``fluid.incubate.fleet.utils.hdfs``: the files of a Hadoop cluster, with the names and the order of arguments of 1.8."""
+"""``fluid.incubate.fleet.utils.hdfs``: the files of a Hadoop cluster, with the names and the order
+of arguments of 1.8.
+"""
 
 from __future__ import annotations
 
@@ -69,13 +71,25 @@ class HDFSClient:
         return _share(files, trainer_id, trainers, "split_files")
 
     def download(
-        self, hdfs_path: str, local_path: str, multi_processes: int = 5, overwrite: bool = False, retry_times: int = 5
+        self,
+        hdfs_path: str,
+        local_path: str,
+        multi_processes: int = 5,
+        overwrite: bool = False,
+        retry_times: int = 5,
     ) -> None:
-        """Copy a file, or the files of a folder, here; tried again until it succeeds or five minutes have passed, whatever ``retry_times`` says."""
+        """Copy a file, or the files of a folder, here; tried again until it succeeds or five
+        minutes have passed, whatever ``retry_times`` says.
+        """
         self._client.download(hdfs_path, local_path, multi_processes, overwrite)
 
     def upload(
-        self, hdfs_path: str, local_path: str, multi_processes: int = 5, overwrite: bool = False, retry_times: int = 5
+        self,
+        hdfs_path: str,
+        local_path: str,
+        multi_processes: int = 5,
+        overwrite: bool = False,
+        retry_times: int = 5,
     ) -> None:
         """Copy a local file, or the files of a local folder, there; tried again as ``download``."""
         self._client.upload(local_path, hdfs_path, multi_processes, overwrite)

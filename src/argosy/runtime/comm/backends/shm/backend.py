@@ -1,11 +1,13 @@
 """Collectives of the ranks of one host, through a shared segment.
 
-Each collective is one or more *steps* (see ``layout.py``): write the own buffer, publish, wait for all, read the others'. Tensors
-larger than a buffer go through in pieces, which also keeps them in the cache. Small groups combine directly into the caller's tensor;
-from four ranks on each rank combines its own share and the shares are collected in a second step.
+Each collective is one or more *steps* (see ``layout.py``): write the own buffer, publish, wait for
+all, read the others'. Tensors larger than a buffer go through in pieces, which also keeps them in
+the cache. Small groups combine directly into the caller's tensor; from four ranks on each rank
+combines its own share and the shares are collected in a second step.
 
-The first step of a collective carries its fingerprint. While it waits, a rank looks every 50 ms whether a peer has exited and
-whether the deadline has passed, and raises PeerLost or CollectiveTimeout. After an error the group stays broken.
+The first step of a collective carries its fingerprint. While it waits, a rank looks every 50 ms
+whether a peer has exited and whether the deadline has passed, and raises PeerLost or
+CollectiveTimeout. After an error the group stays broken.
 """
 
 from __future__ import annotations
@@ -17,7 +19,13 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias
 import numpy as np
 import torch
 
-from argosy.foundation.errors import ArgosyError, CollectiveMismatch, CollectiveTimeout, CommError, UsageError
+from argosy.foundation.errors import (
+    ArgosyError,
+    CollectiveMismatch,
+    CollectiveTimeout,
+    CommError,
+    UsageError,
+)
 from argosy.runtime.comm import arguments, fingerprint
 from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.backends.shm import layout
@@ -33,14 +41,18 @@ from argosy.runtime.comm.bucket import Bucket
 _P = ParamSpec("_P")
 _Method: TypeAlias = "Callable[Concatenate[ShmBackend, _P], None]"
 
-# Reading every buffer on every rank costs more than a second step beyond so many ranks, unless there is little to read.
+# Reading every buffer on every rank costs more than a second step beyond so many ranks, unless
+# there is little to read.
 _DIRECT_UP_TO = 3
 _DIRECT_BYTES = 1 << 14
-_PIECE_BYTES = 1 << 18  # of a sum: both ranks' fit into a second-level cache, and a step takes a microsecond
+# of a sum: both ranks' fit into a second-level cache, and a step takes a microsecond
+_PIECE_BYTES = 1 << 18
 
 
 def _call(method: _Method[_P]) -> _Method[_P]:
-    """Make ``method`` refuse to start on a broken group, and ``close`` wait for it once it has started."""
+    """Make ``method`` refuse to start on a broken group, and ``close`` wait for it once it has
+    started.
+    """
 
     @functools.wraps(method)
     def call(self: ShmBackend, *args: _P.args, **kwargs: _P.kwargs) -> None:
@@ -53,7 +65,8 @@ def _call(method: _Method[_P]) -> _Method[_P]:
         except ArgosyError:
             raise
         except BaseException as caught:
-            # cut off somewhere between two steps: what the next one would find in the buffers is anybody's guess
+            # cut off somewhere between two steps: what the next one would find in the buffers is
+            # anybody's guess
             self._steps.give_up(CommError(f"{self._steps.activity} was interrupted by {caught!r}"))
             raise
         finally:
@@ -65,8 +78,9 @@ def _call(method: _Method[_P]) -> _Method[_P]:
 class ShmBackend(Backend):
     """One rank's end of a shared-memory group.
 
-    ``store`` is a torch store that the ranks share; it is used once, to hand out the segment. ``seat`` says who the ranks are in their job. Collectives are called by one thread
-    at a time; ``send`` and ``recv`` by one per peer and direction; ``close`` by any, it ends calls that wait.
+    ``store`` is a torch store that the ranks share; it is used once, to hand out the segment.
+    ``seat`` says who the ranks are in their job. Collectives are called by one thread at a time;
+    ``send`` and ``recv`` by one per peer and direction; ``close`` by any, it ends calls that wait.
     """
 
     kind = "shm"
@@ -85,7 +99,9 @@ class ShmBackend(Backend):
         self.rank = rank
         self.world_size = world_size
         self._layout = layout.Layout(
-            world_size=world_size, slot_bytes=slot_bytes, board_bytes=0 if seat else board_bytes(world_size)
+            world_size=world_size,
+            slot_bytes=slot_bytes,
+            board_bytes=0 if seat else board_bytes(world_size),
         )
         self._segment = self._join(store, timeout_s, seat)
         self._own_board: Board | None = None
@@ -117,20 +133,25 @@ class ShmBackend(Backend):
             await_keys(store, {seat.ranks[0]: key}, seat.board, place, timeout_s)
         elif not poll(lambda: store.check([key]), limit_s=timeout_s):
             raise CollectiveTimeout(
-                f"rank {self.rank} waited {timeout_s:g} s in {place} for rank 0, which did not arrive."
+                f"rank {self.rank} waited {timeout_s:g} s in {place} for rank 0, which did not "
+                "arrive."
             )
         segment = Segment.attach(store.get(key).decode())
         if segment.num_bytes != self._layout.total_bytes:
             raise CollectiveMismatch(
-                f"{place}: rank 0 made it for another number of ranks than {self.world_size}, or with other sizes"
+                f"{place}: rank 0 made it for another number of ranks than {self.world_size}, or "
+                "with other sizes"
             )
         return segment
 
-    # -- steps --------------------------------------------------------------------------------------------------
+    # -- steps
+    # ----------------------------------------------------------------------------------------------
 
     @_call
     def wait_at(self, base: int, step: int, activity: str | None = None) -> None:
-        """Wait until all ranks have published ``step`` in the control blocks at ``base``; dead and late peers are errors."""
+        """Wait until all ranks have published ``step`` in the control blocks at ``base``; dead and
+        late peers are errors.
+        """
         self._steps.wait_at(base, step, activity)
 
     def check_member(self, call: str) -> None:
@@ -147,11 +168,14 @@ class ShmBackend(Backend):
         return found
 
     def _pieces(self, count: int, dtype: torch.dtype, parts: int = 1) -> list[tuple[int, int]]:
-        """Ranges of at most a buffer's share each; one empty range for nothing, so that every call has a step."""
+        """Ranges of at most a buffer's share each; one empty range for nothing, so that every call
+        has a step.
+        """
         size = self._layout.slot_bytes // dtype.itemsize // parts
         return [(low, min(low + size, count)) for low in range(0, count, size)] or [(0, 0)]
 
-    # -- collectives --------------------------------------------------------------------------------------------
+    # -- collectives
+    # --------------------------------------------------------------------------------------------
 
     @_call
     def barrier(self) -> None:
@@ -161,7 +185,12 @@ class ShmBackend(Backend):
     @_call
     def all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> None:
         is_sum = op is ReduceOp.SUM or op is ReduceOp.AVG
-        if is_sum and tensor.dtype in HAS_KERNEL and self.world_size > 1 and self._is_direct(tensor):
+        if (
+            is_sum
+            and tensor.dtype in HAS_KERNEL
+            and self.world_size > 1
+            and self._is_direct(tensor)
+        ):
             self._sum(tensor, op)
             return
         arguments.check_reducible("all_reduce", op, tensor.dtype)
@@ -171,11 +200,15 @@ class ShmBackend(Backend):
         finish()
 
     def _is_direct(self, tensor: torch.Tensor) -> bool:
-        """Whether every rank combines everything; the other way each combines a share, which takes a second step."""
+        """Whether every rank combines everything; the other way each combines a share, which takes
+        a second step.
+        """
         return self.world_size <= _DIRECT_UP_TO or tensor.nbytes <= _DIRECT_BYTES
 
     def _sum(self, tensor: torch.Tensor, op: ReduceOp) -> None:
-        """The common case, with little Python around the kernel: a small sum takes a few microseconds."""
+        """The common case, with little Python around the kernel: a small sum takes a few
+        microseconds.
+        """
         if not tensor.is_cpu:
             raise _not_cpu(tensor)
         whole = tensor if tensor.is_contiguous() else tensor.detach().contiguous()
@@ -246,13 +279,20 @@ class ShmBackend(Backend):
         self._gather("all_gather", outputs, tensor, 0)
 
     @_call
-    def gather(self, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, dst: int) -> None:
+    def gather(
+        self, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, dst: int
+    ) -> None:
         arguments.check_root("gather", "dst", dst, self.world_size)
         if self.rank == dst and outputs is None:
-            raise UsageError(f"gather: rank {dst} receives and must pass the list of {self.world_size} tensors to fill")
+            raise UsageError(
+                f"gather: rank {dst} receives and must pass the list of {self.world_size} "
+                "tensors to fill"
+            )
         self._gather("gather", outputs if self.rank == dst else None, tensor, dst)
 
-    def _gather(self, kind: str, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, detail: int) -> None:
+    def _gather(
+        self, kind: str, outputs: Sequence[torch.Tensor] | None, tensor: torch.Tensor, detail: int
+    ) -> None:
         if outputs is not None:
             arguments.check_parts(kind, outputs, tensor, self.world_size)
         flat, _ = _flat(tensor)
@@ -268,12 +308,16 @@ class ShmBackend(Backend):
             finish()
 
     @_call
-    def scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor] | None, src: int) -> None:
+    def scatter(
+        self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor] | None, src: int
+    ) -> None:
         arguments.check_root("scatter", "src", src, self.world_size)
         sources: Sequence[torch.Tensor] = ()
         if self.rank == src:
             if inputs is None:
-                raise UsageError(f"scatter: rank {src} sends and must pass the list of {self.world_size} tensors")
+                raise UsageError(
+                    f"scatter: rank {src} sends and must pass the list of {self.world_size} tensors"
+                )
             arguments.check_parts("scatter", inputs, tensor, self.world_size)
             sources = [_flat(source)[0] for source in inputs]
         flat, finish = _flat(tensor)
@@ -284,11 +328,15 @@ class ShmBackend(Backend):
             for r, source in enumerate(sources):
                 slots.tensor[src, r * size : r * size + high - low].copy_(source[low:high])
             self._steps.run(check=low == 0)
-            flat[low:high].copy_(slots.tensor[src, self.rank * size : self.rank * size + high - low])
+            flat[low:high].copy_(
+                slots.tensor[src, self.rank * size : self.rank * size + high - low]
+            )
         finish()
 
     @_call
-    def reduce_scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor], op: ReduceOp) -> None:
+    def reduce_scatter(
+        self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor], op: ReduceOp
+    ) -> None:
         arguments.check_parts("reduce_scatter", inputs, tensor, self.world_size)
         arguments.check_reducible("reduce_scatter", op, tensor.dtype)
         flat, finish = _flat(tensor)
@@ -311,7 +359,9 @@ class ShmBackend(Backend):
         targets, sources = [_flat(t) for t in outputs], [_flat(t) for t in inputs]
         dtype = sources[0][0].dtype
         self._steps.begin("all_to_all", inputs[0].dtype)
-        largest = self._compare_sizes([s.numel() for s, _ in sources], [t.numel() for t, _ in targets])
+        largest = self._compare_sizes(
+            [s.numel() for s, _ in sources], [t.numel() for t, _ in targets]
+        )
         for low, high in self._pieces(largest, dtype, n):
             slots = self._buffer(dtype)
             size = slots.tensor.shape[1] // n
@@ -326,7 +376,9 @@ class ShmBackend(Backend):
             finish()
 
     def _compare_sizes(self, sent: list[int], expected: list[int]) -> int:
-        """Check on every rank that what each sends to each is what that one expects; return the largest part."""
+        """Check on every rank that what each sends to each is what that one expects; return the
+        largest part.
+        """
         n = self.world_size
         slots = self._buffer(torch.int64)
         slots.tensor[self.rank, : 2 * n] = torch.tensor(sent + expected)
@@ -335,18 +387,23 @@ class ShmBackend(Backend):
         sides = fingerprint.size_disagreement(sizes)
         if sides:
             raise self._steps.give_up(
-                CollectiveMismatch(f"{self._steps.activity} on group {self.name!r}: sizes do not fit.\n  {sides}")
+                CollectiveMismatch(
+                    f"{self._steps.activity} on group {self.name!r}: sizes do not fit.\n  {sides}"
+                )
             )
         return max(max(row) for row in sizes)
 
-    # -- buckets ------------------------------------------------------------------------------------------------
+    # -- buckets
+    # ----------------------------------------------------------------------------------------------
 
     def make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
         n = self.world_size
         handle = torch.zeros(64, dtype=torch.uint8)
         segment = None
         if self.rank == 0:
-            segment = Segment.create(f"{self.name}-bucket", bucket_offset(n) + n * row_bytes(numel, dtype))
+            segment = Segment.create(
+                f"{self.name}-bucket", bucket_offset(n) + n * row_bytes(numel, dtype)
+            )
             text = segment.handle.encode()
             handle[: len(text)] = torch.frombuffer(bytearray(text), dtype=torch.uint8)
         self.broadcast(handle, 0)
@@ -356,7 +413,8 @@ class ShmBackend(Backend):
         self._num_buckets += 1
         return ShmBucket(self, segment, numel, dtype, self._num_buckets - 1)
 
-    # -- point to point -----------------------------------------------------------------------------------------
+    # -- point to point
+    # -----------------------------------------------------------------------------------------
 
     @_call
     def send(self, tensor: torch.Tensor, dst: int) -> None:
@@ -375,7 +433,9 @@ class ShmBackend(Backend):
         finish()
 
     def close(self) -> None:
-        """Leave the group: calls of other threads end with CommError, the other ranks' with PeerLost."""
+        """Leave the group: calls of other threads end with CommError, the other ranks' with
+        PeerLost.
+        """
         if self._segment.is_closed or not self._steps.close():
             return
         if self._own_board is not None:
@@ -399,7 +459,9 @@ def _flat(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:
 
 
 def _not_cpu(tensor: torch.Tensor) -> UsageError:
-    return UsageError(f"the shared-memory backend takes CPU tensors, but received one on {tensor.device}")
+    return UsageError(
+        f"the shared-memory backend takes CPU tensors, but received one on {tensor.device}"
+    )
 
 
 def _nothing() -> None:

@@ -1,21 +1,26 @@
-"""The board: what the ranks of one host wait for, in all their groups, where each of them can read it.
+"""The board: what the ranks of one host wait for, in all their groups, where each of them can read
+it.
 
-A job has one per host, whose rows are the ranks of the job; a group that was made without a job has its own. A rank that has waited for a moment writes down
-where, and for which ranks. Ranks that wait for each other in a circle, whatever the groups, will do so for ever: whoever finds the circle raises
-the error and leaves a verdict that names the other members, which then raise it too.
+A job has one per host, whose rows are the ranks of the job; a group that was made without a job has
+its own. A rank that has waited for a moment writes down where, and for which ranks. Ranks that wait
+for each other in a circle, whatever the groups, will do so for ever: whoever finds the circle
+raises the error and leaves a verdict that names the other members, which then raise it too.
 
-A circle is certain once every member has looked again, in the same wait, after all the waits were seen: what a rank misses it has missed since its wait began, so
-at that moment all of them waited. A rank that is stopped or starved does not look, and is not accused.
+A circle is certain once every member has looked again, in the same wait, after all the waits were
+seen: what a rank misses it has missed since its wait began, so at that moment all of them waited. A
+rank that is stopped or starved does not look, and is not accused.
 
-Only the main thread takes part, and only while nothing that its rank has submitted is under way: it does one thing at a time, whereas a lane may wait
-while its rank goes on working. A rank that also communicates in threads of its own is left out once one of them has waited.
+Only the main thread takes part, and only while nothing that its rank has submitted is under way: it
+does one thing at a time, whereas a lane may wait while its rank goes on working. A rank that also
+communicates in threads of its own is left out once one of them has waited.
 
 ::
 
     row of a rank, int64: pid, left, number of the wait, waiting, looks, has other threads
     text of its wait, 160 bytes
     awaited ranks, a byte each
-    its verdict: for each rank the number of the wait that cannot end, 0 if none; then the circle as JSON
+    its verdict: for each rank the number of the wait that cannot end, 0 if none; then the circle as
+    JSON
 """
 
 from __future__ import annotations
@@ -47,7 +52,8 @@ _TEXT_BYTES = 160
 _VERDICT_BYTES = 1 << 10  # for each member of a circle: its text may need six bytes for one in JSON
 _MAX_VERDICT_BYTES = 1 << 15  # of a circle; in longer ones the texts are cut short
 
-Circle = list[tuple[int, int, str]]  # rank, pid and place of each, in the order in which each waits for the next
+# rank, pid and place of each, in the order in which each waits for the next
+Circle = list[tuple[int, int, str]]
 
 
 def board_bytes(world_size: int) -> int:
@@ -65,12 +71,15 @@ def _round_up(count: int) -> int:
 
 
 class Board:
-    """Rank ``rank``'s view of the board at ``offset`` of ``segment``. Rows of ranks on other hosts stay empty."""
+    """Rank ``rank``'s view of the board at ``offset`` of ``segment``. Rows of ranks on other hosts
+    stay empty.
+    """
 
     def __init__(self, segment: Segment, offset: int, rank: int, world_size: int) -> None:
         self.rank = rank
         self.world_size = n = world_size
-        self.is_busy: Callable[[], bool] = _never  # whether something that this rank has submitted is under way
+        # whether something that this rank has submitted is under way
+        self.is_busy: Callable[[], bool] = _never
         self._peers = Peers()
 
         def part(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -103,7 +112,9 @@ class Board:
         return f"rank {rank} (pid {pid})" if pid else f"rank {rank} (not seen yet)"
 
     def fates(self) -> dict[int, str]:
-        """What became of the ranks that are not there any more. Flags first, processes second: a rank that leaves may then exit."""
+        """What became of the ranks that are not there any more. Flags first, processes second: a
+        rank that leaves may then exit.
+        """
         return self.leavers() | self.exits()
 
     def leavers(self) -> dict[int, str]:
@@ -137,7 +148,9 @@ class Seat:
 
 
 class Wait:
-    """One wait of this rank at ``place``: visible to the others from its second look until ``end``."""
+    """One wait of this rank at ``place``: visible to the others from its second look until
+    ``end``.
+    """
 
     def __init__(self, board: Board, place: str) -> None:
         self._board = board
@@ -176,7 +189,9 @@ class Wait:
         number = board.fields[board.rank, _NUMBER]
         for r in np.flatnonzero(board.verdicts[:, board.rank] == number).tolist():
             text = bytes(board.circles[r]).rstrip(b"\0")
-            return _deadlock([(rank, pid, place) for rank, pid, place in json.loads(text)], board.rank)
+            return _deadlock(
+                [(rank, pid, place) for rank, pid, place in json.loads(text)], board.rank
+            )
         return None
 
     def end(self) -> None:
@@ -184,7 +199,9 @@ class Wait:
 
     def _show(self, row: npt.NDArray[Any]) -> None:
         text = self._place.encode()[:_TEXT_BYTES]
-        self._board.texts[self._board.rank] = np.frombuffer(text.ljust(_TEXT_BYTES, b"\0"), np.uint8)
+        self._board.texts[self._board.rank] = np.frombuffer(
+            text.ljust(_TEXT_BYTES, b"\0"), np.uint8
+        )
         row[_NUMBER] += 1
         row[_WAITING] = 1
         self._is_shown = True
@@ -209,11 +226,20 @@ class Wait:
             self._seen = (waits, now, looks)
             return None
         _, since, first = self._seen
-        if now - since < _SURE_S or any(b < a + _SURE_LOOKS for a, b in zip(first, looks, strict=True)):
+        if now - since < _SURE_S or any(
+            b < a + _SURE_LOOKS for a, b in zip(first, looks, strict=True)
+        ):
             return None
-        room = board.circles.shape[1] // len(members)  # for each in JSON: numbers, and up to six bytes for a letter
+        # for each in JSON: numbers, and up to six bytes for a letter
+        room = board.circles.shape[1] // len(members)
         found = [
-            (r, board.pid_of(r), bytes(board.texts[r]).rstrip(b"\0").decode(errors="replace")[: max(0, room - 40) // 6])
+            (
+                r,
+                board.pid_of(r),
+                bytes(board.texts[r])
+                .rstrip(b"\0")
+                .decode(errors="replace")[: max(0, room - 40) // 6],
+            )
             for r in members
         ]
         self._tell(waits, found)
@@ -255,9 +281,13 @@ def _deadlock(circle: Circle, rank: int) -> CollectiveMismatch:
     for i, (r, pid, place) in enumerate(turned[1:], 1):
         following = turned[(i + 1) % len(turned)]
         text += f"rank {r} (pid {pid}), which waits for " if i == 1 else "which waits for "
-        text += f"rank {following[0]}{'' if following[0] == rank else f' (pid {following[1]})'} in {place}, "
+        text += (
+            f"rank {following[0]}{'' if following[0] == rank else f' (pid {following[1]})'} in "
+            f"{place}, "
+        )
     return CollectiveMismatch(
-        f"{text.removesuffix(', ')}.\n  All ranks must call the same collectives, backwards and new_group in the same order."
+        f"{text.removesuffix(', ')}.\n  All ranks must call the same collectives, backwards and "
+        "new_group in the same order."
     )
 
 

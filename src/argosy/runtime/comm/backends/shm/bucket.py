@@ -7,8 +7,9 @@
     + row_bytes     row of rank 1
     ...
 
-A round takes two steps: *ready* (all rows are filled) and *done* (all shares are averaged). Each rank averages its own share of the columns,
-in all rows at once: it reads S and writes S bytes, and nothing is copied in or out.
+A round takes two steps: *ready* (all rows are filled) and *done* (all shares are averaged). Each
+rank averages its own share of the columns, in all rows at once: it reads S and writes S bytes, and
+nothing is copied in or out.
 """
 
 from __future__ import annotations
@@ -33,12 +34,16 @@ _SHARE_ALIGNMENT = 16  # elements; no two ranks write to one cache line
 class ShmBucket(Bucket):
     """Made by ``ShmBackend.make_bucket``, by all ranks together."""
 
-    def __init__(self, owner: ShmBackend, segment: Segment, numel: int, dtype: torch.dtype, number: int = 0) -> None:
+    def __init__(
+        self, owner: ShmBackend, segment: Segment, numel: int, dtype: torch.dtype, number: int = 0
+    ) -> None:
         self._owner = owner
         self._number = number
         self._segment = segment
         n = owner.world_size
-        rows = torch.from_numpy(segment.array(bucket_offset(n), (n, row_bytes(numel, dtype)), np.uint8)).view(dtype)
+        rows = torch.from_numpy(
+            segment.array(bucket_offset(n), (n, row_bytes(numel, dtype)), np.uint8)
+        ).view(dtype)
         self._memory, self._stride = rows.view(-1), rows.shape[1]
         self._rows = rows[:, :numel]
         self.tensor = self._rows[owner.rank]
@@ -53,7 +58,9 @@ class ShmBucket(Bucket):
         self._round += 1
         if self._round == _LASTING:
             size = self._stride * self._rows.dtype.itemsize
-            self._segment.use_huge_pages(bucket_offset(self._owner.world_size) + self._owner.rank * size, size)
+            self._segment.use_huge_pages(
+                bucket_offset(self._owner.world_size) + self._owner.rank * size, size
+            )
         self._is_share_done = False
         kernels.arrive(self._segment.address, self._owner.rank, 2 * self._round - 1)
 
@@ -95,5 +102,7 @@ def bucket_offset(world_size: int) -> int:
 
 
 def row_bytes(numel: int, dtype: torch.dtype) -> int:
-    """Bytes of one row: whole pages, so that rows are placed on the node of the rank that fills them."""
+    """Bytes of one row: whole pages, so that rows are placed on the node of the rank that fills
+    them.
+    """
     return max(1, -(-numel * dtype.itemsize // layout.PAGE)) * layout.PAGE

@@ -24,12 +24,17 @@ def wait_with_care(
     fates: Callable[[], dict[int, str]] | None = None,
     warn_s: float | None = None,
 ) -> None:
-    """Repeat ``look``, which sleeps a moment and returns the ranks of ``board`` that are still awaited, until there are none.
+    """Repeat ``look``, which sleeps a moment and returns the ranks of ``board`` that are still
+    awaited, until there are none.
 
-    Raises CollectiveMismatch when the ranks wait for each other, PeerLost when one of the awaited has met a fate (by default the board's), CollectiveTimeout.
-    ``place`` is what errors call the wait: ``barrier #3 of group 'world'``. After ``warn_s`` one warning tells who is missing.
+    Raises CollectiveMismatch when the ranks wait for each other, PeerLost when one of the awaited
+    has met a fate (by default the board's), CollectiveTimeout. ``place`` is what errors call the
+    wait: ``barrier #3 of group 'world'``. After ``warn_s`` one warning tells who is missing.
     """
-    deadline, warning = Deadline.after(timeout_s), None if warn_s is None else Deadline.after(warn_s)
+    deadline, warning = (
+        Deadline.after(timeout_s),
+        None if warn_s is None else Deadline.after(warn_s),
+    )
     find_fates = fates or board.fates
     wait = Wait(board, place)
     try:
@@ -51,20 +56,31 @@ def wait_with_care(
                 raise deadlock
             gone = next((r for r in missing if r in fate_by_rank), None)
             if gone is not None:
-                raise PeerLost(f"rank {board.rank} was in {place} when {board.who(gone)} {fate_by_rank[gone]}.")
+                raise PeerLost(
+                    f"rank {board.rank} was in {place} when {board.who(gone)} {fate_by_rank[gone]}."
+                )
             if deadline.expired:
                 raise CollectiveTimeout(
-                    f"rank {board.rank} waited {timeout_s:g} s in {place} for {_names(board, missing)}, which did not arrive."
+                    f"rank {board.rank} waited {timeout_s:g} s in {place} for "
+                    f"{_names(board, missing)}, which did not arrive."
                 )
             if warning is not None and warning.expired:
-                _log.warning("rank %d has waited %g s in %s for %s", board.rank, warn_s, place, _names(board, missing))
+                _log.warning(
+                    "rank %d has waited %g s in %s for %s",
+                    board.rank,
+                    warn_s,
+                    place,
+                    _names(board, missing),
+                )
                 warning = None
     finally:
         wait.end()
 
 
 def poll(is_there: Callable[[], bool], nap_s: float = 0.001, limit_s: float = LOOK_S) -> bool:
-    """Whether ``is_there()`` becomes true within ``limit_s``; naps in between grow, so that a short wait is noticed at once."""
+    """Whether ``is_there()`` becomes true within ``limit_s``; naps in between grow, so that a short
+    wait is noticed at once.
+    """
     until = Deadline.after(limit_s)
     while not is_there():
         if until.expired:
@@ -83,7 +99,9 @@ def await_keys(
     fates: Callable[[], dict[int, str]] | None = None,
     on_arrival: Callable[[int], None] | None = None,
 ) -> None:
-    """Wait with care until each rank has set its key in ``store``; ``on_arrival`` hears of those that came before the others."""
+    """Wait with care until each rank has set its key in ``store``; ``on_arrival`` hears of those
+    that came before the others.
+    """
     missing = dict(key_by_rank)
 
     def look() -> list[int]:

@@ -1,7 +1,7 @@
 """The compiled loops, loaded when the first of them is called.
 
-Importing numba and reading its cache takes some 0.7 s, a third of a worker's start. A process that only joins a job, or fails before its first
-collective, does not pay for it.
+Importing numba and reading its cache takes some 0.7 s, a third of a worker's start. A process that
+only joins a job, or fails before its first collective, does not pay for it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""The compiled loops of the shared-memory backend: arriving at a step, combining buffers in rank order.
+"""The compiled loops of the shared-memory backend: arriving at a step, combining buffers in rank
+order.
 
-Reductions add rank 0 first, then 1, and so on, whatever the timing: the result is the same on every rank and in every run.
+Reductions add rank 0 first, then 1, and so on, whatever the timing: the result is the same on every
+rank and in every run.
 """
 
 # mypy: disable-error-code="untyped-decorator,no-any-return,call-arg"
@@ -26,7 +28,9 @@ _BLOCK = 1024
 
 
 @numba.njit(nogil=True, cache=True)
-def write_fingerprint(base: int, rank: int, number: int, kind: int, dtype: int, count: int, detail: int) -> None:
+def write_fingerprint(
+    base: int, rank: int, number: int, kind: int, dtype: int, count: int, detail: int
+) -> None:
     """Say what this rank is about to do; ``arrive`` makes it visible."""
     at = base + rank * _STRIDE + _FINGERPRINT + (number & 1) * 64
     store(at, number)
@@ -45,7 +49,9 @@ def arrive(base: int, rank: int, step: int) -> None:
 
 @numba.njit(nogil=True, cache=True)
 def wait_step(base: int, world_size: int, first: int, step: int, timespec: int) -> int:
-    """Wait for ranks ``first`` and up to publish ``step``; return the first that is late, or ``world_size``."""
+    """Wait for ranks ``first`` and up to publish ``step``; return the first that is late, or
+    ``world_size``.
+    """
     for r in range(first, world_size):
         at = base + r * _STRIDE
         if not wait_for(at + _ARRIVED, at + _SLEEPERS, step, timespec):
@@ -101,10 +107,12 @@ def elements_at(address: int, count: int, like: Any) -> Any:
 
 @numba.njit(nogil=True, cache=True)
 def sum_rows(memory: Any, start: int, stride: int, world_size: int, out: Any) -> None:
-    """``out[i] = memory[start + i] + memory[start + stride + i] + ...`` over two rows or more, in that order.
+    """``out[i] = memory[start + i] + memory[start + stride + i] + ...`` over two rows or more, in
+    that order.
 
-    Flat memory, and slices counted from 0: the compiler vectorises only what it knows to be contiguous and not to wrap around. Over a
-    two-dimensional view the same loops took 4 to 20 times as long.
+    Flat memory, and slices counted from 0: the compiler vectorises only what it knows to be
+    contiguous and not to wrap around. Over a two-dimensional view the same loops took 4 to 20 times
+    as long.
     """
     count = out.shape[0]
     for low in range(0, count, _BLOCK):
@@ -122,9 +130,11 @@ def sum_rows(memory: Any, start: int, stride: int, world_size: int, out: Any) ->
 
 @numba.njit(nogil=True, cache=True)
 def add_others(memory: Any, first: int, stride: int, world_size: int, rank: int, part: Any) -> None:
-    """Make ``part``, which the own row holds a copy of, the sum over all rows from element ``first`` of ``memory`` on.
+    """Make ``part``, which the own row holds a copy of, the sum over all rows from element
+    ``first`` of ``memory`` on.
 
-    Of two numbers the order does not matter: then the own row is not read again, which takes a third less time.
+    Of two numbers the order does not matter: then the own row is not read again, which takes a
+    third less time.
     """
     if world_size == 2:
         start = first + (1 - rank) * stride
@@ -137,16 +147,18 @@ def add_others(memory: Any, first: int, stride: int, world_size: int, rank: int,
 
 @numba.njit(nogil=True, cache=True)
 def sum_pieces(
-    base: int, rank: int, world_size: int, step: int, number: int, kind: int, dtype: int, total: int, detail: int, timespec: int,
+    base: int, rank: int, world_size: int, step: int, number: int, kind: int, dtype: int,
+    total: int, detail: int, timespec: int,
     memory: Any, parity_offset: int, stride: int, address: int, count: int, piece: int,
 ) -> int:  # fmt: skip
-    """Sum ``count`` elements at ``address`` over all ranks in place, a step per ``piece`` of them, from ``step`` on: write the own row, publish,
-    wait, compare, add.
+    """Sum ``count`` elements at ``address`` over all ranks in place, a step per ``piece`` of them,
+    from ``step`` on: write the own row, publish, wait, compare, add.
 
-    The buffers of a step begin at element 0 or ``parity_offset`` of ``memory``, by its parity. Returns how many pieces are summed: all, or those
-    before one that was published but for which a rank is late or disagrees. ``number`` is that of the collective, of ``total`` elements; 0 where its
-    fingerprint was written and compared before. Compiled as one, and given an address, because entering compiled code and making views of a tensor
-    took most of the time of a small collective.
+    The buffers of a step begin at element 0 or ``parity_offset`` of ``memory``, by its parity.
+    Returns how many pieces are summed: all, or those before one that was published but for which a
+    rank is late or disagrees. ``number`` is that of the collective, of ``total`` elements; 0 where
+    its fingerprint was written and compared before. Compiled as one, and given an address, because
+    entering compiled code and making views of a tensor took most of the time of a small collective.
     """
     if number > 0:
         write_fingerprint(base, rank, number, kind, dtype, total, detail)
@@ -170,17 +182,22 @@ def sum_pieces(
 
 
 @numba.njit(nogil=True, cache=True)
-def sum_late_piece(memory: Any, first: int, stride: int, world_size: int, rank: int, address: int, count: int) -> None:
+def sum_late_piece(
+    memory: Any, first: int, stride: int, world_size: int, rank: int, address: int, count: int
+) -> None:
     """The end of a step of ``sum_pieces`` in which a rank was late."""
     add_others(memory, first, stride, world_size, rank, elements_at(address, count, memory))
 
 
 @numba.njit(nogil=True, cache=True)
-def sum_everywhere(memory: Any, stride: int, world_size: int, start: int, stop: int, scale: float) -> None:
-    """Replace columns [start, stop) of every row of ``stride`` elements by their sum over the rows times ``scale``, in one pass.
+def sum_everywhere(
+    memory: Any, stride: int, world_size: int, start: int, stop: int, scale: float
+) -> None:
+    """Replace columns [start, stop) of every row of ``stride`` elements by their sum over the rows
+    times ``scale``, in one pass.
 
-    Each rank calls it on its own share of the columns: every element is read once and written once per row. Flat memory for the
-    reason that ``sum_rows`` gives.
+    Each rank calls it on its own share of the columns: every element is read once and written once
+    per row. Flat memory for the reason that ``sum_rows`` gives.
     """
     factor = memory.dtype.type(scale)
     if world_size == 1:

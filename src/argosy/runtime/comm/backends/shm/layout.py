@@ -21,9 +21,10 @@ A control block, one writer (its rank) but for ``sleepers``::
     64    fingerprint of even collectives: number, kind, dtype, count, detail
     128   fingerprint of odd collectives
 
-A step is: write your own buffer of that parity, publish, wait until all have published, read the others' buffers. Nobody
-can publish step k+2 before all have published k+1, that is before all have finished reading step k: so the buffer of k may
-be overwritten in k+2 without another wait. Fingerprints alternate by the parity of the collective for the same reason.
+A step is: write your own buffer of that parity, publish, wait until all have published, read the
+others' buffers. Nobody can publish step k+2 before all have published k+1, that is before all have
+finished reading step k: so the buffer of k may be overwritten in k+2 without another wait.
+Fingerprints alternate by the parity of the collective for the same reason.
 
 A mailbox (one writer, one reader, two buffers)::
 

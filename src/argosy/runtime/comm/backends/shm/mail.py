@@ -1,8 +1,8 @@
 """Point-to-point messages: one mailbox for each ordered pair of ranks (see ``layout.py``).
 
-A mailbox has two buffers, so the sender fills one while the receiver empties the other; a larger message goes through in pieces, each with
-a header that the receiver compares with what it expects. Different peers and directions are independent and may be used by different threads
-at once.
+A mailbox has two buffers, so the sender fills one while the receiver empties the other; a larger
+message goes through in pieces, each with a header that the receiver compares with what it expects.
+Different peers and directions are independent and may be used by different threads at once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,11 @@ class Mail:
             self._num_sent[dst] += 1
             number = self._num_sent[dst]
             self._await(box + layout.MAIL_TAKEN, number - 2, dst, f"send to rank {dst}")
-            self._header(box, number)[:3] = (high - low, fingerprint.CODE_BY_DTYPE[tensor.dtype], tensor.numel())
+            self._header(box, number)[:3] = (
+                high - low,
+                fingerprint.CODE_BY_DTYPE[tensor.dtype],
+                tensor.numel(),
+            )
             self._buffer(self._rank, dst, number)[: high - low].copy_(raw[low:high])
             self._publish(box + layout.MAIL_SENT, number)
 
@@ -54,9 +58,14 @@ class Mail:
             number = self._num_taken[src]
             self._await(box + layout.MAIL_SENT, number, src, f"recv from rank {src}")
             size, dtype, count = self._header(box, number)[:3].tolist()
-            if (size, dtype, count) != (high - low, fingerprint.CODE_BY_DTYPE[tensor.dtype], tensor.numel()):
+            if (size, dtype, count) != (
+                high - low,
+                fingerprint.CODE_BY_DTYPE[tensor.dtype],
+                tensor.numel(),
+            ):
                 raise CollectiveMismatch(
-                    f"recv from rank {src}: rank {self._rank} expects {describe(tensor)}, but rank {src} sent "
+                    f"recv from rank {src}: rank {self._rank} expects {describe(tensor)}, but "
+                    f"rank {src} sent "
                     f"{fingerprint.tensor_text(dtype, count)}"
                 )
             raw[low:high].copy_(self._buffer(src, self._rank, number)[: high - low])
@@ -67,7 +76,9 @@ class Mail:
         return [(low, min(low + size, num_bytes)) for low in range(0, num_bytes, size)] or [(0, 0)]
 
     def _header(self, box: int, number: int) -> npt.NDArray[Any]:
-        return self._segment.array(box + layout.MAIL_HEADER + (number & 1) * layout.MAIL_HEADER_BYTES, (8,), np.int64)
+        return self._segment.array(
+            box + layout.MAIL_HEADER + (number & 1) * layout.MAIL_HEADER_BYTES, (8,), np.int64
+        )
 
     def _buffer(self, sender: int, receiver: int, number: int) -> torch.Tensor:
         offset = self._layout.mail_buffer(sender, receiver, number & 1)
@@ -81,7 +92,9 @@ class Mail:
         address = self._segment.address + flag
 
         def look() -> list[int]:
-            found = sync.wait_for(address, address + layout.MAIL_SLEEPERS, number, self._steps.timespec_address)
+            found = sync.wait_for(
+                address, address + layout.MAIL_SLEEPERS, number, self._steps.timespec_address
+            )
             return [] if found else [peer]
 
         if look():

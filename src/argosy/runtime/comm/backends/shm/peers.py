@@ -7,7 +7,9 @@ import select
 
 
 class Peers:
-    """Watches processes through pidfds: no race with reused pids, no polling of /proc. Any thread may ask."""
+    """Watches processes through pidfds: no race with reused pids, no polling of /proc. Any thread
+    may ask.
+    """
 
     def __init__(self) -> None:
         self._rank_by_fd: dict[int, int] = {}

@@ -33,9 +33,11 @@ def operation_for(op: ReduceOp, dtype: torch.dtype) -> ReduceOp:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The buffers of all ranks for one step, in one dtype: as a tensor [world_size, elements], and as the flat memory around them.
+    """The buffers of all ranks for one step, in one dtype: as a tensor [world_size, elements], and
+    as the flat memory around them.
 
-    Row r begins at element ``first + r * stride`` of ``memory``, which is empty for dtypes that have no kernel.
+    Row r begins at element ``first + r * stride`` of ``memory``, which is empty for dtypes that
+    have no kernel.
     """
 
     tensor: torch.Tensor
@@ -45,7 +47,9 @@ class Rows:
 
     @classmethod
     def of(cls, slots: torch.Tensor, parity: int, dtype: torch.dtype) -> Rows:
-        """View the buffers of one parity; ``slots`` is the memory of all, [world_size, 2, bytes]."""
+        """View the buffers of one parity; ``slots`` is the memory of all, [world_size, 2,
+        bytes].
+        """
         typed = slots.view(dtype)
         elements = typed.shape[2]
         memory = typed.view(-1).numpy() if dtype in HAS_KERNEL else _NO_MEMORY
@@ -55,7 +59,8 @@ class Rows:
 def combine(rows: Rows, start: int, out: torch.Tensor, op: ReduceOp) -> None:
     """Combine columns [start, start + len(out)) of all rows into ``out``, in rank order.
 
-    Halves are combined in float32 and rounded once. A mean is the sum divided by the number of rows; integers are cut off towards 0.
+    Halves are combined in float32 and rounded once. A mean is the sum divided by the number of
+    rows; integers are cut off towards 0.
     """
     n = rows.tensor.shape[0]
     if out.dtype in HAS_KERNEL and n > 1 and op in (ReduceOp.SUM, ReduceOp.AVG):

@@ -1,14 +1,15 @@
 """A segment: memory that several processes of one host map, without a name in any file system.
 
-The creator makes an anonymous memory file (memfd) and tells the others ``(pid, fd)``; they open it through
-``/proc/<pid>/fd``. Nothing can be left behind: the kernel frees the memory with the last mapping, after SIGKILL too, and the
-size is not bound by that of ``/dev/shm``.
+The creator makes an anonymous memory file (memfd) and tells the others ``(pid, fd)``; they open it
+through ``/proc/<pid>/fd``. Nothing can be left behind: the kernel frees the memory with the last
+mapping, after SIGKILL too, and the size is not bound by that of ``/dev/shm``.
 
-A child that is forked from a rank gets a private copy, page by page as it writes: what it does to tensors that lie in a segment, gradients for
-instance, stays its own. The file stays open for that.
+A child that is forked from a rank gets a private copy, page by page as it writes: what it does to
+tensors that lie in a segment, gradients for instance, stays its own. The file stays open for that.
 
-A segment begins at a multiple of the size of a huge page, so that parts of it can be moved to huge pages: in a virtual machine, where looking up an
-address takes two walks through page tables, a training step that keeps its gradients there took 3 to 4 % less time.
+A segment begins at a multiple of the size of a huge page, so that parts of it can be moved to huge
+pages: in a virtual machine, where looking up an address takes two walks through page tables, a
+training step that keeps its gradients there took 3 to 4 % less time.
 """
 
 from __future__ import annotations
@@ -34,13 +35,22 @@ _FAILED = ctypes.c_void_p(-1).value
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
-_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64]
+_libc.mmap.argtypes = [
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int64,
+]
 _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 class Segment:
-    """A mapped segment. ``close()`` lets go of it; it is unmapped with the last view that ``array`` handed out."""
+    """A mapped segment. ``close()`` lets go of it; it is unmapped with the last view that ``array``
+    handed out.
+    """
 
     def __init__(self, fd: int, num_bytes: int) -> None:
         self._mapping = _Mapping(fd, num_bytes)
@@ -69,13 +79,17 @@ class Segment:
             own = os.open(f"/proc/{pid}/fd/{fd}", os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
             raise CommError(
-                f"cannot open the shared memory of process {pid}: {error.strerror}. The ranks of a shared-memory group must run on "
+                f"cannot open the shared memory of process {pid}: {error.strerror}. The ranks of "
+                "a shared-memory group must run on "
                 "one host, under one user, in one pid namespace; use backend='gloo' otherwise."
             ) from error
         try:
             found = os.fstat(own).st_size
             if found < num_bytes:
-                raise CommError(f"the shared memory of process {pid} has {found} bytes, but {num_bytes} are expected")
+                raise CommError(
+                    f"the shared memory of process {pid} has {found} bytes, but {num_bytes} are "
+                    "expected"
+                )
             return cls(own, num_bytes)
         except BaseException:
             os.close(own)
@@ -85,14 +99,21 @@ class Segment:
     def handle(self) -> str:
         return f"{os.getpid()}:{self._mapping.fd}:{self.num_bytes}"
 
-    def array(self, offset: int, shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
+    def array(
+        self, offset: int, shape: tuple[int, ...], dtype: npt.DTypeLike
+    ) -> npt.NDArray[np.generic]:
         """A view of part of the segment."""
         count = int(np.prod(shape))
         return np.frombuffer(self._memory, dtype, count, offset).reshape(shape)
 
     def use_huge_pages(self, offset: int, num_bytes: int) -> None:
-        """Move what lies wholly inside this range to huge pages, where the kernel can; what is in it stays."""
-        first, last = -(-offset // _HUGE_PAGE) * _HUGE_PAGE, (offset + num_bytes) // _HUGE_PAGE * _HUGE_PAGE
+        """Move what lies wholly inside this range to huge pages, where the kernel can; what is in
+        it stays.
+        """
+        first, last = (
+            -(-offset // _HUGE_PAGE) * _HUGE_PAGE,
+            (offset + num_bytes) // _HUGE_PAGE * _HUGE_PAGE,
+        )
         if first < last:
             _libc.madvise(self.address + first, last - first, _MADV_COLLAPSE)
 
@@ -111,7 +132,9 @@ class _Mapping:
         self.fd = fd
         self._num_bytes = num_bytes
         self._reserved = num_bytes + _HUGE_PAGE
-        self._start = _checked(_libc.mmap(None, self._reserved, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0))
+        self._start = _checked(
+            _libc.mmap(None, self._reserved, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+        )
         self.address = -(-self._start // _HUGE_PAGE) * _HUGE_PAGE
         try:
             self._map(mmap.MAP_SHARED)
@@ -121,7 +144,9 @@ class _Mapping:
 
     def _map(self, sharing: int) -> None:
         access = mmap.PROT_READ | mmap.PROT_WRITE
-        _checked(_libc.mmap(self.address, self._num_bytes, access, sharing | _MAP_FIXED, self.fd, 0))
+        _checked(
+            _libc.mmap(self.address, self._num_bytes, access, sharing | _MAP_FIXED, self.fd, 0)
+        )
 
     def memory(self) -> Any:
         """It as bytes that views can be made of; unmapped with the last of them. Called once."""

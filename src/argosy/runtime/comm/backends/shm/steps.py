@@ -1,6 +1,8 @@
-"""The steps of a group's collectives: publishing, waiting with care for late and dead peers, giving up, leaving.
+"""The steps of a group's collectives: publishing, waiting with care for late and dead peers, giving
+up, leaving.
 
-While it waits, a rank looks every 50 ms whether a peer has exited or left, whether the ranks wait for each other, and whether the deadline has passed.
+While it waits, a rank looks every 50 ms whether a peer has exited or left, whether the ranks wait
+for each other, and whether the deadline has passed.
 """
 
 from __future__ import annotations
@@ -31,11 +33,18 @@ _CLOSE_S = 5.0
 class Steps:
     """One rank's part in the steps of its group; ``error`` is what ended it, None while it works.
 
-    ``ranks`` are the rows of the group's ranks on ``board``, which is the job's or the group's own. Messages name these.
+    ``ranks`` are the rows of the group's ranks on ``board``, which is the job's or the group's own.
+    Messages name these.
     """
 
     def __init__(
-        self, name: str, rank: int, segment: Segment, timeout_s: float, board: Board, ranks: Sequence[int]
+        self,
+        name: str,
+        rank: int,
+        segment: Segment,
+        timeout_s: float,
+        board: Board,
+        ranks: Sequence[int],
     ) -> None:
         self.name = name
         self.rank = rank
@@ -49,7 +58,9 @@ class Steps:
         self._base = segment.address
         self._timespec = np.array([0, int(LOOK_S * 1e9)], np.int64)
         self.timespec_address = int(self._timespec.ctypes.data)
-        self._control: npt.NDArray[Any] = segment.array(0, (self.world_size, layout.CONTROL_BYTES // 8), np.int64)
+        self._control: npt.NDArray[Any] = segment.array(
+            0, (self.world_size, layout.CONTROL_BYTES // 8), np.int64
+        )
         self._board = board
         self._ranks = list(ranks)
         self._control[rank, layout.PID // 8] = os.getpid()
@@ -57,11 +68,17 @@ class Steps:
         forks.register(self)
 
     def join(self) -> None:
-        """Wait until every rank has mapped the segment. The loops are not needed for it, so they are not loaded yet."""
+        """Wait until every rank has mapped the segment. The loops are not needed for it, so they
+        are not loaded yet.
+        """
         pids = self._control[:, layout.PID // 8]
 
         def look() -> list[int]:
-            return [] if poll(lambda: bool(pids.all())) else [int(r) for r in np.flatnonzero(pids == 0)]
+            return (
+                []
+                if poll(lambda: bool(pids.all()))
+                else [int(r) for r in np.flatnonzero(pids == 0)]
+            )
 
         if not pids.all():
             self.wait_with_care(look, "joining", WARN_S)
@@ -71,16 +88,22 @@ class Steps:
         """The collective under way: ``all_reduce #41``."""
         return f"{self._kind} #{self._number}" if self._number else self._kind
 
-    def begin(self, kind: str, dtype: torch.dtype | None = None, count: int = 0, detail: int = 0) -> None:
+    def begin(
+        self, kind: str, dtype: torch.dtype | None = None, count: int = 0, detail: int = 0
+    ) -> None:
         """Start a collective: its fingerprint becomes visible with the next step."""
         self._number += 1
         self._kind = kind
         code = fingerprint.CODE_BY_KIND[kind]
         dtype_code = fingerprint.CODE_BY_DTYPE[dtype]
-        kernels.write_fingerprint(self._base, self.rank, self._number, code, dtype_code, count, detail)
+        kernels.write_fingerprint(
+            self._base, self.rank, self._number, code, dtype_code, count, detail
+        )
 
     def run(self, check: bool = False) -> None:
-        """Publish this rank's step and wait for the others'; with ``check``, compare fingerprints."""
+        """Publish this rank's step and wait for the others'; with ``check``, compare
+        fingerprints.
+        """
         self.num_done += 1
         base, step = self._base, self.num_done
         kernels.arrive(base, self.rank, step)
@@ -88,20 +111,30 @@ class Steps:
         if check:
             self._compare()
 
-    def run_sum(self, dtype: torch.dtype, count: int, detail: int, rows: Rows, address: int, piece: int) -> None:
-        """Sum the ``count`` elements at ``address`` over all ranks in place, a step per ``piece`` elements through ``rows``.
+    def run_sum(
+        self, dtype: torch.dtype, count: int, detail: int, rows: Rows, address: int, piece: int
+    ) -> None:
+        """Sum the ``count`` elements at ``address`` over all ranks in place, a step per ``piece``
+        elements through ``rows``.
 
         The fingerprint of the collective is ``dtype``, ``count`` and ``detail``.
         """
         self._number += 1
         self._kind = "all_reduce"
-        base, rank, n, memory, stride = self._base, self.rank, self.world_size, rows.memory, rows.stride
+        base, rank, n, memory, stride = (
+            self._base,
+            self.rank,
+            self.world_size,
+            rows.memory,
+            rows.stride,
+        )
         parity_offset = stride // 2
         before, done, number, total = self.num_done, 0, self._number, -(-count // piece) or 1
         while True:
             low = done * piece
             done += kernels.sum_pieces(
-                base, rank, n, self.num_done + 1, number, _ALL_REDUCE, fingerprint.CODE_BY_DTYPE[dtype], count, detail, self.timespec_address,
+                base, rank, n, self.num_done + 1, number, _ALL_REDUCE,
+                fingerprint.CODE_BY_DTYPE[dtype], count, detail, self.timespec_address,
                 memory, parity_offset, stride, address + low * memory.itemsize, count - low, piece,
             )  # fmt: skip
             if done == total:
@@ -114,7 +147,8 @@ class Steps:
                 self._compare()
             low = done * piece
             kernels.sum_late_piece(
-                memory, (self.num_done & 1) * parity_offset, stride, n, rank, address + low * memory.itemsize, min(piece, count - low)
+                memory, (self.num_done & 1) * parity_offset, stride, n, rank,
+                address + low * memory.itemsize, min(piece, count - low)
             )  # fmt: skip
             done, number = done + 1, 0
             if done == total:
@@ -125,7 +159,9 @@ class Steps:
             raise self.give_up(self._mismatch())
 
     def wait_at(self, base: int, step: int, activity: str | None = None) -> None:
-        """Wait until all ranks have published ``step`` in the control blocks at ``base``, by default for the collective under way."""
+        """Wait until all ranks have published ``step`` in the control blocks at ``base``, by
+        default for the collective under way.
+        """
         n, timespec = self.world_size, self.timespec_address
         late = kernels.wait_step(base, n, 0, step, timespec)
         if late == n:
@@ -137,8 +173,12 @@ class Steps:
 
         self.wait_with_care(look, activity or self.activity)
 
-    def wait_with_care(self, look: Callable[[], list[int]], activity: str, warn_s: float | None = None) -> None:
-        """Repeat ``look``, which sleeps a moment and returns the ranks of the group still awaited, until there are none."""
+    def wait_with_care(
+        self, look: Callable[[], list[int]], activity: str, warn_s: float | None = None
+    ) -> None:
+        """Repeat ``look``, which sleeps a moment and returns the ranks of the group still awaited,
+        until there are none.
+        """
         place = f"{activity} of group {self.name!r}"
 
         def missing() -> list[int]:
@@ -155,22 +195,31 @@ class Steps:
     def _fates(self) -> dict[int, str]:
         """What became of the ranks that are not with us any more.
 
-        Flags first, processes second: a rank that gave up because of a death has seen it, so we see it too and name it.
+        Flags first, processes second: a rank that gave up because of a death has seen it, so we see
+        it too and name it.
         """
-        words = {layout.CLOSED: "left the group", layout.GAVE_UP: "gave up on the group after an error"}
+        words = {
+            layout.CLOSED: "left the group",
+            layout.GAVE_UP: "gave up on the group after an error",
+        }
         why = self._control[:, layout.DEPARTED // 8].tolist()
         departed = {self._ranks[r]: words[w] for r, w in enumerate(why) if w}
         return self._board.leavers() | departed | self._board.exits()
 
     def _mismatch(self) -> CollectiveMismatch:
         at = layout.FINGERPRINT // 8 + (self._number & 1) * 8
-        sides = fingerprint.disagreement(self._control[:, at : at + layout.FINGERPRINT_FIELDS].tolist())
+        sides = fingerprint.disagreement(
+            self._control[:, at : at + layout.FINGERPRINT_FIELDS].tolist()
+        )
         return CollectiveMismatch(
-            f"{self.activity} on group {self.name!r}: ranks called different collectives.\n  {sides}"
+            f"{self.activity} on group {self.name!r}: ranks called different collectives.\n  "
+            f"{sides}"
         )
 
     def give_up(self, error: CommError) -> CommError:
-        """Take no further part because of ``error``, and let the others know; returns it, to be raised."""
+        """Take no further part because of ``error``, and let the others know; returns it, to be
+        raised.
+        """
         if self.error is None:
             self.error = error
             self._depart(layout.GAVE_UP)
@@ -193,7 +242,9 @@ class Steps:
             self._control[self.rank, layout.DEPARTED // 8] = why
 
     def close(self) -> bool:
-        """Leave; wait for the calls under way. False if one does not end, and the segment must stay mapped."""
+        """Leave; wait for the calls under way. False if one does not end, and the segment must stay
+        mapped.
+        """
         if self.error is None:
             self._depart(layout.CLOSED)
             self.error = CommError("it was closed")

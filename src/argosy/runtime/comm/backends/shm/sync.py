@@ -1,10 +1,13 @@
-"""Flags in shared memory: atomic loads and stores, and a wait that spins, then yields, then sleeps in the kernel.
+"""Flags in shared memory: atomic loads and stores, and a wait that spins, then yields, then sleeps
+in the kernel.
 
-Compiled with numba, without the GIL. All atomics are sequentially consistent: a waiter adds itself to ``sleepers`` and then
-looks at the flag again, a writer stores the flag and then looks at ``sleepers``; in one total order at least one of them sees the
-other, so no wake-up is lost. The sleep has a time limit all the same, since the caller must look after dead peers.
+Compiled with numba, without the GIL. All atomics are sequentially consistent: a waiter adds itself
+to ``sleepers`` and then looks at the flag again, a writer stores the flag and then looks at
+``sleepers``; in one total order at least one of them sees the other, so no wake-up is lost. The
+sleep has a time limit all the same, since the caller must look after dead peers.
 
-Spinning alone made a training step 2.3 times slower as soon as a third process wanted a core, hence the three stages.
+Spinning alone made a training step 2.3 times slower as soon as a third process wanted a core, hence
+the three stages.
 """
 
 # mypy: disable-error-code="untyped-decorator,no-any-return,no-untyped-call,call-arg"
@@ -30,14 +33,16 @@ _sched_yield = types.ExternalFunction("sched_yield", types.int32())
 _sched_getcpu = types.ExternalFunction("sched_getcpu", types.int32())
 _syscall = types.ExternalFunction("syscall", types.int64(*[types.int64] * 7))
 
-# A relaxed turn takes some 40 ns on x86: 1000 of them are longer than a small collective and far shorter than a scheduling slice.
+# A relaxed turn takes some 40 ns on x86: 1000 of them are longer than a small collective and far
+# shorter than a scheduling slice.
 SPINS = 1000
 YIELDS = 50
 _GLANCE = 50  # the turn in which a waiter looks on which core the awaited rank was
 _CPU = layout.FLAG_CPU
 
-# What tells the core that it is in a spin loop, so that its sibling thread gets the execution units: LLVM's name of the instruction and
-# its operands. (Inline assembly would need LLVM's assembly parser, which numba does not load.)
+# What tells the core that it is in a spin loop, so that its sibling thread gets the execution
+# units: LLVM's name of the instruction and its operands. (Inline assembly would need LLVM's
+# assembly parser, which numba does not load.)
 _RELAX: dict[str, tuple[str, tuple[int, ...]]] = {
     "x86_64": ("llvm.x86.sse2.pause", ()),
     "aarch64": ("llvm.aarch64.hint", (1,)),
@@ -49,7 +54,8 @@ def _futex_number() -> int:
         return _FUTEX_BY_MACHINE[platform.machine()]
     except KeyError:
         raise CommError(
-            f"the shared-memory backend does not know the futex call of {platform.machine()}; use gloo"
+            f"the shared-memory backend does not know the futex call of {platform.machine()}; "
+            "use gloo"
         ) from None
 
 
@@ -72,7 +78,9 @@ def load(typing_context: Any, address: Any) -> Any:
 
 @intrinsic
 def store(typing_context: Any, address: Any, value: Any) -> Any:
-    """Write the int64 at ``address`` atomically; earlier writes are visible to whoever reads the new value."""
+    """Write the int64 at ``address`` atomically; earlier writes are visible to whoever reads the
+    new value.
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.store_atomic(args[1], _pointer(context, builder, args[0]), "seq_cst", 8)
@@ -127,12 +135,15 @@ def publish(flag: int, sleepers: int, value: int) -> None:
 
 @numba.njit(nogil=True, cache=True)
 def wait_for(flag: int, sleepers: int, target: int, timespec: int) -> bool:
-    """Wait until ``flag`` is at least ``target``; False after one sleep of the length at ``timespec`` without it.
+    """Wait until ``flag`` is at least ``target``; False after one sleep of the length at
+    ``timespec`` without it.
 
-    Who last set the flag on the core that this one waits on cannot go on while it spins: then it sleeps at once, and the kernel wakes it on
-    another core if one is free. Two ranks that yielded to each other stayed on one core for long, and every step took the time of the spinning.
+    Who last set the flag on the core that this one waits on cannot go on while it spins: then it
+    sleeps at once, and the kernel wakes it on another core if one is free. Two ranks that yielded
+    to each other stayed on one core for long, and every step took the time of the spinning.
 
-    The kernel compares the low 32 bits of the flag (little-endian) with those last seen, so a change in between is not slept through.
+    The kernel compares the low 32 bits of the flag (little-endian) with those last seen, so a
+    change in between is not slept through.
     """
     for i in range(SPINS):
         if load(flag) >= target:

@@ -1,4 +1,5 @@
-"""``fluid.incubate.fleet.parameter_server.distribute_transpiler``: the Fleet of 1.x for jobs with servers.
+"""``fluid.incubate.fleet.parameter_server.distribute_transpiler``: the Fleet of 1.x for jobs with
+servers.
 
 Without servers in the environment, a script trains by itself.
 """
@@ -19,7 +20,7 @@ from argosy.fluid.incubate.fleet.base.fleet_base import (
     check_program,
     named_targets,
 )
-from argosy.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import (
+from argosy.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import (  # noqa: E501
     AsyncStrategy,
     DistributedStrategy,
     GeoStrategy,
@@ -62,7 +63,8 @@ class _Transpiler(DistributeTranspiler):
         config = strategy.get_program_config()
         if config.mode != "pserver":
             raise ConfigError(
-                f"fleet.distributed_optimizer: DistributeTranspilerConfig.mode is {config.mode!r}, but this job has servers; "
+                "fleet.distributed_optimizer: DistributeTranspilerConfig.mode is "
+                f"{config.mode!r}, but this job has servers; "
                 "leave it 'pserver', or use fluid.incubate.fleet.collective in a job without"
             )
         super().__init__(config)
@@ -86,7 +88,8 @@ class DistributedTranspiler(Fleet):
         self._transpiler = self._optimizer = None
         self.main_program = self.startup_program = self._origin_program = None
 
-    # -- the life of workers and servers --------------------------------------------------------------------------------
+    # -- the life of workers and servers
+    # --------------------------------------------------------------------------------
 
     def init_worker(self) -> None:
         """Connect to the servers; before the startup program has run, the first step does."""
@@ -102,7 +105,9 @@ class DistributedTranspiler(Fleet):
         self._executor.close()
 
     def init_server(self, model_dir: str | None = None) -> None:
-        """Make the tables of this server, from what ``save_persistables`` wrote to ``model_dir`` if it is given."""
+        """Make the tables of this server, from what ``save_persistables`` wrote to ``model_dir`` if
+        it is given.
+        """
         self._executor.run(self._server_program("init_server", self.startup_program))
         if model_dir is None:
             return
@@ -118,7 +123,9 @@ class DistributedTranspiler(Fleet):
         if not self.is_server():
             raise UsageError(f"fleet.{call}: this process is a worker; servers call it")
         if program is None:
-            raise BadArgument(f"fleet.{call}: call fleet.distributed_optimizer(...).minimize(loss) first")
+            raise BadArgument(
+                f"fleet.{call}: call fleet.distributed_optimizer(...).minimize(loss) first"
+            )
         return program
 
     def _job(self, call: str) -> Any:
@@ -128,15 +135,22 @@ class DistributedTranspiler(Fleet):
         if self.server_num() == 0:
             return None
         if self._transpiler is None:
-            raise ConfigError(f"fleet.{call}: call fleet.distributed_optimizer(...).minimize(loss) first")
+            raise ConfigError(
+                f"fleet.{call}: call fleet.distributed_optimizer(...).minimize(loss) first"
+            )
         return self._transpiler._job
 
-    # -- training -------------------------------------------------------------------------------------------------------
+    # -- training
+    # ----------------------------------------------------------------------------------------------
 
     def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> TranspilerOptimizer:
-        """``optimizer`` whose ``minimize`` makes the programs of this process; ``strategy`` is one of StrategyFactory's, or a DistributeTranspilerConfig."""
+        """``optimizer`` whose ``minimize`` makes the programs of this process; ``strategy`` is one
+        of StrategyFactory's, or a DistributeTranspilerConfig.
+        """
         if not isinstance(optimizer, OPTIMIZERS):
-            raise BadArgument(f"fleet.distributed_optimizer: optimizer must be an Optimizer, but is {optimizer!r}")
+            raise BadArgument(
+                f"fleet.distributed_optimizer: optimizer must be an Optimizer, but is {optimizer!r}"
+            )
         if not self._is_initialized:
             raise BadArgument("fleet.distributed_optimizer: call fleet.init(role_maker) before")
         made = self._optimizer = TranspilerOptimizer(self, optimizer, strategy)
@@ -150,7 +164,12 @@ class DistributedTranspiler(Fleet):
         transpiler = self._transpiler = _Transpiler(strategy)
         servers = self.server_endpoints(to_string=True)
         transpiler.transpile(
-            self.worker_index(), program, str(servers), self.worker_num(), sync_mode=False, startup_program=startup
+            self.worker_index(),
+            program,
+            str(servers),
+            self.worker_num(),
+            sync_mode=False,
+            startup_program=startup,
         )
         if self.is_worker():
             self.main_program = transpiler.get_trainer_program()
@@ -159,14 +178,21 @@ class DistributedTranspiler(Fleet):
             endpoint = self.server_endpoints()[self.server_index()]
             self.main_program, self.startup_program = transpiler.get_pserver_programs(endpoint)
 
-    # -- files ----------------------------------------------------------------------------------------------------------
+    # -- files
+    # ----------------------------------------------------------------------------------------------
 
     def save_persistables(self, executor: Any, dirname: str, main_program: Any = None) -> None:
-        """Write the parameters, a file each, and the servers' tables in the folder ``tables``; worker 0 does, the others return at once."""
+        """Write the parameters, a file each, and the servers' tables in the folder ``tables``;
+        worker 0 does, the others return at once.
+        """
         check_executor("save_persistables", executor)
-        program = check_program("save_persistables", self.main_program if main_program is None else main_program)
+        program = check_program(
+            "save_persistables", self.main_program if main_program is None else main_program
+        )
         if self.server_num() and not program._is_distributed:
-            raise BadArgument("fleet.save_persistables: main_program is not one that trains through servers")
+            raise BadArgument(
+                "fleet.save_persistables: main_program is not one that trains through servers"
+            )
         io.save_persistables(executor, dirname, program)
 
     def save_inference_model(
@@ -178,12 +204,15 @@ class DistributedTranspiler(Fleet):
         main_program: Any = None,
         export_for_deployment: bool = True,
     ) -> None:
-        """Write the program that computes ``target_vars`` and its parameters, for one process without servers; worker 0 does, the others return at once.
+        """Write the program that computes ``target_vars`` and its parameters, for one process
+        without servers; worker 0 does, the others return at once.
 
         With ``main_program`` it is written as it is, with what this process holds.
         """
         check_executor("save_inference_model", executor)
-        given = check_program("save_inference_model", self._origin_program if main_program is None else main_program)
+        given = check_program(
+            "save_inference_model", self._origin_program if main_program is None else main_program
+        )
         job = self._job("save_inference_model")
         targets = named_targets(given, target_vars)
         if job is None or main_program is not None:
@@ -191,7 +220,9 @@ class DistributedTranspiler(Fleet):
             io.save_inference_model(*args, export_for_deployment=export_for_deployment)
             return
         if not export_for_deployment:
-            raise NotSupported("fleet.save_inference_model: export_for_deployment=False is not supported")
+            raise NotSupported(
+                "fleet.save_inference_model: export_for_deployment=False is not supported"
+            )
         job.save_inference_model(executor, dirname, feeded_var_names, targets)
 
 
@@ -205,7 +236,8 @@ class TranspilerOptimizer(DistributedOptimizer):
             strategy = StrategyFactory.create_sync_strategy()
         elif not isinstance(strategy, DistributedStrategy):
             raise DtypeError(
-                f"fleet.distributed_optimizer: strategy must be a DistributeTranspilerConfig, or one of StrategyFactory, but is {strategy!r}"
+                "fleet.distributed_optimizer: strategy must be a DistributeTranspilerConfig, or "
+                f"one of StrategyFactory, but is {strategy!r}"
             )
         super().__init__(optimizer, strategy)
         self._fleet = owner
@@ -224,7 +256,9 @@ class TranspilerOptimizer(DistributedOptimizer):
         parameter_list: Any = None,
         no_grad_set: Any = None,
     ) -> Any:
-        """Record training, and make of the program of ``loss`` that of this process; returns the operators and (parameter, gradient) pairs recorded first."""
+        """Record training, and make of the program of ``loss`` that of this process; returns the
+        operators and (parameter, gradient) pairs recorded first.
+        """
         for name, value in (("loss", loss), ("startup_program", startup_program)):
             if isinstance(value, list):
                 raise DtypeError(f"minimize: {name} must not be a list")

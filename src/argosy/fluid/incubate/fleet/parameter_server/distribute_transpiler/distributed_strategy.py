@@ -1,11 +1,18 @@
-"""``...distribute_transpiler.distributed_strategy``: how trainers and servers of 1.8 keep in step."""
+"""``...distribute_transpiler.distributed_strategy``: how trainers and servers of 1.8 keep in
+step.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from argosy.fluid.transpiler.config import DistributedMode, DistributeTranspilerConfig, ServerRuntimeConfig, mode_of
+from argosy.fluid.transpiler.config import (
+    DistributedMode,
+    DistributeTranspilerConfig,
+    ServerRuntimeConfig,
+    mode_of,
+)
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported
 from argosy.static import BuildStrategy, ExecutionStrategy
@@ -25,7 +32,9 @@ __all__ = [
 
 
 class TrainerRuntimeConfig:
-    """How a trainer sends gradients. ``communicator_send_queue_size`` and ``communicator_max_merge_var_num`` have effect, in async mode; the rest are hints."""
+    """How a trainer sends gradients. ``communicator_send_queue_size`` and
+    ``communicator_max_merge_var_num`` have effect, in async mode; the rest are hints.
+    """
 
     _defaults: ClassVar[dict[str, str | None]] = {
         "communicator_max_merge_var_num": None,  # as many as CPU_NUM
@@ -52,13 +61,15 @@ class TrainerRuntimeConfig:
         return {name: str(value) for name, value in self.runtime_configs.items()}
 
     def __repr__(self) -> str:
-        return f"TrainerRuntimeConfig({', '.join(f'{k}={v}' for k, v in self.get_communicator_flags().items())})"
+        flags = ", ".join(f"{k}={v}" for k, v in self.get_communicator_flags().items())
+        return f"TrainerRuntimeConfig({flags})"
 
 
 class DistributedStrategy:
     """What the strategies have in common; ``StrategyFactory`` makes them.
 
-    Each config may be replaced, or changed by a dict of its fields; an unknown field is a ValueError.
+    Each config may be replaced, or changed by a dict of its fields; an unknown field is a
+    ValueError.
     """
 
     _mode: int
@@ -89,7 +100,9 @@ class DistributedStrategy:
         if mode.kind != "async":
             return mode
         settings = self._trainer_runtime_config.runtime_configs
-        size, merged = (int(settings[f"communicator_{n}"]) for n in ("send_queue_size", "max_merge_var_num"))
+        size, merged = (
+            int(settings[f"communicator_{n}"]) for n in ("send_queue_size", "max_merge_var_num")
+        )
         return dataclasses.replace(mode, queue_size=size, max_merge=merged)
 
     def set_debug_opt(self, opt_info: dict[str, Any] | None) -> None:
@@ -173,8 +186,9 @@ class StrategyFactory:
     """Makes strategies.
 
     Example:
-        >>> from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import StrategyFactory
-        >>> strategy = StrategyFactory.create_geo_strategy(update_frequency=400)
+        >>> from paddle.fluid.incubate.fleet.parameter_server import distribute_transpiler
+        >>> factory = distribute_transpiler.distributed_strategy.StrategyFactory
+        >>> strategy = factory.create_geo_strategy(update_frequency=400)
         >>> strategy.get_program_config().geo_sgd_need_push_nums
         400
     """

@@ -1,4 +1,6 @@
-"""``fluid.incubate.fleet.parameter_server.pslib``: the Fleet of Baidu's own servers. Not supported."""
+"""``fluid.incubate.fleet.parameter_server.pslib``: the Fleet of Baidu's own servers. Not
+supported.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,17 @@ __all__ = ["PSLib", "fleet"]
 
 
 class PSLib:
-    """Refuses what scripts ask of it: tables of pslib have layouts and update rules of their own."""
+    """Refuses what scripts ask of it: tables of pslib have layouts and update rules of their
+    own.
+    """
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         raise NotSupported(
-            f"pslib.fleet.{name} is not supported; use fluid.incubate.fleet.parameter_server.distribute_transpiler, or paddle.distributed.fleet, "
+            f"pslib.fleet.{name} is not supported; use "
+            "fluid.incubate.fleet.parameter_server.distribute_transpiler, or "
+            "paddle.distributed.fleet, "
             "whose sparse_table_configs have the settings of pslib's tables"
         )
 
