@@ -181,7 +181,10 @@ class Tensor:
 
     # bound by _methods.install(), with the other methods that have a function beside them
     if TYPE_CHECKING:
+        main_grad: Any
+        optimize_attr: dict[str, Any]
 
+        def __getattr__(self, name: str) -> Any: ...
         def __getitem__(self, index: Any) -> Any: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
 

@@ -69,7 +69,7 @@ class Fleet:
         self._topology: CommunicateTopology | None = None
         self._hcg: HybridCommunicateGroup | None = None
         self._laid_out: tuple[Any, list[str], list[int]] | None = None
-        self._servers: Servers | None = None  # of a parameter-server job
+        self.servers: Servers | None = None  # of a parameter-server job
         self._plan: Plan | None = None
         self._optimizer: Any = None
         self._has_scaler = False  # the script scales losses itself
@@ -127,12 +127,12 @@ class Fleet:
         self._plan = self._optimizer = None
         self._has_scaler = False
         self._models = []
-        if self._servers is not None:
-            self._servers.runtime.close()
-        self._servers = (
+        if self.servers is not None:
+            self.servers.runtime.close()
+        self.servers = (
             Servers(role_maker, self._user_defined_strategy) if role_maker._server_num() else None
         )
-        if self._servers is None:
+        if self.servers is None:
             if role_maker._worker_num() > 1:
                 role_maker._join()
             self._lay_out()
@@ -262,7 +262,7 @@ class Fleet:
         """The parameter servers of the job, if it has any."""
         if self._known_role is None:
             raise _not_initialised()
-        return self._servers
+        return self.servers
 
     def init_worker(self, scopes: Any = None) -> None:
         """Make a worker ready to train. Without servers there is nothing to do."""
@@ -322,13 +322,13 @@ class Fleet:
                 )
             self._user_defined_strategy = copy.deepcopy(strategy)
         self.user_defined_optimizer = optimizer
-        if self._servers is not None:
+        if self.servers is not None:
             if mixed is not None:
                 raise NotSupported(
                     "distributed_optimizer: mixed precision in a parameter-server job"
                 )
-            self._servers.use_strategy(self._user_defined_strategy)
-            self._optimizer = self._servers.distributed_optimizer(optimizer)
+            self.servers.use_strategy(self._user_defined_strategy)
+            self._optimizer = self.servers.distributed_optimizer(optimizer)
             return self._optimizer
         if strategy is not None:
             self._lay_out()
@@ -358,8 +358,8 @@ class Fleet:
         """
         if model is None:
             raise BadArgument("distributed_model: model should not be None")
-        if self._servers is not None:
-            return self._servers.distributed_model(model)
+        if self.servers is not None:
+            return self.servers.distributed_model(model)
         mode = TORCH if isinstance(model, torch.nn.Module) else DYGRAPH
         kinds = optimizer_kinds(self.user_defined_optimizer) if self._plan is not None else ()
         wrapped = models.wrap(model, self._planned(mode, kinds), self._group())
@@ -534,8 +534,8 @@ class Fleet:
             raise NotSupported(
                 "fleet.save_inference_model: export_for_deployment=False is not supported"
             )
-        if self._servers is not None:
-            self._servers.save_inference_model(
+        if self.servers is not None:
+            self.servers.save_inference_model(
                 executor, dirname, feeded_var_names, target_vars, main_program, mode
             )
             return
@@ -554,8 +554,8 @@ class Fleet:
         With parameter servers: their tables, and what only the worker's program keeps; ``mode`` 0
         all rows, 1 those that changed enough since the last base, 2 the same as a new base.
         """
-        if self._servers is not None:
-            self._servers.save_persistables(executor, dirname, main_program, mode)
+        if self.servers is not None:
+            self.servers.save_persistables(executor, dirname, main_program, mode)
             return
         program_files.save_persistables(self.is_first_worker(), executor, dirname, main_program)
 
@@ -603,8 +603,8 @@ class Fleet:
             ...         loader=loader).resumed_from
             6
         """
-        if self._servers is not None:
-            return self._servers.auto_checkpoint(
+        if self.servers is not None:
+            return self.servers.auto_checkpoint(
                 directory, every_n_steps, model=model, optimizer=optimizer, scaler=scaler, lr=lr,
                 loader=loader, extra=extra, keep=keep
             )  # fmt: skip
