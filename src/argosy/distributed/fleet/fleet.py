@@ -16,7 +16,7 @@ from argosy.distributed._group import Group
 from argosy.distributed._scaler import agree_on_overflow, check_scaler
 from argosy.distributed.fleet import program_files
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
-from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
+from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, Role, RoleMakerBase
 from argosy.distributed.fleet.base.topology import (
     CommunicateTopology,
     HybridCommunicateGroup,
@@ -112,12 +112,8 @@ class Fleet:
                 "fleet.init: role_maker must be a RoleMakerBase, but is a "
                 f"{type(role_maker).__name__}"
             )
-        role_maker._generate_role()
-        if (
-            role_maker._is_non_distributed()
-            and not role_maker._is_collective
-            and env.world_size() > 1
-        ):
+        role_maker.generate_role()
+        if role_maker.facts.is_alone and not role_maker._is_collective and env.world_size() > 1:
             role_maker = PaddleCloudRoleMaker(is_collective=True)
         self._user_defined_strategy = (
             copy.deepcopy(strategy) if strategy is not None else DistributedStrategy()
@@ -130,11 +126,11 @@ class Fleet:
         if self.servers is not None:
             self.servers.runtime.close()
         self.servers = (
-            Servers(role_maker, self._user_defined_strategy) if role_maker._server_num() else None
+            Servers(role_maker, self._user_defined_strategy) if role_maker.server_num() else None
         )
         if self.servers is None:
-            if role_maker._worker_num() > 1:
-                role_maker._join()
+            if role_maker.worker_num() > 1:
+                role_maker.join()
             self._lay_out()
         return self
 
@@ -184,59 +180,59 @@ class Fleet:
 
     def is_first_worker(self) -> bool:
         """Whether this is worker 0."""
-        return self._role_maker._is_first_worker()
+        return self._role_maker.is_first_worker()
 
     def worker_index(self) -> int:
         """This worker's number, from 0."""
-        return self._role_maker._worker_index()
+        return self._role_maker.worker_index()
 
     def worker_num(self) -> int:
         """How many workers there are."""
-        return self._role_maker._worker_num()
+        return self._role_maker.worker_num()
 
     def node_num(self) -> int:
         """How many hosts the workers run on."""
-        return self._role_maker._node_num()
+        return self._role_maker.facts.num_nodes
 
     def local_rank(self) -> str:
         """This worker's number among those of its host, as the launcher's text; '0' without one."""
-        return self._role_maker._get_local_rank() or "0"
+        return self._role_maker.facts.local_rank or "0"
 
     def local_device_ids(self) -> str | None:
         """The cards of this process, as the launcher's text."""
-        return self._role_maker._get_local_device_ids()
+        return self._role_maker.facts.local_device_ids
 
     def world_device_ids(self) -> str | None:
         """The cards of all processes, as the launcher's text."""
-        return self._role_maker._get_world_device_ids()
+        return self._role_maker.facts.world_device_ids
 
     def is_worker(self) -> bool:
         """Whether this process trains."""
-        return self._role_maker._is_worker()
+        return self._role_maker.is_worker()
 
     def is_coordinator(self) -> bool:
         """Whether this process coordinates a federated job: never."""
-        return self._role_maker._is_coordinator()
+        return self._role_maker.facts.role == Role.COORDINATOR
 
     def worker_endpoints(self, to_string: bool = False) -> list[str] | str:
         """The addresses of the workers, in order; joined by commas with ``to_string``."""
-        return _listed(self._role_maker._get_trainer_endpoints(), to_string)
+        return _listed(self._role_maker.get_trainer_endpoints(), to_string)
 
     def server_num(self) -> int:
         """How many parameter servers there are."""
-        return self._role_maker._server_num()
+        return self._role_maker.server_num()
 
     def server_index(self) -> int:
         """This server's number, from 0."""
-        return self._role_maker._server_index()
+        return self._role_maker.server_index()
 
     def server_endpoints(self, to_string: bool = False) -> list[str] | str:
         """The addresses of the servers; joined by commas with ``to_string``."""
-        return _listed(self._role_maker._get_pserver_endpoints(), to_string)
+        return _listed(self._role_maker.get_pserver_endpoints(), to_string)
 
     def is_server(self) -> bool:
         """Whether this process is a parameter server."""
-        return self._role_maker._is_server()
+        return self._role_maker.is_server()
 
     @property
     def util(self) -> UtilBase:
@@ -249,11 +245,11 @@ class Fleet:
 
     def barrier_worker(self) -> None:
         """Wait until every worker is here."""
-        self._role_maker._barrier("worker")
+        self._role_maker.barrier("worker")
 
     def all_reduce(self, input: Any, mode: str = "sum") -> Any:
         """The element-wise sum, max or min of ``input`` over the workers."""
-        return self._role_maker._all_reduce(input, mode, "worker")
+        return self._role_maker.all_reduce(input, mode, "worker")
 
     # -- the life of workers and servers
     # ------------------------------------------------------------------------------
