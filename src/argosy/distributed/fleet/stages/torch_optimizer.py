@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._default import state as job
 from argosy.distributed.fleet.planning.strategy_plan import Plan
 from argosy.distributed.fleet.stages.layer_optimizer import make_stages
 from argosy.distributed.fleet.stages.layer_stages import OptimizerStage, Subject
 from argosy.distributed.fleet.stages.torch_rules import adapted, momentum_of
+from argosy.distributed.job import job
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.full_sharding import shard_fully, torch_group
 from argosy.runtime.parallel.sharded_optimizer import ShardedOptimizer
