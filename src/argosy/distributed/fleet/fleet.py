@@ -11,9 +11,6 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._default import default_group, state
-from argosy.distributed._group import Group
-from argosy.distributed._scaler import agree_on_overflow, check_scaler
 from argosy.distributed.fleet import program_files
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, Role, RoleMakerBase
@@ -39,10 +36,13 @@ from argosy.distributed.fleet.stages.layer_optimizer import DistributedOptimizer
 from argosy.distributed.fleet.stages.layer_rules import adapted
 from argosy.distributed.fleet.stages.layer_stages import ScaledLoss
 from argosy.distributed.fleet.utils import log_util
+from argosy.distributed.job import default_group, job
+from argosy.distributed.scaler import agree_on_overflow, check_scaler
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, ConfigError, NotSupported, UsageError
 from argosy.framework import in_dynamic_mode
 from argosy.optimizer import Optimizer
+from argosy.runtime.comm.group import Group
 from argosy.static.amp.decorator import OptimizerWithMixedPrecision
 from argosy.tensor.engine import defaults
 
@@ -139,7 +139,7 @@ class Fleet:
         names, sizes = layout(
             strategy.hybrid_configs, strategy.hybrid_parallel_order, self.worker_num()
         )
-        wanted = (state.session, names, sizes)
+        wanted = (job.session, names, sizes)
         # making groups is a meeting of all ranks, so it is not repeated
         if wanted != self._laid_out:
             self._topology = CommunicateTopology(names, sizes)

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from argosy.amp.grad_scaler import AmpScaler
-from argosy.distributed._group import Group
 from argosy.foundation.errors import BadArgument
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import overflow
 
 
@@ -31,6 +31,6 @@ def agree_on_overflow(scaler: Any, group: Group) -> Any:
     """
     check_scaler(scaler)
     if isinstance(scaler, torch.amp.GradScaler):
-        return overflow.agree_on_overflow(scaler, group._inner)
-    scaler.found_anywhere = partial(overflow.found_anywhere, group=group._inner)
+        return overflow.agree_on_overflow(scaler, group)
+    scaler.found_anywhere = partial(overflow.found_anywhere, group=group)
     return scaler
