@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from argosy.amp.amp_lists import types_of
-from argosy.ops.manipulation import cast
+from argosy.ops.array.manipulation import cast
 from argosy.ops.table import Op
 from argosy.tensor.engine import Mode, Tensor, execute, wrap
 

@@ -13,7 +13,7 @@ import torch
 
 from argosy.amp.amp_lists import types_of
 from argosy.amp.mode import CASTABLE, MIXED, UNTOUCHED
-from argosy.ops import manipulation as ops
+from argosy.ops.array import manipulation as ops
 from argosy.static.amp.fp16_lists import AutoMixedPrecisionLists, black_list
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import FORWARD, Operator, Ref, leaves, mapped, names_in

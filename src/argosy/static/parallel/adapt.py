@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from argosy.ops import norm as norm_ops
+from argosy.ops.nn import norm as norm_ops
 from argosy.ops.table import Op
 from argosy.static.ir.operator import Operator
 from argosy.static.lower.control import require_outer_backward

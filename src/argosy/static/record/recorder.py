@@ -18,8 +18,8 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError
 from argosy.framework.mode import switch
-from argosy.ops import creation as creation_ops
-from argosy.ops import initialization as initialization_ops
+from argosy.ops.array import creation as creation_ops
+from argosy.ops.array import initialization as initialization_ops
 from argosy.ops.table import Op
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import FORWARD, ONLY_IF, Operator, Ref, leaves, mapped, type_of

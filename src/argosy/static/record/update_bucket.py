@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from argosy.ops import manipulation as manipulation_ops
-from argosy.ops import updates
+from argosy.ops.array import manipulation as manipulation_ops
 from argosy.ops.table import Op
+from argosy.ops.training import updates
 from argosy.optimizer.optimizer import Optimizer
 from argosy.optimizer.plan import Options
 from argosy.optimizer.state import LOW_PRECISION, Slot

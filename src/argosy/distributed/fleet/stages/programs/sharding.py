@@ -18,8 +18,8 @@ from argosy.distributed.fleet.stages.programs import points
 from argosy.distributed.fleet.stages.programs.gradients import FleetExchange, in_place
 from argosy.foundation.errors import NotSupported
 from argosy.nn.clip import ClipGradByGlobalNorm
-from argosy.ops import clipping
 from argosy.ops.table import Op
+from argosy.ops.training import clipping
 from argosy.runtime.comm.backend import ReduceOp
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.broadcast import broadcast_values, packs, unpack

@@ -1,0 +1,1 @@
+"""Arrays as such: making them, their shape, parts and order."""

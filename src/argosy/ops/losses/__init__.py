@@ -1,0 +1,1 @@
+"""Losses, and what metrics count."""

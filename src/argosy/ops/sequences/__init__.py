@@ -1,0 +1,1 @@
+"""Ops on sequences of unequal lengths (LoD), and the step of beam search."""

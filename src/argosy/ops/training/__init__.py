@@ -1,0 +1,1 @@
+"""What a training step does with gradients and parameters."""
