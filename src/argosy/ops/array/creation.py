@@ -10,6 +10,7 @@ from torch import Tensor
 from argosy.foundation.errors import UsageError
 from argosy.ops.array.shape import axis_in, ints, number, require_equal_dtypes
 from argosy.ops.table import op
+from argosy.ops.traits import Precision
 
 
 @op("full")
@@ -27,7 +28,7 @@ def full(shape: Any, value: Any, dtype: torch.dtype, device: torch.device | None
     return torch.full(size, value, dtype=dtype, device=device)
 
 
-@op("full_like", aliases=("fill_any_like",))
+@op("full_like", types=("fill_any_like",))
 def full_like(
     x: Tensor, value: Any, dtype: torch.dtype | None = None, device: torch.device | None = None
 ) -> Tensor:
@@ -47,7 +48,7 @@ def empty(shape: Any, dtype: torch.dtype, device: torch.device | None = None) ->
     return torch.empty(ints(shape), dtype=dtype, device=device)
 
 
-@op("arange", aliases=("range",))
+@op("arange", types=("range",))
 def arange(
     start: Any, end: Any, step: Any, dtype: torch.dtype, device: torch.device | None = None
 ) -> Tensor:
@@ -106,7 +107,7 @@ def meshgrid(inputs: list[Tensor]) -> list[Tensor]:
     return [grid.clone() for grid in torch.meshgrid(inputs, indexing="ij")]
 
 
-@op("diag", aliases=("diag_v2",))
+@op("diag", types=("diag_v2",))
 def diag(x: Tensor, offset: int = 0, padding_value: float = 0) -> Tensor:
     if x.ndim > 2:
         raise UsageError(
@@ -166,7 +167,7 @@ def triu_indices(
     return torch.triu_indices(row, col, offset, dtype=dtype, device=device or torch.device("cpu"))
 
 
-@op("assign")
+@op("assign", precision=Precision.UNTOUCHED)
 def assign(x: Tensor) -> Tensor:
     return x.clone()
 

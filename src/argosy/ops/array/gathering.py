@@ -16,6 +16,7 @@ from argosy.foundation.errors import DtypeError, OutOfRange, RankError, UsageErr
 from argosy.ops.array.manipulation import slices
 from argosy.ops.array.shape import axis_in, ints, require_equal_dtypes
 from argosy.ops.table import define, op
+from argosy.ops.traits import Precision, Rows
 
 
 def _from_front(index: Tensor, extent: int) -> Tensor:
@@ -53,21 +54,21 @@ def _select(x: Tensor, axis: int, index: Tensor) -> Tensor:
         ) from error
 
 
-@op("gather")
+@op("gather", precision=Precision.GRAY, rows=Rows.OTHER)
 def gather(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
     axis = axis_in(axis, x.ndim, "gather")
     out = _select(x, axis, _as_ids(index, "gather"))
     return out if index.ndim else out.squeeze(axis)
 
 
-@op("index_select")
+@op("index_select", rows=Rows.OTHER)
 def index_select(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
     if index.ndim == 0:
         raise UsageError("index_select: the index must have shape [n] or [n, 1], but is 0-D")
     return _select(x, axis_in(axis, x.ndim, "index_select"), _as_ids(index, "index_select"))
 
 
-@op("gather_nd")
+@op("gather_nd", rows=Rows.OTHER)
 def gather_nd(x: Tensor, index: Tensor) -> Tensor:
     """Read the elements (or slices) at the positions along the last axis of ``index``."""
     if index.ndim and index.shape[-1] == 0:
@@ -94,7 +95,7 @@ def index_sample(x: Tensor, index: Tensor) -> Tensor:
     return torch.gather(x, 1, index.long())
 
 
-@op("take")
+@op("take", rows=Rows.OTHER)
 def take(x: Tensor, index: Tensor, mode: str = "raise") -> Tensor:
     size = x.numel()
     index = index.long()
@@ -124,7 +125,7 @@ def _along(x: Tensor, index: Tensor, axis: int, broadcast: bool, call: str) -> t
     return _from_front(index.long(), x.shape[axis] if x.ndim else 1), axis
 
 
-@op("take_along_axis")
+@op("take_along_axis", rows=Rows.OTHER)
 def take_along_axis(x: Tensor, index: Tensor, axis: int, broadcast: bool = True) -> Tensor:
     index, axis = _along(x, index, axis, broadcast, "take_along_axis")
     return torch.gather(x, axis, index)
@@ -176,7 +177,7 @@ def _without_overwritten(x: Tensor, index: Tensor, values: Tensor, axis: int) ->
     return torch.where(last == order, values, values.detach())
 
 
-@op("scatter")
+@op("scatter", precision=Precision.EXTRA_BLACK)
 def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True) -> Tensor:
     """Replace rows of ``x``; without ``overwrite`` the rows start at zero and duplicates add up."""
     require_equal_dtypes([x, updates], "scatter")
@@ -285,7 +286,7 @@ def fill_diagonal(x: Tensor, value: float, offset: int = 0, wrap: bool = False) 
     return out
 
 
-@op("scatter_along", aliases=("scatter_reduce",))
+@op("scatter_along", types=("scatter_reduce",))
 def scatter_along(
     x: Tensor, axis: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True
 ) -> Tensor:

@@ -13,15 +13,16 @@ import torch
 from torch import Tensor
 
 from argosy.ops.table import op
+from argosy.ops.traits import Precision, Rows
 
 
-@op("getitem")
+@op("getitem", rows=Rows.KEPT_IF_ALONE)
 def getitem(x: Tensor, index: tuple[Any, ...]) -> Tensor:
     flipped, index = _without_negative_steps(x, index)
     return (x.flip(flipped) if flipped else x)[index]
 
 
-@op("setitem_", aliases=("set_value",))
+@op("setitem_", types=("set_value",), mutates=("x",), precision=Precision.UNTOUCHED)
 def setitem_(x: Tensor, index: tuple[Any, ...], value: Any) -> Tensor:
     if isinstance(value, Tensor) and value.dtype is not x.dtype:
         value = value.to(x.dtype)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from argosy.ops.table import op
+from argosy.ops.traits import Precision
 
 _HALF = (torch.float16, torch.bfloat16)
 
@@ -28,7 +29,7 @@ def _generator(seed: int) -> torch.Generator | None:
     return torch.Generator().manual_seed(seed) if seed else None
 
 
-@op("fill_constant")
+@op("fill_constant", precision=Precision.GRAY)
 def fill_constant(shape: Sequence[int], value: float, dtype: torch.dtype) -> Tensor:
     return torch.full(list(shape), value, dtype=dtype)
 
@@ -39,14 +40,14 @@ def assign_value(values: Any, dtype: torch.dtype) -> Tensor:
     return torch.as_tensor(values).to(dtype, copy=True)  # what comes of it is trained in place
 
 
-@op("uniform_random", is_random=True)
+@op("uniform_random", is_random=True, precision=Precision.GRAY)
 def uniform_random(
     shape: Sequence[int], low: float, high: float, dtype: torch.dtype, seed: int = 0
 ) -> Tensor:
     return _drawn(shape, dtype).uniform_(low, high, generator=_generator(seed)).to(dtype)
 
 
-@op("gaussian_random", is_random=True)
+@op("gaussian_random", is_random=True, precision=Precision.GRAY)
 def gaussian_random(
     shape: Sequence[int], mean: float, std: float, dtype: torch.dtype, seed: int = 0
 ) -> Tensor:

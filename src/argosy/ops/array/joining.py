@@ -11,6 +11,7 @@ from torch import Tensor
 from argosy.foundation.errors import UsageError
 from argosy.ops.array.shape import axis_in, ints, require_equal_dtypes
 from argosy.ops.table import define, op
+from argosy.ops.traits import Precision, Rows
 
 # torch's stub describes only the form with out=
 _split_copy: Any = torch.split_with_sizes_copy
@@ -28,14 +29,14 @@ def _require_equal_ranks(tensors: Sequence[Tensor], call: str) -> None:
             )
 
 
-@op("concat")
+@op("concat", precision=Precision.GRAY)
 def concat(x: list[Tensor], axis: int = 0) -> Tensor:
     require_equal_dtypes(x, "concat")
     _require_equal_ranks(x, "concat")
     return torch.cat(x, axis)
 
 
-@op("stack")
+@op("stack", precision=Precision.GRAY)
 def stack(x: list[Tensor], axis: int = 0) -> Tensor:
     require_equal_dtypes(x, "stack")
     return torch.stack(x, axis)
@@ -53,7 +54,7 @@ def block_diag(inputs: list[Tensor]) -> Tensor:
     return torch.block_diag(*inputs)  # type: ignore[no-untyped-call]
 
 
-@op("split")
+@op("split", precision=Precision.GRAY)
 def split(x: Tensor, num_or_sections: Any, axis: int = 0) -> list[Tensor]:
     """Equal parts for a number, parts of the given sizes for a list, in which one -1 takes the
     rest.
@@ -95,7 +96,7 @@ def unbind(x: Tensor, axis: int = 0) -> list[Tensor]:
     return list(x.unbind(axis_in(axis, x.ndim, "unbind")))
 
 
-@op("unstack")
+@op("unstack", precision=Precision.GRAY)
 def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
     axis = axis_in(axis, x.ndim, "unstack")
     if num is not None and num != x.shape[axis]:
@@ -110,7 +111,7 @@ def broadcast_tensors(inputs: list[Tensor]) -> list[Tensor]:
     return _copies([t.expand(shape) for t in inputs])
 
 
-@op("repeat_interleave")
+@op("repeat_interleave", rows=Rows.OTHER)
 def repeat_interleave(
     x: Tensor, repeats: Any, axis: int | None = None, output_size: int | None = None
 ) -> Tensor:
@@ -143,7 +144,7 @@ def cartesian_prod(inputs: list[Tensor]) -> Tensor:
     return torch.cartesian_prod(*inputs)
 
 
-@op("unique")
+@op("unique", rows=Rows.OTHER)
 def unique(
     x: Tensor, axis: int | None, index_dtype: torch.dtype
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -159,7 +160,7 @@ def unique(
     return values, first.to(index_dtype), flat.to(index_dtype), counts.to(index_dtype)
 
 
-@op("unique_consecutive")
+@op("unique_consecutive", rows=Rows.OTHER)
 def unique_consecutive(
     x: Tensor, axis: int | None, index_dtype: torch.dtype
 ) -> tuple[Tensor, Tensor, Tensor]:

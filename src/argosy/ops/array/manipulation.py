@@ -16,19 +16,20 @@ from torch import Tensor
 from argosy.foundation.errors import RankError, UsageError
 from argosy.ops.array.shape import axis_in, ints
 from argosy.ops.table import define, op
+from argosy.ops.traits import Precision, Rows
 
 
-@op("reshape", aliases=("reshape2",))
+@op("reshape", types=("reshape2",), precision=Precision.GRAY, is_reshape=True)
 def reshape(x: Tensor, shape: Any) -> Tensor:
     return x.reshape(resolve_shape(x, shape))
 
 
-@op("view", aliases=("view_shape",))
+@op("view", types=("view_shape",))
 def view(x: Tensor, shape: Any) -> Tensor:
     return x.view(resolve_shape(x, shape))
 
 
-@op("view_dtype")
+@op("view_dtype", precision=Precision.UNTOUCHED)
 def view_dtype(x: Tensor, dtype: torch.dtype) -> Tensor:
     return x.view(dtype)
 
@@ -56,19 +57,19 @@ def resolve_shape(x: Tensor, shape: Any) -> list[int]:
     return sizes
 
 
-@op("transpose", aliases=("transpose2",))
+@op("transpose", types=("transpose2",), precision=Precision.GRAY, rows=Rows.OTHER)
 def transpose(x: Tensor, perm: Any) -> Tensor:
     """Reorder the axes; those that ``perm`` leaves out at its end stay where they are."""
     order = ints(perm)
     return x.permute(order if len(order) == x.ndim else order + list(range(len(order), x.ndim)))
 
 
-@op("swapaxes")
+@op("swapaxes", rows=Rows.OTHER)
 def swapaxes(x: Tensor, axis0: int, axis1: int) -> Tensor:
     return x.swapaxes(axis_in(axis0, x.ndim, "swapaxes"), axis_in(axis1, x.ndim, "swapaxes"))
 
 
-@op("t")
+@op("t", rows=Rows.OTHER)
 def t(x: Tensor) -> Tensor:
     if x.ndim > 2:
         raise UsageError(
@@ -77,19 +78,19 @@ def t(x: Tensor) -> Tensor:
     return x.t()
 
 
-@op("reverse_axes")
+@op("reverse_axes", rows=Rows.OTHER)
 def reverse_axes(x: Tensor) -> Tensor:
     return x.permute(list(range(x.ndim - 1, -1, -1)))
 
 
-@op("matrix_transpose")
+@op("matrix_transpose", rows=Rows.OTHER)
 def matrix_transpose(x: Tensor) -> Tensor:
     if x.ndim < 2:
         raise UsageError(f"Tensor.ndim({x.ndim}) is required to be greater than or equal to 2.")
     return x.mT
 
 
-@op("flatten", aliases=("flatten_contiguous_range",))
+@op("flatten", types=("flatten_contiguous_range",), is_reshape=True)
 def flatten(x: Tensor, start_axis: int = 0, stop_axis: int = -1) -> Tensor:
     rank = max(x.ndim, 1)
     start, stop = axis_in(start_axis, rank, "flatten"), axis_in(stop_axis, rank, "flatten")
@@ -98,7 +99,7 @@ def flatten(x: Tensor, start_axis: int = 0, stop_axis: int = -1) -> Tensor:
     return x.flatten(start, stop)
 
 
-@op("squeeze", aliases=("squeeze2",))
+@op("squeeze", types=("squeeze2",), is_reshape=True)
 def squeeze(x: Tensor, axes: Any = None) -> Tensor:
     """Drop the given axes of extent 1 (all of them by default); an axis of another extent stays."""
     if axes is None:
@@ -107,7 +108,7 @@ def squeeze(x: Tensor, axes: Any = None) -> Tensor:
     return x.squeeze(tuple(wanted)) if wanted else x.squeeze()
 
 
-@op("unsqueeze", aliases=("unsqueeze2",))
+@op("unsqueeze", types=("unsqueeze2",), is_reshape=True)
 def unsqueeze(x: Tensor, axes: Any) -> Tensor:
     """Insert axes of extent 1 one after the other, each counted in the result of the one before."""
     if axes.__class__ is int:
@@ -125,7 +126,7 @@ def unflatten(x: Tensor, axis: int, shape: Any) -> Tensor:
     return reshape.fn(x, [*x.shape[:axis], *ints(shape), *x.shape[axis + 1 :]])
 
 
-@op("moveaxis")
+@op("moveaxis", rows=Rows.OTHER)
 def moveaxis(x: Tensor, source: list[int], destination: list[int]) -> Tensor:
     if len(source) != len(destination):
         raise RankError(
@@ -138,7 +139,7 @@ def moveaxis(x: Tensor, source: list[int], destination: list[int]) -> Tensor:
     return torch.moveaxis(x, source, destination)
 
 
-@op("cast")
+@op("cast", precision=Precision.GRAY | Precision.UNTOUCHED)
 def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
     if x.dtype is dtype:
         return x.clone()
@@ -147,22 +148,22 @@ def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
     return x.to(dtype)
 
 
-@op("to_device", aliases=("memcpy",))
+@op("to_device", types=("memcpy",), precision=Precision.UNTOUCHED)
 def to_device(x: Tensor, device: str) -> Tensor:
     return x.to(device)
 
 
-@op("pin_memory")
+@op("pin_memory", precision=Precision.UNTOUCHED)
 def pin_memory(x: Tensor) -> Tensor:
     return x.pin_memory()
 
 
-@op("expand", aliases=("expand_v2",))
+@op("expand", types=("expand_v2",))
 def expand(x: Tensor, shape: Any) -> Tensor:
     return torch.expand_copy(x, ints(shape))
 
 
-@op("expand_as", aliases=("expand_as_v2",))
+@op("expand_as", types=("expand_as_v2",))
 def expand_as(x: Tensor, y: Tensor) -> Tensor:
     return torch.expand_copy(x, y.shape)
 
@@ -172,17 +173,17 @@ def tile(x: Tensor, repeat_times: Any) -> Tensor:
     return torch.tile(x, ints(repeat_times))
 
 
-@op("flip")
+@op("flip", rows=Rows.OTHER)
 def flip(x: Tensor, axes: list[int]) -> Tensor:
     return torch.flip(x, axes)
 
 
-@op("rot90")
+@op("rot90", rows=Rows.OTHER)
 def rot90(x: Tensor, k: int, axes: list[int]) -> Tensor:
     return torch.rot90(x, k, axes)
 
 
-@op("roll")
+@op("roll", rows=Rows.OTHER)
 def roll(x: Tensor, shifts: Any, axes: list[int] | None = None) -> Tensor:
     by = ints(shifts)
     if axes is None:
@@ -200,7 +201,7 @@ def slices(
     return tuple(index)
 
 
-@op("slice")
+@op("slice", precision=Precision.GRAY)
 def slice_axes(x: Tensor, axes: list[int], starts: Any, ends: Any) -> Tensor:
     first, last = ints(starts), ints(ends)
     if not len(axes) == len(first) == len(last):
@@ -226,7 +227,7 @@ def strided_slice(x: Tensor, axes: list[int], starts: Any, ends: Any, strides: A
     return x.flip(reversed_axes)[slices(x, axes, first, last, steps)]
 
 
-@op("crop", aliases=("crop_tensor",))
+@op("crop", types=("crop_tensor",))
 def crop(x: Tensor, shape: Any, offsets: Any) -> Tensor:
     """Cut a box of the given shape at ``offsets``; -1 reaches to the end of its axis."""
     sizes, corner = ints(shape), ints(offsets)
@@ -242,7 +243,7 @@ def crop(x: Tensor, shape: Any, offsets: Any) -> Tensor:
     return x[tuple(box)].clone()
 
 
-@op("unfold_axis", aliases=("tensor_unfold",))
+@op("unfold_axis", types=("tensor_unfold",))
 def unfold_axis(x: Tensor, axis: int, size: int, step: int) -> Tensor:
     return x.unfold(axis, size, step)
 
@@ -266,17 +267,17 @@ real = define("real", torch.real, ("x",))
 imag = define("imag", torch.imag, ("x",))
 
 
-@op("shape")
+@op("shape", rows=Rows.OTHER)
 def shape(x: Tensor) -> Tensor:
     return torch.tensor(list(x.shape), dtype=torch.int64)
 
 
-@op("rank")
+@op("rank", precision=Precision.GRAY)
 def rank(x: Tensor) -> Tensor:
     return torch.tensor(x.ndim, dtype=torch.int32)
 
 
-@op("numel", aliases=("size",))
+@op("numel", types=("size",))
 def numel(x: Tensor) -> Tensor:
     return torch.tensor(x.numel(), dtype=torch.int64)
 

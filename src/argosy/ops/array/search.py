@@ -11,15 +11,16 @@ from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.ops.array.shape import axis_in, number
 from argosy.ops.table import define, op
+from argosy.ops.traits import Rows
 
 
-@op("argmax", aliases=("arg_max",))
+@op("argmax", types=("arg_max",), rows=Rows.OTHER)
 def argmax(x: Tensor, axis: int | None, keepdim: bool, dtype: torch.dtype) -> Tensor:
     out = torch.argmax(x, axis, keepdim)
     return out if dtype is torch.int64 else out.to(dtype)
 
 
-@op("argmin", aliases=("arg_min",))
+@op("argmin", types=("arg_min",), rows=Rows.OTHER)
 def argmin(x: Tensor, axis: int | None, keepdim: bool, dtype: torch.dtype) -> Tensor:
     out = torch.argmin(x, axis, keepdim)
     return out if dtype is torch.int64 else out.to(dtype)
@@ -38,7 +39,7 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False) -> Tensor:
     return torch.sort(x, dim=axis, descending=descending, stable=True)[0]
 
 
-@op("topk", aliases=("top_k_v2",))
+@op("topk", types=("top_k_v2",))
 def topk(
     x: Tensor, k: Any, axis: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Tensor, Tensor]:
@@ -72,7 +73,7 @@ def mode(x: Tensor, axis: int = -1, keepdim: bool = False) -> tuple[Tensor, Tens
     return (values, indices) if keepdim else (values.squeeze(axis), indices.squeeze(axis))
 
 
-@op("nonzero", aliases=("where_index",))
+@op("nonzero", types=("where_index",), rows=Rows.OTHER)
 def nonzero(x: Tensor) -> Tensor:
     if x.ndim == 0:
         raise UsageError("nonzero: the condition must have at least 1 dimension, but is 0-D")
@@ -103,10 +104,10 @@ def _common(a: torch.dtype, b: torch.dtype) -> torch.dtype:
     )
 
 
-masked_select = define("masked_select", torch.masked_select, ("x", "mask"))
+masked_select = define("masked_select", torch.masked_select, ("x", "mask"), rows=Rows.OTHER)
 
 
-@op("searchsorted")
+@op("searchsorted", rows=Rows.OTHER)
 def searchsorted(
     sequence: Tensor, values: Tensor, out_int32: bool = False, right: bool = False
 ) -> Tensor:

@@ -1,1 +1,3 @@
 """Ops on images."""
+
+from argosy.ops.images import image, resize, vision

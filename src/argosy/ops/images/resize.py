@@ -12,20 +12,21 @@ import torch
 from torch import Tensor
 
 from argosy.ops.table import op
+from argosy.ops.traits import Precision
 
 _aten = torch.ops.aten
 
 
-@op(
-    "interpolate",
-    aliases=(
-        "nearest_interp_v2",
-        "linear_interp_v2",
-        "bilinear_interp_v2",
-        "trilinear_interp_v2",
-        "bicubic_interp_v2",
-    ),
+_TYPES = (
+    "nearest_interp_v2",
+    "linear_interp_v2",
+    "bilinear_interp_v2",
+    "trilinear_interp_v2",
+    "bicubic_interp_v2",
 )
+
+
+@op("interpolate", types=_TYPES, precision=dict.fromkeys(_TYPES, Precision.EXTRA_BLACK))
 def interpolate(
     x: Tensor,
     mode: str,

@@ -15,7 +15,7 @@ from argosy.ops.nn.window import Pairs, for_engine
 from argosy.ops.table import op
 
 
-@op("pad", aliases=("pad3d",))
+@op("pad", types=("pad3d",))
 def pad(x: Tensor, padding: Sequence[int], mode: str, value: float) -> Tensor:
     """Pad with (before, after) for every axis, first axis first; negative amounts cut."""
     pairs = [(padding[2 * i], padding[2 * i + 1]) for i in range(x.ndim)]
@@ -64,7 +64,7 @@ def _source_positions(
     return (size - 1) - ((size - 1) - position.abs()).abs()
 
 
-@op("grid_sample", aliases=("grid_sampler",))
+@op("grid_sample", types=("grid_sampler",))
 def grid_sample(
     x: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: bool
 ) -> Tensor:
@@ -90,7 +90,13 @@ def pixel_unshuffle(x: Tensor, factor: int, channel_last: bool) -> Tensor:
     return torch.pixel_unshuffle(x, factor)
 
 
-@op("channel_shuffle", aliases=("shuffle_channel",))
+@op(
+    "channel_shuffle",
+    types=(
+        "channel_shuffle",
+        "shuffle_channel",
+    ),
+)
 def channel_shuffle(x: Tensor, groups: int, channel_last: bool) -> Tensor:
     """Deal the channels out: one of each of ``groups`` groups in turn."""
     axis = x.ndim - 1 if channel_last else 1
@@ -115,7 +121,13 @@ def temporal_shift(x: Tensor, seg_num: int, shift_ratio: float, channel_last: bo
     return out.movedim(1, -1) if channel_last else out
 
 
-@op("unfold", aliases=("im2col",))
+@op(
+    "unfold",
+    types=(
+        "unfold",
+        "im2col",
+    ),
+)
 def unfold(
     x: Tensor,
     kernel: Sequence[int],
@@ -134,7 +146,13 @@ def unfold(
     )
 
 
-@op("fold", aliases=("col2im",))
+@op(
+    "fold",
+    types=(
+        "fold",
+        "col2im",
+    ),
+)
 def fold(
     x: Tensor,
     output_size: Sequence[int],
@@ -163,7 +181,7 @@ def fold(
     return padded[:, :, top : top + height, left : left + width]
 
 
-@op("bilinear", aliases=("bilinear_tensor_product",))
+@op("bilinear", types=("bilinear_tensor_product",))
 def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """``x1 @ weight[k] @ x2`` for each output k; the bias is [1, outputs]."""
     return torch_f.bilinear(x1, x2, weight, None if bias is None else bias.flatten())

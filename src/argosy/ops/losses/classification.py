@@ -9,6 +9,7 @@ from torch.nn import functional as F
 from argosy.foundation.errors import UsageError
 from argosy.ops.losses.loss import reduce
 from argosy.ops.table import op
+from argosy.ops.traits import Precision
 
 
 @op("multi_label_soft_margin_loss")
@@ -78,7 +79,7 @@ def multi_label_margin_loss(input: Tensor, label: Tensor, reduction: str = "mean
     )
 
 
-@op("ctc_loss", aliases=("warpctc",))
+@op("ctc_loss", types=("warpctc",))
 def ctc_loss(
     logits: Tensor,
     labels: Tensor,
@@ -113,7 +114,7 @@ def ctc_loss(
     return reduce(loss, reduction, "ctc_loss")
 
 
-@op("rnnt_loss", aliases=("warprnnt",))
+@op("rnnt_loss", types=("warprnnt",))
 def rnnt_loss(
     log_probs: Tensor,
     labels: Tensor,
@@ -146,7 +147,7 @@ def rnnt_loss(
     return reduce(loss, reduction, "rnnt_loss")
 
 
-@op("hsigmoid_loss", aliases=("hierarchical_sigmoid",))
+@op("hsigmoid_loss", types=("hierarchical_sigmoid",), precision={"hsigmoid_loss": Precision.BLACK})
 def hsigmoid_loss(
     input: Tensor,
     label: Tensor,

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from argosy.foundation.errors import UsageError
 from argosy.ops.losses.loss import reduce
 from argosy.ops.table import op
+from argosy.ops.traits import Precision
 
 IGNORED = -100  # Paddle's default ignore_index
 
@@ -22,7 +23,7 @@ _fused_cross_entropy: Callable[..., Tensor] = torch._C._nn.cross_entropy_loss
 _SMALLEST_LOG = -1e20
 
 
-@op("mean_cross_entropy")
+@op("mean_cross_entropy", precision={"softmax_with_cross_entropy": Precision.BLACK})
 def mean_cross_entropy(input: Tensor, label: Tensor) -> Tensor:
     """Cross entropy of logits and hard labels, classes in the last axis, averaged over all
     positions.
@@ -54,7 +55,7 @@ def _flatten_positions(input: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
     return input.reshape(-1, shape[-1]), label.reshape(-1)
 
 
-@op("cross_entropy")
+@op("cross_entropy", precision=Precision.BLACK)
 def cross_entropy(
     input: Tensor,
     label: Tensor,
@@ -172,7 +173,14 @@ def _gather_weight(weight: Tensor, scores: Tensor, label: Tensor, counts: Tensor
     return weight[torch.where(counts, label, 0).long()] * counts
 
 
-@op("softmax_with_cross_entropy", aliases=("cross_entropy_with_softmax",))
+@op(
+    "softmax_with_cross_entropy",
+    types=(
+        "softmax_with_cross_entropy",
+        "cross_entropy_with_softmax",
+    ),
+    precision=Precision.BLACK,
+)
 def softmax_with_cross_entropy(
     logits: Tensor,
     label: Tensor,
@@ -197,7 +205,7 @@ def softmax_with_cross_entropy(
     return loss.movedim(-1, axis), torch.softmax(logits.detach(), axis)
 
 
-@op("nll_loss")
+@op("nll_loss", precision=Precision.BLACK)
 def nll_loss(
     input: Tensor,
     label: Tensor,

@@ -15,6 +15,7 @@ from argosy.foundation.errors import RankError, UsageError
 from argosy.ops.math import promotion
 from argosy.ops.math import reduction as reductions
 from argosy.ops.table import op
+from argosy.ops.traits import Precision
 
 # torch.nn.functional.mse_loss without its Python checks, which cost as much as the loss itself on
 # small batches.
@@ -50,7 +51,7 @@ def _gap(input: Tensor, label: Tensor) -> Tensor:
     return gap
 
 
-@op("mse_loss")
+@op("mse_loss", precision={"square": Precision.BLACK})
 def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     code = _CODE_BY_REDUCTION.get(reduction)
     if (
@@ -63,7 +64,7 @@ def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     return reduce(torch.square(_gap(input, label)), reduction, "mse_loss")
 
 
-@op("square_error_cost")
+@op("square_error_cost", precision={"square": Precision.BLACK})
 def square_error_cost(input: Tensor, label: Tensor) -> Tensor:
     return torch.square(_gap(input, label))
 
@@ -73,7 +74,7 @@ def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     return reduce(torch.abs(_gap(input, label)), reduction, "l1_loss")
 
 
-@op("smooth_l1_loss", aliases=("huber_loss",))
+@op("smooth_l1_loss", types=("huber_loss",), precision=Precision.BLACK)
 def smooth_l1_loss(
     input: Tensor, label: Tensor, reduction: str = "mean", delta: float = 1.0, is_huber: bool = True
 ) -> Tensor:
@@ -97,7 +98,7 @@ def binary_cross_entropy(
     return reduce(loss if weight is None else loss * weight, reduction, "binary_cross_entropy")
 
 
-@op("sigmoid_cross_entropy_with_logits")
+@op("sigmoid_cross_entropy_with_logits", precision=Precision.BLACK)
 def binary_cross_entropy_with_logits(
     logit: Tensor,
     label: Tensor,
@@ -121,7 +122,7 @@ def binary_cross_entropy_with_logits(
     )
 
 
-@op("log_loss")
+@op("log_loss", precision=Precision.BLACK)
 def log_loss(input: Tensor, label: Tensor, epsilon: float = 1e-4) -> Tensor:
     """Cross entropy of each probability, with ``epsilon`` inside the logarithms. The label gets no
     gradient.
@@ -202,7 +203,7 @@ def smaller_distance(x: Tensor, y: Tensor) -> Tensor:
     return torch.minimum(x, y)
 
 
-@op("triplet_margin_loss")
+@op("triplet_margin_loss", precision=Precision.BLACK)
 def triplet_margin_loss(
     input: Tensor,
     positive: Tensor,

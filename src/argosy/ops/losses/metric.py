@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from argosy.ops.table import op
+from argosy.ops.traits import Rows
 
 
-@op("accuracy")
+@op("accuracy", rows=Rows.OTHER)
 def accuracy(input: Tensor, label: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
     """Share of rows whose label is among the ``k`` largest, the number of those rows (int32), and
     of all (int32).
@@ -32,7 +33,7 @@ def topk_hits(pred: Tensor, label: Tensor, k: int) -> Tensor:
     return (order == label.to(torch.int64)).to(torch.float32)
 
 
-@op("auc_", aliases=("auc",))
+@op("auc_", types=("auc",), mutates=("positives", "negatives"))
 def auc_(
     scores: Tensor, label: Tensor, positives: Tensor, negatives: Tensor, slides: bool
 ) -> Tensor:

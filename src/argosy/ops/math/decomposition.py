@@ -19,7 +19,7 @@ eigvals = define("eigvals", torch.linalg.eigvals, ("x",))
 householder_product = define("householder_product", torch.linalg.householder_product, ("x", "tau"))
 
 
-@op("slogdet", aliases=("slogdeterminant",))
+@op("slogdet", types=("slogdeterminant",))
 def slogdet(x: Tensor) -> Tensor:
     """Sign and logarithm of the absolute value of the determinant, stacked along a new first
     axis.

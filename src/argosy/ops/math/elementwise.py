@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,13 +12,14 @@ from argosy.foundation.errors import UnsupportedDtype, UsageError
 from argosy.ops.math import promotion
 from argosy.ops.math.promotion import align, strict
 from argosy.ops.table import Op, define, op
+from argosy.ops.traits import Precision, Rows
 
 
 def binary(
     name: str,
     fn: Callable[[Any, Any], Any],
-    aliases: Sequence[str] = (),
     promote: Callable[[Any, Any], tuple[Any, Any]] = align,
+    **traits: Any,
 ) -> Op:
     """Define an op of two tensors that promotes its inputs and calls ``fn``."""
 
@@ -26,16 +27,16 @@ def binary(
         x, y = promote(x, y)
         return fn(x, y)
 
-    return define(name, compute, aliases=aliases)
+    return define(name, compute, **traits)
 
 
-@op("add", aliases=("elementwise_add",))
+@op("add", types=("elementwise_add",), precision=Precision.GRAY)
 def add(x: Any, y: Any) -> Tensor:
     x, y = align(x, y)
     return torch.add(x, y) if isinstance(x, Tensor) else torch.add(y, x)
 
 
-@op("subtract", aliases=("elementwise_sub",))
+@op("subtract", types=("elementwise_sub",), precision=Precision.GRAY)
 def subtract(x: Any, y: Any) -> Tensor:
     x, y = align(x, y)
     if _is_bool(x) and _is_bool(y):
@@ -47,13 +48,13 @@ def subtract(x: Any, y: Any) -> Tensor:
     return difference
 
 
-@op("multiply", aliases=("elementwise_mul",))
+@op("multiply", types=("elementwise_mul",), precision=Precision.GRAY)
 def multiply(x: Any, y: Any) -> Tensor:
     x, y = align(x, y)
     return torch.mul(x, y) if isinstance(x, Tensor) else torch.mul(y, x)
 
 
-@op("divide", aliases=("elementwise_div",))
+@op("divide", types=("elementwise_div",), precision=Precision.GRAY)
 def divide(x: Any, y: Any, rounding_mode: str | None = None) -> Tensor:
     x, y = align(x, y)
     if rounding_mode is not None:
@@ -80,7 +81,7 @@ def _as_int8(value: Any) -> Any:
     return value.to(torch.int8) if isinstance(value, Tensor) else int(value)
 
 
-@op("floor_divide", aliases=("elementwise_floordiv",))
+@op("floor_divide", types=("elementwise_floordiv",), precision=Precision.GRAY)
 def floor_divide(x: Any, y: Any) -> Tensor:
     """Divide and round down. No gradient passes, and a 0-d tensor widens the result like any
     other.
@@ -90,7 +91,7 @@ def floor_divide(x: Any, y: Any) -> Tensor:
     return quotient.detach()
 
 
-@op("remainder", aliases=("elementwise_mod",))
+@op("remainder", types=("elementwise_mod",), precision=Precision.GRAY)
 def remainder(x: Any, y: Any) -> Tensor:
     x, y = align(x, y)
     if not isinstance(x, Tensor):
@@ -99,19 +100,27 @@ def remainder(x: Any, y: Any) -> Tensor:
     return torch.remainder(x, y)
 
 
-@op("pow", aliases=("elementwise_pow",))
+@op(
+    "pow",
+    types=("elementwise_pow",),
+    precision={"pow": Precision.BLACK, "elementwise_pow": Precision.GRAY},
+)
 def pow(x: Any, y: Any) -> Tensor:
     x, y = align(x, y)
     return torch.pow(x, y)
 
 
-@op("pow_number")
+@op("pow_number", precision={"pow": Precision.BLACK})
 def pow_number(x: Tensor, y: float) -> Tensor:
     """``x`` to the power of a number that is first cast to the dtype of ``x``."""
     return torch.pow(x, promotion.number(y, x.dtype))
 
 
-@op("matmul", aliases=("matmul_v2",))
+@op(
+    "matmul",
+    types=("matmul_v2",),
+    precision={"matmul": Precision.WHITE, "matmul_v2": Precision.WHITE},
+)
 def matmul(x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False) -> Tensor:
     if transpose_x and x.ndim > 1:
         x = x.mT
@@ -126,10 +135,14 @@ def neg(x: Tensor) -> Tensor:
 
 
 abs = define("abs", torch.abs, ("x",))
-maximum = binary("maximum", torch.maximum, ("elementwise_max",), strict)
-minimum = binary("minimum", torch.minimum, ("elementwise_min",), strict)
-fmax = binary("fmax", torch.fmax, ("elementwise_fmax",), strict)
-fmin = binary("fmin", torch.fmin, ("elementwise_fmin",), strict)
+maximum = binary(
+    "maximum", torch.maximum, strict, types=("elementwise_max",), precision=Precision.GRAY
+)
+minimum = binary(
+    "minimum", torch.minimum, strict, types=("elementwise_min",), precision=Precision.GRAY
+)
+fmax = binary("fmax", torch.fmax, strict, types=("elementwise_fmax",))
+fmin = binary("fmin", torch.fmin, strict, types=("elementwise_fmin",))
 nextafter = binary("nextafter", lambda x, y: torch.nextafter(x, y).detach(), promote=strict)
 gcd = binary("gcd", torch.gcd, promote=strict)
 lcm = binary("lcm", torch.lcm, promote=strict)
@@ -137,7 +150,7 @@ gammaincc = binary("gammaincc", torch.special.gammaincc)
 gammainc = binary("gammainc", torch.special.gammainc)
 
 
-@op("heaviside", aliases=("elementwise_heaviside",))
+@op("heaviside", types=("elementwise_heaviside",))
 def heaviside(x: Tensor, y: Tensor) -> Tensor:
     """0 where ``x`` is negative, 1 where positive, ``y`` where zero; torch's own has no gradient
     for ``y``.
@@ -185,7 +198,7 @@ def ldexp(x: Tensor, y: Tensor, dtype: torch.dtype) -> Tensor:
     return x.to(dtype) * torch.pow(2.0, y.to(dtype))
 
 
-@op("scale")
+@op("scale", precision=Precision.GRAY)
 def scale(x: Tensor, scale: Any, bias: float, bias_after_scale: bool = True) -> Tensor:
     """``scale * x + bias``, or ``scale * (x + bias)``; the numbers are first cast to the dtype of
     ``x``.
@@ -265,7 +278,7 @@ def lerp(x: Tensor, y: Tensor, weight: Any) -> Tensor:
     return torch.lerp(x, y, weight.detach() if isinstance(weight, Tensor) else weight)
 
 
-@op("multiplex")
+@op("multiplex", rows=Rows.OTHER)
 def multiplex(inputs: list[Tensor], index: Tensor) -> Tensor:
     """Row i of the result is row i of ``inputs[index[i]]``."""
     rows = index.reshape(-1).to(torch.int64)
@@ -286,7 +299,7 @@ def diff(x: Tensor, n: int, axis: int, prepend: Tensor | None, append: Tensor | 
     return torch.diff(x, n, axis, prepend, append)
 
 
-@op("renorm")
+@op("renorm", precision=Precision.BLACK)
 def renorm(x: Tensor, p: float, axis: int, max_norm: float) -> Tensor:
     """Scale down the slices along ``axis`` whose p-norm exceeds ``max_norm``."""
     return torch.renorm(x, p, axis, max_norm)

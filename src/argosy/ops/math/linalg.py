@@ -13,9 +13,10 @@ from argosy.foundation.errors import OutOfRange, RankError, UsageError
 from argosy.foundation.gradients import home_of
 from argosy.ops.math import promotion
 from argosy.ops.table import define, op
+from argosy.ops.traits import Precision, Rows
 
 
-@op("linear")
+@op("linear", precision={"linear_v2": Precision.WHITE})
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``x @ weight + bias`` with weight laid out [in, out]."""
     if x.ndim == 2 and bias is not None:
@@ -71,7 +72,7 @@ def inner(x: Tensor, y: Tensor) -> Tensor:
     return torch.inner(x, y)
 
 
-@op("outer")
+@op("outer", rows=Rows.OTHER)
 def outer(x: Tensor, y: Tensor) -> Tensor:
     """The outer product of the flattened inputs."""
     x, y = promotion.align(x, y)
@@ -123,7 +124,7 @@ def baddbmm(input: Tensor, x: Tensor, y: Tensor, beta: float = 1.0, alpha: float
     return torch.baddbmm(input, x, y, beta=beta, alpha=alpha)
 
 
-@op("tensordot")
+@op("tensordot", rows=Rows.OTHER)
 def tensordot(x: Tensor, y: Tensor, axes_x: list[int], axes_y: list[int]) -> Tensor:
     """Sum products over pairs of axes; the remaining axes of ``x``, then those of ``y``, are
     left.
@@ -138,7 +139,7 @@ def tensordot(x: Tensor, y: Tensor, axes_x: list[int], axes_y: list[int]) -> Ten
     return torch.tensordot(x, y, dims=(axes_x, axes_y))
 
 
-@op("einsum")
+@op("einsum", precision=Precision.WHITE, rows=Rows.OTHER)
 def einsum(operands: list[Tensor], equation: str) -> Tensor:
     return torch.einsum(equation, *operands)
 
@@ -166,7 +167,7 @@ def trace(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     return torch.sum(plane, -1, dtype=x.dtype)
 
 
-@op("vector_norm", aliases=("p_norm",))
+@op("vector_norm", types=("p_norm",), precision={"pnorm": Precision.BLACK})
 def vector_norm(
     x: Tensor,
     p: float = 2.0,
@@ -177,7 +178,7 @@ def vector_norm(
     return torch.linalg.vector_norm(x, p, axis, keepdim, dtype=dtype)
 
 
-@op("matrix_norm")
+@op("matrix_norm", precision={"frobenius_norm": Precision.BLACK})
 def matrix_norm(
     x: Tensor, p: Any, axis: list[int], keepdim: bool = False, dtype: torch.dtype | None = None
 ) -> Tensor:
@@ -189,7 +190,7 @@ def matrix_norm(
     return torch.linalg.matrix_norm(x, p, axis, keepdim, dtype=dtype)
 
 
-@op("dist")
+@op("dist", precision=Precision.BLACK)
 def dist(x: Tensor, y: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm of ``x - y``, broadcast and flattened."""
     return torch.linalg.vector_norm(x - y, p)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.ops.table import op
+from argosy.ops.traits import Precision
 
 Axis = int | list[int] | None
 
@@ -50,7 +51,7 @@ def _group(x: Tensor, axis: Axis) -> tuple[Tensor, list[int]]:
     return x.permute(order).reshape(kept + [_count(x, axes)]), with_ones
 
 
-@op("sum", aliases=("reduce_sum",))
+@op("sum", types=("reduce_sum",), precision=Precision.BLACK)
 def sum(
     x: Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdim: bool = False
 ) -> Tensor:
@@ -61,7 +62,11 @@ def sum(
     return torch.sum(x, axis, keepdim, dtype=dtype)
 
 
-@op("mean", aliases=("reduce_mean",))
+@op(
+    "mean",
+    types=("reduce_mean",),
+    precision={"mean": Precision.BLACK, "reduce_mean": Precision.BLACK},
+)
 def mean(
     x: Tensor, axis: Axis = None, keepdim: bool = False, dtype: torch.dtype | None = None
 ) -> Tensor:
@@ -76,19 +81,19 @@ def mean(
     return torch.div(total, _count(x, axes_of(x, axis)), rounding_mode="trunc").to(x.dtype)
 
 
-@op("max", aliases=("reduce_max", "amax"))
+@op("max", types=("reduce_max", "amax"))
 def max(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
     """Equal maxima share the gradient."""
     return torch.amax(x, () if axis is None else axis, keepdim)
 
 
-@op("min", aliases=("reduce_min", "amin"))
+@op("min", types=("reduce_min", "amin"))
 def min(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
     """Equal minima share the gradient."""
     return torch.amin(x, () if axis is None else axis, keepdim)
 
 
-@op("prod", aliases=("reduce_prod",))
+@op("prod", types=("reduce_prod",), precision=Precision.BLACK)
 def prod(
     x: Tensor, axis: Axis = None, keepdim: bool = False, dtype: torch.dtype | None = None
 ) -> Tensor:
@@ -99,12 +104,12 @@ def prod(
     return x.to(dtype)
 
 
-@op("all", aliases=("reduce_all",))
+@op("all", types=("reduce_all",))
 def all(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
     return torch.all(x.to(torch.bool), axis, keepdim)
 
 
-@op("any", aliases=("reduce_any",))
+@op("any", types=("reduce_any",))
 def any(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
     return torch.any(x.to(torch.bool), axis, keepdim)
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from argosy.ops.table import op
+from argosy.ops.traits import Precision
 
 
 def _along(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
@@ -13,14 +14,14 @@ def _along(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
     return (x.reshape(-1), 0) if axis is None else (x, axis)
 
 
-@op("cumsum")
+@op("cumsum", precision=Precision.BLACK)
 def cumsum(x: Tensor, axis: int | None, dtype: torch.dtype | None = None) -> Tensor:
     """Integers are summed, and returned, in int64 unless ``dtype`` says otherwise."""
     x, axis = _along(x, axis)
     return torch.cumsum(x, axis, dtype=dtype)
 
 
-@op("cumprod")
+@op("cumprod", precision=Precision.BLACK)
 def cumprod(x: Tensor, axis: int | None, dtype: torch.dtype | None = None) -> Tensor:
     x, axis = _along(x, axis)
     return torch.cumprod(x, axis, dtype=x.dtype if dtype is None else dtype)

@@ -12,41 +12,42 @@ from torch import Tensor
 
 from argosy.ops.math import promotion
 from argosy.ops.table import Op, define, op
+from argosy.ops.traits import Precision
 
 
-def _unary(name: str, fn: Any) -> Op:
-    return define(name, fn, ("x",))
+def _unary(name: str, fn: Any, **traits: Any) -> Op:
+    return define(name, fn, ("x",), **traits)
 
 
-exp = _unary("exp", torch.exp)
-expm1 = _unary("expm1", torch.expm1)
-log = _unary("log", torch.log)
-log2 = _unary("log2", torch.log2)
-log10 = _unary("log10", torch.log10)
+exp = _unary("exp", torch.exp, precision=Precision.BLACK)
+expm1 = _unary("expm1", torch.expm1, precision=Precision.BLACK)
+log = _unary("log", torch.log, precision=Precision.BLACK)
+log2 = _unary("log2", torch.log2, precision=Precision.BLACK)
+log10 = _unary("log10", torch.log10, precision=Precision.BLACK)
 log1p = _unary("log1p", torch.log1p)
 sqrt = _unary("sqrt", torch.sqrt)
-rsqrt = _unary("rsqrt", torch.rsqrt)
-square = _unary("square", torch.square)
-reciprocal = _unary("reciprocal", torch.reciprocal)
+rsqrt = _unary("rsqrt", torch.rsqrt, precision=Precision.BLACK)
+square = _unary("square", torch.square, precision=Precision.BLACK)
+reciprocal = _unary("reciprocal", torch.reciprocal, precision=Precision.BLACK)
 
 sin = _unary("sin", torch.sin)
 cos = _unary("cos", torch.cos)
-tan = _unary("tan", torch.tan)
-asin = _unary("asin", torch.asin)
-acos = _unary("acos", torch.acos)
+tan = _unary("tan", torch.tan, precision=Precision.BLACK)
+asin = _unary("asin", torch.asin, precision=Precision.BLACK)
+acos = _unary("acos", torch.acos, precision=Precision.BLACK)
 atan = _unary("atan", torch.atan)
-sinh = _unary("sinh", torch.sinh)
-cosh = _unary("cosh", torch.cosh)
-tanh = _unary("tanh", torch.tanh)
+sinh = _unary("sinh", torch.sinh, precision=Precision.BLACK)
+cosh = _unary("cosh", torch.cosh, precision=Precision.BLACK)
+tanh = _unary("tanh", torch.tanh, precision=Precision.GRAY)
 asinh = _unary("asinh", torch.asinh)
 acosh = _unary("acosh", torch.acosh)
-atanh = _unary("atanh", torch.atanh)
+atanh = _unary("atanh", torch.atanh, precision=Precision.BLACK)
 sinc = _unary("sinc", torch.sinc)
 
 floor = _unary("floor", torch.floor)
 ceil = _unary("ceil", torch.ceil)
 trunc = _unary("trunc", torch.trunc)
-sign = _unary("sign", torch.sgn)
+sign = _unary("sign", torch.sgn, precision=Precision.GRAY)
 signbit = _unary("signbit", torch.signbit)
 
 isnan = _unary("isnan", torch.isnan)
@@ -58,7 +59,7 @@ isreal = _unary("isreal", torch.isreal)
 
 angle = _unary("angle", torch.angle)
 erf = _unary("erf", torch.erf)
-erfinv = _unary("erfinv", torch.erfinv)
+erfinv = _unary("erfinv", torch.erfinv, precision=Precision.BLACK)
 lgamma = _unary("lgamma", torch.lgamma)
 digamma = _unary("digamma", torch.digamma)
 i0 = _unary("i0", torch.special.i0)

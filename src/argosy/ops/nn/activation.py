@@ -10,22 +10,25 @@ from torch.nn import functional as F
 
 from argosy.foundation.errors import UsageError
 from argosy.ops.table import define, op
+from argosy.ops.traits import Precision
 
-relu = define("relu", torch.relu, ("x",))
-sigmoid = define("sigmoid", torch.sigmoid, ("x",))
+relu = define("relu", torch.relu, ("x",), precision=Precision.GRAY)
+sigmoid = define("sigmoid", torch.sigmoid, ("x",), precision=Precision.GRAY)
 silu = define("silu", F.silu, ("x",))
 mish = define("mish", F.mish, ("x",))
 softsign = define("softsign", F.softsign, ("x",))
-log_sigmoid = define("log_sigmoid", F.logsigmoid, ("x",), aliases=("logsigmoid",))
-tanhshrink = define("tanhshrink", F.tanhshrink, ("x",), aliases=("tanh_shrink",))
+log_sigmoid = define("log_sigmoid", F.logsigmoid, ("x",), types=("logsigmoid",))
+tanhshrink = define(
+    "tanhshrink", F.tanhshrink, ("x",), types=("tanh_shrink",), precision=Precision.BLACK
+)
 
 
-@op("relu6")
+@op("relu6", precision=Precision.GRAY)
 def relu6(x: Tensor) -> Tensor:
     return F.hardtanh(x, 0.0, 6.0)
 
 
-@op("leaky_relu")
+@op("leaky_relu", precision=Precision.GRAY)
 def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
     """``x`` where it is not negative; the slope at 0 is 1, where torch has ``negative_slope``."""
     if x.requires_grad and torch.is_grad_enabled():
@@ -65,7 +68,7 @@ def prelu(x: Tensor, weight: Tensor, channels_last: bool = False) -> Tensor:
     return F.prelu(x, weight)
 
 
-@op("rrelu", is_random=True)
+@op("rrelu", is_random=True, test_attrs={"training": False})
 def rrelu(x: Tensor, lower: float, upper: float, training: bool = True) -> Tensor:
     """Scale negative values by random slopes, or by their mean outside training; the slope at 0 is
     1.
@@ -96,22 +99,22 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     return F.gelu(x, approximate=approximate)
 
 
-@op("hardsigmoid", aliases=("hard_sigmoid",))
+@op("hardsigmoid", types=("hard_sigmoid",))
 def hardsigmoid(x: Tensor, slope: float, offset: float) -> Tensor:
     return F.hardtanh(x * slope + offset, 0.0, 1.0)
 
 
-@op("hardswish", aliases=("hard_swish",))
+@op("hardswish", types=("hard_swish",))
 def hardswish(x: Tensor) -> Tensor:
     return F.hardswish(x)
 
 
-@op("hardtanh", aliases=("brelu",))
+@op("hardtanh", types=("brelu",))
 def hardtanh(x: Tensor, min: float = -1.0, max: float = 1.0) -> Tensor:
     return F.hardtanh(x, min, max)
 
 
-@op("hardshrink", aliases=("hard_shrink",))
+@op("hardshrink", types=("hard_shrink",))
 def hardshrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     """Zero inside the open interval (-threshold, threshold); torch's includes its ends."""
     return torch.where(x.abs() < threshold, torch.zeros_like(x), x)
@@ -122,7 +125,7 @@ def softshrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     return F.softshrink(x, threshold)
 
 
-@op("softplus")
+@op("softplus", precision=Precision.BLACK)
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     return F.softplus(x, beta, threshold)
 
@@ -168,12 +171,12 @@ def swiglu(x: Tensor, y: Tensor | None = None) -> Tensor:
     return F.silu(x) * y
 
 
-@op("softmax")
+@op("softmax", precision=Precision.BLACK)
 def softmax(x: Tensor, axis: int = -1, dtype: torch.dtype | None = None) -> Tensor:
     return torch.softmax(x, axis, dtype=dtype)
 
 
-@op("log_softmax")
+@op("log_softmax", precision=Precision.BLACK)
 def log_softmax(x: Tensor, axis: int = -1, dtype: torch.dtype | None = None) -> Tensor:
     return torch.log_softmax(x, axis, dtype=dtype)
 

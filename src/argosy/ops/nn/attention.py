@@ -9,9 +9,16 @@ from torch import Tensor
 from torch.nn import functional as torch_f
 
 from argosy.ops.table import op
+from argosy.ops.traits import Precision
 
 
-@op("scaled_dot_product_attention", aliases=("flash_attn",), is_random=True)
+@op(
+    "scaled_dot_product_attention",
+    types=("flash_attn",),
+    is_random=True,
+    test_attrs={"is_test": True},
+    precision=Precision.WHITE,
+)
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -40,7 +47,12 @@ def scaled_dot_product_attention(
     return out.transpose(1, 2)
 
 
-@op("attention_weights", is_random=True)
+@op(
+    "attention_weights",
+    is_random=True,
+    test_attrs={"is_test": True},
+    precision={"flash_attn": Precision.WHITE},
+)
 def attention_weights(
     query: Tensor,
     key: Tensor,
@@ -60,7 +72,12 @@ def attention_weights(
     return torch.dropout(torch.softmax(scores, -1), dropout_p, not is_test)
 
 
-@op("variable_length_attention", aliases=("flash_attn_unpadded",), is_random=True)
+@op(
+    "variable_length_attention",
+    types=("flash_attn_unpadded",),
+    is_random=True,
+    test_attrs={"is_test": True},
+)
 def variable_length_attention(
     query: Tensor,
     key: Tensor,

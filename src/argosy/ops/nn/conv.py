@@ -6,6 +6,7 @@ Weights are laid out [out, in / groups, *window], for a transpose [in, out / gro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,6 +15,7 @@ from torch.nn import functional as torch_f
 from argosy.foundation.errors import UsageError
 from argosy.ops.nn.window import for_engine, is_symmetric, to_pairs
 from argosy.ops.table import Op, define
+from argosy.ops.traits import Precision
 
 
 def _check_rank(name: str, x: Tensor, weight: Tensor, n: int) -> None:
@@ -29,7 +31,7 @@ def _check_rank(name: str, x: Tensor, weight: Tensor, n: int) -> None:
         )
 
 
-def _convolution(n: int, engine: Callable[..., Tensor], aliases: tuple[str, ...] = ()) -> Op:
+def _convolution(n: int, engine: Callable[..., Tensor], **traits: Any) -> Op:
     name = f"conv{n}d"
 
     def conv(
@@ -58,10 +60,10 @@ def _convolution(n: int, engine: Callable[..., Tensor], aliases: tuple[str, ...]
         out = engine(x, weight, bias, stride, padding, dilation, groups)
         return out.movedim(1, -1) if channel_last else out
 
-    return define(name, conv, aliases=aliases)
+    return define(name, conv, **traits)
 
 
-def _transpose(n: int, engine: Callable[..., Tensor], aliases: tuple[str, ...] = ()) -> Op:
+def _transpose(n: int, engine: Callable[..., Tensor], **traits: Any) -> Op:
     name = f"conv{n}d_transpose"
 
     def conv_transpose(
@@ -98,7 +100,7 @@ def _transpose(n: int, engine: Callable[..., Tensor], aliases: tuple[str, ...] =
                 out = out.narrow(i + 2, before, natural[i] + extra[i])
         return out.movedim(1, -1) if channel_last else out
 
-    return define(name, conv_transpose, aliases=aliases)
+    return define(name, conv_transpose, **traits)
 
 
 def _extra(
@@ -116,9 +118,13 @@ def _extra(
     return extra
 
 
-conv1d = _convolution(1, torch.conv1d)
-conv2d = _convolution(2, torch.conv2d, ("depthwise_conv2d",))
+conv1d = _convolution(1, torch.conv1d, precision={"conv2d": Precision.WHITE})
+conv2d = _convolution(
+    2, torch.conv2d, types=("conv2d", "depthwise_conv2d"), precision=Precision.WHITE
+)
 conv3d = _convolution(3, torch.conv3d)
 conv1d_transpose = _transpose(1, torch.conv_transpose1d)
-conv2d_transpose = _transpose(2, torch.conv_transpose2d, ("depthwise_conv2d_transpose",))
+conv2d_transpose = _transpose(
+    2, torch.conv_transpose2d, types=("conv2d_transpose", "depthwise_conv2d_transpose")
+)
 conv3d_transpose = _transpose(3, torch.conv_transpose3d)

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from argosy.foundation.errors import DtypeError
 from argosy.ops.table import op
+from argosy.ops.traits import Precision
 
 
-@op("dropout", is_random=True)
+@op("dropout", is_random=True, test_attrs={"is_test": True}, precision=Precision.GRAY)
 def dropout(
     x: Tensor, p: float, is_test: bool, upscale: bool, axes: Sequence[int] | None
 ) -> Tensor:
@@ -37,7 +38,7 @@ def dropout(
     return x * keep
 
 
-@op("seeded_dropout")
+@op("seeded_dropout", test_attrs={"is_test": True})
 def seeded_dropout(x: Tensor, p: float, is_test: bool, upscale: bool, seed: int) -> Tensor:
     """``dropout`` whose choice ``seed`` fixes: the same elements in each call."""
     if is_test:
@@ -53,7 +54,7 @@ def seeded_dropout(x: Tensor, p: float, is_test: bool, upscale: bool, seed: int)
 _ALPHA = -1.6732632423543772 * 1.0507009873554805
 
 
-@op("alpha_dropout", is_random=True)
+@op("alpha_dropout", is_random=True, test_attrs={"is_test": True})
 def alpha_dropout(x: Tensor, p: float, is_test: bool, by_feature: bool) -> Tensor:
     """Set elements (or whole channels) to SELU's lower limit with probability ``p``, then restore
     mean and variance.

@@ -7,9 +7,14 @@ from torch import Tensor
 
 from argosy.foundation.errors import DtypeError, OutOfRange
 from argosy.ops.table import op
+from argosy.ops.traits import Precision, Rows
 
 
-@op("embedding", aliases=("lookup_table_v2", "lookup_table"))
+@op(
+    "embedding",
+    types=("lookup_table_v2", "lookup_table"),
+    precision={"lookup_table_v2": Precision.EXTRA_BLACK, "lookup_table": Precision.EXTRA_BLACK},
+)
 def embedding(
     x: Tensor, weight: Tensor, padding_idx: int, sparse: bool, scale_grad_by_freq: bool
 ) -> Tensor:
@@ -48,7 +53,7 @@ def embedding_by_key(x: Tensor, keys: Tensor, rows: Tensor) -> Tensor:
     return torch.where(is_known.unsqueeze(-1), rows[places], rows.new_zeros(()))
 
 
-@op("embedding_renorm_")
+@op("embedding_renorm_", mutates=("weight",))
 def embedding_renorm_(x: Tensor, weight: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale down, in place, the rows of ``weight`` named in ``x`` whose norm exceeds
     ``max_norm``.
@@ -62,7 +67,7 @@ def embedding_renorm_(x: Tensor, weight: Tensor, max_norm: float, norm_type: flo
     return weight
 
 
-@op("one_hot", aliases=("one_hot_v2",))
+@op("one_hot", types=("one_hot_v2",))
 def one_hot(x: Tensor, num_classes: int) -> Tensor:
     """float32 rows with a one at each id; -1 takes the largest id plus one as their width."""
     if x.is_floating_point():
@@ -80,7 +85,7 @@ def one_hot(x: Tensor, num_classes: int) -> Tensor:
     return hot.to(torch.float32)
 
 
-@op("sequence_mask")
+@op("sequence_mask", rows=Rows.OTHER)
 def sequence_mask(x: Tensor, maxlen: int, dtype: torch.dtype) -> Tensor:
     """Ones at positions below each length in ``x``; a negative ``maxlen`` stands for the largest
     length.

@@ -8,6 +8,7 @@ from torch.nn.functional import dropout, scaled_dot_product_attention, softmax
 
 from argosy.foundation.errors import UsageError
 from argosy.ops.table import op
+from argosy.ops.traits import Precision
 
 
 @op("split_heads")
@@ -35,7 +36,12 @@ def additive_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return (mask.to(dtype) - 1.0) * 1e9
 
 
-@op("multi_head_attention", is_random=True)
+@op(
+    "multi_head_attention",
+    is_random=True,
+    test_attrs={"is_training": False},
+    precision={"flash_attn": Precision.WHITE},
+)
 def multi_head_attention(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float, is_training: bool
 ) -> Tensor:
@@ -46,7 +52,12 @@ def multi_head_attention(
     return out.transpose(1, 2).flatten(2)
 
 
-@op("multi_head_attention_with_weights", is_random=True)
+@op(
+    "multi_head_attention_with_weights",
+    is_random=True,
+    test_attrs={"is_training": False},
+    precision={"flash_attn": Precision.WHITE},
+)
 def multi_head_attention_with_weights(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float, is_training: bool
 ) -> tuple[Tensor, Tensor]:

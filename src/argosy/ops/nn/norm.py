@@ -12,9 +12,16 @@ from torch.nn import functional as torch_f
 
 from argosy.foundation.errors import UsageError
 from argosy.ops.table import op
+from argosy.ops.traits import Precision
 
 
-@op("batch_norm_", aliases=("batch_norm",))
+@op(
+    "batch_norm_",
+    types=("batch_norm",),
+    mutates=("mean", "variance"),
+    test_attrs={"is_test": True},
+    precision=Precision.GRAY | Precision.MIXED,
+)
 def batch_norm_(
     x: Tensor,
     mean: Tensor,
@@ -56,7 +63,7 @@ def batch_norm_(
     return out.movedim(1, -1) if channel_last else out
 
 
-@op("channel_moments")
+@op("channel_moments", precision=Precision.MIXED)
 def channel_moments(x: Tensor, channel_last: bool) -> Tensor:
     """Sums, sums of squares and the count of each channel in one [2 * C + 1] vector of float64,
     ready to be added over ranks.
@@ -76,7 +83,12 @@ def channel_moments(x: Tensor, channel_last: bool) -> Tensor:
     )
 
 
-@op("batch_norm_from_moments_", aliases=("sync_batch_norm",))
+@op(
+    "batch_norm_from_moments_",
+    types=("sync_batch_norm",),
+    mutates=("mean", "variance"),
+    precision=Precision.MIXED,
+)
 def batch_norm_from_moments_(
     x: Tensor,
     moments: Tensor,
@@ -109,7 +121,7 @@ def batch_norm_from_moments_(
     return (x * scale.to(wide).view(shape) + shift.to(wide).view(shape)).to(x.dtype)
 
 
-@op("layer_norm")
+@op("layer_norm", precision=Precision.BLACK | Precision.GRAY | Precision.MIXED)
 def layer_norm(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float, begin_norm_axis: int
 ) -> Tensor:
@@ -137,7 +149,7 @@ def rms_norm(
     return out.to(x.dtype), inverse.view(x.shape[:begin_norm_axis]).float()
 
 
-@op("group_norm")
+@op("group_norm", precision=Precision.BLACK | Precision.MIXED)
 def group_norm(
     x: Tensor,
     weight: Tensor | None,
@@ -151,7 +163,7 @@ def group_norm(
     return torch.group_norm(x, groups, weight, bias, epsilon)
 
 
-@op("instance_norm")
+@op("instance_norm", precision=Precision.MIXED)
 def instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float) -> Tensor:
     """Normalise every channel of every sample by itself; a channel of one element is zero
     exactly.
@@ -162,7 +174,7 @@ def instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon
     return torch.group_norm(x, x.shape[1], weight, bias, epsilon)
 
 
-@op("local_response_norm", aliases=("lrn",))
+@op("local_response_norm", types=("lrn",))
 def local_response_norm(
     x: Tensor, size: int, alpha: float, beta: float, k: float, channel_last: bool
 ) -> Tensor:

@@ -25,6 +25,7 @@ from argosy.ops.nn.window import (
     to_pairs,
 )
 from argosy.ops.table import op
+from argosy.ops.traits import Precision
 
 _MAX: dict[int, Callable[..., Tensor]] = {
     1: torch_f.max_pool1d,
@@ -98,7 +99,7 @@ def _pad_for(
     return torch_f.pad(x, for_engine(amounts), value=value)
 
 
-@op("max_pool", aliases=("pool_max",))
+@op("max_pool", types=("pool_max",))
 def max_pool(
     x: Tensor,
     kernel: Sequence[int],
@@ -127,7 +128,11 @@ def max_pool(
     return out.movedim(1, -1) if channel_last else out
 
 
-@op("max_pool_with_index", aliases=("max_pool2d_with_index", "max_pool3d_with_index"))
+@op(
+    "max_pool_with_index",
+    types=("max_pool2d_with_index", "max_pool3d_with_index"),
+    precision=Precision.WHITE,
+)
 def max_pool_with_index(
     x: Tensor, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], ceil_mode: bool
 ) -> tuple[Tensor, Tensor]:
@@ -166,7 +171,7 @@ def _without_padding(
     return result.masked_fill(~is_inside, -1)
 
 
-@op("avg_pool", aliases=("pool_avg",))
+@op("avg_pool", types=("pool_avg",))
 def avg_pool(
     x: Tensor,
     kernel: Sequence[int],
@@ -211,7 +216,7 @@ def _avg_of_any_windows(
     return out
 
 
-@op("lp_pool", aliases=("lp_pool2d",))
+@op("lp_pool", types=("lp_pool2d",))
 def lp_pool(
     x: Tensor,
     norm_type: float,
@@ -250,7 +255,7 @@ def adaptive_max_pool_with_index(x: Tensor, output_size: Sequence[int]) -> tuple
     return out, index.to(torch.int32)
 
 
-@op("max_unpool", aliases=("unpool", "unpool3d"))
+@op("max_unpool", types=("unpool", "unpool3d"))
 def max_unpool(x: Tensor, indices: Tensor, output_size: Sequence[int]) -> Tensor:
     """Put values back at the flat positions that pooling recorded; zeros elsewhere."""
     n = len(output_size)
@@ -262,7 +267,7 @@ def max_unpool(x: Tensor, indices: Tensor, output_size: Sequence[int]) -> Tensor
 
 @op(
     "fractional_max_pool",
-    aliases=("fractional_max_pool2d", "fractional_max_pool3d"),
+    types=("fractional_max_pool2d", "fractional_max_pool3d"),
     is_random=True,
 )
 def fractional_max_pool(

@@ -100,7 +100,7 @@ def rnn_hold_finished(new: Tensor, old: Tensor, lengths: Tensor, step: int) -> T
     return torch.where(running.to(new.device), new, old)
 
 
-@op("rnn", is_random=True)
+@op("rnn", is_random=True, test_attrs={"is_training": False})
 def rnn(
     x: Tensor,
     states: Sequence[Tensor],

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from argosy.foundation.errors import OutOfRange, UsageError
 from argosy.ops.table import op
+from argosy.ops.traits import Rows
 
 POOL_TYPES = ("average", "sum", "sqrt", "max", "last", "first")
 
@@ -88,7 +89,7 @@ def _pooled(x: Tensor, offsets: Tensor, pool_type: str) -> Tensor:
     return total / (lengths if pool_type == "average" else lengths.sqrt())
 
 
-@op("sequence_pool")
+@op("sequence_pool", rows=Rows.OTHER)
 def sequence_pool(x: Tensor, offsets: Tensor, pool_type: str, pad_value: float) -> Tensor:
     """One row for each sequence; an empty one gives ``pad_value``. "sqrt" divides the sum by the
     root of the length.
@@ -100,7 +101,7 @@ def sequence_pool(x: Tensor, offsets: Tensor, pool_type: str, pad_value: float) 
     return out.masked_fill((lengths_of(offsets) == 0).unsqueeze(1), pad_value).reshape(shape)
 
 
-@op("sequence_softmax")
+@op("sequence_softmax", rows=Rows.OTHER)
 def sequence_softmax(x: Tensor, offsets: Tensor) -> Tensor:
     """Softmax inside each sequence of single numbers."""
     if x.numel() != x.shape[0]:
@@ -118,7 +119,7 @@ def sequence_softmax(x: Tensor, offsets: Tensor) -> Tensor:
     return (weights / total[numbers]).reshape(x.shape)
 
 
-@op("sequence_conv")
+@op("sequence_conv", rows=Rows.OTHER)
 def sequence_conv(x: Tensor, offsets: Tensor, weight: Tensor, start: int, size: int) -> Tensor:
     """For each row, the ``size`` rows from ``start`` after it on, side by side (zeros outside of
     its sequence), times ``weight``.
@@ -137,7 +138,7 @@ def check_counts(name: str, given: int, what: str, offsets: Tensor) -> None:
         )
 
 
-@op("sequence_reverse")
+@op("sequence_reverse", rows=Rows.OTHER)
 def sequence_reverse(x: Tensor, offsets: Tensor) -> Tensor:
     """The rows of each sequence from last to first."""
     if x.is_meta:
@@ -146,7 +147,7 @@ def sequence_reverse(x: Tensor, offsets: Tensor) -> Tensor:
     return x.index_select(0, ends - torch.arange(x.shape[0], device=x.device))
 
 
-@op("sequence_enumerate")
+@op("sequence_enumerate", rows=Rows.OTHER)
 def sequence_enumerate(x: Tensor, offsets: Tensor, win_size: int, pad_value: int) -> Tensor:
     """For each id the ``win_size`` ids from it on, ``pad_value`` after the end of its sequence."""
     if x.numel() != x.shape[0]:
@@ -159,7 +160,7 @@ def sequence_enumerate(x: Tensor, offsets: Tensor, win_size: int, pad_value: int
     return with_row(x.reshape(-1), pad_value)[_windows(offsets, x.shape[0], 0, win_size)]
 
 
-@op("sequence_scatter")
+@op("sequence_scatter", rows=Rows.OTHER)
 def sequence_scatter(x: Tensor, index: Tensor, updates: Tensor, offsets: Tensor) -> Tensor:
     """Add to row i of ``x`` each update of sequence i, at the column that ``index`` has for it."""
     if x.is_meta:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from argosy.ops.sequences.sequence import lengths_of
 from argosy.ops.table import op
+from argosy.ops.traits import Rows
 
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": torch.sigmoid,
@@ -47,7 +48,7 @@ def _first(state: Tensor | None, order: Tensor, like: Tensor, width: int) -> Ten
     return like.new_zeros([order.shape[0], width]) if state is None else state[order]
 
 
-@op("dynamic_lstm")
+@op("dynamic_lstm", rows=Rows.OTHER)
 def dynamic_lstm(
     x: Tensor,
     offsets: Tensor,
@@ -94,7 +95,7 @@ def dynamic_lstm(
     return _in_rows(hiddens, rows), _in_rows(cells, rows)
 
 
-@op("dynamic_gru")
+@op("dynamic_gru", rows=Rows.OTHER)
 def dynamic_gru(
     x: Tensor,
     offsets: Tensor,

@@ -15,6 +15,7 @@ from torch import Tensor
 from argosy.foundation.errors import OutOfRange, UsageError
 from argosy.ops.sequences.sequence import check_counts, count_of, lengths_of, with_row
 from argosy.ops.table import op
+from argosy.ops.traits import Rows
 
 
 def _offsets(lengths: Tensor) -> Tensor:
@@ -34,7 +35,7 @@ def _repeated_rows(name: str, x: Tensor, y_offsets: Tensor) -> Tensor:
     return x.repeat_interleave(lengths_of(y_offsets), 0)
 
 
-@op("sequence_expand")
+@op("sequence_expand", rows=Rows.OTHER)
 def sequence_expand(
     x: Tensor, y_offsets: Tensor, x_offsets: Tensor | None
 ) -> Tensor | tuple[Tensor, Tensor]:
@@ -52,13 +53,13 @@ def sequence_expand(
     return x.index_select(0, _ranges(starts, lengths)), _offsets(lengths)
 
 
-@op("sequence_expand_as")
+@op("sequence_expand_as", rows=Rows.OTHER)
 def sequence_expand_as(x: Tensor, y_offsets: Tensor) -> Tensor:
     """Repeat row i as often as sequence i of y is long."""
     return _repeated_rows("sequence_expand_as", x, y_offsets)
 
 
-@op("sequence_pad")
+@op("sequence_pad", rows=Rows.OTHER)
 def sequence_pad(
     x: Tensor, offsets: Tensor, pad_value: Tensor, maxlen: int
 ) -> tuple[Tensor, Tensor]:
@@ -94,7 +95,7 @@ def sequence_pad(
     return torch.where(is_row.reshape(*is_row.shape, *[1] * (x.dim() - 1)), out, pad_value), lengths
 
 
-@op("sequence_unpad")
+@op("sequence_unpad", rows=Rows.OTHER)
 def sequence_unpad(x: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
     """The first ``length[i]`` steps of each row i of [sequences, steps, ...], one after the other,
     and their offsets.
@@ -118,7 +119,7 @@ def sequence_unpad(x: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
     return x.reshape(count * steps, *inner).index_select(0, places), _offsets(length)
 
 
-@op("sequence_concat")
+@op("sequence_concat", rows=Rows.OTHER)
 def sequence_concat(inputs: Sequence[Tensor], offsets: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """Sequence i of every input, one after the other, for each i; and the new offsets."""
     first = inputs[0]
@@ -141,7 +142,7 @@ def sequence_concat(inputs: Sequence[Tensor], offsets: Sequence[Tensor]) -> tupl
     return torch.cat(list(inputs)).index_select(0, torch.cat(places).argsort()), total
 
 
-@op("sequence_slice")
+@op("sequence_slice", rows=Rows.OTHER)
 def sequence_slice(
     x: Tensor, offsets: Tensor, start: Tensor, length: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -167,7 +168,7 @@ def sequence_slice(
     return x.index_select(0, _ranges(offsets[:-1] + starts, lengths)), _offsets(lengths)
 
 
-@op("sequence_reshape")
+@op("sequence_reshape", rows=Rows.OTHER)
 def sequence_reshape(x: Tensor, offsets: Tensor, new_dim: int) -> tuple[Tensor, Tensor]:
     """Rows of ``new_dim`` numbers with the numbers of each sequence in their order, and the new
     offsets.
@@ -191,7 +192,7 @@ def sequence_reshape(x: Tensor, offsets: Tensor, new_dim: int) -> tuple[Tensor, 
     return x.reshape(-1, new_dim), numbers // new_dim
 
 
-@op("lod_reset")
+@op("lod_reset", rows=Rows.OTHER)
 def lod_reset(x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """The same rows and other offsets for them."""
     offsets = target.reshape(-1).to(torch.int64)

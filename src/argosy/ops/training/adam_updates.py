@@ -94,7 +94,12 @@ def _corrected(
     )
 
 
-@op("adam_", aliases=("adam", "merged_adam"))
+@op(
+    "adam_",
+    types=("adam", "merged_adam"),
+    mutates=("params", "moment1s", "moment2s", "moment2_maxs", "step"),
+    is_fused=True,
+)
 def adam_(
     params: Tensors,
     grads: Tensors,
@@ -154,7 +159,12 @@ def _move(
     torch._foreach_addcdiv_(params, moment1s, scale, -lr)
 
 
-@op("adamw_", aliases=("adamw",))
+@op(
+    "adamw_",
+    types=("adamw",),
+    mutates=("params", "moment1s", "moment2s", "moment2_maxs", "step"),
+    is_fused=True,
+)
 def adamw_(
     params: Tensors,
     grads: Tensors,
@@ -195,7 +205,7 @@ def adamw_(
     return params
 
 
-@op("adamax_", aliases=("adamax",))
+@op("adamax_", types=("adamax",), mutates=("params", "moments", "inf_norms", "step"))
 def adamax_(
     params: Tensors,
     grads: Tensors,
@@ -220,7 +230,7 @@ def adamax_(
     return params
 
 
-@op("lamb_", aliases=("lamb",))
+@op("lamb_", types=("lamb",), mutates=("params", "moment1s", "moment2s", "step"))
 def lamb_(
     params: Tensors,
     grads: Tensors,
@@ -262,7 +272,11 @@ def lamb_(
     return params
 
 
-@op("nadam_", aliases=("nadam",))
+@op(
+    "nadam_",
+    types=("nadam",),
+    mutates=("params", "momentum_decay_pows", "beta2_pows", "mu_products", "moment1s", "moment2s"),
+)
 def nadam_(
     params: Tensors,
     grads: Tensors,
@@ -296,7 +310,11 @@ def nadam_(
     return params
 
 
-@op("radam_", aliases=("radam",))
+@op(
+    "radam_",
+    types=("radam",),
+    mutates=("params", "beta1_pows", "beta2_pows", "rhos", "moment1s", "moment2s"),
+)
 def radam_(
     params: Tensors,
     grads: Tensors,

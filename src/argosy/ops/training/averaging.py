@@ -13,7 +13,11 @@ Tensors = list[Tensor]
 _MOVE_EVERY = 16384
 
 
-@op("average_accumulates_", aliases=("average_accumulates",))
+@op(
+    "average_accumulates_",
+    types=("average_accumulates",),
+    mutates=("sum_1s", "sum_2s", "sum_3s", "num_accumulates", "old_num_accumulates", "num_updates"),
+)
 def average_accumulates_(
     params: Tensors,
     sum_1s: Tensors,
@@ -71,7 +75,7 @@ def window_average(
     return (sum_1 + sum_2 + sum_3).float() / (num_accumulates + old_num_accumulates).float()
 
 
-@op("lookahead_", aliases=("lookahead",))
+@op("lookahead_", types=("lookahead",), mutates=("fast", "slow", "step"))
 def lookahead_(fast: Tensors, slow: Tensors, step: Tensor, alpha: float, k: int) -> Tensors:
     """Count a step in ``step``; at the first, slow weights become the fast ones; every ``k``-th,
     both move in between.
@@ -86,7 +90,7 @@ def lookahead_(fast: Tensors, slow: Tensors, step: Tensor, alpha: float, k: int)
     return fast
 
 
-@op("moving_average_")
+@op("moving_average_", mutates=("averages", "step"))
 def moving_average_(averages: Tensors, values: Tensors, decay: Tensor, step: Tensor) -> Tensors:
     """averages = decay * averages + (1 - decay) * values; counts the step."""
     step.add_(1)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from argosy.foundation.errors import UsageError
 from argosy.ops.table import op
+from argosy.ops.traits import SparseGradients
 
 
 def values_of(grad: Tensor) -> Tensor:
@@ -59,7 +60,7 @@ def squared_l2_norm(x: Tensor) -> Tensor:
     return values_of(merged([x])[0]).square().sum().reshape(1)
 
 
-@op("clip_grads_by_value")
+@op("clip_grads_by_value", sparse_gradients=SparseGradients.PASSED_ON)
 def clip_grads_by_value(grads: Sequence[Tensor], min: float, max: float) -> list[Tensor]:
     return [_with_values(g, values_of(g).clamp(min, max)) for g in merged(grads)]
 
@@ -77,12 +78,12 @@ def clip_by_norm(x: Tensor, max_norm: float) -> Tensor:
     return _with_values(grad, values * factor.to(values.dtype))
 
 
-@op("clip_grads_by_norm")
+@op("clip_grads_by_norm", sparse_gradients=SparseGradients.PASSED_ON)
 def clip_grads_by_norm(grads: Sequence[Tensor], max_norm: float) -> list[Tensor]:
     return [clip_by_norm.fn(g, max_norm) for g in grads]
 
 
-@op("clip_grads_by_global_norm")
+@op("clip_grads_by_global_norm", sparse_gradients=SparseGradients.PASSED_ON)
 def clip_grads_by_global_norm(grads: Sequence[Tensor], clip_norm: float) -> list[Tensor]:
     """Scale all gradients by one factor so that their joint 2-norm is at most ``clip_norm``."""
     dense = merged(grads)

@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from argosy.ops.table import op
+from argosy.ops.traits import SparseGradients
 
 
-@op("check_finite_and_unscale_", aliases=("check_finite_and_unscale",))
+@op("check_finite_and_unscale_", types=("check_finite_and_unscale",), mutates=("grads",))
 def check_finite_and_unscale_(grads: list[Tensor], scale: Tensor) -> Tensor:
     """Divide gradients by ``scale`` in place; return whether any was infinite or NaN, a bool tensor
     of shape [1].
@@ -23,7 +24,7 @@ def check_finite_and_unscale_(grads: list[Tensor], scale: Tensor) -> Tensor:
     return found > 0
 
 
-@op("unscale_gradients")
+@op("unscale_gradients", sparse_gradients=SparseGradients.TAKEN)
 def unscale_gradients(grads: list[Tensor], scale: Tensor) -> tuple[list[Tensor], Tensor]:
     """Gradients divided by ``scale``, and whether any was infinite or NaN.
 
@@ -34,7 +35,12 @@ def unscale_gradients(grads: list[Tensor], scale: Tensor) -> tuple[list[Tensor],
     return new, found
 
 
-@op("update_loss_scaling_", aliases=("update_loss_scaling",))
+@op(
+    "update_loss_scaling_",
+    types=("update_loss_scaling",),
+    mutates=("grads", "scale", "num_good_steps", "num_bad_steps"),
+    sparse_gradients=SparseGradients.TAKEN,
+)
 def update_loss_scaling_(
     grads: list[Tensor],
     found_inf: Tensor,

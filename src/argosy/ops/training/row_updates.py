@@ -15,6 +15,7 @@ from torch import Tensor
 from argosy.ops.table import op
 from argosy.ops.training.adam_updates import power
 from argosy.ops.training.updates import Tensors, rounded
+from argosy.ops.traits import SparseGradients
 
 
 def split_rows(grad: Tensor) -> tuple[Tensor, Tensor]:
@@ -27,12 +28,12 @@ def split_rows(grad: Tensor) -> tuple[Tensor, Tensor]:
     return merged.indices()[0], merged.values()
 
 
-@op("sgd_rows_")
+@op("sgd_rows_", mutates=("param",))
 def sgd_rows_(param: Tensor, rows: Tensor, values: Tensor, lr: float) -> Tensor:
     return param.index_add_(0, rows, values, alpha=-lr)
 
 
-@op("adagrad_rows_")
+@op("adagrad_rows_", mutates=("param", "moment"))
 def adagrad_rows_(
     param: Tensor, rows: Tensor, values: Tensor, moment: Tensor, lr: float, epsilon: float
 ) -> Tensor:
@@ -42,7 +43,7 @@ def adagrad_rows_(
     return param.index_add_(0, rows, values / new.sqrt().add_(epsilon), alpha=-lr)
 
 
-@op("adam_rows_")
+@op("adam_rows_", mutates=("param", "moment1", "moment2", "moment2_max"))
 def adam_rows_(
     param: Tensor,
     rows: Tensor,
@@ -86,7 +87,7 @@ def adam_rows_(
 # dense gradient counts as one that has every row.
 
 
-@op("sgd_sparse_")
+@op("sgd_sparse_", mutates=("params",), sparse_gradients=SparseGradients.TAKEN)
 def sgd_sparse_(params: Tensors, grads: Tensors, lr: float) -> Tensors:
     for param, grad in zip(params, grads, strict=True):
         rows, values = (grad._indices()[0], grad._values()) if grad.is_sparse else split_rows(grad)
@@ -94,7 +95,7 @@ def sgd_sparse_(params: Tensors, grads: Tensors, lr: float) -> Tensors:
     return params
 
 
-@op("adagrad_sparse_")
+@op("adagrad_sparse_", mutates=("params", "moments"), sparse_gradients=SparseGradients.TAKEN)
 def adagrad_sparse_(
     params: Tensors, grads: Tensors, moments: Tensors, lr: float, epsilon: float
 ) -> Tensors:
@@ -103,7 +104,11 @@ def adagrad_sparse_(
     return params
 
 
-@op("adam_sparse_")
+@op(
+    "adam_sparse_",
+    mutates=("params", "moment1s", "moment2s", "moment2_maxs", "step"),
+    sparse_gradients=SparseGradients.TAKEN,
+)
 def adam_sparse_(
     params: Tensors,
     grads: Tensors,

@@ -101,32 +101,32 @@ def l1_decay(grads: Tensors, params: Tensors, coeff: float) -> Tensors:
     return list(torch._foreach_add(grads, torch._foreach_sign(params), alpha=coeff))
 
 
-@op("overwrite_")
+@op("overwrite_", mutates=("targets",))
 def overwrite_(targets: Tensors, values: Tensors) -> Tensors:
     """Give ``targets`` the values of others, in their own dtype."""
     torch._foreach_copy_(targets, values)
     return targets
 
 
-@op("accumulate_")
+@op("accumulate_", mutates=("sums",))
 def accumulate_(sums: Tensors, values: Tensors) -> Tensors:
     torch._foreach_add_(sums, [v.to(s.dtype) for s, v in zip(sums, values, strict=True)])
     return sums
 
 
-@op("clear_")
+@op("clear_", mutates=("tensors",))
 def clear_(tensors: Tensors) -> Tensors:
     torch._foreach_zero_(tensors)
     return tensors
 
 
-@op("scale_all_")
+@op("scale_all_", mutates=("tensors",))
 def scale_all_(tensors: Tensors, factor: float) -> Tensors:
     torch._foreach_mul_(tensors, factor)
     return tensors
 
 
-@op("count_to_")
+@op("count_to_", mutates=("step",))
 def count_to_(step: Tensor, limit: int) -> Tensor:
     """Count in place, from ``limit`` back to zero; return whether that happened, a bool tensor of
     shape [1].
@@ -135,13 +135,13 @@ def count_to_(step: Tensor, limit: int) -> Tensor:
     return (step == 0).reshape(1)
 
 
-@op("shift_step_")
+@op("shift_step_", mutates=("step",))
 def shift_step_(step: Tensor, by: float) -> Tensor:
     """Move a step count without a step."""
     return step.add_(by)
 
 
-@op("sgd_", aliases=("sgd",))
+@op("sgd_", types=("sgd",), mutates=("params",), is_fused=True)
 def sgd_(params: Tensors, grads: Tensors, lr: float, weight_decay: float = 0.0) -> Tensors:
     def fused(params: Tensors, grads: Tensors) -> None:
         torch._fused_sgd_(
@@ -159,7 +159,12 @@ def sgd_(params: Tensors, grads: Tensors, lr: float, weight_decay: float = 0.0) 
     return params
 
 
-@op("momentum_", aliases=("momentum", "merged_momentum"))
+@op(
+    "momentum_",
+    types=("momentum", "merged_momentum"),
+    mutates=("params", "velocities"),
+    is_fused=True,
+)
 def momentum_(
     params: Tensors,
     grads: Tensors,
@@ -200,7 +205,7 @@ def momentum_(
     return params
 
 
-@op("lars_momentum_", aliases=("lars_momentum",))
+@op("lars_momentum_", types=("lars_momentum",), mutates=("params", "velocities"))
 def lars_momentum_(
     params: Tensors,
     grads: Tensors,
@@ -236,7 +241,7 @@ def lars_momentum_(
 _FIRST = torch.ones(())
 
 
-@op("adagrad_", aliases=("adagrad",))
+@op("adagrad_", types=("adagrad",), mutates=("params", "moments"), is_fused=True)
 def adagrad_(
     params: Tensors,
     grads: Tensors,
@@ -267,7 +272,7 @@ def adagrad_(
     return params
 
 
-@op("rmsprop_", aliases=("rmsprop",))
+@op("rmsprop_", types=("rmsprop",), mutates=("params", "momentums", "mean_squares", "mean_grads"))
 def rmsprop_(
     params: Tensors,
     grads: Tensors,
@@ -296,7 +301,9 @@ def rmsprop_(
     return params
 
 
-@op("adadelta_", aliases=("adadelta",))
+@op(
+    "adadelta_", types=("adadelta",), mutates=("params", "avg_squared_grads", "avg_squared_updates")
+)
 def adadelta_(
     params: Tensors,
     grads: Tensors,
@@ -317,7 +324,7 @@ def adadelta_(
     return params
 
 
-@op("asgd_", aliases=("asgd",))
+@op("asgd_", types=("asgd",), mutates=("params", "sums", "histories", "counts"))
 def asgd_(
     params: Tensors, grads: Tensors, sums: Tensors, histories: Tensors, counts: Tensors, lr: float
 ) -> Tensors:
@@ -334,7 +341,7 @@ def asgd_(
     return params
 
 
-@op("rprop_", aliases=("rprop",))
+@op("rprop_", types=("rprop",), mutates=("params", "prevs", "rates"))
 def rprop_(
     params: Tensors,
     grads: Tensors,
