@@ -80,7 +80,7 @@ class WeightNorm:
 def check_once(layer: Layer, kind: type, name: str, call: str) -> None:
     """Refuse a second hook of one kind on one parameter."""
     for hook in layer._forward_pre_hooks.values():
-        if isinstance(hook, kind) and hook.name == name:
+        if isinstance(hook, kind) and getattr(hook, "name", None) == name:
             raise HookTwice(
                 f"{call}: cannot register two {call} hooks on the same parameter {name!r}"
             )

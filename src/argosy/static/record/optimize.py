@@ -156,10 +156,10 @@ class RecordedOptimizer:
         regularizer = params[0].regularizer or optimizer.regularization
         decay = 0.0
         if type(regularizer) is L2Decay and optimizer._couples_decay:
-            decay = regularizer._coeff
+            decay = regularizer.coeff
         elif type(regularizer) in (L1Decay, L2Decay):
             op = updates.l2_decay if type(regularizer) is L2Decay else updates.l1_decay
-            grads = apply(op, grads, work, regularizer._coeff)
+            grads = apply(op, grads, work, regularizer.coeff)
         elif regularizer is not None:
             grads = [g + regularizer(p, g, p.block) for p, g in zip(work, grads, strict=True)]
         optimizer._update(bucket, work, grads, lr, decay)
