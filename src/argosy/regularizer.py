@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import BadArgument
-from argosy.ops.elementwise import multiply
+from argosy.ops.math.elementwise import multiply
 from argosy.tensor.engine import apply
 
 __all__ = ["L1Decay", "L2Decay"]

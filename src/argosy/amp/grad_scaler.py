@@ -17,8 +17,8 @@ import torch
 
 from argosy.amp.auto_cast import amp_global_state
 from argosy.foundation.errors import BadArgument, CheckpointError, DtypeError, UsageError
-from argosy.ops.elementwise import multiply
-from argosy.ops.loss_scaling import check_finite_and_unscale_
+from argosy.ops.math.elementwise import multiply
+from argosy.ops.training.loss_scaling import check_finite_and_unscale_
 from argosy.tensor.engine import Tensor, apply
 
 

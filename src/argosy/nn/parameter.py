@@ -12,7 +12,7 @@ from argosy.foundation.errors import UsageError
 from argosy.framework.mode import switch
 from argosy.framework.param_attr import ParamAttr, WeightNormParamAttr
 from argosy.nn.initializer.default import default_initializer_for
-from argosy.ops import reparameterization as ops
+from argosy.ops.nn import reparameterization as ops
 from argosy.tensor.engine import Parameter, apply, defaults, unique_name
 
 

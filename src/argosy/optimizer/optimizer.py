@@ -16,7 +16,7 @@ import torch
 from argosy.foundation.errors import BadArgument, DtypeError, MissingParameters, UsageError
 from argosy.framework.mode import switch
 from argosy.nn.clip import ClipGradBase
-from argosy.ops import updates
+from argosy.ops.training import updates
 from argosy.optimizer.lr import LambdaDecay, LRScheduler
 from argosy.optimizer.plan import Bucket, Options, Plan, is_direct
 from argosy.optimizer.state import Power, Slot, StateMismatch, StateStore

@@ -28,8 +28,8 @@ from argosy.foundation.errors import (
     raise_as,
 )
 from argosy.foundation.places import Place, to_place
-from argosy.ops import elementwise as _elementwise
-from argosy.ops import logic as _logic
+from argosy.ops.math import elementwise as _elementwise
+from argosy.ops.math import logic as _logic
 from argosy.ops.table import Op
 from argosy.tensor._explain import explain
 from argosy.tensor._naming import unique_name

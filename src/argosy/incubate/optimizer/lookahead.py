@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import BadArgument
-from argosy.ops.averaging import lookahead_
+from argosy.ops.training.averaging import lookahead_
 from argosy.optimizer.optimizer import Optimizer
 from argosy.optimizer.plan import Bucket, Options
 from argosy.optimizer.state import Power, Slot

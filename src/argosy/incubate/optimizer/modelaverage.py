@@ -10,7 +10,7 @@ import torch
 
 from argosy.foundation.errors import UsageError
 from argosy.framework.mode import switch
-from argosy.ops.averaging import average_accumulates_, window_average
+from argosy.ops.training.averaging import average_accumulates_, window_average
 from argosy.optimizer.optimizer import Optimizer, Params
 from argosy.optimizer.plan import Options
 from argosy.optimizer.state import Power, Slot

@@ -11,7 +11,7 @@ from argosy.foundation.errors import BadArgument
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn.layer.common import Linear
 from argosy.nn.layer.layers import Layer
-from argosy.ops import multihead as ops
+from argosy.ops.nn import multihead as ops
 from argosy.tensor import manipulation
 from argosy.tensor.engine import apply
 

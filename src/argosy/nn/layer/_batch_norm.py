@@ -14,7 +14,7 @@ from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
 from argosy.nn.layer.layers import Layer
-from argosy.ops import norm as ops
+from argosy.ops.nn import norm as ops
 from argosy.tensor.engine import apply, get_default_dtype
 
 Base = TypeVar("Base", bound="_BatchNormBase")

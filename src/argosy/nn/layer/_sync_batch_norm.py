@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from argosy.nn.initializer import Constant
 from argosy.nn.layer._batch_norm import _BatchNormBase
 from argosy.nn.layer.layers import Layer
-from argosy.ops import norm as ops
+from argosy.ops.nn import norm as ops
 from argosy.tensor.engine import Tensor, apply
 
 

@@ -11,8 +11,8 @@ from argosy.framework.mode import switch
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn.layer.layers import Layer
 from argosy.nn.utils._computed import read_computed
-from argosy.ops import reparameterization as ops
-from argosy.ops.creation import assign
+from argosy.ops.array.creation import assign
+from argosy.ops.nn import reparameterization as ops
 from argosy.ops.table import Op
 from argosy.tensor.engine import apply
 

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.ops import manipulation as manipulation_ops
-from argosy.ops import updates
+from argosy.ops.array import manipulation as manipulation_ops
+from argosy.ops.training import updates
 from argosy.optimizer import LBFGS
 from argosy.optimizer.optimizer import Optimizer
 from argosy.optimizer.plan import Options, rate_of
