@@ -14,6 +14,7 @@ from argosy.distributed._group import Group
 from argosy.foundation import env
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import BadArgument, ConfigError, UsageError
+from argosy.foundation.process_state import register
 from argosy.runtime.comm import hosts
 from argosy.runtime.comm.rendezvous import SERVED, connect
 from argosy.runtime.comm.session import Session, StoreEnded
@@ -46,6 +47,8 @@ class _State:
 
 
 state = _State()
+register("default group", state, attributes=("session", "groups"), reset=state.close)
+register("parallel environment", state, attributes=("parallel_env",))
 atexit.register(state.close)
 
 

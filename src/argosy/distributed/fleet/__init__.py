@@ -45,8 +45,10 @@ from argosy.distributed.fleet.utils.log_util import (
     get_log_level_name,
     set_log_level,
 )
+from argosy.foundation.process_state import register
 
 _fleet = Fleet()
+register("fleet", _fleet, attributes=("_known_role",), reset=lambda: Fleet.__init__(_fleet))
 init = _fleet.init
 is_first_worker = _fleet.is_first_worker
 worker_index = rank = _fleet.worker_index

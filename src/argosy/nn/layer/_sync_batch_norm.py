@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from argosy.foundation.process_state import register
 from argosy.nn.initializer import Constant
 from argosy.nn.layer._batch_norm import _BatchNormBase
 from argosy.nn.layer.layers import Layer
@@ -111,3 +112,6 @@ def _renamed(attr: Any) -> Any:
     if getattr(attr, "name", None) is not None:
         attr.name = f"{attr.name}_sync"
     return attr
+
+
+register("statistics of SyncBatchNorm", SyncBatchNorm, attributes=("reduce_moments",))
