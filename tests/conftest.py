@@ -8,7 +8,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from multiprocess.pool import Pool
+from support import leftovers
+from support.hosts import two_hosts
+from support.pool import Pool
+
+# What calls leave behind by contract: Paddle has them go on counting or remember the last call.
+EVERYDAY = {"mixed precision", "parallel environment", "random numbers", "unique names"}
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """A test leaves the process as it found it; see README.md."""
+    with leftovers.quick_guard(EVERYDAY):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,7 +47,7 @@ def pool() -> Iterator[Pool]:
 @pytest.fixture(scope="session")
 def rendezvous() -> Iterator[dict[str, object]]:
     """A store for the workers of the pool; pass it on as ``rendezvous=`` and open it with
-    ``multiprocess.join.open_store``.
+    ``support.join.open_store``.
     """
     from argosy.foundation.endpoints import bind_listener
     from argosy.runtime.comm.store import StoreServer
@@ -43,3 +55,10 @@ def rendezvous() -> Iterator[dict[str, object]]:
     token = secrets.token_hex(16)
     with StoreServer(bind_listener(), token) as server:
         yield {"port": server.port, "token": token}
+
+
+@pytest.fixture
+def hosts() -> Iterator[list[str]]:
+    """The names of two network namespaces that reach each other at ``support.hosts.ADDRESSES``."""
+    with two_hosts() as names:
+        yield names
