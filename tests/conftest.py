@@ -8,12 +8,19 @@ from collections.abc import Iterator
 
 import pytest
 
+import paddle
+from argosy.foundation import process_state
 from support import leftovers
 from support.hosts import two_hosts
 from support.pool import Pool
 
-# What calls leave behind by contract: Paddle has them go on counting or remember the last call.
-EVERYDAY = {"mixed precision", "parallel environment", "random numbers", "unique names"}
+# What calls of Paddle's API leave behind, which has no call to undo it: counters go on, the last
+# call is remembered. The guard puts it back and does not complain.
+EVERYDAY = {
+    *("fleet", "fleet of 1.x without servers", "fleet of 1.x with servers", "level of the log"),
+    *("mixed precision", "parallel environment", "random numbers", "unique names"),
+}
+PROGRAMS = {"default programs", "global scope", "mode of ops", "static mode"}
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +28,21 @@ def nothing_left() -> Iterator[None]:
     """A test leaves the process as it found it; see README.md."""
     with leftovers.quick_guard(EVERYDAY):
         yield
+
+
+@pytest.fixture
+def fresh_programs() -> Iterator[None]:
+    """Default programs, the global scope and static mode, if the test enables it, are the test's
+    own.
+    """
+    yield
+    process_state.reset(PROGRAMS)
+
+
+@pytest.fixture
+def static_mode(fresh_programs: None) -> None:
+    """Ops are recorded, into programs of the test's own."""
+    paddle.enable_static()
 
 
 @pytest.fixture(scope="session", autouse=True)

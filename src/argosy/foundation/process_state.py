@@ -9,7 +9,7 @@ that change in place says what to compare (``state``) and how to start anew (``r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -71,9 +71,15 @@ def changed() -> list[str]:
 
 
 def reset_all() -> None:
-    """Give every holder its first state back, those of upper layers first."""
+    """Give every holder its first state back."""
+    reset(_holders)
+
+
+def reset(names: Collection[str]) -> None:
+    """Give the holders of these names their first state back, those of upper layers first."""
     for name in reversed(changed()):
-        _holders[name].reset()
+        if name in names:
+            _holders[name].reset()
 
 
 def _copied(value: Any) -> Any:

@@ -114,3 +114,11 @@ def test_upper_layers_are_reset_first_and_unchanged_ones_are_left_alone():
     values.update(lower=1, upper=1)
     reset_all()
     assert order == ["upper", "lower"]
+
+
+def test_one_holder_is_put_back_and_others_are_not():
+    first, second = register("first", [1]), register("second", [2])
+    first.clear()
+    second.clear()
+    process_state.reset(["first"])
+    assert (first, second) == ([1], [])
