@@ -15,8 +15,8 @@ from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import ReducerOptions
 from argosy.runtime.parallel.sharded_optimizer import ShardedModule, ShardedOptimizer
-from multiprocess import models
-from multiprocess.job import joined_job
+from support import models
+from support.job import joined_job
 
 Meeting = dict[str, Any]
 STEPS = 6

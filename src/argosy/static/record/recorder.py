@@ -17,6 +17,7 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError
+from argosy.foundation.process_state import register
 from argosy.framework.mode import switch
 from argosy.ops.array import creation as creation_ops
 from argosy.ops.array import initialization as initialization_ops
@@ -52,6 +53,24 @@ class Recorder:
         self.conditions: tuple[Variable, ...] = ()
         # of the function of static.nn that is recorded now: its outputs are named after it
         self.layer_name = ""
+
+    def described(self) -> tuple[Any, ...]:
+        """Equal for two recorders that have recorded nothing and are in the middle of nothing."""
+        contents = [
+            (len(block.ops), len(block.vars))
+            for program in (self.main, self.startup)
+            for block in program.blocks
+        ]
+        seeds = self.main.random_seed, self.startup.random_seed
+        return (
+            contents,
+            seeds,
+            self.role,
+            self.name_scope,
+            self.device,
+            self.conditions,
+            self.layer_name,
+        )
 
     # -- the mode
     # ----------------------------------------------------------------------------------------------
@@ -307,6 +326,7 @@ def _caller() -> str:
 
 
 recorder = Recorder()
+register("default programs", recorder, state=recorder.described, reset=recorder.reset)
 switch.install(recorder.start, recorder.stop, recorder.new_parameter)
 
 

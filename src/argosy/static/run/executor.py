@@ -9,6 +9,7 @@ from typing import Any
 
 from argosy.foundation.errors import UsageError
 from argosy.foundation.places import to_place
+from argosy.foundation.process_state import register
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope, global_scope
 from argosy.static.lower.fetch import given_out, joined
@@ -22,7 +23,7 @@ from argosy.tensor.engine import defaults
 
 # What this process says when it closes an Executor, whichever: so scripts of 1.x leave their
 # parameter servers.
-farewells: list[Callable[[], None]] = []
+farewells: list[Callable[[], None]] = register("farewells of executors", [])
 
 
 class Executor:
