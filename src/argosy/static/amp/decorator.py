@@ -170,7 +170,7 @@ class OptimizerWithMixedPrecision:
     def _unscale(self, grads: list[Variable]) -> Variable:
         block = grads[0].block
         name = unique_name.generate("find_infinite_scale.tmp")
-        found = block.add_variable(Variable(block, name, samples([1], torch.bool)[0]))
+        found: Variable = block.add_variable(Variable(block, name, samples([1], torch.bool)[0]))
         args = (grads, self._loss_scaling)
         # sums of gradients, which stay what they are in runs that do not update
         if grads[0].persistable:

@@ -200,7 +200,7 @@ class Program:
         if not for_test:
             out.updates = self._copied_updates(out)
         if for_test:
-            refresh(out)
+            refresh(out.blocks)
         return out
 
     def _copied_updates(self, out: Program) -> list[RecordedUpdate]:

@@ -86,7 +86,7 @@ class RecordedOptimizer:
                     self._update_group(members, group, group["grad_clip"], rate, only_if)
             else:
                 self._update_group(pairs, {}, optimizer._grad_clip, rate, only_if)
-        recorded = program.current_block().ops[done:]
+        recorded: list[Operator] = program.current_block().ops[done:]
         made = frozenset(program.global_block().vars) - known - {rate.name}
         is_conditional = only_if is not None or bool(recorder.conditions)
         names = tuple(p.name for p, _ in pairs)

@@ -109,7 +109,7 @@ def _located(lowered: Lowered, error: Exception) -> Exception:
     """The error of an operator, with its name, the line that recorded it and what it was given."""
     trace, step = None, error.__traceback__
     while step is not None:
-        # Segments that are recomputed are functions inside of it, in the same text.
+        # Spans that are recomputed are functions inside of it, in the same text.
         if (
             lowered.code is not None
             and step.tb_frame.f_code.co_filename == lowered.code.co_filename
@@ -121,8 +121,9 @@ def _located(lowered: Lowered, error: Exception) -> Exception:
     operator = lowered.operators.get(trace.tb_lineno)
     if operator is None:
         return error if isinstance(error, ArgosyError) else ProgramError(f"Executor.run: {error}")
-    if operator.type == "py_func" and not isinstance(error, _EXPLAINED):
-        return error  # of the script's own function
+    calls_script = operator.special is not None and operator.special.calls_script
+    if calls_script and not isinstance(error, _EXPLAINED):
+        return error
     if isinstance(error, NameError) and trace.tb_next is None:
         return ProgramError(
             f"Executor.run: {operator.describe()}: a variable has no value in this run ({error})"
