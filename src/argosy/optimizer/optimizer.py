@@ -200,22 +200,12 @@ class Optimizer:
             )
         self._learning_rate = scheduler
 
-    def _checked_lr(self) -> float:
-        lr = self.get_lr()
-        if not math.isfinite(lr):
-            raise UsageError(
-                f"{type(self).__name__}.step: the learning rate is {lr}; parameters would become "
-                "NaN. "
-                f"It comes from {type(self._learning_rate).__name__}."
-            )
-        return lr
-
     # -- stepping
     # ----------------------------------------------------------------------------------------------
 
     def step(self) -> None:
         """Update every parameter that has a gradient."""
-        lr = self._checked_lr()
+        lr, _ = current_rate(self)
         # Three times cheaper than entering torch.no_grad(), in a call that small models make
         # thousands of times a second.
         was_enabled = torch.is_grad_enabled()
@@ -319,7 +309,7 @@ class Optimizer:
         pairs = [(p, g) for p, g in params_grads if g is not None and not p.stop_gradient]
         if not pairs:
             return
-        lr = self._checked_lr()
+        lr, _ = current_rate(self)
         sparse: list[int] = []
         grads: list[torch.Tensor] = []
         for param, grad in pairs:
@@ -473,6 +463,23 @@ class Optimizer:
         self._plans.clear()
 
     load_state_dict = set_dict = set_state_dict
+
+
+def scheduler_of(optimizer: Optimizer) -> Any:
+    """What gives the learning rate at each step; None if it is a number."""
+    return optimizer._learning_rate if callable(optimizer._learning_rate) else None
+
+
+def current_rate(optimizer: Optimizer) -> tuple[float, bool]:
+    """The learning rate, which must be finite, and whether a scheduler gives it."""
+    lr = optimizer.get_lr()
+    if not math.isfinite(lr):
+        raise UsageError(
+            f"{type(optimizer).__name__}.step: the learning rate is {lr}; parameters would become "
+            "NaN. "
+            f"It comes from {type(optimizer._learning_rate).__name__}."
+        )
+    return lr, callable(optimizer._learning_rate)
 
 
 def _read_parameters(parameters: Any, owner: str) -> list[Any]:

@@ -10,7 +10,6 @@ import torch
 from argosy.foundation.errors import NotSupported
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import OPTIMIZE, Operator
-from argosy.static.ir.rows import dense
 from argosy.static.ir.variable import Variable
 
 
@@ -32,27 +31,31 @@ def gradients_of(
 
     Those at the positions ``rows`` may be row-sparse.
     """
-    weights = seeds or [None] * len(targets)
-    # Some ops (floor, comparisons) give results without a graph.
-    live = [
-        (t, torch.ones_like(t) if w is None else w)
-        for t, w in zip(targets, weights, strict=True)
-        if t.requires_grad
-    ]
-    if not live:
-        return [torch.zeros_like(x) for x in inputs]
-    found = torch.autograd.grad(
-        [t for t, _ in live],
-        inputs,
-        [w for _, w in live],
-        retain_graph=keeps_graph,
-        create_graph=is_twice,
-        allow_unused=True,
-    )
-    return [
-        torch.zeros_like(x) if g is None else g if i in rows else dense(g)
-        for i, (x, g) in enumerate(zip(inputs, found, strict=True))
-    ]
+    # Plain loops: a frame each would be a tenth of the cost of a small program.
+    live: list[torch.Tensor] = []
+    weights: list[torch.Tensor] = []
+    for target, seed in zip(targets, seeds or [None] * len(targets), strict=True):
+        if target.requires_grad:  # some ops (floor, comparisons) give results without a graph
+            live.append(target)
+            weights.append(torch.ones_like(target) if seed is None else seed)
+    found: Sequence[torch.Tensor | None] = [None] * len(inputs)
+    if live:
+        found = torch.autograd.grad(
+            live,
+            inputs,
+            weights,
+            retain_graph=keeps_graph,
+            create_graph=is_twice,
+            allow_unused=True,
+        )
+    gradients: list[torch.Tensor] = []
+    for i, grad in enumerate(found):
+        if grad is None:
+            grad = torch.zeros_like(inputs[i])
+        elif grad.is_sparse and i not in rows:
+            grad = grad.to_dense()
+        gradients.append(grad)
+    return gradients
 
 
 def unshared(value: torch.Tensor) -> torch.Tensor:

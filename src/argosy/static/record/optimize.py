@@ -15,7 +15,7 @@ from argosy.foundation.errors import NotSupported, UsageError
 from argosy.ops import manipulation as manipulation_ops
 from argosy.ops import updates
 from argosy.optimizer import LBFGS
-from argosy.optimizer.optimizer import Optimizer
+from argosy.optimizer.optimizer import Optimizer, current_rate
 from argosy.optimizer.plan import Options, rate_of
 from argosy.optimizer.state import LOW_PRECISION
 from argosy.regularizer import L1Decay, L2Decay
@@ -105,7 +105,7 @@ class RecordedOptimizer:
         for source in program.rates:
             if source.optimizer is self._optimizer:
                 return Number(source.name)
-        value = self._optimizer._checked_lr()
+        value, _ = current_rate(self._optimizer)
         name = unique_name.generate("learning_rate")
         recorder.new_state(name, self._optimizer._rate_shape, torch.float32, value)
         program.rates.append(RateSource(name, self._optimizer, value))

@@ -12,6 +12,7 @@ import torch
 
 from argosy.foundation.errors import ArgosyError, ProgramError, UsageError, nearest, raise_as
 from argosy.ops.table import Op
+from argosy.optimizer.optimizer import current_rate
 from argosy.static.ir.operator import Number, Operator, Ref, mapped
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope
@@ -23,7 +24,7 @@ from argosy.tensor.engine import explain
 _EXPLAINED = (RuntimeError, IndexError, TypeError, ValueError, AttributeError)
 
 
-def launch(
+def run_lowered(
     lowered: Lowered, feeds: tuple[torch.Tensor | None, ...], scope: Scope, device: torch.device
 ) -> Sequence[torch.Tensor]:
     """Run, store what was written in ``scope``, return what was fetched (it may share memory with
@@ -63,10 +64,10 @@ def seeded(seed: int) -> Iterator[None]:
 def write_rates(program: Program, scope: Scope) -> None:
     """Bring the learning rates of optimizers into the scope, where the program reads them."""
     for source in program.rates:
-        rate = source.optimizer._checked_lr()
+        rate, is_scheduled = current_rate(source.optimizer)
         # A number is written when set_lr changed it, so that a value which the script put into the
         # scope stays.
-        if source.is_scheduled or rate != source.last:
+        if is_scheduled or rate != source.last:
             scope.holding(source.name).fill(rate)
             source.last = rate
 
