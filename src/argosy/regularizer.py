@@ -53,3 +53,7 @@ class L2Decay(_CoefficientDecay):
 
     def __call__(self, param: Any, grad: Any = None, block: Any = None) -> Any:
         return apply(multiply, param, self._coeff)
+
+
+def coefficient_of(regularizer: L1Decay | L2Decay) -> float:
+    return regularizer._coeff

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -58,7 +58,7 @@ def _joined(value: torch.Tensor, lod: list[torch.Tensor | None]) -> torch.Tensor
     return LoDTensor(value, levels) if levels and len(levels) == len(lod) else value
 
 
-def given_out(values: Sequence[Any], as_array: bool) -> list[Any]:
+def given_out(values: Iterable[Any], as_array: bool) -> list[Any]:
     """Copies for the script: what is fetched may share memory with the scope or with what was
     fed.
     """

@@ -133,9 +133,8 @@ class Executor:
                 fetched = run_lowered(lowered, feeds, scope, self._device)
         else:
             fetched = run_lowered(lowered, feeds, scope, self._device)
-        if lowered.lods:
-            fetched = joined(fetched, lowered.lods)
-        return given_out(fetched, return_numpy)
+        values = joined(fetched, lowered.lods) if lowered.lods else fetched
+        return given_out(values, return_numpy)
 
     def train_from_dataset(
         self,
