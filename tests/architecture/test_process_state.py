@@ -22,7 +22,7 @@ ALLOWED = {
     "argosy.distributed.fleet.fleet:Fleet": "made while imported",
     "argosy.foundation.process_state:_holders": "the list of all holders",
     "argosy.nn.layer.layers:HookRemoveHelper": "numbers of hooks, which only grow",
-    "argosy.ops.adam_updates:_powers": "remembered results of a pure function",
+    "argosy.ops.training.adam_updates:_powers": "remembered results of a pure function",
     "argosy.ops.table:_BY_ALIAS": "made while imported",
     "argosy.ops.table:_TABLE": "made while imported",
     "argosy.runtime.comm.backends.shm.compiled:kernels": "a module, loaded when it is first needed",

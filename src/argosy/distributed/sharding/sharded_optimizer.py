@@ -283,4 +283,4 @@ def change_groups(
     else:
         optim._param_groups = optim._parameter_list = params(optim._parameter_list)
         optim._grad_clip = clip(optim._grad_clip, None)
-    optim._plans.clear()
+    optim._update_groups.clear()

@@ -19,8 +19,8 @@ from argosy.ops.nn import norm as norm_ops
 from argosy.ops.table import Op
 from argosy.ops.traits import SparseGradients
 from argosy.static.ir.operator import Operator
-from argosy.static.lower.control import require_outer_backward
 from argosy.static.lower.fusion import unfused
+from argosy.static.lower.gradients import require_outer_backward
 from argosy.static.parallel import rewrite
 from argosy.static.parallel.exchange import Exchange
 from argosy.static.parallel.strategy import RunSpec

@@ -22,8 +22,8 @@ from argosy.framework.mode import switch
 from argosy.ops.array import creation as creation_ops
 from argosy.ops.array import initialization as initialization_ops
 from argosy.ops.table import Op
-from argosy.static.ir.block import Block
 from argosy.static.ir.operator import FORWARD, ONLY_IF, Operator, Ref, leaves, mapped
+from argosy.static.ir.owner import OwningBlock
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable, samples
 from argosy.static.record.carry import carry
@@ -114,7 +114,7 @@ class Recorder:
 
     def append(
         self,
-        block: Block,
+        block: OwningBlock,
         kind: str,
         op: Op | None,
         args: tuple[Any, ...],
@@ -124,7 +124,7 @@ class Recorder:
         """Add an operator; Variables among its arguments become references."""
         if self.conditions and block is self.conditions[0].block:  # initialisers always run
             kwargs = {**kwargs, ONLY_IF: list(self.conditions)}
-        return block.append_operator(
+        added: Operator = block.append_operator(
             Operator(
                 block,
                 kind,
@@ -138,6 +138,7 @@ class Recorder:
                 self.device,
             )
         )
+        return added
 
     def admit(self, value: Any) -> Any:
         """Let a Tensor with values take part as a constant of the program."""
