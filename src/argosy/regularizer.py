@@ -29,6 +29,10 @@ class _CoefficientDecay(WeightDecayRegularizer):
         self._coeff = coeff
         self._regularization_coeff = coeff
 
+    @property
+    def coeff(self) -> float:
+        return self._coeff
+
     def __str__(self) -> str:
         return f"{type(self).__name__}, coeff={self._coeff:f}"
 

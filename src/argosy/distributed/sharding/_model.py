@@ -76,7 +76,7 @@ class ShardedGradientsLayer(ShardedLayer):
         self, raws: list[torch.Tensor], names: list[str], sparse: list[bool]
     ) -> Reducer | ShardedReducer:
         assert self.group is not None
-        owners = owners_of(raws, names, sparse, self._sharded_optimizer._shards)
+        owners = owners_of(raws, names, sparse, self._sharded_optimizer.shards)
         replicas = None if self._replicas is None else self._replicas._inner
         return ShardedReducer(
             raws, names, owners, self.group._inner, self.comm_buffer_size, replicas

@@ -140,7 +140,7 @@ def _refuse(model: Layer, optimizer: Optimizer, offload: bool) -> None:
         raise UsageError("group_sharded_parallel: this optimizer is sharded already")
     if isinstance(optimizer, LBFGS):
         raise NotSupported("group_sharded_parallel: LBFGS, whose update mixes all parameters")
-    if optimizer._master_grad:
+    if optimizer.has_master_grad:
         raise NotSupported("group_sharded_parallel: an optimizer of amp.decorate(master_grad=True)")
 
 

@@ -1,13 +1,10 @@
 """Sharding (ZeRO stages 1 and 2; stage 3 is in ``sharded_parameters.py``): each parameter has an
 owner, the rank that keeps its optimizer state and updates it.
 
-======  =======================================
-===================================================== stage   gradients
-classes ======  =======================================
-===================================================== 1       averaged on every rank, by ``Reducer``
-``Shards`` and an optimizer on ``shards.owned`` alone 2       averaged on the owner, elsewhere None
-the same, with ``ShardedReducer`` (``sharded_reducer.py``) ======
-=======================================  =====================================================
+- Stage 1: gradients are averaged on every rank, by ``Reducer``; the optimizer is made on
+  ``shards.owned`` alone.
+- Stage 2: a gradient is averaged on the owner and None elsewhere, by ``ShardedReducer``
+  (``sharded_reducer.py``); the rest is the same.
 
 A step of either stage::
 
@@ -31,7 +28,9 @@ from argosy.foundation.errors import CheckpointError
 from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import agreement
-from argosy.runtime.parallel.broadcast import broadcast_values
+from argosy.runtime.parallel.broadcast import broadcast_values, packs, unpack
+
+_PACK_BYTES = 32 << 20
 
 
 def assign_owners(sizes: Sequence[int], num_ranks: int) -> list[int]:
@@ -72,15 +71,43 @@ class Shards:
         """Give every rank the values that owners have; small parameters of one owner travel
         together.
         """
-        for rank in range(self.group.world_size):
-            owned = [p for p, owner in zip(self.params, self.owners, strict=True) if owner == rank]
-            self.group.run(broadcast_values, owned, self.group.backend, rank)
+        broadcast_from_owners(self.params, self.owners, self.group)
 
     def global_norm(self, grads: Sequence[torch.Tensor]) -> torch.Tensor:
         """The 2-norm over the gradients of all ranks, each passing those of its own parameters;
         0-d, float64.
         """
         return norms_over([grads], self.group)[0]
+
+
+def broadcast_from_owners(
+    params: Sequence[torch.Tensor], owners: Sequence[int], group: Group
+) -> None:
+    """Give every rank the values of the rank that owns each of ``params``."""
+    for rank in sorted(set(owners)):
+        owned = [p for p, owner in zip(params, owners, strict=True) if owner == rank]
+        group.run(broadcast_values, owned, group.backend, rank)
+
+
+@torch.no_grad()
+def sum_on_owners(
+    grads: Sequence[torch.Tensor], owners: Sequence[int], group: Group, scale: float
+) -> None:
+    """Replace each dense gradient by its sum over the ranks times ``scale``, on the rank that owns
+    it; on the others it is of no use afterwards.
+    """
+    for owner in range(group.world_size):
+        owned = [g for g, o in zip(grads, owners, strict=True) if o == owner]
+        for pack in packs(owned, _PACK_BYTES):
+            flat = (
+                pack[0]
+                if len(pack) == 1 and pack[0].is_contiguous()
+                else torch.cat([g.reshape(-1) for g in pack])
+            )
+            group.run(group.backend.reduce, flat, owner, ReduceOp.SUM)
+            flat.mul_(scale)
+            if owner == group.rank and flat is not pack[0]:
+                unpack(flat, pack)
 
 
 @torch.no_grad()

@@ -7,17 +7,17 @@ from typing import Any
 
 import torch
 
+from argosy.distributed._group import Group
 from argosy.distributed._trainers import AveragedBucket
 from argosy.distributed.fleet.stages.programs import points
 from argosy.ops.table import Op
-from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.compression import half_buckets
 from argosy.runtime.parallel.overflow import found_anywhere
 from argosy.static.ir.operator import Operator
 from argosy.static.parallel.exchange import Combiner, Exchange
 from argosy.static.parallel.trainers import SharedBuffer, Trainers
 
-__all__ = ["FleetExchange", "MergedGradients", "in_place"]
+__all__ = ["FleetExchange", "MergedExchange", "in_place"]
 
 
 class FleetExchange(Exchange):
@@ -32,8 +32,9 @@ class FleetExchange(Exchange):
     ) -> SharedBuffer:
         if self._make_bucket is None:
             return super().buffer(trainers, numel, dtype, device)
-        bucket = self.group.run(self._make_bucket, self.group.backend, numel, dtype, device)
-        return AveragedBucket(bucket, self.group)
+        group = self.group._inner
+        bucket = group.run(self._make_bucket, group.backend, numel, dtype, device)
+        return AveragedBucket(bucket, group)
 
     def overflow_op(self) -> Op:
         """Take what one worker's check of loss scaling found to what any found; for gradients that
@@ -41,12 +42,12 @@ class FleetExchange(Exchange):
         """
 
         def agree(found: torch.Tensor) -> torch.Tensor:
-            return torch.full_like(found, found_anywhere(bool(found.item()), self.group))
+            return torch.full_like(found, found_anywhere(bool(found.item()), self.group._inner))
 
         return Op("agree_on_overflow", agree, params=("found",))
 
 
-class MergedGradients(FleetExchange):
+class MergedExchange(FleetExchange):
     """Averages the sums of merged gradients, when an update is due."""
 
     combines_gradients = False
