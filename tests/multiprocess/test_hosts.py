@@ -31,7 +31,7 @@ from multiprocess.test_hosts import parameters_after_training
 dist.init_parallel_env()
 found = parameters_after_training(dist.get_rank(), dist.get_world_size())
 np.save(f"parameters.{dist.get_rank()}.npy", found)
-kind = state.session.world.backend.kind
+kind = state.session.world.transport.kind
 json.dump([kind, os.environ["PADDLE_CURRENT_ENDPOINT"].split(":")[0]],
     open(f"place.{dist.get_rank()}", "w"))
 """

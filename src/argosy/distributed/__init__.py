@@ -36,7 +36,6 @@ from argosy.distributed._default import (
 )
 from argosy.distributed._env import ParallelEnv
 from argosy.distributed._gloo import gloo_barrier, gloo_init_parallel_env, gloo_release
-from argosy.distributed._group import Group
 from argosy.distributed._objects import (
     all_gather_object,
     broadcast_object_list,
@@ -48,6 +47,7 @@ from argosy.distributed._objects import (
 from argosy.distributed._spawn import spawn
 from argosy.distributed.collective import is_available
 from argosy.distributed.launch.main import launch
+from argosy.runtime.comm.group import Group
 from argosy.static.record.entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
 
 # names that most scripts do without, and the modules that have them

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 
 from argosy.distributed._default import default_group
-from argosy.distributed._group import Group
 from argosy.foundation.errors import DtypeError, OutOfRange, UsageError
 from argosy.runtime.comm.backend import ReduceOp as RuntimeReduceOp
+from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.work import Work
 from argosy.tensor.engine import Tensor, wrap
 
@@ -71,7 +71,7 @@ def _group(group: Group | None, call: str) -> Group | None:
             f"{call}: group must be a Group made by new_group(), but received "
             f"{type(chosen).__name__}"
         )
-    if chosen._inner.rank < 0:
+    if chosen.rank < 0:
         warnings.warn(
             f"{call}: this process is not in group {chosen.name!r} (ranks {chosen.ranks}); "
             "nothing is done.",
@@ -91,9 +91,9 @@ def _done(call: str) -> Work:
 
 def _go(group: Group, sync_op: bool, call: Callable[..., Any], *args: Any) -> Work:
     if sync_op:
-        group._inner.run(call, *args)
+        group.run(call, *args)
         return _done(call.__name__)
-    return group._inner.submit(call, *args)
+    return group.submit(call, *args)
 
 
 def all_reduce(
@@ -102,9 +102,7 @@ def all_reduce(
     """Combine ``tensor`` of all ranks and leave the result in it on each."""
     raw, how = _raw(tensor, "all_reduce"), _operation(op, "all_reduce")
     chosen = _group(group, "all_reduce")
-    return (
-        None if chosen is None else _go(chosen, sync_op, chosen._inner.backend.all_reduce, raw, how)
-    )
+    return None if chosen is None else _go(chosen, sync_op, chosen.transport.all_reduce, raw, how)
 
 
 def broadcast(
@@ -118,9 +116,9 @@ def broadcast(
     return _go(
         chosen,
         sync_op,
-        chosen._inner.backend.broadcast,
+        chosen.transport.broadcast,
         raw,
-        chosen._inner.rank_of(src, "broadcast"),
+        chosen.rank_of(src, "broadcast"),
     )
 
 
@@ -139,9 +137,9 @@ def reduce(
     return _go(
         chosen,
         sync_op,
-        chosen._inner.backend.reduce,
+        chosen.transport.reduce,
         raw,
-        chosen._inner.rank_of(dst, "reduce"),
+        chosen.rank_of(dst, "reduce"),
         how,
     )
 
@@ -198,7 +196,7 @@ def all_gather(
     if chosen is None:
         return None
     targets, after = _targets(tensor_list, raw, chosen.nranks, "all_gather")
-    return _go(chosen, sync_op, _then(chosen._inner.backend.all_gather, after), targets, raw)
+    return _go(chosen, sync_op, _then(chosen.transport.all_gather, after), targets, raw)
 
 
 def gather(
@@ -213,13 +211,13 @@ def gather(
     chosen = _group(group, "gather")
     if chosen is None:
         return None
-    place = chosen._inner.rank_of(dst, "gather")
+    place = chosen.rank_of(dst, "gather")
     if chosen.rank != place:
-        return _go(chosen, sync_op, chosen._inner.backend.gather, None, raw, place)
+        return _go(chosen, sync_op, chosen.transport.gather, None, raw, place)
     targets, after = _targets(
         [] if gather_list is None else gather_list, raw, chosen.nranks, "gather"
     )
-    return _go(chosen, sync_op, _then(chosen._inner.backend.gather, after), targets, raw, place)
+    return _go(chosen, sync_op, _then(chosen.transport.gather, after), targets, raw, place)
 
 
 def scatter(
@@ -234,13 +232,13 @@ def scatter(
     chosen = _group(group, "scatter")
     if chosen is None:
         return None
-    place = chosen._inner.rank_of(src, "scatter")
+    place = chosen.rank_of(src, "scatter")
     parts = (
         _parts(tensor_list, chosen.nranks, "scatter")
         if chosen.rank == place and tensor_list is not None
         else None
     )
-    return _go(chosen, sync_op, chosen._inner.backend.scatter, raw, parts, place)
+    return _go(chosen, sync_op, chosen.transport.scatter, raw, parts, place)
 
 
 def _parts(source: Any, count: int, call: str) -> list[torch.Tensor]:
@@ -273,7 +271,7 @@ def reduce_scatter(
     return _go(
         chosen,
         sync_op,
-        chosen._inner.backend.reduce_scatter,
+        chosen.transport.reduce_scatter,
         raw,
         _parts(tensor_list, chosen.nranks, "reduce_scatter"),
         how,
@@ -291,7 +289,7 @@ def alltoall(
     if not parts:
         raise UsageError("alltoall: the input tensor list must not be empty")
     targets, after = _targets(out_tensor_list, parts[0], chosen.nranks, "alltoall")
-    return _go(chosen, sync_op, _then(chosen._inner.backend.all_to_all, after), targets, parts)
+    return _go(chosen, sync_op, _then(chosen.transport.all_to_all, after), targets, parts)
 
 
 def alltoall_single(
@@ -314,7 +312,7 @@ def alltoall_single(
     return _go(
         chosen,
         sync_op,
-        chosen._inner.backend.all_to_all,
+        chosen.transport.all_to_all,
         outputs,
         _split(source, in_split_sizes, chosen.nranks, "in_tensor"),
     )
@@ -346,10 +344,10 @@ def send(
     chosen = _group(group, "send")
     if chosen is None:
         return None
-    place = chosen._inner.rank_of(dst, "send")
+    place = chosen.rank_of(dst, "send")
     if place == chosen.rank:
         raise UsageError(f"send: rank {dst} cannot send to itself")
-    return chosen._inner.message("send", place, not sync_op, chosen._inner.backend.send, raw, place)
+    return chosen.message("send", place, not sync_op, chosen.transport.send, raw, place)
 
 
 def recv(
@@ -360,10 +358,10 @@ def recv(
     chosen = _group(group, "recv")
     if chosen is None:
         return None
-    place = chosen._inner.rank_of(src, "recv")
+    place = chosen.rank_of(src, "recv")
     if place == chosen.rank:
         raise UsageError(f"recv: rank {src} cannot receive from itself")
-    return chosen._inner.message("recv", place, not sync_op, chosen._inner.backend.recv, raw, place)
+    return chosen.message("recv", place, not sync_op, chosen.transport.recv, raw, place)
 
 
 def isend(tensor: Tensor, dst: int, group: Group | None = None) -> Work | None:
@@ -408,11 +406,11 @@ def barrier(group: Group | None = None) -> None:
     """Wait until every rank of the group has called it."""
     chosen = group if group is not None else default_group("barrier")
     if chosen.rank >= 0:
-        chosen._inner.run(chosen._inner.backend.barrier)
+        chosen.run(chosen.transport.barrier)
 
 
 def wait(tensor: Tensor, group: Group | None = None, use_calc_stream: bool = True) -> None:
     """Wait for the collectives that this process has started on the group."""
     chosen = _group(group, "wait")
     if chosen is not None:
-        chosen._inner.run(lambda: None)
+        chosen.run(lambda: None)

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from argosy.distributed._default import default_group, is_initialized, parallel_env
-from argosy.distributed._group import Group
 from argosy.foundation.errors import BadArgument, DtypeError
 from argosy.framework import in_dynamic_mode
 from argosy.nn import Layer
 from argosy.nn.layer.common import Embedding
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import agreement
 from argosy.runtime.parallel.anchor import map_tensors, tensors_in
 from argosy.runtime.parallel.broadcast import broadcast_values
@@ -98,10 +98,8 @@ def sync_params_buffers(
             chosen.append(value.raw)
     group = comm_group if comm_group is not None else default_group("sync_params_buffers")
     if chosen:
-        inner = group._inner
-        inner.run(
-            broadcast_values, chosen, inner.backend, inner.rank_of(src_rank, "sync_params_buffers")
-        )
+        src = group.rank_of(src_rank, "sync_params_buffers")
+        group.run(broadcast_values, chosen, group.transport, src)
 
 
 class DataParallel(Layer):
@@ -158,13 +156,12 @@ class DataParallel(Layer):
                     f"param [{name}] is not contiguous, please check it and make it contiguous.",
                     stacklevel=2,
                 )
-        inner = self.group._inner
         state = [
             agreement.describe(name, value.raw)
             for name, value in layers.state_dict().items()
             if not getattr(value, "no_sync", False)
         ]
-        inner.run(agreement.check_same, state, inner.backend)
+        self.group.run(agreement.check_same, state, self.group.transport)
         sync_params_buffers(layers, self.group, self.group.ranks[0], fuse_params=False)
         self.comm_buffer_size = int(comm_buffer_size * 1024 * 1024)
         self.last_comm_buffer_size = int(last_comm_buffer_size * 1024 * 1024)
@@ -217,7 +214,7 @@ class DataParallel(Layer):
             find_unused_parameters=self.find_unused_parameters,
             make_bucket=self._make_bucket,
         )
-        return Reducer(raws, names, sparse, self.group._inner, options)
+        return Reducer(raws, names, sparse, self.group, options)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         outputs = self._layers(*inputs, **kwargs)
@@ -313,4 +310,4 @@ def _wrap_torch(
     if nranks < 2:
         _warn_single(stacklevel=3)
         return DataParallelModule(module, None, options)
-    return DataParallelModule(module, _check_group(group)._inner, options)
+    return DataParallelModule(module, _check_group(group), options)

@@ -10,11 +10,11 @@ from typing import Any
 
 from argosy.distributed import _sync_batch_norm, _trainers
 from argosy.distributed._env import ParallelEnv
-from argosy.distributed._group import Group
 from argosy.foundation import env
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import BadArgument, ConfigError, UsageError
 from argosy.runtime.comm import hosts
+from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.rendezvous import SERVED, connect
 from argosy.runtime.comm.session import Session, StoreEnded
 from argosy.tensor.engine import defaults
@@ -100,8 +100,8 @@ def init_parallel_env(nccl_config: Any = None) -> Group | None:
     state.session = _join(settings, backend)
     _sync_batch_norm.install(state.session.world)
     _trainers.install(state.session.world)
-    group = state.groups[0] = Group(state.session.world, DEFAULT_GROUP_NAME)
-    return group
+    state.groups[0] = state.session.world
+    return state.session.world
 
 
 def _join(settings: ParallelEnv, backend: str) -> Session:
@@ -122,6 +122,7 @@ def _join(settings: ParallelEnv, backend: str) -> Session:
                 backend=backend,
                 timeout_s=deadline.seconds,
                 address=address,
+                name=DEFAULT_GROUP_NAME,
             )
         except StoreEnded:
             store.close()
@@ -199,7 +200,7 @@ def new_group(
     assert state.session is not None
     members = sorted(int(r) for r in ranks) if ranks is not None else world.ranks
     limit = None if timeout is None else timeout.total_seconds()
-    group = Group(state.session.new_group(members, None if backend == "auto" else backend, limit))
+    group = state.session.new_group(members, None if backend == "auto" else backend, limit)
     state.groups[group.id] = group
     return group
 
@@ -228,4 +229,4 @@ def destroy_process_group(group: Group | None = None) -> None:
         state.close()
     elif state.session is not None:
         state.groups.pop(group.id, None)
-        state.session.drop(group._inner)
+        state.session.drop(group)

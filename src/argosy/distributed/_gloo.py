@@ -62,8 +62,8 @@ def _own_address(host: str, port: int) -> str:
 
 def gloo_barrier() -> None:
     """Wait until every process of the job is here."""
-    inner = default_group("gloo_barrier")._inner
-    inner.run(inner.backend.barrier)
+    group = default_group("gloo_barrier")
+    group.run(group.transport.barrier)
 
 
 def gloo_release() -> None:

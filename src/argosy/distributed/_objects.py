@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from argosy.distributed._collectives import _group
-from argosy.distributed._group import Group
 from argosy.foundation import dtypes
 from argosy.foundation.errors import CheckpointError, CommError, UsageError
 from argosy.framework.pickles import load
+from argosy.runtime.comm.group import Group
 from argosy.tensor.engine import Tensor, wrap
 
 __all__ = [
@@ -90,7 +90,7 @@ def _buffer(announced: torch.Tensor) -> torch.Tensor:
 
 def _exchange(group: Group, mine: torch.Tensor) -> list[torch.Tensor]:
     """The bytes of all ranks."""
-    backend = group._inner.backend
+    backend = group.transport
     sizes = [torch.empty(1, dtype=torch.int64) for _ in range(group.nranks)]
     backend.all_gather(sizes, torch.tensor([mine.numel()]))
     padded = _buffer(max(sizes))
@@ -108,7 +108,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = No
     if chosen is not None:
         object_list.extend(
             _decode(data, "all_gather_object")
-            for data in chosen._inner.run(_exchange, chosen, _encode(obj))
+            for data in chosen.run(_exchange, chosen, _encode(obj))
         )
 
 
@@ -119,17 +119,17 @@ def gather_object(
     chosen = _group(group, "gather_object")
     if chosen is None:
         return
-    place = chosen._inner.rank_of(dst, "gather_object")
+    place = chosen.rank_of(dst, "gather_object")
     if chosen.rank == place and object_gather_list is None:
         raise UsageError(f"gather_object: rank {dst} receives and must pass object_gather_list")
-    every = chosen._inner.run(_exchange, chosen, _encode(obj))
+    every = chosen.run(_exchange, chosen, _encode(obj))
     if chosen.rank == place and object_gather_list is not None:
         object_gather_list.extend(_decode(data, "gather_object") for data in every)
 
 
 def _send_from(group: Group, src: int, data: torch.Tensor | None) -> torch.Tensor:
     """The bytes of rank ``src`` of the group, on every rank."""
-    backend = group._inner.backend
+    backend = group.transport
     size = torch.tensor([0 if data is None else data.numel()])
     backend.broadcast(size, src)
     buffer = data if data is not None else _buffer(size)
@@ -146,11 +146,9 @@ def broadcast_object_list(object_list: list[Any], src: int, group: Group | None 
     chosen = _group(group, "broadcast_object_list")
     if chosen is None:
         return
-    place = chosen._inner.rank_of(src, "broadcast_object_list")
+    place = chosen.rank_of(src, "broadcast_object_list")
     mine = _encode(object_list) if chosen.rank == place else None
-    received = _decode_list(
-        chosen._inner.run(_send_from, chosen, place, mine), "broadcast_object_list"
-    )
+    received = _decode_list(chosen.run(_send_from, chosen, place, mine), "broadcast_object_list")
     if len(received) != len(object_list):
         raise UsageError(
             f"broadcast_object_list: rank {src} passed {len(received)} objects, this rank a list "
@@ -172,7 +170,7 @@ def scatter_object_list(
     chosen = _group(group, "scatter_object_list")
     if chosen is None:
         return
-    place = chosen._inner.rank_of(src, "scatter_object_list")
+    place = chosen.rank_of(src, "scatter_object_list")
     mine = None
     if chosen.rank == place:
         if in_object_list is None or len(in_object_list) != chosen.nranks:
@@ -181,9 +179,7 @@ def scatter_object_list(
                 "one for each rank"
             )
         mine = _encode(list(in_object_list))
-    received = _decode_list(
-        chosen._inner.run(_send_from, chosen, place, mine), "scatter_object_list"
-    )
+    received = _decode_list(chosen.run(_send_from, chosen, place, mine), "scatter_object_list")
     if len(received) != chosen.nranks:
         raise CheckpointError(
             f"scatter_object_list: rank {src} sent {len(received)} objects to {chosen.nranks} ranks"
@@ -205,10 +201,10 @@ def send_object_list(
     if chosen is None:
         return
     peer = _peer(chosen, dst, dst_in_group, "dst", "send_object_list")
-    send = chosen._inner.backend.send
+    send = chosen.transport.send
     data = _encode(object_list)
-    chosen._inner.message("send", peer, False, send, torch.tensor([data.numel()]), peer)
-    chosen._inner.message("send", peer, False, send, data, peer)
+    chosen.message("send", peer, False, send, torch.tensor([data.numel()]), peer)
+    chosen.message("send", peer, False, send, data, peer)
 
 
 def recv_object_list(
@@ -225,11 +221,11 @@ def recv_object_list(
     if chosen is None:
         return None
     peer = _peer(chosen, src, src_in_group, "src", "recv_object_list")
-    recv = chosen._inner.backend.recv
+    recv = chosen.transport.recv
     size = torch.zeros(1, dtype=torch.int64)
-    chosen._inner.message("recv", peer, False, recv, size, peer)
+    chosen.message("recv", peer, False, recv, size, peer)
     data = _buffer(size)
-    chosen._inner.message("recv", peer, False, recv, data, peer)
+    chosen.message("recv", peer, False, recv, data, peer)
     received = _decode_list(data, "recv_object_list")
     if len(received) != len(object_list):
         raise UsageError(
@@ -250,7 +246,7 @@ def _peer(
 ) -> int:
     """The other side's rank in the group, from one of the two arguments that may name it."""
     if by_group is None:
-        return group._inner.rank_of(0 if by_global is None else by_global, call)
+        return group.rank_of(0 if by_global is None else by_global, call)
     if by_global is not None:
         raise UsageError(f"{call}: {argument} and {argument}_in_group exclude each other")
     if not 0 <= by_group < group.nranks:

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from argosy.amp.grad_scaler import AmpScaler
-from argosy.distributed._group import Group
 from argosy.foundation.errors import BadArgument
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import overflow
 
 
@@ -30,7 +30,7 @@ def agree_on_overflow(scaler: Any, group: Group) -> Any:
     """
     check_scaler(scaler)
     if isinstance(scaler, torch.amp.GradScaler):
-        return overflow.agree_on_overflow(scaler, group._inner)
+        return overflow.agree_on_overflow(scaler, group)
     unscale = scaler._unscale
     if getattr(unscale, "is_agreed", False):
         return scaler
@@ -38,7 +38,7 @@ def agree_on_overflow(scaler: Any, group: Group) -> Any:
     def unscale_together(optimizer: Any) -> None:
         unscale(optimizer)
         if scaler._enable:
-            scaler._found_inf = overflow.found_anywhere(bool(scaler._found_inf), group._inner)
+            scaler._found_inf = overflow.found_anywhere(bool(scaler._found_inf), group)
 
     unscale_together.is_agreed = True
     scaler._unscale = unscale_together

@@ -40,31 +40,31 @@ class _GroupTrainers:
     def __init__(self, group: Group) -> None:
         self._group = group
         self.rank = group.rank
-        self.world_size = group.world_size
+        self.world_size = group.nranks
 
     def check_same(self, lines: list[str]) -> None:
         what = "the trainers run different programs"
-        self._group.run(agreement.check_same, lines, self._group.backend, what)
+        self._group.run(agreement.check_same, lines, self._group.transport, what)
 
     def buffer(self, numel: int, dtype: torch.dtype, device: torch.device) -> AveragedBucket:
         return AveragedBucket(
-            self._group.run(plain_bucket, self._group.backend, numel, dtype, device), self._group
+            self._group.run(plain_bucket, self._group.transport, numel, dtype, device), self._group
         )
 
     def total(self, tensor: torch.Tensor) -> None:
-        self._group.run(self._group.backend.all_reduce, tensor, ReduceOp.SUM)
+        self._group.run(self._group.transport.all_reduce, tensor, ReduceOp.SUM)
 
     def average_rows(self, grad: torch.Tensor) -> torch.Tensor:
         # stands for the parameter
         holder = torch.empty(grad.shape, dtype=grad.dtype, device=grad.device)
         holder.grad = grad
-        self._group.run(average_rows, holder, True, self._group.backend)
+        self._group.run(average_rows, holder, True, self._group.transport)
         assert holder.grad is not None
         return holder.grad
 
     def broadcast(self, tensors: list[torch.Tensor]) -> None:
         self.check_same([agreement.describe("variable", t) for t in tensors])
-        self._group.run(broadcast_values, tensors, self._group.backend, 0)
+        self._group.run(broadcast_values, tensors, self._group.transport, 0)
 
 
 def install(group: Group) -> None:

@@ -24,8 +24,8 @@ from argosy.distributed._default import (
     is_initialized,
     new_group,
 )
-from argosy.distributed._group import Group
 from argosy.distributed._objects import all_gather_object
+from argosy.runtime.comm.group import Group
 
 __all__ = [
     "Group", "ReduceOp", "all_gather", "all_gather_object", "all_reduce", "alltoall",

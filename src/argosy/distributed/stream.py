@@ -12,7 +12,7 @@ from typing import Any
 
 from argosy.distributed import _collectives as plain
 from argosy.distributed._collectives import CallError, ReduceOp
-from argosy.distributed._group import Group
+from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.work import Work
 from argosy.tensor.engine import Tensor
 

@@ -7,7 +7,7 @@ from argosy.distributed._default import (
     get_group,
     is_initialized,
 )
-from argosy.distributed._group import Group
+from argosy.runtime.comm.group import Group
 
 __all__ = [
     "Group",

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 
 from argosy.distributed._default import default_group, state
-from argosy.distributed._group import Group
 from argosy.distributed._scaler import agree_on_overflow, check_scaler
 from argosy.distributed.fleet import program_files
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
@@ -44,6 +43,7 @@ from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, ConfigError, NotSupported, UsageError
 from argosy.framework import in_dynamic_mode
 from argosy.optimizer import Optimizer
+from argosy.runtime.comm.group import Group
 from argosy.static.amp.decorator import OptimizerWithMixedPrecision
 from argosy.tensor.engine import defaults
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._group import Group
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from argosy.ops import clipping
 from argosy.optimizer import Optimizer
-from argosy.runtime.comm.group import Group as RuntimeGroup
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharding import Shards, gather_named, norms_over
 from argosy.tensor.engine import Tensor, wrap
 
@@ -36,7 +35,7 @@ class ShardedOptimizer(Optimizer):
         self._optim = optim
         self._group = group
         self._all = list(optim.parameters())
-        self.shards = Shards([p.raw for p in self._all], group._inner)
+        self.shards = Shards([p.raw for p in self._all], group)
         self._names = {p.name for p in self._all}
         self._owned_names = {self._all[i].name for i in self.shards.owned}
         self._is_owned = {id(p): p.name in self._owned_names for p in self._all}
@@ -247,7 +246,7 @@ def replaced_clips(optim: Optimizer, is_split: bool) -> list[NormClip]:
 def norms_for(
     clips: Iterable[NormClip],
     optim: Optimizer,
-    group: RuntimeGroup,
+    group: Group,
     counts: Callable[[Tensor], bool],
 ) -> None:
     """Tell ``clips`` the norms over the ranks of ``group``; ``counts`` says which parameters this

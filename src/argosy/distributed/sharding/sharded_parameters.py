@@ -243,7 +243,7 @@ class SplitLayers:
             if isinstance(part, _Statistics)
             for p in _frozen_in(part)
         }
-        least = max(segment_size, group.world_size)
+        least = max(segment_size, group.nranks)
         sparse = {
             id(p._parameters["weight"])
             for p in layer.sublayers(True)

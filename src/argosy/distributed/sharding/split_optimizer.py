@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._group import Group
 from argosy.distributed.sharding.sharded_optimizer import (
     MASTERS,
     ShardedOptimizer,
@@ -21,7 +20,7 @@ from argosy.foundation.errors import NotSupported, UsageError
 from argosy.nn import Layer
 from argosy.optimizer import ASGD, Lamb, Optimizer
 from argosy.optimizer.lars import LarsMomentumOptimizer
-from argosy.runtime.comm.group import Group as RuntimeGroup
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharded_parameters import SplitTensor
 from argosy.tensor.engine import Tensor
 
@@ -53,9 +52,9 @@ class SplitOptimizer(ShardedOptimizer):
         self._names = {p.name for p in optim.parameters()}
 
     @property
-    def group(self) -> RuntimeGroup:
+    def group(self) -> Group:
         """The ranks over which parameters are split."""
-        return self._group._inner
+        return self._group
 
     def check_parameters(self, model: Layer) -> None:
         """UsageError unless the optimizer has the parameters that ``model`` trains, and no

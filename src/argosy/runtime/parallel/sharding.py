@@ -55,10 +55,10 @@ class Shards:
         group.run(
             agreement.check_same,
             [agreement.describe(str(i), p) for i, p in enumerate(self.params)],
-            group.backend,
+            group.transport,
         )
         self.owners = assign_owners(
-            [p.numel() * p.element_size() for p in self.params], group.world_size
+            [p.numel() * p.element_size() for p in self.params], group.nranks
         )
         self.owned = [i for i, owner in enumerate(self.owners) if owner == group.rank]
         self._owned_ids = {id(self.params[i]) for i in self.owned}
@@ -86,7 +86,7 @@ def broadcast_from_owners(
     """Give every rank the values of the rank that owns each of ``params``."""
     for rank in sorted(set(owners)):
         owned = [p for p, owner in zip(params, owners, strict=True) if owner == rank]
-        group.run(broadcast_values, owned, group.backend, rank)
+        group.run(broadcast_values, owned, group.transport, rank)
 
 
 @torch.no_grad()
@@ -96,7 +96,7 @@ def sum_on_owners(
     """Replace each dense gradient by its sum over the ranks times ``scale``, on the rank that owns
     it; on the others it is of no use afterwards.
     """
-    for owner in range(group.world_size):
+    for owner in range(group.nranks):
         owned = [g for g, o in zip(grads, owners, strict=True) if o == owner]
         for pack in packs(owned, _PACK_BYTES):
             flat = (
@@ -104,7 +104,7 @@ def sum_on_owners(
                 if len(pack) == 1 and pack[0].is_contiguous()
                 else torch.cat([g.reshape(-1) for g in pack])
             )
-            group.run(group.backend.reduce, flat, owner, ReduceOp.SUM)
+            group.run(group.transport.reduce, flat, owner, ReduceOp.SUM)
             flat.mul_(scale)
             if owner == group.rank and flat is not pack[0]:
                 unpack(flat, pack)
@@ -123,7 +123,7 @@ def norms_over(lists: Sequence[Sequence[torch.Tensor]], group: Group) -> torch.T
             wide = values.float() if values.dtype.itemsize < 4 else values
             squares[k] += torch.linalg.vector_norm(wide).double().cpu() ** 2
     if len(lists):
-        group.run(group.backend.all_reduce, squares, ReduceOp.SUM)
+        group.run(group.transport.all_reduce, squares, ReduceOp.SUM)
     return squares.sqrt()
 
 
@@ -138,7 +138,7 @@ def gather_named(
     """
     result: dict[str, torch.Tensor] = {}
     wants = dst is None or dst == group.rank
-    for src in range(group.world_size):
+    for src in range(group.nranks):
         is_mine = src == group.rank
         head = (
             [[name, str(t.dtype).removeprefix("torch."), list(t.shape)] for name, t in own.items()]
@@ -146,13 +146,13 @@ def gather_named(
             else []
         )
         described = json.loads(
-            group.run(broadcast_bytes, json.dumps(head).encode(), group.backend, src)
+            group.run(broadcast_bytes, json.dumps(head).encode(), group.transport, src)
         )
         for name, dtype, shape in described:
             value = (
                 own[name].detach() if is_mine else torch.empty(shape, dtype=getattr(torch, dtype))
             )
-            group.run(group.backend.broadcast, value, src)
+            group.run(group.transport.broadcast, value, src)
             if name in result:
                 raise CheckpointError(f"state of two ranks has the same name {name!r}")
             if wants:

@@ -38,7 +38,7 @@ def total(part: torch.Tensor, group: Group) -> torch.Tensor:
 
     def add(own: torch.Tensor) -> torch.Tensor:
         whole = own.clone(memory_format=torch.contiguous_format)
-        group.run(group.backend.all_reduce, whole, ReduceOp.SUM)
+        group.run(group.transport.all_reduce, whole, ReduceOp.SUM)
         return whole
 
     return total_by(add, part)

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 
 from argosy.distributed import _default
-from argosy.distributed._group import Group
 from argosy.distributed._objects import all_gather_object
 from argosy.distributed.fleet.base._ps_worlds import ServedWorlds, describe_workers
 from argosy.distributed.fleet.base.role_facts import (
@@ -24,6 +23,7 @@ from argosy.distributed.fleet.base.role_facts import (
 from argosy.foundation import env
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.comm.backend import ReduceOp
+from argosy.runtime.comm.group import Group
 
 __all__ = ["PaddleCloudRoleMaker", "Role", "RoleMakerBase", "UserDefinedRoleMaker"]
 
@@ -158,7 +158,7 @@ class RoleMakerBase:
         """Wait until every process of ``comm_world`` ('worker', 'server' or 'all') is here."""
         group = self._world(comm_world, "barrier")
         if group is not None:
-            group._inner.run(group._inner.backend.barrier)
+            group.run(group.transport.barrier)
 
     def _all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> np.ndarray:
         """The element-wise sum, maximum or minimum over the processes, of the shape of
@@ -172,7 +172,7 @@ class RoleMakerBase:
             return mine
         wide = np.float64 if mine.dtype.kind == "f" else np.int64
         total = torch.from_numpy(mine.astype(wide).reshape(-1))
-        group._inner.run(group._inner.backend.all_reduce, total, _MODES[mode])
+        group.run(group.transport.all_reduce, total, _MODES[mode])
         return total.numpy().reshape(mine.shape)
 
     def _all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:

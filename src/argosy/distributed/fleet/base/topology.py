@@ -15,10 +15,9 @@ from argosy.distributed._default import (
     is_initialized,
     new_group,
 )
-from argosy.distributed._group import Group
 from argosy.foundation.errors import BadArgument, NotSupported
 from argosy.runtime.comm.backends.loopback import LoopbackBackend
-from argosy.runtime.comm.group import Group as RuntimeGroup
+from argosy.runtime.comm.group import Group
 
 __all__ = ["CommunicateTopology", "HybridCommunicateGroup", "ParallelMode", "layout"]
 
@@ -213,13 +212,11 @@ class HybridCommunicateGroup:
         if self.global_rank not in ranks:
             return None
         return Group(
-            RuntimeGroup(
-                id=-1,
-                name=f"rank {ranks[0]}",
-                ranks=ranks,
-                global_rank=self.global_rank,
-                backend=LoopbackBackend(),
-            )
+            id=-1,
+            name=f"rank {ranks[0]}",
+            ranks=ranks,
+            global_rank=self.global_rank,
+            transport=LoopbackBackend(),
         )
 
     def get_parallel_mode(self) -> int:

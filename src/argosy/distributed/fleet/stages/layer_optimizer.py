@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._group import Group
 from argosy.distributed.fleet.planning.settings import Amp, Sharding
 from argosy.distributed.fleet.planning.strategy_plan import Plan
 from argosy.distributed.fleet.stages.layer_trainee import LayerTrainee, with_rule_of
@@ -19,6 +18,7 @@ from argosy.distributed.sharding.sharded_optimizer import ShardedOptimizer
 from argosy.distributed.sharding.split_optimizer import SplitOptimizer
 from argosy.foundation.errors import DtypeError, NotSupported, UsageError
 from argosy.optimizer import LBFGS, Optimizer
+from argosy.runtime.comm.group import Group
 
 __all__ = ["DistributedOptimizer", "optimizer_kinds", "recording", "wrapped"]
 

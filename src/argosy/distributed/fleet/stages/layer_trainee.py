@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._group import Group
 from argosy.distributed.fleet.planning.settings import Lamb as LambSettings
 from argosy.distributed.fleet.planning.settings import Lars as LarsSettings
 from argosy.distributed.fleet.planning.strategy_plan import Plan
@@ -19,6 +18,7 @@ from argosy.nn.clip import ClipGradByNorm
 from argosy.optimizer import SGD, Lamb, Optimizer
 from argosy.optimizer.lars import LarsMomentumOptimizer
 from argosy.regularizer import L2Decay
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharding import Shards
 
 __all__ = ["LayerTrainee", "momentum_of", "with_rule_of"]
@@ -53,7 +53,7 @@ class LayerTrainee(OptimizerTrainee):
         return self.optimizer.shards
 
     def split(self, model: Any) -> None:
-        replicas = None if self.replicas is None else self.replicas._inner
+        replicas = self.replicas
         model.split_parameters(self.optimizer, replicas)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -114,9 +114,7 @@ class ScaledLoss(OptimizerStage):
         if self.scale is None or not self._precisions:
             return True
         group = self._trainee.group
-        return self.scale.shrink(
-            self._trainee.parameters(), None if group is None else group._inner
-        )
+        return self.scale.shrink(self._trainee.parameters(), group)
 
     def state_dict(self) -> dict[str, Any]:
         return {} if self.scale is None else dict(self.scale.state_dict())
@@ -154,9 +152,7 @@ class SplitState(OptimizerStage):
     def bind(self, model: Any) -> None:
         if self._stage == 2:
             replicas = self._trainee.replicas
-            model.shard_gradients(
-                self._trainee.shards, None if replicas is None else replicas._inner
-            )
+            model.shard_gradients(self._trainee.shards, replicas)
         elif self._stage == 3:
             self._trainee.split(model)
 
@@ -168,7 +164,7 @@ class AveragedParameters(_KeptStage):
 
     def __init__(self, trainee: Trainee, settings: LocalSgd) -> None:
         self._kept: local_sgd.LocalSGD = local_sgd.LocalSGD(
-            trainee.parameters(), trainee.workers._inner, settings.k_steps, settings.begin_step
+            trainee.parameters(), trainee.workers, settings.k_steps, settings.begin_step
         )
 
     def after_step(self, loss: Any) -> None:
@@ -181,7 +177,7 @@ class AdaptivelyAveragedParameters(_KeptStage):
     def __init__(self, trainee: Trainee, settings: AdaptiveLocalSgd) -> None:
         self._trainee = trainee
         self._kept: local_sgd.AdaptiveLocalSGD = local_sgd.AdaptiveLocalSGD(
-            trainee.parameters(), trainee.workers._inner, settings.init_k_steps, settings.begin_step
+            trainee.parameters(), trainee.workers, settings.init_k_steps, settings.begin_step
         )
 
     def before_step(self, loss: Any) -> bool:
@@ -206,7 +202,7 @@ class CompressedGradients(_KeptStage):
         rule = trainee.momentum()
         self._kept: dgc.DeepGradientCompression = dgc.DeepGradientCompression(
             trainee.parameters(),
-            trainee.workers._inner,
+            trainee.workers,
             momentum=rule.momentum,
             use_nesterov=rule.use_nesterov,
             clip_norm=rule.clip_norm,

@@ -166,8 +166,7 @@ class ProgramRecorder:
         execution = self._fleet._user_defined_strategy.execution_strategy
         startup = program_recorder.startup
         CompiledProgram.attach(program, self._build_strategy(), exchange, execution)
-        equal = EqualStart(exchange.group._inner, program)
-        CompiledProgram.attach(startup, self._build_strategy(), equal)
+        CompiledProgram.attach(startup, self._build_strategy(), EqualStart(exchange.group, program))
 
     def _build_strategy(self) -> BuildStrategy:
         """How a run of the program works together with the other workers."""

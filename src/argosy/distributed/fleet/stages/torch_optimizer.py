@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._group import Group
 from argosy.distributed.fleet.planning.settings import Sharding
 from argosy.distributed.fleet.planning.strategy_plan import Plan
 from argosy.distributed.fleet.stages.optimizer_stages import make_stages
 from argosy.distributed.fleet.stages.torch_trainee import TorchTrainee, momentum_of, with_rule_of
 from argosy.distributed.fleet.stages.trainee import StagedSteps
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharded_optimizer import ShardedOptimizer
 
 __all__ = ["DistributedTorchOptimizer", "wrapped"]
@@ -33,7 +33,7 @@ def wrapped(
     optimizer = with_rule_of(plan, given)
     over, replicas = (None, None) if sharding is None else sharding
     if over is not None and plan[Sharding].stage < 3:
-        optimizer, over = ShardedOptimizer(optimizer, over._inner), None
+        optimizer, over = ShardedOptimizer(optimizer, over), None
     trainee = TorchTrainee(optimizer, momentum, group, replicas, over)
     stages = make_stages(trainee, plan)
     if (

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from argosy.distributed._default import state as job
-from argosy.distributed._group import Group
 from argosy.distributed.fleet.planning.settings import Lamb as LambSettings
 from argosy.distributed.fleet.planning.settings import Lars as LarsSettings
 from argosy.distributed.fleet.planning.strategy_plan import Plan
@@ -16,6 +15,7 @@ from argosy.distributed.fleet.stages.rules import MomentumRule, refuse
 from argosy.distributed.fleet.stages.trainee import OptimizerTrainee
 from argosy.distributed.fleet.torch_optim import Lamb, Lars
 from argosy.foundation.errors import NotSupported
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.full_sharding import shard_fully, torch_group
 from argosy.runtime.parallel.sharded_optimizer import ShardedOptimizer
 from argosy.runtime.parallel.sharding import Shards
@@ -62,9 +62,7 @@ class TorchTrainee(OptimizerTrainee):
             return
         assert job.session is not None
         device_type = next(model.parameters()).device.type
-        shard_fully(
-            model.module, self.optimizer, torch_group(job.session, over._inner, device_type)
-        )
+        shard_fully(model.module, self.optimizer, torch_group(job.session, over, device_type))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.optimizer.load_state_dict(dict(state))

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import torch
 
-from argosy.distributed._group import Group
 from argosy.distributed.fleet.stages.rules import MomentumRule
 from argosy.foundation.errors import UsageError
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharding import Shards
 
 __all__ = ["OptimizerStage", "OptimizerTrainee", "StagedSteps", "Trainee"]

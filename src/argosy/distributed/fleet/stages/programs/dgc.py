@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._group import Group
 from argosy.distributed.fleet.planning.settings import Dgc
 from argosy.distributed.fleet.stages.optimizer_stages import CompressedGradients
 from argosy.distributed.fleet.stages.programs import points
@@ -18,6 +17,7 @@ from argosy.distributed.fleet.stages.programs.trainee import ProgramTrainee
 from argosy.distributed.fleet.stages.rules import MomentumRule
 from argosy.foundation.errors import NotSupported
 from argosy.ops.table import Op
+from argosy.runtime.comm.group import Group
 from argosy.static.ir.operator import Operator, Ref
 from argosy.static.ir.rows import row_names
 from argosy.static.ir.variable import Parameter, Variable

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._group import Group
 from argosy.distributed._trainers import AveragedBucket
 from argosy.distributed.fleet.stages.programs import points
 from argosy.ops.table import Op
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.compression import half_buckets
 from argosy.runtime.parallel.overflow import found_anywhere
 from argosy.static.ir.operator import Operator
@@ -32,9 +32,8 @@ class FleetExchange(Exchange):
     ) -> SharedBuffer:
         if self._make_bucket is None:
             return super().buffer(trainers, numel, dtype, device)
-        group = self.group._inner
-        bucket = group.run(self._make_bucket, group.backend, numel, dtype, device)
-        return AveragedBucket(bucket, group)
+        bucket = self.group.run(self._make_bucket, self.group.transport, numel, dtype, device)
+        return AveragedBucket(bucket, self.group)
 
     def overflow_op(self) -> Op:
         """Take what one worker's check of loss scaling found to what any found; for gradients that
@@ -42,7 +41,7 @@ class FleetExchange(Exchange):
         """
 
         def agree(found: torch.Tensor) -> torch.Tensor:
-            return torch.full_like(found, found_anywhere(bool(found.item()), self.group._inner))
+            return torch.full_like(found, found_anywhere(bool(found.item()), self.group))
 
         return Op("agree_on_overflow", agree, params=("found",))
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._group import Group
 from argosy.distributed.fleet.planning.settings import AdaptiveLocalSgd, LocalSgd
 from argosy.distributed.fleet.stages.optimizer_stages import (
     AdaptivelyAveragedParameters,
@@ -22,6 +21,7 @@ from argosy.distributed.fleet.stages.programs import points
 from argosy.distributed.fleet.stages.programs.gradients import FleetExchange
 from argosy.distributed.fleet.stages.programs.trainee import ProgramTrainee
 from argosy.ops.table import Op
+from argosy.runtime.comm.group import Group
 from argosy.static.ir.operator import Number, Operator, Ref
 from argosy.static.parallel.exchange import Combiner
 from argosy.static.record.recorder import recorder

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._group import Group
 from argosy.distributed.fleet.planning.settings import Sharding
 from argosy.distributed.fleet.stages.programs import points
 from argosy.distributed.fleet.stages.programs.gradients import FleetExchange, in_place
@@ -23,6 +22,7 @@ from argosy.nn.clip import ClipGradByGlobalNorm
 from argosy.ops import clipping
 from argosy.ops.table import Op
 from argosy.runtime.comm.backend import ReduceOp
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharding import (
     assign_owners,
     broadcast_from_owners,
@@ -78,10 +78,10 @@ class ShardedExchange(FleetExchange):
             zip([p.name for p, _ in pairs], assign_owners(sizes, degree), strict=True)
         )
         self._rank = group.rank % degree
-        self._scale = float(group.world_size) if is_sum else 1.0
+        self._scale = float(group.nranks) if is_sum else 1.0
         self.reduces = (
             settings.stage == 2
-            and degree == group.world_size
+            and degree == group.nranks
             and not is_half
             and _can_reduce(pairs, self._owners, degree, optimizer)
         )
@@ -169,7 +169,7 @@ class ShardedExchange(FleetExchange):
             )
             return op, (), grads
         owners = [self._owners[name] for name in params]
-        scale, group = self._scale / self.group.world_size, self.group._inner
+        scale, group = self._scale / self.group.nranks, self.group
 
         def reduce_(values: list[torch.Tensor]) -> list[torch.Tensor]:
             sum_on_owners([g.detach() for g in values], owners, group, scale)
@@ -191,7 +191,7 @@ class ShardedExchange(FleetExchange):
     @torch.no_grad()
     def _broadcast(self, params: list[torch.Tensor]) -> None:
         # Copies of the shards hold equal values, so those of the first serve all.
-        broadcast_from_owners(params, list(self._owners.values()), self.group._inner)
+        broadcast_from_owners(params, list(self._owners.values()), self.group)
 
     def function(self, op: Op) -> Callable[..., Any] | None:
         return self._clip if self.reduces and op is clipping.clip_grads_by_global_norm else None
@@ -200,7 +200,7 @@ class ShardedExchange(FleetExchange):
         """Clip by the norm of the gradients of all workers."""
         merged = [g.clone() for g in clipping.merged(grads)]
         square = clipping.total_norm(merged).double() ** 2
-        self.group._inner.run(self.group._inner.backend.all_reduce, square, ReduceOp.SUM)
+        self.group.run(self.group.transport.all_reduce, square, ReduceOp.SUM)
         clipping.scale_(
             merged, clipping.shrink_factor(square.sqrt(), clip_norm).to(merged[0].dtype)
         )
@@ -218,7 +218,7 @@ class ShardedExchange(FleetExchange):
             else {}
         )
         held = {name: t for name, t in own.items() if t is not None}
-        return gather_named(held, self.group._inner, dst)
+        return gather_named(held, self.group, dst)
 
 
 def _can_reduce(pairs: Pairs, owners: Mapping[str, int], degree: int, optimizer: Any) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
-from argosy.distributed._group import Group
 from argosy.distributed.fleet.stages.rules import MomentumRule
 from argosy.distributed.fleet.stages.trainee import Trainee
+from argosy.runtime.comm.group import Group
 
 __all__ = ["ProgramTrainee"]
 
