@@ -75,7 +75,9 @@ class ShardedGradientsLayer(ShardedLayer):
     ) -> Reducer | ShardedReducer:
         assert self.group is not None
         owners = owners_of(raws, names, sparse, self._sharded_optimizer.shards)
-        return ShardedReducer(raws, names, owners, self.group, self.comm_buffer_size, self._replicas)
+        return ShardedReducer(
+            raws, names, owners, self.group, self.comm_buffer_size, self._replicas
+        )
 
 
 class ShardedParametersLayer(SplitLayer, ShardedLayer):
