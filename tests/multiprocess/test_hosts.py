@@ -25,13 +25,13 @@ import json, os
 import numpy as np
 import paddle
 import paddle.distributed as dist
-from argosy.distributed._default import state
+from argosy.distributed.job import job
 from multiprocess.test_hosts import parameters_after_training
 
 dist.init_parallel_env()
 found = parameters_after_training(dist.get_rank(), dist.get_world_size())
 np.save(f"parameters.{dist.get_rank()}.npy", found)
-kind = state.session.world.transport.kind
+kind = job.world.transport.kind
 json.dump([kind, os.environ["PADDLE_CURRENT_ENDPOINT"].split(":")[0]],
     open(f"place.{dist.get_rank()}", "w"))
 """

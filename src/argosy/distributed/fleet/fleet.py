@@ -11,8 +11,6 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._default import default_group, state
-from argosy.distributed._scaler import agree_on_overflow, check_scaler
 from argosy.distributed.fleet import program_files
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
@@ -39,6 +37,8 @@ from argosy.distributed.fleet.stages.layer_optimizer import DistributedOptimizer
 from argosy.distributed.fleet.stages.optimizer_stages import ScaledLoss
 from argosy.distributed.fleet.stages.trainee import StagedSteps
 from argosy.distributed.fleet.utils import log_util
+from argosy.distributed.job import default_group, job
+from argosy.distributed.scaler import agree_on_overflow, check_scaler
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, ConfigError, NotSupported, UsageError
 from argosy.framework import in_dynamic_mode
@@ -144,7 +144,7 @@ class Fleet:
         names, sizes = layout(
             strategy.hybrid_configs, strategy.hybrid_parallel_order, self.worker_num()
         )
-        wanted = (state.session, names, sizes)
+        wanted = (job.session, names, sizes)
         # making groups is a meeting of all ranks, so it is not repeated
         if wanted != self._laid_out:
             self._topology = CommunicateTopology(names, sizes)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._data_parallel import DataParallel, sync_params_buffers
+from argosy.distributed.parallel import DataParallel, sync_params_buffers
 from argosy.distributed.sharding.sharded_optimizer import ShardedOptimizer
 from argosy.distributed.sharding.split_layer import SplitLayer
 from argosy.foundation.errors import NotSupported

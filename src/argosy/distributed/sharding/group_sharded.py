@@ -8,8 +8,10 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._default import default_group, is_initialized, parallel_env, state
-from argosy.distributed._scaler import agree_on_overflow
+from argosy.distributed.communication.group import is_initialized
+from argosy.distributed.job import default_group, job
+from argosy.distributed.parallel import parallel_env
+from argosy.distributed.scaler import agree_on_overflow
 from argosy.distributed.sharding._model import (
     ShardedGradientsLayer,
     ShardedLayer,
@@ -153,13 +155,11 @@ def _shard_torch(
         )
     chosen = group if group is not None else _default_group()
     if level == "p_g_os":
-        if state.session is None:
+        if job.session is None:
             raise UsageError("group_sharded_parallel: level 'p_g_os' needs several processes")
         device_type = next(module.parameters()).device.type
         chosen.run(broadcast_values, [*module.parameters(), *module.buffers()], chosen.transport, 0)
-        shard_fully(
-            module, optimizer, torch_group(state.session, chosen, device_type), segment_size
-        )
+        shard_fully(module, optimizer, torch_group(job.session, chosen, device_type), segment_size)
         return module, optimizer, scaler
     sharded = runtime.ShardedOptimizer(optimizer, chosen)
     options = ReducerOptions(bucket_bytes=buffer_max_size * _BYTES_PER_ELEMENT)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._data_parallel import DataParallel
+from argosy.distributed.parallel import DataParallel
 from argosy.distributed.sharding.sharded_parameters import SplitLayers, SplitParameter
 from argosy.distributed.sharding.split_optimizer import SplitOptimizer
 from argosy.foundation.errors import UsageError

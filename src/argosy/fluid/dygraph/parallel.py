@@ -12,8 +12,8 @@ from typing import Any
 
 from argosy import nn
 from argosy.distributed import ParallelEnv, init_parallel_env
-from argosy.distributed._data_parallel import ParallelStrategy, build_parallel_strategy
-from argosy.distributed._default import default_group
+from argosy.distributed.job import default_group
+from argosy.distributed.parallel import ParallelStrategy, build_parallel_strategy
 from argosy.fluid._tracer import tracers
 from argosy.fluid.dygraph.layers import Layer
 from argosy.foundation.errors import BadArgument, DtypeError

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from argosy.distributed import _default
-from argosy.distributed._objects import all_gather_object
+from argosy.distributed.communication.all_gather import all_gather_object
+from argosy.distributed.communication.group import is_initialized
 from argosy.distributed.fleet.base._ps_worlds import ServedWorlds, describe_workers
 from argosy.distributed.fleet.base.role_facts import (
     VARIABLES,
@@ -20,6 +20,8 @@ from argosy.distributed.fleet.base.role_facts import (
     from_arguments,
     from_variables,
 )
+from argosy.distributed.job import default_group
+from argosy.distributed.parallel import init_parallel_env
 from argosy.foundation import env
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.comm.backend import ReduceOp
@@ -200,14 +202,14 @@ class RoleMakerBase:
         if self._facts.num_workers < 2:
             return None
         self._join()
-        return _default.default_group(call)
+        return default_group(call)
 
     def _join(self) -> None:
         """Join the job's process group, if this has not happened; every worker must come here."""
-        if not _default.is_initialized():
+        if not is_initialized():
             if self._facts.server_endpoints and self._connect is not None:
                 describe_workers(self._facts, self._connect)
-            _default.init_parallel_env()
+            init_parallel_env()
 
     def _served_worlds(self) -> ServedWorlds:
         if self._worlds is None:
@@ -310,11 +312,7 @@ class UserDefinedRoleMaker(PaddleCloudRoleMaker):
         environment.
         """
         facts = self._facts
-        if (
-            self._is_collective
-            and not _default.is_initialized()
-            and not env.get("PADDLE_TRAINERS_NUM")
-        ):
+        if self._is_collective and not is_initialized() and not env.get("PADDLE_TRAINERS_NUM"):
             env.update(
                 {
                     "PADDLE_TRAINER_ID": str(facts.index),

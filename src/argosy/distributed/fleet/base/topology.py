@@ -8,13 +8,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.distributed._default import (
-    default_group,
-    get_rank,
-    get_world_size,
-    is_initialized,
-    new_group,
-)
+from argosy.distributed.collective import new_group
+from argosy.distributed.communication.group import is_initialized
+from argosy.distributed.job import default_group
+from argosy.distributed.parallel import get_rank, get_world_size
 from argosy.foundation.errors import BadArgument, NotSupported
 from argosy.runtime.comm.backends.loopback import LoopbackBackend
 from argosy.runtime.comm.group import Group

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from argosy.distributed.entry_attr import ShowClickEntry
 from argosy.distributed.fleet.servers.progress import follow
 from argosy.distributed.fleet.servers.rewrite import (
     Link,
@@ -37,7 +38,6 @@ from argosy.static.ir.operator import OPTIMIZE, Operator, Ref
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.backward import gradients
-from argosy.static.record.entries import ShowClickEntry
 from argosy.static.record.optimize import RecordedOptimizer
 from argosy.static.record.recorder import recorder
 from argosy.static.run.contract import Follows, LookAhead

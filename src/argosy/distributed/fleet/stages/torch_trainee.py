@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._default import state as job
 from argosy.distributed.fleet.planning.settings import Lamb as LambSettings
 from argosy.distributed.fleet.planning.settings import Lars as LarsSettings
 from argosy.distributed.fleet.planning.strategy_plan import Plan
 from argosy.distributed.fleet.stages.rules import MomentumRule, refuse
 from argosy.distributed.fleet.stages.trainee import OptimizerTrainee
 from argosy.distributed.fleet.torch_optim import Lamb, Lars
+from argosy.distributed.job import job
 from argosy.foundation.errors import NotSupported
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.full_sharding import shard_fully, torch_group

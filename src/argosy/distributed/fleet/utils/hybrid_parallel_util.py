@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.distributed._data_parallel import sync_params_buffers
-from argosy.distributed._default import default_group
+from argosy.distributed.job import default_group
+from argosy.distributed.parallel import sync_params_buffers
 from argosy.foundation.errors import BadArgument
 from argosy.nn import Layer
 from argosy.runtime.comm.group import Group

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._trainers import AveragedBucket
 from argosy.distributed.fleet.stages.programs import points
+from argosy.distributed.trainers import AveragedBucket
 from argosy.ops.table import Op
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.compression import half_buckets

@@ -6,14 +6,9 @@ from __future__ import annotations
 
 import socket
 
-from argosy.distributed._default import (
-    default_group,
-    destroy_process_group,
-    get_rank,
-    get_world_size,
-    init_parallel_env,
-    is_initialized,
-)
+from argosy.distributed.communication.group import destroy_process_group, is_initialized
+from argosy.distributed.job import default_group
+from argosy.distributed.parallel import get_rank, get_world_size, init_parallel_env
 from argosy.foundation import env
 from argosy.foundation.endpoints import parse
 from argosy.foundation.errors import BadArgument, UsageError

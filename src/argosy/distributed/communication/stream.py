@@ -10,8 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.distributed import _collectives as plain
-from argosy.distributed._collectives import CallError, ReduceOp
+from argosy.distributed.communication._call import CallError
+from argosy.distributed.communication.all_gather import all_gather as _all_gather
+from argosy.distributed.communication.all_reduce import all_reduce as _all_reduce
+from argosy.distributed.communication.all_to_all import alltoall as _alltoall
+from argosy.distributed.communication.all_to_all import alltoall_single as _alltoall_single
+from argosy.distributed.communication.broadcast import broadcast as _broadcast
+from argosy.distributed.communication.gather import gather as _gather
+from argosy.distributed.communication.recv import recv as _recv
+from argosy.distributed.communication.reduce import ReduceOp
+from argosy.distributed.communication.reduce import reduce as _reduce
+from argosy.distributed.communication.reduce_scatter import reduce_scatter as _reduce_scatter
+from argosy.distributed.communication.scatter import scatter as _scatter
+from argosy.distributed.communication.send import send as _send
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.work import Work
 from argosy.tensor.engine import Tensor
@@ -36,7 +47,7 @@ def all_gather(
 ) -> Work | None:
     """Collect ``tensor`` of all ranks in a list or, one after another, in one tensor."""
     _check("all_gather", sync_op, use_calc_stream)
-    return plain.all_gather(tensor_or_tensor_list, tensor, group, sync_op)
+    return _all_gather(tensor_or_tensor_list, tensor, group, sync_op)
 
 
 def all_reduce(
@@ -48,7 +59,7 @@ def all_reduce(
 ) -> Work | None:
     """Combine ``tensor`` of all ranks and leave the result in it on each."""
     _check("all_reduce", sync_op, use_calc_stream)
-    return plain.all_reduce(tensor, op, group, sync_op)
+    return _all_reduce(tensor, op, group, sync_op)
 
 
 def alltoall(
@@ -60,7 +71,7 @@ def alltoall(
 ) -> Work | None:
     """Send the r-th part to rank r, and collect what the ranks sent here."""
     _check("alltoall", sync_op, use_calc_stream)
-    return plain.alltoall(out_tensor_or_tensor_list, in_tensor_or_tensor_list, group, sync_op)
+    return _alltoall(out_tensor_or_tensor_list, in_tensor_or_tensor_list, group, sync_op)
 
 
 def alltoall_single(
@@ -74,9 +85,7 @@ def alltoall_single(
 ) -> Work | None:
     """As ``alltoall`` on slices of one tensor; here the output's split sizes come first."""
     _check("alltoall_single", sync_op, use_calc_stream)
-    return plain.alltoall_single(
-        out_tensor, in_tensor, in_split_sizes, out_split_sizes, group, sync_op
-    )
+    return _alltoall_single(out_tensor, in_tensor, in_split_sizes, out_split_sizes, group, sync_op)
 
 
 def broadcast(
@@ -88,7 +97,7 @@ def broadcast(
 ) -> Work | None:
     """Copy the ``tensor`` of global rank ``src`` to all ranks."""
     _check("broadcast", sync_op, use_calc_stream)
-    return plain.broadcast(tensor, src, group, sync_op)
+    return _broadcast(tensor, src, group, sync_op)
 
 
 def gather(
@@ -101,7 +110,7 @@ def gather(
 ) -> Work | None:
     """Collect ``tensor`` of all ranks in ``gather_list`` of global rank ``dst``."""
     _check("gather", sync_op, use_calc_stream)
-    return plain.gather(tensor, gather_list, dst, group, sync_op)
+    return _gather(tensor, gather_list, dst, group, sync_op)
 
 
 def recv(
@@ -113,7 +122,7 @@ def recv(
 ) -> Work | None:
     """Fill ``tensor`` with what global rank ``src`` sends."""
     _check("recv", sync_op, use_calc_stream)
-    return plain.recv(tensor, src, group, sync_op)
+    return _recv(tensor, src, group, sync_op)
 
 
 def reduce(
@@ -126,7 +135,7 @@ def reduce(
 ) -> Work | None:
     """Combine ``tensor`` of all ranks into that of global rank ``dst``."""
     _check("reduce", sync_op, use_calc_stream)
-    return plain.reduce(tensor, dst, op, group, sync_op)
+    return _reduce(tensor, dst, op, group, sync_op)
 
 
 def reduce_scatter(
@@ -139,7 +148,7 @@ def reduce_scatter(
 ) -> Work | None:
     """Combine the parts of all ranks and leave each rank its own in ``tensor``."""
     _check("reduce_scatter", sync_op, use_calc_stream)
-    return plain.reduce_scatter(tensor, tensor_or_tensor_list, op, group, sync_op)
+    return _reduce_scatter(tensor, tensor_or_tensor_list, op, group, sync_op)
 
 
 def scatter(
@@ -152,7 +161,7 @@ def scatter(
 ) -> Work | None:
     """Give each rank its part of what global rank ``src`` has, in ``tensor``."""
     _check("scatter", sync_op, use_calc_stream)
-    return plain.scatter(tensor, tensor_or_tensor_list, src, group, sync_op)
+    return _scatter(tensor, tensor_or_tensor_list, src, group, sync_op)
 
 
 def send(
@@ -164,4 +173,4 @@ def send(
 ) -> Work | None:
     """Hand ``tensor`` to global rank ``dst``."""
     _check("send", sync_op, use_calc_stream)
-    return plain.send(tensor, dst, group, sync_op)
+    return _send(tensor, dst, group, sync_op)
