@@ -94,3 +94,7 @@ class Rounds(abc.ABC):
     def _complete_failed(self) -> None:
         """Complete the round of a backward that failed halfway, for the sake of the others."""
         self._finish()
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Remove the hooks."""

@@ -182,7 +182,7 @@ class ShardedReducer(Rounds):
             if index not in self._ready:
                 self._settle(index)
         self._send_ready()
-        self._reset_round()
+        self._open_round()
 
     def close(self) -> None:
         """Remove the hooks."""

@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from argosy.foundation.errors import CheckpointError
+from argosy.foundation.errors import CheckpointError, NotSupported, UsageError
 from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import agreement
@@ -66,6 +66,25 @@ class Shards:
     def owns(self, param: torch.Tensor) -> bool:
         """Whether this rank updates ``param``, which must be one of ``params``."""
         return id(param) in self._owned_ids
+
+    def owners_of(
+        self, params: Sequence[torch.Tensor], names: Sequence[str], sparse: Sequence[bool]
+    ) -> list[int]:
+        """The owner of each of a model's ``params`` in stage 2; an error for one that the optimizer
+        does not have or that has row-sparse gradients.
+        """
+        owner_by_id = {id(p): owner for p, owner in zip(self.params, self.owners, strict=True)}
+        for name, param, is_sparse in zip(names, params, sparse, strict=True):
+            if is_sparse:
+                raise NotSupported(
+                    f"sharding stage 2: parameter {name!r} has row-sparse gradients; use stage 1"
+                )
+            if id(param) not in owner_by_id:
+                raise UsageError(
+                    f"sharding: the optimizer does not have parameter {name!r}, which the model "
+                    "trains; pass it or freeze it"
+                )
+        return [owner_by_id[id(param)] for param in params]
 
     def broadcast(self) -> None:
         """Give every rank the values that owners have; small parameters of one owner travel
