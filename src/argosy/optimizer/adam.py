@@ -52,6 +52,9 @@ class AdamBase(Optimizer):
         self._multi_precision = multi_precision
         self._amsgrad = amsgrad
 
+    def hyperparameters(self) -> dict[str, Any]:
+        return {"beta1": self._beta1, "beta2": self._beta2, "epsilon": self._epsilon}
+
     def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
         return (
             Slot("moment1"),

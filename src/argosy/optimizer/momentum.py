@@ -47,6 +47,9 @@ class Momentum(Optimizer):
         self._rescale_grad = rescale_grad
         self._multi_precision = multi_precision
 
+    def hyperparameters(self) -> dict[str, Any]:
+        return {"momentum": self._momentum, "use_nesterov": self._use_nesterov}
+
     def _note_group(self, param_group: dict[str, Any]) -> None:
         if param_group["weight_decay"] is None:
             # Here, unlike in the other rules, a group's None turns the optimizer's decay off.
