@@ -190,7 +190,7 @@ def trained(
         fleet.init(is_collective=True)
     else:
         fleet.init(is_collective=True, strategy=strategy)
-    traffic = count_traffic(fleet.fleet._group()._inner)
+    traffic = count_traffic(fleet.fleet._group())
     plain = (layer if kind == "layer" else module)(**model)
     rule = optimizer_of(plain, optimizer, lr)
     if order == "optimizer":

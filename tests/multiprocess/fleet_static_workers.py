@@ -348,7 +348,7 @@ def sent_bytes(rank: int, world_size: int, switches: dict[str, Any]) -> int:
     """What this worker sends in one run, after a first one."""
     paddle.enable_static()
     fleet.init(is_collective=True)
-    traffic = count_traffic(dist.get_group()._inner)
+    traffic = count_traffic(dist.get_group())
     made = Model("momentum", switches, width=4096)
     steps = [share(batch, rank, world_size) for batch in batches(2)]
     made.train(steps[:1])

@@ -15,8 +15,8 @@ from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import ReducerOptions
 from argosy.runtime.parallel.sharded_optimizer import ShardedModule, ShardedOptimizer
-from multiprocess import models
-from multiprocess.job import joined_job
+from support import models
+from support.job import joined_job
 
 Meeting = dict[str, Any]
 STEPS = 6
@@ -434,7 +434,6 @@ def plain_torch(
     in the own state.
     """
     with joined_job(rank, world_size, meeting) as group:
-        inner = group._inner
         model = torch_model()
         adam = torch.optim.AdamW(
             [
@@ -443,13 +442,13 @@ def plain_torch(
             ],
             lr=0.02,
         )
-        optimizer = ShardedOptimizer(adam, inner)
+        optimizer = ShardedOptimizer(adam, group)
         scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
         options = ReducerOptions(bucket_bytes=1024)
         wrapped = (
-            DataParallelModule(model, inner, options)
+            DataParallelModule(model, group, options)
             if stage == 1
-            else ShardedModule(model, inner, options, optimizer.shards)
+            else ShardedModule(model, group, options, optimizer.shards)
         )
         if steps[0]:
             saved = torch.load(f"{folder}/state.pt")
@@ -530,8 +529,8 @@ def torch_overflow(rank: int, world_size: int, meeting: Meeting) -> tuple[list[f
 
     with joined_job(rank, world_size, meeting) as group:
         model = torch_model().float()
-        optimizer = ShardedOptimizer(torch.optim.SGD(model.parameters(), 0.1), group._inner)
-        scaler = agree_on_overflow(torch.amp.GradScaler("cpu", init_scale=8.0), group._inner)
+        optimizer = ShardedOptimizer(torch.optim.SGD(model.parameters(), 0.1), group)
+        scaler = agree_on_overflow(torch.amp.GradScaler("cpu", init_scale=8.0), group)
         scales, weights = [], []
         for step in range(3):
             optimizer.zero_grad()

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
-from argosy.ops import updates
+from argosy.ops.training import updates
 from argosy.optimizer._settings import require_not_none
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.optimizer.plan import Bucket, Options
 from argosy.optimizer.state import Power, Slot
+from argosy.optimizer.update_group import Options, UpdateGroup, Values
 from argosy.regularizer import L2Decay
 from argosy.tensor.engine import Tensor
 
@@ -59,19 +57,14 @@ class Momentum(Optimizer):
         return (Slot("velocity"),)
 
     def _update(
-        self,
-        bucket: Bucket,
-        params: list[torch.Tensor],
-        grads: list[torch.Tensor],
-        lr: float,
-        decay: float,
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
-        own = bucket.options
-        bucket.run(
+        own = group.options
+        group.run(
             updates.momentum_,
             params,
             grads,
-            bucket.slots["velocity"],
+            group.slots["velocity"],
             lr,
             own.get("momentum", self._momentum),
             own.get("use_nesterov", self._use_nesterov),

@@ -6,7 +6,7 @@ import paddle.distributed as dist
 import pytest
 
 import paddle
-from argosy.distributed import _default
+from argosy.distributed.job import job
 
 VARIABLES = (
     "PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_CURRENT_ENDPOINT",
@@ -27,7 +27,7 @@ def variables(monkeypatch):
             monkeypatch.setenv(name, str(value))
 
     yield set_all
-    _default.state.close()
+    job.close()
 
 
 def test_defaults():
@@ -115,7 +115,7 @@ def test_where_to_meet(variables, monkeypatch):
         met.append((endpoint, timeout_s))
         raise Met
 
-    monkeypatch.setattr(_default, "connect", connect)
+    monkeypatch.setattr("argosy.distributed.job.connect", connect)
     variables(
         PADDLE_TRAINERS_NUM=2,
         PADDLE_TRAINER_ID=1,

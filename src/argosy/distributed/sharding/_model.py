@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._data_parallel import DataParallel, sync_params_buffers
-from argosy.distributed._group import Group
+from argosy.distributed.parallel import DataParallel, sync_params_buffers
 from argosy.distributed.sharding.sharded_optimizer import ShardedOptimizer
 from argosy.distributed.sharding.split_layer import SplitLayer
 from argosy.foundation.errors import NotSupported
 from argosy.nn import Layer
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
 from argosy.runtime.parallel.sharded_optimizer import owners_of
@@ -50,9 +50,11 @@ class ShardedLayer(DataParallel):
         if self._syncs_buffers and self.training:
             for group in (self.group, self._replicas):
                 if group is not None:
-                    inner = group._inner
-                    inner.run(
-                        broadcast_values, [b.raw for b in self._layers.buffers()], inner.backend, 0
+                    group.run(
+                        broadcast_values,
+                        [b.raw for b in self._layers.buffers()],
+                        group.transport,
+                        0,
                     )
         return super().forward(*inputs, **kwargs)
 
@@ -77,9 +79,8 @@ class ShardedGradientsLayer(ShardedLayer):
     ) -> Reducer | ShardedReducer:
         assert self.group is not None
         owners = owners_of(raws, names, sparse, self._sharded_optimizer._shards)
-        replicas = None if self._replicas is None else self._replicas._inner
         return ShardedReducer(
-            raws, names, owners, self.group._inner, self.comm_buffer_size, replicas
+            raws, names, owners, self.group, self.comm_buffer_size, self._replicas
         )
 
 
@@ -104,6 +105,4 @@ class ShardedParametersLayer(SplitLayer, ShardedLayer):
         options = ReducerOptions(
             bucket_bytes=self.comm_buffer_size, last_bucket_bytes=self.last_comm_buffer_size
         )
-        return ReplicatedReducer(
-            raws, names, sparse, self.group._inner, options, self._replicas._inner
-        )
+        return ReplicatedReducer(raws, names, sparse, self.group, options, self._replicas)

@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._default import default_group, is_initialized, parallel_env, state
-from argosy.distributed._group import Group
-from argosy.distributed._scaler import agree_on_overflow
+from argosy.distributed.communication.group import is_initialized
+from argosy.distributed.job import default_group, job
+from argosy.distributed.parallel import parallel_env
+from argosy.distributed.scaler import agree_on_overflow
 from argosy.distributed.sharding._model import (
     ShardedGradientsLayer,
     ShardedLayer,
@@ -24,7 +25,7 @@ from argosy.framework import save
 from argosy.nn import Layer
 from argosy.optimizer import LBFGS, Optimizer
 from argosy.runtime.comm.backends.loopback import LoopbackBackend
-from argosy.runtime.comm.group import Group as RuntimeGroup
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import sharded_optimizer as runtime
 from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.runtime.parallel.full_sharding import shard_fully, torch_group
@@ -98,7 +99,7 @@ def group_sharded_parallel(
     if level == "p_g_os":
         split = SplitOptimizer(optimizer, chosen)
         whole = ShardedParametersLayer(model, split, *options)
-        whole.split_parameters(split, _inner(replicas), segment_size, excluded)
+        whole.split_parameters(split, replicas, segment_size, excluded)
         return whole, split, scaler if scaler is None else agree_on_overflow(scaler, chosen)
     sharded = ShardedOptimizer(optimizer, chosen)
     kind = ShardedLayer if level == "os" and replicas is None else ShardedGradientsLayer
@@ -111,14 +112,8 @@ def _default_group() -> Group:
     a launcher.
     """
     if not is_initialized() and parallel_env().world_size < 2:
-        return Group(
-            RuntimeGroup(id=0, name="alone", ranks=[0], global_rank=0, backend=LoopbackBackend())
-        )
+        return Group(id=0, name="alone", ranks=[0], global_rank=0, transport=LoopbackBackend())
     return default_group("group_sharded_parallel")
-
-
-def _inner(group: Group | None) -> RuntimeGroup | None:
-    return None if group is None else group._inner
 
 
 def _listed(exclude_layer: Any) -> Sequence[str | int]:
@@ -160,19 +155,18 @@ def _shard_torch(
         )
     chosen = group if group is not None else _default_group()
     if level == "p_g_os":
-        if state.session is None:
+        if job.session is None:
             raise UsageError("group_sharded_parallel: level 'p_g_os' needs several processes")
         device_type = next(module.parameters()).device.type
-        inner = chosen._inner
-        inner.run(broadcast_values, [*module.parameters(), *module.buffers()], inner.backend, 0)
-        shard_fully(module, optimizer, torch_group(state.session, inner, device_type), segment_size)
+        chosen.run(broadcast_values, [*module.parameters(), *module.buffers()], chosen.transport, 0)
+        shard_fully(module, optimizer, torch_group(job.session, chosen, device_type), segment_size)
         return module, optimizer, scaler
-    sharded = runtime.ShardedOptimizer(optimizer, chosen._inner)
+    sharded = runtime.ShardedOptimizer(optimizer, chosen)
     options = ReducerOptions(bucket_bytes=buffer_max_size * _BYTES_PER_ELEMENT)
     wrapped = (
-        DataParallelModule(module, chosen._inner, options)
+        DataParallelModule(module, chosen, options)
         if level == "os"
-        else runtime.ShardedModule(module, chosen._inner, options, sharded.shards)
+        else runtime.ShardedModule(module, chosen, options, sharded.shards)
     )
     return wrapped, sharded, scaler if scaler is None else agree_on_overflow(scaler, chosen)
 
@@ -202,4 +196,4 @@ def save_group_sharded_model(model: Layer, output: str, optimizer: Any = None) -
         save(state, os.path.join(output, "model.pdmodel"))
         if whole is not None:
             save(whole, os.path.join(output, "model.pdopt"))
-    model.group._inner.run(model.group._inner.backend.barrier)  # nobody reads before it is written
+    model.group.run(model.group.transport.barrier)  # nobody reads before it is written

@@ -7,12 +7,11 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._group import Group
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
-from argosy.ops import clipping
+from argosy.ops.training import clipping
 from argosy.optimizer import Optimizer
-from argosy.runtime.comm.group import Group as RuntimeGroup
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharding import Shards, gather_named, norms_over
 from argosy.tensor.engine import Tensor, wrap
 
@@ -36,7 +35,7 @@ class ShardedOptimizer(Optimizer):
         self._optim = optim
         self._group = group
         self._all = list(optim._parameters())
-        self._shards = Shards([p.raw for p in self._all], group._inner)
+        self._shards = Shards([p.raw for p in self._all], group)
         self._names = {p.name for p in self._all}
         self._owned_names = {self._all[i].name for i in self._shards.owned}
         self._is_owned = {id(p): p.name in self._owned_names for p in self._all}
@@ -87,8 +86,8 @@ class ShardedOptimizer(Optimizer):
         for param in self._all:
             if not self._is_owned[id(param)]:
                 param.raw.grad = None
-                if param._is_grad_cleared:
-                    param._is_grad_cleared = False
+                if param.is_grad_cleared:
+                    param.is_grad_cleared = False
 
     clear_gradients = clear_grad
 
@@ -257,7 +256,7 @@ def replaced_clips(optim: Optimizer, is_split: bool) -> list[NormClip]:
 def norms_for(
     clips: Iterable[NormClip],
     optim: Optimizer,
-    group: RuntimeGroup,
+    group: Group,
     counts: Callable[[Tensor], bool],
 ) -> None:
     """Tell ``clips`` the norms over the ranks of ``group``; ``counts`` says which parameters this
@@ -284,4 +283,4 @@ def change_groups(
     else:
         optim._param_groups = optim._parameter_list = params(optim._parameter_list)
         optim._grad_clip = clip(optim._grad_clip, None)
-    optim._plans.clear()
+    optim._update_groups.clear()

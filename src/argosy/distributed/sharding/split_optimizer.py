@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.distributed._group import Group
 from argosy.distributed.sharding.sharded_optimizer import (
     MASTERS,
     ShardedOptimizer,
@@ -20,7 +19,7 @@ from argosy.foundation.errors import NotSupported, UsageError
 from argosy.nn import Layer
 from argosy.optimizer import ASGD, Lamb, Optimizer
 from argosy.optimizer.lars import LarsMomentumOptimizer
-from argosy.runtime.comm.group import Group as RuntimeGroup
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharded_parameters import SplitTensor
 from argosy.tensor.engine import Tensor
 
@@ -52,9 +51,9 @@ class SplitOptimizer(ShardedOptimizer):
         self._names = {p.name for p in optim._parameters()}
 
     @property
-    def group(self) -> RuntimeGroup:
+    def group(self) -> Group:
         """The ranks over which parameters are split."""
-        return self._group._inner
+        return self._group
 
     def check_parameters(self, model: Layer) -> None:
         """UsageError unless the optimizer has the parameters that ``model`` trains, and no

@@ -37,9 +37,9 @@ class DataParallelModule(torch.nn.Module):
             group.run(
                 agreement.check_same,
                 [agreement.describe(n, t) for n, t in everything],
-                group.backend,
+                group.transport,
             )
-            group.run(broadcast_values, [t for _, t in everything], group.backend, 0)
+            group.run(broadcast_values, [t for _, t in everything], group.transport, 0)
             self.init_reducer()
 
     def init_reducer(self) -> None:

@@ -82,7 +82,7 @@ class Reducer:
         self._is_armed = False  # a forward that is to be synchronised has run since the last round
         self._in_round = False
         lines = [agreement.describe(n, p) for n, p in zip(names, params, strict=True)]
-        group.run(agreement.check_same, lines, group.backend)
+        group.run(agreement.check_same, lines, group.transport)
         self._anchor = Anchor(weakly(self._begin_unless_begun))
         self._sinks = [gradients.sink_of(p) for p in self._params]
         self._held = Held(self._params)
@@ -112,7 +112,7 @@ class Reducer:
 
     def _make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
         return self._group.run(
-            self._options.make_bucket, self._group.backend, numel, dtype, self._params[0].device
+            self._options.make_bucket, self._group.transport, numel, dtype, self._params[0].device
         )
 
     def _reset_round(self) -> None:
@@ -267,7 +267,7 @@ class Reducer:
             self._group.run(bucket.finish)
         unused = self._take_averages()
         for index, is_fresh in self._is_fresh_by_sparse.items():
-            self._group.run(average_rows, self._params[index], is_fresh, self._group.backend)
+            self._group.run(average_rows, self._params[index], is_fresh, self._group.transport)
             self._is_fresh_by_sparse[index] = False
         self._reset_round()
         if self._arrivals is not None:
@@ -312,7 +312,7 @@ class Reducer:
         )
         if not order.numel():
             return
-        self._group.run(self._group.backend.broadcast, order, 0)
+        self._group.run(self._group.transport.broadcast, order, 0)
         if order.tolist() == [i for indices in self._places.plan for i in indices]:
             return
         old = self._places

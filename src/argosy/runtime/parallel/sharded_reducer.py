@@ -192,10 +192,10 @@ class ShardedReducer:
             flat[total + k] = 1.0
             param.grad = None
         owner = self._owners[indices[0]]
-        self._group.run(self._group.backend.reduce, flat, owner, ReduceOp.AVG)
+        self._group.run(self._group.transport.reduce, flat, owner, ReduceOp.AVG)
         if owner == self._group.rank:
             if self._replicas is not None:
-                self._replicas.run(self._replicas.backend.all_reduce, flat, ReduceOp.AVG)
+                self._replicas.run(self._replicas.transport.all_reduce, flat, ReduceOp.AVG)
             is_produced = (flat[total:] > 0).tolist()
             for index, view, has_come in zip(indices, views, is_produced, strict=True):
                 self._keep(index, view if has_come else None)
@@ -259,7 +259,7 @@ class ReplicatedReducer(Reducer):
             if not grads:
                 continue
             flat = torch.cat([g.reshape(-1) for g in grads])
-            self._replicas.run(self._replicas.backend.all_reduce, flat, ReduceOp.AVG)
+            self._replicas.run(self._replicas.transport.all_reduce, flat, ReduceOp.AVG)
             begin = 0
             for grad in grads:
                 grad.copy_(flat[begin : begin + grad.numel()].view(grad.shape))

@@ -56,10 +56,10 @@ class Shards:
         group.run(
             agreement.check_same,
             [agreement.describe(str(i), p) for i, p in enumerate(self.params)],
-            group.backend,
+            group.transport,
         )
         self.owners = assign_owners(
-            [p.numel() * p.element_size() for p in self.params], group.world_size
+            [p.numel() * p.element_size() for p in self.params], group.nranks
         )
         self.owned = [i for i, owner in enumerate(self.owners) if owner == group.rank]
         self._owned_ids = {id(self.params[i]) for i in self.owned}
@@ -72,9 +72,9 @@ class Shards:
         """Give every rank the values that owners have; small parameters of one owner travel
         together.
         """
-        for rank in range(self.group.world_size):
+        for rank in range(self.group.nranks):
             owned = [p for p, owner in zip(self.params, self.owners, strict=True) if owner == rank]
-            self.group.run(broadcast_values, owned, self.group.backend, rank)
+            self.group.run(broadcast_values, owned, self.group.transport, rank)
 
     def global_norm(self, grads: Sequence[torch.Tensor]) -> torch.Tensor:
         """The 2-norm over the gradients of all ranks, each passing those of its own parameters;
@@ -96,7 +96,7 @@ def norms_over(lists: Sequence[Sequence[torch.Tensor]], group: Group) -> torch.T
             wide = values.float() if values.dtype.itemsize < 4 else values
             squares[k] += torch.linalg.vector_norm(wide).double().cpu() ** 2
     if len(lists):
-        group.run(group.backend.all_reduce, squares, ReduceOp.SUM)
+        group.run(group.transport.all_reduce, squares, ReduceOp.SUM)
     return squares.sqrt()
 
 
@@ -111,7 +111,7 @@ def gather_named(
     """
     result: dict[str, torch.Tensor] = {}
     wants = dst is None or dst == group.rank
-    for src in range(group.world_size):
+    for src in range(group.nranks):
         is_mine = src == group.rank
         head = (
             [[name, str(t.dtype).removeprefix("torch."), list(t.shape)] for name, t in own.items()]
@@ -119,13 +119,13 @@ def gather_named(
             else []
         )
         described = json.loads(
-            group.run(broadcast_bytes, json.dumps(head).encode(), group.backend, src)
+            group.run(broadcast_bytes, json.dumps(head).encode(), group.transport, src)
         )
         for name, dtype, shape in described:
             value = (
                 own[name].detach() if is_mine else torch.empty(shape, dtype=getattr(torch, dtype))
             )
-            group.run(group.backend.broadcast, value, src)
+            group.run(group.transport.broadcast, value, src)
             if name in result:
                 raise CheckpointError(f"state of two ranks has the same name {name!r}")
             if wants:

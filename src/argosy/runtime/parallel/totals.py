@@ -19,7 +19,7 @@ class _Total(torch.autograd.Function):
     def forward(ctx: Any, part: torch.Tensor, group: Group) -> torch.Tensor:
         ctx.group = group
         total = part.detach().clone(memory_format=torch.contiguous_format)
-        group.run(group.backend.all_reduce, total, ReduceOp.SUM)
+        group.run(group.transport.all_reduce, total, ReduceOp.SUM)
         return total
 
     @staticmethod

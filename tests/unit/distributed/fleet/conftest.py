@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from argosy.distributed import _default
 from argosy.distributed.fleet.base.role_facts import VARIABLES
+from argosy.distributed.job import job
 
 
 @pytest.fixture(autouse=True)
@@ -20,4 +20,4 @@ def variables(monkeypatch):
             monkeypatch.setenv(name, str(value))
 
     yield set_all
-    _default.state.close()
+    job.close()

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._group import Group
 from argosy.distributed.fleet.planning.strategy_plan import Plan
 from argosy.distributed.fleet.stages.layer_rules import RULES, adapted, momentum_of
 from argosy.distributed.fleet.stages.layer_stages import STAGES, OptimizerStage, Subject
@@ -22,6 +21,7 @@ from argosy.distributed.sharding.sharded_optimizer import ShardedOptimizer
 from argosy.distributed.sharding.split_optimizer import SplitOptimizer
 from argosy.foundation.errors import DtypeError, NotSupported, UsageError
 from argosy.optimizer import LBFGS, Optimizer
+from argosy.runtime.comm.group import Group
 
 __all__ = ["DistributedOptimizer", "make_stages", "optimizer_kinds", "wrapped"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._group import Group
 from argosy.foundation.errors import UsageError
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.dgc import DeepGradientCompression
 from argosy.runtime.parallel.gradient_merge import GradientMerge
 from argosy.runtime.parallel.local_sgd import AdaptiveLocalSGD, LocalSGD
@@ -145,7 +145,7 @@ class ScaledLoss(OptimizerStage):
         if self.scale is None or not self._precisions:
             return True
         group = self.subject.group
-        return self.scale.shrink(self.subject.params(), None if group is None else group._inner)
+        return self.scale.shrink(self.subject.params(), group)
 
     def state_dict(self) -> dict[str, Any]:
         return {} if self.scale is None else dict(self.scale.state_dict())
@@ -181,7 +181,7 @@ class SplitState(OptimizerStage):
         )
         if shard is not None:
             replicas = self.subject.replicas
-            shard(self.subject.optimizer, None if replicas is None else replicas._inner)
+            shard(self.subject.optimizer, replicas)
 
 
 class AveragedParameters(OptimizerStage):
@@ -191,8 +191,8 @@ class AveragedParameters(OptimizerStage):
 
     def __init__(self, subject: Subject, settings: Mapping[str, Any]) -> None:
         super().__init__(subject, settings)
-        inner = subject.workers()._inner
-        self._local = LocalSGD(subject.params(), inner, settings["k_steps"], settings["begin_step"])
+        group = subject.workers()
+        self._local = LocalSGD(subject.params(), group, settings["k_steps"], settings["begin_step"])
 
     def after_step(self, loss: Any) -> None:
         self._local.step()
@@ -209,9 +209,9 @@ class AdaptivelyAveragedParameters(OptimizerStage):
 
     def __init__(self, subject: Subject, settings: Mapping[str, Any]) -> None:
         super().__init__(subject, settings)
-        inner = subject.workers()._inner
+        group = subject.workers()
         self._local = AdaptiveLocalSGD(
-            subject.params(), inner, settings["init_k_steps"], settings["begin_step"]
+            subject.params(), group, settings["init_k_steps"], settings["begin_step"]
         )
 
     def before_step(self, loss: Any) -> bool:
@@ -243,7 +243,7 @@ class CompressedGradients(OptimizerStage):
         super().__init__(subject, settings)
         self._dgc = DeepGradientCompression(
             subject.params(),
-            subject.workers()._inner,
+            subject.workers(),
             rampup_begin_step=settings["rampup_begin_step"],
             rampup_step=settings["rampup_step"],
             sparsity=settings["sparsity"],

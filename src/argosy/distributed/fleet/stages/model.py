@@ -9,14 +9,13 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._group import Group
 from argosy.distributed.fleet.planning.strategy_plan import Plan
 from argosy.distributed.fleet.stages.precision import MixedPrecision, TorchPrecision, cast_layer
 from argosy.distributed.fleet.stages.recomputed import recompute_parts
 from argosy.distributed.sharding.split_layer import SplitLayer
 from argosy.foundation.errors import BadArgument
 from argosy.nn import Layer, SyncBatchNorm
-from argosy.runtime.comm.group import Group as RuntimeGroup
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.batch_norm import synchronised
 from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.runtime.parallel.compression import half_buckets, plain_bucket
@@ -39,7 +38,7 @@ class FleetLayer(SplitLayer):
 
     def __init__(self, layers: Layer, plan: Plan, group: Group | None) -> None:
         self._shards: Shards | None = None
-        self._shard_replicas: RuntimeGroup | None = None
+        self._shard_replicas: Group | None = None
         self._precision: MixedPrecision | None = None
         self._followed = _inside(plan)
         self._take_over(plan)
@@ -86,7 +85,7 @@ class FleetLayer(SplitLayer):
             self.grad_need_sync = settings["averages_gradients"]
             self.init_reducer()
 
-    def shard_gradients(self, optimizer: Any, replicas: RuntimeGroup | None) -> None:
+    def shard_gradients(self, optimizer: Any, replicas: Group | None) -> None:
         """From now on leave each gradient only on the rank where ``optimizer`` (a sharded one)
         updates its parameter.
         """
@@ -112,9 +111,9 @@ class FleetLayer(SplitLayer):
 class FleetModule(DataParallelModule):
     """The same for a torch module."""
 
-    def __init__(self, module: torch.nn.Module, plan: Plan, group: RuntimeGroup | None) -> None:
+    def __init__(self, module: torch.nn.Module, plan: Plan, group: Group | None) -> None:
         self._shards: Shards | None = None
-        self._shard_replicas: RuntimeGroup | None = None
+        self._shard_replicas: Group | None = None
         self._workers = group
         self._followed = _inside(plan)
         own = None if _is_fully_sharded(plan) else group  # FSDP averages gradients itself
@@ -123,7 +122,7 @@ class FleetModule(DataParallelModule):
             self.grad_need_sync = plan.settings("data_parallel")["averages_gradients"]
             if own is None:
                 group.run(
-                    broadcast_values, [*module.parameters(), *module.buffers()], group.backend, 0
+                    broadcast_values, [*module.parameters(), *module.buffers()], group.transport, 0
                 )
         self._precision = _torch_precision(module, plan)
 
@@ -143,7 +142,7 @@ class FleetModule(DataParallelModule):
             self._group = None if _is_fully_sharded(plan) else self._workers
             self.init_reducer()
 
-    def shard_gradients(self, optimizer: Any, replicas: RuntimeGroup | None) -> None:
+    def shard_gradients(self, optimizer: Any, replicas: Group | None) -> None:
         """From now on leave each gradient only on the rank where ``optimizer`` (a sharded one)
         updates its parameter.
         """
@@ -151,7 +150,7 @@ class FleetModule(DataParallelModule):
         self.init_reducer()
 
     def _make_reducer(
-        self, params: list[torch.Tensor], names: list[str], sparse: list[bool], group: RuntimeGroup
+        self, params: list[torch.Tensor], names: list[str], sparse: list[bool], group: Group
     ) -> Reducer | ShardedReducer:
         if self._shards is None:
             return super()._make_reducer(params, names, sparse, group)
@@ -217,9 +216,7 @@ def _prepared_layer(layer: Layer, plan: Plan) -> Layer:
     return layer
 
 
-def _prepared_module(
-    module: torch.nn.Module, plan: Plan, group: RuntimeGroup | None
-) -> torch.nn.Module:
+def _prepared_module(module: torch.nn.Module, plan: Plan, group: Group | None) -> torch.nn.Module:
     if "sync_batch_norm" in plan and group is not None:
         module = synchronised(module, group)
     if "recompute" in plan:
@@ -232,7 +229,7 @@ def wrap(model: Any, plan: Plan, group: Group | None) -> Any:
     ``group`` (None: one process).
     """
     if isinstance(model, torch.nn.Module):
-        return FleetModule(model, plan, None if group is None else group._inner)
+        return FleetModule(model, plan, group)
     if isinstance(model, Layer):
         return FleetLayer(model, plan, group)
     raise BadArgument(

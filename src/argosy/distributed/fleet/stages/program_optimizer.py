@@ -138,15 +138,15 @@ class ProgramRecorder:
         plan, group = self._plan, self._fleet._group()
         if group is None:
             return None
-        inner, is_half, is_merged = group._inner, "fp16_allreduce" in plan, "gradient_merge" in plan
+        is_half, is_merged = "fp16_allreduce" in plan, "gradient_merge" in plan
         if "dgc" in plan:
-            return CompressedGradients(inner, self._dgc_options(), pairs)
+            return CompressedGradients(group, self._dgc_options(), pairs)
         if "sharding" in plan:
             is_sum = "gradient_scale" in plan
             return SharedUpdates(
-                inner, plan.settings("sharding"), pairs, optimizer, is_sum, is_half
+                group, plan.settings("sharding"), pairs, optimizer, is_sum, is_half
             )
-        return (MergedGradients if is_merged else FleetExchange)(inner, is_half)
+        return (MergedGradients if is_merged else FleetExchange)(group, is_half)
 
     def _dgc_options(self) -> dict[str, Any]:
         settings = self._plan.settings("dgc")
@@ -167,7 +167,7 @@ class ProgramRecorder:
             rate = optimizer._learning_rate.name  # the program computes it
         names = [p.name for p, _ in pairs]
         return AveragedParameters(
-            self._fleet._group()._inner, settings, is_adaptive, names, loss.name, rate
+            self._fleet._group(), settings, is_adaptive, names, loss.name, rate
         )
 
     def _attach(self, program: Any, exchange: FleetExchange | None) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._default import state as job
-from argosy.distributed._group import Group
 from argosy.distributed.fleet.planning.strategy_plan import Plan
 from argosy.distributed.fleet.stages.layer_optimizer import make_stages
 from argosy.distributed.fleet.stages.layer_stages import OptimizerStage, Subject
 from argosy.distributed.fleet.stages.torch_rules import adapted, momentum_of
+from argosy.distributed.job import job
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.full_sharding import shard_fully, torch_group
 from argosy.runtime.parallel.sharded_optimizer import ShardedOptimizer
 
@@ -34,7 +34,7 @@ def wrapped(
     optimizer = adapted(given, plan)
     is_split = sharding is not None and plan.settings("sharding")["stage"] < 3
     if is_split and sharding is not None:
-        optimizer = ShardedOptimizer(optimizer, sharding[0]._inner)
+        optimizer = ShardedOptimizer(optimizer, sharding[0])
     subject = Subject(
         optimizer=optimizer,
         params=lambda: [p for g in optimizer.param_groups for p in g["params"] if p.requires_grad],
@@ -85,7 +85,7 @@ class DistributedTorchOptimizer(torch.optim.Optimizer):
         if self._fully_sharded_over is not None:
             assert job.session is not None
             device_type = next(model.parameters()).device.type
-            over = torch_group(job.session, self._fully_sharded_over._inner, device_type)
+            over = torch_group(job.session, self._fully_sharded_over, device_type)
             shard_fully(model.module, self.inner, over)
             self._fully_sharded_over = None
             self._share()

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._trainers import AveragedBucket
 from argosy.distributed.fleet.stages.programs import points
+from argosy.distributed.trainers import AveragedBucket
 from argosy.ops.table import Op
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.compression import half_buckets
@@ -32,7 +32,7 @@ class FleetExchange(Exchange):
     ) -> SharedBuffer:
         if self._make_bucket is None:
             return super().buffer(trainers, numel, dtype, device)
-        bucket = self.group.run(self._make_bucket, self.group.backend, numel, dtype, device)
+        bucket = self.group.run(self._make_bucket, self.group.transport, numel, dtype, device)
         return AveragedBucket(bucket, self.group)
 
     def overflow_op(self) -> Op:
@@ -71,4 +71,4 @@ def in_place(op: Op) -> Op:
             grad.copy_(value)
         return grads
 
-    return Op(f"{op.name}_", combine, params=("grads",))
+    return Op(f"{op.name}_", combine, mutates=("grads",))

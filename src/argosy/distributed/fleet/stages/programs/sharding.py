@@ -18,8 +18,8 @@ from argosy.distributed.fleet.stages.programs import points
 from argosy.distributed.fleet.stages.programs.gradients import FleetExchange, in_place
 from argosy.foundation.errors import NotSupported
 from argosy.nn.clip import ClipGradByGlobalNorm
-from argosy.ops import clipping
 from argosy.ops.table import Op
+from argosy.ops.training import clipping
 from argosy.runtime.comm.backend import ReduceOp
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.broadcast import broadcast_values, packs, unpack
@@ -74,10 +74,10 @@ class SharedUpdates(FleetExchange):
             zip([p.name for p, _ in pairs], assign_owners(sizes, degree), strict=True)
         )
         self._rank = group.rank % degree
-        self._scale = float(group.world_size) if is_sum else 1.0
+        self._scale = float(group.nranks) if is_sum else 1.0
         self.reduces = (
             settings["stage"] == 2
-            and degree == group.world_size
+            and degree == group.nranks
             and not is_half
             and _can_reduce(pairs, self._owners, degree, optimizer)
         )
@@ -147,7 +147,10 @@ class SharedUpdates(FleetExchange):
             operators = points.behind_overflow_checks(operators, self.overflow_op())
         refs = [Ref(name) for name in self._owners]
         return points.behind_updates(
-            operators, Op("broadcast_parameters_", self._broadcast), (refs,), refs
+            operators,
+            Op("broadcast_parameters_", self._broadcast, mutates=("params",)),
+            (refs,),
+            refs,
         )
 
     def _gradients(
@@ -171,7 +174,7 @@ class SharedUpdates(FleetExchange):
             return self._reduced(values, owners, is_merged)
 
         if is_merged:
-            return Op("reduce_gradients_", reduce), (), grads
+            return Op("reduce_gradients_", reduce, mutates=("values",)), (), grads
         return (
             Op("reduce_gradients", reduce),
             (),
@@ -185,9 +188,9 @@ class SharedUpdates(FleetExchange):
         """The averages of this worker's gradients. Sums of merged ones are changed in place; those
         of others become zero.
         """
-        factor = self._scale / self.group.world_size
+        factor = self._scale / self.group.nranks
         result: dict[int, torch.Tensor] = {}
-        for owner in range(self.group.world_size):
+        for owner in range(self.group.nranks):
             mine = [i for i, o in enumerate(owners) if o == owner]
             dense = [grads[i].detach() for i in mine]
             if not is_merged:
@@ -200,7 +203,7 @@ class SharedUpdates(FleetExchange):
                     if len(pack) == 1 and pack[0].is_contiguous()
                     else torch.cat([g.reshape(-1) for g in pack])
                 )
-                self.group.run(self.group.backend.reduce, flat, owner, ReduceOp.SUM)
+                self.group.run(self.group.transport.reduce, flat, owner, ReduceOp.SUM)
                 flat.mul_(factor)
                 if owner == self._rank and flat is not pack[0]:
                     unpack(flat, pack)
@@ -212,7 +215,7 @@ class SharedUpdates(FleetExchange):
         # Copies of the shards hold equal values, so those of the first serve all.
         for owner in sorted(set(self._owners.values())):
             own = [p for p, o in zip(params, self._owners.values(), strict=True) if o == owner]
-            self.group.run(broadcast_values, own, self.group.backend, owner)
+            self.group.run(broadcast_values, own, self.group.transport, owner)
 
     def function(self, op: Op) -> Callable[..., Any] | None:
         return self._clip if self.reduces and op is clipping.clip_grads_by_global_norm else None
@@ -221,7 +224,7 @@ class SharedUpdates(FleetExchange):
         """Clip by the norm of the gradients of all workers."""
         merged = [g.clone() for g in clipping.merged(grads)]
         square = clipping.total_norm(merged).double() ** 2
-        self.group.run(self.group.backend.all_reduce, square, ReduceOp.SUM)
+        self.group.run(self.group.transport.all_reduce, square, ReduceOp.SUM)
         clipping.scale_(
             merged, clipping.shrink_factor(square.sqrt(), clip_norm).to(merged[0].dtype)
         )

@@ -37,6 +37,7 @@ from argosy.fluid.transpiler.distribute_transpiler import (
     ServerRuntimeConfig,
 )
 from argosy.foundation.errors import BadArgument, ConfigError, DtypeError, NotSupported, UsageError
+from argosy.foundation.process_state import register
 from argosy.static import Program, default_startup_program
 
 __all__ = [
@@ -173,7 +174,7 @@ class DistributedTranspiler(Fleet):
         )
         if self.is_worker():
             self.main_program = transpiler.get_trainer_program()
-            self._role_maker._find_each_other(transpiler._job.trainer.connect)
+            self._role_maker.find_each_other(transpiler._job.trainer.connect)
         else:
             endpoint = self.server_endpoints()[self.server_index()]
             self.main_program, self.startup_program = transpiler.get_pserver_programs(endpoint)
@@ -273,3 +274,9 @@ class TranspilerOptimizer(DistributedOptimizer):
 
 
 fleet = DistributedTranspiler()
+register(
+    "fleet of 1.x with servers",
+    fleet,
+    attributes=("_known_role",),
+    reset=lambda: DistributedTranspiler.__init__(fleet),
+)
