@@ -26,8 +26,7 @@ def variables(monkeypatch):
         for name, value in values.items():
             monkeypatch.setenv(name, str(value))
 
-    yield set_all
-    _default.state.close()
+    return set_all
 
 
 def test_defaults():

@@ -405,6 +405,8 @@ def test_named_generators():
         from paddle.distributed.fleet.meta_parallel import ColumnParallelLinear  # noqa: F401
     with pytest.raises(AttributeError, match="Did you mean 'PipelineLayer'"):
         fleet.meta_parallel.PipelineLayr  # noqa: B018
+    tracker.reset()
+    assert tracker.get_states_tracker() == {}
 
 
 def check_wrong_saves(exe, folder, y):
