@@ -9,7 +9,7 @@ import torch
 
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
-from argosy.ops import clipping
+from argosy.ops.training import clipping
 from argosy.optimizer import Optimizer
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharding import Shards, gather_named, norms_over
@@ -86,8 +86,8 @@ class ShardedOptimizer(Optimizer):
         for param in self._all:
             if not self._is_owned[id(param)]:
                 param.raw.grad = None
-                if param._is_grad_cleared:
-                    param._is_grad_cleared = False
+                if param.is_grad_cleared:
+                    param.is_grad_cleared = False
 
     clear_gradients = clear_grad
 

@@ -117,4 +117,4 @@ def _decay(regularization: Any) -> float:
             "DistributedStrategy.dgc: decays by L2Decay, but weight_decay is a "
             f"{type(regularization).__name__}"
         )
-    return float(regularization._coeff)
+    return float(regularization.coeff)

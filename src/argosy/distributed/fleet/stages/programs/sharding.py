@@ -18,8 +18,8 @@ from argosy.distributed.fleet.stages.programs import points
 from argosy.distributed.fleet.stages.programs.gradients import FleetExchange, in_place
 from argosy.foundation.errors import NotSupported
 from argosy.nn.clip import ClipGradByGlobalNorm
-from argosy.ops import clipping
 from argosy.ops.table import Op
+from argosy.ops.training import clipping
 from argosy.runtime.comm.backend import ReduceOp
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.broadcast import broadcast_values, packs, unpack
@@ -147,7 +147,10 @@ class SharedUpdates(FleetExchange):
             operators = points.behind_overflow_checks(operators, self.overflow_op())
         refs = [Ref(name) for name in self._owners]
         return points.behind_updates(
-            operators, Op("broadcast_parameters_", self._broadcast), (refs,), refs
+            operators,
+            Op("broadcast_parameters_", self._broadcast, mutates=("params",)),
+            (refs,),
+            refs,
         )
 
     def _gradients(
@@ -171,7 +174,7 @@ class SharedUpdates(FleetExchange):
             return self._reduced(values, owners, is_merged)
 
         if is_merged:
-            return Op("reduce_gradients_", reduce), (), grads
+            return Op("reduce_gradients_", reduce, mutates=("values",)), (), grads
         return (
             Op("reduce_gradients", reduce),
             (),
