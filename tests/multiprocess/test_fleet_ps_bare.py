@@ -60,7 +60,7 @@ def dataset(kind, name, lines):
 
 def rows():
     return sum(r["rows"]
-        for r in fleet.fleet._servers.runtime.status()
+        for r in fleet.fleet.servers.runtime.status()
         if r["table"] == "emb") if fleet.server_num() else 0
 
 

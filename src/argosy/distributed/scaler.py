@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -31,15 +32,5 @@ def agree_on_overflow(scaler: Any, group: Group) -> Any:
     check_scaler(scaler)
     if isinstance(scaler, torch.amp.GradScaler):
         return overflow.agree_on_overflow(scaler, group)
-    unscale = scaler._unscale
-    if getattr(unscale, "is_agreed", False):
-        return scaler
-
-    def unscale_together(optimizer: Any) -> None:
-        unscale(optimizer)
-        if scaler._enable:
-            scaler._found_inf = overflow.found_anywhere(bool(scaler._found_inf), group)
-
-    unscale_together.is_agreed = True
-    scaler._unscale = unscale_together
+    scaler.found_anywhere = partial(overflow.found_anywhere, group=group)
     return scaler

@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.foundation.errors import BadArgument
 from argosy.nn import functional as F
-from argosy.ops.dropout import seeded_dropout
+from argosy.ops.nn.dropout import seeded_dropout
 from argosy.tensor.engine import apply
 
 _MODES = {"downgrade_in_infer": "downscale_in_infer", "upscale_in_train": "upscale_in_train"}

@@ -42,20 +42,20 @@ class _Flags:
     """Current values; read from the environment at first use."""
 
     def __init__(self) -> None:
-        self._values: dict[str, Flag] | None = None
+        self._known: dict[str, Flag] | None = None
 
     def reset(self) -> None:
         """Forget every value that was set; the environment counts again."""
-        self._values = None
+        self._known = None
 
     @property
     def values(self) -> dict[str, Flag]:
-        if self._values is None:
-            self._values = dict(DEFAULTS)
+        if self._known is None:
+            self._known = dict(DEFAULTS)
             for name, text in env.flags().items():
                 if name in DEFAULTS:
                     self._read_environment(name, text)
-        return self._values
+        return self._known
 
     def _read_environment(self, name: str, text: str) -> None:
         try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from argosy.ops import updates
+from argosy.ops.training import updates
 from argosy.optimizer._settings import require_not_none
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from argosy.ops import row_updates, updates
+from argosy.ops.training import row_updates, updates
 from argosy.optimizer._settings import require_set
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from argosy.ops import adam_updates
+from argosy.ops.training import adam_updates
 from argosy.optimizer._settings import number, require_betas, require_set
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import DtypeError, NotSupported
-from argosy.ops import adam_updates
+from argosy.ops.training import adam_updates
 from argosy.optimizer._settings import number
 from argosy.optimizer.adam import AdamBase
 from argosy.optimizer.lr import LRScheduler

@@ -16,7 +16,7 @@ import torch
 from argosy.foundation.errors import BadArgument, DtypeError, MissingParameters, UsageError
 from argosy.framework.mode import switch
 from argosy.nn.clip import ClipGradBase
-from argosy.ops import updates
+from argosy.ops.training import updates
 from argosy.optimizer.facts import OptimizerFacts
 from argosy.optimizer.lr import LambdaDecay, LRScheduler
 from argosy.optimizer.plan import Bucket, Options, Plan, is_direct
@@ -263,7 +263,7 @@ class Optimizer(OptimizerFacts):
             main: Tensor | None = getattr(param, "main_grad", None)
             if main is not None:
                 return main.raw
-        return torch.zeros_like(param.raw) if param._is_grad_cleared else None
+        return torch.zeros_like(param.raw) if param.is_grad_cleared else None
 
     def _keeps_rows(self, param: Tensor, options: Options) -> bool:
         regularizer = getattr(param, "regularizer", None) or self.regularization
@@ -309,7 +309,7 @@ class Optimizer(OptimizerFacts):
         regularizer = bucket.regularizer
         if regularizer is not None:
             if type(regularizer) is L2Decay and self._couples_decay:
-                decay = regularizer._coeff
+                decay = regularizer.coeff
             else:
                 grads = _regularized(regularizer, work, grads)
         self._update(bucket, work, grads, lr, decay)
@@ -418,10 +418,10 @@ class Optimizer(OptimizerFacts):
             if raw.grad is not None:
                 if raw.requires_grad:
                     raw.grad = None
-                    if param._is_grad_cleared is not set_to_zero:
-                        param._is_grad_cleared = set_to_zero
-            elif param._is_grad_cleared and not set_to_zero:
-                param._is_grad_cleared = False
+                    if param.is_grad_cleared is not set_to_zero:
+                        param.is_grad_cleared = set_to_zero
+            elif param.is_grad_cleared and not set_to_zero:
+                param.is_grad_cleared = False
         if self._master_grad:
             for param in self._parameters():
                 param.main_grad = None
@@ -513,6 +513,6 @@ def _regularized(
     kind = type(regularizer)
     if kind is L2Decay or kind is L1Decay:
         op = updates.l2_decay if kind is L2Decay else updates.l1_decay
-        decayed: list[torch.Tensor] = op.fn(grads, params, regularizer._coeff)
+        decayed: list[torch.Tensor] = op.fn(grads, params, regularizer.coeff)
         return decayed
     return [g + regularizer(wrap(p), wrap(g), None).raw for p, g in zip(params, grads, strict=True)]

@@ -28,8 +28,8 @@ from argosy.foundation.errors import (
     raise_as,
 )
 from argosy.foundation.places import Place, to_place
-from argosy.ops import elementwise as _elementwise
-from argosy.ops import logic as _logic
+from argosy.ops.math import elementwise as _elementwise
+from argosy.ops.math import logic as _logic
 from argosy.ops.table import Op
 from argosy.tensor._explain import explain
 from argosy.tensor._naming import unique_name
@@ -181,7 +181,10 @@ class Tensor:
 
     # bound by _methods.install(), with the other methods that have a function beside them
     if TYPE_CHECKING:
+        main_grad: Any
+        optimize_attr: dict[str, Any]
 
+        def __getattr__(self, name: str) -> Any: ...
         def __getitem__(self, index: Any) -> Any: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
@@ -189,7 +192,7 @@ class Tensor:
     _name: str | None = None
     # stop_gradient=False was asked of an integer tensor, which never gets a gradient
     _nominal_grad = False
-    _is_grad_cleared = False  # clear_grad() ran: a missing gradient reads as zeros
+    is_grad_cleared = False  # clear_grad() ran: a missing gradient reads as zeros
     persistable = False
     is_distributed = False
     rebind: Any = None  # for a variable of a program: records that an in-place function changed it
@@ -344,7 +347,7 @@ class Tensor:
             return None
         raw = t.grad
         if raw is None:
-            if not self._is_grad_cleared:
+            if not self.is_grad_cleared:
                 return None
             raw = t.grad = torch.zeros_like(t)
         out = wrap(raw)
@@ -355,7 +358,7 @@ class Tensor:
     def grad(self, value: Any) -> None:
         if value is None:
             self.raw.grad = None
-            self._is_grad_cleared = False
+            self.is_grad_cleared = False
             return
         if not isinstance(value, Tensor):
             raise DtypeError(
@@ -420,7 +423,7 @@ class Tensor:
         """Drop the gradient; by default it then reads as zeros, as in Paddle, without being
         stored.
         """
-        self._is_grad_cleared = set_to_zero and (self._is_grad_cleared or self.raw.grad is not None)
+        self.is_grad_cleared = set_to_zero and (self.is_grad_cleared or self.raw.grad is not None)
         self.raw.grad = None
 
     clear_grad = clear_gradient

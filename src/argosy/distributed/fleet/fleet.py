@@ -13,7 +13,7 @@ import torch
 
 from argosy.distributed.fleet import program_files
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
-from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
+from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, Role, RoleMakerBase
 from argosy.distributed.fleet.base.topology import (
     CommunicateTopology,
     HybridCommunicateGroup,
@@ -70,7 +70,7 @@ class Fleet:
         self._topology: CommunicateTopology | None = None
         self._hcg: HybridCommunicateGroup | None = None
         self._laid_out: tuple[Any, list[str], list[int]] | None = None
-        self._servers: Servers | None = None  # of a parameter-server job
+        self.servers: Servers | None = None  # of a parameter-server job
         self._plan: Plan | None = None
         self._optimizer: Any = None
         self._has_scaler = False  # the script scales losses itself
@@ -113,12 +113,8 @@ class Fleet:
                 "fleet.init: role_maker must be a RoleMakerBase, but is a "
                 f"{type(role_maker).__name__}"
             )
-        role_maker._generate_role()
-        if (
-            role_maker._is_non_distributed()
-            and not role_maker._is_collective
-            and env.world_size() > 1
-        ):
+        role_maker.generate_role()
+        if role_maker.facts.is_alone and not role_maker._is_collective and env.world_size() > 1:
             role_maker = PaddleCloudRoleMaker(is_collective=True)
         self._user_defined_strategy = (
             copy.deepcopy(strategy) if strategy is not None else DistributedStrategy()
@@ -128,14 +124,14 @@ class Fleet:
         self._plan = self._optimizer = None
         self._has_scaler = False
         self._models = []
-        if self._servers is not None:
-            self._servers.runtime.close()
-        self._servers = (
-            Servers(role_maker, self._user_defined_strategy) if role_maker._server_num() else None
+        if self.servers is not None:
+            self.servers.runtime.close()
+        self.servers = (
+            Servers(role_maker, self._user_defined_strategy) if role_maker.server_num() else None
         )
-        if self._servers is None:
-            if role_maker._worker_num() > 1:
-                role_maker._join()
+        if self.servers is None:
+            if role_maker.worker_num() > 1:
+                role_maker.join()
             self._lay_out()
         return self
 
@@ -185,59 +181,59 @@ class Fleet:
 
     def is_first_worker(self) -> bool:
         """Whether this is worker 0."""
-        return self._role_maker._is_first_worker()
+        return self._role_maker.is_first_worker()
 
     def worker_index(self) -> int:
         """This worker's number, from 0."""
-        return self._role_maker._worker_index()
+        return self._role_maker.worker_index()
 
     def worker_num(self) -> int:
         """How many workers there are."""
-        return self._role_maker._worker_num()
+        return self._role_maker.worker_num()
 
     def node_num(self) -> int:
         """How many hosts the workers run on."""
-        return self._role_maker._node_num()
+        return self._role_maker.facts.num_nodes
 
     def local_rank(self) -> str:
         """This worker's number among those of its host, as the launcher's text; '0' without one."""
-        return self._role_maker._get_local_rank() or "0"
+        return self._role_maker.facts.local_rank or "0"
 
     def local_device_ids(self) -> str | None:
         """The cards of this process, as the launcher's text."""
-        return self._role_maker._get_local_device_ids()
+        return self._role_maker.facts.local_device_ids
 
     def world_device_ids(self) -> str | None:
         """The cards of all processes, as the launcher's text."""
-        return self._role_maker._get_world_device_ids()
+        return self._role_maker.facts.world_device_ids
 
     def is_worker(self) -> bool:
         """Whether this process trains."""
-        return self._role_maker._is_worker()
+        return self._role_maker.is_worker()
 
     def is_coordinator(self) -> bool:
         """Whether this process coordinates a federated job: never."""
-        return self._role_maker._is_coordinator()
+        return self._role_maker.facts.role == Role.COORDINATOR
 
     def worker_endpoints(self, to_string: bool = False) -> list[str] | str:
         """The addresses of the workers, in order; joined by commas with ``to_string``."""
-        return _listed(self._role_maker._get_trainer_endpoints(), to_string)
+        return _listed(self._role_maker.get_trainer_endpoints(), to_string)
 
     def server_num(self) -> int:
         """How many parameter servers there are."""
-        return self._role_maker._server_num()
+        return self._role_maker.server_num()
 
     def server_index(self) -> int:
         """This server's number, from 0."""
-        return self._role_maker._server_index()
+        return self._role_maker.server_index()
 
     def server_endpoints(self, to_string: bool = False) -> list[str] | str:
         """The addresses of the servers; joined by commas with ``to_string``."""
-        return _listed(self._role_maker._get_pserver_endpoints(), to_string)
+        return _listed(self._role_maker.get_pserver_endpoints(), to_string)
 
     def is_server(self) -> bool:
         """Whether this process is a parameter server."""
-        return self._role_maker._is_server()
+        return self._role_maker.is_server()
 
     @property
     def util(self) -> UtilBase:
@@ -250,11 +246,11 @@ class Fleet:
 
     def barrier_worker(self) -> None:
         """Wait until every worker is here."""
-        self._role_maker._barrier("worker")
+        self._role_maker.barrier("worker")
 
     def all_reduce(self, input: Any, mode: str = "sum") -> Any:
         """The element-wise sum, max or min of ``input`` over the workers."""
-        return self._role_maker._all_reduce(input, mode, "worker")
+        return self._role_maker.all_reduce(input, mode, "worker")
 
     # -- the life of workers and servers
     # ------------------------------------------------------------------------------
@@ -263,7 +259,7 @@ class Fleet:
         """The parameter servers of the job, if it has any."""
         if self._known_role is None:
             raise _not_initialised()
-        return self._servers
+        return self.servers
 
     def init_worker(self, scopes: Any = None) -> None:
         """Make a worker ready to train. Without servers there is nothing to do."""
@@ -323,13 +319,13 @@ class Fleet:
                 )
             self._user_defined_strategy = copy.deepcopy(strategy)
         self.user_defined_optimizer = optimizer
-        if self._servers is not None:
+        if self.servers is not None:
             if mixed is not None:
                 raise NotSupported(
                     "distributed_optimizer: mixed precision in a parameter-server job"
                 )
-            self._servers.use_strategy(self._user_defined_strategy)
-            self._optimizer = self._servers.distributed_optimizer(optimizer)
+            self.servers.use_strategy(self._user_defined_strategy)
+            self._optimizer = self.servers.distributed_optimizer(optimizer)
             return self._optimizer
         if strategy is not None:
             self._lay_out()
@@ -359,8 +355,8 @@ class Fleet:
         """
         if model is None:
             raise BadArgument("distributed_model: model should not be None")
-        if self._servers is not None:
-            return self._servers.distributed_model(model)
+        if self.servers is not None:
+            return self.servers.distributed_model(model)
         mode = TORCH if isinstance(model, torch.nn.Module) else DYGRAPH
         kinds = optimizer_kinds(self.user_defined_optimizer) if self._plan is not None else ()
         wrapped = models.wrap(model, self._planned(mode, kinds), self._group())
@@ -535,8 +531,8 @@ class Fleet:
             raise NotSupported(
                 "fleet.save_inference_model: export_for_deployment=False is not supported"
             )
-        if self._servers is not None:
-            self._servers.save_inference_model(
+        if self.servers is not None:
+            self.servers.save_inference_model(
                 executor, dirname, feeded_var_names, target_vars, main_program, mode
             )
             return
@@ -555,8 +551,8 @@ class Fleet:
         With parameter servers: their tables, and what only the worker's program keeps; ``mode`` 0
         all rows, 1 those that changed enough since the last base, 2 the same as a new base.
         """
-        if self._servers is not None:
-            self._servers.save_persistables(executor, dirname, main_program, mode)
+        if self.servers is not None:
+            self.servers.save_persistables(executor, dirname, main_program, mode)
             return
         program_files.save_persistables(self.is_first_worker(), executor, dirname, main_program)
 
@@ -604,8 +600,8 @@ class Fleet:
             ...         loader=loader).resumed_from
             6
         """
-        if self._servers is not None:
-            return self._servers.auto_checkpoint(
+        if self.servers is not None:
+            return self.servers.auto_checkpoint(
                 directory, every_n_steps, model=model, optimizer=optimizer, scaler=scaler, lr=lr,
                 loader=loader, extra=extra, keep=keep
             )  # fmt: skip

@@ -9,7 +9,7 @@ import torch
 
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
-from argosy.ops import clipping
+from argosy.ops.training import clipping
 from argosy.optimizer import Optimizer
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharding import Shards, gather_named, norms_over

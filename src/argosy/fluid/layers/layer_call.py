@@ -17,4 +17,4 @@ install_keeper(lambda parameter: tracers.note(parameter, is_owned=False))
 
 def as_attr(attr: Any) -> Any:
     """What a script passed as the attributes of a parameter: a ParamAttr, or False for none."""
-    return ParamAttr._to_attr(attr)
+    return ParamAttr.parse(attr)

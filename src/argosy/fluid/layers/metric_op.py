@@ -10,7 +10,7 @@ from argosy.fluid.layers._shape import at_least_1d
 from argosy.fluid.layers.tensor import assign
 from argosy.fluid.missing import missing_names
 from argosy.foundation.errors import UsageError
-from argosy.ops import metric as ops
+from argosy.ops.losses import metric as ops
 from argosy.static import auc as _auc
 from argosy.tensor.engine import apply
 

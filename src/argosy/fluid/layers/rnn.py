@@ -11,7 +11,7 @@ from argosy.fluid.layers.layer_call import layer_call, require_bias
 from argosy.fluid.missing import missing_names
 from argosy.foundation.errors import UsageError
 from argosy.nn import functional as F
-from argosy.ops import sequence_rnn as ops
+from argosy.ops.sequences import sequence_rnn as ops
 from argosy.static.nn.sequence_lod import with_sequences
 
 __all__ = ["dynamic_gru", "dynamic_lstm", "gru_unit", "lstm_unit"]

@@ -13,7 +13,7 @@ from argosy.fluid.layers._shape import at_least_1d
 from argosy.fluid.missing import missing_names
 from argosy.foundation import dtypes
 from argosy.nn.parameter import create_parameter as _create_parameter
-from argosy.ops.initialization import assign_value
+from argosy.ops.array.initialization import assign_value
 from argosy.static.record.recorder import recorder
 from argosy.tensor import assign as _assign
 from argosy.tensor.engine import Tensor, apply, unique_name

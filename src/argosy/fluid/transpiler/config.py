@@ -44,6 +44,10 @@ class DistributeTranspilerConfig:
         >>> config.runtime_split_send_recv = True
     """
 
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
     _fields: ClassVar[dict[str, Any]] = {
         "slice_var_up": True,
         "split_method": None,

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import BadArgument
-from argosy.ops.averaging import lookahead_
+from argosy.ops.training.averaging import lookahead_
 from argosy.optimizer.optimizer import Optimizer
 from argosy.optimizer.plan import Bucket, Options
 from argosy.optimizer.state import Power, Slot
@@ -88,7 +88,7 @@ class LookAhead(Optimizer):
         )
 
     def _has_grad(self, param: Tensor) -> bool:
-        return not param.stop_gradient and (param.raw.grad is not None or param._is_grad_cleared)
+        return not param.stop_gradient and (param.raw.grad is not None or param.is_grad_cleared)
 
     def _follow(self, params: list[Tensor]) -> None:
         if not params:

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from argosy.amp.amp_lists import types_of
-from argosy.amp.mode import CASTABLE, MIXED, UNTOUCHED
-from argosy.ops import manipulation as ops
+from argosy.amp.mode import CASTABLE
+from argosy.ops.array import manipulation as ops
+from argosy.ops.traits import Precision
 from argosy.static.amp.fp16_lists import AutoMixedPrecisionLists, black_list
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import FORWARD, Operator, Ref, leaves, mapped, names_in
@@ -88,7 +88,7 @@ class _Rewriter:
         variable's name.
         """
         assert operator.op is not None
-        if (types_of(operator.op) | {operator.type}) & self.lists.unsupported_list:
+        if (operator.op.known_names | {operator.type}) & self.lists.unsupported_list:
             return True
         if self.use_guard and GUARD not in operator.name_scope:
             return True
@@ -100,7 +100,7 @@ class _Rewriter:
 
     def choose(self, operator: Operator) -> str:
         assert operator.op is not None
-        types = types_of(operator.op) | {operator.type}
+        types = operator.op.known_names | {operator.type}
         attrs = [
             leaf
             for leaf in leaves([list(operator.args), operator.kwargs])
@@ -109,7 +109,7 @@ class _Rewriter:
         if self.fixed.intersection(operator.output_arg_names) and self._floats(operator):
             return HIGH
         if (
-            operator.op.name in UNTOUCHED
+            operator.op.is_of_precision(Precision.UNTOUCHED)
             or any(d.is_floating_point for d in attrs)
             or not self._floats(operator)
         ):
@@ -157,11 +157,11 @@ class _Rewriter:
         for operator in self.block.ops:
             if operator.op is None or operator.role != FORWARD:
                 needed_high.update(operator.input_arg_names)
-            elif types_of(operator.op) & self.black and not self._stays_high(operator):
+            elif operator.op.known_names & self.black and not self._stays_high(operator):
                 continue  # a cast brings it up
             elif self._stays_high(operator):
                 needed_high.update(operator.input_arg_names)
-            elif operator.op.name in MIXED:
+            elif operator.op.is_of_precision(Precision.MIXED):
                 needed_high.update(names_in([list(operator.args[1:]), operator.kwargs]))
         changed = set()
         for parameter in self.block.all_parameters():
@@ -223,7 +223,7 @@ class _Rewriter:
 
     def _cast_inputs(self, operator: Operator, target: torch.dtype) -> None:
         assert operator.op is not None
-        in_place = set(operator.output_arg_names) if operator.op.name.endswith("_") else set()
+        in_place = set(operator.changed_in_place)
 
         def cast(value: Any) -> Any:
             if not isinstance(value, Ref) or value.name in in_place:
@@ -235,7 +235,7 @@ class _Rewriter:
                 else value
             )
 
-        if operator.op.name in MIXED and target is not torch.float32:
+        if operator.op.is_of_precision(Precision.MIXED) and target is not torch.float32:
             operator.args = (mapped(operator.args[0], cast), *operator.args[1:])
         else:
             operator.args, operator.kwargs = (

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import UsageError
-from argosy.ops import loss_scaling as ops
+from argosy.ops.training import loss_scaling as ops
 from argosy.optimizer import Lamb
 from argosy.optimizer.adam import AdamBase
 from argosy.static.amp.fp16_lists import AutoMixedPrecisionLists, check_amp_dtype

@@ -17,9 +17,11 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import nearest
+from argosy.ops.array.indexing import setitem_
+from argosy.ops.array.manipulation import to_device
 from argosy.ops.table import Op
 from argosy.static.ir.operator import ONLY_IF, Number, Operator, Ref, SubBlock, leaves
-from argosy.static.ir.rows import CLIPS
+from argosy.static.ir.rows import passes_rows_on
 from argosy.static.ir.special import ARRAY_TYPES
 from argosy.static.record.print_op import PHASES
 
@@ -76,7 +78,7 @@ def _problem_of_call(operator: Operator, op: Op) -> str:
         return f"does not fit {op.name!r}: {error}"
     if any(isinstance(leaf, SubBlock) for leaf in leaves([list(operator.args), operator.kwargs])):
         return "has a block among its arguments"
-    if op.name == "to_device" and not _PLACE.fullmatch(str(bound["device"])):
+    if op is to_device and not _PLACE.fullmatch(str(bound["device"])):
         return f"moves to {bound['device']!r:.60}, but a file may name cpu and cuda only"
     return _problem_of_types(signature, bound) or _problem_of_result(operator, op)
 
@@ -120,9 +122,9 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
 def _problem_of_result(operator: Operator, op: Op) -> str:
     if not _is_result(operator.out, _DEEPEST):
         return "has results that are no variables"
-    if op.name == "setitem_" and not isinstance(operator.out, Ref):
+    if op is setitem_ and not isinstance(operator.out, Ref):
         return "must have one variable as its result"
-    if op.name in CLIPS and (
+    if passes_rows_on(operator) and (
         not operator.args or len(list(leaves(operator.args[0]))) != len(operator.output_arg_names)
     ):
         return "must have as many results as gradients"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from argosy.foundation.errors import UsageError, nearest
+from argosy.ops.array.indexing import setitem_
 from argosy.ops.table import Op
 from argosy.static.ir import special
 
@@ -28,25 +29,6 @@ ONLY_IF = "only_if"
 
 # The argument of a backward operator that names where recomputed stretches end.
 CHECKPOINTS = "checkpoints"
-
-# Attributes that say whether an op trains, and their value in a test program.
-TEST_VALUES = {"is_test": True, "training": False, "is_training": False}
-
-
-# Ops whose name, not their first alias, is the type that Paddle's programs show.
-_TYPED_BY_NAME = {
-    "channel_shuffle",
-    "conv2d",
-    "conv2d_transpose",
-    "fold",
-    "softmax_with_cross_entropy",
-    "unfold",
-}
-
-
-def type_of(op: Op) -> str:
-    """The type of an op's operators, in Paddle's words."""
-    return op.aliases[0] if op.aliases and op.name not in _TYPED_BY_NAME else op.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,17 +171,24 @@ class Operator:
         inner = self._writers(name)
         if inner:
             return any(operator.mutates(name) for operator in inner)
-        in_place = (
-            self.op is not None and self.op.name.endswith("_") and name in self.input_arg_names
-        )
-        return in_place and not self.copies_first
+        return name in self.changed_in_place and not self.copies_first
+
+    @property
+    def changed_in_place(self) -> list[str]:
+        """The variables whose tensors its op changes; those inside the blocks that it runs do not
+        count.
+        """
+        if self.op is None:
+            return []
+        named = self._named
+        return names_in([named[param] for param in self.op.traits.mutates if param in named])
 
     @property
     def copies_first(self) -> bool:
         """Whether it works on a copy of what it changes: ``x[0] = y`` must not reach other values
         that share the memory of ``x``.
         """
-        if self.op is None or self.op.name != "setitem_":
+        if self.op is not setitem_:
             return False
         variable = self.block.find_var_recursive(self.output_arg_names[0])
         return variable is not None and not variable.persistable
@@ -271,12 +260,12 @@ class Operator:
     def copy_to(self, block: Block, for_test: bool = False) -> Operator:
         args, kwargs = self.args, dict(self.kwargs)
         if for_test and self.op is not None:
-            params = self.op.params
+            params, values = self.op.params, self.op.traits.test_attrs
             args = tuple(
-                TEST_VALUES.get(params[i], a) if i < len(params) and not names_in(a) else a
+                values.get(params[i], a) if i < len(params) and not names_in(a) else a
                 for i, a in enumerate(args)
             )
-            kwargs = {key: TEST_VALUES.get(key, value) for key, value in kwargs.items()}
+            kwargs = {key: values.get(key, value) for key, value in kwargs.items()}
         return Operator(
             block,
             self.type,

@@ -74,11 +74,10 @@ class Segment:
             outputs = operator.output_arg_names
             mutated = {name for name in outputs if operator.mutates(name)}
             changed |= mutated - set(made)
-            # it may write to state without saying so
-            if operator.op is not None and operator.op.name.endswith("_"):
-                changed.update(
-                    name for name in operator.input_arg_names if emitter.variable(name).persistable
-                )
+            # state that is none of its outputs
+            changed.update(
+                name for name in operator.changed_in_place if emitter.variable(name).persistable
+            )
             made.update((name, None) for name in outputs if name not in mutated)
         self.inputs = list(inputs)
         self.made = made

@@ -15,9 +15,9 @@ from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, Usag
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant, Normal, XavierUniform
-from argosy.ops import data_norm as data_ops
-from argosy.ops import norm as ops
-from argosy.ops import row_convolution as row_ops
+from argosy.ops.nn import data_norm as data_ops
+from argosy.ops.nn import norm as ops
+from argosy.ops.nn import row_convolution as row_ops
 from argosy.static.ir.variable import Variable
 from argosy.static.nn.layer import (
     Helper,

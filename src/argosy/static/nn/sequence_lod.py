@@ -15,9 +15,9 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, ProgramError, UsageError, nearest
 from argosy.framework.mode import switch
-from argosy.ops import initialization as initialization_ops
-from argosy.ops import sequence as ops
-from argosy.ops import sequence_shape as shape_ops
+from argosy.ops.array import initialization as initialization_ops
+from argosy.ops.sequences import sequence as ops
+from argosy.ops.sequences import sequence_shape as shape_ops
 from argosy.ops.table import Op
 from argosy.static.ir.variable import Variable
 from argosy.static.nn.layer import layer_call

@@ -15,8 +15,9 @@ from typing import Any
 
 import torch
 
-from argosy.ops import norm as norm_ops
+from argosy.ops.nn import norm as norm_ops
 from argosy.ops.table import Op
+from argosy.ops.traits import SparseGradients
 from argosy.runtime.parallel.totals import total_by
 from argosy.static.ir.operator import Operator
 from argosy.static.lower.control import require_outer_backward
@@ -94,7 +95,12 @@ class PlaceAdaptation:
         def combine(grads: list[torch.Tensor]) -> list[torch.Tensor]:
             return totals.combine(place, grads, is_changed)
 
-        return Op("combine_gradients", combine, params=("grads",))
+        return Op(
+            "combine_gradients",
+            combine,
+            params=("grads",),
+            sparse_gradients=SparseGradients.TAKEN,
+        )
 
     def _exchanger(self, owner_by_index: list[int]) -> Op:
         meeting, place = self._shared.meeting, self.place
@@ -107,7 +113,7 @@ class PlaceAdaptation:
             meeting.exchange(place)  # nobody goes on to write while another still reads
             return values
 
-        return Op("broadcast_updates_", exchange, params=("values",))
+        return Op("broadcast_updates_", exchange, mutates=("values",))
 
     # -- ops
     # ----------------------------------------------------------------------------------------------
@@ -128,8 +134,8 @@ class PlaceAdaptation:
             and (own := self._shared.exchange.function(op)) is not None
         ):
             return own
-        self.draws |= op.is_random
-        if op.is_random and self._shared.num_places > 1 and self._device.type == "cpu":
+        self.draws |= op.traits.is_random
+        if op.traits.is_random and self._shared.num_places > 1 and self._device.type == "cpu":
             return self._drawn(op.fn)
         return op.fn
 

@@ -51,7 +51,7 @@ class DataParallelRun:
         self.trainers = trainers.find(spec.num_trainers, spec.trainer_id)
         self._crew = Crew(len(self.places), f"program-{program.id}")
         self._lowered: dict[Any, list[tuple[PlaceAdaptation, Lowered]]] = {}
-        self._version = -1
+        self._seen_version = -1
         fuses = spec.compiles and fusion.has_compiler()
         self._shared = Shared(
             len(self.places), spec, self.trainers, self._crew.meeting, fuses, exchange
@@ -161,11 +161,11 @@ class DataParallelRun:
     def _lowered_for(
         self, feed: Feed, fetches: tuple[str, ...], prunes: bool
     ) -> list[tuple[PlaceAdaptation, Lowered]]:
-        if self._version != self.program.version:
+        if self._seen_version != self.program.version:
             self._lowered.clear()
             self._forget_totals()
             self._shared.totals.clear()
-            self._version = self.program.version
+            self._seen_version = self.program.version
         key = (tuple(feed), fetches, prunes)
         if key not in self._lowered:
             check_feed_names(self.program, feed)

@@ -164,7 +164,7 @@ def _is_update(operator: Operator) -> bool:
     return (
         operator.role == OPTIMIZE
         and op is not None
-        and op.name.endswith("_")
+        and bool(op.traits.mutates)
         and isinstance(out, list)
         and bool(operator.args)
         and operator.args[0] == out

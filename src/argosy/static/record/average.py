@@ -14,8 +14,8 @@ import torch
 
 from argosy.foundation.errors import BadArgument, UsageError
 from argosy.framework.mode import switch
-from argosy.ops import averaging as ops
-from argosy.ops import creation as creation_ops
+from argosy.ops.array import creation as creation_ops
+from argosy.ops.training import averaging as ops
 from argosy.static.ir.operator import OPTIMIZE
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable

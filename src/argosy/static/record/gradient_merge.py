@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import UsageError
-from argosy.ops import updates
+from argosy.ops.training import updates
 from argosy.static.ir.operator import OPTIMIZE, Operator
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable, samples

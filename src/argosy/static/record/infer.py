@@ -84,7 +84,7 @@ def _run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], other: bool) -> 
             raise
         # Real values beside meta tensors, which few ops take: without the values then.
         return op.fn(*mapped(given, on_meta), **mapped(named, on_meta))
-    return mapped(out, on_meta) if op.is_random else out
+    return mapped(out, on_meta) if op.traits.is_random else out
 
 
 def _constant(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -96,7 +96,7 @@ def _constant(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     with _META:
         out = op.fn(*args, **kwargs)
     tensors = [leaf for leaf in leaves(out) if isinstance(leaf, torch.Tensor)]
-    if op.is_random or any(t.numel() > _SMALL or t.is_floating_point() for t in tensors):
+    if op.traits.is_random or any(t.numel() > _SMALL or t.is_floating_point() for t in tensors):
         return mapped(out, lambda t: t.to(_META) if isinstance(t, torch.Tensor) else t)
     return op.fn(*mapped(args, to_cpu), **mapped(kwargs, to_cpu))
 

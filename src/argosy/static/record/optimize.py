@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.ops import manipulation as manipulation_ops
-from argosy.ops import updates
+from argosy.ops.array import manipulation as manipulation_ops
+from argosy.ops.training import updates
 from argosy.optimizer import LBFGS
 from argosy.optimizer.optimizer import Optimizer
 from argosy.optimizer.plan import Options, rate_of
@@ -156,10 +156,10 @@ class RecordedOptimizer:
         regularizer = params[0].regularizer or optimizer.regularization
         decay = 0.0
         if type(regularizer) is L2Decay and optimizer._couples_decay:
-            decay = regularizer._coeff
+            decay = regularizer.coeff
         elif type(regularizer) in (L1Decay, L2Decay):
             op = updates.l2_decay if type(regularizer) is L2Decay else updates.l1_decay
-            grads = apply(op, grads, work, regularizer._coeff)
+            grads = apply(op, grads, work, regularizer.coeff)
         elif regularizer is not None:
             grads = [g + regularizer(p, g, p.block) for p, g in zip(work, grads, strict=True)]
         optimizer._update(bucket, work, grads, lr, decay)

@@ -18,11 +18,11 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError
 from argosy.framework.mode import switch
-from argosy.ops import creation as creation_ops
-from argosy.ops import initialization as initialization_ops
+from argosy.ops.array import creation as creation_ops
+from argosy.ops.array import initialization as initialization_ops
 from argosy.ops.table import Op
 from argosy.static.ir.block import Block
-from argosy.static.ir.operator import FORWARD, ONLY_IF, Operator, Ref, leaves, mapped, type_of
+from argosy.static.ir.operator import FORWARD, ONLY_IF, Operator, Ref, leaves, mapped
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable, samples
 from argosy.static.record.carry import carry
@@ -59,10 +59,10 @@ class Recorder:
     def __call__(self, op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         block = self.main.current_block()
         args, attrs = mapped(args, self.admit), mapped(attrs, self.admit)
-        kind = type_of(op)
+        kind = op.type
         given = {id(v.raw): v for v in leaves([list(args), attrs]) if isinstance(v, Variable)}
         result = infer(op, args, attrs)
-        works_in_place = op.name.endswith("_")
+        works_in_place = bool(op.traits.mutates)
         stops = not torch.is_grad_enabled() or all(v.stop_gradient for v in given.values())
         base = self.layer_name
 

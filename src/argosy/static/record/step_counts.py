@@ -16,8 +16,8 @@ import numpy as np
 import torch
 
 from argosy.foundation.errors import CheckpointError
-from argosy.ops.adam_updates import power
-from argosy.ops.updates import rounded
+from argosy.ops.training.adam_updates import power
+from argosy.ops.training.updates import rounded
 from argosy.optimizer.state import steps_from_powers
 from argosy.static.ir.operator import Operator, Ref
 from argosy.static.ir.program import Program

@@ -9,13 +9,12 @@ from typing import Any
 
 import torch
 
-from argosy.ops import manipulation as manipulation_ops
-from argosy.ops import updates
+from argosy.ops.array import manipulation as manipulation_ops
 from argosy.ops.table import Op
+from argosy.ops.training import updates
 from argosy.optimizer.optimizer import Optimizer
 from argosy.optimizer.plan import Options
 from argosy.optimizer.state import LOW_PRECISION, Slot
-from argosy.static.ir.operator import type_of
 from argosy.static.ir.variable import Parameter, Variable, samples
 from argosy.static.record.recorder import recorder
 from argosy.tensor.engine import apply, unique_name
@@ -67,7 +66,7 @@ class RecordedBucket:
                     self.slots.setdefault(slot.name, []).append(made)
 
     def run(self, op: Op, *args: Any) -> None:
-        recorder.append(self.block, type_of(op), op, args, {}, list(self.work))
+        recorder.append(self.block, op.type, op, args, {}, list(self.work))
 
     def dense(self, grads: list[Any]) -> list[Any]:
         return grads  # the lowering gives dense ones to ops that do not know rows

@@ -43,7 +43,7 @@ class Job:
         """
 
         def wait() -> None:
-            while fleet.fleet._servers is None or fleet.fleet._servers.runtime.model is None:
+            while fleet.fleet.servers is None or fleet.fleet.servers.runtime.model is None:
                 time.sleep(0.01)
             self._start(dirname)
 
@@ -55,7 +55,7 @@ class Job:
         fleet.init_worker()
 
     def _start(self, dirname) -> None:
-        worker = fleet.fleet._servers.runtime
+        worker = fleet.fleet.servers.runtime
         for number in range(len(self._endpoints)):
             server = PsRuntime(self._role(number, fleet.Role.SERVER), worker.strategy)
             server.model = worker.model

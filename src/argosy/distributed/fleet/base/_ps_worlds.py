@@ -51,7 +51,9 @@ class ServedWorlds:
         rank = facts.index + (facts.num_workers if world == "all" and is_server else 0)
         size = num_servers + (facts.num_workers if world == "all" else 0)
         if world not in self._sessions:
-            prefixed = dist.PrefixStore(f"argosy/{world}", self._store(call))
+            prefixed = dist.PrefixStore(  # type: ignore[attr-defined]
+                f"argosy/{world}", self._store(call)
+            )
             self._sessions[world] = Session(
                 rank=rank,
                 world_size=size,

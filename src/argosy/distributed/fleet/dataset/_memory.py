@@ -241,7 +241,7 @@ class InMemoryDataset(DatasetBase):
         ``parse_ins_id`` one of its id. ``thread_num`` only tunes.
         """
         records = self._held("global_shuffle")
-        group = None if fleet is None else _role_maker(fleet)._world("worker", "global_shuffle")
+        group = None if fleet is None else _role_maker(fleet).world("worker", "global_shuffle")
         if group is not None:
             from argosy.runtime.data.exchange import draw_workers, exchange, workers_of_keys
 
@@ -322,4 +322,4 @@ def _role_maker(fleet: Any) -> Any:
 
 
 def _total(count: int, fleet: Any) -> int:
-    return count if fleet is None else int(_role_maker(fleet)._all_reduce(count, "sum", "worker"))
+    return count if fleet is None else int(_role_maker(fleet).all_reduce(count, "sum", "worker"))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from argosy.distributed.fleet.servers.rewrite import LOOKUP, PULL, is_lookup
-from argosy.ops import embedding as ops
+from argosy.ops.nn import embedding as ops
 from argosy.runtime.ps.spec import SparseSpec
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Operator, Ref

@@ -17,6 +17,7 @@ import torch
 from argosy.distributed.fleet.servers.lookup import different, rows_at
 from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.foundation.errors import NotSupported
+from argosy.ops.nn.embedding import embedding
 from argosy.ops.table import Op
 from argosy.runtime.ps.spec import SparseSpec
 from argosy.static.ir.block import Block
@@ -107,7 +108,7 @@ def _lookup(rows: torch.Tensor, places: list[torch.Tensor]) -> list[torch.Tensor
     return [part.view(*p.shape, dim) for part, p in zip(found, places, strict=True)]
 
 
-_PULL = Op(PULL, _pull)
+_PULL = Op(PULL, _pull, test_attrs={"is_test": True})
 _LOOKUP = Op(LOOKUP, _lookup)
 
 
@@ -130,11 +131,7 @@ class Pull:
 
 
 def is_lookup(operator: Operator) -> bool:
-    return (
-        operator.op is not None
-        and operator.op.name == "embedding"
-        and isinstance(operator.args[1], Ref)
-    )
+    return operator.op is embedding and isinstance(operator.args[1], Ref)
 
 
 def sparse_parameters(block: Block) -> dict[str, tuple[Parameter, int]]:
@@ -213,11 +210,7 @@ def _fed(block: Block, name: str) -> str | None:
     """
     while not block.vars[name].is_data:
         maker = next((o for o in block.ops if name in o.output_arg_names), None)
-        if (
-            maker is None
-            or maker.op is None
-            or maker.op.name not in ("reshape", "squeeze", "unsqueeze", "flatten")
-        ):
+        if maker is None or maker.op is None or not maker.op.traits.is_reshape:
             return None
         name = maker.input_arg_names[0]
     return name

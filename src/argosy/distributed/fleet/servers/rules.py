@@ -51,7 +51,7 @@ def sparse_rule(optimizer: Any, param: Any) -> Rule:
                 f"{type(optimizer).__name__}: rows on servers decay by L2Decay, not by "
                 f"{type(regularizer).__name__}"
             )
-        decay = regularizer._coeff
+        decay = regularizer.coeff
     clip = optimizer._grad_clip if _is_clipped(param, optimizer._grad_clip) else None
     if clip is not None and not isinstance(clip, ClipGradByValue):
         raise NotSupported(

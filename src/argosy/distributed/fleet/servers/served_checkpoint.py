@@ -68,7 +68,7 @@ class ServedCheckpoint(AutoCheckpoint):
             )
         self._runtime = runtime
         self._worker = runtime.worker
-        self._number, self._count = role._worker_index(), role._worker_num()
+        self._number, self._count = role.worker_index(), role.worker_num()
         self._job = ""
         super().__init__(directory, every_n_steps, None, **objects)
         runtime.has_loop = True

@@ -71,4 +71,4 @@ def in_place(op: Op) -> Op:
             grad.copy_(value)
         return grads
 
-    return Op(f"{op.name}_", combine, params=("grads",))
+    return Op(f"{op.name}_", combine, mutates=("grads",))

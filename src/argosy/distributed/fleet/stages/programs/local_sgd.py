@@ -67,7 +67,7 @@ class AveragingExchange(FleetExchange):
     ) -> list[Operator]:
         operators = points.behind_overflow_checks(operators, self.overflow_op())
         args = (self._parameters, self._state, *self._read)
-        op = Op("average_parameters_", self._step)
+        op = Op("average_parameters_", self._step, mutates=("params", "state"))
         return points.behind_updates(operators, op, args, [*self._parameters, self._state])
 
     @torch.no_grad()

@@ -19,8 +19,8 @@ from argosy.distributed.fleet.stages.programs import points
 from argosy.distributed.fleet.stages.programs.gradients import FleetExchange, in_place
 from argosy.foundation.errors import NotSupported
 from argosy.nn.clip import ClipGradByGlobalNorm
-from argosy.ops import clipping
 from argosy.ops.table import Op
+from argosy.ops.training import clipping
 from argosy.runtime.comm.backend import ReduceOp
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharding import (
@@ -150,7 +150,10 @@ class ShardedExchange(FleetExchange):
             operators = points.behind_overflow_checks(operators, self.overflow_op())
         refs = [Ref(name) for name in self._owners]
         return points.behind_updates(
-            operators, Op("broadcast_parameters_", self._broadcast), (refs,), refs
+            operators,
+            Op("broadcast_parameters_", self._broadcast, mutates=("params",)),
+            (refs,),
+            refs,
         )
 
     def _gradients(
@@ -181,7 +184,7 @@ class ShardedExchange(FleetExchange):
             return [g for g, owner in zip(taken, owners, strict=True) if owner == self._rank]
 
         if is_merged:
-            return Op("reduce_gradients_", reduce_), (), grads
+            return Op("reduce_gradients_", reduce_, mutates=("values",)), (), grads
         return (
             Op("reduce_gradients", reduce),
             (),

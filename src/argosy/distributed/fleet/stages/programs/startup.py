@@ -33,7 +33,7 @@ class EqualStart(Exchange):
         self, operators: list[Operator], fetches: Sequence[str], combiner: Combiner
     ) -> list[Operator]:
         wanted = {p.name for p in self._main.all_parameters()}
-        op = Op("broadcast_parameters_", self._broadcast, params=("values",))
+        op = Op("broadcast_parameters_", self._broadcast, mutates=("values",))
         result: list[Operator] = []
         filled: dict[str, Ref] = {}
 

@@ -52,14 +52,14 @@ class Collective(Fleet):
         maker.
         """
         super().init(role_maker)
-        if self._role_maker._is_non_distributed() and env.world_size() > 1:
+        if self._role_maker.facts.is_alone and env.world_size() > 1:
             super().init(PaddleCloudRoleMaker(is_collective=True))
         if self.server_num():
             raise UsageError(
                 "fleet.init: this job has servers; use fluid.incubate.fleet.parameter_server"
             )
         if self.worker_num() > 1:
-            self._role_maker._join()
+            self._role_maker.join()
         self._optimizer = self._transpiled_program = None
         self.main_program = self.startup_program = self._origin_program = None
 

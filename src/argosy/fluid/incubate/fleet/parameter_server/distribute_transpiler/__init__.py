@@ -173,7 +173,7 @@ class DistributedTranspiler(Fleet):
         )
         if self.is_worker():
             self.main_program = transpiler.get_trainer_program()
-            self._role_maker._find_each_other(transpiler._job.trainer.connect)
+            self._role_maker.find_each_other(transpiler._job.trainer.connect)
         else:
             endpoint = self.server_endpoints()[self.server_index()]
             self.main_program, self.startup_program = transpiler.get_pserver_programs(endpoint)
