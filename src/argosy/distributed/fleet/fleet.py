@@ -337,7 +337,9 @@ class Fleet:
         if is_torch:
             self._optimizer = torch_optimizer.wrapped(optimizer, plan, self._group(), sharding)
         elif mode == STATIC:
-            record = program_optimizer.ProgramRecorder(plan, self, mixed)
+            record = program_optimizer.ProgramRecorder(
+                plan, optimizer, self._user_defined_strategy, self._group(), mixed
+            )
             self._optimizer = layer_optimizer.recording(optimizer, plan, record)
         else:
             self._optimizer = layer_optimizer.wrapped(optimizer, plan, self._group(), sharding)
@@ -666,7 +668,7 @@ def _without_mixed_precision(optimizer: Any) -> tuple[Any, OptimizerWithMixedPre
     and None.
     """
     if isinstance(optimizer, OptimizerWithMixedPrecision) and not in_dynamic_mode():
-        return optimizer._optimizer, optimizer
+        return optimizer.inner, optimizer
     return optimizer, None
 
 

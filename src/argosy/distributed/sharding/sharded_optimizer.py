@@ -170,48 +170,34 @@ def named(raw: torch.Tensor, name: str | None) -> Tensor:
 
 
 class NormClip(ClipGradByGlobalNorm):
-    """Clips by the norm over all ranks, which ``norms_for`` sets before each update."""
+    """Clips by norms over all ranks, which ``norms_for`` sets before each update: one for all
+    gradients or, as ``ClipGradByNorm`` does, one for ``each``.
+    """
 
     def __init__(self, clip: Any, group_index: int | None) -> None:
         super().__init__(clip.clip_norm)
         self._group_index = group_index
+        self._is_each = type(clip) is ClipGradByNorm
         self.norms: Any = ()
 
     def lists(self, optim: Optimizer, counts: Callable[[Tensor], bool]) -> list[list[torch.Tensor]]:
         """The gradients of which norms are needed, as far as this rank counts them."""
-        found = self._gradients(optim)
-        return [[grad for param, grad in found if counts(param)]]
-
-    def _gradients(self, optim: Optimizer) -> list[tuple[Tensor, torch.Tensor]]:
-        return [
-            (param, grad)
+        found = [
+            [grad] if counts(param) else []
             for param, grad in optim.gradients(self._group_index)
             if getattr(param, "need_clip", True) is not False
         ]
+        return found if self._is_each else [[grad for one in found for grad in one]]
 
     def _clip(self, grads: list[torch.Tensor]) -> list[torch.Tensor]:
         for index, grad in enumerate(grads):
-            factor = clipping.shrink_factor(self._norm_of(index), self.clip_norm)
+            norm = self.norms[index if self._is_each else 0]
+            factor = clipping.shrink_factor(norm, self.clip_norm)
             # a factor in half precision would be off by a thousandth
             clipping.scale_(
                 [grad], factor.to(grad.device, torch.promote_types(grad.dtype, torch.float32))
             )
         return grads
-
-    def _norm_of(self, index: int) -> torch.Tensor:
-        norm: torch.Tensor = self.norms[0]
-        return norm
-
-
-class EachNormClip(NormClip):
-    """As ``ClipGradByNorm``: each gradient has a norm of its own."""
-
-    def lists(self, optim: Optimizer, counts: Callable[[Tensor], bool]) -> list[list[torch.Tensor]]:
-        return [[grad] if counts(param) else [] for param, grad in self._gradients(optim)]
-
-    def _norm_of(self, index: int) -> torch.Tensor:
-        norm: torch.Tensor = self.norms[index]
-        return norm
 
 
 def replaced_clips(optim: Optimizer, is_split: bool) -> list[NormClip]:
@@ -233,9 +219,7 @@ def replaced_clips(optim: Optimizer, is_split: bool) -> list[NormClip]:
                 "one rank; "
                 "use a clip of paddle.nn, or unsharded data parallelism"
             )
-        clips.append(
-            (NormClip if type(clip) is ClipGradByGlobalNorm else EachNormClip)(clip, index)
-        )
+        clips.append(NormClip(clip, index))
         return clips[-1]
 
     optim.change_clips(replaced)

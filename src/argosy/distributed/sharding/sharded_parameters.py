@@ -52,7 +52,7 @@ class SplitParameter(Parameter):
             )
         share = object.__new__(Parameter)
         share.__dict__.update(param.__dict__)
-        share._name = param.name
+        share.name = param.name
         split = SplitTensor(name, raw, group, order, replicas)
         share.raw = split.share
         param.__class__ = cls
@@ -247,9 +247,7 @@ class SplitLayers:
         }
         least = max(segment_size, group.nranks)
         sparse = {
-            id(p._parameters["weight"])
-            for p in layer.sublayers(True)
-            if isinstance(p, Embedding) and p._sparse
+            id(p.weight) for p in layer.sublayers(True) if isinstance(p, Embedding) and p._sparse
         }
         self.params: list[SplitParameter] = []
         for name, param in layer.named_parameters():
@@ -302,7 +300,7 @@ class SplitLayers:
 
 
 def _frozen_in(layer: Layer) -> list[Any]:
-    return [p for p in layer._parameters.values() if p is not None and not p.trainable]
+    return [p for p in layer.parameters(include_sublayers=False) if not p.trainable]
 
 
 def _has_forward(layer: Layer) -> bool:
@@ -313,9 +311,9 @@ def _read_by(layer: Layer) -> list[Any]:
     """The parameters that the forward of ``layer`` reads itself: its own, ``extra_parameters``, and
     those of parts that have no forward (a ParameterList).
     """
-    found = [p for p in layer._parameters.values() if p is not None] + list(
-        getattr(layer, "extra_parameters", ())
-    )
+    found = [
+        *layer.parameters(include_sublayers=False), *getattr(layer, "extra_parameters", ())
+    ]  # fmt: skip
     for child in layer.children():
         if not _has_forward(child):
             found += _read_by(child)

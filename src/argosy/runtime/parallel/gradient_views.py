@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -108,9 +109,8 @@ class GradientViews:
                 for bucket, indices in zip(self.buckets, self.plan, strict=True)
             ]
         )
-        return dict(
-            zip((i for indices in self.plan for i in indices), (flags > 0).tolist(), strict=True)
-        )
+        every = itertools.chain.from_iterable(self.plan)
+        return dict(zip(every, (flags > 0).tolist(), strict=True))
 
     def close(self) -> None:
         self.by_index.clear()

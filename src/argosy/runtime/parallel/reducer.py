@@ -201,7 +201,8 @@ class Reducer(Rounds):
         self._settle(view, is_produced=grad is not None and view.is_fresh)
 
     def _publish_ready(self) -> None:
-        self._send_ready()
+        if self._next < len(self._pending) and not self._pending[self._next]:
+            self._send_ready()
         if self._under_way:
             self._under_way = [bucket for bucket in self._under_way if not bucket.progress()]
 

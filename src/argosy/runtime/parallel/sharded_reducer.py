@@ -27,6 +27,7 @@ from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.comm.backend import ReduceOp
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import bucketing
+from argosy.runtime.parallel.broadcast import unpack
 from argosy.runtime.parallel.lifetime import make_hook
 from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
 from argosy.runtime.parallel.rounds import Rounds
@@ -217,10 +218,7 @@ class ReplicatedReducer(Reducer):
                 continue
             flat = torch.cat([g.reshape(-1) for g in grads])
             self._replicas.run(self._replicas.transport.all_reduce, flat, ReduceOp.AVG)
-            begin = 0
-            for grad in grads:
-                grad.copy_(flat[begin : begin + grad.numel()].view(grad.shape))
-                begin += grad.numel()
+            unpack(flat, grads)
 
 
 def _plan(

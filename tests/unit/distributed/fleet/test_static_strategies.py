@@ -127,7 +127,7 @@ def test_dgc_with_added_gradients_is_refused():
     strategy.gradient_scale_configs = {"scale_strategy": "sum"}
     plan = make_plan(strategy, Facts(num_workers=2, mode="static", optimizer=("Momentum",)))
     with pytest.raises(NotSupported, match="dgc"):
-        ProgramRecorder(plan, fleet.fleet)
+        ProgramRecorder(plan, None, strategy, None)
 
 
 def test_decorated_optimizers_keep_their_mixed_precision():

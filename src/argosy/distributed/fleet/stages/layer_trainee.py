@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
-from argosy.distributed.fleet.planning.settings import Lamb as LambSettings
-from argosy.distributed.fleet.planning.settings import Lars as LarsSettings
+from argosy.distributed.fleet.planning import settings as plans
 from argosy.distributed.fleet.planning.strategy_plan import Plan
-from argosy.distributed.fleet.stages.rules import MomentumRule, refuse
+from argosy.distributed.fleet.stages.rules import MomentumRule, refuse, replaced
 from argosy.distributed.fleet.stages.trainee import OptimizerTrainee
 from argosy.distributed.sharding.sharded_optimizer import ShardedOptimizer
 from argosy.foundation.errors import NotSupported
@@ -64,15 +63,10 @@ def with_rule_of(plan: Plan, optimizer: Any) -> Any:
     """The optimizer that does what ``plan`` says with the parameters, rate and clipping of
     ``optimizer``.
     """
-    lars, lamb = plan.get(LarsSettings), plan.get(LambSettings)
-    if lars is not None:
-        return _lars(optimizer, lars)
-    if lamb is not None:
-        return _lamb(optimizer, lamb)
-    return _without_momentum(optimizer) if "dgc" in plan else optimizer
+    return replaced(plan, optimizer, _BUILDERS)
 
 
-def _lars(optimizer: Optimizer, settings: LarsSettings) -> LarsMomentumOptimizer:
+def _lars(optimizer: Optimizer, settings: plans.Lars) -> LarsMomentumOptimizer:
     own = optimizer.hyperparameters()
     refuse("lars", optimizer, {"use_nesterov": own["use_nesterov"]})
     given = optimizer.given()
@@ -88,7 +82,7 @@ def _lars(optimizer: Optimizer, settings: LarsSettings) -> LarsMomentumOptimizer
     )
 
 
-def _lamb(optimizer: Optimizer, settings: LambSettings) -> Lamb:
+def _lamb(optimizer: Optimizer, settings: plans.Lamb) -> Lamb:
     return Lamb(
         lamb_weight_decay=settings.lamb_weight_decay,
         exclude_from_weight_decay_fn=(
@@ -101,7 +95,7 @@ def _lamb(optimizer: Optimizer, settings: LambSettings) -> Lamb:
     )
 
 
-def _without_momentum(optimizer: Optimizer) -> SGD:
+def _without_momentum(optimizer: Optimizer, settings: plans.Dgc) -> SGD:
     if optimizer.has_groups:
         raise NotSupported("DistributedStrategy.dgc: parameter groups are not supported")
     given = optimizer.given()
@@ -126,3 +120,6 @@ def momentum_of(optimizer: Optimizer) -> MomentumRule:
         weight_decay=0.0 if decay is None else float(decay.coeff),
         **optimizer.hyperparameters(),
     )
+
+
+_BUILDERS: dict[str, Callable[..., Any]] = {"lars": _lars, "lamb": _lamb, "dgc": _without_momentum}

@@ -5,6 +5,7 @@ inside it.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.batch_norm import synchronised
 from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.runtime.parallel.compression import half_buckets, plain_bucket
-from argosy.runtime.parallel.exchange import AveragedGradients, OwnedGradients
+from argosy.runtime.parallel.exchange import AveragedGradients, GradientExchange, OwnedGradients
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import ReducerOptions
 from argosy.runtime.parallel.sharding import Shards
@@ -31,12 +32,29 @@ _MEGABYTE = 1 << 20
 _half_bucket = half_buckets(torch.float16)
 
 
-class FleetLayer(SplitLayer):
+class _Planned:
+    """What the wrappers of a Layer and of a torch module have in common."""
+
+    _plan: Plan
+    _exchange: GradientExchange | None
+    precision: MixedPrecision | None
+    init_reducer: Callable[[], None]
+
+    def shard_gradients(self, shards: Shards, replicas: Group | None) -> None:
+        """From now on leave each gradient only on the rank that owns its parameter."""
+        self._exchange = OwnedGradients(shards, _options(self._plan).bucket_bytes, replicas)
+        self.init_reducer()
+
+    def _run(self, forward: Callable[..., Any], inputs: Any, kwargs: Any) -> Any:
+        if self.precision is None:
+            return forward(*inputs, **kwargs)
+        return self.precision.run(forward, inputs, kwargs)
+
+
+class FleetLayer(_Planned, SplitLayer):
     """Data parallelism with the plan's precision, its form of gradients on the wire, and, once the
     optimizer is known, owners for them or split parameters.
     """
-
-    precision: MixedPrecision | None
 
     def __init__(self, layers: Layer, plan: Plan, group: Group | None) -> None:
         layers = self._take_over(layers, plan)
@@ -56,6 +74,9 @@ class FleetLayer(SplitLayer):
             exchange=AveragedGradients(group, _options(plan)),
         )
         self.grad_need_sync = settings.averages_gradients
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        return self._run(super().forward, inputs, kwargs)
 
     def _take_over(self, layers: Layer, plan: Plan) -> Layer:
         self._plan = plan
@@ -79,18 +100,8 @@ class FleetLayer(SplitLayer):
             self.grad_need_sync = plan[DataParallel].averages_gradients
             self.init_reducer()
 
-    def shard_gradients(self, shards: Shards, replicas: Group | None) -> None:
-        """From now on leave each gradient only on the rank that owns its parameter."""
-        self._exchange = OwnedGradients(shards, _options(self._plan).bucket_bytes, replicas)
-        self.init_reducer()
 
-    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        if self.precision is None:
-            return super().forward(*inputs, **kwargs)
-        return self.precision.run(super().forward, inputs, kwargs)
-
-
-class FleetModule(DataParallelModule):
+class FleetModule(_Planned, DataParallelModule):
     """The same for a torch module."""
 
     is_split = False  # FSDP hands gradients out by itself
@@ -107,6 +118,9 @@ class FleetModule(DataParallelModule):
                     broadcast_values, [*module.parameters(), *module.buffers()], group.transport, 0
                 )
         self.precision = _torch_precision(module, plan)
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        return self._run(super().forward, inputs, kwargs)
 
     def follow(self, plan: Plan) -> None:
         """Take over what differs from the plan that it was made by: that one may not have known the
@@ -126,16 +140,6 @@ class FleetModule(DataParallelModule):
                 else AveragedGradients(self._workers, _options(plan))
             )
             self.init_reducer()
-
-    def shard_gradients(self, shards: Shards, replicas: Group | None) -> None:
-        """From now on leave each gradient only on the rank that owns its parameter."""
-        self._exchange = OwnedGradients(shards, _options(self._plan).bucket_bytes, replicas)
-        self.init_reducer()
-
-    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        if self.precision is None:
-            return super().forward(*inputs, **kwargs)
-        return self.precision.run(super().forward, inputs, kwargs)
 
 
 def _inside(plan: Plan) -> tuple[list[Stage], bool]:

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from dataclasses import asdict
+from typing import Any
 
 import torch
 
@@ -33,19 +34,13 @@ __all__ = [
 _IN_MODEL = ("data_parallel", "sync_batch_norm", "fp16_allreduce", "recompute")
 
 
-class _Kept(Protocol):
-    def state_dict(self) -> dict[str, Any]: ...
-
-    def load_state_dict(self, state: dict[str, Any]) -> None: ...
-
-
 class _KeptStage(OptimizerStage):
     """A stage whose state is that of the runtime's object."""
 
-    _kept: _Kept
+    _kept: Any
 
     def state_dict(self) -> dict[str, Any]:
-        return self._kept.state_dict()
+        return dict(self._kept.state_dict())
 
     def set_state_dict(self, state: Mapping[str, Any]) -> None:
         self._kept.load_state_dict(dict(state))
@@ -59,7 +54,7 @@ class MergedGradients(_KeptStage):
     def __init__(self, trainee: Trainee, settings: GradientMerge) -> None:
         self._trainee = trainee
         self._settings = settings
-        self._kept: gradient_merge.GradientMerge = self._made(None)
+        self._kept = self._made(None)
 
     def _made(self, model: Any) -> gradient_merge.GradientMerge:
         k_steps, avg = self._settings.k_steps, self._settings.avg
@@ -73,10 +68,11 @@ class MergedGradients(_KeptStage):
         self._kept.load_state_dict(state)
 
     def before_step(self, loss: Any) -> bool:
-        return self._kept.advance()
+        is_complete: bool = self._kept.advance()
+        return is_complete
 
     def keeps_gradients(self) -> bool:
-        return self._kept.num_merged > 0
+        return bool(self._kept.num_merged)
 
 
 class ScaledLoss(OptimizerStage):
@@ -163,7 +159,7 @@ class AveragedParameters(_KeptStage):
     """
 
     def __init__(self, trainee: Trainee, settings: LocalSgd) -> None:
-        self._kept: local_sgd.LocalSGD = local_sgd.LocalSGD(
+        self._kept = local_sgd.LocalSGD(
             trainee.parameters(), trainee.workers, settings.k_steps, settings.begin_step
         )
 
@@ -176,7 +172,7 @@ class AdaptivelyAveragedParameters(_KeptStage):
 
     def __init__(self, trainee: Trainee, settings: AdaptiveLocalSgd) -> None:
         self._trainee = trainee
-        self._kept: local_sgd.AdaptiveLocalSGD = local_sgd.AdaptiveLocalSGD(
+        self._kept = local_sgd.AdaptiveLocalSGD(
             trainee.parameters(), trainee.workers, settings.init_k_steps, settings.begin_step
         )
 
@@ -199,18 +195,8 @@ class CompressedGradients(_KeptStage):
     """
 
     def __init__(self, trainee: Trainee, settings: Dgc) -> None:
-        rule = trainee.momentum()
-        self._kept: dgc.DeepGradientCompression = dgc.DeepGradientCompression(
-            trainee.parameters(),
-            trainee.workers,
-            momentum=rule.momentum,
-            use_nesterov=rule.use_nesterov,
-            clip_norm=rule.clip_norm,
-            weight_decay=rule.weight_decay,
-            rampup_begin_step=settings.rampup_begin_step,
-            rampup_step=settings.rampup_step,
-            sparsity=settings.sparsity,
-        )
+        options = {**asdict(trainee.momentum()), **asdict(settings)}
+        self._kept = dgc.DeepGradientCompression(trainee.parameters(), trainee.workers, **options)
 
     def use_state(self, num_steps: int, u: list[torch.Tensor], v: list[torch.Tensor]) -> None:
         """Continue with velocities and residuals that someone else keeps."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.distributed.fleet.planning.settings import (
     AdaptiveLocalSgd,
     Amp,
@@ -32,6 +33,7 @@ from argosy.distributed.fleet.stages.programs.sharding import ShardedExchange, f
 from argosy.distributed.fleet.stages.programs.startup import EqualStart
 from argosy.distributed.fleet.stages.rules import RULES
 from argosy.foundation.errors import NotSupported, UsageError
+from argosy.runtime.comm.group import Group
 from argosy.static import BuildStrategy, CompiledProgram
 from argosy.static.amp.decorator import OptimizerWithMixedPrecision
 from argosy.static.parallel.compiled import attached_exchange
@@ -51,13 +53,18 @@ _SCALES = {"sum": "One", "customized": "Customized"}
 
 
 class ProgramRecorder:
-    """Records ``optimizer.minimize(loss)`` as ``plan`` says, for the workers of ``fleet``. After
-    that, ``amp_init`` and the like are those of the mixed-precision optimizer: ``mixed``, the
-    script's own, or the plan's.
+    """Records ``minimize(loss)`` of the optimizer ``given`` as ``plan`` says, for the workers of
+    ``group``, None if there is one. After that, ``amp_init`` and the like are those of the
+    mixed-precision optimizer: ``mixed``, the script's own, or the plan's.
     """
 
     def __init__(
-        self, plan: Plan, fleet: Any, mixed: OptimizerWithMixedPrecision | None = None
+        self,
+        plan: Plan,
+        given: Any,
+        strategy: DistributedStrategy,
+        group: Group | None,
+        mixed: OptimizerWithMixedPrecision | None = None,
     ) -> None:
         if mixed is not None and "amp" in plan:
             raise NotSupported(
@@ -75,8 +82,9 @@ class ProgramRecorder:
                 "be 'avg'"
             )
         self._plan = plan
-        self._fleet = fleet
-        self._given = fleet.user_defined_optimizer
+        self._given = given
+        self._strategy = strategy
+        self._group = group
         self._mixed: Any = mixed
 
     @property
@@ -101,7 +109,7 @@ class ProgramRecorder:
             wrapped = self._mixed = with_mixed_precision(optimizer, plan[Amp])
         elif self._mixed is not None:
             wrapped = self._mixed
-            wrapped._optimizer = optimizer  # that of the plan, which may have replaced the rule
+            wrapped.inner = optimizer  # that of the plan, which may have replaced the rule
         pairs = wrapped.backward(loss, startup_program, parameters, no_grad_set)
         if "recompute" in plan:
             recompute_program(program, list(plan[Recompute].checkpoints))
@@ -139,7 +147,7 @@ class ProgramRecorder:
     # ------------------------------------------------------------------------------------
 
     def _exchange(self, pairs: Any, optimizer: Any) -> FleetExchange | None:
-        plan, group = self._plan, self._fleet._group()
+        plan, group = self._plan, self._group
         if group is None:
             return None
         is_half, is_merged = "fp16_allreduce" in plan, "gradient_merge" in plan
@@ -158,21 +166,22 @@ class ProgramRecorder:
         if isinstance(settings, AdaptiveLocalSgd) and not rate:
             rate = optimizer.rate.name  # the program computes it
         names = [p.name for p, _ in pairs]
-        return AveragingExchange(self._fleet._group(), settings, names, loss.name, rate)
+        assert self._group is not None
+        return AveragingExchange(self._group, settings, names, loss.name, rate)
 
     def _attach(self, program: Any, exchange: FleetExchange | None) -> None:
         if exchange is None:
             return
-        execution = self._fleet._user_defined_strategy.execution_strategy
-        startup = program_recorder.startup
+        startup, execution = program_recorder.startup, self._strategy.execution_strategy
         CompiledProgram.attach(program, self._build_strategy(), exchange, execution)
         CompiledProgram.attach(startup, self._build_strategy(), EqualStart(exchange.group, program))
 
     def _build_strategy(self) -> BuildStrategy:
         """How a run of the program works together with the other workers."""
-        plan, fleet = self._plan, self._fleet
-        build: BuildStrategy = fleet._user_defined_strategy.build_strategy
-        build.num_trainers, build.trainer_id = fleet.worker_num(), fleet.worker_index()
+        plan, group = self._plan, self._group
+        assert group is not None
+        build: BuildStrategy = self._strategy.build_strategy
+        build.num_trainers, build.trainer_id = group.nranks, group.rank
         build.sync_batch_norm = "sync_batch_norm" in plan
         if "gradient_scale" in plan:
             name = _SCALES[plan[GradientScale].scale_strategy]
@@ -187,14 +196,8 @@ def _refuse_second(plan: Plan, program: Any) -> None:
     exchange = attached_exchange(program)
     if exchange is None:
         return
-    is_plain = type(exchange) is FleetExchange and not {
-        "dgc",
-        "sharding",
-        "localsgd",
-        "adaptive_localsgd",
-        "gradient_merge",
-    } & {s.name for s in plan}
-    if not is_plain:
+    own = ("dgc", "sharding", "localsgd", "adaptive_localsgd", "gradient_merge")
+    if type(exchange) is not FleetExchange or any(name in plan for name in own):
         raise NotSupported(
             "minimize: another loss of this program is trained already; the strategy's dgc, "
             "sharding, localsgd and gradient_merge take one loss per program"

@@ -4,13 +4,14 @@ that of Adam. What they are asked for and what they refuse; the adapters build t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from argosy.distributed.fleet.planning.strategy_plan import Plan
 from argosy.foundation.errors import NotSupported
 
-__all__ = ["RULES", "MomentumRule", "refuse"]
+__all__ = ["RULES", "MomentumRule", "refuse", "replaced"]
 
 RULES = ("lars", "lamb")
 
@@ -25,6 +26,17 @@ class MomentumRule:
     use_nesterov: bool = False
     clip_norm: float | None = None
     weight_decay: float = 0.0
+
+
+def replaced(plan: Plan, optimizer: Any, builders: Mapping[str, Callable[..., Any]]) -> Any:
+    """The optimizer that does what ``plan`` says in the place of ``optimizer``, made by the builder
+    for its rule; ``optimizer`` itself where no stage replaces the rule. Such stages exclude each
+    other.
+    """
+    for stage in plan:
+        if stage.name in builders:
+            return builders[stage.name](optimizer, stage)
+    return optimizer
 
 
 def refuse(switch: str, optimizer: Any, options: Mapping[str, Any]) -> None:

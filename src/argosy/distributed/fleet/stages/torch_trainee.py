@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
-from argosy.distributed.fleet.planning.settings import Lamb as LambSettings
-from argosy.distributed.fleet.planning.settings import Lars as LarsSettings
+from argosy.distributed.fleet.planning import settings as plans
 from argosy.distributed.fleet.planning.strategy_plan import Plan
-from argosy.distributed.fleet.stages.rules import MomentumRule, refuse
+from argosy.distributed.fleet.stages.rules import MomentumRule, refuse, replaced
 from argosy.distributed.fleet.stages.trainee import OptimizerTrainee
 from argosy.distributed.fleet.torch_optim import Lamb, Lars
 from argosy.distributed.job import job
@@ -72,12 +71,8 @@ def with_rule_of(plan: Plan, optimizer: torch.optim.Optimizer) -> torch.optim.Op
     """The optimizer that does what ``plan`` says. It has the very groups of ``optimizer``, so
     schedulers of that one reach it.
     """
-    lars, lamb = plan.get(LarsSettings), plan.get(LambSettings)
-    if lars is not None:
-        return _lars(optimizer, lars)
-    if lamb is not None:
-        return _lamb(optimizer, lamb)
-    return _without_momentum(optimizer) if "dgc" in plan else optimizer
+    changed: torch.optim.Optimizer = replaced(plan, optimizer, _BUILDERS)
+    return changed
 
 
 def momentum_of(optimizer: torch.optim.Optimizer) -> MomentumRule:
@@ -95,7 +90,7 @@ def momentum_of(optimizer: torch.optim.Optimizer) -> MomentumRule:
     return found[0]
 
 
-def _lars(optimizer: torch.optim.Optimizer, settings: LarsSettings) -> Lars:
+def _lars(optimizer: torch.optim.Optimizer, settings: plans.Lars) -> Lars:
     _refuse("lars", optimizer, "nesterov", "weight_decay", "dampening", "maximize")
     groups = optimizer.param_groups
     changed = Lars(
@@ -110,7 +105,7 @@ def _lars(optimizer: torch.optim.Optimizer, settings: LarsSettings) -> Lars:
     return changed
 
 
-def _lamb(optimizer: torch.optim.Optimizer, settings: LambSettings) -> Lamb:
+def _lamb(optimizer: torch.optim.Optimizer, settings: plans.Lamb) -> Lamb:
     _refuse("lamb", optimizer, "weight_decay", "amsgrad", "maximize")
     groups = optimizer.param_groups
     changed = Lamb(
@@ -120,7 +115,7 @@ def _lamb(optimizer: torch.optim.Optimizer, settings: LambSettings) -> Lamb:
     return changed
 
 
-def _without_momentum(optimizer: torch.optim.Optimizer) -> torch.optim.SGD:
+def _without_momentum(optimizer: torch.optim.Optimizer, settings: plans.Dgc) -> torch.optim.SGD:
     _refuse("dgc", optimizer, "dampening", "maximize")
     groups = [{"params": g["params"], "lr": g["lr"]} for g in optimizer.param_groups]
     return torch.optim.SGD(groups, lr=groups[0]["lr"])
@@ -131,7 +126,7 @@ def _refuse(switch: str, optimizer: torch.optim.Optimizer, *options: str) -> Non
         refuse(switch, optimizer, {option: group.get(option) for option in options})
 
 
-def _exclude(optimizer: torch.optim.Optimizer, settings: LarsSettings | LambSettings) -> None:
+def _exclude(optimizer: torch.optim.Optimizer, settings: plans.Lars | plans.Lamb) -> None:
     """Split each group into parameters with decay and those whose names are excluded from it, if
     any are.
     """
@@ -152,3 +147,6 @@ def _exclude(optimizer: torch.optim.Optimizer, settings: LarsSettings | LambSett
         shared = {k: v for k, v in group.items() if k not in ("params", "param_names")}
         decay = {f"{settings.name}_weight_decay": 0.0}
         optimizer.add_param_group({**shared, "params": excluded, **decay})
+
+
+_BUILDERS: dict[str, Callable[..., Any]] = {"lars": _lars, "lamb": _lamb, "dgc": _without_momentum}
