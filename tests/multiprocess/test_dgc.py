@@ -7,7 +7,7 @@ import pytest
 
 from argosy.runtime.parallel.dgc import sparsity_at
 from multiprocess import strategy_workers as workers
-from multiprocess.job import run_job
+from support.job import run_job
 
 HERE = "multiprocess.strategy_workers"
 SHAPES = [(40, 10), (3,), (200,)]

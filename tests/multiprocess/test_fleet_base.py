@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from multiprocess import fleet_base_workers
-from multiprocess.job import run_job
+from support.job import run_job
 
 HERE = "multiprocess.fleet_base_workers"
 

@@ -16,7 +16,7 @@ import pytest
 
 import paddle
 from argosy.distributed.fleet.base.role_facts import VARIABLES
-from multiprocess.job import run_job
+from support.job import run_job
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "documents" / "fleet").glob("*.py"))
 DEADLINE_S = 90.0  # three interpreters that import torch, on a busy machine

@@ -15,7 +15,7 @@ import pytest
 
 import paddle
 from argosy.foundation.errors import ChildFailed
-from multiprocess.launcher import until
+from support.launcher import until
 
 QUICK = {"start_method": "forkserver"}
 

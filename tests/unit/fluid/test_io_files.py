@@ -10,21 +10,13 @@ import numpy as np
 import paddle.fluid as fluid
 import pytest
 
-import paddle
 from argosy.foundation.errors import CheckpointError, NotSupported, ProgramError
-from argosy.static.record.recorder import recorder
 from goldens import fluid_files
 
 FILES = Path(__file__).resolve().parents[2] / "goldens" / "data" / "files" / "fluid"
 
 
-@pytest.fixture(autouse=True)
-def fresh_programs():
-    recorder.reset()
-    with fluid.scope_guard(fluid.Scope()):
-        yield
-    recorder.reset()
-    paddle.disable_static()
+pytestmark = pytest.mark.usefixtures("fresh_programs")
 
 
 @pytest.fixture

@@ -6,19 +6,9 @@ import numpy as np
 import paddle.fluid as fluid
 import pytest
 
-import paddle
 from argosy.foundation.errors import NotSupported
-from argosy.static.record.recorder import recorder
 
-
-@pytest.fixture(autouse=True)
-def fresh_programs():
-    paddle.enable_static()
-    recorder.reset()
-    with fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
-        yield
-    recorder.reset()
-    paddle.disable_static()
+pytestmark = pytest.mark.usefixtures("static_mode")
 
 
 def parameter(name, value=1.0):

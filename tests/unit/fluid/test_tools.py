@@ -6,17 +6,7 @@ import numpy as np
 import paddle.fluid as fluid
 import pytest
 
-import paddle
-from argosy.static.record.recorder import recorder
-
-
-@pytest.fixture(autouse=True)
-def fresh_programs():
-    recorder.reset()
-    with fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
-        yield
-    recorder.reset()
-    paddle.disable_static()
+pytestmark = pytest.mark.usefixtures("fresh_programs")
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import threading
 import numpy as np
 import pytest
 
-import leftovers
 import paddle
 from argosy.foundation.errors import ChildFailed, NotSupported
 from argosy.io import DataLoader, Dataset, IterableDataset, default_collate_fn, get_worker_info
-from processes import children
+from support import leftovers
+from support.processes import children
 
 
 class Squares(Dataset):

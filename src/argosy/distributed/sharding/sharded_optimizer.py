@@ -34,15 +34,13 @@ class ShardedOptimizer(Optimizer):
         check_rule(optim)
         self._optim = optim
         self._group = group
-        self._all = list(optim._parameters())
-        self._shards = Shards([p.raw for p in self._all], group)
+        self._all = list(optim.parameters())
+        self.shards = Shards([p.raw for p in self._all], group)
         self._names = {p.name for p in self._all}
-        self._owned_names = {self._all[i].name for i in self._shards.owned}
+        self._owned_names = {self._all[i].name for i in self.shards.owned}
         self._is_owned = {id(p): p.name in self._owned_names for p in self._all}
         self._clips = replaced_clips(optim, is_split=False)
-        change_groups(
-            optim, lambda params: [p for p in params if self._is_owned[id(p)]], lambda clip, _: clip
-        )
+        optim.change_parameters(lambda params: [p for p in params if self._is_owned[id(p)]])
 
     def __getattr__(self, name: str) -> Any:
         if name == "_optim":
@@ -55,7 +53,7 @@ class ShardedOptimizer(Optimizer):
     @property
     def owned_parameters(self) -> list[Tensor]:
         """The parameters that this rank updates."""
-        return [self._all[i] for i in self._shards.owned]
+        return [self._all[i] for i in self.shards.owned]
 
     # -- stepping
     # ----------------------------------------------------------------------------------------------
@@ -64,15 +62,15 @@ class ShardedOptimizer(Optimizer):
         """Update the owned parameters, then take the others from their owners; every rank calls
         it.
         """
-        for param, raw in zip(self._all, self._shards.params, strict=True):
+        for param, raw in zip(self._all, self.shards.params, strict=True):
             if param.raw is not raw:
                 raise UsageError(
                     f"sharding: parameter {param.name!r} was given another dtype or device after "
                     "group_sharded_parallel; do that before"
                 )
-        norms_for(self._clips, self._optim, self._shards.group, lambda _: True)
+        norms_for(self._clips, self._optim, self.shards.group, lambda _: True)
         self._optim.step()
-        self._shards.broadcast()
+        self.shards.broadcast()
 
     def _run_explicit(self, params_grads: Any) -> None:
         raise NotSupported(
@@ -85,9 +83,7 @@ class ShardedOptimizer(Optimizer):
         self._optim.clear_grad(set_to_zero)
         for param in self._all:
             if not self._is_owned[id(param)]:
-                param.raw.grad = None
-                if param.is_grad_cleared:
-                    param.is_grad_cleared = False
+                param.clear_gradient(set_to_zero=False)
 
     clear_gradients = clear_grad
 
@@ -115,7 +111,7 @@ class ShardedOptimizer(Optimizer):
         tensors = {k: v.raw for k, v in own.items() if isinstance(v, Tensor)}
         tensors |= {f"{MASTERS}/{k}/{v.name}": v.raw for k, v in masters.items()}
         whole: dict[str, Any] = {}
-        for key, raw in gather_named(tensors, self._shards.group, dst).items():
+        for key, raw in gather_named(tensors, self.shards.group, dst).items():
             if key.startswith(f"{MASTERS}/"):
                 _, param, name = key.split("/")
                 whole.setdefault(MASTERS, {})[param] = named(raw, name)
@@ -187,17 +183,11 @@ class NormClip(ClipGradByGlobalNorm):
         return [[grad for param, grad in found if counts(param)]]
 
     def _gradients(self, optim: Optimizer) -> list[tuple[Tensor, torch.Tensor]]:
-        groups = optim._param_groups
-        chosen = []
-        for param in groups if self._group_index is None else groups[self._group_index]["params"]:
-            grad = param.raw.grad if param.raw.grad is not None else optim._missing_grad(param)
-            if (
-                grad is not None
-                and param.raw.requires_grad
-                and getattr(param, "need_clip", True) is not False
-            ):
-                chosen.append((param, grad))
-        return chosen
+        return [
+            (param, grad)
+            for param, grad in optim.gradients(self._group_index)
+            if getattr(param, "need_clip", True) is not False
+        ]
 
     def _clip(self, grads: list[torch.Tensor]) -> list[torch.Tensor]:
         for index, grad in enumerate(grads):
@@ -248,7 +238,7 @@ def replaced_clips(optim: Optimizer, is_split: bool) -> list[NormClip]:
         )
         return clips[-1]
 
-    change_groups(optim, list, replaced)
+    optim.change_clips(replaced)
     return clips
 
 
@@ -268,19 +258,3 @@ def norms_for(
     for clip, several in zip(clips, lists, strict=True):
         clip.norms = norms[begin : begin + len(several)]
         begin += len(several)
-
-
-def change_groups(
-    optim: Optimizer, params: Callable[[Any], list[Tensor]], clip: Callable[[Any, int | None], Any]
-) -> None:
-    """Replace the lists of parameters of ``optim``, and its clips; ``clip`` is called with the
-    number of the group, if there are groups.
-    """
-    if optim._has_groups:
-        for index, group in enumerate(optim._param_groups):
-            group["params"] = params(group["params"])
-            group["grad_clip"] = clip(group["grad_clip"], index)
-    else:
-        optim._param_groups = optim._parameter_list = params(optim._parameter_list)
-        optim._grad_clip = clip(optim._grad_clip, None)
-    optim._plans.clear()

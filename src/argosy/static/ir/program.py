@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from argosy.foundation.errors import UsageError
 from argosy.framework import seed as set_global_seed
 from argosy.framework.mode import switch
+from argosy.optimizer.optimizer import scheduler_of
 from argosy.static.ir.attachment import Attachments, ServerJob
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import FORWARD, Operator
@@ -29,10 +30,6 @@ class RateSource:
     name: str
     optimizer: Any
     last: float
-
-    @property
-    def is_scheduled(self) -> bool:
-        return callable(self.optimizer._learning_rate)
 
 
 @dataclass(frozen=True)
@@ -162,9 +159,8 @@ class Program:
     @property
     def lr_scheduler(self) -> Any:
         """The scheduler of the last optimizer recorded, or None."""
-        return next(
-            (s.optimizer._learning_rate for s in reversed(self.rates) if s.is_scheduled), None
-        )
+        found = (scheduler_of(source.optimizer) for source in reversed(self.rates))
+        return next((scheduler for scheduler in found if scheduler is not None), None)
 
     def list_vars(self) -> Iterator[Variable]:
         for block in self.blocks:
@@ -200,7 +196,7 @@ class Program:
         if not for_test:
             out.updates = self._copied_updates(out)
         if for_test:
-            refresh(out)
+            refresh(out.blocks)
         return out
 
     def _copied_updates(self, out: Program) -> list[RecordedUpdate]:

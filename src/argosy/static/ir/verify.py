@@ -34,7 +34,7 @@ def verify_block(block: Block, around: set[str]) -> set[str]:
 def _verify_operator(operator: Operator, written: set[str]) -> None:
     block = operator.block
     if operator.op is None:
-        if operator.type not in special.PARAMS:
+        if operator.type not in special.KINDS:
             raise ProgramError(f"Program.verify: {operator.describe()} is of no known type")
     elif table.get(operator.op.name) is not operator.op:
         raise ProgramError(

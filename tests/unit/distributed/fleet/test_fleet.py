@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import paddle
-from argosy.distributed.fleet.stages import layer_optimizer
-from argosy.distributed.fleet.stages.layer_stages import OptimizerStage
+from argosy.distributed.fleet.stages import optimizer_stages
+from argosy.distributed.fleet.stages.trainee import OptimizerStage
 
 
 @pytest.fixture(autouse=True)
@@ -204,23 +204,23 @@ class Every(OptimizerStage):
 
     seen: list = []
 
-    def __init__(self, *args):
-        super().__init__(*args)
+    def __init__(self, trainee, settings):
+        self.settings = settings
         self.count = 0
         self.models = []
 
-    def attach(self, model):
+    def bind(self, model):
         self.models.append(model)
 
     def before_step(self, loss):
         self.count += 1
-        return self.count % self.settings["k_steps"] == 0
+        return self.count % self.settings.k_steps == 0
 
     def after_step(self, loss):
         self.seen.append(self.count)
 
     def keeps_gradients(self):
-        return self.count % self.settings["k_steps"] != 0
+        return self.count % self.settings.k_steps != 0
 
     def state_dict(self):
         return {"count": self.count}
@@ -230,7 +230,7 @@ class Every(OptimizerStage):
 
 
 def test_stages_stand_around_the_step(monkeypatch):
-    monkeypatch.setitem(layer_optimizer.STAGES, "gradient_merge", Every)
+    monkeypatch.setitem(optimizer_stages.STAGES, "gradient_merge", Every)
     monkeypatch.setattr(Every, "seen", [])
     fleet.init(is_collective=True)
     strategy = fleet.DistributedStrategy()
@@ -241,7 +241,7 @@ def test_stages_stand_around_the_step(monkeypatch):
         paddle.optimizer.SGD(0.1, parameters=model.parameters()), strategy
     )
     wrapped = fleet.distributed_model(model)
-    assert optimizer._stages[0].models == [wrapped]
+    assert optimizer.steps.stages[0].models == [wrapped]
     weight = model[0].weight
     before = weight.numpy()
     loss = model(paddle.ones([1, 3])).mean()
@@ -260,13 +260,13 @@ def test_stages_stand_around_the_step(monkeypatch):
     assert state["fleet_stages"] == {"Every": {"count": 2}}
     optimizer.step()
     optimizer.set_state_dict(state)
-    assert optimizer._stages[0].count == 2
+    assert optimizer.steps.stages[0].count == 2
     with pytest.raises(NotImplementedError, match="no_grad_set"):
         optimizer.minimize(loss, no_grad_set={weight.name})
 
 
 def test_stages_see_models_that_were_made_before(monkeypatch):
-    monkeypatch.setitem(layer_optimizer.STAGES, "gradient_merge", Every)
+    monkeypatch.setitem(optimizer_stages.STAGES, "gradient_merge", Every)
     strategy = fleet.DistributedStrategy()
     strategy.gradient_merge = True
     strategy.gradient_merge_configs = {"k_steps": 2}
@@ -275,11 +275,11 @@ def test_stages_see_models_that_were_made_before(monkeypatch):
     optimizer = fleet.distributed_optimizer(
         paddle.optimizer.SGD(0.1, parameters=model.parameters())
     )
-    assert optimizer._stages[0].models == [model]
+    assert optimizer.steps.stages[0].models == [model]
 
 
 def test_a_stage_that_nobody_makes_is_refused(monkeypatch):
-    monkeypatch.setattr(layer_optimizer, "STAGES", {})
+    monkeypatch.setattr(optimizer_stages, "STAGES", {})
     fleet.init(is_collective=True)
     strategy = fleet.DistributedStrategy()
     strategy.gradient_merge = True

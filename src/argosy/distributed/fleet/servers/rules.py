@@ -13,8 +13,8 @@ import torch
 from argosy.foundation.errors import NotSupported
 from argosy.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from argosy.optimizer import LBFGS, SGD, Adagrad, Adam, AdamW, Momentum, Optimizer
-from argosy.optimizer.plan import rate_of as multiplier_of
 from argosy.optimizer.state import Clock, StateStore
+from argosy.optimizer.update_group import rate_of as multiplier_of
 from argosy.regularizer import L2Decay
 from argosy.runtime.ps.dense_table import DenseSpec, MakeState, MakeUpdate, Update
 from argosy.runtime.ps.rules import Rule
@@ -212,7 +212,7 @@ def _face_update(
         for piece, value in zip(spec.pieces, values, strict=True)
     ]
     own._parameter_list = own._param_groups = params
-    own._store, own._plans = StateStore(None), {}
+    own._store, own._update_groups = StateStore(None), {}
     clocks: list[tuple[Any, torch.Tensor]] = []
     for piece, param in zip(spec.pieces, params, strict=True):
         state = own._store.get(param, own._slots(param, {}), False)

@@ -37,6 +37,7 @@ from argosy.fluid.transpiler.distribute_transpiler import (
     ServerRuntimeConfig,
 )
 from argosy.foundation.errors import BadArgument, ConfigError, DtypeError, NotSupported, UsageError
+from argosy.foundation.process_state import register
 from argosy.static import Program, default_startup_program
 
 __all__ = [
@@ -273,3 +274,9 @@ class TranspilerOptimizer(DistributedOptimizer):
 
 
 fleet = DistributedTranspiler()
+register(
+    "fleet of 1.x with servers",
+    fleet,
+    attributes=("_known_role",),
+    reset=lambda: DistributedTranspiler.__init__(fleet),
+)
