@@ -82,7 +82,7 @@ FRAMES = {
 
 @pytest.mark.attack("random bytes on a server's port")
 @pytest.mark.parametrize("payload", random_bytes(), ids=lambda p: f"{len(p)} bytes")
-def test_noise(port, payload):
+def test_random_bytes_do_not_disturb_the_job(port, payload):
     send(port, payload)
 
 

@@ -272,9 +272,7 @@ def as_on_a_gpu(plan: Any) -> Any:
     import dataclasses
 
     stages = [
-        dataclasses.replace(stage, settings={**stage.settings, "dtype": "float16"})
-        if stage.name == "amp"
-        else stage
+        dataclasses.replace(stage, dtype="float16") if stage.name == "amp" else stage
         for stage in plan.stages
     ]
     return dataclasses.replace(plan, stages=tuple(stages))

@@ -13,6 +13,7 @@ import paddle.distributed.fleet as fleet
 import paddle.nn as nn
 
 import paddle
+from argosy.distributed.fleet.planning.settings import Amp
 from argosy.distributed.fleet.stages.program_optimizer import full_state
 from argosy.foundation.errors import CollectiveMismatch
 from argosy.runtime.comm.traffic import count_traffic
@@ -237,7 +238,7 @@ def train(
         "kept": made.kept(),
         "stages": [stage.name for stage in fleet.plan()],
         "tested": float(tested),
-        "amp": fleet.plan().settings("amp")["dtype"] if "amp" in fleet.plan() else "",
+        "amp": fleet.plan()[Amp].dtype if "amp" in fleet.plan() else "",
         "casts": _low_dtype(made.main),
     }
 

@@ -12,8 +12,9 @@ from paddle.distributed.fleet.recompute import recompute
 
 import paddle
 from argosy.runtime.comm.traffic import count_traffic
-from argosy.runtime.parallel.compression import half_buckets
+from argosy.runtime.parallel.compression import half_buckets, plain_bucket
 from argosy.runtime.parallel.dgc import DeepGradientCompression
+from argosy.runtime.parallel.exchange import AveragedGradients
 from argosy.runtime.parallel.gradient_merge import GradientMerge
 from argosy.runtime.parallel.local_sgd import AdaptiveLocalSGD, LocalSGD
 from argosy.runtime.parallel.module import DataParallelModule
@@ -132,18 +133,14 @@ def compressed(
     with joined_job(rank, world_size, meeting, backend) as group:
         traffic = count_traffic(group)
         model = models.build(paddle, "mlp", "float32")
-        wrapped = _HalfParallel(model, wire)
+        options = ReducerOptions(
+            make_bucket=plain_bucket if wire is None else half_buckets(getattr(torch, wire))
+        )
+        wrapped = paddle.DataParallel(model, exchange=AveragedGradients(group, options))
         losses = models.train(paddle, "mlp", wrapped, steps - 1, "float32", rank, world_size)
         traffic.reset()
         losses += models.train(paddle, "mlp", wrapped, 1, "float32", rank, world_size)
         return losses, models.state_of(model), traffic.total_bytes
-
-
-class _HalfParallel(paddle.DataParallel):
-    def __init__(self, layers: Any, wire: str | None) -> None:
-        if wire is not None:
-            self._make_bucket = half_buckets(getattr(torch, wire))
-        super().__init__(layers)
 
 
 def rounding(

@@ -83,7 +83,7 @@ SETTINGS = [
 
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize(("world_size", "backend"), [(2, "shm"), (4, "shm"), (2, "gloo")])
-def test_numbers(pool, world_size, backend, settings):
+def test_parameters_are_those_of_the_paper(pool, world_size, backend, settings):
     found = run_job(
         pool,
         f"{HERE}:dgc",

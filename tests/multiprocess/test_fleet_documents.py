@@ -24,7 +24,7 @@ DEADLINE_S = 90.0  # three interpreters that import torch, on a busy machine
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore")
-def test_alone(path, monkeypatch, tmp_path, capsys):
+def test_an_example_runs_in_one_process(path, monkeypatch, tmp_path, capsys):
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)

@@ -37,6 +37,8 @@ QUICK_WAIT_S = 3.0
 MARK = f"ARGOSY_TEST_RUN={secrets.token_hex(8)}"
 _HELPERS = (b"multiprocessing.forkserver", b"multiprocessing.resource_tracker")
 _LISTENING = "0A"
+# pytest sets the first before each phase of a test, torch the others when it imports its compiler
+_OF_LIBRARIES = {b"PYTEST_CURRENT_TEST", b"TORCHINDUCTOR_CACHE_DIR", b"TRITON_CACHE_DIR"}
 
 Found = Mapping[object, str]  # what to call each thing in a message
 
@@ -207,7 +209,7 @@ def _variables() -> dict[bytes, bytes]:
 
 def _changed_variables(before: dict[bytes, bytes]) -> list[str]:
     now = _variables()
-    names = {name for name, _ in now.items() ^ before.items()} - {b"PYTEST_CURRENT_TEST"}
+    names = {name for name, _ in now.items() ^ before.items()} - _OF_LIBRARIES
     return [f"environment variable {os.fsdecode(name)}" for name in sorted(names)]
 
 

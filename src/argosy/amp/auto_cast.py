@@ -180,8 +180,8 @@ def amp_decorate(
         )
         _cast_models(layers, dtype, excluded_layers)
         for rule in rules:
-            rule._multi_precision = master_weight is not False
-            rule._master_grad = master_grad
+            rule.keep_masters(master_weight is not False)
+            rule.keep_master_grads(master_grad)
         if master_grad:
             for layer in layers:
                 _gather_in_float32(layer)

@@ -24,7 +24,6 @@ from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import agreement
 from argosy.runtime.parallel.anchor import map_tensors, tensors_in
 from argosy.runtime.parallel.broadcast import broadcast_values
-from argosy.runtime.parallel.compression import plain_bucket
 from argosy.runtime.parallel.exchange import AveragedGradients, GradientExchange
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
@@ -314,8 +313,6 @@ class DataParallel(Layer):
     well.
     """
 
-    _make_bucket = staticmethod(plain_bucket)  # how gradients travel; fp16_allreduce has another
-
     def __new__(cls, layers: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(layers, torch.nn.Module):
             return _wrap_torch(layers, *args, **kwargs)
@@ -413,7 +410,6 @@ class DataParallel(Layer):
             bucket_bytes=self.comm_buffer_size,
             last_bucket_bytes=self.last_comm_buffer_size,
             find_unused_parameters=self.find_unused_parameters,
-            make_bucket=self._make_bucket,
         )
         return AveragedGradients(self.group, options).make_reducer(raws, names, sparse)
 

@@ -129,11 +129,6 @@ def warn_fallback(kind: str) -> None:
         )
 
 
-def reset_warnings() -> None:
-    """Forget which fallbacks were announced (for tests)."""
-    _warned.clear()
-
-
 def _parse(device: str) -> tuple[str, int]:
     text = device.strip().lower().removeprefix("place(").removesuffix(")")
     name, _, index = text.partition(":")

@@ -7,6 +7,7 @@ from typing import Any
 
 from argosy.ops.training import row_updates, updates
 from argosy.optimizer._settings import require_set
+from argosy.optimizer.facts import RowRule
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
 from argosy.optimizer.state import Power, Slot
@@ -36,6 +37,10 @@ class Adagrad(Optimizer):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
         self._epsilon = epsilon
         self.initial_accumulator_value = initial_accumulator_value
+
+    def row_rule(self, param: Any) -> RowRule | None:
+        first = float(self.initial_accumulator_value)
+        return RowRule("adagrad", {"epsilon": self._epsilon}, first)
 
     def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
         return (

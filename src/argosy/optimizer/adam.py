@@ -7,6 +7,7 @@ from typing import Any
 
 from argosy.ops.training import adam_updates, row_updates
 from argosy.optimizer._settings import number, require_betas, require_set
+from argosy.optimizer.facts import RowRule
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
 from argosy.optimizer.state import Power, Slot
@@ -51,6 +52,14 @@ class AdamBase(Optimizer):
         self._lazy_mode = lazy_mode
         self._multi_precision = multi_precision
         self._amsgrad = amsgrad
+
+    def hyperparameters(self) -> dict[str, Any]:
+        return {"beta1": self._beta1, "beta2": self._beta2, "epsilon": self._epsilon}
+
+    def row_rule(self, param: Any) -> RowRule | None:
+        if self._amsgrad:
+            return None
+        return RowRule("adam", {k: float(v) for k, v in self.hyperparameters().items()})
 
     def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
         return (

@@ -7,6 +7,7 @@ from typing import Any
 
 from argosy.ops.training import updates
 from argosy.optimizer._settings import require_not_none
+from argosy.optimizer.facts import RowRule
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
 from argosy.optimizer.state import Power, Slot
@@ -46,6 +47,15 @@ class Momentum(Optimizer):
         self._use_nesterov = bool(use_nesterov)
         self._rescale_grad = rescale_grad
         self._multi_precision = multi_precision
+
+    def hyperparameters(self) -> dict[str, Any]:
+        return {"momentum": self._momentum, "use_nesterov": self._use_nesterov}
+
+    def row_rule(self, param: Any) -> RowRule | None:
+        if self._rescale_grad != 1.0:
+            return None
+        settings = {"momentum": self._momentum, "use_nesterov": float(self._use_nesterov)}
+        return RowRule("momentum", settings)
 
     def _note_group(self, param_group: dict[str, Any]) -> None:
         if param_group["weight_decay"] is None:

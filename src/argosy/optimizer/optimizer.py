@@ -18,6 +18,7 @@ from argosy.foundation.errors import BadArgument, DtypeError, MissingParameters,
 from argosy.framework.mode import switch
 from argosy.nn.clip import ClipGradBase
 from argosy.ops.training import updates
+from argosy.optimizer.facts import OptimizerFacts
 from argosy.optimizer.lr import LambdaDecay, LRScheduler
 from argosy.optimizer.state import Power, Slot, StateMismatch, StateStore
 from argosy.optimizer.update_group import EagerGroups, Options, UpdateGroup, Values, is_direct
@@ -35,7 +36,7 @@ class ScheduledRate(UsageError, RuntimeError):
     """The learning rate was set by hand although a scheduler owns it."""
 
 
-class Optimizer:
+class Optimizer(OptimizerFacts):
     """Base class of the optimizers.
 
     ``parameters`` is a list of parameters, or of dicts with ``params`` and settings of their own:

@@ -6,6 +6,7 @@ from typing import Any
 
 from argosy.ops.training import row_updates, updates
 from argosy.optimizer._settings import require_not_none
+from argosy.optimizer.facts import RowRule
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
 from argosy.optimizer.update_group import Options, UpdateGroup, Values
@@ -46,6 +47,9 @@ class SGD(Optimizer):
         self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
         group.run(updates.sgd_, params, grads, lr, decay)
+
+    def row_rule(self, param: Any) -> RowRule | None:
+        return RowRule("sgd")
 
     def _takes_rows(self, options: Options) -> bool:
         return True

@@ -66,7 +66,7 @@ class TestRoles:
             ({"worker_num": 0}, ValueError, "at least 1"),
         ],
     )
-    def test_wrong_arguments(self, arguments, error, message):
+    def test_a_role_that_cannot_be_is_refused(self, arguments, error, message):
         with pytest.raises(error, match=message):
             role_maker.UserDefinedRoleMaker(
                 **{"worker_num": 2, "server_endpoints": ["a:1"], **arguments}

@@ -312,7 +312,7 @@ class TestRefused:
             ({"pservers": "a:1,a:1"}, "different endpoints"),
         ],
     )
-    def test_wrong_arguments(self, options, message):
+    def test_a_job_that_cannot_be_described_is_refused(self, options, message):
         fluid.optimizer.SGD(0.1).minimize(net())
         with pytest.raises(ValueError, match=message):
             fluid.DistributeTranspiler().transpile(0, **{"pservers": SERVERS, **options})

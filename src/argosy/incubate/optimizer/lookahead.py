@@ -43,7 +43,7 @@ class LookAhead(Optimizer):
             raise BadArgument(f"LookAhead: alpha must be in [0, 1], but received {alpha}")
         if not (isinstance(k, int) and k > 0):
             raise BadArgument(f"LookAhead: k should be a positive integer, but received {k}")
-        super().__init__(float(alpha), inner_optimizer._parameters(), None, None, name)
+        super().__init__(float(alpha), inner_optimizer.parameters(), None, None, name)
         self.inner_optimizer = inner_optimizer
         self.alpha = alpha
         self.k = k

@@ -1,13 +1,10 @@
 """Sharding (ZeRO stages 1 and 2; stage 3 is in ``sharded_parameters.py``): each parameter has an
 owner, the rank that keeps its optimizer state and updates it.
 
-======  =======================================
-===================================================== stage   gradients
-classes ======  =======================================
-===================================================== 1       averaged on every rank, by ``Reducer``
-``Shards`` and an optimizer on ``shards.owned`` alone 2       averaged on the owner, elsewhere None
-the same, with ``ShardedReducer`` (``sharded_reducer.py``) ======
-=======================================  =====================================================
+- Stage 1: gradients are averaged on every rank, by ``Reducer``; the optimizer is made on
+  ``shards.owned`` alone.
+- Stage 2: a gradient is averaged on the owner and None elsewhere, by ``ShardedReducer``
+  (``sharded_reducer.py``); the rest is the same.
 
 A step of either stage::
 
@@ -27,11 +24,13 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from argosy.foundation.errors import CheckpointError
+from argosy.foundation.errors import CheckpointError, NotSupported, UsageError
 from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import agreement
-from argosy.runtime.parallel.broadcast import broadcast_values
+from argosy.runtime.parallel.broadcast import broadcast_values, packs, unpack
+
+_PACK_BYTES = 32 << 20
 
 
 def assign_owners(sizes: Sequence[int], num_ranks: int) -> list[int]:
@@ -68,19 +67,66 @@ class Shards:
         """Whether this rank updates ``param``, which must be one of ``params``."""
         return id(param) in self._owned_ids
 
+    def owners_of(
+        self, params: Sequence[torch.Tensor], names: Sequence[str], sparse: Sequence[bool]
+    ) -> list[int]:
+        """The owner of each of a model's ``params`` in stage 2; an error for one that the optimizer
+        does not have or that has row-sparse gradients.
+        """
+        owner_by_id = {id(p): owner for p, owner in zip(self.params, self.owners, strict=True)}
+        for name, param, is_sparse in zip(names, params, sparse, strict=True):
+            if is_sparse:
+                raise NotSupported(
+                    f"sharding stage 2: parameter {name!r} has row-sparse gradients; use stage 1"
+                )
+            if id(param) not in owner_by_id:
+                raise UsageError(
+                    f"sharding: the optimizer does not have parameter {name!r}, which the model "
+                    "trains; pass it or freeze it"
+                )
+        return [owner_by_id[id(param)] for param in params]
+
     def broadcast(self) -> None:
         """Give every rank the values that owners have; small parameters of one owner travel
         together.
         """
-        for rank in range(self.group.nranks):
-            owned = [p for p, owner in zip(self.params, self.owners, strict=True) if owner == rank]
-            self.group.run(broadcast_values, owned, self.group.transport, rank)
+        broadcast_from_owners(self.params, self.owners, self.group)
 
     def global_norm(self, grads: Sequence[torch.Tensor]) -> torch.Tensor:
         """The 2-norm over the gradients of all ranks, each passing those of its own parameters;
         0-d, float64.
         """
         return norms_over([grads], self.group)[0]
+
+
+def broadcast_from_owners(
+    params: Sequence[torch.Tensor], owners: Sequence[int], group: Group
+) -> None:
+    """Give every rank the values of the rank that owns each of ``params``."""
+    for rank in sorted(set(owners)):
+        owned = [p for p, owner in zip(params, owners, strict=True) if owner == rank]
+        group.run(broadcast_values, owned, group.transport, rank)
+
+
+@torch.no_grad()
+def sum_on_owners(
+    grads: Sequence[torch.Tensor], owners: Sequence[int], group: Group, scale: float
+) -> None:
+    """Replace each dense gradient by its sum over the ranks times ``scale``, on the rank that owns
+    it; on the others it is of no use afterwards.
+    """
+    for owner in range(group.nranks):
+        owned = [g for g, o in zip(grads, owners, strict=True) if o == owner]
+        for pack in packs(owned, _PACK_BYTES):
+            flat = (
+                pack[0]
+                if len(pack) == 1 and pack[0].is_contiguous()
+                else torch.cat([g.reshape(-1) for g in pack])
+            )
+            group.run(group.transport.reduce, flat, owner, ReduceOp.SUM)
+            flat.mul_(scale)
+            if owner == group.rank and flat is not pack[0]:
+                unpack(flat, pack)
 
 
 @torch.no_grad()

@@ -81,6 +81,15 @@ class OptimizerWithMixedPrecision:
         self._num_bad_steps: Variable | None = None
 
     @property
+    def inner(self) -> Any:
+        """The optimizer that updates."""
+        return self._optimizer
+
+    @inner.setter
+    def inner(self, optimizer: Any) -> None:
+        self._optimizer = optimizer
+
+    @property
     def _learning_rate(self) -> Any:
         return self._optimizer._learning_rate
 

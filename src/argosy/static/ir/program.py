@@ -17,6 +17,7 @@ from argosy.static.ir.block import Block
 from argosy.static.ir.operator import FORWARD, Operator
 from argosy.static.ir.sub_blocks import refresh
 from argosy.static.ir.variable import Parameter, Variable
+from argosy.static.ir.verify import check_pass, unwritten, verify
 
 _ids = itertools.count()
 
@@ -197,6 +198,9 @@ class Program:
             out.updates = self._copied_updates(out)
         if for_test:
             refresh(out.blocks)
+        left_out = [o for block in self.blocks for o in block.ops if for_test and o.role != FORWARD]
+        known = unwritten(self.global_block().ops).union(*(o.output_arg_names for o in left_out))
+        check_pass(out.blocks, "clone", known)
         return out
 
     def _copied_updates(self, out: Program) -> list[RecordedUpdate]:
@@ -223,9 +227,7 @@ class Program:
     def verify(self) -> None:
         """Raise ProgramError, naming the operator, if the program cannot run.
 
-        Every operator must be in the op table or known to the Executor, and read only what is fed,
-        kept or written before it.
+        Every operator must have the form of its op or be of a kind that the Executor knows, and
+        read only what is fed, kept or written before it.
         """
-        from argosy.static.ir.verify import verify_block  # which stands on this module
-
-        verify_block(self.global_block(), set())
+        verify(self.blocks)

@@ -8,6 +8,7 @@ from typing import Any
 from argosy.foundation.errors import ProgramError, UsageError
 from argosy.static.ir.operator import CHECKPOINTS, FORWARD
 from argosy.static.ir.program import Program
+from argosy.static.ir.verify import checked
 
 
 def recompute_program(program: Program, checkpoints: Sequence[Any]) -> None:
@@ -23,8 +24,9 @@ def recompute_program(program: Program, checkpoints: Sequence[Any]) -> None:
         raise ProgramError(
             "recompute_program: the program has no backward operator; call minimize() first"
         )
-    for operator in found:
-        operator.kwargs[CHECKPOINTS] = names
+    with checked(program.blocks, "recompute"):
+        for operator in found:
+            operator.kwargs[CHECKPOINTS] = names
     program.changed()
 
 

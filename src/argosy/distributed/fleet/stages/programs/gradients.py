@@ -17,7 +17,7 @@ from argosy.static.ir.operator import Operator
 from argosy.static.parallel.exchange import Combiner, Exchange
 from argosy.static.parallel.trainers import SharedBuffer, Trainers
 
-__all__ = ["FleetExchange", "MergedGradients", "in_place"]
+__all__ = ["FleetExchange", "MergedExchange", "in_place"]
 
 
 class FleetExchange(Exchange):
@@ -46,7 +46,7 @@ class FleetExchange(Exchange):
         return Op("agree_on_overflow", agree, params=("found",))
 
 
-class MergedGradients(FleetExchange):
+class MergedExchange(FleetExchange):
     """Averages the sums of merged gradients, when an update is due."""
 
     combines_gradients = False

@@ -1,7 +1,8 @@
-"""Where the gradients of a model live: flat buckets, and one place in them for each parameter."""
+"""Where the gradients of a model live: flat buckets, and one view of them for each parameter."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,16 +16,16 @@ from argosy.runtime.parallel import bucketing
 _ALIGNMENT = 16  # elements between gradients in a bucket: each starts on a cache line
 
 
-class Place:
-    """One parameter's place: the number of its bucket, its view of the bucket, its flag."""
+class GradientView:
+    """One parameter's part of a bucket: the number of the bucket, a view of it, a flag in it."""
 
-    __slots__ = ("bucket", "flag", "home", "is_fresh", "is_ready", "kept", "view")
+    __slots__ = ("bucket", "flag", "home", "is_fresh", "is_ready", "kept", "tensor")
 
-    def __init__(self, bucket: int, view: torch.Tensor, flag: torch.Tensor, sink: Any) -> None:
+    def __init__(self, bucket: int, tensor: torch.Tensor, flag: torch.Tensor, sink: Any) -> None:
         self.bucket = bucket
-        self.view = view
+        self.tensor = tensor
         self.flag = flag
-        self.home = gradients.GradHome(view, sink)
+        self.home = gradients.GradHome(tensor, sink)
         self.is_ready = False  # its part of this round is settled
         self.is_fresh = False  # it holds something that has not been averaged
         # the gradient from before a round in which this rank produced none
@@ -35,28 +36,28 @@ class Place:
         return (
             grad is not None
             and grad.layout is torch.strided
-            and grad.data_ptr() == self.view.data_ptr()
+            and grad.data_ptr() == self.tensor.data_ptr()
         )
 
     def adopt(self, param: torch.Tensor) -> None:
         """Move the gradient of ``param`` here, unless it is here already."""
         grad = param.grad
         if grad is not None and not self.holds(grad):
-            self.view.copy_(
+            self.tensor.copy_(
                 grad.detach() if grad.layout is torch.strided else grad.detach().to_dense()
             )
-            param.grad = self.view.detach()
+            param.grad = self.tensor.detach()
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
-    """Buckets in the order in which they are published, and the place of each parameter by its
+class GradientViews:
+    """Buckets in the order in which they are published, and the view of each parameter by its
     index.
     """
 
     plan: list[tuple[int, ...]]
     buckets: list[Bucket]
-    by_index: dict[int, Place]
+    by_index: dict[int, GradientView]
 
     @classmethod
     def lay_out(
@@ -67,7 +68,7 @@ class Places:
         bucket_bytes: int,
         last_bucket_bytes: int,
         make_bucket: Callable[[int, torch.dtype], Bucket],
-    ) -> Places:
+    ) -> GradientViews:
         """Make buckets for gradients that arrive in ``order``; gradients that exist move into them.
 
         Behind the gradients of a bucket lies one flag for each. ``sinks`` are the nodes that
@@ -85,11 +86,13 @@ class Places:
             bucket.tensor.zero_()
             made.buckets.append(bucket)
             for k, (index, start) in enumerate(zip(indices, starts, strict=True)):
-                view = _view(bucket.tensor, start, params[index])
-                place = made.by_index[index] = Place(
-                    number, view, bucket.tensor[total + k], sinks[index]
+                view = made.by_index[index] = GradientView(
+                    number,
+                    _part(bucket.tensor, start, params[index]),
+                    bucket.tensor[total + k],
+                    sinks[index],
                 )
-                place.adopt(params[index])
+                view.adopt(params[index])
         return made
 
     def produced(self) -> dict[int, bool]:
@@ -106,9 +109,8 @@ class Places:
                 for bucket, indices in zip(self.buckets, self.plan, strict=True)
             ]
         )
-        return dict(
-            zip((i for indices in self.plan for i in indices), (flags > 0).tolist(), strict=True)
-        )
+        every = itertools.chain.from_iterable(self.plan)
+        return dict(zip(every, (flags > 0).tolist(), strict=True))
 
     def close(self) -> None:
         self.by_index.clear()
@@ -121,7 +123,7 @@ def _wire_numel(param: torch.Tensor) -> int:
     return param.numel() * (2 if param.is_complex() else 1)
 
 
-def _view(flat: torch.Tensor, start: int, param: torch.Tensor) -> torch.Tensor:
+def _part(flat: torch.Tensor, start: int, param: torch.Tensor) -> torch.Tensor:
     part = flat[start : start + _wire_numel(param)]
     return (
         torch.view_as_complex(part.view(*param.shape, 2))
