@@ -28,7 +28,7 @@ from torch.distributed.elastic.rendezvous.dynamic_rendezvous import (
 from argosy.foundation import env
 from argosy.foundation.errors import ArgosyError, CommError
 from argosy.runtime.comm.store import StoreClient
-from argosy.runtime.launch.nodes import is_count, is_word, read_json, wrong
+from argosy.runtime.launch.hosts import is_count, is_word, read_json, wrong
 
 _CACHE_S = 1.0  # torch asks for the state several times in a row
 _KEEP_ALIVE_S = 5
