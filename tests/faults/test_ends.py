@@ -19,7 +19,7 @@ from argosy import reader
 from argosy.foundation.errors import ChildFailed
 from argosy.io import DataLoader, Dataset
 from argosy.reader import _parallel
-from argosy.runtime.launch.placement import RANK
+from argosy.runtime.launch.placement import RANK, Member
 from argosy.runtime.launch.process_pool import ProcessPool
 from argosy.runtime.launch.process_spec import ProcessSpec
 from argosy.runtime.launch.spawn import start
@@ -158,7 +158,7 @@ def test_a_worker_that_leaves_its_group_is_ended(clock):
     text = "import os, sys, time; os.setsid(); print(flush=True); time.sleep(3600)"
     ends, begins = os.pipe()
     process = ProcessSpec(
-        role=RANK, rank=0, argv=(sys.executable, "-S", "-c", text), environment={}
+        member=Member(RANK, 0), argv=(sys.executable, "-S", "-c", text), environment={}
     )
     with open(ends, "rb") as said, ProcessPool() as pool:
         with open(begins, "wb") as log:

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from argosy.foundation.endpoints import bind_listener, parse
-from argosy.runtime.launch.placement import RANK
+from argosy.runtime.launch.placement import RANK, Member
 from argosy.runtime.launch.process_pool import ProcessPool
 from argosy.runtime.launch.process_spec import ProcessSpec
 from multiprocess.launcher import MARK, Launcher, script, until
@@ -164,7 +164,7 @@ def test_only_the_own_group_is_signalled(monkeypatch):
     argv = (sys.executable, "-S", "-c", "import time; time.sleep(600)")
     with ProcessPool() as pool:
         group = pool.group_id
-        child = pool.start(ProcessSpec(role=RANK, rank=0, argv=argv, environment={}))
+        child = pool.start(ProcessSpec(member=Member(RANK, 0), argv=argv, environment={}))
         assert os.getpgid(child.pid) == group
         assert pool.end(grace_s=10) == []
         assert child.poll() == -signal.SIGTERM

@@ -10,7 +10,7 @@ import pytest
 from argosy.foundation.errors import ConfigError
 from argosy.runtime.comm.store_server import StoreFailed
 from argosy.runtime.launch import supervisor as module
-from argosy.runtime.launch.placement import RANK, SERVER, WORKER
+from argosy.runtime.launch.placement import RANK, SERVER, WORKER, Member
 from argosy.runtime.launch.process_spec import Job, ProcessSpec, RestartRule
 from argosy.runtime.launch.supervisor import Supervisor
 
@@ -19,8 +19,7 @@ FOREVER = "while :; do sleep 1; done"
 
 def process(text, role=RANK, rank=0, **fields):
     return ProcessSpec(
-        role=role,
-        rank=rank,
+        member=Member(role, rank),
         argv=("/bin/sh", "-c", text),
         environment={"PATH": "/usr/bin:/bin"},
         log_name=f"{role}log.{rank}",
@@ -58,7 +57,7 @@ def test_the_first_that_fails_ends_the_others_and_is_reported(run, tmp_path):
         after_failure="that was it",
     )
     assert outcome.failed is not None
-    assert (outcome.failed.label, outcome.exit_code) == ("rank 1", 3)
+    assert (outcome.failed.member.label, outcome.exit_code) == ("rank 1", 3)
     assert said == (
         "launch: rank 1 exited with code 3; that was it\n"
         f"  last lines of {tmp_path / 'ranklog.1'}:\n  | last words"
@@ -115,7 +114,7 @@ def test_a_store_that_dies_is_named_before_a_process_is_blamed(run):
 @pytest.mark.attack("a job of which half can be started")
 def test_a_job_that_cannot_be_completed_is_ended(run):
     missing = ProcessSpec(
-        role=RANK, rank=1, argv=("./missing",), environment={}, log_name="ranklog.1"
+        member=Member(RANK, 1), argv=("./missing",), environment={}, log_name="ranklog.1"
     )
     with pytest.raises(ConfigError, match=r"cannot start './missing'"):
         run(process(FOREVER), missing)

@@ -47,16 +47,18 @@ def test_the_launchers_of_a_round_number_the_ranks_alike(arrived, machine, sorts
     hosts = hosts_of(arrived)
     spec = LaunchSpec(script="train.py", sorts_hosts=sorts_hosts)
     jobs = [rounds.plan(spec, hosts, i, MEETING, machine) for i in range(len(hosts))]
-    everyone = sorted((p for job in jobs for p in job.processes), key=lambda p: p.rank)
-    assert [process.rank for process in everyone] == list(range(sum(n for n, _ in arrived)))
+    everyone = sorted((p for job in jobs for p in job.processes), key=lambda p: p.member.rank)
+    assert [process.member.rank for process in everyone] == list(range(sum(n for n, _ in arrived)))
     [endpoints] = set(variables(everyone, "PADDLE_TRAINER_ENDPOINTS"))
-    assert endpoints.split(",") == [process.endpoint for process in everyone]
+    assert endpoints.split(",") == [process.member.endpoint for process in everyone]
     assert variables(everyone, "PADDLE_CURRENT_ENDPOINT") == endpoints.split(",")
     assert variables(everyone, "PADDLE_TRAINER_ID") == [str(i) for i in range(len(everyone))]
     for job, host in zip(jobs, hosts, strict=True):
-        assert [process.local_rank for process in job.processes] == list(range(len(host.endpoints)))
-        assert [process.endpoint for process in job.processes] == list(host.endpoints)
-        ranks = [process.rank for process in job.processes]
+        assert [process.member.local_rank for process in job.processes] == list(
+            range(len(host.endpoints))
+        )
+        assert [process.member.endpoint for process in job.processes] == list(host.endpoints)
+        ranks = [process.member.rank for process in job.processes]
         assert ranks == list(range(ranks[0], ranks[0] + len(ranks)))
 
 
@@ -77,7 +79,7 @@ def test_ranks_are_not_started_again_alone(count, max_restart, machine):
     [host] = hosts_of([(count, -1)])
     spec = LaunchSpec(script="train.py", max_restart=max_restart)
     job = collective.plan(spec, place_ranks([host], MEETING), machine)
-    assert {process.role for process in job.processes} == {RANK}
+    assert {process.member.role for process in job.processes} == {RANK}
     assert all(p.restart.allowed(code) == 0 for p in job.processes for code in (-9, 1))
     assert len({process.log_name for process in job.processes}) == count
 
@@ -102,9 +104,7 @@ def members_of(hosts_of_roles):
             port = 1000 * (role == WORKER) + rank + 1
             local_rank = hosts[:rank].count(host)
             endpoint = f"10.0.0.{host}:{port}"
-            members.append(
-                Member(role=role, rank=rank, endpoint=endpoint, host=host, local_rank=local_rank)
-            )
+            members.append(Member(role, rank, endpoint, host, local_rank))
     return tuple(members)
 
 
@@ -120,16 +120,16 @@ def test_every_server_and_worker_is_started_once(hosts_of_roles, max_restart, ma
     ]
     everyone = [process for job in jobs for process in job.processes]
     for role, hosts in zip((SERVER, WORKER), hosts_of_roles, strict=True):
-        found = sorted((p for p in everyone if p.role == role), key=lambda p: p.rank)
-        assert [process.rank for process in found] == list(range(len(hosts)))
+        found = sorted((p for p in everyone if p.member.role == role), key=lambda p: p.member.rank)
+        assert [process.member.rank for process in found] == list(range(len(hosts)))
         name = "PADDLE_PSERVERS_IP_PORT_LIST" if role == SERVER else "PADDLE_TRAINER_ENDPOINTS"
         [endpoints] = set(variables(everyone, name))
         assert endpoints.split(",") == variables(found, "PADDLE_CURRENT_ENDPOINT")
         errors = {process.restart.allowed(1) for process in found}
         assert errors == {max_restart}
     for process in everyone:
-        is_server = process.role == SERVER
-        assert process.inherits == ((kept[process.endpoint],) if is_server else ())
+        is_server = process.member.role == SERVER
+        assert process.inherits == ((kept[process.member.endpoint],) if is_server else ())
         assert process.restart.allowed(-9) == (10 if is_server else max_restart)
         assert ("PADDLE_TRAINER_ID" in process.environment) is not is_server
     for job in jobs:

@@ -157,7 +157,7 @@ def test_launch_reference_is_complete():
     text = (ROOT / "docs" / "launch.md").read_text()
     meeting, machine = Rendezvous("a:2", ""), Machine({}, 1, "/", "p")
     spec = LaunchSpec(script="train.py", max_restart=1)
-    roles = [Member(role=role, rank=0, endpoint="a:1") for role in (SERVER, WORKER)]
+    roles = [Member(role, 0, "a:1") for role in (SERVER, WORKER)]
     jobs = [
         collective.plan(spec, place_ranks([Host("a", -1, ("a:1",), ("0",))], meeting), machine),
         servers.plan(

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import socket
 import time
 from contextlib import ExitStack
 from types import FrameType
@@ -37,32 +36,26 @@ from torch.distributed.elastic.rendezvous import RendezvousError, RendezvousStat
 from torch.distributed.elastic.rendezvous.dynamic_rendezvous import DynamicRendezvousHandler
 
 from argosy.foundation.deadline import Deadline
-from argosy.foundation.endpoints import Endpoint, bind_listener, is_loopback, parse
+from argosy.foundation.endpoints import Endpoint, bind_listener, parse
 from argosy.foundation.errors import ArgosyError, CommError, ConfigError
-from argosy.runtime.comm.store import StoreClient, StoreFailed, StoreServer, TokenRefused
+from argosy.runtime.comm.store import StoreClient, StoreFailed, StoreServer
 from argosy.runtime.comm.token import make as make_token
 from argosy.runtime.launch import report
 from argosy.runtime.launch.hosts import Failure, Host, Rendezvous
 from argosy.runtime.launch.job_token import token_of_job
 from argosy.runtime.launch.machine import this_machine
+from argosy.runtime.launch.master import JOIN_S, connect, listen, own_address
 from argosy.runtime.launch.planners import round as round_planner
 from argosy.runtime.launch.ports import reserve
 from argosy.runtime.launch.process_spec import Job
 from argosy.runtime.launch.rendezvous import make_handler
 from argosy.runtime.launch.report import Say
 from argosy.runtime.launch.spec import LaunchSpec
-from argosy.runtime.launch.supervisor import (
-    Outcome,
-    Supervisor,
-    install_handlers,
-    restore_handlers,
-)
+from argosy.runtime.launch.supervisor import Outcome, Supervisor, install_handlers, restore_handlers
 
-_JOIN_S = 600  # how long a host waits for the others
 _LOOK_S = 0.1
 _LEAVE_S = 5.0
 _SILENCE_S = 30.0  # a launcher that has not been heard of for so long is gone
-_ANYWHERE = "0.0.0.0"
 _EVERYONE = "the workers of this host"
 
 
@@ -89,23 +82,17 @@ def run_host(spec: LaunchSpec, say: Say) -> int:
 
 
 def _take_part(where: Endpoint, spec: LaunchSpec, stack: ExitStack, say: Say) -> int:
-    listener = _listen(where, spec)
+    listener = listen(where, is_first=spec.node_rank == 0)
     if listener is not None:
         stack.enter_context(listener)
     token = token_of_job(where, listener is not None, spec.argv, say)
     server = None if listener is None else stack.enter_context(StoreServer(listener, token))
     if server is not None and spec.shows_table:
         say(f"launch: this host serves the meeting point of the hosts at {where}")
-    store = stack.enter_context(_connect(where, token))
-    address = spec.host or _own_address(store)
-    handler = make_handler(
-        store,
-        spec.job_id,
-        address,
-        (spec.min_nodes, spec.max_nodes),
-        _JOIN_S,
-        spec.elastic_timeout_s,
-    )
+    store = stack.enter_context(connect(where, token))
+    address = spec.host or own_address(store)
+    num_hosts = (spec.min_nodes, spec.max_nodes)
+    handler = make_handler(store, spec.job_id, address, num_hosts, JOIN_S, spec.elastic_timeout_s)
     agent = _Agent(spec, address, handler, store, say, server)
     try:
         result = agent.run()
@@ -124,17 +111,6 @@ def _take_part(where: Endpoint, spec: LaunchSpec, stack: ExitStack, say: Say) ->
     return agent.exit_code or int(result is not None and result.is_failed())
 
 
-def _connect(where: Endpoint, token: str) -> StoreClient:
-    try:
-        return StoreClient(where.host, where.port, token, Deadline.after(_JOIN_S))
-    except TokenRefused as error:
-        raise ConfigError(
-            f"launch: the launcher that serves the meeting point {where} has another token than "
-            "this one; start this host with "
-            "the ARGOSY_TOKEN that it was given, or that it printed"
-        ) from error
-
-
 def _check(server: StoreServer, say: Say) -> None:
     """Raise StoreFailed, and say so at once, if a store that is served here has died."""
     try:
@@ -146,43 +122,6 @@ def _check(server: StoreServer, say: Say) -> None:
 
 def _raise_signal(number: int, frame: FrameType | None) -> None:
     raise SignalException(f"received signal {number}", signal.Signals(number))
-
-
-def _listen(where: Endpoint, spec: LaunchSpec) -> socket.socket | None:
-    """Listen at ``where`` if this host can and no other launcher does."""
-    # a host's own name often stands for a loopback address there, and the first host's address may
-    # be one that is forwarded to it
-    addresses = [_ANYWHERE if _is_name_of_loopback(where.host) else where.host]
-    if spec.node_rank == 0:
-        addresses.append(_ANYWHERE)
-    for address in addresses:
-        with contextlib.suppress(ConfigError):
-            return bind_listener(address, where.port)
-    return None
-
-
-def _is_name_of_loopback(name: str) -> bool:
-    if is_loopback(name):
-        return False
-    with contextlib.suppress(OSError):
-        return socket.gethostbyname(name).startswith("127.")
-    return False
-
-
-def _own_address(store: StoreClient) -> str:
-    """The address from which this host reaches the master."""
-    where = store.endpoint
-    if _is_name_of_loopback(where.host):
-        raise ConfigError(
-            f"launch: here {where.host} is a loopback address, which other hosts cannot reach; "
-            "name this host's with --host"
-        )
-    with socket.socket(
-        socket.AF_INET6 if ":" in where.host else socket.AF_INET, socket.SOCK_DGRAM
-    ) as probe:
-        probe.connect((where.host, where.port))  # sends nothing
-        address: str = probe.getsockname()[0]
-        return address
 
 
 class _Agent(SimpleElasticAgent):
@@ -252,7 +191,7 @@ class _Agent(SimpleElasticAgent):
         self._supervisor = Supervisor(job, self._say, check=self._check_stores)
         pids = self._supervisor.start()
         for worker, process in zip(worker_group.workers, job.processes, strict=True):
-            worker.global_rank = process.rank
+            worker.global_rank = process.member.rank
         return dict(enumerate(pids))
 
     def _agree(self, store: Any, worker_group: WorkerGroup) -> Job:
@@ -280,8 +219,8 @@ class _Agent(SimpleElasticAgent):
         assert self._supervisor is not None
         self._outcome = self._supervisor.look(0)
         if self._outcome is not None and self._outcome.failed is not None:
-            failed = self._outcome.failed
-            self._announce(Failure(failed.rank, self._outcome.exit_code, self._address))
+            rank = self._outcome.failed.member.rank
+            self._announce(Failure(rank, self._outcome.exit_code, self._address))
         if self._has_failed():
             return RunResult(WorkerState.FAILED)
         self._beat()
@@ -370,7 +309,7 @@ class _Agent(SimpleElasticAgent):
             return
         self.exit_code = report.shell_code(failure.exit_code)
         mine = self._outcome
-        if mine is not None and mine.failed is not None and mine.failed.rank == failure.rank:
+        if mine is not None and mine.failed is not None and mine.failed.member.rank == failure.rank:
             supervisor.report(mine)
             return
         label = f"rank {failure.rank} on {failure.address}"

@@ -34,16 +34,10 @@ class Host:
     @classmethod
     def from_json(cls, value: bytes, key: str) -> Host:
         fields = read_json(value, key)
-        if not isinstance(fields, dict) or sorted(fields) != [
-            "address",
-            "asked_rank",
-            "devices",
-            "endpoints",
-        ]:
+        names = ("address", "asked_rank", "endpoints", "devices")
+        if not isinstance(fields, dict) or sorted(fields) != sorted(names):
             raise wrong(key, "something that does not describe a host")
-        address, rank, endpoints, devices = (
-            fields[n] for n in ("address", "asked_rank", "endpoints", "devices")
-        )
+        address, rank, endpoints, devices = (fields[name] for name in names)
         if not is_word(address):
             raise wrong(key, "a host whose address is not one")
         if not _is_rank(rank):

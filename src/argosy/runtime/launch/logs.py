@@ -68,9 +68,3 @@ class Follower:
         """Copy the rest."""
         self.pump()
         self._file.close()
-
-    def __enter__(self) -> Follower:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()

@@ -11,7 +11,7 @@ RANK = "rank"  # a process of a collective job
 SERVER, WORKER = "server", "worker"  # of a parameter-server job
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Member:
     """One process of a job, on whatever host. ``rank`` counts those of its role, ``local_rank``
     those of its role on its host.
@@ -19,10 +19,14 @@ class Member:
 
     role: str
     rank: int
-    endpoint: str
+    endpoint: str = ""
     host: int = 0
     local_rank: int = 0
     cards: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.role} {self.rank}"
 
 
 @dataclass(frozen=True)
@@ -52,14 +56,7 @@ def place_ranks(hosts: Sequence[Host], rendezvous: Rendezvous, this_host: int = 
     if len(cards) != len(found):
         cards = [""] * len(found)
     members = [
-        Member(
-            role=RANK,
-            rank=rank,
-            endpoint=endpoint,
-            host=host,
-            local_rank=local_rank,
-            cards=cards[rank],
-        )
+        Member(RANK, rank, endpoint, host, local_rank, cards[rank])
         for rank, (host, local_rank, endpoint) in enumerate(found)
     ]
     return Placement(tuple(members), rendezvous, this_host)

@@ -17,23 +17,15 @@ def reserve(stack: ExitStack, host: str, start_port: int | None, count: int) -> 
     return tuple(str(endpoint_of(stack.enter_context(bind_listener(host, port)))) for port in ports)
 
 
-class KeptPorts:
-    """Ports of servers and workers on this host, kept until ``stack`` ends; a server inherits the
-    socket of its own.
+def keep_ports(stack: ExitStack, count: int, *, lets_others_listen: bool) -> dict[str, int]:
+    """Keep ``count`` ports of this host until ``stack`` ends, without listening: the descriptors
+    of their sockets, by endpoint.
+
+    Who inherits the socket can listen on its port; with ``lets_others_listen`` anybody can.
     """
-
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
-        self.descriptor_by_endpoint: dict[str, int] = {}
-
-    def for_server(self) -> str:
-        keeper = self._stack.enter_context(keep(LOOPBACK))
-        endpoint = str(endpoint_of(keeper))
-        self.descriptor_by_endpoint[endpoint] = keeper.fileno()
-        return endpoint
-
-    def for_worker(self) -> str:
-        """Nothing of ours connects to a worker; its script may want to listen there by itself."""
-        keeper = self._stack.enter_context(keep(LOOPBACK))
-        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        return str(endpoint_of(keeper))
+    descriptor_by_endpoint = {}
+    for _ in range(count):
+        keeper = stack.enter_context(keep(LOOPBACK))
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(lets_others_listen))
+        descriptor_by_endpoint[str(endpoint_of(keeper))] = keeper.fileno()
+    return descriptor_by_endpoint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from argosy.runtime.launch.placement import SERVER
+from argosy.runtime.launch.placement import SERVER, Member
 
 
 @dataclass(frozen=True)
@@ -21,23 +21,16 @@ class RestartRule:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessSpec:
-    """One process. A job that fails for want of it is blamed on its ``label``."""
+    """One process: which member of the job it is, and how it is started."""
 
-    role: str
-    rank: int
+    member: Member
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)  # has secrets
-    local_rank: int = 0
-    endpoint: str = ""
     log_name: str = ""
     inherits: tuple[int, ...] = ()  # descriptors of the launcher that it keeps
     restart: RestartRule = RestartRule()
     # a file in which it says why it will not go on; then nobody is started again
     refusal_file: str = ""
-
-    @property
-    def label(self) -> str:
-        return f"{self.role} {self.rank}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,4 +51,4 @@ class Job:
         """Whose log the terminal shows: the first worker, or the first server where no worker
         is.
         """
-        return next((p for p in self.processes if p.role != SERVER), self.processes[0])
+        return next((p for p in self.processes if p.member.role != SERVER), self.processes[0])

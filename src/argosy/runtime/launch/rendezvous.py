@@ -167,11 +167,8 @@ def decode(value: bytes, key: str) -> _RendezvousState:
     if deadline is not None and not is_count(deadline, _LAST_TICK):
         raise wrong(key, "a state whose deadline is not a time")
     state = _RendezvousState()
-    state.round, state.complete, state.closed = (
-        fields["round"],
-        fields["complete"],
-        fields["closed"],
-    )
+    state.round = fields["round"]
+    state.complete, state.closed = fields["complete"], fields["closed"]
     state.deadline = None if deadline is None else _moment(deadline)
     state.participants = dict(_numbered(fields["participants"], _MAX_HOSTS, "participants", key))
     state.wait_list = {_node(entry, "wait_list", key) for entry in fields["wait_list"]}

@@ -14,13 +14,14 @@ Say = Callable[[str], None]  # prints a message of the launcher
 def table(job: Job, pids: Sequence[int], logs: Sequence[str]) -> str:
     """The processes of this host, with the pid and the log of each."""
     command = " ".join(job.processes[0].argv)
-    if all(process.role == RANK for process in job.processes):
+    members = [process.member for process in job.processes]
+    if all(member.role == RANK for member in members):
         head = "  rank  pid      log"
-        names = [f"{process.rank:4}" for process in job.processes]
+        names = [f"{member.rank:4}" for member in members]
     else:
         head = "  role      pid      endpoint               log"
-        names = [f"{process.label:8}" for process in job.processes]
-        logs = [f"{p.endpoint:21}  {log}" for p, log in zip(job.processes, logs, strict=True)]
+        names = [f"{member.label:8}" for member in members]
+        logs = [f"{m.endpoint:21}  {log}" for m, log in zip(members, logs, strict=True)]
     rows = zip(names, pids, logs, strict=True)
     lines = [f"  {name}  {pid:<7}  {log}" for name, pid, log in rows]
     return "\n".join([f"launch: {job.title}: {command}", head, *lines])

@@ -26,8 +26,8 @@ from argosy.runtime.launch.hosts import Rendezvous
 from argosy.runtime.launch.job_token import token_of_job
 from argosy.runtime.launch.machine import is_own_address, this_machine
 from argosy.runtime.launch.placement import SERVER, WORKER, Member, Placement
-from argosy.runtime.launch.planners import servers
-from argosy.runtime.launch.ports import KeptPorts
+from argosy.runtime.launch.planners import servers as planner
+from argosy.runtime.launch.ports import keep_ports
 from argosy.runtime.launch.ps_view import Display
 from argosy.runtime.launch.report import Say, shell_code
 from argosy.runtime.launch.spec import LaunchSpec, PsSpec
@@ -41,13 +41,13 @@ def run_servers(spec: LaunchSpec, ps: PsSpec, out: TextIO) -> int:
     with ExitStack() as stack:
         folder = tempfile.mkdtemp(prefix="argosy-ps-")
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        ports = KeptPorts(stack)
-        members = _members(spec, ps, ports)
+        kept = keep_ports(stack, 0 if ps.servers else ps.num_servers, lets_others_listen=False)
+        members = _members(spec, ps, tuple(kept), stack)
         rendezvous, store = _meet(spec, members, stack, partial(print, file=out, flush=True))
         placement = Placement(members, rendezvous, _HERE)
         tls = _certificates(ps, placement, Path(folder))
-        files = servers.ServerFiles(folder, tls, ports.descriptor_by_endpoint)
-        job = servers.plan(spec, placement, this_machine(), files)
+        files = planner.ServerFiles(folder, tls, kept)
+        job = planner.plan(spec, placement, this_machine(), files)
         display = Display(
             placement.endpoints(SERVER), rendezvous.token, out, None if tls is None else tls.root
         )
@@ -63,16 +63,22 @@ def run_servers(spec: LaunchSpec, ps: PsSpec, out: TextIO) -> int:
         return shell_code(supervisor.run().exit_code)
 
 
-def _members(spec: LaunchSpec, ps: PsSpec, ports: KeptPorts) -> tuple[Member, ...]:
-    """Every server and worker, as listed, or on ports of this host."""
-    listed_servers = ps.servers or [ports.for_server() for _ in range(ps.num_servers)]
-    listed_workers = ps.workers or [ports.for_worker() for _ in range(ps.num_workers)]
-    workers = [w if ":" in w else str(Endpoint(w, 0)) for w in listed_workers]
-    members = _placed(SERVER, listed_servers, spec) + _placed(WORKER, workers, spec)
+def _members(
+    spec: LaunchSpec, ps: PsSpec, kept: Sequence[str], stack: ExitStack
+) -> tuple[Member, ...]:
+    """Every server and worker: as listed, or at ports of this host, for servers those that are
+    kept.
+    """
+    servers = ps.servers or kept
+    # nothing of ours connects to a worker; its script may want to listen there by itself
+    workers = [w if ":" in w else str(Endpoint(w, 0)) for w in ps.workers] or list(
+        keep_ports(stack, ps.num_workers, lets_others_listen=True)
+    )
+    members = _placed(SERVER, servers, spec) + _placed(WORKER, workers, spec)
     if all(member.host != _HERE for member in members):
         raise ConfigError(
-            f"launch: none of the servers {','.join(listed_servers)} and workers "
-            f"{','.join(workers)} runs on this host; name it with --host"
+            f"launch: none of the servers {','.join(servers)} and workers {','.join(workers)} "
+            "runs on this host; name it with --host"
         )
     return members
 
@@ -82,8 +88,7 @@ def _placed(role: str, endpoints: Sequence[str], spec: LaunchSpec) -> tuple[Memb
     members = []
     for rank, endpoint in enumerate(endpoints):
         host = _HERE if _is_here(endpoint, spec) else _ELSEWHERE
-        member = Member(role=role, rank=rank, endpoint=endpoint, host=host, local_rank=seen[host])
-        members.append(member)
+        members.append(Member(role, rank, endpoint, host, seen[host]))
         seen[host] += 1
     return tuple(members)
 

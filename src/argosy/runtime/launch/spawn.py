@@ -14,6 +14,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -82,9 +83,8 @@ class SpawnContext:
         self.return_queues: list[queue.SimpleQueue[Any]] = [queue.SimpleQueue() for _ in processes]
         self._rank_by_report = {report: rank for rank, report in enumerate(reports)}
         self._rank_by_end = {_end_of(process): rank for rank, process in enumerate(processes)}
-        self._error_by_rank: dict[
-            int, tuple[float, str]
-        ] = {}  # when, on the clock that all processes share, and the traceback
+        # when, on the clock that all processes share, and the traceback
+        self._error_by_rank: dict[int, tuple[float, str]] = {}
         self._resources = resources
         self._server = server
         self._failure: ChildFailed | StoreFailed | None = None
@@ -231,7 +231,8 @@ def start(
     )
     with ExitStack() as stack:
         placement, server = place_here(spec, stack)
-        job = collective.plan(spec, placement, this_machine())
+        machine = replace(this_machine(), pod_name="")  # no launcher, no pod
+        job = collective.plan(spec, placement, machine)
         try:
             for planned in job.processes:
                 receiver, sender = context.Pipe(duplex=False)
@@ -241,7 +242,7 @@ def start(
                         target=_child,
                         args=(func, tuple(args), planned.environment, parent, sender),
                         daemon=daemon,
-                        name=f"spawn-{planned.rank}",
+                        name=f"spawn-{planned.member.rank}",
                     )
                     process.start()
                 processes.append(process)

@@ -46,9 +46,9 @@ class Supervisor:
     """``run`` is the whole life of a job; who has a loop of its own calls ``start``, ``look`` and
     ``end``.
 
-    ``check`` raises StoreFailed when a store that this process serves has
-    died; that ends the run. ``folder`` is the children's and goes with them. ``terminal`` shows the
-    log that is followed.
+    ``check`` raises StoreFailed when a store that this process serves has died; that ends the run.
+    ``folder`` is the children's and goes with them. ``terminal`` shows the log that is followed.
+    From the first moment on there are resources that only ``end`` gives back; ``run`` calls it.
     """
 
     def __init__(
@@ -63,15 +63,18 @@ class Supervisor:
         self._job = job
         self._say = say
         self._check = check
-        self._folder = folder
-        self._terminal = terminal
-        self._open = ExitStack()
-        self._pool: ProcessPool | None = None
-        self._logs: LogFolder | None = None
-        self._follower: Follower | None = None
         self._signals: list[int] = []
         self._restarts: Counter[str] = Counter()  # by label
         self._workers_ended_s: float | None = None
+        self._logs = LogFolder(job)
+        self._follower: Follower | None = None
+        with ExitStack() as stack:
+            followed = self._logs.path(job.followed)
+            if followed is not None:
+                self._follower = Follower(followed, terminal or sys.stdout.buffer)
+                stack.callback(self._follower.close)
+            self._pool = stack.enter_context(ProcessPool(folder))
+            self._open = stack.pop_all()
 
     def run(self) -> Outcome:
         """Start the processes and wait, with handlers of signals in place from before the first
@@ -102,31 +105,19 @@ class Supervisor:
             return Outcome(exit_code=1)
 
     def start(self) -> list[int]:
-        """Start every process, show the table and return the pids. If this fails, ``end`` is still
-        to be called.
-        """
-        job = self._job
-        self._logs = LogFolder(job)
-        followed = self._logs.path(job.followed)
-        if followed is not None:
-            out = self._terminal or sys.stdout.buffer
-            self._follower = self._open.enter_context(Follower(followed, out))
-        self._pool = self._open.enter_context(ProcessPool(self._folder))
-        pids = [self._start(process).pid for process in job.processes]
-        if job.shows_table:
-            logs = [str(self._logs.path(process) or "terminal") for process in job.processes]
-            self._say(report.table(job, pids, logs))
+        """Start every process, show the table and return the pids."""
+        pids = [self._start(process).pid for process in self._job.processes]
+        if self._job.shows_table:
+            logs = [str(self._logs.path(p) or "terminal") for p in self._job.processes]
+            self._say(report.table(self._job, pids, logs))
         return pids
 
     def _start(self, process: ProcessSpec) -> ChildProcess:
-        assert self._pool is not None
-        assert self._logs is not None
         with self._logs.open(process) as log:
             return self._pool.start(process, log)
 
     def look(self, timeout_s: float) -> Outcome | None:
         """Wait at most so long for something to happen; None while the job goes on."""
-        assert self._pool is not None
         failed = self._pool.wait(timeout_s)
         if self._follower is not None:
             self._follower.pump()
@@ -140,15 +131,14 @@ class Supervisor:
         """Start a process that failed once more, if its rule allows it and nobody has said that it
         would not help.
         """
-        process, code = child.spec, child.poll() or 0
-        allowed = process.restart.allowed(code)
-        if self._restarts[process.label] >= allowed or self._refusal() is not None:
+        label, code = child.spec.member.label, child.poll() or 0
+        allowed = child.spec.restart.allowed(code)
+        if self._restarts[label] >= allowed or self._refusal() is not None:
             return False
-        self._restarts[process.label] += 1
-        count = f"{self._restarts[process.label]} of at most {allowed}"
-        again = f"it is started again ({count})"
-        self._say(f"launch: {report.end_of(process.label, code, again)}")
-        self._start(process)
+        self._restarts[label] += 1
+        again = f"it is started again ({self._restarts[label]} of at most {allowed})"
+        self._say(f"launch: {report.end_of(label, code, again)}")
+        self._start(child.spec)
         return True
 
     def _refusal(self) -> str | None:
@@ -159,42 +149,37 @@ class Supervisor:
 
     def _are_servers_overdue(self) -> bool:
         """Whether servers still run long after the last worker of this host has ended."""
-        assert self._pool is not None
-        running = [child.spec for child in self._pool.running]
-        if any(process.role != SERVER for process in running):
-            self._workers_ended_s = None
+        running = [child.spec.member for child in self._pool.running]
+        if any(member.role != SERVER for member in running):
             return False
-        if all(process.role == SERVER for process in self._job.processes):
+        if all(process.member.role == SERVER for process in self._job.processes):
             return False
         if self._workers_ended_s is None:
             self._workers_ended_s = time.monotonic()
         if time.monotonic() - self._workers_ended_s <= _SERVERS_END_S:
             return False
-        left = ", ".join(process.label for process in running)
+        left = ", ".join(member.label for member in running)
         self._say(f"launch: the workers have finished, but {left} did not end and was ended")
         return True
 
     def end(self) -> None:
         """End what runs, and let go of everything."""
         asked = len(self._signals)
-        pool, self._pool = self._pool, None
         with self._open:
-            if pool is not None:
-                for child in pool.end(_GRACE_S, lambda: len(self._signals) > asked):
-                    self._say(
-                        f"launch: {child.spec.label} (pid {child.pid}) did not end on SIGTERM and "
-                        "was killed"
-                    )
+            for child in self._pool.end(_GRACE_S, lambda: len(self._signals) > asked):
+                self._say(
+                    f"launch: {child.spec.member.label} (pid {child.pid}) did not end on SIGTERM "
+                    "and was killed"
+                )
 
     def report(self, outcome: Outcome) -> None:
         """Say which process failed first, and show the end of its log."""
         assert outcome.failed is not None
-        assert self._logs is not None
         refusal = self._refusal()
         if refusal is not None:
             self._say(f"launch: {refusal}")
         process = outcome.failed
-        words = report.end_of(process.label, outcome.exit_code, self._job.after_failure)
+        words = report.end_of(process.member.label, outcome.exit_code, self._job.after_failure)
         self._say(f"launch: {words}")
         path = self._logs.path(process)
         if path is not None:

@@ -75,10 +75,7 @@ def _process(spec: LaunchSpec, member: Member, shared: Mapping[str, str]) -> Pro
         variables["FLAGS_selected_gpus"] = member.cards
         variables["FLAGS_selected_accelerators"] = member.cards
     return ProcessSpec(
-        role=RANK,
-        rank=member.rank,
-        local_rank=member.local_rank,
-        endpoint=member.endpoint,
+        member=member,
         argv=spec.command,
         environment=variables,
         log_name=f"workerlog.{local_rank}",
@@ -98,7 +95,10 @@ def _texts(
     job = [f"PADDLE_MASTER={placement.rendezvous.endpoint}", *ranks, ""]
     return {
         f"{spec.job_id}.{machine.pod_name}.log": "\n".join(job),
-        **{f"envlog.{p.local_rank}": "\n".join([*public(p.environment), ""]) for p in processes},
+        **{
+            f"envlog.{p.member.local_rank}": "\n".join([*public(p.environment), ""])
+            for p in processes
+        },
     }
 
 

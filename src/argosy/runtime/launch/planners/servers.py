@@ -75,10 +75,7 @@ def _server(
         variables |= {"ARGOSY_TLS_CERT": files.tls.cert, "ARGOSY_TLS_KEY": files.tls.key}
     descriptor = files.descriptor_by_endpoint.get(member.endpoint)
     return ProcessSpec(
-        role=SERVER,
-        rank=member.rank,
-        local_rank=member.local_rank,
-        endpoint=member.endpoint,
+        member=member,
         argv=spec.command,
         environment=variables,
         log_name=f"serverlog.{member.rank}",
@@ -98,10 +95,7 @@ def _worker(
     if spec.max_restart:
         variables["ARGOSY_PS_PROGRESS"] = progress
     return ProcessSpec(
-        role=WORKER,
-        rank=member.rank,
-        local_rank=member.local_rank,
-        endpoint=member.endpoint,
+        member=member,
         argv=spec.command,
         environment=variables,
         log_name=f"workerlog.{member.rank}",

@@ -7,6 +7,7 @@ import pytest
 from argosy.foundation.errors import ConfigError
 from argosy.runtime.launch.hosts import Host, Rendezvous
 from argosy.runtime.launch.machine import Machine
+from argosy.runtime.launch.placement import RANK, Member
 from argosy.runtime.launch.planners.round import in_rank_order, plan
 from argosy.runtime.launch.spec import LaunchSpec
 
@@ -60,7 +61,7 @@ def test_ranks_follow_the_order_of_hosts():
     meeting = Rendezvous("10.0.0.2:9", "token")
     job = plan(LaunchSpec(script="train.py"), arrived, 0, meeting, Machine({}, 4, "/"))
     [process] = job.processes
-    assert (process.rank, process.local_rank, process.endpoint) == (2, 0, "10.0.0.1:5")
+    assert process.member == Member(RANK, 2, "10.0.0.1:5", host=1, local_rank=0, cards="0")
     assert job.title == "3 workers (1 here), 4 threads each"
     assert process.environment["PADDLE_TRAINER_ENDPOINTS"] == "10.0.0.2:5,10.0.0.2:6,10.0.0.1:5"
     assert process.environment["PADDLE_WORLD_DEVICE_IDS"] == "0,1,0"

@@ -11,10 +11,10 @@ from argosy.runtime.launch.spec import LaunchSpec
 
 PLACEMENT = Placement(
     (
-        Member(role=SERVER, rank=0, endpoint="10.0.0.2:5", host=1),
-        Member(role=SERVER, rank=1, endpoint="10.0.0.1:6"),
-        Member(role=WORKER, rank=0, endpoint="10.0.0.1:7"),
-        Member(role=WORKER, rank=1, endpoint="10.0.0.2:8", host=1),
+        Member(SERVER, 0, "10.0.0.2:5", host=1),
+        Member(SERVER, 1, "10.0.0.1:6"),
+        Member(WORKER, 0, "10.0.0.1:7"),
+        Member(WORKER, 1, "10.0.0.2:8", host=1),
     ),
     Rendezvous("10.0.0.1:9", "secret"),
 )
@@ -58,7 +58,11 @@ def test_every_variable_of_a_server():
         "ARGOSY_TLS_CERT": "/cert.pem",
         "ARGOSY_TLS_KEY": "/key.pem",
     }
-    assert (server.label, server.log_name, server.inherits) == ("server 1", "serverlog.1", (12,))
+    assert (server.member.label, server.log_name, server.inherits) == (
+        "server 1",
+        "serverlog.1",
+        (12,),
+    )
 
 
 def test_every_variable_of_a_worker():
@@ -72,7 +76,11 @@ def test_every_variable_of_a_worker():
         "PADDLE_TRAINER_ID": "0",
         "FLAGS_selected_gpus": "0",
     }
-    assert (worker.label, worker.log_name, worker.inherits) == ("worker 0", "workerlog.0", ())
+    assert (worker.member.label, worker.log_name, worker.inherits) == (
+        "worker 0",
+        "workerlog.0",
+        (),
+    )
 
 
 def test_who_comes_back_and_how_often():
