@@ -17,8 +17,12 @@ import pytest
 
 import paddle
 from argosy.runtime.launch.flags import FLAGS
-from argosy.runtime.launch.ps_env import SERVER, WORKER, PsJob, role_env
-from argosy.runtime.launch.rank_env import Job, worker_env
+from argosy.runtime.launch.hosts import Host, Rendezvous
+from argosy.runtime.launch.machine import Machine
+from argosy.runtime.launch.placement import SERVER, WORKER, Member, Placement, place_ranks
+from argosy.runtime.launch.planners import collective, servers
+from argosy.runtime.launch.ps_tls import TlsFiles
+from argosy.runtime.launch.spec import LaunchSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = (
@@ -154,15 +158,19 @@ def test_files_named_in_documents_exist():
 def test_launch_reference_is_complete():
     """Every flag, the variable that overrides it, and every variable that processes are given."""
     text = (ROOT / "docs" / "launch.md").read_text()
-    job = Job(endpoints=["a:1"], master="a:2", token="", pod_name="p", log_dir="l", devices=["0"])
-    servers = PsJob(
-        servers=["a:1"], workers=["a:2"], master="a:3", token="", folder="f", log_dir="l"
-    )
-    given = {
-        *worker_env(job, 0, {}),
-        *role_env(servers, SERVER, 0, {}),
-        *role_env(servers, WORKER, 0, {}),
-    }
+    meeting, machine = Rendezvous("a:2", ""), Machine({}, 1, "/", "p")
+    spec = LaunchSpec(script="train.py", max_restart=1)
+    roles = [Member(role, 0, "a:1") for role in (SERVER, WORKER)]
+    jobs = [
+        collective.plan(spec, place_ranks([Host("a", -1, ("a:1",), ("0",))], meeting), machine),
+        servers.plan(
+            spec,
+            Placement(tuple(roles), meeting),
+            machine,
+            servers.ServerFiles("f", TlsFiles("root", "cert", "key")),
+        ),
+    ]
+    given = {name for job in jobs for process in job.processes for name in process.environment}
     wanted = {spelling for flag in FLAGS for spelling in flag.spellings} | given
     wanted |= {flag.variable for flag in FLAGS if flag.variable}
     assert not sorted(name for name in wanted if not re.search(rf"(?<![\w-]){name}(?!\w)", text))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argosy.device import device_count, get_device
 from argosy.foundation.errors import UsageError, nearest
 from argosy.runtime.comm import hosts
-from argosy.runtime.launch.spawn import SpawnContext, start
+
+if TYPE_CHECKING:
+    from argosy.runtime.launch.spawn import SpawnContext
 
 __all__ = ["spawn"]
 
@@ -40,6 +42,9 @@ def spawn(
     ``processes``, ``return_queues`` (one result each) and ``join(timeout)``. ``func`` must be
     importable from the main module's file, so call spawn under ``if __name__ == '__main__'``.
     """
+    # scripts that only import paddle do not pay for the launcher
+    from argosy.runtime.launch.spawn import start
+
     _check_options(options)
     gpus = options.get("gpus") or options.get("selected_gpus") or options.get("selected_devices")
     named = [part.strip() for part in str(gpus).split(",")] if gpus is not None else []

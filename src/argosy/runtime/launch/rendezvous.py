@@ -28,7 +28,7 @@ from torch.distributed.elastic.rendezvous.dynamic_rendezvous import (
 from argosy.foundation import env
 from argosy.foundation.errors import ArgosyError, CommError
 from argosy.runtime.comm.store import StoreClient
-from argosy.runtime.launch.nodes import is_count, is_word, read_json, wrong
+from argosy.runtime.launch.hosts import is_count, is_word, read_json, wrong
 
 _CACHE_S = 1.0  # torch asks for the state several times in a row
 _KEEP_ALIVE_S = 5
@@ -167,11 +167,8 @@ def decode(value: bytes, key: str) -> _RendezvousState:
     if deadline is not None and not is_count(deadline, _LAST_TICK):
         raise wrong(key, "a state whose deadline is not a time")
     state = _RendezvousState()
-    state.round, state.complete, state.closed = (
-        fields["round"],
-        fields["complete"],
-        fields["closed"],
-    )
+    state.round = fields["round"]
+    state.complete, state.closed = fields["complete"], fields["closed"]
     state.deadline = None if deadline is None else _moment(deadline)
     state.participants = dict(_numbered(fields["participants"], _MAX_HOSTS, "participants", key))
     state.wait_list = {_node(entry, "wait_list", key) for entry in fields["wait_list"]}

@@ -1,5 +1,4 @@
-"""What the launchers of a job tell each other through the store, and the order of their hosts.
-Pure.
+"""What the launchers of a job tell each other through the store. Pure.
 
 What another launcher has stored is read strictly: a value of another form is a CommError that names
 its key.
@@ -8,8 +7,6 @@ its key.
 from __future__ import annotations
 
 import json
-import socket
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,8 +18,10 @@ _LONGEST_TEXT = 1000
 
 
 @dataclass(frozen=True)
-class Node:
-    """What one host brings to a round. ``asked_rank`` is its ``--rank``, -1 without one."""
+class Host:
+    """What one host brings to a job: the endpoints of its processes, and their cards if they have
+    any. ``asked_rank`` is its ``--rank``, -1 without one.
+    """
 
     address: str
     asked_rank: int
@@ -33,18 +32,12 @@ class Node:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, value: bytes, key: str) -> Node:
+    def from_json(cls, value: bytes, key: str) -> Host:
         fields = read_json(value, key)
-        if not isinstance(fields, dict) or sorted(fields) != [
-            "address",
-            "asked_rank",
-            "devices",
-            "endpoints",
-        ]:
+        names = ("address", "asked_rank", "endpoints", "devices")
+        if not isinstance(fields, dict) or sorted(fields) != sorted(names):
             raise wrong(key, "something that does not describe a host")
-        address, rank, endpoints, devices = (
-            fields[n] for n in ("address", "asked_rank", "endpoints", "devices")
-        )
+        address, rank, endpoints, devices = (fields[name] for name in names)
         if not is_word(address):
             raise wrong(key, "a host whose address is not one")
         if not _is_rank(rank):
@@ -63,8 +56,8 @@ class Node:
 
 
 @dataclass(frozen=True)
-class WorkerStore:
-    """Where the workers of a round meet, and under which token."""
+class Rendezvous:
+    """Where the processes of a job meet, and under which token."""
 
     endpoint: str
     token: str
@@ -73,7 +66,7 @@ class WorkerStore:
         return json.dumps([self.endpoint, self.token])
 
     @classmethod
-    def from_json(cls, value: bytes, key: str) -> WorkerStore:
+    def from_json(cls, value: bytes, key: str) -> Rendezvous:
         fields = read_json(value, key)
         if not isinstance(fields, list) or len(fields) != 2 or not is_word(fields[1]):
             raise wrong(key, "something that is not the place where workers meet")
@@ -156,34 +149,3 @@ def _check_endpoint(value: Any, key: str) -> None:
         parse(value)
     except ConfigError as error:
         raise wrong(key, f"an endpoint that is not one ({error})") from error
-
-
-def in_rank_order(nodes: Sequence[Node], sorts_hosts: bool) -> list[int]:
-    """The hosts, by their index in order of arrival, in the order of their ranks: those that asked
-    for a place have it, the others fill the gaps.
-
-    Elastic jobs may lack some of the places asked for; the order is kept then.
-    """
-    asked = [node.asked_rank for node in nodes if node.asked_rank >= 0]
-    repeated = next((rank for rank in asked if asked.count(rank) > 1), None)
-    if repeated is not None:
-        both = " and ".join(node.address for node in nodes if node.asked_rank == repeated)
-        raise ConfigError(f"launch: {both} were both started with --rank {repeated}")
-    arrival = list(range(len(nodes)))
-    if sorts_hosts:
-        arrival.sort(key=lambda i: _ipv4(nodes[i].address))
-    waiting = [i for i in arrival if nodes[i].asked_rank < 0]
-    seated = {nodes[i].asked_rank: i for i in arrival if nodes[i].asked_rank >= 0}
-    for place in range(len(nodes)):
-        if place not in seated and waiting:
-            seated[place] = waiting.pop(0)
-    return [seated[place] for place in sorted(seated)]
-
-
-def _ipv4(address: str) -> bytes:
-    try:
-        return socket.inet_aton(address)
-    except OSError:
-        raise ConfigError(
-            f"launch: --sort_ip sorts IPv4 addresses, but the host {address!r} has none"
-        ) from None

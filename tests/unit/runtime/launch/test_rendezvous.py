@@ -18,7 +18,7 @@ from argosy.foundation.endpoints import bind_listener
 from argosy.foundation.errors import CommError
 from argosy.runtime.comm.store import StoreClient, StoreServer
 from argosy.runtime.launch.elastic import _Agent
-from argosy.runtime.launch.meeting import decode, encode, make_handler, state_key
+from argosy.runtime.launch.rendezvous import decode, encode, make_handler, state_key
 
 KEY = state_key("job")
 

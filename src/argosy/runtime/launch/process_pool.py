@@ -1,7 +1,7 @@
-"""The workers of one host, in one process group that can be ended as a whole.
+"""The child processes of one launcher, in one process group that can be ended as a whole.
 
 The group is led by a tiny process of our own. As long as we have not reaped it, the kernel gives
-the group's number to nobody else, so signalling the group reaches our workers and what they
+the group's number to nobody else, so signalling the group reaches our children and what they
 started, never a stranger. The leader also reads a pipe whose other end only this process has: when
 this process is gone, by SIGKILL too, the pipe ends and the leader kills the group.
 """
@@ -15,10 +15,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import IO
 
-from argosy.runtime.launch.process import Worker
+from argosy.runtime.launch.process import ChildProcess
+from argosy.runtime.launch.process_spec import ProcessSpec
 
 _LOOK_S = 0.05
 _LEADER = """
@@ -55,56 +56,51 @@ class _ProcessGroup:
         self._leader.communicate()
 
 
-class Crew:
-    """Starts workers, tells which one failed first, ends them all. ``folder`` is theirs: if this
-    process is killed, it is removed with them.
+class ProcessPool:
+    """Starts child processes, tells which one failed first, ends them all. ``folder`` is theirs: if
+    this process is killed, it is removed with them.
     """
 
     def __init__(self, folder: str | None = None) -> None:
         self._group = _ProcessGroup(folder)
         self._epoll = select.epoll()
-        self._running: dict[int, Worker] = {}  # by fd
-        self.workers: list[Worker] = []
-
-    def start(
-        self,
-        rank: int,
-        command: Sequence[str],
-        env: Mapping[str, str],
-        log: IO[bytes] | None,
-        inherits: Sequence[int] = (),
-    ) -> Worker:
-        """Start a worker; ``inherits`` are files of this process that it keeps."""
-        worker = Worker(rank, command, env, log, self._group.id, inherits)
-        self.workers.append(worker)
-        self._running[worker.fd] = worker
-        self._epoll.register(worker.fd, select.EPOLLIN)
-        return worker
+        self._running: dict[int, ChildProcess] = {}  # by fd
+        self._children: list[ChildProcess] = []
 
     @property
-    def is_running(self) -> bool:
-        return bool(self._running)
+    def group_id(self) -> int:
+        return self._group.id
+
+    def start(self, spec: ProcessSpec, log: IO[bytes] | None = None) -> ChildProcess:
+        """Start a process; without a log it writes to the terminal."""
+        child = ChildProcess(spec, log, self._group.id)
+        self._children.append(child)
+        self._running[child.fd] = child
+        self._epoll.register(child.fd, select.EPOLLIN)
+        return child
 
     @property
-    def running(self) -> list[Worker]:
+    def running(self) -> list[ChildProcess]:
         """Those that have not ended, as far as ``wait`` has seen."""
         return list(self._running.values())
 
-    def wait(self, timeout_s: float) -> Worker | None:
-        """Wait for a worker to end; return the first that ended badly, None if the time is over or
+    def wait(self, timeout_s: float) -> ChildProcess | None:
+        """Wait for a process to end; return the first that ended badly, None if the time is over or
         all is well so far.
         """
         # the kernel reports ends in the order in which they happened
         for fd, _ in self._epoll.poll(timeout_s):
-            worker = self._running.pop(fd)
+            child = self._running.pop(fd)
             self._epoll.unregister(fd)
-            if worker.poll() != 0:
-                return worker
+            if child.poll() != 0:
+                return child
         return None
 
-    def end(self, grace_s: float, is_hurried: Callable[[], bool] = lambda: False) -> list[Worker]:
-        """End the workers that run: SIGTERM, then SIGKILL when the grace period is over or somebody
-        is in a hurry.
+    def end(
+        self, grace_s: float, is_hurried: Callable[[], bool] = lambda: False
+    ) -> list[ChildProcess]:
+        """End the processes that run: SIGTERM, then SIGKILL when the grace period is over or
+        somebody is in a hurry.
 
         Returns those that had to be killed.
         """
@@ -113,19 +109,19 @@ class Crew:
         deadline = time.monotonic() + grace_s
         while self._running and time.monotonic() < deadline and not is_hurried():
             self.wait(_LOOK_S)
-        stubborn = [worker for worker in self._running.values() if worker.poll() is None]
+        stubborn = [child for child in self._running.values() if child.poll() is None]
         self._group.signal(signal.SIGKILL)
         return stubborn
 
     def close(self) -> None:
-        """Kill what is left, and what ended workers have left behind, and reap it."""
+        """Kill what is left, and what ended processes have left behind, and reap it."""
         self._group.close()
-        for worker in self.workers:
-            worker.close()
+        for child in self._children:
+            child.close()
         self._running.clear()
         self._epoll.close()
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> ProcessPool:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
