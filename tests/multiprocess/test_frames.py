@@ -14,12 +14,14 @@ HERE = "multiprocess.frame_workers"
 
 
 def test_all_reduce(pool):
-    for frames in run_job(pool, f"{HERE}:all_reduce", 2):
+    for frames in run_job(pool, f"{HERE}:all_reduce", 2, deadline_s=60.0):
         assert len(frames) <= 9, "\n".join(frames)
 
 
 def test_a_gradient_in_data_parallel(pool):
-    few, many = (run_job(pool, f"{HERE}:backward", 2, num_params=n) for n in (4, 12))
+    few, many = (
+        run_job(pool, f"{HERE}:backward", 2, num_params=n, deadline_s=60.0) for n in (4, 12)
+    )
     for rank in range(2):
         extra = Counter(many[rank]) - Counter(few[rank])
         assert extra.total() <= 8 * 8, "\n".join(f"{n / 8:g} {what}" for what, n in extra.items())

@@ -388,7 +388,8 @@ class DataParallel(Layer):
             )
         self._reduced = [p for _, p in named]
         self._hooked = [p.raw for p in self._reduced]
-        self._reducer = self._make_reducer(
+        exchange = self._exchange if self._exchange is not None else self._averages()
+        self._reducer = exchange.make_reducer(
             self._hooked, [n for n, _ in named], [id(p) in sparse_ids for p in self._reduced]
         )
 
@@ -400,18 +401,14 @@ class DataParallel(Layer):
             if p.trainable and not getattr(p, "no_sync", False)
         ]
 
-    def _make_reducer(
-        self, raws: list[torch.Tensor], names: list[str], sparse: list[bool]
-    ) -> Reducer | ShardedReducer:
-        if self._exchange is not None:
-            return self._exchange.make_reducer(raws, names, sparse)
+    def _averages(self) -> GradientExchange:
         assert self.group is not None
         options = ReducerOptions(
             bucket_bytes=self.comm_buffer_size,
             last_bucket_bytes=self.last_comm_buffer_size,
             find_unused_parameters=self.find_unused_parameters,
         )
-        return AveragedGradients(self.group, options).make_reducer(raws, names, sparse)
+        return AveragedGradients(self.group, options)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         outputs = self._layers(*inputs, **kwargs)

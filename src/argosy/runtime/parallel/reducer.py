@@ -179,7 +179,8 @@ class Reducer(Rounds):
         else:
             view.adopt(param)
             self._settle(view, is_produced=True)
-        self._publish_ready()
+        if self._under_way or self._pending[view.bucket] == 0:
+            self._publish_ready()
 
     def _settle(self, view: GradientView, is_produced: bool) -> None:
         view.is_ready = True
