@@ -32,7 +32,9 @@ class AliasLoader(Loader):
         self._original = original
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return importlib.import_module(self._original.name)
+        module = importlib.import_module(self._original.name)
+        _register_hidden(self._original.name)
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
         # The import system has just put the alias's spec on the shared module: give it back its
@@ -67,7 +69,21 @@ class AliasFinder(MetaPathFinder):
 
 def target() -> ModuleType:
     """The module that stands for ``paddle``."""
-    return importlib.import_module(_TARGET)
+    module = importlib.import_module(_TARGET)
+    _register_hidden(_TARGET)
+    return module
+
+
+def _register_hidden(root: str) -> None:
+    """Put the aliases of modules that a package below ``root`` hides behind a function of the same
+    name, such as ``paddle.distributed.spawn``, where imports look first.
+
+    Left to the finder, the first import of one would put the module in the function's place.
+    """
+    for name in [name for name in sys.modules if name.startswith(root + ".")]:
+        module, (package, _, last) = sys.modules[name], name.rpartition(".")
+        if vars(sys.modules[package]).get(last, module) is not module:
+            sys.modules.setdefault(_ALIAS + name[len(_TARGET) :], module)
 
 
 def install(alias_path: Iterable[str]) -> None:

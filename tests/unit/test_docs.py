@@ -1,7 +1,7 @@
 """What the guides show runs, and the links of all documents lead somewhere.
 
 A python block whose first line is ``# name.py: command`` is stored under that name and the command
-is run; the others run in this process.
+is run (``fleetrun`` through this interpreter); the others run in this process.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ GUIDES = (
     "docs/get_started",
     "docs/moving_from_paddle",
     "docs/moving_from_torch_ddp",
+    "docs/parameter_server_torch",
     "docs/launch",
 )
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 DEADLINE_S = 90.0  # three interpreters that import torch, on a busy machine
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_COMMAND = re.compile(r"# (\w+\.py): (python .*)\n")
+_COMMAND = re.compile(r"# (\w+\.py): ((?:python|fleetrun) .*)\n")
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,15 @@ BLOCKS = [block for guide in GUIDES for block in blocks_of(guide)]
 def run(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
     """Store the block and run its command, with this interpreter as ``python``."""
     (folder / block.file).write_text(block.text)
+    program, *arguments = block.command.split()
+    launcher = ["-m", "argosy.distributed.launch"] if program == "fleetrun" else []
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("PADDLE_", "FLAGS_"))
     }
     done = subprocess.run(
-        [sys.executable, *block.command.split()[1:]],
+        [sys.executable, *launcher, *arguments],
         cwd=folder,
         env={**kept, "OMP_NUM_THREADS": "1"},
         capture_output=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 from argosy.device import device_count, is_compiled_with_cuda
-from argosy.distributed._data_parallel import ParallelStrategy
+from argosy.distributed.parallel import ParallelStrategy
 from argosy.fluid.missing import missing_names
 from argosy.foundation import dtypes
 from argosy.foundation.errors import ArgosyError

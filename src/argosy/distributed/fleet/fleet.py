@@ -11,9 +11,6 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._default import default_group, state
-from argosy.distributed._group import Group
-from argosy.distributed._scaler import agree_on_overflow, check_scaler
 from argosy.distributed.fleet import program_files
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, Role, RoleMakerBase
@@ -24,6 +21,7 @@ from argosy.distributed.fleet.base.topology import (
 )
 from argosy.distributed.fleet.base.util_factory import UtilBase
 from argosy.distributed.fleet.checkpoints.auto_checkpoint import AutoCheckpoint
+from argosy.distributed.fleet.planning.settings import Sharding
 from argosy.distributed.fleet.planning.strategy_plan import (
     DYGRAPH,
     STATIC,
@@ -36,13 +34,16 @@ from argosy.distributed.fleet.servers.calls import Servers, server_calls
 from argosy.distributed.fleet.stages import layer_optimizer, program_optimizer, torch_optimizer
 from argosy.distributed.fleet.stages import model as models
 from argosy.distributed.fleet.stages.layer_optimizer import DistributedOptimizer, optimizer_kinds
-from argosy.distributed.fleet.stages.layer_rules import adapted
-from argosy.distributed.fleet.stages.layer_stages import ScaledLoss
+from argosy.distributed.fleet.stages.optimizer_stages import ScaledLoss
+from argosy.distributed.fleet.stages.trainee import StagedSteps
 from argosy.distributed.fleet.utils import log_util
+from argosy.distributed.job import default_group, job
+from argosy.distributed.scaler import agree_on_overflow, check_scaler
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, ConfigError, NotSupported, UsageError
 from argosy.framework import in_dynamic_mode
 from argosy.optimizer import Optimizer
+from argosy.runtime.comm.group import Group
 from argosy.static.amp.decorator import OptimizerWithMixedPrecision
 from argosy.tensor.engine import defaults
 
@@ -139,7 +140,7 @@ class Fleet:
         names, sizes = layout(
             strategy.hybrid_configs, strategy.hybrid_parallel_order, self.worker_num()
         )
-        wanted = (state.session, names, sizes)
+        wanted = (job.session, names, sizes)
         # making groups is a meeting of all ranks, so it is not repeated
         if wanted != self._laid_out:
             self._topology = CommunicateTopology(names, sizes)
@@ -153,7 +154,7 @@ class Fleet:
         """
         if "sharding" not in plan or plan.facts.mode == STATIC:
             return None
-        degree, hcg = plan.settings("sharding")["degree"], self._hcg
+        degree, hcg = plan[Sharding].degree, self._hcg
         assert hcg is not None
         if hcg.topology().get_dim("sharding") != degree:
             if degree not in self._sharding:
@@ -336,8 +337,10 @@ class Fleet:
         if is_torch:
             self._optimizer = torch_optimizer.wrapped(optimizer, plan, self._group(), sharding)
         elif mode == STATIC:
-            record = program_optimizer.recorder(plan, self, mixed)
-            self._optimizer = DistributedOptimizer(adapted(optimizer, plan), plan, record=record)
+            record = program_optimizer.ProgramRecorder(
+                plan, optimizer, self._user_defined_strategy, self._group(), mixed
+            )
+            self._optimizer = layer_optimizer.recording(optimizer, plan, record)
         else:
             self._optimizer = layer_optimizer.wrapped(optimizer, plan, self._group(), sharding)
         if self._has_scaler:
@@ -345,7 +348,7 @@ class Fleet:
         for reference in self._models:
             model = reference()
             if model is not None:
-                _attach(self._optimizer, model, plan)
+                _bind(self._optimizer, model, plan)
         return self._optimizer
 
     def distributed_model(self, model: Any) -> Any:
@@ -361,7 +364,7 @@ class Fleet:
         wrapped = models.wrap(model, self._planned(mode, kinds), self._group())
         self._models.append(weakref.ref(wrapped))
         if self._optimizer is not None:
-            _attach(self._optimizer, wrapped, self._plan)
+            _bind(self._optimizer, wrapped, self._plan)
         return wrapped
 
     def distributed_scaler(self, scaler: Any) -> Any:
@@ -378,9 +381,13 @@ class Fleet:
         return scaler if group is None else agree_on_overflow(scaler, group)
 
     def _rest_scaling(self) -> None:
-        for stage in getattr(self._optimizer, "_stages", ()):
-            if isinstance(stage, ScaledLoss):
-                stage.rest()
+        stage = self._loss_scaling()
+        if stage is not None:
+            stage.rest()
+
+    def _loss_scaling(self) -> ScaledLoss | None:
+        steps = getattr(self._optimizer, "steps", None)
+        return steps.stage(ScaledLoss) if isinstance(steps, StagedSteps) else None
 
     def get_loss_scaling(self) -> Any:
         """The factor of the loss under ``DistributedStrategy.amp``: a number, in static mode a
@@ -388,15 +395,11 @@ class Fleet:
         """
         optimizer = self._made_optimizer("get_loss_scaling")
         if self._plan is not None and self._plan.facts.mode == STATIC:
-            return optimizer._record.mixed_precision.get_loss_scaling()
+            return optimizer.record.mixed_precision.get_loss_scaling()
         if "amp" not in optimizer.plan:
             raise UsageError("fleet.get_loss_scaling: DistributedStrategy.amp is not on")
-        scales = [
-            stage.scale.value
-            for stage in optimizer._stages
-            if isinstance(stage, ScaledLoss) and stage.scale
-        ]
-        return scales[0] if scales else 1.0
+        stage = self._loss_scaling()
+        return 1.0 if stage is None or stage.scale is None else stage.scale.value
 
     def amp_init(
         self, place: Any, scope: Any = None, test_program: Any = None, use_fp16_test: bool = False
@@ -406,7 +409,7 @@ class Fleet:
         """
         optimizer = self._made_optimizer("amp_init")
         if self._plan is not None and self._plan.facts.mode == STATIC:
-            return optimizer._record.mixed_precision.amp_init(
+            return optimizer.record.mixed_precision.amp_init(
                 place, scope, test_program, use_fp16_test
             )
         if "amp" not in optimizer.plan:
@@ -665,18 +668,18 @@ def _without_mixed_precision(optimizer: Any) -> tuple[Any, OptimizerWithMixedPre
     and None.
     """
     if isinstance(optimizer, OptimizerWithMixedPrecision) and not in_dynamic_mode():
-        return optimizer._optimizer, optimizer
+        return optimizer.inner, optimizer
     return optimizer, None
 
 
-def _attach(optimizer: Any, model: Any, plan: Plan | None) -> None:
-    """Let a model and an optimizer of one plan know each other; a torch optimizer without stages is
-    the script's own and knows nothing.
+def _bind(optimizer: Any, model: Any, plan: Plan | None) -> None:
+    """Bind a model and an optimizer of one plan, now that both are there; a torch optimizer without
+    stages is the script's own and knows nothing.
     """
     if plan is not None and plan.facts.mode != STATIC:
         model.follow(plan)
     if isinstance(optimizer, (DistributedOptimizer, torch_optimizer.DistributedTorchOptimizer)):
-        optimizer.attach(model)
+        optimizer.steps.bind(model)
 
 
 def _not_initialised() -> ConfigError:

@@ -110,7 +110,7 @@ def _backward_of(call: str, program: Program) -> Operator:
         o
         for block in program.blocks
         for o in block.ops
-        if o.type == "backward" and o.kwargs.get("is_loss")
+        if o.takes_gradients and o.kwargs.get("is_loss")
     ]
     if len(found) != 1 or found[0].block.idx != 0:
         raise NotSupported(

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.distributed import _default
+from argosy.distributed.communication.group import is_initialized
+from argosy.distributed.parallel import init_parallel_env
 from argosy.fluid.transpiler.config import (
     DistributedMode,
     DistributeTranspilerConfig,
@@ -207,7 +208,7 @@ def join(rank: int, endpoints: list[str]) -> None:
     """Join the other processes, unless this one is alone or has done so; what the environment does
     not say, the arguments do.
     """
-    if len(endpoints) < 2 or _default.is_initialized():
+    if len(endpoints) < 2 or is_initialized():
         return
     given = {
         "PADDLE_TRAINER_ID": str(rank),
@@ -216,7 +217,7 @@ def join(rank: int, endpoints: list[str]) -> None:
         "PADDLE_CURRENT_ENDPOINT": endpoints[rank],
     }
     env.update({name: given[name] for name in env.missing(tuple(given))})
-    _default.init_parallel_env()
+    init_parallel_env()
 
 
 def _endpoints(text: Any, argument: str) -> list[str]:

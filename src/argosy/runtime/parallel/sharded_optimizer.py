@@ -1,14 +1,14 @@
-"""Sharding for plain PyTorch: an optimizer whose state is split over the ranks, and the module
-wrapper of stage 2.
+"""Sharding for plain PyTorch: an optimizer whose state is split over the ranks.
 
 ::
 
     optimizer = ShardedOptimizer(torch.optim.AdamW(model.parameters(), lr=1e-3), group)
-    model = DataParallelModule(model, group, ReducerOptions())              # stage 1
-    model = ShardedModule(model, group, ReducerOptions(), optimizer.shards) # stage 2
+    model = DataParallelModule(model, group, options)                       # stage 1
+    owned = OwnedGradients(optimizer.shards, options.bucket_bytes)
+    model = DataParallelModule(model, group, options, exchange=owned)       # stage 2
     ...
-    optimizer.clip_grad_norm_(1.0)      # in place of torch.nn.utils.clip_grad_norm_: right in both
-    stages optimizer.step()
+    optimizer.clip_grad_norm_(1.0)      # for torch.nn.utils.clip_grad_norm_: right in both stages
+    optimizer.step()
 
 Schedulers, ``param_groups`` and ``zero_grad`` work as on the optimizer that was passed in.
 """
@@ -22,9 +22,6 @@ import torch
 
 from argosy.foundation.errors import CheckpointError, NotSupported, UsageError
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.module import DataParallelModule
-from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
-from argosy.runtime.parallel.sharded_reducer import ShardedReducer
 from argosy.runtime.parallel.sharding import Shards, gather_named
 
 _SEPARATOR = "/"
@@ -178,46 +175,3 @@ class ShardedOptimizer(torch.optim.Optimizer):
                 "a sharded optimizer cannot take more parameters: add them before sharding"
             )
         super().add_param_group(param_group)
-
-
-class ShardedModule(DataParallelModule):
-    """Stage 2: forward is the module's, backward leaves each gradient on the rank that owns its
-    parameter.
-    """
-
-    def __init__(
-        self, module: torch.nn.Module, group: Group, options: ReducerOptions, shards: Shards
-    ) -> None:
-        self._shards = shards
-        super().__init__(module, group, options)
-
-    def _make_reducer(
-        self, params: list[torch.Tensor], names: list[str], sparse: list[bool], group: Group
-    ) -> Reducer | ShardedReducer:
-        return ShardedReducer(
-            params,
-            names,
-            owners_of(params, names, sparse, self._shards),
-            group,
-            self._options.bucket_bytes,
-        )
-
-
-def owners_of(
-    params: list[torch.Tensor], names: list[str], sparse: list[bool], shards: Shards
-) -> list[int]:
-    """The owner of each of ``params`` in stage 2; an error for one that the optimizer does not have
-    or that has row-sparse gradients.
-    """
-    owner_by_id = {id(p): owner for p, owner in zip(shards.params, shards.owners, strict=True)}
-    for name, param, is_sparse in zip(names, params, sparse, strict=True):
-        if is_sparse:
-            raise NotSupported(
-                f"sharding stage 2: parameter {name!r} has row-sparse gradients; use stage 1"
-            )
-        if id(param) not in owner_by_id:
-            raise UsageError(
-                f"sharding: the optimizer does not have parameter {name!r}, which the model "
-                "trains; pass it or freeze it"
-            )
-    return [owner_by_id[id(param)] for param in params]

@@ -25,7 +25,7 @@ _DEEPEST = 16  # lists inside of one another in the result of an op
 
 def problem_of_call(operator: Operator, op: Op) -> str:
     """What is wrong with the arguments and results of a call; empty if nothing is."""
-    if operator.type in special.PARAMS and operator.type != op.name:
+    if operator.type in special.KINDS and operator.type != op.name:
         return f"calls {op.name!r}, but has the type of an operator of its own kind"
     named = {key: value for key, value in operator.kwargs.items() if key != ONLY_IF}
     unknown = [key for key in named if key not in op.signature.parameters]

@@ -132,7 +132,7 @@ def problem_of_blocks(operator: Operator, run: set[int]) -> str:
 def _problem_of(operator: Operator) -> str:
     """What is wrong with one operator, whatever is around it."""
     op = operator.op
-    if op is None and operator.type not in special.PARAMS:
+    if op is None and operator.type not in special.KINDS:
         return "is of no known type"
     if op is not None and table.find(op.name) not in (op, None):
         return "is not the op of that name in the table"

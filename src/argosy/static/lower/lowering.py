@@ -22,7 +22,12 @@ import torch
 from argosy.static.ir.operator import Operator
 from argosy.static.ir.program import Program
 from argosy.static.ir.verify import checked_operators
-from argosy.static.lower import feed, fetch
+from argosy.static.lower import (
+    control,  # noqa: F401  it registers what writes its operators, as ``special`` does
+    feed,
+    fetch,
+    special,  # noqa: F401
+)
 from argosy.static.lower.emitter import Emitter
 from argosy.static.lower.lowered import Adaptation, Lowered
 

@@ -18,10 +18,11 @@ import torch
 from argosy.ops.nn import norm as norm_ops
 from argosy.ops.table import Op
 from argosy.ops.traits import SparseGradients
+from argosy.runtime.parallel.totals import total_by
 from argosy.static.ir.operator import Operator
 from argosy.static.ir.verify import checked_operators
-from argosy.static.lower.control import require_outer_backward
 from argosy.static.lower.fusion import unfused
+from argosy.static.lower.gradients import require_outer_backward
 from argosy.static.parallel import rewrite
 from argosy.static.parallel.exchange import Exchange
 from argosy.static.parallel.strategy import RunSpec
@@ -198,7 +199,7 @@ class PlaceAdaptation:
             )  # fmt: skip
             return out
         own = norm_ops.channel_moments.fn(x, channel_last)
-        moments = _Total.apply(own, self._total)  # type: ignore[no-untyped-call]
+        moments = total_by(self._total, own)
         out = norm_ops.batch_norm_from_moments_.fn(
             x, moments, mean, variance, weight, bias, momentum, epsilon, channel_last
         )
@@ -217,23 +218,6 @@ class PlaceAdaptation:
             shared.trainers.total(total)
         everywhere: torch.Tensor = shared.meeting.exchange(self.place, total)[0]
         return everywhere.to(part.device, copy=True)
-
-
-class _Total(torch.autograd.Function):
-    """A sum over all places. Each place's output depends on each place's input, so gradients are
-    summed alike.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, part: torch.Tensor, total: Callable[[torch.Tensor], torch.Tensor]
-    ) -> torch.Tensor:
-        ctx.total = total
-        return total(part.detach())
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
-        return _Total.apply(grad, ctx.total), None  # type: ignore[no-untyped-call]
 
 
 def _filler(value: float) -> Op:

@@ -201,10 +201,10 @@ def _without_updates(program: Any) -> Any:
         out = program.clone()
         out.rates = []
         left_out = [o for block in out.blocks for o in block.ops if o.role != FORWARD]
-        unknown = unwritten(out.global_block().ops).union(*(o.output_arg_names for o in left_out))
+        free = unwritten(out.global_block().ops).union(*(o.output_arg_names for o in left_out))
         for block in out.blocks:
             block.ops = [o for o in block.ops if o.role == FORWARD]
-        check_pass(out.blocks, "infer_from_dataset", unknown)
+        check_pass(out.blocks, "infer_from_dataset", free)
         known = ForwardPart(program.version, out)
         program.attachments.put(ForwardPart, known)
     return known.program

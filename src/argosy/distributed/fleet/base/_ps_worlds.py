@@ -15,12 +15,12 @@ from typing import Any
 
 import torch.distributed as dist
 
-from argosy.distributed._group import Group
 from argosy.distributed.fleet.base.role_facts import Role, RoleFacts
 from argosy.foundation import env
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.endpoints import bind_listener, parse
 from argosy.foundation.errors import CommError, NotSupported, UsageError
+from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.rendezvous import SERVED, token_for
 from argosy.runtime.comm.session import Session
 from argosy.runtime.comm.store import StoreClient
@@ -55,9 +55,13 @@ class ServedWorlds:
                 f"argosy/{world}", self._store(call)
             )
             self._sessions[world] = Session(
-                rank=rank, world_size=size, store=prefixed, timeout_s=_TIMEOUT_S
+                rank=rank,
+                world_size=size,
+                store=prefixed,
+                timeout_s=_TIMEOUT_S,
+                name=f"fleet {world}",
             )
-        return Group(self._sessions[world].world, f"fleet {world}")
+        return self._sessions[world].world
 
     def _store(self, call: str) -> StoreClient:
         master = env.get("PADDLE_MASTER")

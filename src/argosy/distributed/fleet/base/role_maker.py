@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from argosy.distributed import _default
-from argosy.distributed._group import Group
-from argosy.distributed._objects import all_gather_object
+from argosy.distributed.communication.all_gather import all_gather_object
+from argosy.distributed.communication.group import is_initialized
 from argosy.distributed.fleet.base._ps_worlds import ServedWorlds, describe_workers
 from argosy.distributed.fleet.base.role_facts import (
     VARIABLES,
@@ -21,9 +20,12 @@ from argosy.distributed.fleet.base.role_facts import (
     from_arguments,
     from_variables,
 )
+from argosy.distributed.job import default_group
+from argosy.distributed.parallel import init_parallel_env
 from argosy.foundation import env
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.comm.backend import ReduceOp
+from argosy.runtime.comm.group import Group
 
 __all__ = ["PaddleCloudRoleMaker", "Role", "RoleMakerBase", "UserDefinedRoleMaker"]
 
@@ -159,7 +161,7 @@ class RoleMakerBase:
         """Wait until every process of ``comm_world`` ('worker', 'server' or 'all') is here."""
         group = self.world(comm_world, "barrier")
         if group is not None:
-            group._inner.run(group._inner.backend.barrier)
+            group.run(group.transport.barrier)
 
     def _all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> np.ndarray:
         """The element-wise sum, maximum or minimum over the processes, of the shape of
@@ -173,7 +175,7 @@ class RoleMakerBase:
             return mine
         wide = np.float64 if mine.dtype.kind == "f" else np.int64
         total = torch.from_numpy(mine.astype(wide).reshape(-1))
-        group._inner.run(group._inner.backend.all_reduce, total, _MODES[mode])
+        group.run(group.transport.all_reduce, total, _MODES[mode])
         return total.numpy().reshape(mine.shape)
 
     def _all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
@@ -201,14 +203,14 @@ class RoleMakerBase:
         if self.facts.num_workers < 2:
             return None
         self.join()
-        return _default.default_group(call)
+        return default_group(call)
 
     def join(self) -> None:
         """Join the job's process group, if this has not happened; every worker must come here."""
-        if not _default.is_initialized():
+        if not is_initialized():
             if self.facts.server_endpoints and self._connect is not None:
                 describe_workers(self.facts, self._connect)
-            _default.init_parallel_env()
+            init_parallel_env()
 
     def _served_worlds(self) -> ServedWorlds:
         if self._worlds is None:
@@ -317,11 +319,7 @@ class UserDefinedRoleMaker(PaddleCloudRoleMaker):
         environment.
         """
         facts = self.facts
-        if (
-            self._is_collective
-            and not _default.is_initialized()
-            and not env.get("PADDLE_TRAINERS_NUM")
-        ):
+        if self._is_collective and not is_initialized() and not env.get("PADDLE_TRAINERS_NUM"):
             env.update(
                 {
                     "PADDLE_TRAINER_ID": str(facts.index),

@@ -251,7 +251,7 @@ class InMemoryDataset(DatasetBase):
                 # workers often have the same seed
                 seed = int(torch.randint(1 << 62, ())) + group.rank
                 workers = draw_workers(len(records), group.nranks, seed)
-            self._records = exchange(group._inner, records, workers)
+            self._records = exchange(group, records, workers)
         self.local_shuffle()
         self._num_shuffled = len(self._records)
 

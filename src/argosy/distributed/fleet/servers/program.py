@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from argosy.distributed.entry_attr import ShowClickEntry
 from argosy.distributed.fleet.servers.progress import follow
 from argosy.distributed.fleet.servers.rewrite import (
     Link,
@@ -44,7 +45,6 @@ from argosy.static.ir.operator import OPTIMIZE, Operator, Ref
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.backward import gradients
-from argosy.static.record.entries import ShowClickEntry
 from argosy.static.record.optimize import RecordedOptimizer
 from argosy.static.record.recorder import recorder
 from argosy.static.run.contract import Follows, LookAhead
@@ -259,7 +259,7 @@ def _record_counts(pull: Pull, entry: Any) -> list[Variable] | None:
     """
     if not isinstance(entry, ShowClickEntry):
         return None
-    block = pull.rows.block
+    block: Any = pull.rows.block
     for name in (entry._show_name, entry._click_name):
         if name not in block.vars:
             raise UsageError(

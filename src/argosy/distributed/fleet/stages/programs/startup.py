@@ -58,5 +58,5 @@ class EqualStart(Exchange):
     def _broadcast(self, values: list[torch.Tensor]) -> None:
         lines = [agreement.describe("parameter", value) for value in values]
         what = "the workers' startup programs fill different parameters"
-        self._group.run(agreement.check_same, lines, self._group.backend, what)
-        self._group.run(broadcast_values, values, self._group.backend, 0)
+        self._group.run(agreement.check_same, lines, self._group.transport, what)
+        self._group.run(broadcast_values, values, self._group.transport, 0)
