@@ -1,11 +1,15 @@
 """What is known of an op is written where the op is defined: no list of op names elsewhere."""
 
 import ast
+import re
 from pathlib import Path
 
 from argosy.ops import table
+from argosy.ops.traits import Traits
 
-SOURCE = Path(__file__).resolve().parents[2] / "src" / "argosy"
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "argosy"
+OPS = SOURCE / "ops"
 FEWEST = 4  # names from which on strings together are a list of ops
 
 # Files with such a list, and what it is if not facts about ops.
@@ -69,7 +73,7 @@ def test_facts_about_ops_are_nowhere_but_in_the_table():
     found = {
         str(path.relative_to(SOURCE)): lines
         for path in sorted(SOURCE.rglob("*.py"))
-        if SOURCE / "ops" not in path.parents and (lines := lists_of_ops(path.read_text()))
+        if OPS not in path.parents and (lines := lists_of_ops(path.read_text()))
     }
     assert {name: lines for name, lines in found.items() if name not in ALLOWED} == {}
     assert set(found) == set(ALLOWED), "no longer needed in ALLOWED"
@@ -82,7 +86,7 @@ def test_no_reader_takes_facts_from_the_name_of_an_op():
     found = [
         f"{path.relative_to(SOURCE)}:{node.lineno}"
         for path in sorted(SOURCE.rglob("*.py"))
-        if SOURCE / "ops" not in path.parents and "runtime" not in path.parts
+        if OPS not in path.parents and "runtime" not in path.parts
         for node in ast.walk(ast.parse(path.read_text()))
         if reads_name(node)
     ]
@@ -111,3 +115,37 @@ def reads_name(node):
         and node.func.attr in ("startswith", "endswith")
         and is_op_name(node.func.value)
     )
+
+
+# -- where an op is defined
+# -------------------------------------------------------------------------------------------------
+
+
+def test_importing_the_package_fills_the_table():
+    """The ``__init__.py`` of a group imports every file of the group that defines an op."""
+    for path in sorted(OPS.glob("*/*.py")):
+        if "from argosy.ops.table import" in path.read_text():
+            group = (path.parent / "__init__.py").read_text()
+            assert re.search(rf"\b{path.stem}\b", group), path
+
+
+def test_the_readme_names_every_file_and_group():
+    named = set(re.findall(r"^\| `([\w.]+)/?` \|", (OPS / "README.md").read_text(), re.MULTILINE))
+    groups = {path.parent.name for path in OPS.glob("*/__init__.py")}
+    files = {path.name for path in OPS.glob("*.py")} - {"__init__.py"}
+    assert groups | files <= named
+
+
+def test_the_readme_names_every_trait():
+    text = (OPS / "README.md").read_text()
+    assert [name for name in Traits.__dataclass_fields__ if f"| `{name}` |" not in text] == []
+
+
+def test_the_recipe_names_files_that_there_are():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    recipe = text[text.index("## Adding an op") : text.index("## Style")]
+    patterns = {
+        re.sub(r"<\w+>", "*", path) for path in re.findall(r"`((?:src|tests)/[\w/.<>]+)`", recipe)
+    }
+    assert "src/argosy/ops/*/*.py" in patterns
+    assert [pattern for pattern in patterns if not list(ROOT.glob(pattern))] == []
