@@ -21,8 +21,8 @@ import torch
 
 import paddle
 from argosy.foundation.errors import ArgosyError, CollectiveMismatch, PeerLost
-from multiprocess.job import environment, job_variables, joined_job
-from multiprocess.join import joined
+from support.job import environment, job_variables, joined_job
+from support.join import joined
 
 Meeting = dict[str, Any]
 LENGTH = 70_000  # two pieces

@@ -184,7 +184,7 @@ def test_places_without_threads(monkeypatch, clock):
 
 def test_the_guard_sees_what_is_left(tmp_path):
     """Of each kind; the names are in the failure."""
-    import leftovers
+    from support import leftovers
 
     def leave():
         with leftovers.guard():

@@ -11,7 +11,13 @@ import pytest
 
 from argosy.foundation.endpoints import bind_listener, parse
 from argosy.runtime.launch.crew import Crew
-from multiprocess.launcher import MARK, Launcher, script, until
+from support.launcher import (
+    MARK,
+    Launcher,
+    assert_nothing_left,
+    script,
+    wait_for_workers,
+)
 
 WAIT = """
 subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
@@ -34,18 +40,6 @@ def launch(tmp_path):
     yield start
     for launcher in started:
         launcher.close()
-
-
-def wait_for_workers(folder, count, name="ready"):
-    until(
-        lambda: all((folder / f"{name}.{rank}").exists() for rank in range(count)),
-        f"{count} workers",
-    )
-
-
-def assert_nothing_left(launcher):
-    until(lambda: not launcher.descendants(), "the end of all processes")
-    assert list((launcher.folder / "tmp").iterdir()) == []
 
 
 @pytest.mark.attack("a launcher ended by a signal")

@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 from argosy.foundation.endpoints import bind_listener
-from multiprocess.job import run_job
-from multiprocess.pool import Died
+from support.job import run_job
+from support.pool import Died
 
 HERE = "faults.session_workers"
 PATIENCE_S = 90.0  # new workers import torch, on a machine that may be busy

@@ -23,9 +23,9 @@ import torch.utils.checkpoint
 
 import paddle
 from argosy.foundation.errors import CollectiveMismatch, NotSupported, PeerLost
-from multiprocess import models
-from multiprocess.job import joined_job
 from paddle import nn
+from support import models
+from support.job import joined_job
 
 Meeting = dict[str, Any]
 

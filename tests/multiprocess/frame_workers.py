@@ -14,7 +14,7 @@ import paddle.distributed as dist
 
 import argosy
 import paddle
-from multiprocess.job import joined_job
+from support.job import joined_job
 
 Meeting = dict[str, Any]
 

@@ -16,8 +16,8 @@ from argosy.runtime.parallel.exchange import OwnedGradients
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import ReducerOptions
 from argosy.runtime.parallel.sharded_optimizer import ShardedOptimizer
-from multiprocess import models
-from multiprocess.job import joined_job
+from support import models
+from support.job import joined_job
 
 Meeting = dict[str, Any]
 STEPS = 6

@@ -19,9 +19,9 @@ from argosy.runtime.parallel.gradient_merge import GradientMerge
 from argosy.runtime.parallel.local_sgd import AdaptiveLocalSGD, LocalSGD
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import ReducerOptions
-from multiprocess import models
-from multiprocess.job import joined_job
-from multiprocess.join import joined
+from support import models
+from support.job import joined_job
+from support.join import joined
 
 Meeting = dict[str, Any]
 

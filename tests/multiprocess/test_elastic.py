@@ -16,7 +16,7 @@ from argosy.foundation.endpoints import bind_listener, endpoint_of, parse
 from argosy.runtime.comm.store import StoreClient, TokenRefused
 from argosy.runtime.launch.meeting import make_handler, state_key
 from argosy.runtime.launch.nodes import Node, WorkerStore
-from multiprocess.launcher import Launcher, script, until
+from support.launcher import Launcher, script, until
 
 TOKEN = "the token of this test"
 AUDITED = "faults.store_acts:launch_and_note_pickles"

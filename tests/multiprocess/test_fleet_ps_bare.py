@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from argosy.foundation.endpoints import bind_listener
-from multiprocess.launcher import _context, script
+from support.launcher import _context, script
 
 # sequences of ids and labels from files; what a run makes of them is written to result.<worker>
 TRAIN = """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from multiprocess.job import run_job
+from support.job import run_job
 
 HERE = "multiprocess.frame_workers"
 

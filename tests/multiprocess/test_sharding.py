@@ -7,8 +7,9 @@ import pytest
 import torch
 
 import paddle
-from multiprocess import models, sharding_workers
-from multiprocess.job import run_job
+from multiprocess import sharding_workers
+from support import models
+from support.job import run_job
 
 HERE = "multiprocess.sharding_workers"
 LEVELS = ["os", "os_g"]

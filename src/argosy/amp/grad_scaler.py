@@ -121,7 +121,7 @@ class AmpScaler:
             )
         if state is OptimizerState.STEPPED:
             raise ScalerOrderError("unscale_() is being called after step().")
-        grads = [raw for raw in map(_written_grad, optimizer._parameters()) if raw is not None]
+        grads = [raw for raw in map(_written_grad, optimizer.parameters()) if raw is not None]
         with torch.no_grad():
             self._found_inf = (
                 bool(check_finite_and_unscale_.fn(grads, self._scale.raw)) if grads else False

@@ -11,6 +11,7 @@ from argosy.distributed import trainers
 from argosy.foundation import env
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import ConfigError
+from argosy.foundation.process_state import register
 from argosy.nn import SyncBatchNorm
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.rendezvous import SERVED, connect
@@ -63,6 +64,8 @@ class Job:
 
 
 job = Job()
+register("default group", job, attributes=("session", "world", "groups"), reset=job.close)
+register("parallel environment", job, attributes=("parallel_env",))
 atexit.register(job.close)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import weakref
 
+from argosy.foundation.process_state import register
 from argosy.tensor.engine import Parameter
 
 
@@ -36,8 +37,17 @@ class Tracers:
     """The guards that are open, innermost last. One per process."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Leave every guard."""
         self._open: list[Tracer] = []
         self._outside = Tracer()
+
+    @property
+    def described(self) -> tuple[int, bool]:
+        """How many guards are open, and whether layers outside of any train."""
+        return len(self._open), self._outside.is_training
 
     @property
     def is_guarded(self) -> bool:
@@ -65,3 +75,4 @@ class Tracers:
 
 
 tracers = Tracers()
+register("dygraph guards", tracers, state=lambda: tracers.described, reset=tracers.reset)

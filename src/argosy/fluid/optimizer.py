@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 from argosy import optimizer as _current
 from argosy.fluid._optimizer import Optimizer
 from argosy.fluid.missing import missing_names
 from argosy.incubate.optimizer.recompute import RecomputeOptimizer
 from argosy.optimizer.lars import LarsMomentumOptimizer as _Lars
-from argosy.optimizer.plan import Bucket
+from argosy.optimizer.update_group import UpdateGroup, Values
 from argosy.static import ExponentialMovingAverage
 from argosy.tensor.engine import Tensor
 
@@ -233,14 +231,9 @@ class AdadeltaOptimizer(Optimizer, _current.Adadelta):
         )
 
     def _update(
-        self,
-        bucket: Bucket,
-        params: list[torch.Tensor],
-        grads: list[torch.Tensor],
-        lr: float,
-        decay: float,
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
-        super()._update(bucket, params, grads, 1.0, decay)
+        super()._update(group, params, grads, 1.0, decay)
 
 
 class RMSPropOptimizer(Optimizer, _current.RMSProp):

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import UsageError
+from argosy.foundation.process_state import register
 
 __all__ = ["cuda_profiler", "profiler", "reset_profiler", "start_profiler", "stop_profiler"]
 
@@ -75,6 +76,7 @@ class _Session:
 
 
 _session = _Session()
+register("profiler", _session, attributes=("_engine",), reset=_session.stop)
 
 
 def start_profiler(state: str, tracer_option: str = "Default") -> None:

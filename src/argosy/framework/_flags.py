@@ -14,6 +14,7 @@ import torch
 
 from argosy.foundation import env
 from argosy.foundation.errors import DtypeError, NotSupported, UsageError, nearest
+from argosy.foundation.process_state import register
 from argosy.framework._flag_table import DEFAULTS, Flag
 
 __all__ = ["set_flags", "get_flags"]
@@ -47,6 +48,8 @@ class _Flags:
     def reset(self) -> None:
         """Forget every value that was set; the environment counts again."""
         self._known = None
+        for name, effect in _EFFECTS.items():
+            effect(DEFAULTS[name])
 
     @property
     def values(self) -> dict[str, Flag]:
@@ -85,6 +88,7 @@ class FlagTypeError(UsageError, RuntimeError):
 
 
 flags = _Flags()
+register("flags", flags, state=lambda: flags._known or DEFAULTS, reset=flags.reset)
 
 
 def parse(text: str, kind: type) -> Any:

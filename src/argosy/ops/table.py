@@ -25,7 +25,7 @@ class Op:
     read. ``traits`` are the fields of ``Traits``. ``type`` is what Paddle's programs call it.
     """
 
-    __slots__ = ("_params", "fn", "name", "traits", "type")
+    __slots__ = ("_params", "_signature", "fn", "name", "traits", "type")
 
     def __init__(
         self,
@@ -37,6 +37,7 @@ class Op:
         self.name = name
         self.fn = fn
         self._params = None if params is None else tuple(params)
+        self._signature: inspect.Signature | None = None
         try:
             self.traits = Traits(**traits)
         except (TypeError, InternalError) as error:
@@ -61,8 +62,20 @@ class Op:
     def params(self) -> tuple[str, ...]:
         """Names of the positional parameters, in order."""
         if self._params is None:
-            self._params = tuple(inspect.signature(self.fn).parameters)
+            self._params = tuple(self.signature.parameters)
         return self._params
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The parameters; all are required of a function of torch's own, whose names are given."""
+        if self._signature is None:
+            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            self._signature = (
+                inspect.signature(self.fn)
+                if self._params is None
+                else inspect.Signature([inspect.Parameter(name, kind) for name in self._params])
+            )
+        return self._signature
 
     @property
     def precision_by_type(self) -> dict[str, Precision]:

@@ -4,18 +4,31 @@ of its attributes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from argosy.optimizer.plan import Plan
-from argosy.optimizer.state import StateStore
+from argosy.optimizer.state import ParamState, Power, Slot, StateStore
+from argosy.optimizer.update_group import EagerGroups
 from argosy.tensor.engine import Tensor
 
-__all__ = ["OptimizerFacts"]
+__all__ = ["OptimizerFacts", "RowRule"]
 
 ClipChange = Callable[[Any, int | None], Any]
+
+
+@dataclass(frozen=True)
+class RowRule:
+    """An update that parameter servers can do row by row: the name of their rule, its settings, and
+    what a row's state begins with.
+    """
+
+    name: str
+    settings: dict[str, float] = field(default_factory=dict)
+    initial_state: float = 0.0
 
 
 class OptimizerFacts:
@@ -29,13 +42,16 @@ class OptimizerFacts:
     _multi_precision: bool
     _master_grad: bool
     _store: StateStore
-    _plans: dict[int, Plan]
+    _update_groups: dict[int, EagerGroups]
 
     @property
     def _has_groups(self) -> bool:
         raise NotImplementedError
 
     def _parameters(self) -> list[Tensor]:
+        raise NotImplementedError
+
+    def _slots(self, param: Tensor, options: dict[str, Any]) -> Sequence[Slot | Power]:
         raise NotImplementedError
 
     def _missing_grad(self, param: Tensor) -> torch.Tensor | None:
@@ -95,12 +111,39 @@ class OptimizerFacts:
                 pairs.append((param, grad))
         return pairs
 
+    def row_rule(self, param: Any) -> RowRule | None:
+        """The rule by which servers update rows of ``param`` as this optimizer would; None if they
+        have none.
+        """
+        return None
+
+    def state_of(self, param: Tensor) -> ParamState:
+        """What is kept of one of its parameters; made if there is nothing yet."""
+        return self._store.get(param, self._slots(param, {}), False)
+
+    def over(self, params: list[Tensor]) -> Any:
+        """An optimizer with the same settings for other parameters, of which nothing is kept
+        yet.
+        """
+        twin = copy.copy(self)
+        twin._parameter_list = twin._param_groups = params
+        twin._store, twin._update_groups = StateStore(None), {}
+        return twin
+
     # -- changes
     # ----------------------------------------------------------------------------------------------
 
-    def keep_masters(self) -> None:
+    def keep_masters(self, keeps: bool = True) -> None:
         """Keep float32 copies of parameters in low precision."""
-        self._multi_precision = True
+        self._multi_precision = keeps
+
+    def keep_master_grads(self, keeps: bool) -> None:
+        """Take gradients from ``param.main_grad``, where they are float32."""
+        self._master_grad = keeps
+
+    def use_rate(self, rate: float) -> None:
+        """Take the next steps with this learning rate."""
+        self._learning_rate = rate
 
     def change_clips(self, change: ClipChange) -> None:
         """Replace each clip by ``change(clip, number of its group)``; the number is None without
@@ -111,7 +154,7 @@ class OptimizerFacts:
                 group["grad_clip"] = change(group["grad_clip"], index)
         else:
             self._grad_clip = change(self._grad_clip, None)
-        self._plans.clear()
+        self._update_groups.clear()
 
     def change_parameters(self, change: Callable[[list[Tensor]], list[Tensor]]) -> None:
         """Replace the list of parameters, or that of each group."""
@@ -120,7 +163,7 @@ class OptimizerFacts:
                 group["params"] = change(group["params"])
         else:
             self._param_groups = self._parameter_list = change(self._parameter_list)
-        self._plans.clear()
+        self._update_groups.clear()
 
     def change_state(
         self,

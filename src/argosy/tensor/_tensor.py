@@ -12,6 +12,7 @@ Paddle's is.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from argosy.foundation.errors import (
     raise_as,
 )
 from argosy.foundation.places import Place, to_place
+from argosy.foundation.process_state import register
 from argosy.ops.math import elementwise as _elementwise
 from argosy.ops.math import logic as _logic
 from argosy.ops.table import Op
@@ -42,6 +44,7 @@ Mode = Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
 
 _mode: Mode | None = None
 _mode_stack: list[Mode | None] = []
+register("mode of ops", sys.modules[__name__], attributes=("_mode", "_mode_stack"))
 
 
 def push_mode(mode: Mode | None) -> None:

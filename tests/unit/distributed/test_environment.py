@@ -6,7 +6,6 @@ import paddle.distributed as dist
 import pytest
 
 import paddle
-from argosy.distributed.job import job
 
 VARIABLES = (
     "PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_CURRENT_ENDPOINT",
@@ -26,8 +25,7 @@ def variables(monkeypatch):
         for name, value in values.items():
             monkeypatch.setenv(name, str(value))
 
-    yield set_all
-    job.close()
+    return set_all
 
 
 def test_defaults():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-import hostile_pickles
 import paddle
 from argosy.distributed.communication import _objects
 from argosy.foundation.errors import CheckpointError, CommError, UsageError
+from support import hostile_pickles
 
 
 def sent(data: bytes) -> torch.Tensor:

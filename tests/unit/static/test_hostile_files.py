@@ -161,10 +161,9 @@ def test_no_op_of_the_table_takes_a_function_or_a_path():
     import inspect
 
     from argosy.ops import table
-    from argosy.static.files.forms import signature_of
 
     for name in table.names():
-        for parameter in signature_of(table.get(name)).parameters.values():
+        for parameter in table.get(name).signature.parameters.values():
             assert parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD, name
             assert "Callable" not in str(parameter.annotation), name
             assert not any(

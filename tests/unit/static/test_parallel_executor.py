@@ -9,7 +9,6 @@ import pytest
 import torch
 
 import paddle
-from argosy.foundation import places
 from argosy.foundation.errors import ConfigError, ProgramError, UsageError
 
 F = paddle.nn.functional
@@ -422,7 +421,6 @@ def test_parallel_executor_checks_its_arguments(exe, monkeypatch):
 def test_without_a_gpu_cpu_places_stand_for_them(monkeypatch):
     x = static.data("x", [None, 1])
     monkeypatch.setenv("CPU_NUM", "2")
-    places.reset_warnings()
     with pytest.warns(UserWarning, match="no GPU is available"):
         parallel = static.ParallelExecutor(use_cuda=True)
     with parallel:

@@ -7,10 +7,12 @@ from typing import Any
 
 from argosy.distributed.fleet.base.util_factory import UtilBase
 from argosy.distributed.fleet.fleet import Fleet
+from argosy.foundation.process_state import register
 
 __all__ = ["FleetModule", "the_fleet"]
 
 the_fleet = Fleet()
+register("fleet", the_fleet, attributes=("_known_role",), reset=lambda: Fleet.__init__(the_fleet))
 
 
 class FleetModule(ModuleType):

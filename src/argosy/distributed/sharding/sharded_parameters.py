@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
+from argosy.foundation.process_state import register
 from argosy.nn import Layer
 from argosy.nn.layer._batch_norm import _Statistics
 from argosy.nn.layer.common import Embedding
@@ -171,7 +172,8 @@ class SplitParameter(Parameter):
 class Gate:
     """Hooks of one layer that make ``params`` whole while it runs."""
 
-    running: list[Gate] = []  # the layers that run at the moment, outermost first
+    # the layers that run at the moment, outermost first
+    running: list[Gate] = register("running sharded layers", [])
 
     def __init__(self, params: Sequence[SplitParameter], split: SplitLayers) -> None:
         self._params = list(params)

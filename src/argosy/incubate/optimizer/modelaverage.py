@@ -12,8 +12,8 @@ from argosy.foundation.errors import UsageError
 from argosy.framework.mode import switch
 from argosy.ops.training.averaging import average_accumulates_, window_average
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.optimizer.plan import Options
 from argosy.optimizer.state import Power, Slot
+from argosy.optimizer.update_group import Options
 from argosy.tensor.engine import Tensor
 
 _SUMS = ("sum_1", "sum_2", "sum_3")

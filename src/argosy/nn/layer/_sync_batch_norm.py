@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from argosy.foundation.process_state import register
 from argosy.nn.initializer import Constant
 from argosy.nn.layer._batch_norm import _BatchNormBase
 from argosy.nn.layer.layers import Layer
@@ -84,3 +85,6 @@ class SyncBatchNorm(_BatchNormBase):
         for name, sublayer in layer.named_children():
             result.add_sublayer(name, cls.convert_sync_batchnorm(sublayer))
         return result
+
+
+register("statistics of SyncBatchNorm", SyncBatchNorm, attributes=("reduce_moments",))

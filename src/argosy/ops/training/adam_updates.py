@@ -39,7 +39,10 @@ def power(beta: float, count: float, dtype: torch.dtype = torch.float32) -> floa
     if known is not None:
         return known
     value = _powers.get((beta, count - 1.0))
-    value = _multiplied_up(beta, int(count)) if value is None else single(value * beta)
+    if value is None:
+        value = _multiplied_up(beta, int(count))
+    else:
+        value = struct.unpack("f", struct.pack("f", value * beta))[0]
     if len(_powers) >= 256:
         for old in list(_powers)[:128]:
             del _powers[old]

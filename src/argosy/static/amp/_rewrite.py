@@ -20,6 +20,7 @@ from argosy.static.ir.operator import FORWARD, Operator, Ref, leaves, mapped, na
 from argosy.static.ir.program import Program
 from argosy.static.ir.sub_blocks import rename_reads, renamed
 from argosy.static.ir.variable import Parameter, Variable, samples
+from argosy.static.ir.verify import checked
 from argosy.static.record.infer import Meta, infer
 
 GUARD = "__use_fp16__"  # the name scope of operators that fp16_guard marks
@@ -42,8 +43,9 @@ def rewrite(
     if level == "O2":
         black -= black_list - lists.unsupported_list
     rewriter = _Rewriter(program.global_block(), lists, black, dtype, level, use_guard, use_promote)
-    changed = rewriter.lower_parameters() if level == "O2" else set()
-    rewriter.run()
+    with checked(program.blocks, "mixed precision"):
+        changed = rewriter.lower_parameters() if level == "O2" else set()
+        rewriter.run()
     return changed
 
 

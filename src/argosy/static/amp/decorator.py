@@ -17,6 +17,7 @@ from argosy.foundation.errors import UsageError
 from argosy.ops.training import loss_scaling as ops
 from argosy.optimizer import Lamb
 from argosy.optimizer.adam import AdamBase
+from argosy.optimizer.optimizer import keep_masters
 from argosy.static.amp.fp16_lists import AutoMixedPrecisionLists, check_amp_dtype
 from argosy.static.amp.fp16_utils import cast_model_to_fp16, cast_parameters_to_fp16
 from argosy.static.ir.operator import OPTIMIZE
@@ -179,7 +180,7 @@ class OptimizerWithMixedPrecision:
     def _unscale(self, grads: list[Variable]) -> Variable:
         block = grads[0].block
         name = unique_name.generate("find_infinite_scale.tmp")
-        found = block.add_variable(Variable(block, name, samples([1], torch.bool)[0]))
+        found: Variable = block.add_variable(Variable(block, name, samples([1], torch.bool)[0]))
         args = (grads, self._loss_scaling)
         # sums of gradients, which stay what they are in runs that do not update
         if grads[0].persistable:
@@ -365,8 +366,7 @@ def _decorate_level(
     lists = AutoMixedPrecisionLists(dtype=name) if amp_lists is None else amp_lists
     if level == "O0":
         lists = AutoMixedPrecisionLists(custom_black_list=lists.all_list, dtype=name)
-    if hasattr(optimizer, "_multi_precision"):
-        optimizer._multi_precision = master_weight is not False
+    keep_masters(optimizer, master_weight is not False)
     return OptimizerWithMixedPrecision(
         optimizer,
         lists,

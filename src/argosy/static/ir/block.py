@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import NotSupported, ProgramError, UsageError, nearest
 from argosy.static.ir.operator import Operator, Ref
+from argosy.static.ir.owner import OwningProgram
 from argosy.static.ir.variable import Parameter, Variable, offset_samples, samples
 from argosy.tensor.engine import unique_name
-
-if TYPE_CHECKING:
-    from argosy.static.ir.program import Program
 
 Kind = tuple[torch.Tensor, torch.Tensor | None]  # the pair of samples of a Variable
 
@@ -28,8 +26,8 @@ class Block:
 
     append_op: Callable[..., Operator]
 
-    def __init__(self, program: Program, idx: int, parent_idx: int = -1) -> None:
-        self.program = program
+    def __init__(self, program: OwningProgram, idx: int, parent_idx: int = -1) -> None:
+        self.program: Any = program
         self.idx = idx
         self.parent_idx = parent_idx
         self.vars: dict[str, Variable] = {}
@@ -156,7 +154,7 @@ class Block:
             )
             inner = inner.parent
 
-    def _rename_var(self, old: str, new: str) -> None:
+    def rename_var(self, old: str, new: str) -> None:
         if any(
             old in operator.input_arg_names or old in operator.output_arg_names
             for operator in self.ops

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from argosy.foundation.errors import UsageError, nearest
 from argosy.ops.array.indexing import setitem_
 from argosy.ops.table import Op
-from argosy.static.ir import special
-
-if TYPE_CHECKING:
-    from argosy.static.ir.block import Block
+from argosy.static.ir.owner import OwningBlock
+from argosy.static.ir.special import KINDS, SpecialKind
 
 # What an operator is there for; a test program keeps the forward part only.
 FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
@@ -93,7 +91,7 @@ class Operator:
 
     def __init__(
         self,
-        block: Block,
+        block: OwningBlock,
         type: str,
         op: Op | None,
         args: tuple[Any, ...],
@@ -119,15 +117,26 @@ class Operator:
     # --------------------------------------------------------------------------------------
 
     @property
-    def _named(self) -> dict[str, Any]:
-        params = special.PARAMS.get(self.type, ()) if self.op is None else self.op.params
+    def special(self) -> SpecialKind | None:
+        """Its kind, if it is no call of the op table."""
+        return KINDS.get(self.type) if self.op is None else None
+
+    @property
+    def takes_gradients(self) -> bool:
+        return self.special is not None and self.special.takes_gradients
+
+    @property
+    def named_args(self) -> dict[str, Any]:
+        """All arguments, by the parameters that take them."""
+        kind = self.op or self.special
+        params = () if kind is None else kind.params
         named = {(params[i] if i < len(params) else f"arg{i}"): a for i, a in enumerate(self.args)}
         return {**named, **self.kwargs}
 
     @property
     def inputs(self) -> dict[str, list[str]]:
         """Names of the variables read, by the parameter of the op that takes them."""
-        found = {key: names_in(value) for key, value in self._named.items()}
+        found = {key: names_in(value) for key, value in self.named_args.items()}
         return {key: names for key, names in found.items() if names}
 
     @property
@@ -138,7 +147,7 @@ class Operator:
     @property
     def attrs(self) -> dict[str, Any]:
         """Arguments without a variable in them."""
-        return {key: value for key, value in self._named.items() if not names_in(value)}
+        return {key: value for key, value in self.named_args.items() if not names_in(value)}
 
     @property
     def input_names(self) -> list[str]:
@@ -161,7 +170,7 @@ class Operator:
         return list(self.attrs)
 
     @property
-    def sub_blocks(self) -> list[Block]:
+    def sub_blocks(self) -> list[Any]:
         """The blocks that it runs."""
         blocks = self.block.program.blocks
         return [blocks[leaf.index] for leaf in leaves(self.kwargs) if isinstance(leaf, SubBlock)]
@@ -180,7 +189,7 @@ class Operator:
         """
         if self.op is None:
             return []
-        named = self._named
+        named = self.named_args
         return names_in([named[param] for param in self.op.traits.mutates if param in named])
 
     @property
@@ -241,7 +250,7 @@ class Operator:
 
     def __repr__(self) -> str:
         shown = ", ".join(
-            f"{key}={_shown(value)}" for key, value in self._named.items() if value is not None
+            f"{key}={_shown(value)}" for key, value in self.named_args.items() if value is not None
         )
         return f"[{', '.join(self.output_arg_names)}] = {self.type}({shown})"
 
@@ -257,7 +266,7 @@ class Operator:
     # -- copies
     # ----------------------------------------------------------------------------------------------
 
-    def copy_to(self, block: Block, for_test: bool = False) -> Operator:
+    def copy_to(self, block: OwningBlock, for_test: bool = False) -> Operator:
         args, kwargs = self.args, dict(self.kwargs)
         if for_test and self.op is not None:
             params, values = self.op.params, self.op.traits.test_attrs

@@ -11,11 +11,13 @@ from typing import Any, ClassVar
 from argosy.foundation.errors import UsageError
 from argosy.framework import seed as set_global_seed
 from argosy.framework.mode import switch
+from argosy.optimizer.optimizer import scheduler_of
 from argosy.static.ir.attachment import Attachments, ServerJob
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import FORWARD, Operator
 from argosy.static.ir.sub_blocks import refresh
 from argosy.static.ir.variable import Parameter, Variable
+from argosy.static.ir.verify import check_pass, unwritten, verify
 
 _ids = itertools.count()
 
@@ -29,10 +31,6 @@ class RateSource:
     name: str
     optimizer: Any
     last: float
-
-    @property
-    def is_scheduled(self) -> bool:
-        return callable(self.optimizer._learning_rate)
 
 
 @dataclass(frozen=True)
@@ -162,9 +160,8 @@ class Program:
     @property
     def lr_scheduler(self) -> Any:
         """The scheduler of the last optimizer recorded, or None."""
-        return next(
-            (s.optimizer._learning_rate for s in reversed(self.rates) if s.is_scheduled), None
-        )
+        found = (scheduler_of(source.optimizer) for source in reversed(self.rates))
+        return next((scheduler for scheduler in found if scheduler is not None), None)
 
     def list_vars(self) -> Iterator[Variable]:
         for block in self.blocks:
@@ -200,7 +197,10 @@ class Program:
         if not for_test:
             out.updates = self._copied_updates(out)
         if for_test:
-            refresh(out)
+            refresh(out.blocks)
+        left_out = [o for block in self.blocks for o in block.ops if for_test and o.role != FORWARD]
+        known = unwritten(self.global_block().ops).union(*(o.output_arg_names for o in left_out))
+        check_pass(out.blocks, "clone", known)
         return out
 
     def _copied_updates(self, out: Program) -> list[RecordedUpdate]:
@@ -227,9 +227,7 @@ class Program:
     def verify(self) -> None:
         """Raise ProgramError, naming the operator, if the program cannot run.
 
-        Every operator must be in the op table or known to the Executor, and read only what is fed,
-        kept or written before it.
+        Every operator must have the form of its op or be of a kind that the Executor knows, and
+        read only what is fed, kept or written before it.
         """
-        from argosy.static.ir.verify import verify_block  # which stands on this module
-
-        verify_block(self.global_block(), set())
+        verify(self.blocks)

@@ -40,7 +40,7 @@ def row_names(operators: Sequence[Operator]) -> set[str]:
     found: set[str] = set()
     for operator in operators:
         outputs = operator.output_arg_names
-        if operator.type == "backward":
+        if operator.takes_gradients:
             pairs = zip(names_in(operator.args[1]), outputs, strict=True)
             found.update(grad for name, grad in pairs if name in tables)
         elif passes_rows_on(operator):

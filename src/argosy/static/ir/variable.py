@@ -12,7 +12,7 @@ are real, so that they can be used as shapes while recording.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,11 +20,9 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import NotSupported, ProgramError, UsageError
 from argosy.foundation.places import Place
+from argosy.static.ir.owner import OwningBlock
 from argosy.tensor.engine import Parameter as EagerParameter
 from argosy.tensor.engine import Shape, Tensor
-
-if TYPE_CHECKING:
-    from argosy.static.ir.block import Block
 
 # Sizes that stand for an unknown one: with many divisors in common, so that a reshape that will fit
 # also fits now, and unlikely in a script, so that an error message can show -1 in their place.
@@ -64,7 +62,7 @@ class Variable(Tensor):
 
     __slots__ = ()
 
-    block: Block
+    block: OwningBlock
     alt: torch.Tensor | None
     stops_gradient: bool
     is_data = False
@@ -74,7 +72,7 @@ class Variable(Tensor):
 
     def __init__(
         self,
-        block: Block,
+        block: OwningBlock,
         name: str,
         first: torch.Tensor,
         second: torch.Tensor | None = None,
@@ -116,7 +114,7 @@ class Variable(Tensor):
 
     @name.setter
     def name(self, value: str) -> None:
-        self.block._rename_var(self.name, value)
+        self.block.rename_var(self.name, value)
 
     @property
     def lod_level(self) -> int:
@@ -261,7 +259,7 @@ class Variable(Tensor):
     # -- copies and text
     # ----------------------------------------------------------------------------------------
 
-    def copy_to(self, block: Block) -> Variable:
+    def copy_to(self, block: OwningBlock) -> Variable:
         """The same variable for another program."""
         out = object.__new__(type(self))
         out.raw = self.raw
@@ -304,7 +302,7 @@ class Parameter(Variable, EagerParameter):
     __slots__ = ()
 
     def __init__(
-        self, block: Block, name: str, first: torch.Tensor, trainable: bool = True
+        self, block: OwningBlock, name: str, first: torch.Tensor, trainable: bool = True
     ) -> None:
         Variable.__init__(self, block, name, first, persistable=True, stop_gradient=not trainable)
         self.optimize_attr = {"learning_rate": 1.0}

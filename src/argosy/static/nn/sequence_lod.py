@@ -68,7 +68,7 @@ def _sequences(
 
 def _offsets(variable: Variable, level: int = -1) -> Variable:
     """The variable with the offsets of one level of the sequences of ``variable``."""
-    found = variable.block.find_var_recursive(variable.lod_names[level])
+    found: Variable | None = variable.block.find_var_recursive(variable.lod_names[level])
     if found is None:
         raise ProgramError(
             f"the sequences of {variable.name!r} are not part of this program: pruning took them "

@@ -20,8 +20,9 @@ from argosy.ops.table import Op
 from argosy.ops.traits import SparseGradients
 from argosy.runtime.parallel.totals import total_by
 from argosy.static.ir.operator import Operator
-from argosy.static.lower.control import require_outer_backward
+from argosy.static.ir.verify import checked_operators
 from argosy.static.lower.fusion import unfused
+from argosy.static.lower.gradients import require_outer_backward
 from argosy.static.parallel import rewrite
 from argosy.static.parallel.exchange import Exchange
 from argosy.static.parallel.strategy import RunSpec
@@ -74,19 +75,25 @@ class PlaceAdaptation:
     def operators(self, operators: list[Operator], fetches: Sequence[str]) -> list[Operator]:
         shared, spec = self._shared, self._shared.spec
         if spec.feeds_loss_gradient:
-            operators = rewrite.with_loss_gradient(operators, None)
+            fed = [rewrite.loss_gradient(o).name for o in operators if rewrite.is_of_loss(o)]
+            made = rewrite.with_loss_gradient(operators, None)
+            operators = checked_operators(operators, made, "fed loss gradient", fed)
         elif spec.scales_loss and shared.num_places > 1:
-            operators = rewrite.with_loss_gradient(operators, _filler(1.0 / shared.num_places))
+            made = rewrite.with_loss_gradient(operators, _filler(1.0 / shared.num_places))
+            operators = checked_operators(operators, made, "scaled loss gradient")
         if not shared.is_alone:
             require_outer_backward(operators)
             if shared.exchange.combines_gradients:
-                operators = rewrite.with_combined_gradients(operators, fetches, self._combiner)
+                made = rewrite.with_combined_gradients(operators, fetches, self._combiner)
+                operators = checked_operators(operators, made, "combined gradients")
         if shared.trainers is not None:
-            operators = shared.exchange.operators(operators, fetches, self._combiner)
+            made = shared.exchange.operators(operators, fetches, self._combiner)
+            operators = checked_operators(operators, made, type(shared.exchange).__name__)
         if spec.updates_once and shared.num_places > 1:
-            operators = rewrite.with_split_updates(
+            made = rewrite.with_split_updates(
                 operators, self.place, shared.num_places, self._exchanger
             )
+            operators = checked_operators(operators, made, "split updates")
         return operators
 
     def _combiner(self, names: tuple[str, ...], is_changed: bool) -> Op:

@@ -181,14 +181,14 @@ class CompiledProgram(PreparedProgram):
         fetches = fetch_names(fetch_list)
         results = runner.run(self._feeds(runner, feed), fetches, use_prune)
         if not self._is_data_parallel:
-            return [given_out(value, return_numpy) for value in results[0]]
+            return given_out(results[0], return_numpy)
         by_fetch = list(zip(*results, strict=True))
         if not return_merged:
-            return [[given_out(value, return_numpy) for value in values] for values in by_fetch]
+            return [given_out(values, return_numpy) for values in by_fetch]
         whole = (
             merged(self._call, name, values) for name, values in zip(fetches, by_fetch, strict=True)
         )
-        return [given_out(value, return_numpy) for value in whole]
+        return given_out(whole, return_numpy)
 
     def _feeds(self, runner: DataParallelRun, feed: Any) -> list[dict[str, Any]]:
         count = len(runner.places)

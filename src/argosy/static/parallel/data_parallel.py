@@ -25,7 +25,7 @@ from argosy.static.parallel.replicas import Replicas
 from argosy.static.parallel.rewrite import has_training, is_of_loss, loss_gradient
 from argosy.static.parallel.strategy import RunSpec
 from argosy.static.parallel.thread_pool import Abandoned, Crew
-from argosy.static.run.call import check_feed_names, launch, seeded, write_rates
+from argosy.static.run.call import check_feed_names, run_lowered, seeded, write_rates
 
 Feed = dict[str, Any]
 Fetched = list[torch.Tensor | LoDTensor]
@@ -62,7 +62,7 @@ class DataParallelRun:
         """Run with a feed for each place; returns what was fetched on each."""
         lowered = self._lowered_for(feeds[0], fetches, prunes)
         given = [
-            tuple([spec.to_tensor(feed[spec.source], device) for spec in each.feeds])
+            each.given(feed, device)
             for (_, each), feed, device in zip(lowered, feeds, self.replicas.devices, strict=True)
         ]
         if self.program.rates:
@@ -119,7 +119,7 @@ class DataParallelRun:
         self, place: int, lowered: Lowered, feeds: tuple[torch.Tensor | None, ...]
     ) -> Callable[[], Any]:
         scope, device = self.replicas.scopes[place], self.replicas.devices[place]
-        return lambda: launch(lowered, feeds, scope, device)
+        return lambda: run_lowered(lowered, feeds, scope, device)
 
     def _random(self) -> contextlib.AbstractContextManager[None]:
         """The program's seed for a single place; several have streams of their own."""

@@ -34,7 +34,7 @@ class Rewritten(Operator):
 
 def is_of_loss(operator: Operator) -> bool:
     """Whether an operator takes the gradients of a loss, as ``append_backward`` records it."""
-    return operator.type == "backward" and bool(operator.kwargs.get("is_loss"))
+    return operator.takes_gradients and bool(operator.kwargs.get("is_loss"))
 
 
 def has_training(operators: Sequence[Operator]) -> bool:

@@ -17,12 +17,13 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError
+from argosy.foundation.process_state import register
 from argosy.framework.mode import switch
 from argosy.ops.array import creation as creation_ops
 from argosy.ops.array import initialization as initialization_ops
 from argosy.ops.table import Op
-from argosy.static.ir.block import Block
 from argosy.static.ir.operator import FORWARD, ONLY_IF, Operator, Ref, leaves, mapped
+from argosy.static.ir.owner import OwningBlock
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable, samples
 from argosy.static.record.carry import carry
@@ -52,6 +53,24 @@ class Recorder:
         self.conditions: tuple[Variable, ...] = ()
         # of the function of static.nn that is recorded now: its outputs are named after it
         self.layer_name = ""
+
+    def described(self) -> tuple[Any, ...]:
+        """Equal for two recorders that have recorded nothing and are in the middle of nothing."""
+        contents = [
+            (len(block.ops), len(block.vars))
+            for program in (self.main, self.startup)
+            for block in program.blocks
+        ]
+        seeds = self.main.random_seed, self.startup.random_seed
+        return (
+            contents,
+            seeds,
+            self.role,
+            self.name_scope,
+            self.device,
+            self.conditions,
+            self.layer_name,
+        )
 
     # -- the mode
     # ----------------------------------------------------------------------------------------------
@@ -95,7 +114,7 @@ class Recorder:
 
     def append(
         self,
-        block: Block,
+        block: OwningBlock,
         kind: str,
         op: Op | None,
         args: tuple[Any, ...],
@@ -105,7 +124,7 @@ class Recorder:
         """Add an operator; Variables among its arguments become references."""
         if self.conditions and block is self.conditions[0].block:  # initialisers always run
             kwargs = {**kwargs, ONLY_IF: list(self.conditions)}
-        return block.append_operator(
+        added: Operator = block.append_operator(
             Operator(
                 block,
                 kind,
@@ -119,6 +138,7 @@ class Recorder:
                 self.device,
             )
         )
+        return added
 
     def admit(self, value: Any) -> Any:
         """Let a Tensor with values take part as a constant of the program."""
@@ -307,6 +327,7 @@ def _caller() -> str:
 
 
 recorder = Recorder()
+register("default programs", recorder, state=recorder.described, reset=recorder.reset)
 switch.install(recorder.start, recorder.stop, recorder.new_parameter)
 
 

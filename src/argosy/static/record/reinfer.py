@@ -149,7 +149,7 @@ def _reinfer_blocks(operator: Operator, flags: dict[str, bool]) -> None:
         reinfer(block, flags)
         sides.append([block.find_var_recursive(name) for name in sub.results])
         if operator.type == "while":
-            settle(block, list(zip(outs, sides[0], strict=True)))  # type: ignore[arg-type]
+            settle(block, list(zip(outs, sides[0], strict=True)))
         else:
             written.append(undo_writes(block))
     if operator.type == "cond":

@@ -94,7 +94,7 @@ def with_counts(
 
 
 def _powers_of(operator: Operator) -> Powers | None:
-    named = operator._named
+    named = operator.named_args
     step, params = named.get("step"), named.get("params") or ()
     moments = named.get("moment1s") or named.get("moments") or ()
     has_both = "moment1s" in named  # Adamax keeps the powers of its first rate only

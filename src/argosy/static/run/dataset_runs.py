@@ -20,6 +20,7 @@ from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, Usag
 from argosy.reader import buffered
 from argosy.static.ir.operator import FORWARD
 from argosy.static.ir.program import Program
+from argosy.static.ir.verify import check_pass, unwritten
 from argosy.static.record.recorder import default_main_program
 from argosy.static.run.call import fetch_names
 from argosy.static.run.contract import Follows, ForwardPart, LookAhead, PreparedProgram
@@ -199,8 +200,11 @@ def _without_updates(program: Any) -> Any:
     if known is None or known.version != program.version:
         out = program.clone()
         out.rates = []
+        left_out = [o for block in out.blocks for o in block.ops if o.role != FORWARD]
+        free = unwritten(out.global_block().ops).union(*(o.output_arg_names for o in left_out))
         for block in out.blocks:
             block.ops = [o for o in block.ops if o.role == FORWARD]
+        check_pass(out.blocks, "infer_from_dataset", free)
         known = ForwardPart(program.version, out)
         program.attachments.put(ForwardPart, known)
     return known.program

@@ -10,12 +10,7 @@ import pytest
 
 import paddle
 
-
-@pytest.fixture(autouse=True)
-def static_mode():
-    paddle.enable_static()
-    yield
-    paddle.disable_static()
+pytestmark = pytest.mark.usefixtures("static_mode")
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def test_questions_before_init():
         fleet.step()
 
 
-def test_alone():
+def test_a_process_without_a_launcher_is_a_job_of_one():
     assert fleet.init() is fleet.fleet
     assert (
         fleet.is_first_worker(),
@@ -121,42 +121,68 @@ def test_parameter_server_job(variables):
         fleet.shrink(1)
 
 
-def test_wrong_arguments():
-    with pytest.raises(ValueError, match="is_collective must be a bool"):
-        fleet.init(is_collective=1)
-    with pytest.raises(ValueError, match="role_maker must be a RoleMakerBase, but is a str"):
-        fleet.init("worker")
-    with pytest.raises(ValueError, match="strategy must be a DistributedStrategy"):
-        fleet.init(strategy={"amp": True})
-    with pytest.raises(ValueError, match="there is no level 'LOUD'"):
-        fleet.init(log_level="LOUD")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"is_collective": 1}, "is_collective must be a bool"),
+        ({"role_maker": "worker"}, "role_maker must be a RoleMakerBase, but is a str"),
+        ({"strategy": {"amp": True}}, "strategy must be a DistributedStrategy"),
+        ({"log_level": "LOUD"}, "there is no level 'LOUD'"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_init_refuses(options, message):
+    with pytest.raises(ValueError, match=message):
+        fleet.init(**options)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: fleet.distributed_optimizer(object()),
+            *(ValueError, r"optimizer must be a paddle.optimizer.Optimizer or a torch"),
+        ),
+        (lambda: fleet.distributed_model(None), AssertionError, "model should not be None"),
+        (
+            lambda: fleet.distributed_model(3),
+            *(AssertionError, r"must be a paddle.nn.Layer or a torch.nn.Module"),
+        ),
+        (lambda: fleet.distributed_scaler(None), AssertionError, "must be a GradScaler"),
+        (
+            lambda: fleet.init_worker([paddle.static.Scope()]),
+            *(NotImplementedError, r"init_worker: scopes"),
+        ),
+    ],
+    ids=["no optimizer", "no model", "another thing than a model", "no scaler", "scopes"],
+)
+def test_fleet_refuses(call, error, message):
     fleet.init()
-    with pytest.raises(
-        ValueError, match=r"optimizer must be a paddle.optimizer.Optimizer or a torch"
-    ):
-        fleet.distributed_optimizer(object())
-    with pytest.raises(AssertionError, match="model should not be None"):
-        fleet.distributed_model(None)
-    with pytest.raises(AssertionError, match=r"must be a paddle.nn.Layer or a torch.nn.Module"):
-        fleet.distributed_model(3)
-    with pytest.raises(AssertionError, match="must be a GradScaler"):
-        fleet.distributed_scaler(None)
-    with pytest.raises(NotImplementedError, match=r"init_worker: scopes"):
-        fleet.init_worker([paddle.static.Scope()])
-    module = made()
-    for inner in (
-        paddle.optimizer.SGD(0.1, parameters=module.parameters()),
-        torch.optim.SGD(torch.nn.Linear(1, 1).parameters(), 0.1),
-    ):
-        optimizer = fleet.distributed_optimizer(
-            inner, strategy_with(gradient_merge=True, gradient_merge_configs={"k_steps": 2})
-        )
-        plan = fleet.plan()
-        with pytest.raises(ValueError, match="this optimizer is a distributed one already"):
-            fleet.distributed_optimizer(optimizer)
-        assert fleet.plan() is plan
+    with pytest.raises(error, match=message):
+        call()
+
+
+@pytest.mark.parametrize("framework", ["paddle", "torch"])
+def test_an_optimizer_is_made_distributed_once(framework):
+    fleet.init()
+    inner = (
+        paddle.optimizer.SGD(0.1, parameters=made().parameters())
+        if framework == "paddle"
+        else torch.optim.SGD(torch.nn.Linear(1, 1).parameters(), 0.1)
+    )
     optimizer = fleet.distributed_optimizer(
-        paddle.optimizer.SGD(0.1, parameters=module.parameters())
+        inner, strategy_with(gradient_merge=True, gradient_merge_configs={"k_steps": 2})
+    )
+    plan = fleet.plan()
+    with pytest.raises(ValueError, match="this optimizer is a distributed one already"):
+        fleet.distributed_optimizer(optimizer)
+    assert fleet.plan() is plan
+
+
+def test_a_state_that_is_no_dict_is_refused():
+    fleet.init()
+    optimizer = fleet.distributed_optimizer(
+        paddle.optimizer.SGD(0.1, parameters=made().parameters())
     )
     with pytest.raises(TypeError, match="expected a state dict, but received 3"):
         optimizer.set_state_dict(3)
@@ -379,6 +405,8 @@ def test_named_generators():
         from paddle.distributed.fleet.meta_parallel import ColumnParallelLinear  # noqa: F401
     with pytest.raises(AttributeError, match="Did you mean 'PipelineLayer'"):
         fleet.meta_parallel.PipelineLayr  # noqa: B018
+    tracker.reset()
+    assert tracker.get_states_tracker() == {}
 
 
 def check_wrong_saves(exe, folder, y):

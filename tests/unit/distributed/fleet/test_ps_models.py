@@ -14,7 +14,7 @@ from argosy.distributed.fleet.servers.rules import dense_update, sparse_rule
 from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.ps.placement import place_dense
-from unit.distributed.fleet.ps_job import Job
+from support.ps_job import Job
 
 
 @pytest.fixture

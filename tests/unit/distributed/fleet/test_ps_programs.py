@@ -16,7 +16,7 @@ import paddle
 from argosy.foundation.errors import ConfigError, NotSupported, UsageError
 from argosy.runtime.ps.worker import _Ahead
 from argosy.static.ir.lod import LoDTensor
-from unit.distributed.fleet.ps_job import Job
+from support.ps_job import Job
 
 
 @pytest.fixture

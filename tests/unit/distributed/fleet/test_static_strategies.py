@@ -18,11 +18,7 @@ from argosy.static.run.contract import PreparedProgram
 
 
 @pytest.fixture(autouse=True)
-def static_mode():
-    paddle.enable_static()
-    fleet.init(is_collective=True)
-    yield
-    paddle.disable_static()
+def alone(static_mode):
     fleet.init(is_collective=True)
 
 

@@ -259,7 +259,7 @@ def _record_counts(pull: Pull, entry: Any) -> list[Variable] | None:
     """
     if not isinstance(entry, ShowClickEntry):
         return None
-    block = pull.rows.block
+    block: Any = pull.rows.block
     for name in (entry._show_name, entry._click_name):
         if name not in block.vars:
             raise UsageError(

@@ -24,6 +24,7 @@ from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Operator, Ref
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable, samples
+from argosy.static.ir.verify import checked
 from argosy.tensor.engine import unique_name
 
 __all__ = ["LOOKUP", "PULL", "Link", "Pull", "forget", "rewrite", "sparse_parameters", "variable"]
@@ -199,7 +200,8 @@ def rewrite(
         if all(f is not None for f in fed):
             link.feeds_by_table[name] = [f for f in fed if f is not None]
     late = [o for o in block.ops if o not in early and o not in lookups]
-    block.ops[:] = [*(o for o in block.ops if o in early), *operators, *late]
+    with checked(program.blocks, "pulls in place of lookups"):
+        block.ops[:] = [*(o for o in block.ops if o in early), *operators, *late]
     program.changed()
     return pulls
 
@@ -245,6 +247,7 @@ def _like(block: Block, name: str, other: Variable) -> Variable:
 def forget(program: Program, name: str) -> None:
     """Take a parameter that lives on servers, and what fills it, out of a program."""
     block = program.global_block()
-    block.vars.pop(name, None)
-    block.ops[:] = [o for o in block.ops if name not in o.output_arg_names]
+    with checked(program.blocks, "tables on servers"):
+        block.vars.pop(name, None)
+        block.ops[:] = [o for o in block.ops if name not in o.output_arg_names]
     program.changed()

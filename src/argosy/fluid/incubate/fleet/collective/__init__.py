@@ -30,6 +30,7 @@ from argosy.fluid.incubate.fleet.collective._strategy import DistributedStrategy
 from argosy.fluid.optimizer import RecomputeOptimizer
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
+from argosy.foundation.process_state import register
 from argosy.optimizer.optimizer import Optimizer
 from argosy.static import CompiledProgram, Program, default_startup_program
 from argosy.static.amp.decorator import OptimizerWithMixedPrecision
@@ -219,6 +220,12 @@ class Collective(Fleet):
 
 
 fleet = Collective()
+register(
+    "fleet of 1.x without servers",
+    fleet,
+    attributes=("_known_role",),
+    reset=lambda: Collective.__init__(fleet),
+)
 
 
 class CollectiveOptimizer(DistributedOptimizer):

@@ -122,3 +122,17 @@ def script(folder: Path, text: str, name: str = "train.py") -> str:
     )
     (folder / name).write_text(head + text)
     return name
+
+
+def wait_for_workers(folder, count, name="ready"):
+    """Wait until ``count`` workers have written the file ``name`` of their rank."""
+    until(
+        lambda: all((folder / f"{name}.{rank}").exists() for rank in range(count)),
+        f"{count} workers",
+    )
+
+
+def assert_nothing_left(launcher):
+    """Neither processes nor temporary files of a launcher that has ended."""
+    until(lambda: not launcher.descendants(), "the end of all processes")
+    assert list((launcher.folder / "tmp").iterdir()) == []

@@ -17,7 +17,7 @@ from argosy.foundation.endpoints import bind_listener
 from argosy.foundation.errors import CollectiveMismatch, CollectiveTimeout, CommError, PeerLost
 from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.store import StoreClient, StoreServer
-from multiprocess.join import joined, make_backend, open_store
+from support.join import joined, make_backend, open_store
 
 LENGTH = 300_000  # several pieces
 

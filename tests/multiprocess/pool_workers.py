@@ -13,7 +13,7 @@ import torch.distributed as dist
 from argosy.foundation.errors import UsageError
 from argosy.runtime.comm.backend import ReduceOp
 from argosy.runtime.comm.backends import torch_groups
-from multiprocess.join import joined, make_backend, open_store
+from support.join import joined, make_backend, open_store
 
 
 def square(rank: int, world_size: int, *, base: int) -> tuple[int, int, int]:

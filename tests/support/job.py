@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterator
 from typing import Any
 
-from multiprocess.pool import Pool
+from support.pool import Pool
 
 
 def run_job(pool: Pool, target: str, world_size: int, **kwargs: Any) -> list[Any]:

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from multiprocess import launcher
-from multiprocess.ps_jobs import _endpoints
+from support import launcher
+from support.ps_jobs import _endpoints
 
 NUM_WORKERS = NUM_SERVERS = 2
 DEADLINE_S = 90.0

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from multiprocess import launcher
+from support import launcher
 
 DEADLINE_S = 90.0
 # what every role would otherwise load by itself; the last is loaded by torch when it first joins
