@@ -30,7 +30,7 @@ from argosy.runtime.parallel import agreement
 from argosy.runtime.parallel.averages import average_rows
 from argosy.runtime.parallel.compression import BucketMaker, plain_bucket
 from argosy.runtime.parallel.gradient_views import GradientView, GradientViews
-from argosy.runtime.parallel.lifetime import Held, make_hook
+from argosy.runtime.parallel.lifetime import make_hook
 from argosy.runtime.parallel.rounds import Rounds
 
 
@@ -77,9 +77,6 @@ class Reducer(Rounds):
         self._has_warned = False
         lines = [agreement.describe(n, p) for n, p in zip(names, params, strict=True)]
         group.run(agreement.check_same, lines, group.transport)
-        self._held = Held(self._params)
-        self._release = weakref.finalize(self, self._held.release)
-        self._release.atexit = False
         self._build(
             [i for i in reversed(range(len(self._params))) if i not in self._is_fresh_by_sparse]
         )
@@ -293,7 +290,3 @@ class Reducer(Rounds):
             "or freeze them with stop_gradient = True.",
             stacklevel=2,
         )
-
-    def close(self) -> None:
-        """Remove the hooks; gradients move to memory of their own."""
-        self._release()

@@ -10,13 +10,14 @@ ranks, which are waiting, go on in step.
 from __future__ import annotations
 
 import abc
+import weakref
 from collections.abc import Sequence
 
 import torch
 
 from argosy.foundation import gradients
 from argosy.runtime.parallel.anchor import Anchor
-from argosy.runtime.parallel.lifetime import weakly
+from argosy.runtime.parallel.lifetime import Held, weakly
 
 
 class Rounds(abc.ABC):
@@ -29,6 +30,9 @@ class Rounds(abc.ABC):
         self._in_round = False
         self._sinks = [gradients.sink_of(p) for p in self._params]
         self._anchor = Anchor(weakly(self._begin_unless_begun))
+        self._held = Held(self._params)
+        self._release = weakref.finalize(self, self._held.release)
+        self._release.atexit = False
 
     def _reset_round(self, plan: Sequence[Sequence[int]]) -> None:
         """Get ready for a round of the buckets of ``plan``, each a list of parameters."""
@@ -95,6 +99,6 @@ class Rounds(abc.ABC):
         """Complete the round of a backward that failed halfway, for the sake of the others."""
         self._finish()
 
-    @abc.abstractmethod
     def close(self) -> None:
-        """Remove the hooks."""
+        """Remove the hooks; gradients move to memory of their own."""
+        self._release()

@@ -15,6 +15,7 @@ Schedulers, ``param_groups`` and ``zero_grad`` work as on the optimizer that was
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -112,18 +113,17 @@ class ShardedOptimizer(torch.optim.Optimizer):
         Every rank calls it.
         """
         own = self.state_dict()
-        named, plain = {}, {}
-        for index, values in own["state"].items():
-            for key, value in values.items():
-                if isinstance(value, torch.Tensor):
-                    named[f"{index}{_SEPARATOR}{key}"] = value
-                else:
-                    plain[f"{index}{_SEPARATOR}{key}"] = value
-        if plain:
-            raise CheckpointError(
-                f"{type(self.inner).__name__} keeps state that is not a tensor "
-                f"({next(iter(plain))}); it cannot be gathered"
-            )
+        named = {
+            f"{index}{_SEPARATOR}{key}": value
+            for index, values in own["state"].items()
+            for key, value in values.items()
+        }
+        for name, value in named.items():
+            if not isinstance(value, torch.Tensor):
+                raise CheckpointError(
+                    f"{type(self.inner).__name__} keeps state that is not a tensor ({name}); it "
+                    "cannot be gathered"
+                )
         whole = gather_named(named, self.shards.group, dst)
         state: dict[int, dict[str, Any]] = {}
         for name in sorted(whole, key=lambda n: int(n.split(_SEPARATOR, 1)[0])):
@@ -142,10 +142,14 @@ class ShardedOptimizer(torch.optim.Optimizer):
                 "parameters, this one of "
                 f"{[len(g['params']) for g in self.param_groups]}"
             )
-        order = [i for g in given for i in g["params"]]
+        order = [i for g in given for i in g["params"]]  # the saved number of each parameter
         states = state_dict["state"]
-        missing = [i for i in self.shards.owned if states and order[i] not in states]
-        if missing and any(self.shards.params[i].requires_grad for i in missing):
+        saved = {
+            id(p): states.get(number) for p, number in zip(self.shards.params, order, strict=True)
+        }
+        params = self.shards.params
+        missing = [i for i in self.shards.owned if states and saved[id(params[i])] is None]
+        if missing and any(params[i].requires_grad for i in missing):
             raise CheckpointError(
                 f"the saved state has nothing for parameter {missing[0]}, which rank "
                 f"{self.shards.group.rank} owns; "
@@ -154,18 +158,13 @@ class ShardedOptimizer(torch.optim.Optimizer):
         for outer, group in zip(self.param_groups, given, strict=True):
             outer.update((key, value) for key, value in group.items() if key != "params")
         self._copy_settings()
-        position = {id(self.shards.params[i]): order[i] for i in self.shards.owned}
-        numbers = iter(range(len(order)))
+        numbers = itertools.count()  # as the inner optimizer counts its parameters
         kept: dict[int, Any] = {}
         groups = []
         for inner in self.inner.param_groups:
-            own = []
-            for param in inner["params"]:
-                number = next(numbers)
-                own.append(number)
-                if position[id(param)] in states:
-                    kept[number] = states[position[id(param)]]
-            groups.append({**{k: v for k, v in inner.items() if k != "params"}, "params": own})
+            own = {next(numbers): saved[id(param)] for param in inner["params"]}
+            kept.update((number, state) for number, state in own.items() if state is not None)
+            groups.append({**inner, "params": list(own)})
         self.inner.load_state_dict({"state": kept, "param_groups": groups})
         self.state = self.inner.state
 

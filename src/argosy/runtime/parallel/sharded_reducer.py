@@ -65,7 +65,7 @@ class ShardedReducer(Rounds):
         # those of them that this round's gradients must not mix with
         self._set_aside: dict[int, torch.Tensor] = {}
         self._open_round()
-        handles: list[Any] = []
+        handles = self._held.handles
         for i, param in enumerate(self._params):
             if self._owners[i] == group.rank:
                 before = _ignoring_gradient(
@@ -74,8 +74,6 @@ class ShardedReducer(Rounds):
                 handles.append(param.register_hook(before))  # type: ignore[no-untyped-call]
             after = make_hook(weakref.WeakMethod(self._on_gradient), i)
             handles.append(param.register_post_accumulate_grad_hook(after))  # type: ignore[no-untyped-call]
-        self._release = weakref.finalize(self, _remove, handles)
-        self._release.atexit = False
 
     def _open_round(self) -> None:
         self._reset_round(self._plan)
@@ -185,10 +183,6 @@ class ShardedReducer(Rounds):
         self._send_ready()
         self._open_round()
 
-    def close(self) -> None:
-        """Remove the hooks."""
-        self._release()
-
 
 class ReplicatedReducer(Reducer):
     """Averages over ``group`` as its base does, and then over ``replicas``, the ranks that have the
@@ -255,8 +249,3 @@ def _ignoring_gradient(hook: Any, param: torch.Tensor) -> Any:
             hook(alive)
 
     return call
-
-
-def _remove(handles: list[Any]) -> None:
-    for handle in handles:
-        handle.remove()

@@ -11,8 +11,9 @@ import torch
 
 from argosy.distributed.fleet.planning.settings import Amp, Sharding
 from argosy.distributed.fleet.planning.strategy_plan import Plan
-from argosy.distributed.fleet.stages.layer_trainee import LayerTrainee, with_rule_of
+from argosy.distributed.fleet.stages.layer_trainee import BUILDERS, LayerTrainee, momentum_of
 from argosy.distributed.fleet.stages.optimizer_stages import make_stages
+from argosy.distributed.fleet.stages.rules import MomentumRule, replaced
 from argosy.distributed.fleet.stages.trainee import StagedSteps
 from argosy.distributed.sharding.sharded_optimizer import ShardedOptimizer
 from argosy.distributed.sharding.split_optimizer import SplitOptimizer
@@ -32,7 +33,8 @@ def wrapped(
     """The distributed optimizer that stands for ``given``. ``sharding``: the ranks that split its
     state, and those that own the same shard.
     """
-    optimizer = with_rule_of(plan, given)
+    momentum = momentum_of(given) if "dgc" in plan else MomentumRule()
+    optimizer = replaced(plan, given, BUILDERS)
     amp = plan.get(Amp)
     if amp is not None and amp.keeps_masters:
         optimizer.keep_masters()
@@ -44,7 +46,7 @@ def wrapped(
             )
         kind = SplitOptimizer if plan[Sharding].stage == 3 else ShardedOptimizer
         optimizer, replicas = kind(optimizer, sharding[0]), sharding[1]
-    trainee = LayerTrainee(optimizer, given, group, replicas)
+    trainee = LayerTrainee(optimizer, group, replicas, momentum)
     return DistributedOptimizer(StagedSteps(trainee, make_stages(trainee, plan)), plan)
 
 
@@ -52,7 +54,7 @@ def recording(given: Optimizer, plan: Plan, record: Any) -> DistributedOptimizer
     """The distributed optimizer that stands for ``given`` while programs are recorded; ``record``
     does what ``minimize`` means then.
     """
-    trainee = LayerTrainee(with_rule_of(plan, given), given)
+    trainee = LayerTrainee(replaced(plan, given, BUILDERS))
     return DistributedOptimizer(StagedSteps(trainee, ()), plan, record)
 
 
@@ -62,15 +64,9 @@ def optimizer_kinds(optimizer: Any) -> tuple[str, ...]:
         return ("Momentum" if any(g["momentum"] for g in optimizer.param_groups) else "SGD",)
     if isinstance(optimizer, torch.optim.AdamW):
         return ("AdamW",)  # torch derives it from Adam, Paddle does not
-    if isinstance(optimizer, torch.optim.Optimizer):
-        base = torch.optim.Optimizer
-        return tuple(
-            c.__name__ for c in type(optimizer).__mro__ if issubclass(c, base) and c is not base
-        )
+    base = torch.optim.Optimizer if isinstance(optimizer, torch.optim.Optimizer) else Optimizer
     return tuple(
-        c.__name__
-        for c in type(optimizer).__mro__
-        if issubclass(c, Optimizer) and c is not Optimizer
+        c.__name__ for c in type(optimizer).__mro__ if issubclass(c, base) and c is not base
     )
 
 

@@ -8,34 +8,28 @@ from typing import Any
 import torch
 
 from argosy.distributed.fleet.planning import settings as plans
-from argosy.distributed.fleet.planning.strategy_plan import Plan
-from argosy.distributed.fleet.stages.rules import MomentumRule, refuse, replaced
+from argosy.distributed.fleet.stages.rules import MomentumRule, refuse
 from argosy.distributed.fleet.stages.trainee import OptimizerTrainee
-from argosy.distributed.sharding.sharded_optimizer import ShardedOptimizer
 from argosy.foundation.errors import NotSupported
 from argosy.nn.clip import ClipGradByNorm
 from argosy.optimizer import SGD, Lamb, Optimizer
 from argosy.optimizer.lars import LarsMomentumOptimizer
 from argosy.regularizer import L2Decay
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.sharding import Shards
 
-__all__ = ["LayerTrainee", "momentum_of", "with_rule_of"]
+__all__ = ["BUILDERS", "LayerTrainee", "momentum_of"]
 
 
 class LayerTrainee(OptimizerTrainee):
-    """``optimizer`` updates in the place of ``given``, the script's own."""
-
     def __init__(
         self,
         optimizer: Optimizer,
-        given: Optimizer,
         group: Group | None = None,
         replicas: Group | None = None,
+        momentum: MomentumRule = MomentumRule(),
     ) -> None:
-        super().__init__(group, replicas)
+        super().__init__(group, replicas, momentum)
         self.optimizer = optimizer
-        self._given = given
 
     def parameters(self) -> list[torch.Tensor]:
         return [p.raw for p in self.optimizer.parameters() if not p.stop_gradient]
@@ -43,27 +37,12 @@ class LayerTrainee(OptimizerTrainee):
     def learning_rate(self) -> float:
         return float(self.optimizer.get_lr())
 
-    def momentum(self) -> MomentumRule:
-        return momentum_of(self._given)
-
-    @property
-    def shards(self) -> Shards:
-        assert isinstance(self.optimizer, ShardedOptimizer)
-        return self.optimizer.shards
-
     def split(self, model: Any) -> None:
         replicas = self.replicas
         model.split_parameters(self.optimizer, replicas)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.optimizer.set_state_dict(state)
-
-
-def with_rule_of(plan: Plan, optimizer: Any) -> Any:
-    """The optimizer that does what ``plan`` says with the parameters, rate and clipping of
-    ``optimizer``.
-    """
-    return replaced(plan, optimizer, _BUILDERS)
 
 
 def _lars(optimizer: Optimizer, settings: plans.Lars) -> LarsMomentumOptimizer:
@@ -122,4 +101,5 @@ def momentum_of(optimizer: Optimizer) -> MomentumRule:
     )
 
 
-_BUILDERS: dict[str, Callable[..., Any]] = {"lars": _lars, "lamb": _lamb, "dgc": _without_momentum}
+# of the rules that take the place of the optimizer's own
+BUILDERS: dict[str, Callable[..., Any]] = {"lars": _lars, "lamb": _lamb, "dgc": _without_momentum}

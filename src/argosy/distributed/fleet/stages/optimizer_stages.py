@@ -195,7 +195,7 @@ class CompressedGradients(_KeptStage):
     """
 
     def __init__(self, trainee: Trainee, settings: Dgc) -> None:
-        options = {**asdict(trainee.momentum()), **asdict(settings)}
+        options = {**asdict(trainee.momentum), **asdict(settings)}
         self._kept = dgc.DeepGradientCompression(trainee.parameters(), trainee.workers, **options)
 
     def use_state(self, num_steps: int, u: list[torch.Tensor], v: list[torch.Tensor]) -> None:

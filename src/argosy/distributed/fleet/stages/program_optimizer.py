@@ -31,7 +31,6 @@ from argosy.distributed.fleet.stages.programs.gradients import FleetExchange, Me
 from argosy.distributed.fleet.stages.programs.local_sgd import AveragingExchange
 from argosy.distributed.fleet.stages.programs.sharding import ShardedExchange, full_state
 from argosy.distributed.fleet.stages.programs.startup import EqualStart
-from argosy.distributed.fleet.stages.rules import RULES
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.comm.group import Group
 from argosy.static import BuildStrategy, CompiledProgram
@@ -44,11 +43,6 @@ from argosy.static.record.recorder import recorder as program_recorder
 
 __all__ = ["ProgramRecorder", "full_state"]
 
-_RECORDED = (
-    "data_parallel", "sync_batch_norm", "gradient_scale", "fp16_allreduce", "amp", "recompute",
-    "gradient_merge", "dgc", "sharding", "localsgd",
-    "adaptive_localsgd", *RULES,
-)  # fmt: skip
 _SCALES = {"sum": "One", "customized": "Customized"}
 
 
@@ -71,11 +65,6 @@ class ProgramRecorder:
                 "DistributedStrategy.amp: the optimizer has mixed precision from "
                 "static.amp.decorate already; use one of the two"
             )
-        for stage in plan:
-            if stage.name not in _RECORDED:
-                raise NotSupported(
-                    f"DistributedStrategy.{stage.name} is not supported in static mode"
-                )
         if "dgc" in plan and "gradient_scale" in plan:
             raise NotSupported(
                 "DistributedStrategy.dgc: it averages over workers; gradient_scale_configs must "

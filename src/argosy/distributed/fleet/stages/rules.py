@@ -22,7 +22,7 @@ class MomentumRule:
     is a step along the direction that it gives.
     """
 
-    momentum: float
+    momentum: float = 0.0
     use_nesterov: bool = False
     clip_norm: float | None = None
     weight_decay: float = 0.0

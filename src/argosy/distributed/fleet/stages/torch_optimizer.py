@@ -12,7 +12,8 @@ import torch
 from argosy.distributed.fleet.planning.settings import Sharding
 from argosy.distributed.fleet.planning.strategy_plan import Plan
 from argosy.distributed.fleet.stages.optimizer_stages import make_stages
-from argosy.distributed.fleet.stages.torch_trainee import TorchTrainee, momentum_of, with_rule_of
+from argosy.distributed.fleet.stages.rules import MomentumRule, replaced
+from argosy.distributed.fleet.stages.torch_trainee import BUILDERS, TorchTrainee, momentum_of
 from argosy.distributed.fleet.stages.trainee import StagedSteps
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharded_optimizer import ShardedOptimizer
@@ -29,12 +30,12 @@ def wrapped(
     """The distributed optimizer that stands for ``given``; ``given`` itself where the plan has
     nothing for it.
     """
-    momentum = momentum_of(given) if "dgc" in plan else None
-    optimizer = with_rule_of(plan, given)
+    momentum = momentum_of(given) if "dgc" in plan else MomentumRule()
+    optimizer: torch.optim.Optimizer = replaced(plan, given, BUILDERS)
     over, replicas = (None, None) if sharding is None else sharding
     if over is not None and plan[Sharding].stage < 3:
         optimizer, over = ShardedOptimizer(optimizer, over), None
-    trainee = TorchTrainee(optimizer, momentum, group, replicas, over)
+    trainee = TorchTrainee(optimizer, group, replicas, momentum, over)
     stages = make_stages(trainee, plan)
     if (
         optimizer is given

@@ -8,18 +8,15 @@ from typing import Any
 import torch
 
 from argosy.distributed.fleet.planning import settings as plans
-from argosy.distributed.fleet.planning.strategy_plan import Plan
-from argosy.distributed.fleet.stages.rules import MomentumRule, refuse, replaced
+from argosy.distributed.fleet.stages.rules import MomentumRule, refuse
 from argosy.distributed.fleet.stages.trainee import OptimizerTrainee
 from argosy.distributed.fleet.torch_optim import Lamb, Lars
 from argosy.distributed.job import job
 from argosy.foundation.errors import NotSupported
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.full_sharding import shard_fully, torch_group
-from argosy.runtime.parallel.sharded_optimizer import ShardedOptimizer
-from argosy.runtime.parallel.sharding import Shards
 
-__all__ = ["TorchTrainee", "momentum_of", "with_rule_of"]
+__all__ = ["BUILDERS", "TorchTrainee", "momentum_of"]
 
 
 class TorchTrainee(OptimizerTrainee):
@@ -30,14 +27,13 @@ class TorchTrainee(OptimizerTrainee):
     def __init__(
         self,
         optimizer: torch.optim.Optimizer,
-        momentum: MomentumRule | None,
         group: Group | None,
-        replicas: Group | None = None,
-        fully_sharded_over: Group | None = None,
+        replicas: Group | None,
+        momentum: MomentumRule,
+        fully_sharded_over: Group | None,
     ) -> None:
-        super().__init__(group, replicas)
+        super().__init__(group, replicas, momentum)
         self.optimizer = optimizer
-        self._momentum = momentum
         self._fully_sharded_over = fully_sharded_over
 
     def parameters(self) -> list[torch.Tensor]:
@@ -45,15 +41,6 @@ class TorchTrainee(OptimizerTrainee):
 
     def learning_rate(self) -> float:
         return float(self.optimizer.param_groups[0]["lr"])
-
-    def momentum(self) -> MomentumRule:
-        assert self._momentum is not None
-        return self._momentum
-
-    @property
-    def shards(self) -> Shards:
-        assert isinstance(self.optimizer, ShardedOptimizer)
-        return self.optimizer.shards
 
     def split(self, model: Any) -> None:
         over, self._fully_sharded_over = self._fully_sharded_over, None
@@ -65,14 +52,6 @@ class TorchTrainee(OptimizerTrainee):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.optimizer.load_state_dict(dict(state))
-
-
-def with_rule_of(plan: Plan, optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
-    """The optimizer that does what ``plan`` says. It has the very groups of ``optimizer``, so
-    schedulers of that one reach it.
-    """
-    changed: torch.optim.Optimizer = replaced(plan, optimizer, _BUILDERS)
-    return changed
 
 
 def momentum_of(optimizer: torch.optim.Optimizer) -> MomentumRule:
@@ -149,4 +128,6 @@ def _exclude(optimizer: torch.optim.Optimizer, settings: plans.Lars | plans.Lamb
         optimizer.add_param_group({**shared, "params": excluded, **decay})
 
 
-_BUILDERS: dict[str, Callable[..., Any]] = {"lars": _lars, "lamb": _lamb, "dgc": _without_momentum}
+# of the rules that take the place of the optimizer's own; they have its very groups, so that
+# schedulers of that one reach them
+BUILDERS: dict[str, Callable[..., Any]] = {"lars": _lars, "lamb": _lamb, "dgc": _without_momentum}

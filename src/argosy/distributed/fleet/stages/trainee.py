@@ -23,13 +23,19 @@ _KEY = "fleet_stages"  # of the stages' part of a state dict
 
 
 class Trainee(abc.ABC):
-    """``group`` has the workers, None if there is one; ``replicas`` those that own the same
-    shard.
+    """``group`` has the workers, None if there is one; ``replicas`` those that own the same shard;
+    ``momentum`` is the rule that ``dgc`` takes over.
     """
 
-    def __init__(self, group: Group | None, replicas: Group | None = None) -> None:
+    def __init__(
+        self,
+        group: Group | None,
+        replicas: Group | None = None,
+        momentum: MomentumRule = MomentumRule(),
+    ) -> None:
         self.group = group
         self.replicas = replicas
+        self.momentum = momentum
 
     @property
     def workers(self) -> Group:
@@ -45,10 +51,6 @@ class Trainee(abc.ABC):
     def learning_rate(self) -> float:
         """That of the next update."""
 
-    @abc.abstractmethod
-    def momentum(self) -> MomentumRule:
-        """The rule that ``dgc`` stands for; NotSupported where it cannot."""
-
 
 class OptimizerTrainee(Trainee):
     """A trainee that an optimizer updates."""
@@ -56,9 +58,10 @@ class OptimizerTrainee(Trainee):
     optimizer: Any
 
     @property
-    @abc.abstractmethod
     def shards(self) -> Shards:
-        """Who updates which parameter, where an optimizer shards its state."""
+        """Who updates which parameter, where the optimizer shards its state."""
+        shards: Shards = self.optimizer.shards
+        return shards
 
     @abc.abstractmethod
     def split(self, model: Any) -> None:

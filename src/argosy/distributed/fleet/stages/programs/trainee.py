@@ -25,12 +25,11 @@ class ProgramTrainee(Trainee):
         params: Sequence[torch.Tensor],
         grads: Sequence[torch.Tensor] | None = None,
         rate: float = 0.0,
-        momentum: MomentumRule | None = None,
+        momentum: MomentumRule = MomentumRule(),
     ) -> None:
-        super().__init__(group)
+        super().__init__(group, momentum=momentum)
         self._params = [p.detach() for p in params]
         self._rate = rate
-        self._momentum = momentum
         if grads is not None:
             for param, grad in zip(self._params, grads, strict=True):
                 param.grad = grad.detach()
@@ -43,7 +42,3 @@ class ProgramTrainee(Trainee):
 
     def learning_rate(self) -> float:
         return self._rate
-
-    def momentum(self) -> MomentumRule:
-        assert self._momentum is not None
-        return self._momentum
