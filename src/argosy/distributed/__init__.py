@@ -48,7 +48,7 @@ from argosy.distributed._objects import (
 from argosy.distributed._spawn import spawn
 from argosy.distributed.collective import is_available
 from argosy.distributed.launch.main import launch
-from argosy.static.record.entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
+from argosy.runtime.ps.entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
 
 # names that most scripts do without, and the modules that have them
 _LATER = {

@@ -2,6 +2,6 @@
 table.
 """
 
-from argosy.static.record.entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
+from argosy.runtime.ps.entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
 
 __all__ = ["CountFilterEntry", "ProbabilityEntry", "ShowClickEntry"]

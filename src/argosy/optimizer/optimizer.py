@@ -246,7 +246,7 @@ class Optimizer:
             main: Tensor | None = getattr(param, "main_grad", None)
             if main is not None:
                 return main.raw
-        return torch.zeros_like(param.raw) if param._is_grad_cleared else None
+        return torch.zeros_like(param.raw) if param.is_grad_cleared else None
 
     def _keeps_rows(self, param: Tensor, options: Options) -> bool:
         regularizer = getattr(param, "regularizer", None) or self.regularization
@@ -379,10 +379,10 @@ class Optimizer:
             if raw.grad is not None:
                 if raw.requires_grad:
                     raw.grad = None
-                    if param._is_grad_cleared is not set_to_zero:
-                        param._is_grad_cleared = set_to_zero
-            elif param._is_grad_cleared and not set_to_zero:
-                param._is_grad_cleared = False
+                    if param.is_grad_cleared is not set_to_zero:
+                        param.is_grad_cleared = set_to_zero
+            elif param.is_grad_cleared and not set_to_zero:
+                param.is_grad_cleared = False
         if self._master_grad:
             for param in self._parameters():
                 param.main_grad = None

@@ -189,7 +189,7 @@ class Tensor:
     _name: str | None = None
     # stop_gradient=False was asked of an integer tensor, which never gets a gradient
     _nominal_grad = False
-    _is_grad_cleared = False  # clear_grad() ran: a missing gradient reads as zeros
+    is_grad_cleared = False  # clear_grad() ran: a missing gradient reads as zeros
     persistable = False
     is_distributed = False
     rebind: Any = None  # for a variable of a program: records that an in-place function changed it
@@ -344,7 +344,7 @@ class Tensor:
             return None
         raw = t.grad
         if raw is None:
-            if not self._is_grad_cleared:
+            if not self.is_grad_cleared:
                 return None
             raw = t.grad = torch.zeros_like(t)
         out = wrap(raw)
@@ -355,7 +355,7 @@ class Tensor:
     def grad(self, value: Any) -> None:
         if value is None:
             self.raw.grad = None
-            self._is_grad_cleared = False
+            self.is_grad_cleared = False
             return
         if not isinstance(value, Tensor):
             raise DtypeError(
@@ -420,7 +420,7 @@ class Tensor:
         """Drop the gradient; by default it then reads as zeros, as in Paddle, without being
         stored.
         """
-        self._is_grad_cleared = set_to_zero and (self._is_grad_cleared or self.raw.grad is not None)
+        self.is_grad_cleared = set_to_zero and (self.is_grad_cleared or self.raw.grad is not None)
         self.raw.grad = None
 
     clear_grad = clear_gradient

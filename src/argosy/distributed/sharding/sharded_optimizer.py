@@ -87,8 +87,8 @@ class ShardedOptimizer(Optimizer):
         for param in self._all:
             if not self._is_owned[id(param)]:
                 param.raw.grad = None
-                if param._is_grad_cleared:
-                    param._is_grad_cleared = False
+                if param.is_grad_cleared:
+                    param.is_grad_cleared = False
 
     clear_gradients = clear_grad
 

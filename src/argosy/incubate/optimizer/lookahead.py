@@ -81,7 +81,7 @@ class LookAhead(Optimizer):
         group.run(lookahead_, params, group.slots["slow"], group.clock.tensor, self.alpha, self.k)
 
     def _has_grad(self, param: Tensor) -> bool:
-        return not param.stop_gradient and (param.raw.grad is not None or param._is_grad_cleared)
+        return not param.stop_gradient and (param.raw.grad is not None or param.is_grad_cleared)
 
     def _follow(self, params: list[Tensor]) -> None:
         if not params:

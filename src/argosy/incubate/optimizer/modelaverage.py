@@ -86,7 +86,7 @@ class ModelAverage(Optimizer):
         chosen = [
             p
             for p in params
-            if not p.stop_gradient and (p.raw.grad is not None or p._is_grad_cleared)
+            if not p.stop_gradient and (p.raw.grad is not None or p.is_grad_cleared)
         ]
         names = (*_SUMS, *_COUNTS)
         with torch.no_grad():

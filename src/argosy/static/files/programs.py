@@ -75,7 +75,7 @@ def loads(data: bytes, source: str) -> tuple[Program, dict[str, Any]]:
     root = parsed(body, source).fields(("seed", "blocks", "extra"))
     program = Program()
     program.is_loaded = True
-    program._seed = root["seed"].integer()
+    program.seed = root["seed"].integer()
     _fill(program, root["blocks"])
     verify_loaded(program, source)
     return program, {key: node.value for key, node in root["extra"].entries().items()}

@@ -167,7 +167,7 @@ class Block:
                 f"Variable {old!r} cannot be renamed: there is another {new!r} already"
             )
         variable = self.vars.pop(old)
-        variable._name = new
+        variable.take_name(new)
         self.add_variable(variable)
 
     def __str__(self) -> str:

@@ -259,12 +259,19 @@ class Variable(Tensor):
     # -- copies and text
     # ----------------------------------------------------------------------------------------
 
-    def copy_to(self, block: OwningBlock) -> Variable:
-        """The same variable for another program."""
+    def take_name(self, name: str) -> None:
+        """Be called ``name``; the block under whose old name it stands sees to the rest."""
+        self._name = name
+
+    def copy_to(self, block: OwningBlock, name: str = "") -> Variable:
+        """The same variable for another program, or another of the same kind under a new
+        ``name``.
+        """
         out = object.__new__(type(self))
         out.raw = self.raw
         out.__dict__.update(self.__dict__)
         out.block = block
+        out._name = name or self.name
         return out
 
     def __copy__(self) -> Variable:

@@ -22,7 +22,7 @@ from argosy.static.ir.sub_blocks import bind
 from argosy.static.ir.variable import Variable
 from argosy.static.record.kinds import give, join, kind_of, require_same_structure, without_values
 from argosy.static.record.recorder import recorder
-from argosy.static.record.reinfer import Written, inside, join_writes, settle, undo_writes
+from argosy.static.record.reinfer import Written, join_writes, settle, undo_writes
 from argosy.tensor.creation import assign, full
 from argosy.tensor.engine import unique_name
 
@@ -33,15 +33,14 @@ def sub_block() -> Iterator[Block]:
     it.
     """
     program = recorder.main
-    block = program._create_block()
+    block = program.create_block()
     try:
         yield block
     except BaseException:
         undo_writes(block)
-        del program.blocks[block.idx :]
-        program._current = block.parent_idx
+        program.drop_blocks(block.idx)
         raise
-    program._current = block.parent_idx
+    program.leave_block()
 
 
 # -- branches
@@ -79,7 +78,7 @@ class Branches:
             outs = _joined(sides, names, call)
             join_writes(self.written, names)
         except BaseException:
-            del program.blocks[self.start :]
+            program.drop_blocks(self.start)
             raise
         chosen = [i for i, out in enumerate(outs) if isinstance(out, Variable)]
         branches = [
@@ -124,7 +123,7 @@ class Branches:
                         f"{shown(column[other])} in {names[other]}"
                     )
                 if not isinstance(leaf, Variable):
-                    with inside(self.blocks[k]):
+                    with recorder.main.in_block(self.blocks[k].idx):
                         sides[k][i] = _as_variable(leaf, column)
         return sides
 

@@ -145,11 +145,8 @@ class Recorder:
         known = self.main.constants.get(id(value))
         if known is not None:
             return known[1]
-        current, self.main._current = self.main._current, 0  # for all blocks
-        try:
+        with self.main.in_block(0):  # for all blocks
             variable = self(initialization_ops.assign_value, (value.numpy(), value.raw.dtype), {})
-        finally:
-            self.main._current = current
         self.main.constants[id(value)] = (value, variable)
         return variable
 
@@ -236,9 +233,7 @@ class Recorder:
     def duplicate(self, parameter: Parameter, name: str) -> Parameter:
         """A parameter with the settings and the initialiser of another."""
         block = self.main.global_block()
-        out = parameter.copy_to(block)
-        out._name = name
-        block.add_variable(out)
+        out = block.add_variable(parameter.copy_to(block, name))
         filler = next(
             (o for o in self.startup.global_block().ops if parameter.name in o.output_arg_names),
             None,

@@ -4,8 +4,7 @@ shapes outside do.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from argosy.static.ir.block import Block, Kind
@@ -24,17 +23,6 @@ from argosy.static.record.infer import Meta, infer
 from argosy.static.record.kinds import give, is_same_kind, join, kind_of
 
 Written = dict[str, tuple[Variable, Kind, bool]]
-
-
-@contextlib.contextmanager
-def inside(block: Block) -> Iterator[None]:
-    """Record more into a block."""
-    program = block.program
-    old, program._current = program._current, block.idx
-    try:
-        yield
-    finally:
-        program._current = old
 
 
 def undo_writes(block: Block) -> Written:

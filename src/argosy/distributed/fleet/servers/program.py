@@ -30,6 +30,7 @@ from argosy.distributed.fleet.servers.runtime import Model, PsRuntime
 from argosy.distributed.fleet.servers.tables import check_names, configured, with_entry
 from argosy.foundation.errors import NotSupported, UsageError, nearest
 from argosy.ops.table import Op
+from argosy.runtime.ps.entries import ShowClickEntry
 from argosy.runtime.ps.initial import Initial
 from argosy.runtime.ps.spec import SparseSpec
 from argosy.static import default_startup_program, global_scope, program_guard
@@ -37,7 +38,6 @@ from argosy.static.ir.operator import OPTIMIZE, Operator, Ref
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.backward import gradients
-from argosy.static.record.entries import ShowClickEntry
 from argosy.static.record.optimize import RecordedOptimizer
 from argosy.static.record.recorder import recorder
 from argosy.static.run.contract import Follows, LookAhead

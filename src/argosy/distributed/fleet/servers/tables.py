@@ -10,11 +10,11 @@ from typing import Any
 
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.foundation.errors import ConfigError, NotSupported, UsageError
+from argosy.runtime.ps.entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
 from argosy.runtime.ps.initial import Initial
 from argosy.runtime.ps.rules import Rule
 from argosy.runtime.ps.spec import Admission, ShowClick, SparseSpec
 from argosy.runtime.ps.worker import DENSE, Mode
-from argosy.static.record.entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
 
 __all__ = ["check_names", "check_strategy", "configured", "with_entry"]
 

@@ -72,7 +72,7 @@ class ShowClickEntry(EntryAttr):
 
 
 @dataclass(frozen=True)
-class SparseTable:
+class EmbeddingTable:
     """What ``sparse_embedding`` was told about its table."""
 
     entry: EntryAttr | None
