@@ -14,6 +14,8 @@ class OwningProgram(Protocol):
 
     blocks: list[Any]
 
+    def current_block(self) -> Any: ...
+
     def changed(self) -> None: ...
 
 
@@ -24,6 +26,8 @@ class OwningBlock(Protocol):
     program: Any
     vars: dict[str, Any]
     ops: list[Any]
+
+    def encloses(self, other: Any) -> bool: ...
 
     def find_var_recursive(self, name: str) -> Any: ...
 

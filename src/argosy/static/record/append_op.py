@@ -122,7 +122,7 @@ def _take_place(block: Block, made: Variable, target: Variable, done: int) -> No
         operator.args = mapped(operator.args, lambda leaf: renamed(leaf, names))
         operator.kwargs = mapped(operator.kwargs, lambda leaf: renamed(leaf, names))
         operator.out = mapped(operator.out, lambda leaf: renamed(leaf, names))
-    target.raw, target.alt, target.lod_names = made.raw, made.alt, made.lod_names
-    target.stops_gradient = target.stops_gradient or made.stops_gradient
+    target.define(made.kind, target.stop_gradient or made.stop_gradient)
+    target.lod_names = made.lod_names
     del block.vars[made.name]
     block.program.changed()

@@ -24,9 +24,9 @@ from argosy.ops.table import Op
 from argosy.static.ir.operator import FORWARD, ONLY_IF, Operator, Ref, leaves, mapped, type_of
 from argosy.static.ir.owner import OwningBlock
 from argosy.static.ir.program import Program
-from argosy.static.ir.variable import Parameter, Variable, samples
+from argosy.static.ir.variable import Kind, Parameter, Variable, samples
 from argosy.static.record.carry import carry
-from argosy.static.record.infer import Meta, infer, is_eager
+from argosy.static.record.infer import infer, is_eager
 from argosy.tensor.engine import current_mode, pop_mode, push_mode, unique_name
 
 # Where lines that record operators are, but not those of the script: this package, and what runs
@@ -68,13 +68,12 @@ class Recorder:
 
         def output(value: Any) -> Any:
             nonlocal base
-            if not isinstance(value, Meta):
+            if not isinstance(value, Kind):
                 return value
             if works_in_place and id(value.first) in given:
                 changed = given[id(value.first)]
-                if changed.stops_gradient and not stops and not changed.persistable:
-                    block.note_write(changed)
-                    changed.stops_gradient = False
+                if changed.stop_gradient and not stops and not changed.persistable:
+                    changed.know(changed.kind, False)
                 return changed
             base = base or unique_name.generate(kind)
             is_number = value.first.is_floating_point() or value.first.is_complex()
@@ -158,11 +157,10 @@ class Recorder:
         block = variable.block
         if block.program is self.main:
             block = self.main.current_block()
-            block.note_write(self.admit(variable))
+            self.admit(variable)  # which must be visible there
         self.append(block, "assign", creation_ops.assign, (value,), {}, variable)
-        variable.raw, variable.alt = value.raw, value.alt
-        if not variable.persistable:
-            variable.stops_gradient = value.stops_gradient
+        kept = variable.stop_gradient if variable.persistable else value.stop_gradient
+        variable.know(value.kind, kept)
         if variable.block is value.block:
             variable.lod_names = value.lod_names
 
