@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argosy.foundation.errors import UsageError
-from argosy.static.record.entries import EntryAttr
+from argosy.runtime.ps.entries import EntryAttr
 
 __all__ = ["CountFilterEntry", "EntryAttr", "ProbabilityEntry", "ShowClickEntry"]
 
@@ -19,10 +19,10 @@ class ProbabilityEntry(EntryAttr):
                 "ProbabilityEntry: probability must be a float in (0,1), but received "
                 f"{probability!r}"
             )
-        self._probability = probability
+        self.probability = probability
 
     def _to_attr(self) -> str:
-        return f"{self._name}:{self._probability}"
+        return f"{self._name}:{self.probability}"
 
 
 class CountFilterEntry(EntryAttr):
@@ -36,10 +36,10 @@ class CountFilterEntry(EntryAttr):
                 "CountFilterEntry: count_filter must be a valid integer greater than 0, but "
                 f"received {count_filter!r}"
             )
-        self._count_filter = count_filter
+        self.count_filter = count_filter
 
     def _to_attr(self) -> str:
-        return f"{self._name}:{self._count_filter}"
+        return f"{self._name}:{self.count_filter}"
 
 
 class ShowClickEntry(EntryAttr):
@@ -53,8 +53,8 @@ class ShowClickEntry(EntryAttr):
                 "ShowClickEntry: show_name and click_name must be strings, but received "
                 f"{show_name!r}, {click_name!r}"
             )
-        self._show_name = show_name
-        self._click_name = click_name
+        self.show_name = show_name
+        self.click_name = click_name
 
     def _to_attr(self) -> str:
-        return f"{self._name}:{self._show_name}:{self._click_name}"
+        return f"{self._name}:{self.show_name}:{self.click_name}"

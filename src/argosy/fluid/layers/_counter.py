@@ -10,7 +10,6 @@ from argosy import tensor as T
 from argosy.fluid._mode import records
 from argosy.foundation.errors import UsageError
 from argosy.static.record.recorder import recorder
-from argosy.static.record.reinfer import inside
 
 
 def autoincreased_step_counter(
@@ -41,7 +40,7 @@ def autoincreased_step_counter(
         return block.var(name)
     counter = recorder.new_state(name, [1], torch.int64, begin - 1)
     num_before = len(block.ops)
-    with inside(block):
+    with block.program.in_block(block.idx):
         T.increment(counter, step)
     block.ops[:] = [*block.ops[num_before:], *block.ops[:num_before]]
     return counter

@@ -16,7 +16,7 @@ from argosy.static.ir.variable import Variable
 from argosy.static.record.arrays import ArrayVariable, record_array, record_stack, record_write
 from argosy.static.record.control import loop_variable, record_loop, sub_block
 from argosy.static.record.recorder import recorder
-from argosy.static.record.reinfer import inside, settle
+from argosy.static.record.reinfer import settle
 
 
 class StaticRNN:
@@ -111,7 +111,7 @@ class StaticRNN:
         ``shape``, as many rows as ``batch_ref`` has.
         """
         parent = self._require_step("memory")
-        with inside(parent):
+        with parent.program.in_block(parent.idx):
             if init is None:
                 if shape is None or batch_ref is None:
                     raise UsageError(
@@ -136,7 +136,7 @@ class StaticRNN:
     def step_output(self, o: Any) -> None:
         """Let the values that ``o`` has in each step be an output."""
         parent = self._require_step("step_output")
-        with inside(parent):
+        with parent.program.in_block(parent.idx):
             array = record_array(o.raw.dtype)
         record_write(array, self._index, o)
         self._arrays.append(array)

@@ -19,9 +19,9 @@ from argosy.static.ir.block import Block
 from argosy.static.ir.operator import FORWARD, Operator, Ref, leaves, mapped, names_in
 from argosy.static.ir.program import Program
 from argosy.static.ir.sub_blocks import rename_reads, renamed
-from argosy.static.ir.variable import Parameter, Variable, samples
+from argosy.static.ir.variable import Kind, Parameter, Variable, samples
 from argosy.static.ir.verify import checked
-from argosy.static.record.infer import Meta, infer
+from argosy.static.record.infer import infer
 
 GUARD = "__use_fp16__"  # the name scope of operators that fp16_guard marks
 
@@ -168,7 +168,7 @@ class _Rewriter:
         changed = set()
         for parameter in self.block.all_parameters():
             if parameter.name not in needed_high and parameter.raw.dtype is torch.float32:
-                parameter.raw = samples(parameter.shape, self.dtype)[0]
+                parameter.define(Kind(samples(parameter.shape, self.dtype)[0]))
                 changed.add(parameter.name)
         return changed
 
@@ -179,15 +179,15 @@ class _Rewriter:
         """Rewrite everything, or nothing if that fails."""
         block = self.block
         operators, variables = block.ops, dict(block.vars)
-        known = {name: (v.raw, v.alt) for name, v in variables.items()}
+        kinds = {name: v.kind for name, v in variables.items()}
         block.ops = []
         try:
             for operator in operators:
                 self._take_over(operator.copy_to(block))
         except BaseException:
             block.ops, block.vars = operators, variables
-            for name, (first, second) in known.items():
-                variables[name].raw, variables[name].alt = first, second
+            for name, kind in kinds.items():
+                variables[name].define(kind)
             raise
         else:
             for operator, names in self.renamed:
@@ -286,8 +286,8 @@ class _Rewriter:
             operator.op, mapped(operator.args, variable), mapped(operator.kwargs, variable)
         )
         names = operator.output_arg_names
-        metas = [leaf for leaf in leaves(result) if isinstance(leaf, Meta)]
-        for name, meta in zip(names, metas, strict=True):
+        kinds = [leaf for leaf in leaves(result) if isinstance(leaf, Kind)]
+        for name, kind in zip(names, kinds, strict=True):
             own = self.block.vars[name]
             if not own.persistable and not isinstance(own, Parameter):
-                own.raw, own.alt = meta.first, meta.second
+                own.define(kind)

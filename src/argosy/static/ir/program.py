@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -77,7 +78,7 @@ class Program:
         self.version = 0
         self.blocks = [Block(self, 0)]
         self._current = 0
-        self._seed = 0
+        self.seed = 0
         # Eager Tensors used in it by id, kept alive so that ids stay theirs.
         self.constants: dict[int, tuple[Any, Variable]] = {}
         self.rates: list[RateSource] = []
@@ -110,9 +111,9 @@ class Program:
     def current_block(self) -> Block:
         return self.blocks[self._current]
 
-    def _create_block(self, parent_idx: int | None = None) -> Block:
+    def create_block(self, parent_idx: int | None = None) -> Block:
         """Add a block inside the current one, or inside another, and record into it until
-        ``_rollback``.
+        ``leave_block``.
         """
         block = Block(self, len(self.blocks), self._current if parent_idx is None else parent_idx)
         self.blocks.append(block)
@@ -120,9 +121,26 @@ class Program:
         self.changed()
         return block
 
-    def _rollback(self) -> None:
+    def leave_block(self) -> None:
         """Record into the enclosing block again."""
         self._current = self.current_block().parent_idx
+
+    _create_block, _rollback = create_block, leave_block  # what scripts call them
+
+    def drop_blocks(self, start: int) -> None:
+        """Take out the blocks from number ``start`` on and record into the one around them."""
+        if start < len(self.blocks):
+            self._current = self.blocks[start].parent_idx
+            del self.blocks[start:]
+
+    @contextlib.contextmanager
+    def in_block(self, index: int) -> Iterator[None]:
+        """Record into a block meanwhile."""
+        before, self._current = self._current, index
+        try:
+            yield
+        finally:
+            self._current = before
 
     def empty_unreached_blocks(self) -> None:
         """Forget what no run comes to after operators were taken out; blocks keep their numbers."""
@@ -144,7 +162,7 @@ class Program:
         """Other than 0: every run starts from this seed. Set outside of static mode, it also seeds
         what runs at once.
         """
-        return self._seed
+        return self.seed
 
     @random_seed.setter
     def random_seed(self, seed: int) -> None:
@@ -152,7 +170,7 @@ class Program:
             raise UsageError(
                 f"Program.random_seed must be an integer, but received {type(seed).__name__}"
             )
-        self._seed = seed
+        self.seed = seed
         # in dygraph, scripts of 1.x seed through the default programs
         if seed and not switch.is_static:
             set_global_seed(seed)
@@ -180,7 +198,7 @@ class Program:
         Parameters keep their names, so both programs share them through the scope.
         """
         out = Program()
-        out._seed = self._seed
+        out.seed = self.seed
         out.is_loaded = self.is_loaded
         out.readers = list(self.readers)
         if not for_test:

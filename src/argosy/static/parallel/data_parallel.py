@@ -51,7 +51,7 @@ class DataParallelRun:
         self.trainers = trainers.find(spec.num_trainers, spec.trainer_id)
         self._crew = Crew(len(self.places), f"program-{program.id}")
         self._lowered: dict[Any, list[tuple[PlaceAdaptation, Lowered]]] = {}
-        self._seen_version = -1
+        self._lowered_version = -1
         fuses = spec.compiles and fusion.has_compiler()
         self._shared = Shared(
             len(self.places), spec, self.trainers, self._crew.meeting, fuses, exchange
@@ -123,7 +123,7 @@ class DataParallelRun:
 
     def _random(self) -> contextlib.AbstractContextManager[None]:
         """The program's seed for a single place; several have streams of their own."""
-        seed = self.program._seed
+        seed = self.program.seed
         return (
             seeded(seed + self.spec.trainer_id)
             if seed and len(self.places) == 1
@@ -134,7 +134,7 @@ class DataParallelRun:
         if len(adaptations) > 1 and any(a.draws for a in adaptations):
             # Without a seed of the program, trainers differ if their processes were seeded
             # differently.
-            seed = self.program._seed or int(torch.randint(2**62, ()))
+            seed = self.program.seed or int(torch.randint(2**62, ()))
             first = seed + self.spec.trainer_id * len(adaptations)
             for adaptation in adaptations:
                 adaptation.seed(first + adaptation.place)
@@ -161,11 +161,11 @@ class DataParallelRun:
     def _lowered_for(
         self, feed: Feed, fetches: tuple[str, ...], prunes: bool
     ) -> list[tuple[PlaceAdaptation, Lowered]]:
-        if self._seen_version != self.program.version:
+        if self._lowered_version != self.program.version:
             self._lowered.clear()
             self._forget_totals()
             self._shared.totals.clear()
-            self._seen_version = self.program.version
+            self._lowered_version = self.program.version
         key = (tuple(feed), fetches, prunes)
         if key not in self._lowered:
             check_feed_names(self.program, feed)

@@ -25,9 +25,9 @@ from argosy.ops.table import Op
 from argosy.static.ir.operator import FORWARD, ONLY_IF, Operator, Ref, leaves, mapped
 from argosy.static.ir.owner import OwningBlock
 from argosy.static.ir.program import Program
-from argosy.static.ir.variable import Parameter, Variable, samples
+from argosy.static.ir.variable import Kind, Parameter, Variable, samples
 from argosy.static.record.carry import carry
-from argosy.static.record.infer import Meta, infer, is_eager
+from argosy.static.record.infer import infer, is_eager
 from argosy.tensor.engine import current_mode, pop_mode, push_mode, unique_name
 
 # Where lines that record operators are, but not those of the script: this package, and what runs
@@ -87,13 +87,12 @@ class Recorder:
 
         def output(value: Any) -> Any:
             nonlocal base
-            if not isinstance(value, Meta):
+            if not isinstance(value, Kind):
                 return value
             if works_in_place and id(value.first) in given:
                 changed = given[id(value.first)]
-                if changed.stops_gradient and not stops and not changed.persistable:
-                    block.note_write(changed)
-                    changed.stops_gradient = False
+                if changed.stop_gradient and not stops and not changed.persistable:
+                    changed.know(changed.kind, False)
                 return changed
             base = base or unique_name.generate(kind)
             is_number = value.first.is_floating_point() or value.first.is_complex()
@@ -164,11 +163,8 @@ class Recorder:
         known = self.main.constants.get(id(value))
         if known is not None:
             return known[1]
-        current, self.main._current = self.main._current, 0  # for all blocks
-        try:
+        with self.main.in_block(0):  # for all blocks
             variable = self(initialization_ops.assign_value, (value.numpy(), value.raw.dtype), {})
-        finally:
-            self.main._current = current
         self.main.constants[id(value)] = (value, variable)
         return variable
 
@@ -180,11 +176,10 @@ class Recorder:
         block = variable.block
         if block.program is self.main:
             block = self.main.current_block()
-            block.note_write(self.admit(variable))
+            self.admit(variable)  # which must be visible there
         self.append(block, "assign", creation_ops.assign, (value,), {}, variable)
-        variable.raw, variable.alt = value.raw, value.alt
-        if not variable.persistable:
-            variable.stops_gradient = value.stops_gradient
+        kept = variable.stop_gradient if variable.persistable else value.stop_gradient
+        variable.know(value.kind, kept)
         if variable.block is value.block:
             variable.lod_names = value.lod_names
 
@@ -255,9 +250,7 @@ class Recorder:
     def duplicate(self, parameter: Parameter, name: str) -> Parameter:
         """A parameter with the settings and the initialiser of another."""
         block = self.main.global_block()
-        out = parameter.copy_to(block)
-        out._name = name
-        block.add_variable(out)
+        out = block.add_variable(parameter.copy_to(block, name))
         filler = next(
             (o for o in self.startup.global_block().ops if parameter.name in o.output_arg_names),
             None,

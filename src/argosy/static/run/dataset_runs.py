@@ -66,7 +66,7 @@ def run_from_dataset(
 ) -> None:
     """What ``train_from_dataset`` and, without ``updates``, ``infer_from_dataset`` do."""
     call = "train_from_dataset" if updates else "infer_from_dataset"
-    if dataset is None or not hasattr(dataset, "_feeds"):
+    if dataset is None or not hasattr(dataset, "feeds"):
         raise NoDataset(
             f"{call}: dataset is need and should be initialized, but received "
             f"{type(dataset).__name__}"
@@ -85,7 +85,7 @@ def run_from_dataset(
     if place is not None and place.is_over:
         return
     began, number = time.perf_counter(), 0
-    batches = buffered(functools.partial(dataset._feeds, thread), _BATCHES_AHEAD)()
+    batches = buffered(functools.partial(dataset.feeds, thread), _BATCHES_AHEAD)()
     feeds = Timed(batches)
     with Watch(fetch_handler) as watch, contextlib.closing(batches):
         ahead = program.attachments.get(LookAhead) if isinstance(program, Program) else None

@@ -129,8 +129,8 @@ class Executor:
         feeds = lowered.given(fed, self._device)
         if program.rates:
             write_rates(program, scope)
-        if program._seed:
-            with seeded(program._seed):
+        if program.seed:
+            with seeded(program.seed):
                 fetched = run_lowered(lowered, feeds, scope, self._device)
         else:
             fetched = run_lowered(lowered, feeds, scope, self._device)

@@ -260,7 +260,7 @@ def _record_counts(pull: Pull, entry: Any) -> list[Variable] | None:
     if not isinstance(entry, ShowClickEntry):
         return None
     block: Any = pull.rows.block
-    for name in (entry._show_name, entry._click_name):
+    for name in (entry.show_name, entry.click_name):
         if name not in block.vars:
             raise UsageError(
                 f"table {pull.table!r}: ShowClickEntry names variable {name!r}, which the "
@@ -276,7 +276,7 @@ def _record_counts(pull: Pull, entry: Any) -> list[Variable] | None:
         variable(block, f"{pull.table}.{what}", [-1], torch.float32) for what in ("shows", "clicks")
     ]
     offsets = [block.vars[v.lod_names[0]] if v.lod_names else None for v in pull.ids]
-    named = Ref(entry._show_name), Ref(entry._click_name)
+    named = Ref(entry.show_name), Ref(entry.click_name)
     recorder.append(
         block, "ps_count", _COUNT, (pull.keys, pull.places, offsets, *named), {}, tuple(out)
     )

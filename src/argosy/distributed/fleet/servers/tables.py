@@ -59,9 +59,9 @@ def with_entry(spec: SparseSpec, entry: Any, mode: Mode) -> SparseSpec:
             "of their own and servers see neither pulls nor samples"
         )
     if isinstance(entry, CountFilterEntry):
-        return dataclasses.replace(spec, admission=Admission("count", entry._count_filter))
+        return dataclasses.replace(spec, admission=Admission("count", entry.count_filter))
     if isinstance(entry, ProbabilityEntry):
-        return dataclasses.replace(spec, admission=Admission("probability", entry._probability))
+        return dataclasses.replace(spec, admission=Admission("probability", entry.probability))
     if isinstance(entry, ShowClickEntry):
         return (
             spec

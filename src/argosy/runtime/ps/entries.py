@@ -18,7 +18,7 @@ class EntryAttr:
 
 
 @dataclass(frozen=True)
-class SparseTable:
+class EmbeddingTable:
     """What ``sparse_embedding`` was told about its table."""
 
     entry: EntryAttr | None
