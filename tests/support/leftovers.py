@@ -37,8 +37,10 @@ QUICK_WAIT_S = 3.0
 MARK = f"ARGOSY_TEST_RUN={secrets.token_hex(8)}"
 _HELPERS = (b"multiprocessing.forkserver", b"multiprocessing.resource_tracker")
 _LISTENING = "0A"
-# pytest sets the first before each phase of a test, torch the others when it imports its compiler
-_OF_LIBRARIES = {b"PYTEST_CURRENT_TEST", b"TORCHINDUCTOR_CACHE_DIR", b"TRITON_CACHE_DIR"}
+# gRPC keeps those of its pollers for later calls
+_OF_GRPC = {"anon_inode:[eventfd]", "anon_inode:[eventpoll]"}
+# pytest sets it before each phase of a test, torch those of its compiler when it imports that
+_OF_LIBRARIES = (b"PYTEST_CURRENT_TEST", b"TORCHINDUCTOR_", b"_TORCHINDUCTOR_", b"TRITON_")
 
 Found = Mapping[object, str]  # what to call each thing in a message
 
@@ -209,8 +211,12 @@ def _variables() -> dict[bytes, bytes]:
 
 def _changed_variables(before: dict[bytes, bytes]) -> list[str]:
     now = _variables()
-    names = {name for name, _ in now.items() ^ before.items()} - _OF_LIBRARIES
-    return [f"environment variable {os.fsdecode(name)}" for name in sorted(names)]
+    names = sorted({name for name, _ in now.items() ^ before.items()})
+    return [
+        f"environment variable {os.fsdecode(name)}"
+        for name in names
+        if not name.startswith(_OF_LIBRARIES)
+    ]
 
 
 def _settings() -> dict[str, object]:
@@ -242,7 +248,11 @@ def _more(kinds: Kinds, before: list[Found]) -> list[str]:
     for kind, known in zip(kinds, before, strict=True):
         new = {key: text for key, text in kind().items() if key not in known}
         if kind is _descriptor_numbers and new:
-            new = {key: text for key, text in _descriptors().items() if key[0] in new}
+            new = {
+                (fd, to): text
+                for (fd, to), text in _descriptors().items()
+                if fd in new and to not in _OF_GRPC
+            }
         elif kind is _shared_memory:
             new = {key: text for key, text in new.items() if not _is_of_strangers(key)}
         found += new.values()
