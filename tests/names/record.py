@@ -84,7 +84,7 @@ def main():
         if names:
             text = "{}: {}".format(name, " ".join(names))
             lines += textwrap.wrap(text, 100, subsequent_indent="  ", break_on_hyphens=False)
-    with open(os.path.join(folder, "paddle-{}.txt".format(paddle.__version__)), "w") as file:
+    with open(os.path.join(folder, f"paddle-{paddle.__version__}.txt"), "w") as file:
         file.write("\n".join(lines) + "\n")
 
 
