@@ -38,6 +38,7 @@ class AliasLoader(Loader):
         # The import system has just put the alias's spec on the shared module: give it back its
         # own.
         module.__spec__ = self._original
+        keep_hidden()
 
     def get_code(self, fullname: str) -> CodeType | None:
         loader: Any = self._original.loader
@@ -68,6 +69,17 @@ class AliasFinder(MetaPathFinder):
 def target() -> ModuleType:
     """The module that stands for ``paddle``."""
     return importlib.import_module(_TARGET)
+
+
+def keep_hidden() -> None:
+    """Alias the modules whose name a function of their package has, as ``amp.auto_cast``: importing
+    them by their alias later would put the module in the place of the function.
+    """
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_TARGET + "."):
+            parent, _, child = name.rpartition(".")
+            if vars(sys.modules.get(parent, module)).get(child, module) is not module:
+                sys.modules[_ALIAS + name[len(_TARGET) :]] = module
 
 
 def install(alias_path: Iterable[str]) -> None:

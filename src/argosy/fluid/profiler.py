@@ -13,8 +13,6 @@ import torch
 
 from argosy.foundation.errors import UsageError
 
-__all__ = ["cuda_profiler", "profiler", "reset_profiler", "start_profiler", "stop_profiler"]
-
 _STATES = ("CPU", "GPU", "All")
 _OPTIONS = ("Default", "OpDetail", "AllOpDetail")
 

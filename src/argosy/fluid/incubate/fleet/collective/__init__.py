@@ -15,7 +15,7 @@ from argosy.distributed.fleet.fleet import Fleet as _CurrentFleet
 from argosy.distributed.fleet.utils.fs import FS, LocalFS
 from argosy.distributed.fleet.utils.log_util import logger
 from argosy.fluid import io
-from argosy.fluid.contrib.mixed_precision import decorate
+from argosy.fluid.contrib.mixed_precision.decorator import decorate
 from argosy.fluid.incubate.fleet.base.fleet_base import (
     DistributedOptimizer,
     Fleet,
@@ -27,7 +27,7 @@ from argosy.fluid.incubate.fleet.base.fleet_base import (
 from argosy.fluid.incubate.fleet.collective import _checkpoints
 from argosy.fluid.incubate.fleet.collective._checkpoints import TrainStatus
 from argosy.fluid.incubate.fleet.collective._strategy import DistributedStrategy
-from argosy.fluid.optimizer import RecomputeOptimizer
+from argosy.incubate.optimizer.recompute import RecomputeOptimizer
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
 from argosy.optimizer.optimizer import Optimizer
