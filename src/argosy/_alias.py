@@ -29,27 +29,27 @@ class AliasLoader(Loader):
     """Loads ``paddle.x`` by importing ``argosy.x``."""
 
     def __init__(self, original: ModuleSpec) -> None:
-        self._original = original
+        self.original = original
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return importlib.import_module(self._original.name)
+        return importlib.import_module(self.original.name)
 
     def exec_module(self, module: ModuleType) -> None:
         # The import system has just put the alias's spec on the shared module: give it back its
         # own.
-        module.__spec__ = self._original
+        module.__spec__ = self.original
         keep_hidden()
 
     def get_code(self, fullname: str) -> CodeType | None:
-        loader: Any = self._original.loader
-        code: CodeType | None = loader.get_code(self._original.name)
+        loader: Any = self.original.loader
+        code: CodeType | None = loader.get_code(self.original.name)
         return code
 
     def get_filename(self, fullname: str) -> str:
-        return self._original.origin or ""
+        return self.original.origin or ""
 
     def is_package(self, fullname: str) -> bool:
-        return self._original.submodule_search_locations is not None
+        return self.original.submodule_search_locations is not None
 
 
 class AliasFinder(MetaPathFinder):
@@ -58,12 +58,19 @@ class AliasFinder(MetaPathFinder):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if not fullname.startswith(_ALIAS + "."):
             return None
-        original = importlib.util.find_spec(_target_name(fullname))
-        if original is None:
-            return None
-        spec = ModuleSpec(fullname, AliasLoader(original), origin=original.origin)
-        spec.submodule_search_locations = original.submodule_search_locations
-        return spec
+        return alias_spec(fullname, _target_name(fullname))
+
+
+def alias_spec(fullname: str, target: str) -> ModuleSpec | None:
+    """How ``fullname`` is loaded, which is the module ``target``; None if there is no such module."""
+    original = importlib.util.find_spec(target)
+    if original is None:
+        return None
+    if isinstance(original.loader, AliasLoader):  # an alias of an alias
+        original = original.loader.original
+    spec = ModuleSpec(fullname, AliasLoader(original), origin=original.origin)
+    spec.submodule_search_locations = original.submodule_search_locations
+    return spec
 
 
 def target() -> ModuleType:

@@ -29,7 +29,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from argosy._alias import AliasLoader
+from argosy._alias import alias_spec
 
 _ROOT = __name__.rpartition(".")[0]
 
@@ -113,9 +113,7 @@ def _defined(module: ModuleType) -> list[str]:
         name
         for name, value in module.__dict__.items()
         if not name.startswith("_")
-        and (
-            "__path__" in module.__dict__ or getattr(value, "__module__", None) == module.__name__
-        )
+        and ("__path__" in module.__dict__ or getattr(value, "__module__", None) == module.__name__)
     ]
 
 
@@ -187,7 +185,7 @@ class PathsFinder(MetaPathFinder):
         known = table()
         for module, same in known.same.items():
             if fullname == module or fullname.startswith(module + "."):
-                return _same_spec(fullname, same + fullname[len(module) :])
+                return alias_spec(fullname, same + fullname[len(module) :])
         if fullname not in known.homes and fullname not in known.children:
             return None
         found = PathFinder.find_spec(fullname, path) if path else None
@@ -196,15 +194,6 @@ class PathsFinder(MetaPathFinder):
         if isinstance(found.loader, SourceFileLoader):
             found.loader = FileLoader(found.loader.name, found.loader.path)
         return found
-
-
-def _same_spec(fullname: str, target: str) -> ModuleSpec | None:
-    original = importlib.util.find_spec(target)
-    if original is None:
-        return None
-    spec = ModuleSpec(fullname, AliasLoader(original), origin=original.origin)
-    spec.submodule_search_locations = original.submodule_search_locations
-    return spec
 
 
 def install() -> None:

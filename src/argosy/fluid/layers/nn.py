@@ -348,9 +348,7 @@ def uniform_random_batch_size_like(
     """As ``uniform_random``, with axis ``output_dim_idx`` as long as axis ``input_dim_idx`` of
     ``input``.
     """
-    return T.uniform(
-        shape_like(input, shape, input_dim_idx, output_dim_idx), dtype, min, max, seed
-    )
+    return T.uniform(shape_like(input, shape, input_dim_idx, output_dim_idx), dtype, min, max, seed)
 
 
 def gaussian_random_batch_size_like(
@@ -366,9 +364,7 @@ def gaussian_random_batch_size_like(
     """As ``gaussian_random``, with axis ``output_dim_idx`` as long as axis ``input_dim_idx`` of
     ``input``.
     """
-    return gaussian(
-        shape_like(input, shape, input_dim_idx, output_dim_idx), mean, std, seed, dtype
-    )
+    return gaussian(shape_like(input, shape, input_dim_idx, output_dim_idx), mean, std, seed, dtype)
 
 
 def shape_like(input: Any, shape: Any, input_dim_idx: int, output_dim_idx: int) -> list[Any]:
