@@ -62,7 +62,7 @@ class AliasFinder(MetaPathFinder):
 
 
 def alias_spec(fullname: str, target: str) -> ModuleSpec | None:
-    """How ``fullname`` is loaded, which is the module ``target``; None if there is no such module."""
+    """How ``fullname``, which is the module ``target``, is loaded; None if there is no such one."""
     original = importlib.util.find_spec(target)
     if original is None:
         return None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from argosy.static.parallel.places import cpu_places, cuda_places
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.foundation.places import to_place
 from argosy.static import Program, Variable, default_main_program
+from argosy.static.parallel.places import cpu_places, cuda_places
 from argosy.static.run.readers import Feed, feed_of_samples
 
 

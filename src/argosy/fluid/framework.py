@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
+from argosy import static
 from argosy.fluid.dygraph.tracer import begin_recording
 from argosy.foundation.places import Place
-from argosy import static
 from argosy.static import Program
 from argosy.tensor.engine import defaults
 

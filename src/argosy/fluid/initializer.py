@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from argosy.nn import initializer
+from argosy.nn.initializer import TruncatedNormalInitializer as _Current
 
 
-class TruncatedNormalInitializer(initializer.TruncatedNormalInitializer):
+class TruncatedNormalInitializer(_Current):
     """Draw from a normal distribution cut off at two standard deviations, where later versions cut
     at -2 and 2.
     """

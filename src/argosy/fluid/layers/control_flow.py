@@ -34,6 +34,7 @@ Print(input, first_n=-1, message=None, summarize=20, print_tensor_name=True,
 equal(x, y, cond=None) -> tensor.equal(x, y), into cond
 greater_equal(x, y, cond=None) -> tensor.greater_equal(x, y), into cond
 greater_than(x, y, cond=None) -> tensor.greater_than(x, y), into cond
+is_empty(x, cond=None) -> tensor.is_empty(x), as [1], into cond
 less_equal(x, y, cond=None) -> tensor.less_equal(x, y), into cond
 less_than(x, y, force_cpu=None, cond=None) -> tensor.less_than(x, y), into cond
 not_equal(x, y, cond=None) -> tensor.not_equal(x, y), into cond

@@ -39,36 +39,58 @@ spectral_norm = anywhere(common.spectral_norm)
 define(
     globals(),
     """
+addmm(input, x, y, alpha=1.0, beta=1.0, name=None)
+  -> tensor.addmm(input, x, y, alpha=alpha, beta=beta)
+allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False, name=None)
+  -> tensor.allclose(input, other, rtol, atol, equal_nan), as [1]
+bmm(x, y, name=None) -> tensor.bmm(x, y)
 brelu(x, t_min=0.0, t_max=24.0, name=None) -> tensor.clip(x, t_min, t_max)
 clip(x, min, max, name=None) -> tensor.clip(x, min, max)
 clip_by_norm(x, max_norm, name=None) -> nn.clip.clip_by_norm(x, max_norm)
+crop_tensor(x, shape=None, offsets=None, name=None) -> tensor.crop(x, shape, offsets)
+dice_loss(input, label, epsilon=1e-05, name=None)
+  -> nn.functional.dice_loss(input, label, epsilon), as [1]
+dist(x, y, p=2) -> tensor.dist(x, y, p), as [1]
+elementwise_equal(x, y, name=None) -> tensor.equal(x, y)
 elu(x, alpha=1.0, name=None) -> nn.functional.elu(x, alpha)
 expand(x, expand_times, name=None) -> tensor.tile(x, expand_times)
 fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=None, name=None)
   -> static.nn.common.fc(input, size, num_flatten_dims, param_attr, bias_attr, act, name)
+flip(input, dims, name=None) -> tensor.flip(input, dims)
 gather(input, index, overwrite=True) -> tensor.gather(input, index)
 gather_nd(input, index, name=None) -> tensor.gather_nd(input, index)
 gather_tree(ids, parents) -> nn.functional.gather_tree(ids, parents)
 gaussian_random(shape, mean=0.0, std=1.0, seed=0, dtype='float32', name=None)
   -> tensor.random.gaussian(shape, mean, std, seed, dtype), recorded
+grid_sampler(x, grid, name=None) -> nn.functional.grid_sample(x, grid)
 hard_sigmoid(x, slope=0.2, offset=0.5, name=None) -> nn.functional.hardsigmoid(x, slope, offset)
+index_select(input, index, dim=0) -> tensor.index_select(input, index, dim)
 leaky_relu(x, alpha=0.02, name=None) -> nn.functional.leaky_relu(x, alpha)
+log1p(x, out=None, name=None) -> tensor.log1p(x), into out
 log_loss(input, label, epsilon=0.0001, name=None) -> nn.functional.log_loss(input, label, epsilon)
 logical_and(x, y, out=None, name=None) -> tensor.logical_and(x, y), into out
 logical_not(x, out=None, name=None) -> tensor.logical_not(x), into out
 logical_or(x, y, out=None, name=None) -> tensor.logical_or(x, y), into out
 logical_xor(x, y, out=None, name=None) -> tensor.logical_xor(x, y), into out
+logsumexp(x, dim=None, keepdim=False, out=None, name=None)
+  -> tensor.logsumexp(x, dim, keepdim), as [1], into out
 maxout(x, groups, name=None, axis=1) -> nn.functional.maxout(x, groups, axis)
 mean(x, name=None) -> tensor.mean(x), as [1]
+meshgrid(input, name=None) -> tensor.meshgrid(input)
+mish(x, threshold=20, name=None) -> nn.functional.mish(x)
+nonzero(input, as_tuple=False) -> tensor.nonzero(input, as_tuple)
 pixel_shuffle(x, upscale_factor) -> nn.functional.pixel_shuffle(x, upscale_factor)
 pow(x, factor=1.0, name=None) -> tensor.pow(x, factor)
 prelu(x, mode, param_attr=None, name=None) -> static.nn.common.prelu(x, mode, param_attr, name=name)
+rank(input) -> tensor.rank(input)
+roll(input, shifts, dims=None) -> tensor.roll(input, shifts, dims)
 scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None)
   -> tensor.scale(x, scale, bias, bias_after_scale), then act
 scatter(input, index, updates, name=None, overwrite=True)
   -> tensor.scatter(input, index, updates, overwrite)
 scatter_nd(index, updates, shape, name=None) -> tensor.scatter_nd(index, updates, shape)
 scatter_nd_add(ref, index, updates, name=None) -> tensor.scatter_nd_add(ref, index, updates)
+shuffle_channel(x, group, name=None) -> nn.functional.channel_shuffle(x, group)
 size(input) -> tensor.numel(input), as [1]
 slice(input, axes, starts, ends) -> tensor.slice(input, axes, starts, ends)
 softmax(input, use_cudnn=False, name=None, axis=-1) -> nn.functional.softmax(input, axis)
@@ -76,8 +98,13 @@ split(input, num_or_sections, dim=-1, name=None) -> tensor.split(input, num_or_s
 strided_slice(input, axes, starts, ends, strides)
   -> tensor.strided_slice(input, axes, starts, ends, strides)
 sum(x) -> tensor.add_n(x)
+t(input, name=None) -> tensor.t(input)
+temporal_shift(x, seg_num, shift_ratio=0.25, name=None)
+  -> nn.functional.temporal_shift(x, seg_num, shift_ratio)
 topk(input, k, name=None) -> tensor.topk(input, k)
 transpose(x, perm, name=None) -> tensor.transpose(x, perm)
+unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None)
+  -> nn.functional.unfold(x, kernel_sizes, strides, paddings, dilations)
 uniform_random(shape, dtype='float32', min=-1.0, max=1.0, seed=0, name=None)
   -> tensor.uniform(shape, dtype, min, max, seed), recorded
 unsqueeze(input, axes, name=None) -> tensor.unsqueeze(input, axes)

@@ -25,11 +25,16 @@ cast(x, dtype) -> tensor.cast(x, dtype)
 concat(input, axis=0, name=None) -> tensor.concat(input, axis)
 fill_constant(shape, dtype, value, force_cpu=False, out=None, name=None)
   -> tensor.full(shape, value, dtype), recorded, into out
+kron(x, y, out=None, name=None) -> tensor.kron(x, y), into out
 ones(shape, dtype, force_cpu=False) -> tensor.ones(shape, dtype), recorded
 ones_like(x, out=None) -> tensor.ones_like(x), into out
 range(start, end, step, dtype, name=None) -> tensor.arange(start, end, step, dtype), recorded
 reverse(x, axis) -> tensor.flip(x, axis)
 sums(input, out=None) -> tensor.add_n(input), into out
+trace(input, offset=0, dim1=0, dim2=1, out=None, name=None)
+  -> tensor.trace(input, offset, dim1, dim2), as [1], into out
+tril(input, diagonal=0, name=None) -> tensor.tril(input, diagonal)
+triu(input, diagonal=0, name=None) -> tensor.triu(input, diagonal)
 zeros(shape, dtype, force_cpu=False, name=None) -> tensor.zeros(shape, dtype), recorded
 zeros_like(x, out=None) -> tensor.zeros_like(x), into out
 """,

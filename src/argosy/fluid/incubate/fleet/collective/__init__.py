@@ -27,9 +27,9 @@ from argosy.fluid.incubate.fleet.base.fleet_base import (
 from argosy.fluid.incubate.fleet.collective import _checkpoints
 from argosy.fluid.incubate.fleet.collective._checkpoints import TrainStatus
 from argosy.fluid.incubate.fleet.collective._strategy import DistributedStrategy
-from argosy.incubate.optimizer.recompute import RecomputeOptimizer
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
+from argosy.incubate.optimizer.recompute import RecomputeOptimizer
 from argosy.optimizer.optimizer import Optimizer
 from argosy.static import CompiledProgram, Program, default_startup_program
 from argosy.static.amp.decorator import OptimizerWithMixedPrecision
