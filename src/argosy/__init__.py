@@ -3,9 +3,10 @@ module.
 """
 
 # ruff: noqa: E402
-from argosy import _alias
+from argosy import _alias, _paths
 
 _alias.check_environment()
+_paths.install()
 
 from argosy import (
     amp,
@@ -104,3 +105,6 @@ def __getattr__(name: str):  # type: ignore[no-untyped-def]
     from argosy.foundation.errors import nearest
 
     raise AttributeError(f"module 'paddle' has no attribute {name!r}.{nearest(name, globals())}")
+
+
+_paths.extend(_alias.target())

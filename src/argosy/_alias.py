@@ -29,28 +29,27 @@ class AliasLoader(Loader):
     """Loads ``paddle.x`` by importing ``argosy.x``."""
 
     def __init__(self, original: ModuleSpec) -> None:
-        self._original = original
+        self.original = original
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = importlib.import_module(self._original.name)
-        _register_hidden(self._original.name)
-        return module
+        return importlib.import_module(self.original.name)
 
     def exec_module(self, module: ModuleType) -> None:
         # The import system has just put the alias's spec on the shared module: give it back its
         # own.
-        module.__spec__ = self._original
+        module.__spec__ = self.original
+        keep_hidden(self.original.name)
 
     def get_code(self, fullname: str) -> CodeType | None:
-        loader: Any = self._original.loader
-        code: CodeType | None = loader.get_code(self._original.name)
+        loader: Any = self.original.loader
+        code: CodeType | None = loader.get_code(self.original.name)
         return code
 
     def get_filename(self, fullname: str) -> str:
-        return self._original.origin or ""
+        return self.original.origin or ""
 
     def is_package(self, fullname: str) -> bool:
-        return self._original.submodule_search_locations is not None
+        return self.original.submodule_search_locations is not None
 
 
 class AliasFinder(MetaPathFinder):
@@ -59,30 +58,36 @@ class AliasFinder(MetaPathFinder):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if not fullname.startswith(_ALIAS + "."):
             return None
-        original = importlib.util.find_spec(_target_name(fullname))
-        if original is None:
-            return None
-        spec = ModuleSpec(fullname, AliasLoader(original), origin=original.origin)
-        spec.submodule_search_locations = original.submodule_search_locations
-        return spec
+        return alias_spec(fullname, _target_name(fullname))
+
+
+def alias_spec(fullname: str, target: str) -> ModuleSpec | None:
+    """How ``fullname``, which is the module ``target``, is loaded; None if there is no such one."""
+    original = importlib.util.find_spec(target)
+    if original is None:
+        return None
+    if isinstance(original.loader, AliasLoader):  # an alias of an alias
+        original = original.loader.original
+    spec = ModuleSpec(fullname, AliasLoader(original), origin=original.origin)
+    spec.submodule_search_locations = original.submodule_search_locations
+    return spec
 
 
 def target() -> ModuleType:
     """The module that stands for ``paddle``."""
     module = importlib.import_module(_TARGET)
-    _register_hidden(_TARGET)
+    keep_hidden()
     return module
 
 
-def _register_hidden(root: str) -> None:
-    """Put the aliases of modules that a package below ``root`` hides behind a function of the same
-    name, such as ``paddle.distributed.spawn``, where imports look first.
-
-    Left to the finder, the first import of one would put the module in the function's place.
+def keep_hidden(root: str = _TARGET) -> None:
+    """Alias the modules below ``root`` whose name a function of their package has, such as
+    ``amp.auto_cast`` and ``distributed.spawn``: importing them by their alias later would put the
+    module in the place of the function.
     """
     for name in [name for name in sys.modules if name.startswith(root + ".")]:
         module, (package, _, last) = sys.modules[name], name.rpartition(".")
-        if vars(sys.modules[package]).get(last, module) is not module:
+        if vars(sys.modules.get(package, module)).get(last, module) is not module:
             sys.modules.setdefault(_ALIAS + name[len(_TARGET) :], module)
 
 

@@ -8,3 +8,4 @@ from argosy import _alias
 
 _alias.install(__path__)
 sys.modules[__name__] = _alias.target()
+_alias.keep_hidden()

@@ -8,8 +8,6 @@ import numpy as np
 
 from argosy.foundation.errors import UsageError
 
-__all__ = ["WeightedAverage"]
-
 
 class WeightedAverage:
     """The mean of numbers or arrays, each with a weight such as the size of its batch.

@@ -7,19 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from argosy.fluid.missing import missing_names
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.nn import clip as _current
 from argosy.static.ir.variable import Parameter
 from argosy.static.record.recorder import default_main_program
-
-__all__ = [
-    "GradientClipBase",
-    "GradientClipByGlobalNorm",
-    "GradientClipByNorm",
-    "GradientClipByValue",
-    "set_gradient_clip",
-]
 
 GradientClipBase = _current.ClipGradBase
 Pairs = list[tuple[Any, Any]]
@@ -141,6 +132,3 @@ class _ByParameter(_current.ClipGradBase):
         for clip, members in groups.values():
             pairs = _in_place_of(pairs, clip(members))
         return pairs
-
-
-__getattr__ = missing_names(__name__, globals())

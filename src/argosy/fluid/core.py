@@ -5,39 +5,8 @@ from __future__ import annotations
 import enum
 
 from argosy.device import device_count, is_compiled_with_cuda
-from argosy.distributed.parallel import ParallelStrategy
-from argosy.fluid.missing import missing_names
 from argosy.foundation import dtypes
-from argosy.foundation.errors import ArgosyError
-from argosy.foundation.places import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
-from argosy.static import Scope
-from argosy.static.ir.lod import LoDTensor, LoDTensorArray
 from argosy.static.ir.variable import Variable
-from argosy.static.methods import ProgramDesc
-from argosy.static.run.readers import EOFException
-from argosy.tensor.engine import Tensor
-
-__all__ = [
-    "CPUPlace",
-    "CUDAPinnedPlace",
-    "CUDAPlace",
-    "EOFException",
-    "EnforceNotMet",
-    "LoDTensor",
-    "LoDTensorArray",
-    "ParallelStrategy",
-    "Place",
-    "ProgramDesc",
-    "Scope",
-    "VarBase",
-    "VarDesc",
-    "get_cuda_device_count",
-    "is_compiled_with_cuda",
-    "op_proto_and_checker_maker",
-]
-
-VarBase = Tensor
-EnforceNotMet = ArgosyError
 
 
 class VarDesc:
@@ -99,6 +68,3 @@ class op_proto_and_checker_maker:
 def get_cuda_device_count() -> int:
     """The number of GPUs that PyTorch sees."""
     return device_count() if is_compiled_with_cuda() else 0
-
-
-__getattr__ = missing_names(__name__, globals())

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.fluid._mode import begin_recording
+from argosy.fluid.dygraph.tracer import begin_recording
 from argosy.static import data as _data
-
-__all__ = ["data"]
 
 
 def data(name: str, shape: Any, dtype: Any = "float32", lod_level: int = 0) -> Any:

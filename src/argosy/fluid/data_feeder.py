@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from argosy.fluid.framework import cpu_places, cuda_places
-from argosy.fluid.missing import missing_names
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.foundation.places import to_place
 from argosy.static import Program, Variable, default_main_program
+from argosy.static.parallel.places import cpu_places, cuda_places
 from argosy.static.run.readers import Feed, feed_of_samples
-
-__all__ = ["DataFeeder", "convert_dtype"]
 
 
 def convert_dtype(dtype: Any) -> str:
@@ -104,6 +101,3 @@ class DataFeeder:
         if num_places is not None:
             return int(num_places)
         return len(cuda_places() if self.place.is_gpu_place() else cpu_places())
-
-
-__getattr__ = missing_names(__name__, globals())

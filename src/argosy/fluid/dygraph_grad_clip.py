@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from argosy.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 
-__all__ = ["GradClipByGlobalNorm", "GradClipByNorm", "GradClipByValue"]
-
 GradClipByNorm = ClipGradByNorm
 
 

@@ -4,47 +4,11 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from argosy.device import is_compiled_with_cuda
-from argosy.fluid._mode import begin_recording
-from argosy.fluid.missing import missing_names
+from argosy import static
+from argosy.fluid.dygraph.tracer import begin_recording
 from argosy.foundation.places import Place
-from argosy.framework import get_flags, in_dygraph_mode, set_flags
-from argosy.static import (
-    Program,
-    default_main_program,
-    default_startup_program,
-    device_guard,
-    name_scope,
-)
-from argosy.static import program_guard as _program_guard
-from argosy.static.ir.block import Block
-from argosy.static.ir.operator import Operator
-from argosy.static.parallel.places import cpu_places, cuda_pinned_places, cuda_places
-from argosy.tensor.engine import Parameter, Tensor, defaults
-from argosy.utils import require_version
-
-__all__ = [
-    "Block",
-    "Operator",
-    "Parameter",
-    "Program",
-    "Variable",
-    "cpu_places",
-    "cuda_pinned_places",
-    "cuda_places",
-    "default_main_program",
-    "default_startup_program",
-    "device_guard",
-    "get_flags",
-    "in_dygraph_mode",
-    "is_compiled_with_cuda",
-    "name_scope",
-    "program_guard",
-    "require_version",
-    "set_flags",
-]
-
-Variable = Tensor  # the variables of programs are Tensors too
+from argosy.static import Program
+from argosy.tensor.engine import defaults
 
 
 def program_guard(
@@ -63,7 +27,7 @@ def program_guard(
         >>> paddle.disable_static()
     """
     begin_recording("fluid.program_guard")
-    return _program_guard(main_program, startup_program)
+    return static.program_guard(main_program, startup_program)
 
 
 def grad_var_name(var_name: str) -> str:
@@ -74,6 +38,3 @@ def grad_var_name(var_name: str) -> str:
 def _current_expected_place() -> Place:
     """Where new tensors go."""
     return defaults.place
-
-
-__getattr__ = missing_names(__name__, globals())

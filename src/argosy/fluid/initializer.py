@@ -2,51 +2,13 @@
 
 from __future__ import annotations
 
-from argosy.nn.initializer import (
-    Bilinear,
-    ConstantInitializer,
-    Initializer,
-    MSRAInitializer,
-    NormalInitializer,
-    NumpyArrayInitializer,
-    UniformInitializer,
-    XavierInitializer,
-)
-from argosy.nn.initializer import TruncatedNormalInitializer as _TruncatedNormal
-
-__all__ = [
-    "Bilinear",
-    "BilinearInitializer",
-    "Constant",
-    "ConstantInitializer",
-    "Initializer",
-    "MSRA",
-    "MSRAInitializer",
-    "Normal",
-    "NormalInitializer",
-    "NumpyArrayInitializer",
-    "TruncatedNormal",
-    "TruncatedNormalInitializer",
-    "Uniform",
-    "UniformInitializer",
-    "Xavier",
-    "XavierInitializer",
-]
+from argosy.nn.initializer import TruncatedNormalInitializer as _Current
 
 
-class TruncatedNormalInitializer(_TruncatedNormal):
+class TruncatedNormalInitializer(_Current):
     """Draw from a normal distribution cut off at two standard deviations, where later versions cut
     at -2 and 2.
     """
 
     def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> None:
         super().__init__(loc, scale, seed, loc - 2.0 * scale, loc + 2.0 * scale)
-
-
-BilinearInitializer = Bilinear
-Constant = ConstantInitializer
-MSRA = MSRAInitializer
-Normal = NormalInitializer
-TruncatedNormal = TruncatedNormalInitializer
-Uniform = UniformInitializer
-Xavier = XavierInitializer

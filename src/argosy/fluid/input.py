@@ -9,8 +9,6 @@ from argosy.nn import functional as F
 from argosy.static.nn import common
 from argosy.static.nn.layer import anywhere
 
-__all__ = ["embedding", "one_hot"]
-
 embedding = anywhere(common.embedding)
 
 

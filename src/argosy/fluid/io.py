@@ -5,23 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from argosy.batch import batch
-from argosy.fluid.missing import missing_names
-from argosy.fluid.reader import DataLoader, PyReader
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
-from argosy.reader import (
-    ComposeNotAligned,
-    buffered,
-    cache,
-    chain,
-    compose,
-    firstn,
-    map_readers,
-    multiprocess_reader,
-    shuffle,
-    xmap_readers,
-)
-from argosy.static import Program, Variable, load, load_program_state, set_program_state
+from argosy.static import Program, Variable
 from argosy.static import save as _save
 from argosy.static.files.inference import read_folder, read_model, variables, write_model
 from argosy.static.files.variables import (
@@ -32,36 +17,6 @@ from argosy.static.files.variables import (
     valid_program,
 )
 from argosy.static.ir.attachment import ServerJob
-
-__all__ = [
-    "ComposeNotAligned",
-    "DataLoader",
-    "PyReader",
-    "batch",
-    "buffered",
-    "cache",
-    "chain",
-    "compose",
-    "firstn",
-    "get_program_parameter",
-    "get_program_persistable_vars",
-    "load",
-    "load_inference_model",
-    "load_params",
-    "load_persistables",
-    "load_program_state",
-    "load_vars",
-    "map_readers",
-    "multiprocess_reader",
-    "save",
-    "save_inference_model",
-    "save_params",
-    "save_persistables",
-    "save_vars",
-    "set_program_state",
-    "shuffle",
-    "xmap_readers",
-]
 
 
 def _job_of(program: Program) -> ServerJob | None:
@@ -249,6 +204,3 @@ def get_program_parameter(program: Program) -> list[Variable]:
 def get_program_persistable_vars(program: Program) -> list[Variable]:
     """What a program keeps from run to run."""
     return [v for v in program.list_vars() if is_persistable(v)]
-
-
-__getattr__ = missing_names(__name__, globals())

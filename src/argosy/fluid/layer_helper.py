@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from argosy import tensor as T
-from argosy.fluid._mode import is_static
-from argosy.fluid.layers.layer_call import Helper, as_attr
+from argosy.fluid.dygraph.tracer import is_static
 from argosy.foundation.errors import BadArgument, UsageError
+from argosy.framework.param_attr import ParamAttr
+from argosy.static.nn.layer import Helper
 from argosy.static.record.activation import activate
 from argosy.static.record.recorder import default_main_program, default_startup_program, recorder
 from argosy.tensor.engine import unique_name
-
-__all__ = ["LayerHelper"]
 
 
 class LayerHelper(Helper):
@@ -41,11 +40,11 @@ class LayerHelper(Helper):
 
     @property
     def param_attr(self) -> Any:
-        return as_attr(self.kwargs.get("param_attr"))
+        return ParamAttr.parse(self.kwargs.get("param_attr"))
 
     @property
     def bias_attr(self) -> Any:
-        return as_attr(self.kwargs.get("bias_attr"))
+        return ParamAttr.parse(self.kwargs.get("bias_attr"))
 
     def multiple_input(self, input_param_name: str = "input") -> list[Any]:
         given = self.kwargs.get(input_param_name, [])

@@ -7,19 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.fluid.missing import missing_names
 from argosy.foundation.errors import DtypeError, UsageError
-
-__all__ = [
-    "Accuracy",
-    "Auc",
-    "ChunkEvaluator",
-    "CompositeMetric",
-    "EditDistance",
-    "MetricBase",
-    "Precision",
-    "Recall",
-]
 
 
 class MetricBase:
@@ -269,6 +257,3 @@ class CompositeMetric(MetricBase):
 
     def eval(self) -> list[Any]:
         return [metric.eval() for metric in self._metrics]
-
-
-__getattr__ = missing_names(__name__, globals())

@@ -7,14 +7,6 @@ from typing import Any
 from argosy.fluid import layers
 from argosy.foundation.errors import DtypeError, UsageError
 
-__all__ = [
-    "glu",
-    "img_conv_group",
-    "scaled_dot_product_attention",
-    "sequence_conv_pool",
-    "simple_img_conv_pool",
-]
-
 
 def simple_img_conv_pool(
     input: Any,

@@ -1,50 +1,233 @@
-"""The optimizers of 1.x in dygraph: the update rules of ``paddle.optimizer`` with 1.x arguments,
-defaults and ``minimize``.
-
-Without ``parameter_list`` an optimizer updates the parameters that were made in the current
-``fluid.dygraph.guard``. A schedule of ``fluid.dygraph`` as ``learning_rate`` takes a step with each
+"""``fluid.optimizer``: the update rules of ``paddle.optimizer`` with 1.x arguments, defaults and
 ``minimize``.
+
+In dygraph an optimizer without ``parameter_list`` updates the parameters that were made in the
+current ``fluid.dygraph.guard``, and a schedule of ``fluid.dygraph`` as ``learning_rate`` takes a
+step with each ``minimize``. In programs rates may be variables, and ``set_gradient_clip`` limits
+gradients.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from argosy import optimizer as _current
-from argosy.fluid._optimizer import Optimizer
-from argosy.fluid.missing import missing_names
-from argosy.incubate.optimizer.recompute import RecomputeOptimizer
+from argosy.fluid.clip import clips_of_parameters
+from argosy.fluid.dygraph.learning_rate_scheduler import EpochDecay, LearningRateDecay
+from argosy.fluid.dygraph.tracer import is_static, tracers
+from argosy.fluid.table import constructor
+from argosy.foundation.errors import BadArgument, DtypeError, MissingParameters, UsageError
 from argosy.optimizer.lars import LarsMomentumOptimizer as _Lars
 from argosy.optimizer.update_group import UpdateGroup, Values
-from argosy.static import ExponentialMovingAverage
+from argosy.static.ir.variable import Variable
+from argosy.static.record.recorder import default_main_program, program_guard
 from argosy.tensor.engine import Tensor
 
-__all__ = [
-    "Adadelta",
-    "AdadeltaOptimizer",
-    "Adagrad",
-    "AdagradOptimizer",
-    "Adam",
-    "AdamOptimizer",
-    "Adamax",
-    "AdamaxOptimizer",
-    "ExponentialMovingAverage",
-    "Lamb",
-    "LambOptimizer",
-    "LarsMomentum",
-    "LarsMomentumOptimizer",
-    "Momentum",
-    "MomentumOptimizer",
-    "Optimizer",
-    "RMSProp",
-    "RMSPropOptimizer",
-    "RecomputeOptimizer",
-    "SGD",
-    "SGDOptimizer",
-]
+
+class Optimizer(_current.Optimizer):
+    """What the optimizers of 1.x have in common; a subclass also derives from the update rule."""
+
+    _parameters_argument = "parameters"  # what the update rule calls its list of parameters
+    _rate_shape = (1,)
+    _follows_guard = False
+    _last_rate: float | None = None
+    _learning_rate: Any
+
+    def _begin(
+        self,
+        learning_rate: Any,
+        parameter_list: Any,
+        regularization: Any,
+        grad_clip: Any,
+        name: str | None,
+        **rule: Any,
+    ) -> None:
+        """Initialise the update rule, then put a schedule in the place of its learning rate."""
+        if not isinstance(learning_rate, (float, LearningRateDecay, Variable)):
+            raise DtypeError(
+                f"{type(self).__name__}: learning rate should be float, LearningRateDecay or a "
+                "variable of a program, "
+                f"got {learning_rate!r} ({type(learning_rate).__name__}) here"
+            )
+        if parameter_list is None:
+            self._follows_guard = tracers.is_guarded
+            parameter_list = ()
+        start = learning_rate if isinstance(learning_rate, float) else 0.0
+        rule[self._parameters_argument] = parameter_list
+        super().__init__(start, grad_clip=grad_clip, name=name, **rule)
+        self._learning_rate = learning_rate
+        self.regularization = regularization
+
+    def _parameters(self) -> list[Tensor]:
+        if self._follows_guard:
+            self._parameter_list = self._param_groups = [
+                p for p in tracers.current.all_parameters() if p.trainable
+            ]
+        return super()._parameters()
+
+    def _require_parameters(self) -> None:
+        if not self._follows_guard and not self._parameter_list:
+            raise MissingParameters(
+                f"{type(self).__name__}: parameter_list should not be None outside of "
+                "fluid.dygraph.guard(). "
+                "Pass parameter_list=model.parameters()."
+            )
+
+    def get_lr(self) -> float:
+        """The rate of the step that is beginning: a schedule goes on by one."""
+        rate = self._learning_rate
+        if isinstance(rate, Variable):
+            raise UsageError(
+                f"{type(self).__name__}: the rate is the variable {rate.name!r} of a program; "
+                "fetch it"
+            )
+        self._last_rate = rate = rate if isinstance(rate, float) else rate.next_rate()
+        return rate
+
+    def current_step_lr(self) -> float:
+        """The rate of the last step; before the first, the one it will have."""
+        rate = self._learning_rate
+        if isinstance(rate, (float, Variable)):
+            return self.get_lr()
+        if self._last_rate is None or isinstance(rate, EpochDecay):
+            return float(rate.peek())
+        return self._last_rate
+
+    def _global_learning_rate(self, program: Any = None) -> Any:
+        """The variable of ``program`` that holds the rate, None before ``minimize``; in dygraph the
+        rate as a Tensor.
+        """
+        if isinstance(self._learning_rate, Variable):
+            return self._learning_rate
+        program = program or default_main_program()
+        for source in program.rates:
+            if source.optimizer is self:
+                return program.global_block().var(source.name)
+        if is_static():
+            return None
+        return Tensor(np.array([self.current_step_lr()], "float32"))
+
+    def minimize(
+        self,
+        loss: Tensor,
+        startup_program: Any = None,
+        parameter_list: Any = None,
+        no_grad_set: Any = None,
+        grad_clip: Any = None,
+    ) -> Any:
+        """Record backward and update in the program of ``loss``, or in dygraph update from what
+        ``loss.backward()`` left.
+
+        Returns the operators of the update and the (parameter, gradient) pairs. ``grad_clip``,
+        which 1.6 and 1.7 pass here, replaces the optimizer's.
+        """
+        if not isinstance(loss, Variable):
+            self._require_parameters()
+            self._parameters()
+        with self._clipping(grad_clip, loss):
+            return super().minimize(loss, startup_program, parameter_list, no_grad_set)
+
+    def backward(
+        self,
+        loss: Any,
+        startup_program: Any = None,
+        parameter_list: Any = None,
+        no_grad_set: Any = None,
+        callbacks: Any = None,
+    ) -> Any:
+        """Pair the parameters with their gradients, which are recorded in a program, and found
+        after ``loss.backward()`` in dygraph.
+        """
+        return super().backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
+
+    def apply_gradients(self, params_grads: Any) -> Any:
+        """Clip, regularise and apply the given (parameter, gradient) pairs."""
+        with self._clipping(None, params_grads[0][0] if params_grads else None):
+            return super().apply_gradients(params_grads)
+
+    def apply_optimize(self, loss: Any, startup_program: Any, params_grads: Any) -> Any:
+        """As ``apply_gradients``."""
+        if startup_program is None or not isinstance(loss, Variable):
+            return self.apply_gradients(params_grads)
+        with program_guard(loss.block.program, startup_program):
+            return self.apply_gradients(params_grads)
+
+    @contextlib.contextmanager
+    def _clipping(self, grad_clip: Any, variable: Any) -> Iterator[None]:
+        """Use ``grad_clip``, or the optimizer's, or the limits set on the parameters of the program
+        of ``variable``.
+        """
+        own = self._grad_clip
+        self._grad_clip = own if grad_clip is None else grad_clip
+        if self._grad_clip is None and isinstance(variable, Variable):
+            self._grad_clip = clips_of_parameters(variable.block.program)
+        try:
+            yield
+        finally:
+            self._grad_clip = own
+
+    def _run(
+        self,
+        index: int,
+        params: Any,
+        raws: Any,
+        grads: Any,
+        sparse: Any,
+        options: Any,
+        clip: Any,
+        lr: float,
+    ) -> None:
+        wanted = getattr(clip, "_need_clip", None)
+        if wanted is not None:
+            grads = clip.apply_raw(
+                grads, [getattr(p, "need_clip", True) and bool(wanted(p)) for p in params]
+            )
+            clip = None
+        super()._run(index, params, raws, grads, sparse, options, clip, lr)
+
+    def step(self) -> None:
+        """Update every parameter that has a gradient."""
+        self._require_parameters()
+        self._parameters()
+        super().step()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Accumulators by their names; with a schedule, ``LR_Scheduler`` and, where it counts
+        steps, ``global_step``.
+        """
+        state = super().state_dict()
+        if isinstance(self._learning_rate, LearningRateDecay):
+            state["LR_Scheduler"] = self._learning_rate.state_dict()
+            if not isinstance(self._learning_rate, EpochDecay):
+                state["global_step"] = Tensor(np.array([self._learning_rate.step_num], "int32"))
+                state["global_step"].name = "global_step"
+        return state
+
+    def set_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load what ``state_dict`` gave; before the first step it is kept until then."""
+        values = {
+            key: value for key, value in state_dict.items() if key != "StructuredToParameterName@@"
+        }
+        schedule, count = values.pop("LR_Scheduler", None), values.pop("global_step", None)
+        if isinstance(self._learning_rate, LearningRateDecay):
+            if schedule is None:
+                raise BadArgument(
+                    f"{type(self).__name__}.set_dict: the state dict has no 'LR_Scheduler', but "
+                    "the rate is a schedule"
+                )
+            self._learning_rate.set_dict(schedule)
+            if count is not None and not isinstance(self._learning_rate, EpochDecay):
+                self._learning_rate.step_num = int(np.asarray(count).reshape(-1)[0])
+        super().set_state_dict(values)
+
+    set_state_dict = set_dict
 
 
+@constructor("learning_rate, parameter_list=None, regularization=None, grad_clip=None, name=None")
 class SGDOptimizer(Optimizer, _current.SGD):
     """``param -= lr * grad``
 
@@ -61,93 +244,37 @@ class SGDOptimizer(Optimizer, _current.SGD):
         ...     linear.clear_gradients()
     """
 
-    def __init__(
-        self,
-        learning_rate: Any,
-        parameter_list: Any = None,
-        regularization: Any = None,
-        grad_clip: Any = None,
-        name: str | None = None,
-    ) -> None:
-        self._begin(learning_rate, parameter_list, regularization, grad_clip, name)
 
-
+@constructor(
+    "learning_rate, momentum, parameter_list=None, use_nesterov=False, regularization=None, "
+    "grad_clip=None, name=None"
+)
 class MomentumOptimizer(Optimizer, _current.Momentum):
     """``velocity = momentum * velocity + grad; param -= lr * velocity``"""
 
-    def __init__(
-        self,
-        learning_rate: Any,
-        momentum: float,
-        parameter_list: Any = None,
-        use_nesterov: bool = False,
-        regularization: Any = None,
-        grad_clip: Any = None,
-        name: str | None = None,
-    ) -> None:
-        self._begin(
-            learning_rate,
-            parameter_list,
-            regularization,
-            grad_clip,
-            name,
-            momentum=momentum,
-            use_nesterov=use_nesterov,
-        )
 
-
+@constructor(
+    "learning_rate, momentum, lars_coeff=0.001, lars_weight_decay=0.0005, "
+    "parameter_list=None, regularization=None, grad_clip=None, name=None"
+)
 class LarsMomentumOptimizer(Optimizer, _Lars):
     """Momentum with a rate per layer."""
 
     _parameters_argument = "parameter_list"
 
-    def __init__(
-        self,
-        learning_rate: Any,
-        momentum: float,
-        lars_coeff: float = 0.001,
-        lars_weight_decay: float = 0.0005,
-        parameter_list: Any = None,
-        regularization: Any = None,
-        grad_clip: Any = None,
-        name: str | None = None,
-    ) -> None:
-        self._begin(
-            learning_rate,
-            parameter_list,
-            regularization,
-            grad_clip,
-            name,
-            momentum=momentum,
-            lars_coeff=lars_coeff,
-            lars_weight_decay=lars_weight_decay,
-        )
 
-
+@constructor(
+    "learning_rate, epsilon=1.0e-6, parameter_list=None, regularization=None, grad_clip=None, "
+    "name=None, initial_accumulator_value=0.0"
+)
 class AdagradOptimizer(Optimizer, _current.Adagrad):
     """Divides the rate by the root of the sum of squared gradients."""
 
-    def __init__(
-        self,
-        learning_rate: Any,
-        epsilon: float = 1.0e-6,
-        parameter_list: Any = None,
-        regularization: Any = None,
-        grad_clip: Any = None,
-        name: str | None = None,
-        initial_accumulator_value: float = 0.0,
-    ) -> None:
-        self._begin(
-            learning_rate,
-            parameter_list,
-            regularization,
-            grad_clip,
-            name,
-            epsilon=epsilon,
-            initial_accumulator_value=initial_accumulator_value,
-        )
 
-
+@constructor(
+    "learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameter_list=None, "
+    "regularization=None, grad_clip=None, name=None, lazy_mode=False"
+)
 class AdamOptimizer(Optimizer, _current.Adam):
     """Adam; ``lazy_mode`` updates only the rows that a row-sparse gradient has.
 
@@ -157,57 +284,19 @@ class AdamOptimizer(Optimizer, _current.Adam):
 
     _plain_epsilon = True
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: float = 1e-8,
-        parameter_list: Any = None,
-        regularization: Any = None,
-        grad_clip: Any = None,
-        name: str | None = None,
-        lazy_mode: bool = False,
-    ) -> None:
-        self._begin(
-            learning_rate,
-            parameter_list,
-            regularization,
-            grad_clip,
-            name,
-            beta1=beta1,
-            beta2=beta2,
-            epsilon=epsilon,
-            lazy_mode=lazy_mode,
-        )
 
-
+@constructor(
+    "learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameter_list=None, "
+    "regularization=None, grad_clip=None, name=None"
+)
 class AdamaxOptimizer(Optimizer, _current.Adamax):
     """Adam with the infinity norm of past gradients in place of the second moment."""
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-8,
-        parameter_list: Any = None,
-        regularization: Any = None,
-        grad_clip: Any = None,
-        name: str | None = None,
-    ) -> None:
-        self._begin(
-            learning_rate,
-            parameter_list,
-            regularization,
-            grad_clip,
-            name,
-            beta1=beta1,
-            beta2=beta2,
-            epsilon=epsilon,
-        )
 
-
+@constructor(
+    "learning_rate, epsilon=1.0e-6, rho=0.95, parameter_list=None, regularization=None, "
+    "grad_clip=None, name=None"
+)
 class AdadeltaOptimizer(Optimizer, _current.Adadelta):
     """Scales gradients by the ratio of the root mean squares of past updates and past gradients;
     1.x uses no learning rate.
@@ -216,54 +305,26 @@ class AdadeltaOptimizer(Optimizer, _current.Adadelta):
     present one.
     """
 
-    def __init__(
-        self,
-        learning_rate: Any,
-        epsilon: float = 1.0e-6,
-        rho: float = 0.95,
-        parameter_list: Any = None,
-        regularization: Any = None,
-        grad_clip: Any = None,
-        name: str | None = None,
-    ) -> None:
-        self._begin(
-            learning_rate, parameter_list, regularization, grad_clip, name, epsilon=epsilon, rho=rho
-        )
-
     def _update(
         self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
         super()._update(group, params, grads, 1.0, decay)
 
 
+@constructor(
+    "learning_rate, rho=0.95, epsilon=1.0e-6, momentum=0.0, centered=False, "
+    "parameter_list=None, regularization=None, grad_clip=None, name=None"
+)
 class RMSPropOptimizer(Optimizer, _current.RMSProp):
     """Divides gradients by the root of their mean square."""
 
-    def __init__(
-        self,
-        learning_rate: Any,
-        rho: float = 0.95,
-        epsilon: float = 1.0e-6,
-        momentum: float = 0.0,
-        centered: bool = False,
-        parameter_list: Any = None,
-        regularization: Any = None,
-        grad_clip: Any = None,
-        name: str | None = None,
-    ) -> None:
-        self._begin(
-            learning_rate,
-            parameter_list,
-            regularization,
-            grad_clip,
-            name,
-            rho=rho,
-            epsilon=epsilon,
-            momentum=momentum,
-            centered=centered,
-        )
 
-
+@constructor(
+    "learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-6, "
+    "parameter_list=None, regularization=None, grad_clip=None, "
+    "exclude_from_weight_decay_fn=None, name=None",
+    always_adapt=True,
+)
 class LambOptimizer(Optimizer, _current.Lamb):
     """Adam with decay in the direction, and a rate per tensor of ‖param‖ / ‖direction‖, also for
     tensors without decay.
@@ -272,43 +333,3 @@ class LambOptimizer(Optimizer, _current.Lamb):
     """
 
     _corrects = False
-
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        lamb_weight_decay: float = 0.01,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-6,
-        parameter_list: Any = None,
-        regularization: Any = None,
-        grad_clip: Any = None,
-        exclude_from_weight_decay_fn: Callable[[Tensor], bool] | None = None,
-        name: str | None = None,
-    ) -> None:
-        self._begin(
-            learning_rate,
-            parameter_list,
-            regularization,
-            grad_clip,
-            name,
-            lamb_weight_decay=lamb_weight_decay,
-            beta1=beta1,
-            beta2=beta2,
-            epsilon=epsilon,
-            exclude_from_weight_decay_fn=exclude_from_weight_decay_fn,
-            always_adapt=True,
-        )
-
-
-SGD = SGDOptimizer
-Momentum = MomentumOptimizer
-LarsMomentum = LarsMomentumOptimizer
-Adagrad = AdagradOptimizer
-Adam = AdamOptimizer
-Adamax = AdamaxOptimizer
-Adadelta = AdadeltaOptimizer
-RMSProp = RMSPropOptimizer
-Lamb = LambOptimizer
-
-__getattr__ = missing_names(__name__, globals())

@@ -14,8 +14,6 @@ import torch
 from argosy.foundation.errors import UsageError
 from argosy.foundation.process_state import register
 
-__all__ = ["cuda_profiler", "profiler", "reset_profiler", "start_profiler", "stop_profiler"]
-
 _STATES = ("CPU", "GPU", "All")
 _OPTIONS = ("Default", "OpDetail", "AllOpDetail")
 

@@ -6,11 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy import io
-from argosy.fluid.missing import missing_names
 from argosy.static import Variable
 from argosy.static.run.readers import ProgramLoader
-
-__all__ = ["DataLoader", "PyReader"]
 
 
 class DataLoader(io.DataLoader):
@@ -108,6 +105,3 @@ class PyReader:
 
     def __call__(self) -> Any:
         return iter(self._loader)
-
-
-__getattr__ = missing_names(__name__, globals())

@@ -7,7 +7,7 @@ import paddle.fluid as fluid
 import pytest
 
 import paddle
-from argosy.fluid._tracer import tracers
+from argosy.fluid.dygraph.tracer import tracers
 
 
 def variable(*shape):

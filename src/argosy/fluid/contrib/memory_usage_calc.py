@@ -5,8 +5,6 @@ from __future__ import annotations
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.static import Program
 
-__all__ = ["memory_usage"]
-
 # The share, at least and at most, that comes on top of the values themselves: the estimate of 1.x.
 _LEAST, _MOST = 1.05, 1.1
 

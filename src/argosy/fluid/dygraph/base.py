@@ -10,25 +10,12 @@ import numpy as np
 import torch
 
 from argosy.autograd import grad as _grad
-from argosy.autograd import no_grad
-from argosy.fluid._tracer import Tracer, tracers
+from argosy.fluid.dygraph.tracer import Tracer, tracers
 from argosy.foundation.errors import DtypeError, NotSupported
 from argosy.foundation.process_state import register
 from argosy.framework.mode import switch
 from argosy.tensor import to_tensor
 from argosy.tensor.engine import Tensor, defaults, unique_name, wrap
-
-__all__ = [
-    "disable_dygraph",
-    "disable_imperative",
-    "enable_dygraph",
-    "enable_imperative",
-    "enabled",
-    "grad",
-    "guard",
-    "no_grad",
-    "to_variable",
-]
 
 
 @contextlib.contextmanager

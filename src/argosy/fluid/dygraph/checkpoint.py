@@ -11,8 +11,6 @@ from argosy.foundation.errors import BadArgument, CheckpointError
 from argosy.framework import load, save
 from argosy.tensor.engine import Parameter
 
-__all__ = ["load_dygraph", "save_dygraph"]
-
 _PARAMETERS, _OPTIMIZER = ".pdparams", ".pdopt"
 
 

@@ -3,8 +3,6 @@
 from argosy import nn
 from argosy.fluid.dygraph.layers import Layer
 
-__all__ = ["LayerList", "ParameterList", "Sequential"]
-
 
 class Sequential(Layer, nn.Sequential):
     """Layers, or (name, layer) pairs, that run one after the other."""

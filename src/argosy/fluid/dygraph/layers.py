@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from argosy import nn
-from argosy.fluid._tracer import tracers
+from argosy.fluid.dygraph.tracer import tracers
 from argosy.foundation.errors import CheckpointError, nearest
 from argosy.tensor.engine import Parameter
-
-__all__ = ["Layer"]
 
 
 class ParameterMissing(CheckpointError, RuntimeError):

@@ -7,28 +7,70 @@ A call returns a Tensor of shape [1], as in Paddle; optimizers read the plain nu
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from argosy.fluid.dygraph._plateau import ReduceLROnPlateau
-from argosy.fluid.dygraph.epoch_schedule import LambdaDecay, MultiStepDecay, StepDecay
-from argosy.fluid.dygraph.schedule import LearningRateDecay
-from argosy.foundation.errors import BadArgument, DtypeError
+from argosy.foundation.errors import BadArgument, CheckpointError, DtypeError, UsageError
+from argosy.tensor import full
+from argosy.tensor.engine import Tensor
 
-__all__ = [
-    "CosineDecay",
-    "ExponentialDecay",
-    "InverseTimeDecay",
-    "LambdaDecay",
-    "LinearLrWarmup",
-    "MultiStepDecay",
-    "NaturalExpDecay",
-    "NoamDecay",
-    "PiecewiseDecay",
-    "PolynomialDecay",
-    "ReduceLROnPlateau",
-    "StepDecay",
-]
+
+class ScheduleStateMissing(CheckpointError, RuntimeError):
+    """A saved schedule lacks an entry."""
+
+
+class LearningRateDecay:
+    """Base class: a subclass defines ``step``, the rate at ``step_num``."""
+
+    def __init__(self, begin: int = 0, step: int = 1, dtype: str = "float32") -> None:
+        self.step_num = begin
+        self.step_size = step
+        self.dtype = dtype
+
+    def step(self) -> Any:
+        """The rate at the current step, as a number."""
+        raise NotImplementedError(
+            f"{type(self).__name__} does not define step(); every schedule must"
+        )
+
+    def peek(self) -> float:
+        """The rate that the next call gives."""
+        return float(self.step())
+
+    def next_rate(self) -> float:
+        """The rate at the current step; then go on by one."""
+        rate = self.peek()
+        self.step_num += self.step_size
+        return rate
+
+    def __call__(self) -> Any:
+        return self.create_lr_var(self.next_rate())
+
+    def create_lr_var(self, lr: float) -> Any:
+        return full([1], float(lr), self.dtype)
+
+    def _state_keys(self) -> None:
+        self.keys = ["step_num"]
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint needs to go on from here."""
+        self._state_keys()
+        return {key: self.__dict__[key] for key in self.keys if key in self.__dict__}
+
+    def set_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` gave."""
+        self._state_keys()
+        for key in self.keys:
+            if key not in state_dict:
+                raise ScheduleStateMissing(
+                    f"{type(self).__name__}.set_dict: Can't find [ {key} ] in state_dict; it has "
+                    f"{sorted(state_dict)}"
+                )
+            self.__dict__[key] = state_dict[key]
+
+    set_state_dict = set_dict
 
 
 class PiecewiseDecay(LearningRateDecay):
@@ -224,3 +266,182 @@ class LinearLrWarmup(LearningRateDecay):
             if self.step_num < self.warmup_steps
             else base
         )
+
+
+# -- by epochs
+
+
+class EpochDecay(LearningRateDecay):
+    """Schedules that go on when the script calls ``epoch()``, not with each ``minimize``."""
+
+    def __init__(self, learning_rate: float, dtype: str | None = None) -> None:
+        if not isinstance(learning_rate, (float, int)):
+            raise DtypeError(
+                f"{type(self).__name__}: learning_rate must be a float or int, but received "
+                f"{learning_rate!r}"
+            )
+        if learning_rate < 0:
+            raise UsageError(f"{type(self).__name__}: Invalid learning rate: {learning_rate}")
+        super().__init__(dtype=dtype or "float32")
+        self.base_lr = float(learning_rate)
+        self.epoch_num = -1
+        self.epoch()
+
+    def _state_keys(self) -> None:
+        self.keys = ["epoch_num", "learning_rate"]
+
+    def peek(self) -> float:
+        return self.learning_rate
+
+    next_rate = peek
+
+    def epoch(self, epoch: int | None = None) -> None:
+        """Go on to the next epoch, or to ``epoch``."""
+        self.epoch_num = self.epoch_num + 1 if epoch is None else epoch
+        self.learning_rate = float(self.get_lr())
+
+    def get_lr(self) -> float:
+        raise NotImplementedError(
+            f"{type(self).__name__} does not define get_lr(); every schedule by epochs must"
+        )
+
+
+def _require_shrinking(owner: str, decay_rate: float) -> None:
+    if decay_rate >= 1.0:
+        raise UsageError(f"{owner}: decay_rate should be < 1.0, but received {decay_rate}")
+
+
+class StepDecay(EpochDecay):
+    """Times ``decay_rate`` every ``step_size`` epochs."""
+
+    def __init__(self, learning_rate: float, step_size: int, decay_rate: float = 0.1) -> None:
+        if not isinstance(step_size, int):
+            raise DtypeError(f"StepDecay: step_size must be an int, but received {step_size!r}")
+        _require_shrinking("StepDecay", decay_rate)
+        self._every, self.decay_rate = step_size, decay_rate
+        super().__init__(learning_rate)
+
+    def get_lr(self) -> float:
+        return self.base_lr * self.decay_rate ** (self.epoch_num // self._every)
+
+
+class MultiStepDecay(EpochDecay):
+    """Times ``decay_rate`` at each milestone."""
+
+    def __init__(
+        self, learning_rate: float, milestones: Sequence[int], decay_rate: float = 0.1
+    ) -> None:
+        if any(a >= b for a, b in itertools.pairwise(milestones)):
+            raise UsageError(
+                f"MultiStepDecay: the milestones must increase, but received {milestones}"
+            )
+        _require_shrinking("MultiStepDecay", decay_rate)
+        self.milestones, self.decay_rate = milestones, decay_rate
+        super().__init__(learning_rate)
+
+    def get_lr(self) -> float:
+        return self.base_lr * self.decay_rate ** sum(self.epoch_num >= m for m in self.milestones)
+
+
+class LambdaDecay(EpochDecay):
+    """base · lr_lambda(epoch)"""
+
+    def __init__(self, learning_rate: float, lr_lambda: Callable[[int], float]) -> None:
+        if not callable(lr_lambda):
+            raise DtypeError(
+                "LambdaDecay: lr_lambda must be a function, but received "
+                f"{type(lr_lambda).__name__}"
+            )
+        self.lr_lambda = lr_lambda
+        super().__init__(learning_rate)
+
+    def get_lr(self) -> float:
+        return self.base_lr * self.lr_lambda(self.epoch_num)
+
+
+# -- by the loss
+
+
+class ReduceLROnPlateau(LearningRateDecay):
+    """Times ``decay_rate`` when ``step(loss)`` has seen no better loss for more than ``patience``
+    calls.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float,
+        mode: str = "min",
+        decay_rate: float = 0.1,
+        patience: int = 10,
+        verbose: bool = False,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: float = 0,
+        eps: float = 1e-8,
+        dtype: str = "float32",
+    ) -> None:
+        super().__init__(dtype=dtype)
+        if mode.lower() not in ("min", "max"):
+            raise UsageError(f"ReduceLROnPlateau: mode {mode} is unknown!")
+        if decay_rate >= 1.0:
+            raise UsageError(
+                f"ReduceLROnPlateau: decay_rate should be < 1.0, but received {decay_rate}"
+            )
+        if threshold_mode.lower() not in ("rel", "abs"):
+            raise UsageError(f"ReduceLROnPlateau: threshold mode {threshold_mode} is unknown!")
+        self.learning_rate = float(learning_rate)
+        self.mode, self.threshold_mode, self.threshold = (
+            mode.lower(),
+            threshold_mode.lower(),
+            threshold,
+        )
+        self.decay_rate, self.min_lr, self.eps = decay_rate, min_lr, eps
+        self.patience, self.cooldown, self.verbose = patience, cooldown, verbose
+        self.best_loss: float | None = None
+        self.cooldown_counter = self.num_bad_epochs = self.epoch_num = 0
+
+    def _state_keys(self) -> None:
+        self.keys = [
+            "cooldown_counter",
+            "best_loss",
+            "num_bad_epochs",
+            "epoch_num",
+            "learning_rate",
+        ]
+
+    def peek(self) -> float:
+        return self.learning_rate
+
+    next_rate = peek
+
+    def step(self, loss: Any = None) -> None:
+        """Take note of a loss of one element."""
+        if not isinstance(loss, Tensor) or loss.size != 1:
+            raise BadArgument(
+                "ReduceLROnPlateau.step: the loss must be a Tensor of one element; "
+                "fluid.layers.mean gives one"
+            )
+        value = float(loss)
+        self.epoch_num += 1
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            return
+        if self.best_loss is None or self._is_better(value, self.best_loss):
+            self.best_loss, self.num_bad_epochs = value, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.num_bad_epochs > self.patience:
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+            lower = max(self.learning_rate * self.decay_rate, self.min_lr)
+            if self.learning_rate - lower > self.eps:
+                if self.verbose:
+                    print(
+                        f"Epoch {self.epoch_num}: reducing learning rate from "
+                        f"{self.learning_rate} to {lower}."
+                    )
+                self.learning_rate = lower
+
+    def _is_better(self, current: float, best: float) -> bool:
+        margin = self.threshold * (best if self.threshold_mode == "rel" else 1.0)
+        return current < best - margin if self.mode == "min" else current > best + margin

@@ -4,37 +4,43 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 from argosy import nn
-from argosy.fluid._dropout import dropout
-from argosy.fluid._pooling import pool2d
-from argosy.fluid.dygraph._fc import FC
-from argosy.fluid.dygraph._scope import takes_scope
-from argosy.fluid.dygraph.gru import GRUUnit
 from argosy.fluid.dygraph.layers import Layer
-from argosy.fluid.initializer import Constant, Normal
-from argosy.fluid.missing import missing_names
+from argosy.fluid.layers.nn import drop, pool2d
 from argosy.foundation.errors import BadArgument, UsageError
 from argosy.nn import functional as F
+from argosy.nn.initializer import ConstantInitializer as Constant
+from argosy.nn.initializer import NormalInitializer as Normal
 from argosy.static.record.activation import activate
-from argosy.tensor import reshape
+from argosy.static.record.folding import mul
+from argosy.tensor import concat, matmul, reshape, split
 from argosy.utils import convert_to_list
 
-__all__ = [
-    "BatchNorm",
-    "Conv2D",
-    "Conv2DTranspose",
-    "Dropout",
-    "Embedding",
-    "FC",
-    "GRUUnit",
-    "LayerNorm",
-    "Linear",
-    "PRelu",
-    "Pool2D",
-]
+_L = TypeVar("_L", bound=type)
+
+
+def _takes_scope(*instead: Any) -> Any:
+    """Decorate a layer: a string as first argument is dropped, or replaced by the argument that had
+    no place then.
+    """
+
+    def decorate(cls: _L) -> _L:
+        construct = cls.__init__  # type: ignore[misc]
+
+        @functools.wraps(construct)
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            if args and isinstance(args[0], str):
+                args = (*instead, *args[1:])
+            construct(self, *args, **kwargs)
+
+        cls.__init__ = __init__  # type: ignore[misc]
+        return cls
+
+    return decorate
 
 
 def _require_attr(param_attr: Any, owner: str) -> None:
@@ -73,7 +79,7 @@ class Linear(Layer):
         return activate(F.linear(input, own["weight"], own.get("bias")), self._act)
 
 
-@takes_scope(None)
+@_takes_scope(None)
 class Conv2D(Layer):
     """A convolution over images of layout NCHW; ``use_cudnn`` changes nothing.
 
@@ -198,7 +204,7 @@ class Conv2DTranspose(Layer):
         return activate(out, self._act)
 
 
-@takes_scope()
+@_takes_scope()
 class Pool2D(Layer):
     """Maximum (``max``) or average (``avg``) over windows of images; ``global_pooling`` takes the
     whole image.
@@ -243,14 +249,14 @@ class Pool2D(Layer):
         )
 
 
-@takes_scope()
+@_takes_scope()
 class BatchNorm(Layer, nn.BatchNorm):
     """Batch normalisation, then ``act``; momentum is the share of the old statistics that is
     kept.
     """
 
 
-@takes_scope()
+@_takes_scope()
 class Embedding(Layer, nn.Embedding):
     """Rows of a table of shape ``size``, by id. With ``is_sparse`` the gradient holds the rows that
     were looked up.
@@ -337,7 +343,7 @@ class Dropout(Layer):
         self.training = not is_test
 
     def forward(self, input: Any) -> Any:
-        return dropout(
+        return drop(
             input, self._dropout_prob, self.training, self._seed, self._dropout_implementation
         )
 
@@ -380,4 +386,131 @@ class PRelu(Layer):
         return F.prelu(input, reshape(self.weight, [-1]))
 
 
-__getattr__ = missing_names(__name__, globals())
+class FC(Layer):
+    """``act(sum of flattened inputs @ weights + bias)``; axes from ``num_flatten_dims`` on are
+    joined into the columns.
+
+    ``forward`` takes one input or a list of them; each has a weight of its own. The parameters
+    exist after the first call.
+    """
+
+    def __init__(
+        self,
+        name_scope: str,
+        size: int,
+        num_flatten_dims: int = 1,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        act: str | None = None,
+        is_test: bool = False,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__(name_scope, dtype)
+        self._size, self._num_flatten_dims, self._act = size, num_flatten_dims, act
+        self._param_attr, self._bias_attr = param_attr, bias_attr
+        self._b: Any = None
+
+    def _build_once(self, input: Any) -> None:
+        for i, one in enumerate(_listed(input)):
+            shape = [math.prod(one.shape[self._num_flatten_dims :]), self._size]
+            self.add_parameter(
+                f"_w{i}", self.create_parameter(shape, self._param_attr, self._dtype)
+            )
+        self._b = self.create_parameter([self._size], self._bias_attr, self._dtype, is_bias=True)
+
+    @property
+    def weight(self) -> Any:
+        """The weight, or the list of weights if the layer takes several inputs."""
+        weights = [p for name, p in self._parameters.items() if name.startswith("_w")]
+        return weights[0] if len(weights) == 1 else weights
+
+    @property
+    def bias(self) -> Any:
+        return self._b
+
+    def forward(self, input: Any) -> Any:
+        own = self._parameters
+        products = [
+            mul(one, own[f"_w{i}"], self._num_flatten_dims) for i, one in enumerate(_listed(input))
+        ]
+        out = sum(products[1:], products[0])
+        return activate(out if self._b is None else out + self._b, self._act)
+
+
+def _listed(input: Any) -> list[Any]:
+    return list(input) if isinstance(input, (list, tuple)) else [input]
+
+
+_ACTIVATIONS = {"identity": None, "sigmoid": "sigmoid", "tanh": "tanh", "relu": "relu"}
+
+
+@_takes_scope()
+class GRUUnit(Layer):
+    """``hidden = (1 - u) * hidden + u * candidate`` with ``size // 3`` units; ``origin_mode`` swaps
+    ``u`` and ``1 - u``.
+
+    The weight of shape [D, 3D] holds, one after the other in memory, the matrix [D, 2D] of the
+    update and reset gates and the matrix [D, D] of the candidate, as files of 1.x have it.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        activation: str = "tanh",
+        gate_activation: str = "sigmoid",
+        origin_mode: bool = False,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__(dtype=dtype)
+        for name in (activation, gate_activation):
+            if name not in _ACTIVATIONS:
+                raise UsageError(
+                    f"GRUUnit: activations can be {', '.join(_ACTIVATIONS)}, but received {name!r}"
+                )
+        self._activation, self._gate_activation = activation, gate_activation
+        self._origin_mode = origin_mode
+        self._num_units = size // 3
+        self.weight = self.create_parameter(
+            [self._num_units, 3 * self._num_units], param_attr, dtype
+        )
+        self.bias = self.create_parameter([1, 3 * self._num_units], bias_attr, dtype, is_bias=True)
+
+    def forward(self, input: Any, hidden: Any) -> tuple[Any, Any, Any]:
+        """Return the new hidden state, the old one after the reset gate, and gates with candidate:
+        [N, D], [N, D], [N, 3D].
+        """
+        return gru_step(
+            input,
+            hidden,
+            self.weight,
+            self.bias,
+            self._activation,
+            self._gate_activation,
+            self._origin_mode,
+        )
+
+
+def gru_step(
+    input: Any,
+    hidden: Any,
+    weight: Any,
+    bias: Any,
+    activation: str,
+    gate_activation: str,
+    origin_mode: bool,
+) -> tuple[Any, Any, Any]:
+    """What ``GRUUnit`` returns, from its weight and bias."""
+    n = weight.shape[0]
+    if bias is not None:
+        input = input + bias
+    gate_weight, candidate_weight = split(reshape(weight, [-1]), [2 * n * n, n * n])
+    projected_gates, projected_candidate = split(input, [2 * n, n], axis=1)
+    gates = projected_gates + matmul(hidden, reshape(gate_weight, [n, 2 * n]))
+    update, reset = split(activate(gates, _ACTIVATIONS[gate_activation]), 2, axis=1)
+    reset_hidden = reset * hidden
+    candidate = projected_candidate + matmul(reset_hidden, reshape(candidate_weight, [n, n]))
+    candidate = activate(candidate, _ACTIVATIONS[activation])
+    kept, taken = (hidden, candidate) if not origin_mode else (candidate, hidden)
+    return kept + update * (taken - kept), reset_hidden, concat([update, reset, candidate], axis=1)

@@ -14,14 +14,12 @@ from argosy import nn
 from argosy.distributed import ParallelEnv, init_parallel_env
 from argosy.distributed.job import default_group
 from argosy.distributed.parallel import ParallelStrategy, build_parallel_strategy
-from argosy.fluid._tracer import tracers
 from argosy.fluid.dygraph.layers import Layer
+from argosy.fluid.dygraph.tracer import tracers
 from argosy.foundation.errors import BadArgument, DtypeError
 from argosy.runtime.parallel.averages import average_rows, combine_gradients
 from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.tensor.engine import Parameter, Tensor
-
-__all__ = ["DataParallel", "ParallelEnv", "prepare_context"]
 
 Env = ParallelEnv
 

@@ -1,65 +1,50 @@
-"""Branches and loops, and the comparisons and arrays that 1.x keeps beside them."""
+"""``fluid.layers.control_flow``: branches and loops, and the comparisons and arrays that 1.x keeps
+beside them. In dygraph arrays are Python lists.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
 
 from argosy import tensor as T
-from argosy.fluid.layers._arrays import array_length, array_read, array_write, create_array
-from argosy.fluid.layers._blocks import Switch, While
-from argosy.fluid.layers._static_rnn import StaticRNN
-from argosy.fluid.layers.tensor import assign
-from argosy.fluid.missing import missing_names
-from argosy.static.nn import case, cond, switch_case, while_loop
-from argosy.static.record import print_op
+from argosy.fluid.dygraph.tracer import begin_recording, is_static
+from argosy.fluid.table import define
+from argosy.foundation import dtypes
+from argosy.foundation.errors import DtypeError, OutOfRange, ProgramError, UsageError
+from argosy.static.ir.block import Block
+from argosy.static.ir.sub_blocks import Traffic
+from argosy.static.ir.variable import Variable
+from argosy.static.record import arrays
+from argosy.static.record.arrays import ArrayVariable, record_array, record_stack, record_write
+from argosy.static.record.control import Branches, loop_variable, record_loop, sub_block
+from argosy.static.record.recorder import recorder
+from argosy.static.record.reinfer import settle
 
-__all__ = [
-    "Print",
-    "StaticRNN",
-    "Switch",
-    "While",
-    "array_length",
-    "array_read",
-    "array_write",
-    "case",
-    "cond",
-    "create_array",
-    "equal",
-    "greater_equal",
-    "greater_than",
-    "increment",
-    "less_equal",
-    "less_than",
-    "not_equal",
-    "switch_case",
-    "while_loop",
-]
+if TYPE_CHECKING:  # the names of the table
+
+    def __getattr__(name: str) -> Any: ...
 
 
-def _compare(compute: Callable[..., Any]) -> Callable[..., Any]:
-    def function(x: Any, y: Any, cond: Any = None) -> Any:
-        return compute(x, y) if cond is None else assign(compute(x, y), cond)
-
-    function.__name__ = function.__qualname__ = compute.__name__
-    function.__doc__ = (
-        f"``{compute.__name__}(x, y)``, element by element; ``cond`` is filled with it if given."
-    )
-    return function
-
-
-equal = _compare(T.equal)
-not_equal = _compare(T.not_equal)
-less_equal = _compare(T.less_equal)
-greater_than = _compare(T.greater_than)
-greater_equal = _compare(T.greater_equal)
-
-
-def less_than(x: Any, y: Any, force_cpu: Any = None, cond: Any = None) -> Any:
-    """``less_than(x, y)``, element by element; ``cond`` is filled with it if given. ``force_cpu``
-    changes nothing.
+define(
+    globals(),
     """
-    return T.less_than(x, y) if cond is None else assign(T.less_than(x, y), cond)
+Print(input, first_n=-1, message=None, summarize=20, print_tensor_name=True,
+  print_tensor_type=True, print_tensor_shape=True, print_tensor_lod=True, print_phase='both')
+  -> static.Print(input, first_n, message, summarize, print_tensor_name, print_tensor_type,
+  print_tensor_shape, False, print_tensor_lod, print_phase)
+equal(x, y, cond=None) -> tensor.equal(x, y), into cond
+greater_equal(x, y, cond=None) -> tensor.greater_equal(x, y), into cond
+greater_than(x, y, cond=None) -> tensor.greater_than(x, y), into cond
+is_empty(x, cond=None) -> tensor.is_empty(x), as [1], into cond
+less_equal(x, y, cond=None) -> tensor.less_equal(x, y), into cond
+less_than(x, y, force_cpu=None, cond=None) -> tensor.less_than(x, y), into cond
+not_equal(x, y, cond=None) -> tensor.not_equal(x, y), into cond
+""",
+)
 
 
 def increment(x: Any, value: float = 1.0, in_place: bool = True) -> Any:
@@ -67,30 +52,316 @@ def increment(x: Any, value: float = 1.0, in_place: bool = True) -> Any:
     return T.increment(x, value) if in_place else x + value
 
 
-def Print(
-    input: Any,
-    first_n: int = -1,
-    message: str | None = None,
-    summarize: int = 20,
-    print_tensor_name: bool = True,
-    print_tensor_type: bool = True,
-    print_tensor_shape: bool = True,
-    print_tensor_lod: bool = True,
-    print_phase: str = "both",
-) -> Any:
-    """``paddle.static.Print`` without the layout."""
-    return print_op.Print(
-        input,
-        first_n,
-        message,
-        summarize,
-        print_tensor_name,
-        print_tensor_type,
-        print_tensor_shape,
-        False,
-        print_tensor_lod,
-        print_phase,
-    )
+# -- arrays
 
 
-__getattr__ = missing_names(__name__, globals())
+def create_array(dtype: Any) -> Any:
+    """An empty array for tensors of ``dtype``."""
+    return arrays.record_array(dtypes.to_torch(dtype)) if is_static() else []
+
+
+def array_write(x: Any, i: Any, array: Any = None) -> Any:
+    """Put ``x`` at index ``i`` of ``array``, or of a new array; ``i`` is at most one behind the
+    last element.
+    """
+    array = create_array(x.dtype) if array is None else array
+    if is_static():
+        _require(array, ArrayVariable, "array_write: array must be made by create_array")
+        _require(x, Variable, "array_write: x must be a Variable")
+        arrays.record_write(array, i, x)
+        return array
+    _require(array, list, "array_write: array must be made by create_array")
+    position = int(i)
+    if not 0 <= position <= len(array):
+        raise OutOfRange(f"array_write: index {position} of an array of {len(array)} elements")
+    array[position : position + 1] = [x]
+    return array
+
+
+def array_read(array: Any, i: Any) -> Any:
+    """The tensor at index ``i``."""
+    if is_static():
+        _require(array, ArrayVariable, "array_read: array must be made by create_array")
+        return arrays.record_read(array, i)
+    _require(array, list, "array_read: array must be made by create_array")
+    position = int(i)
+    if not 0 <= position < len(array):
+        raise OutOfRange(f"array_read: index {position} of an array of {len(array)} elements")
+    return array[position]
+
+
+def array_length(array: Any) -> Any:
+    """The number of tensors, as a tensor of shape [1]; in dygraph a number."""
+    if is_static():
+        _require(array, ArrayVariable, "array_length: array must be made by create_array")
+        return arrays.record_length(array)
+    _require(array, list, "array_length: array must be made by create_array")
+    return len(array)
+
+
+def _require(value: Any, kind: type, message: str) -> None:
+    if not isinstance(value, kind):
+        raise DtypeError(f"{message}, but received {type(value).__name__}")
+
+
+# -- blocks that change the variables around them
+
+
+def _require_condition(call: str, cond: Any) -> Variable:
+    if not isinstance(cond, Variable):
+        raise DtypeError(
+            f"{call}: condition should be a variable, but received {type(cond).__name__}"
+        )
+    if cond.raw.dtype is not torch.bool or cond.size not in (1, -1):
+        raise DtypeError(
+            f"{call}: condition should be a boolean variable of one element, but received {cond!r}"
+        )
+    return recorder.admit(cond)  # type: ignore[no-any-return]
+
+
+class While:
+    """Repeats a block while ``cond`` holds; the block must write ``cond``.
+
+    Example:
+        >>> import paddle
+        >>> from paddle import fluid
+        >>> with fluid.program_guard(fluid.Program(), fluid.Program()):
+        ...     i = fluid.layers.fill_constant([1], "int64", 0)
+        ...     n = fluid.layers.fill_constant([1], "int64", 10)
+        ...     cond = fluid.layers.less_than(i, n)
+        ...     loop = fluid.layers.While(cond)
+        ...     with loop.block():
+        ...         _ = fluid.layers.increment(i)
+        ...         _ = fluid.layers.less_than(i, n, cond=cond)
+        ...     fluid.Executor(fluid.CPUPlace()).run(fetch_list=[i])
+        [array([10])]
+        >>> paddle.disable_static()
+    """
+
+    def __init__(self, cond: Any, is_test: bool = False, name: str | None = None) -> None:
+        begin_recording("fluid.layers.While")
+        self._condition = _require_condition("While", cond)
+
+    @contextlib.contextmanager
+    def block(self) -> Iterator[None]:
+        """Record what the loop does."""
+        with sub_block() as block:
+            yield
+            if self._condition.name not in Traffic(block).writes:
+                raise ProgramError(
+                    f"While: the block does not write the condition {self._condition.name!r}, so "
+                    "the loop would never end; "
+                    "update it, as less_than(i, n, cond=cond) does"
+                )
+            settle(block, [])
+        record_loop(block, self._condition, [], [])
+
+
+class Switch:
+    """Runs the first case whose condition holds, else the default; the blocks write variables made
+    outside.
+
+    Example:
+        >>> import paddle
+        >>> from paddle import fluid
+        >>> with fluid.program_guard(fluid.Program(), fluid.Program()):
+        ...     step = fluid.layers.fill_constant([1], "float32", 5.0)
+        ...     rate = fluid.layers.fill_constant([1], "float32", 0.0)
+        ...     ten = fluid.layers.fill_constant([1], "float32", 10.0)
+        ...     with fluid.layers.Switch() as switch:
+        ...         with switch.case(step < ten):
+        ...             _ = fluid.layers.assign(ten, rate)
+        ...         with switch.default():
+        ...             _ = fluid.layers.assign(step, rate)
+        ...     fluid.Executor(fluid.CPUPlace()).run(fetch_list=[rate])
+        [array([10.], dtype=float32)]
+        >>> paddle.disable_static()
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        begin_recording("fluid.layers.Switch")
+        self._conditions: list[Variable] = []
+        self._branches: Branches | None = None
+        self._has_default = False
+
+    def __enter__(self) -> Switch:
+        self._branches = Branches()
+        return self
+
+    def __exit__(self, kind: Any, *exc: object) -> None:
+        branches, self._branches = self._branches, None
+        if kind is not None or branches is None or not self._conditions:
+            return
+        if not self._has_default:
+            with branches.branch():
+                pass
+        names = [*[f"case {i} of Switch" for i in range(len(self._conditions))], "its default"]
+        branches.finish(self._conditions, [None] * len(names), names, "Switch")
+
+    @contextlib.contextmanager
+    def case(self, condition: Any) -> Iterator[None]:
+        """Record what happens if ``condition`` holds and that of no case before."""
+        branches = self._require_open("case")
+        if self._has_default:
+            raise UsageError("Switch.case: it comes after default()")
+        self._conditions.append(_require_condition("Switch.case", condition))
+        with branches.branch():
+            yield
+
+    @contextlib.contextmanager
+    def default(self) -> Iterator[None]:
+        """Record what happens if no condition holds."""
+        branches = self._require_open("default")
+        if not self._conditions:
+            raise UsageError("Switch.default: there should be at least one case before default")
+        if self._has_default:
+            raise UsageError("Switch.default: there is one already")
+        self._has_default = True
+        with branches.branch():
+            yield
+
+    def _require_open(self, call: str) -> Branches:
+        if self._branches is None:
+            raise UsageError(
+                f"Switch.{call} should be called inside with: `with Switch() as switch:`"
+            )
+        return self._branches
+
+
+class StaticRNN:
+    """Runs a step for each entry of the first dimension of its inputs; what it outputs is stacked.
+
+    Example:
+        >>> import paddle
+        >>> from paddle import fluid
+        >>> with fluid.program_guard(fluid.Program(), fluid.Program()):
+        ...     x = fluid.data("x", [4, 2, 3])
+        ...     rnn = fluid.layers.StaticRNN()
+        ...     with rnn.step():
+        ...         word = rnn.step_input(x)
+        ...         total = rnn.memory(shape=[-1, 3], batch_ref=word)
+        ...         new = total + word
+        ...         rnn.update_memory(total, new)
+        ...         rnn.step_output(new)
+        ...     rnn().shape
+        [4, 2, 3]
+        >>> paddle.disable_static()
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        begin_recording("fluid.layers.StaticRNN")
+        self._parent: Block | None = None  # while the step is recorded
+        self._sources: dict[str, Variable] = {}  # of the inputs of a step
+        self._updates: dict[str, tuple[Variable, Variable | None]] = {}
+        self._arrays: list[ArrayVariable] = []
+        self._outputs: list[Variable] = []
+        self._length = -1
+
+    @contextlib.contextmanager
+    def step(self) -> Iterator[None]:
+        """Record one step."""
+        if self._outputs:
+            raise UsageError("StaticRNN.step: the step is recorded already")
+        self._parent = recorder.main.current_block()
+        self._index = loop_variable(T.zeros([1], "int64"))
+        try:
+            with sub_block() as block:
+                yield
+                pairs = self._checked_updates()
+                following = self._index + 1
+                again = following < self._count()
+                settle(block, pairs)
+            condition = self._index < self._count()
+            pairs += [(self._index, following), (condition, again)]
+            record_loop(
+                block, condition, [target for target, _ in pairs], [result for _, result in pairs]
+            )
+        finally:
+            self._parent = None
+        self._outputs = [record_stack(array, self._length) for array in self._arrays]
+
+    def _count(self) -> Any:
+        """The number of steps."""
+        return T.shape(next(iter(self._sources.values())))[0:1].astype("int64")
+
+    def _checked_updates(self) -> list[tuple[Variable, Variable]]:
+        if not self._sources or not self._arrays:
+            raise ProgramError("StaticRNN: a step needs a step_input and an output")
+        for memory, new in self._updates.values():
+            if new is None:
+                raise ProgramError(
+                    f"StaticRNN: update_memory was not called for memory {memory.name!r}"
+                )
+        return [(memory, new) for memory, new in self._updates.values() if new is not None]
+
+    def step_input(self, x: Any) -> Any:
+        """The entry of this step of ``x``, whose first dimension are the steps."""
+        self._require_step("step_input")
+        if self._length not in (-1, x.shape[0]) and x.shape[0] != -1:
+            raise UsageError(
+                f"StaticRNN.step_input: {x.name!r} has {x.shape[0]} steps, an input before it "
+                f"{self._length}"
+            )
+        self._length = max(self._length, x.shape[0])
+        entry = T.squeeze(T.gather(x, self._index), 0)
+        self._sources[entry.name] = x
+        return entry
+
+    def memory(
+        self,
+        init: Any = None,
+        shape: Any = None,
+        batch_ref: Any = None,
+        init_value: float = 0.0,
+        init_batch_dim_idx: int = 0,
+        ref_batch_dim_idx: int = 1,
+    ) -> Any:
+        """What one step leaves for the next; it starts as ``init``, or as ``init_value`` in
+        ``shape``, as many rows as ``batch_ref`` has.
+        """
+        parent = self._require_step("memory")
+        with parent.program.in_block(parent.idx):
+            if init is None:
+                if shape is None or batch_ref is None:
+                    raise UsageError(
+                        "StaticRNN.memory: if init is None, memory at least needs shape and "
+                        "batch_ref"
+                    )
+                source = self._sources.get(batch_ref.name, batch_ref)
+                extents: list[Any] = list(shape)
+                extents[init_batch_dim_idx] = T.shape(source)[ref_batch_dim_idx]
+                init = T.full(extents, init_value, batch_ref.dtype)
+            memory = loop_variable(init)
+        self._updates[memory.name] = (memory, None)
+        return memory
+
+    def update_memory(self, mem: Any, var: Any) -> None:
+        """Let ``var`` be the memory ``mem`` of the next step."""
+        self._require_step("update_memory")
+        if mem.name not in self._updates:
+            raise UsageError(f"StaticRNN.update_memory: {mem.name!r} was not made by memory()")
+        self._updates[mem.name] = (mem, var)
+
+    def step_output(self, o: Any) -> None:
+        """Let the values that ``o`` has in each step be an output."""
+        parent = self._require_step("step_output")
+        with parent.program.in_block(parent.idx):
+            array = record_array(o.raw.dtype)
+        record_write(array, self._index, o)
+        self._arrays.append(array)
+
+    def output(self, *outputs: Any) -> None:
+        """``step_output`` for each."""
+        for one in outputs:
+            self.step_output(one)
+
+    def __call__(self) -> Any:
+        """The outputs of all steps."""
+        if not self._outputs:
+            raise UsageError("StaticRNN: its outputs are there after `with rnn.step():`")
+        return self._outputs[0] if len(self._outputs) == 1 else self._outputs
+
+    def _require_step(self, call: str) -> Block:
+        if self._parent is None:
+            raise UsageError(f"You must invoke {call} in rnn block: inside `with rnn.step():`")
+        return self._parent

@@ -1,17 +1,16 @@
-"""What a program is fed: ``layers.data``, and readers that belong to a program."""
+"""``fluid.layers.io``: what a program is fed: ``layers.data``, and readers that belong to it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from argosy.fluid._mode import begin_recording
-from argosy.fluid._py_reader import create_py_reader_by_data, double_buffer, py_reader, read_file
+from argosy import static
 from argosy.fluid.core import VarDesc
-from argosy.fluid.missing import missing_names
+from argosy.fluid.dygraph.tracer import begin_recording
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.static import data as _data
-
-__all__ = ["create_py_reader_by_data", "data", "double_buffer", "py_reader", "read_file"]
+from argosy.static.run.readers import ProgramLoader
+from argosy.utils.unique_name import generate
 
 
 def data(
@@ -44,9 +43,55 @@ def data(
             f"fluid.layers.data: shape must be a list or tuple, but received {shape!r}"
         )
     is_whole = not append_batch_size or any(n is None or n < 0 for n in shape)
-    variable = _data(name, list(shape) if is_whole else [-1, *shape], dtype, lod_level)
+    variable = static.data(name, list(shape) if is_whole else [-1, *shape], dtype, lod_level)
     variable.stop_gradient = stop_gradient
     return variable
 
 
-__getattr__ = missing_names(__name__, globals())
+def py_reader(
+    capacity: int,
+    shapes: Sequence[Sequence[int]],
+    dtypes: Sequence[Any],
+    lod_levels: Sequence[int] | None = None,
+    name: str | None = None,
+    use_double_buffer: bool = True,
+) -> ProgramLoader:
+    """A reader of batches with fields of these shapes, which include the batch; ``read_file`` gives
+    the variables.
+
+    ``decorate_paddle_reader`` or ``decorate_tensor_provider`` names the source, ``start()`` and
+    ``reset()`` enclose a pass.
+    """
+    begin_recording("fluid.layers.py_reader")
+    levels = [0] * len(shapes) if lod_levels is None else list(lod_levels)
+    if not len(shapes) == len(dtypes) == len(levels):
+        raise UsageError(
+            "py_reader: shapes, dtypes and lod_levels must be equally long, but are "
+            f"{len(shapes)}, {len(dtypes)} and {len(levels)}"
+        )
+    base = name or generate("py_reader")
+    variables = [
+        static.data(f"{base}_{i}", list(shape), dtype, level)
+        for i, (shape, dtype, level) in enumerate(zip(shapes, dtypes, levels, strict=True))
+    ]
+    return ProgramLoader(variables, capacity, use_double_buffer, iterable=False)
+
+
+def create_py_reader_by_data(
+    capacity: int, feed_list: Sequence[Any], name: str | None = None, use_double_buffer: bool = True
+) -> ProgramLoader:
+    """A reader of batches for variables that exist."""
+    return ProgramLoader(feed_list, capacity, use_double_buffer, iterable=False)
+
+
+def read_file(reader: ProgramLoader) -> Any:
+    """The variables of a reader: a list, or the one variable where there is one."""
+    variables = list(reader._feed_list)
+    return variables[0] if len(variables) == 1 else variables
+
+
+def double_buffer(
+    reader: ProgramLoader, place: Any = None, name: str | None = None
+) -> ProgramLoader:
+    """``reader``: it reads ahead anyway."""
+    return reader

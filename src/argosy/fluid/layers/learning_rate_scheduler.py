@@ -13,25 +13,13 @@ from typing import Any
 import torch
 
 from argosy import tensor as T
-from argosy.fluid._mode import records
 from argosy.fluid.dygraph import learning_rate_scheduler as _schedules
-from argosy.fluid.layers._counter import autoincreased_step_counter
-from argosy.fluid.missing import missing_names
+from argosy.fluid.dygraph.tracer import records
+from argosy.fluid.layers.nn import autoincreased_step_counter
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.static.ir.operator import OPTIMIZE
 from argosy.static.record.recorder import recorder
 from argosy.tensor.engine import Tensor
-
-__all__ = [
-    "cosine_decay",
-    "exponential_decay",
-    "inverse_time_decay",
-    "linear_lr_warmup",
-    "natural_exp_decay",
-    "noam_decay",
-    "piecewise_decay",
-    "polynomial_decay",
-]
 
 
 def _recording() -> contextlib.AbstractContextManager[None]:
@@ -188,6 +176,3 @@ def linear_lr_warmup(learning_rate: Any, warmup_steps: int, start_lr: float, end
         rising = float(start_lr) + (float(end_lr) - float(start_lr)) * (step / float(warmup_steps))
         after = learning_rate if isinstance(learning_rate, Tensor) else _number(learning_rate)
         return _kept("learning_rate_warmup", T.where(step < float(warmup_steps), rising, after))
-
-
-__getattr__ = missing_names(__name__, globals())

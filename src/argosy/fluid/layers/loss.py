@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argosy import tensor as T
-from argosy.fluid.layers._shape import at_least_1d
-from argosy.fluid.layers.layer_call import layer_call
-from argosy.fluid.missing import missing_names
+from argosy.fluid.table import define
 from argosy.foundation.errors import UsageError
 from argosy.nn import functional as F
-
-__all__ = [
-    "bpr_loss",
-    "cross_entropy",
-    "hsigmoid",
-    "huber_loss",
-    "kldiv_loss",
-    "label_smooth",
-    "log_loss",
-    "margin_rank_loss",
-    "mse_loss",
-    "npair_loss",
-    "rank_loss",
-    "sigmoid_cross_entropy_with_logits",
-    "smooth_l1",
-    "softmax_with_cross_entropy",
-    "square_error_cost",
-]
+from argosy.static.nn.layer import layer_call
 
 kIgnoreIndex = -100
+
+if TYPE_CHECKING:  # the names of the table
+
+    def __getattr__(name: str) -> Any: ...
+
+
+define(
+    globals(),
+    """
+kldiv_loss(x, target, reduction='mean', name=None)
+  -> nn.functional.kl_div(x, target, reduction), as [1]
+mse_loss(input, label) -> nn.functional.mse_loss(input, label), as [1]
+npair_loss(anchor, positive, labels, l2_reg=0.002)
+  -> nn.functional.npair_loss(anchor, positive, labels, l2_reg), as [1]
+softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100,
+  numeric_stable_mode=True, return_softmax=False, axis=-1)
+  -> nn.functional.softmax_with_cross_entropy(logits, label, soft_label, ignore_index,
+  numeric_stable_mode, return_softmax, axis)
+square_error_cost(input, label) -> nn.functional.square_error_cost(input, label)
+""",
+)
 
 
 def cross_entropy(
@@ -51,21 +53,6 @@ def cross_entropy(
     return out if out.ndim == input.ndim else T.unsqueeze(out, [-1])
 
 
-def softmax_with_cross_entropy(
-    logits: Any,
-    label: Any,
-    soft_label: bool = False,
-    ignore_index: int = kIgnoreIndex,
-    numeric_stable_mode: bool = True,
-    return_softmax: bool = False,
-    axis: int = -1,
-) -> Any:
-    """The cross entropy of the softmax of ``logits`` along ``axis``, which stays with length 1."""
-    return F.softmax_with_cross_entropy(
-        logits, label, soft_label, ignore_index, numeric_stable_mode, return_softmax, axis
-    )
-
-
 def sigmoid_cross_entropy_with_logits(
     x: Any,
     label: Any,
@@ -82,60 +69,10 @@ def sigmoid_cross_entropy_with_logits(
     return out / T.clip(T.sum(is_counted), 1e-5) if normalize else out
 
 
-def square_error_cost(input: Any, label: Any) -> Any:
-    """The squared difference, element by element."""
-    return F.square_error_cost(input, label)
-
-
-def mse_loss(input: Any, label: Any) -> Any:
-    """The mean squared difference, of shape [1]."""
-    return at_least_1d(F.mse_loss(input, label))
-
-
-def log_loss(input: Any, label: Any, epsilon: float = 1e-4, name: str | None = None) -> Any:
-    """The binary cross entropy of probabilities, element by element."""
-    return F.log_loss(input, label, epsilon)
-
-
-def kldiv_loss(x: Any, target: Any, reduction: str = "mean", name: str | None = None) -> Any:
-    """The Kullback-Leibler divergence of ``target`` from the distribution whose logarithms ``x``
-    holds.
-    """
-    return at_least_1d(F.kl_div(x, target, reduction))
-
-
-def label_smooth(
-    label: Any,
-    prior_dist: Any = None,
-    epsilon: float = 0.1,
-    dtype: Any = "float32",
-    name: str | None = None,
-) -> Any:
-    """``(1 - epsilon) * label + epsilon * prior``; without a prior every class is as likely."""
-    return F.label_smooth(T.cast(label, dtype), prior_dist, epsilon)
-
-
 def huber_loss(input: Any, label: Any, delta: float) -> Any:
     """Half the squared difference up to ``delta``, then as steep as there, element by element."""
     gap = T.abs(label - input)
     return T.where(gap <= delta, 0.5 * gap * gap, delta * (gap - 0.5 * delta))
-
-
-def smooth_l1(
-    x: Any,
-    y: Any,
-    inside_weight: Any = None,
-    outside_weight: Any = None,
-    sigma: float | None = None,
-) -> Any:
-    """The sum over each row of squared differences below ``1 / sigma ** 2`` and absolute ones
-    above, of shape [N, 1].
-    """
-    limit = 1.0 / (1.0 if sigma is None else sigma) ** 2
-    gap = T.abs((x - y) if inside_weight is None else (x - y) * inside_weight)
-    out = T.where(gap < limit, gap * gap * (0.5 / limit), gap - 0.5 * limit)
-    out = out if outside_weight is None else out * outside_weight
-    return T.sum(T.flatten(out, 1), 1, keepdim=True)
 
 
 def rank_loss(label: Any, left: Any, right: Any, name: str | None = None) -> Any:
@@ -159,13 +96,6 @@ def bpr_loss(input: Any, label: Any, name: str | None = None) -> Any:
     right = T.take_along_axis(input, label, 1)
     each = F.softplus(input - right) * (1.0 - F.one_hot(T.squeeze(label, [-1]), input.shape[-1]))
     return T.sum(each, 1, keepdim=True) / (input.shape[-1] - 1.0)
-
-
-def npair_loss(anchor: Any, positive: Any, labels: Any, l2_reg: float = 0.002) -> Any:
-    """How far anchors are from positives with the same label and from the others, plus ``l2_reg``
-    on both, of shape [1].
-    """
-    return at_least_1d(F.npair_loss(anchor, positive, labels, l2_reg))
 
 
 def hsigmoid(
@@ -202,6 +132,3 @@ def hsigmoid(
         return F.hsigmoid_loss(
             input, label, num_classes, weight, bias, path_table, path_code, is_sparse
         )
-
-
-__getattr__ = missing_names(__name__, globals())

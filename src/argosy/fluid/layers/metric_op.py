@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy import static
 from argosy import tensor as T
-from argosy.fluid._mode import is_static
-from argosy.fluid.layers._shape import at_least_1d
+from argosy.fluid.dygraph.tracer import is_static
 from argosy.fluid.layers.tensor import assign
-from argosy.fluid.missing import missing_names
+from argosy.fluid.table import at_least_1d
 from argosy.foundation.errors import UsageError
 from argosy.ops.losses import metric as ops
-from argosy.static import auc as _auc
 from argosy.tensor.engine import apply
-
-__all__ = ["accuracy", "auc"]
 
 
 def accuracy(input: Any, label: Any, k: int = 1, correct: Any = None, total: Any = None) -> Any:
@@ -49,8 +46,5 @@ def auc(
             "fluid.layers.auc: counts over the runs of a static program; in dygraph use "
             "fluid.metrics.Auc"
         )
-    total, recent, counts = _auc(input, label, curve, num_thresholds, topk, slide_steps)
+    total, recent, counts = static.auc(input, label, curve, num_thresholds, topk, slide_steps)
     return at_least_1d(total), at_least_1d(recent), counts
-
-
-__getattr__ = missing_names(__name__, globals())

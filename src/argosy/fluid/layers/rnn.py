@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from argosy import tensor as T
-from argosy.fluid.dygraph.gru import gru_step
-from argosy.fluid.layers._dense import fc
-from argosy.fluid.layers.layer_call import layer_call, require_bias
-from argosy.fluid.missing import missing_names
+from argosy.fluid.dygraph.nn import gru_step
+from argosy.fluid.layers.nn import fc
 from argosy.foundation.errors import UsageError
 from argosy.nn import functional as F
 from argosy.ops.sequences import sequence_rnn as ops
+from argosy.static.nn.layer import layer_call, require_bias
 from argosy.static.nn.sequence_lod import with_sequences
-
-__all__ = ["dynamic_gru", "dynamic_lstm", "gru_unit", "lstm_unit"]
 
 
 def _require_activations(call: str, *names: str) -> None:
@@ -136,6 +133,3 @@ def lstm_unit(
     into, keep, out, candidate = T.split(gates, 4, 1)
     cell = F.sigmoid(keep + forget_bias) * cell_t_prev + F.sigmoid(into) * F.tanh(candidate)
     return F.sigmoid(out) * F.tanh(cell), cell
-
-
-__getattr__ = missing_names(__name__, globals())

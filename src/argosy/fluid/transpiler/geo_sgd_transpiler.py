@@ -8,8 +8,6 @@ from typing import Any
 
 from argosy.fluid.transpiler.distribute_transpiler import DistributeTranspiler
 
-__all__ = ["GeoSgdTranspiler"]
-
 
 class GeoSgdTranspiler(DistributeTranspiler):
     """A DistributeTranspiler whose trainers exchange differences every

@@ -12,8 +12,6 @@ from typing import Any
 
 from argosy.foundation.errors import NotSupported
 
-__all__ = ["HashName", "PSDispatcher", "RoundRobin"]
-
 
 class PSDispatcher:
     """A way to choose a server for each variable."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from argosy.fluid.transpiler.config import (
+from argosy.fluid.transpiler.distribute_transpiler import (
     DistributedMode,
     DistributeTranspilerConfig,
     ServerRuntimeConfig,

@@ -5,7 +5,7 @@ average gradients.
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, ClassVar
 
 from argosy.distributed.fleet.base.distributed_strategy import (
     DistributedStrategy as _CurrentStrategy,
@@ -15,7 +15,8 @@ from argosy.distributed.fleet.fleet import Fleet as _CurrentFleet
 from argosy.distributed.fleet.utils.fs import FS, LocalFS
 from argosy.distributed.fleet.utils.log_util import logger
 from argosy.fluid import io
-from argosy.fluid.contrib.mixed_precision import decorate
+from argosy.fluid.contrib.mixed_precision.decorator import decorate
+from argosy.fluid.incubate.fleet import checkpoints
 from argosy.fluid.incubate.fleet.base.fleet_base import (
     DistributedOptimizer,
     Fleet,
@@ -24,19 +25,75 @@ from argosy.fluid.incubate.fleet.base.fleet_base import (
     check_program,
     named_targets,
 )
-from argosy.fluid.incubate.fleet.collective import _checkpoints
-from argosy.fluid.incubate.fleet.collective._checkpoints import TrainStatus
-from argosy.fluid.incubate.fleet.collective._strategy import DistributedStrategy
-from argosy.fluid.optimizer import RecomputeOptimizer
+from argosy.fluid.incubate.fleet.checkpoints import TrainStatus
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
 from argosy.foundation.process_state import register
+from argosy.incubate.optimizer.recompute import RecomputeOptimizer
 from argosy.optimizer.optimizer import Optimizer
-from argosy.static import CompiledProgram, Program, default_startup_program
+from argosy.static import (
+    BuildStrategy,
+    CompiledProgram,
+    ExecutionStrategy,
+    Program,
+    default_startup_program,
+)
 from argosy.static.amp.decorator import OptimizerWithMixedPrecision
 from argosy.static.run.contract import PreparedProgram
 
 __all__ = ["Collective", "CollectiveOptimizer", "DistributedStrategy", "TrainStatus", "fleet"]
+
+_OWN: dict[str, Any] = {
+    "use_local_sgd": False,
+    "use_dist_fc": False,
+    "mode": "nccl2",
+    "nccl_comm_num": 1,
+    "forward_recompute": False,
+    "recompute_checkpoints": [],
+    "use_amp": False,
+    "amp_loss_scaling": 2**15,
+    "_ut4grad_allreduce": False,
+}
+_FREE = ("dist_fc_config", "collective_mode", "exec_strategy")  # without a type of their own
+
+
+class DistributedStrategy(BuildStrategy):
+    """A BuildStrategy that also says how processes train together.
+
+    ``use_local_sgd`` (average parameters instead of gradients), ``forward_recompute`` with
+    ``recompute_checkpoints``, ``use_amp`` with ``amp_loss_scaling``, ``mode`` 'nccl2' or
+    'collective' with ``collective_mode`` 'grad_allreduce' or 'local_sgd'. ``use_dist_fc`` is not
+    supported.
+    """
+
+    _defaults: ClassVar[dict[str, Any]] = {**BuildStrategy._defaults, **_OWN}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dist_fc_config: Any = None
+        self.collective_mode: str | None = None
+        self.exec_strategy = ExecutionStrategy()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "exec_strategy" and not isinstance(value, ExecutionStrategy):
+            raise DtypeError(
+                f"DistributedStrategy.exec_strategy must be an ExecutionStrategy, but is {value!r}"
+            )
+        if name == "recompute_checkpoints" and not isinstance(value, list):
+            raise BadArgument(
+                f"DistributedStrategy.recompute_checkpoints must be a list, but is {value!r}"
+            )
+        if name in _FREE:
+            object.__setattr__(self, name, value)
+        elif name == "amp_loss_scaling":
+            object.__setattr__(self, name, float(value))
+        else:
+            super().__setattr__(name, value)
+
+    @property
+    def averages_parameters(self) -> bool:
+        """Whether workers average parameters instead of gradients."""
+        return self.use_local_sgd or self.collective_mode == "local_sgd"
 
 
 class Collective(Fleet):
@@ -139,7 +196,7 @@ class Collective(Fleet):
         fs = fs or LocalFS()
         program = self._transpiled_program if main_program is None else main_program
         check_executor("save_check_point", executor)
-        _checkpoints.save(executor, path, train_status, program, fs, local_cache_path)
+        checkpoints.save(executor, path, train_status, program, fs, local_cache_path)
         if not remain_all_checkpoint:
             self.clean_redundant_check_points(path, fs)
 
@@ -159,7 +216,7 @@ class Collective(Fleet):
         fs = fs or LocalFS()
         program = self._transpiled_program if main_program is None else main_program
         check_executor("load_check_point", executor)
-        found = _checkpoints.load(executor, path, trainer_id, program, fs, local_cache_path)
+        found = checkpoints.load(executor, path, trainer_id, program, fs, local_cache_path)
         if found is None and not ignore_empty:
             raise BadArgument(f"load_check_point: there is no checkpoint in {path!r}")
         return found
@@ -168,7 +225,7 @@ class Collective(Fleet):
         self, root_path: str, fs: FS | None = None, checkpoint_num: int = 1
     ) -> None:
         """Delete all but the newest ``checkpoint_num`` checkpoints."""
-        _checkpoints.clean(root_path, fs or LocalFS(), checkpoint_num)
+        checkpoints.clean(root_path, fs or LocalFS(), checkpoint_num)
 
     # -- the spellings of later 1.8 releases
     # ------------------------------------------------------------------------------

@@ -7,8 +7,6 @@ from typing import Any
 
 from argosy.distributed import ParallelEnv
 
-__all__ = ["distributed_batch_reader"]
-
 
 def distributed_batch_reader(batch_reader: Callable[[], Any]) -> Callable[[], Iterator[Any]]:
     """A reader of every nranks-th batch, beginning with the one of this rank's number.

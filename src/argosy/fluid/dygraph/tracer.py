@@ -1,12 +1,19 @@
 """What Paddle 1.x keeps for each ``fluid.dygraph.guard``: the parameters made inside it, and
 whether its layers train.
+
+1.x records unless a guard is open; here recording begins with the first name that only static
+programs use.
 """
 
 from __future__ import annotations
 
 import weakref
 
+import argosy.static  # noqa: F401  (installs what records)
+from argosy.foundation.errors import UsageError
 from argosy.foundation.process_state import register
+from argosy.framework.mode import switch
+from argosy.static.nn.layer import install_keeper
 from argosy.tensor.engine import Parameter
 
 
@@ -76,3 +83,29 @@ class Tracers:
 
 tracers = Tracers()
 register("dygraph guards", tracers, state=lambda: tracers.described, reset=tracers.reset)
+
+# Functions with parameters work inside of a guard too, which then keeps them.
+install_keeper(lambda parameter: tracers.note(parameter, is_owned=False))
+
+
+def begin_recording(call: str) -> None:
+    """Record from now on, as ``paddle.enable_static()`` does; inside a guard ``call`` is an
+    error.
+    """
+    if tracers.is_guarded:
+        raise UsageError(f"{call}: static programs cannot be built inside of fluid.dygraph.guard()")
+    switch.enable()
+
+
+def records() -> bool:
+    """Whether functions that make something out of nothing are recorded: always, but inside of a
+    guard.
+    """
+    if not tracers.is_guarded:
+        switch.enable()
+    return switch.is_static
+
+
+def is_static() -> bool:
+    """Whether functions are recorded now."""
+    return switch.is_static

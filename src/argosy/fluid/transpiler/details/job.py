@@ -12,8 +12,8 @@ from argosy.distributed.fleet.base.distributed_strategy import DistributedStrate
 from argosy.distributed.fleet.base.role_maker import Role, UserDefinedRoleMaker
 from argosy.distributed.fleet.servers.program import ProgramOptimizer
 from argosy.distributed.fleet.servers.runtime import PsRuntime
-from argosy.fluid.transpiler._files import load_tables, save_model, save_variables
-from argosy.fluid.transpiler._untrained import put_last, take_out_training
+from argosy.fluid.transpiler.details.files import load_tables, save_model, save_variables
+from argosy.fluid.transpiler.details.untrained import put_last, take_out_training
 from argosy.foundation.errors import BadArgument, UsageError
 from argosy.ops.table import Op
 from argosy.runtime.ps.worker import Mode

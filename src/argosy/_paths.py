@@ -1,0 +1,202 @@
+"""Paths of Paddle's at which nothing is defined here: the names in ``paths.txt``, found on first
+use.
+
+Paddle has most names at several paths. Each is defined here at one of them; ``paths.txt`` says
+where else it is found:
+
+    nn.layer.rnn < nn: RNN GRUCell    the module has these names, which are defined in argosy.nn
+    fluid.backward < static: gradients calc_gradient=gradients      one of them under another name
+    base.core = fluid.core            is the very module, and so is what is below it
+    fluid !: DynamicRNN               Paddle has this name there or below, argosy does not
+
+One meta-path finder answers for these modules. Where a file is at the path, its names come first
+and those of the table are added; else the table is all there is. A name keeps its home: what is
+taken from here is the object of the module that defines it, which is imported when the name is
+first used. That makes ``import paddle`` no slower, and lets a module have names of modules that
+import it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from argosy._alias import alias_spec
+
+_ROOT = __name__.rpartition(".")[0]
+
+
+class Table(NamedTuple):
+    """What ``paths.txt`` says, with full names of modules."""
+
+    homes: Mapping[str, Mapping[str, tuple[str, str]]]  # module -> name -> its module, name there
+    children: Mapping[str, frozenset[str]]  # package -> modules that only the table gives it
+    same: Mapping[str, str]  # module -> the one that it is
+    refused: Mapping[str, frozenset[str]]  # package -> names of Paddle's that are not supported
+
+
+@cache
+def table() -> Table:
+    """The table, read once."""
+    homes: dict[str, dict[str, tuple[str, str]]] = {}
+    same: dict[str, str] = {}
+    refused: dict[str, frozenset[str]] = {}
+    text = Path(__file__).with_name("paths.txt").read_text().replace("\n  ", " ")
+    for line in text.splitlines():
+        head, _, names = line.partition(": ")
+        module, sign, home = head.partition(" < ")
+        module, home = f"{_ROOT}.{module}".rstrip("."), f"{_ROOT}.{home}".rstrip(".")
+        if sign:
+            pairs = (name.partition("=") for name in names.split())
+            own = homes.setdefault(module, {})
+            own.update((known_as, (home, there or known_as)) for known_as, _, there in pairs)
+        elif head.endswith(" !"):
+            refused[module[:-2]] = frozenset(names.split())
+        else:
+            module, _, target = module.partition(" = ")
+            same[module] = f"{_ROOT}.{target}"
+    return Table(homes, _children([*homes, *same]), same, refused)
+
+
+def _children(modules: list[str]) -> dict[str, frozenset[str]]:
+    children: dict[str, set[str]] = {}
+    for module in modules:
+        while module != _ROOT:
+            parent, _, child = module.rpartition(".")
+            children.setdefault(parent, set()).add(child)
+            module = parent
+    return {parent: frozenset(found) for parent, found in children.items()}
+
+
+def extend(module: ModuleType) -> None:
+    """Give a module its names of the table, behind its own."""
+    name = module.__name__
+    homes = table().homes.get(name, {})
+    children = table().children.get(name, frozenset())
+    own: Callable[[str], Any] | None = module.__dict__.get("__getattr__")
+
+    def __getattr__(attribute: str) -> Any:
+        if attribute in homes:
+            path, there = homes[attribute]
+            value = getattr(importlib.import_module(path), there)
+        elif _is_module(module, attribute):
+            value = importlib.import_module(f"{name}.{attribute}")
+        elif own is not None:
+            return own(attribute)
+        else:
+            raise _unknown(module, attribute)
+        module.__dict__[attribute] = value
+        return value
+
+    scope = module.__dict__
+    scope["__all__"] = scope["__all__"] if "__all__" in scope else [*_defined(module), *homes]
+    scope["__getattr__"] = __getattr__
+    scope["__dir__"] = lambda: sorted({*scope, *homes, *children})
+    for child in children & {*scope, *homes}:
+        _load_hidden(name, child)
+    for known_as, (path, there) in homes.items():
+        if path == f"{name}.{known_as}":  # its module would take its place
+            scope[known_as] = getattr(importlib.import_module(path), there)
+
+
+def _defined(module: ModuleType) -> list[str]:
+    """The public names that a package has, or that a module defines."""
+    return [
+        name
+        for name, value in module.__dict__.items()
+        if not name.startswith("_")
+        and ("__path__" in module.__dict__ or getattr(value, "__module__", None) == module.__name__)
+    ]
+
+
+def _is_module(package: ModuleType, attribute: str) -> bool:
+    """Whether a package has a module of that name, which is its attribute before it is imported:
+    packages of Paddle's import theirs.
+    """
+    return (
+        "__path__" in package.__dict__
+        and not attribute.startswith("_")
+        and importlib.util.find_spec(f"{package.__name__}.{attribute}") is not None
+    )
+
+
+def _unknown(module: ModuleType, attribute: str) -> AttributeError:
+    shown = module.__name__.replace(_ROOT, "paddle", 1)
+    if attribute.startswith("_"):
+        return AttributeError(f"module {shown!r} has no attribute {attribute!r}")
+    for package, names in table().refused.items():
+        if attribute in names and f"{module.__name__}.".startswith(f"{package}."):
+            from argosy.static.missing import NotThere
+
+            return NotThere(f"{shown}.{attribute} is not supported")
+    from argosy.foundation.errors import nearest
+
+    known = [name for name in dir(module) if not name.startswith("_")]
+    return AttributeError(
+        f"module {shown!r} has no attribute {attribute!r}.{nearest(attribute, known)}"
+    )
+
+
+def _load_hidden(package: str, child: str) -> None:
+    """Load a module whose name a function of its package has, as ``distributed.spawn``: importing
+    it later would put the module in the place of the function.
+    """
+    name = f"{package}.{child}"
+    spec = None if name in sys.modules else PathsFinder().find_spec(name)
+    if spec is not None and isinstance(spec.loader, PathLoader):
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = sys.modules[name.replace(_ROOT, "paddle", 1)] = module
+        spec.loader.exec_module(module)
+
+
+class PathLoader(Loader):
+    """Loads a module that has no file."""
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__doc__ = "A path of Paddle's, with names that are defined elsewhere."
+        extend(module)
+
+
+class FileLoader(SourceFileLoader):
+    """Loads a module from its file and adds what the table has for it."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        extend(module)
+
+
+class PathsFinder(MetaPathFinder):
+    """Answers for the modules of the table."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if not fullname.startswith(_ROOT + "."):
+            return None
+        known = table()
+        for module, same in known.same.items():
+            if fullname == module or fullname.startswith(module + "."):
+                return alias_spec(fullname, same + fullname[len(module) :])
+        if fullname not in known.homes and fullname not in known.children:
+            return None
+        found = PathFinder.find_spec(fullname, path) if path else None
+        if found is None:
+            return ModuleSpec(fullname, PathLoader(), is_package=fullname in known.children)
+        if isinstance(found.loader, SourceFileLoader):
+            found.loader = FileLoader(found.loader.name, found.loader.path)
+        return found
+
+
+def install() -> None:
+    """Put the finder on the meta path, once."""
+    if not any(isinstance(finder, PathsFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, PathsFinder())

@@ -1,0 +1,1 @@
+"""``fluid.contrib.reader``: readers whose batches the ranks share out."""
