@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-import paddle
 from argosy.runtime.launch.flags import FLAGS
 from argosy.runtime.launch.hosts import Host, Rendezvous
 from argosy.runtime.launch.machine import Machine
@@ -92,13 +91,10 @@ def run(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("block", [b for b in BLOCKS if not b.command], ids=str)
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("fresh_programs")
 def test_block_runs(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    try:
-        with paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()):
-            exec(compile(block.text, str(block), "exec"), {"__name__": "block"})
-    finally:
-        paddle.disable_static()
+    exec(compile(block.text, str(block), "exec"), {"__name__": "block"})
 
 
 COMPARED = ("ddp.py", "parallel.py")
