@@ -82,34 +82,23 @@ def group_sharded_parallel(
                 "torch module"
             )
         return _shard_torch(model, optimizer, level, scaler, group, buffer_max_size, segment_size)
-    if not isinstance(model, Layer):
-        raise BadArgument(
-            f"The model must be the instance of paddle.nn.Layer, but is a {type(model).__name__}."
-        )
-    if not isinstance(optimizer, Optimizer):
-        raise BadArgument(
-            "The optimizer must be the instance of paddle.optimizer.Optimizer, but is a "
-            f"{type(optimizer).__name__}."
-        )
-    excluded = _listed(exclude_layer)
     _refuse(model, optimizer, offload)
+    excluded = _listed(exclude_layer)
     check_parameters(model, optimizer)
     chosen = group if group is not None else _default_group()
     replicas = dp_group if dp_group is not None and dp_group.nranks > 1 else None
-    reducing = _options(buffer_max_size)
-    options = chosen, sync_buffers, reducing.bucket_bytes, replicas
+    options, is_split = _options(buffer_max_size), level == "p_g_os"
+    sharded = (SplitOptimizer if is_split else ShardedOptimizer)(optimizer, chosen)
     exchange: GradientExchange | None = None
-    if level == "p_g_os":
-        split = SplitOptimizer(optimizer, chosen)
-        if replicas is not None:
-            exchange = ReplicatedGradients(chosen, reducing, replicas)
-        whole = ShardedLayer(model, exchange, *options, is_to_split=True)
-        whole.split_parameters(split, replicas, segment_size, excluded)
-        return whole, split, scaler if scaler is None else agree_on_overflow(scaler, chosen)
-    sharded = ShardedOptimizer(optimizer, chosen)
-    if level == "os_g" or replicas is not None:
-        exchange = OwnedGradients(sharded.shards, reducing.bucket_bytes, replicas)
-    wrapped = ShardedLayer(model, exchange, *options)
+    if is_split and replicas is not None:
+        exchange = ReplicatedGradients(chosen, options, replicas)
+    elif level == "os_g" or replicas is not None:
+        exchange = OwnedGradients(sharded.shards, options.bucket_bytes, replicas)
+    wrapped = ShardedLayer(
+        model, exchange, chosen, sync_buffers, options.bucket_bytes, replicas, is_split
+    )
+    if isinstance(sharded, SplitOptimizer):
+        wrapped.split_parameters(sharded, replicas, segment_size, excluded)
     return wrapped, sharded, scaler if scaler is None else agree_on_overflow(scaler, chosen)
 
 
@@ -132,7 +121,16 @@ def _listed(exclude_layer: Any) -> Sequence[str | int]:
     return exclude_layer or ()
 
 
-def _refuse(model: Layer, optimizer: Optimizer, offload: bool) -> None:
+def _refuse(model: Any, optimizer: Any, offload: bool) -> None:
+    if not isinstance(model, Layer):
+        raise BadArgument(
+            f"The model must be the instance of paddle.nn.Layer, but is a {type(model).__name__}."
+        )
+    if not isinstance(optimizer, Optimizer):
+        raise BadArgument(
+            "The optimizer must be the instance of paddle.optimizer.Optimizer, but is a "
+            f"{type(optimizer).__name__}."
+        )
     if offload and any(p.raw.device.type != "cpu" for p in model.parameters()):
         raise NotSupported(
             "group_sharded_parallel: offload=True (optimizer state in the memory of the host)"

@@ -53,11 +53,14 @@ class MixedPrecision:
 
     def _leave(self, outputs: Any) -> Any:
         def changed(value: Tensor) -> Tensor:
-            if value.raw.dtype in (torch.float16, torch.bfloat16):
-                value = value.astype("float32")
-            return value if self.scale is None else wrap(grown(value.raw, self.scale))
+            raw = self._left(value.raw)
+            return value if raw is value.raw else wrap(raw)
 
         return map_tensors(outputs, Tensor, changed)
+
+    def _left(self, value: torch.Tensor) -> torch.Tensor:
+        value = value.float() if value.dtype in (torch.float16, torch.bfloat16) else value
+        return value if self.scale is None else grown(value, self.scale)
 
 
 class TorchPrecision(MixedPrecision):
@@ -76,11 +79,7 @@ class TorchPrecision(MixedPrecision):
         return torch.autocast(self._device_type, dtypes.to_torch(self._settings.dtype))
 
     def _leave(self, outputs: Any) -> Any:
-        def changed(value: torch.Tensor) -> torch.Tensor:
-            value = value.float() if value.dtype in (torch.float16, torch.bfloat16) else value
-            return value if self.scale is None else grown(value, self.scale)
-
-        return map_tensors(outputs, torch.Tensor, changed)
+        return map_tensors(outputs, torch.Tensor, self._left)
 
 
 def cast_layer(layer: Layer, dtype: str) -> None:
