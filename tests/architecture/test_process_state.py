@@ -30,6 +30,7 @@ ALLOWED = {
     "argosy.runtime.comm.forks:_owners": "weak references, which end with what they refer to",
     "argosy.static.ir.program:_ids": "numbers of programs, which only grow",
     "argosy.static.lower.emitter:_emitters": "made while imported",
+    "argosy.static.record.reinfer:_special": "made while imported",
     "argosy.static.nn.layer:_keeper": "set while imported",
     "argosy.static.record.op_types:_TYPES": "made while imported",
     "argosy.tensor._tensor:Tensor": "made while imported",
