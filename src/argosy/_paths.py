@@ -183,9 +183,11 @@ class PathsFinder(MetaPathFinder):
         if not fullname.startswith(_ROOT + "."):
             return None
         known = table()
-        for module, same in known.same.items():
-            if fullname == module or fullname.startswith(module + "."):
-                return alias_spec(fullname, same + fullname[len(module) :])
+        module = fullname
+        while module != _ROOT:
+            if module in known.same:
+                return alias_spec(fullname, known.same[module] + fullname[len(module) :])
+            module = module.rpartition(".")[0]
         if fullname not in known.homes and fullname not in known.children:
             return None
         found = PathFinder.find_spec(fullname, path) if path else None
