@@ -97,7 +97,7 @@ def share_of_state() -> float:
 
 def bytes_per_step(switches: dict[str, Any]) -> int:
     fleet.init(is_collective=True)
-    traffic = count_traffic(dist.get_group()._inner)
+    traffic = count_traffic(dist.get_group())
     step = step_of(*fleet_parts(switches, network()))
     step()
     traffic.reset()

@@ -8,7 +8,42 @@ from collections.abc import Iterator
 
 import pytest
 
-from multiprocess.pool import Pool
+import paddle
+from argosy.foundation import process_state
+from support import leftovers
+from support.hosts import two_hosts
+from support.pool import Pool
+
+# What calls of Paddle's API leave behind, which has no call to undo it: counters go on, the last
+# call is remembered. The guard puts it back and does not complain.
+EVERYDAY = {
+    *("fleet", "fleet of 1.x without servers", "fleet of 1.x with servers", "level of the log"),
+    *("fallbacks that were announced", "mixed precision", "parallel environment"),
+    *("random numbers", "unique names"),
+}
+PROGRAMS = {"default programs", "global scope", "mode of ops", "static mode"}
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """A test leaves the process as it found it; see README.md."""
+    with leftovers.quick_guard(EVERYDAY):
+        yield
+
+
+@pytest.fixture
+def fresh_programs() -> Iterator[None]:
+    """Default programs, the global scope and static mode, if the test enables it, are the test's
+    own.
+    """
+    yield
+    process_state.reset(PROGRAMS)
+
+
+@pytest.fixture
+def static_mode(fresh_programs: None) -> None:
+    """Ops are recorded, into programs of the test's own."""
+    paddle.enable_static()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,7 +70,7 @@ def pool() -> Iterator[Pool]:
 @pytest.fixture(scope="session")
 def rendezvous() -> Iterator[dict[str, object]]:
     """A store for the workers of the pool; pass it on as ``rendezvous=`` and open it with
-    ``multiprocess.join.open_store``.
+    ``support.join.open_store``.
     """
     from argosy.foundation.endpoints import bind_listener
     from argosy.runtime.comm.store import StoreServer
@@ -43,3 +78,10 @@ def rendezvous() -> Iterator[dict[str, object]]:
     token = secrets.token_hex(16)
     with StoreServer(bind_listener(), token) as server:
         yield {"port": server.port, "token": token}
+
+
+@pytest.fixture
+def hosts() -> Iterator[list[str]]:
+    """The names of two network namespaces that reach each other at ``support.hosts.ADDRESSES``."""
+    with two_hosts() as names:
+        yield names

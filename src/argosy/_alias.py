@@ -38,7 +38,7 @@ class AliasLoader(Loader):
         # The import system has just put the alias's spec on the shared module: give it back its
         # own.
         module.__spec__ = self.original
-        keep_hidden()
+        keep_hidden(self.original.name)
 
     def get_code(self, fullname: str) -> CodeType | None:
         loader: Any = self.original.loader
@@ -75,18 +75,20 @@ def alias_spec(fullname: str, target: str) -> ModuleSpec | None:
 
 def target() -> ModuleType:
     """The module that stands for ``paddle``."""
-    return importlib.import_module(_TARGET)
+    module = importlib.import_module(_TARGET)
+    keep_hidden()
+    return module
 
 
-def keep_hidden() -> None:
-    """Alias the modules whose name a function of their package has, as ``amp.auto_cast``: importing
-    them by their alias later would put the module in the place of the function.
+def keep_hidden(root: str = _TARGET) -> None:
+    """Alias the modules below ``root`` whose name a function of their package has, such as
+    ``amp.auto_cast`` and ``distributed.spawn``: importing them by their alias later would put the
+    module in the place of the function.
     """
-    for name, module in list(sys.modules.items()):
-        if name.startswith(_TARGET + "."):
-            parent, _, child = name.rpartition(".")
-            if vars(sys.modules.get(parent, module)).get(child, module) is not module:
-                sys.modules[_ALIAS + name[len(_TARGET) :]] = module
+    for name in [name for name in sys.modules if name.startswith(root + ".")]:
+        module, (package, _, last) = sys.modules[name], name.rpartition(".")
+        if vars(sys.modules.get(package, module)).get(last, module) is not module:
+            sys.modules.setdefault(_ALIAS + name[len(_TARGET) :], module)
 
 
 def install(alias_path: Iterable[str]) -> None:

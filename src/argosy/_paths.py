@@ -134,7 +134,7 @@ def _unknown(module: ModuleType, attribute: str) -> AttributeError:
         return AttributeError(f"module {shown!r} has no attribute {attribute!r}")
     for package, names in table().refused.items():
         if attribute in names and f"{module.__name__}.".startswith(f"{package}."):
-            from argosy.static.missing import NotThere
+            from argosy.foundation.missing import NotThere
 
             return NotThere(f"{shown}.{attribute} is not supported")
     from argosy.foundation.errors import nearest

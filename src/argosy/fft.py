@@ -11,7 +11,7 @@ from typing import Any
 from argosy.foundation.dtypes import to_torch
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.foundation.places import to_place
-from argosy.ops import fft as ops
+from argosy.ops.math import fft as ops
 from argosy.ops.table import Op
 from argosy.tensor.engine import apply, defaults, store
 from argosy.tensor.engine import axes as read_axes

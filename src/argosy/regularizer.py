@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import BadArgument
-from argosy.ops.elementwise import multiply
+from argosy.ops.math.elementwise import multiply
 from argosy.tensor.engine import apply
 
 __all__ = ["L1Decay", "L2Decay"]
@@ -26,11 +26,11 @@ class _CoefficientDecay(WeightDecayRegularizer):
     def __init__(self, coeff: float = 0.0) -> None:
         if coeff is None:
             raise BadArgument(f"{type(self).__name__}: coeff must be a number, but received None")
-        self._coeff = coeff
-        self._regularization_coeff = coeff
+        self.coeff = coeff
+        self._coeff = self._regularization_coeff = coeff  # as Paddle 2 and Paddle 1 name it
 
     def __str__(self) -> str:
-        return f"{type(self).__name__}, coeff={self._coeff:f}"
+        return f"{type(self).__name__}, coeff={self.coeff:f}"
 
 
 class L1Decay(_CoefficientDecay):
@@ -45,11 +45,11 @@ class L1Decay(_CoefficientDecay):
     def __call__(self, param: Any, grad: Any = None, block: Any = None) -> Any:
         from argosy.tensor.math import sign
 
-        return apply(multiply, sign(param), self._coeff)
+        return apply(multiply, sign(param), self.coeff)
 
 
 class L2Decay(_CoefficientDecay):
     """The penalty ½·coeff·Σx²; a float given as ``weight_decay`` to an optimizer means this one."""
 
     def __call__(self, param: Any, grad: Any = None, block: Any = None) -> Any:
-        return apply(multiply, param, self._coeff)
+        return apply(multiply, param, self.coeff)

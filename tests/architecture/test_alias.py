@@ -54,6 +54,24 @@ def test_import_forms_agree_in_a_fresh_process():
     assert done.returncode == 0, done.stderr
 
 
+def test_a_function_is_not_replaced_by_the_module_that_defines_it():
+    done = _run(
+        """
+        import paddle.distributed as dist
+        from paddle.distributed.spawn import spawn
+        from paddle.distributed.communication.all_reduce import all_reduce
+        import paddle.distributed.spawn, paddle.distributed.launch
+        assert dist.spawn is spawn is paddle.distributed.spawn
+        assert dist.all_reduce is all_reduce is dist.communication.all_reduce
+        assert dist.launch.__name__ == "launch" and callable(dist.launch)
+        from paddle.distributed.fleet.fleet import Fleet
+        import paddle.distributed.fleet.fleet
+        assert isinstance(dist.fleet.fleet, Fleet)
+        """
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_importing_prints_nothing():
     done = _run("import paddle")
     assert (done.stdout, done.stderr) == ("", "")

@@ -18,7 +18,7 @@ import torch
 
 from argosy.foundation.errors import CollectiveMismatch, CommError, UsageError
 from argosy.runtime.comm.backend import Backend, ReduceOp
-from multiprocess.join import joined, make_backend, open_store
+from support.join import joined, make_backend, open_store
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)

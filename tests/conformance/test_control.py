@@ -16,12 +16,7 @@ from paddle import fluid
 DATA = Path(__file__).resolve().parents[1] / "goldens" / "data"
 
 
-@pytest.fixture(autouse=True)
-def static_mode():
-    paddle.enable_static()
-    with paddle.static.scope_guard(paddle.static.Scope()):
-        yield
-    paddle.disable_static()
+pytestmark = pytest.mark.usefixtures("static_mode")
 
 
 def compare(file: str, name: str, turns: list) -> None:

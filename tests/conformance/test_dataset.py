@@ -18,11 +18,7 @@ NUMBER = re.compile(r"-?\d+\.?\d*(?:e-?\d+)?")
 STAMP = re.compile(r"^time: \[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\], ")
 
 
-@pytest.fixture(autouse=True)
-def static_mode():
-    paddle.enable_static()
-    yield
-    paddle.disable_static()
+pytestmark = pytest.mark.usefixtures("static_mode")
 
 
 def _check(found, version, kind):

@@ -12,8 +12,8 @@ import torch
 
 from argosy.foundation.errors import CommError
 from conformance import collectives
-from multiprocess.join import joined, open_store
-from multiprocess.pool import Died
+from support.join import joined, open_store
+from support.pool import Died
 
 _names = (f"hosts-{i}" for i in itertools.count())
 

@@ -13,11 +13,7 @@ from goldens import lod_programs
 DATA = Path(__file__).resolve().parents[1] / "goldens" / "data"
 
 
-@pytest.fixture(autouse=True)
-def static_mode():
-    paddle.enable_static()
-    yield
-    paddle.disable_static()
+pytestmark = pytest.mark.usefixtures("static_mode")
 
 
 def _expected(version, case):

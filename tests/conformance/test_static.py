@@ -14,12 +14,7 @@ GOLDEN = Path(__file__).resolve().parents[1] / "goldens" / "data" / "static_prog
 STEPS = 20
 
 
-@pytest.fixture(autouse=True)
-def static_mode():
-    paddle.enable_static()
-    with paddle.static.scope_guard(paddle.static.Scope()):
-        yield
-    paddle.disable_static()
+pytestmark = pytest.mark.usefixtures("static_mode")
 
 
 @pytest.mark.parametrize("case", static_programs.CASES)

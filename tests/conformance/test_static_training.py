@@ -15,11 +15,7 @@ from goldens import static_training
 GOLDEN = Path(__file__).resolve().parents[1] / "goldens" / "data" / "static_training.npz"
 
 
-@pytest.fixture(autouse=True)
-def static_mode():
-    paddle.enable_static()
-    yield
-    paddle.disable_static()
+pytestmark = pytest.mark.usefixtures("static_mode")
 
 
 @pytest.mark.parametrize("case", static_training.CASES)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import leftovers
+from support import leftovers
 
 
 @pytest.fixture(scope="session", autouse=True)

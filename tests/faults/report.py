@@ -25,7 +25,7 @@ import pytest
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 
-import leftovers  # noqa: E402
+from support import leftovers  # noqa: E402
 
 # folders of tests with several processes, which mostly wait for each other
 SEVERAL = ("faults", "multiprocess")

@@ -21,8 +21,8 @@ import torch
 
 import paddle
 from argosy.foundation.errors import ArgosyError, CollectiveMismatch, PeerLost
-from multiprocess.job import environment, job_variables, joined_job
-from multiprocess.join import joined
+from support.job import environment, job_variables, joined_job
+from support.join import joined
 
 Meeting = dict[str, Any]
 LENGTH = 70_000  # two pieces
@@ -256,7 +256,7 @@ def lonely_new_group(
         return _caught(dist.barrier, CollectiveMismatch)
 
 
-def lane_is_no_circle(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> None:
+def queue_is_no_circle(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> None:
     """What looks like a circle of the main threads is none: rank 0 has submitted what rank 1 waits
     for.
     """
@@ -264,8 +264,8 @@ def lane_is_no_circle(rank: int, world_size: int, meeting: Meeting, *, backend: 
         first, second = dist.new_group([0, 1]), dist.new_group([0, 1])
         x, y = paddle.full([3], rank + 1.0), paddle.full([3], rank + 10.0)
         if rank == 0:
-            # the lane comes late: longer than it takes to be sure of a circle
-            blocker = second._inner.submit(time.sleep, 1.8)
+            # the queue comes late: longer than it takes to be sure of a circle
+            blocker = second.submit(time.sleep, 1.8)
             task = dist.all_reduce(y, group=second, sync_op=False)
             dist.all_reduce(x, group=first)
             task.wait()

@@ -15,7 +15,7 @@ from typing import Any
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.endpoints import bind_listener
 from argosy.runtime.comm.store import StoreClient, StoreServer
-from multiprocess.job import joined_job
+from support.job import joined_job
 
 DIE = "die"  # the store of a launcher whose folder has this file dies
 

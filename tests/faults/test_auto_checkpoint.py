@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from multiprocess.launcher import Launcher, script
+from support.launcher import Launcher, script
 
 TRAIN = """
 import json, random

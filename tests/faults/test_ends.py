@@ -19,7 +19,9 @@ from argosy import reader
 from argosy.foundation.errors import ChildFailed
 from argosy.io import DataLoader, Dataset
 from argosy.reader import _parallel
-from argosy.runtime.launch.crew import Crew
+from argosy.runtime.launch.placement import RANK, Member
+from argosy.runtime.launch.process_pool import ProcessPool
+from argosy.runtime.launch.process_spec import ProcessSpec
 from argosy.runtime.launch.spawn import start
 from argosy.static.parallel import thread_pool
 
@@ -155,9 +157,12 @@ def test_a_spawned_process_whose_child_lives_on(tmp_path, clock):
 def test_a_worker_that_leaves_its_group_is_ended(clock):
     text = "import os, sys, time; os.setsid(); print(flush=True); time.sleep(3600)"
     ends, begins = os.pipe()
-    with open(ends, "rb") as said, Crew() as crew:
+    process = ProcessSpec(
+        member=Member(RANK, 0), argv=(sys.executable, "-S", "-c", text), environment={}
+    )
+    with open(ends, "rb") as said, ProcessPool() as pool:
         with open(begins, "wb") as log:
-            crew.start(0, [sys.executable, "-S", "-c", text], {}, log)
+            pool.start(process, log)
         assert said.readline() == b"\n"
     clock()
 
@@ -184,7 +189,7 @@ def test_places_without_threads(monkeypatch, clock):
 
 def test_the_guard_sees_what_is_left(tmp_path):
     """Of each kind; the names are in the failure."""
-    import leftovers
+    from support import leftovers
 
     def leave():
         with leftovers.guard():

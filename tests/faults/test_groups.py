@@ -8,7 +8,9 @@ import itertools
 
 import pytest
 
-from multiprocess.pool import Died
+from support.pool import Died
+
+HERE = "faults.group_workers"
 
 _names = (f"faults-{i}" for i in itertools.count())
 
@@ -30,7 +32,7 @@ def test_a_killed_rank_is_named_within_two_seconds(
 ):
     victim = world_size - 1
     *survivors, dead = pool.run(
-        "faults.groups:killed",
+        f"{HERE}:killed",
         world_size,
         may_die=[victim],
         kind=kind,
@@ -50,9 +52,7 @@ def test_a_killed_rank_is_named_within_two_seconds(
 @pytest.mark.attack("a rank that stays away")
 @pytest.mark.parametrize("kind", ["shm", "gloo"])
 def test_a_late_rank(pool, rendezvous, kind):
-    waited, came = pool.run(
-        "faults.groups:late", 2, kind=kind, name=next(_names), rendezvous=rendezvous
-    )
+    waited, came = pool.run(f"{HERE}:late", 2, kind=kind, name=next(_names), rendezvous=rendezvous)
     assert "barrier #2" in waited
     assert "1 s" in waited
     if kind == "shm":
@@ -63,21 +63,19 @@ def test_a_late_rank(pool, rendezvous, kind):
 @pytest.mark.attack("a rank that leaves the group")
 @pytest.mark.parametrize("kind", ["shm", "gloo"])
 def test_a_rank_that_leaves(pool, rendezvous, kind):
-    message, _ = pool.run(
-        "faults.groups:left", 2, kind=kind, name=next(_names), rendezvous=rendezvous
-    )
+    message, _ = pool.run(f"{HERE}:left", 2, kind=kind, name=next(_names), rendezvous=rendezvous)
     assert "rank 0 was in all_reduce #2 of group" in message
     assert "left the group" in message
 
 
 @pytest.mark.attack("a rank that leaves after its part is done")
 def test_a_rank_that_arrives_and_leaves_is_not_lost(pool, rendezvous):
-    pool.run("faults.groups:arrives_and_leaves", 3, name=next(_names), rendezvous=rendezvous)
+    pool.run(f"{HERE}:arrives_and_leaves", 3, name=next(_names), rendezvous=rendezvous)
 
 
 @pytest.mark.attack("Ctrl-C in a collective")
 def test_an_interrupted_rank(pool, rendezvous):
-    own, other = pool.run("faults.groups:interrupted", 2, name=next(_names), rendezvous=rendezvous)
+    own, other = pool.run(f"{HERE}:interrupted", 2, name=next(_names), rendezvous=rendezvous)
     assert "barrier #2 was interrupted by KeyboardInterrupt()" in own
     assert "rank 0 (pid " in other
     assert "gave up on the group after an error" in other
@@ -86,7 +84,7 @@ def test_an_interrupted_rank(pool, rendezvous):
 @pytest.mark.attack("a message of another shape and dtype")
 def test_a_message_of_another_kind(pool, rendezvous):
     sender, receiver = pool.run(
-        "faults.groups:wrong_message", 2, name=next(_names), rendezvous=rendezvous
+        f"{HERE}:wrong_message", 2, name=next(_names), rendezvous=rendezvous
     )
     assert "rank 1 expects int64[3], but rank 0 sent float32[3]" in receiver
     assert "gave up on the group" in sender
@@ -94,7 +92,7 @@ def test_a_message_of_another_kind(pool, rendezvous):
 
 @pytest.mark.attack("a rank that never joins")
 def test_a_rank_that_never_joins(pool, rendezvous):
-    message, _ = pool.run("faults.groups:absent", 2, name=next(_names), rendezvous=rendezvous)
+    message, _ = pool.run(f"{HERE}:absent", 2, name=next(_names), rendezvous=rendezvous)
     assert "waited 0.3 s in joining of group" in message
     assert "rank 1 (not seen yet)" in message
 
@@ -102,7 +100,11 @@ def test_a_rank_that_never_joins(pool, rendezvous):
 @pytest.mark.attack("the process that serves the store is killed")
 def test_the_store_dies_with_its_process(pool, rendezvous):
     (message, port), dead = pool.run(
-        "faults.groups:served_by_a_victim", 2, may_die=[1], name=next(_names), rendezvous=rendezvous
+        f"{HERE}:served_by_a_victim",
+        2,
+        may_die=[1],
+        name=next(_names),
+        rendezvous=rendezvous,
     )
     assert dead == Died(-9)
     assert f"the store at 127.0.0.1:{port} has gone away" in message

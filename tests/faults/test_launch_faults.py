@@ -10,8 +10,16 @@ import sys
 import pytest
 
 from argosy.foundation.endpoints import bind_listener, parse
-from argosy.runtime.launch.crew import Crew
-from multiprocess.launcher import MARK, Launcher, script, until
+from argosy.runtime.launch.placement import RANK, Member
+from argosy.runtime.launch.process_pool import ProcessPool
+from argosy.runtime.launch.process_spec import ProcessSpec
+from support.launcher import (
+    MARK,
+    Launcher,
+    assert_nothing_left,
+    script,
+    wait_for_workers,
+)
 
 WAIT = """
 subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
@@ -34,18 +42,6 @@ def launch(tmp_path):
     yield start
     for launcher in started:
         launcher.close()
-
-
-def wait_for_workers(folder, count, name="ready"):
-    until(
-        lambda: all((folder / f"{name}.{rank}").exists() for rank in range(count)),
-        f"{count} workers",
-    )
-
-
-def assert_nothing_left(launcher):
-    until(lambda: not launcher.descendants(), "the end of all processes")
-    assert list((launcher.folder / "tmp").iterdir()) == []
 
 
 @pytest.mark.attack("a launcher ended by a signal")
@@ -159,23 +155,22 @@ def test_only_the_own_group_is_signalled(monkeypatch):
 
     monkeypatch.setattr(os, "killpg", killpg)
     monkeypatch.setattr(os, "kill", None)
-    with Crew() as crew:
-        group = crew._group.id
-        worker = crew.start(
-            0, [sys.executable, "-S", "-c", "import time; time.sleep(600)"], {}, None
-        )
-        assert os.getpgid(worker.pid) == group
-        assert crew.end(grace_s=10) == []
-        assert worker.poll() == -signal.SIGTERM
+    argv = (sys.executable, "-S", "-c", "import time; time.sleep(600)")
+    with ProcessPool() as pool:
+        group = pool.group_id
+        child = pool.start(ProcessSpec(member=Member(RANK, 0), argv=argv, environment={}))
+        assert os.getpgid(child.pid) == group
+        assert pool.end(grace_s=10) == []
+        assert child.poll() == -signal.SIGTERM
     assert set(signalled) == {group}
 
 
-@pytest.mark.attack("a job of which half can be started")
-def test_a_crew_that_cannot_be_completed_is_ended(tmp_path, launch):
-    """The second worker's log cannot be opened when the first one already runs."""
+@pytest.mark.attack("a log folder in which a file cannot be written")
+def test_a_job_whose_files_cannot_be_written_is_not_started(tmp_path, launch):
     (tmp_path / "log").mkdir()
     (tmp_path / "log" / "envlog.1").mkdir()
     launcher = launch("--nproc_per_node", "2", script(tmp_path, WAIT))
     assert launcher.wait() == 2
     assert "envlog.1" in launcher.stderr
+    assert not list(tmp_path.glob("ready.*"))
     assert_nothing_left(launcher)

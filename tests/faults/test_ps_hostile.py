@@ -17,10 +17,10 @@ import pytest
 from argosy.foundation.errors import ServerUnavailable
 from argosy.runtime.ps.client import Client
 from argosy.runtime.ps.dense_table import DenseSpec, Piece
-from faults.ps_thief import Relay, Thief
-from faults.ps_wire import command_of, connect, knocking, opened, prove, told
-from faults.seed import SEED
-from unit.runtime.ps.test_service import SPEC, TOKEN, in_threads, job, until_true
+from support.ps_service import SPEC, TOKEN, in_threads, job, until_true
+from support.ps_thief import Relay, Thief
+from support.ps_wire import command_of, connect, knocking, opened, prove, told
+from support.seed import SEED
 
 IDS = pa.array([1, 2])
 ROWS = pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 6, pa.float32()), 3)
@@ -82,7 +82,7 @@ FRAMES = {
 
 @pytest.mark.attack("random bytes on a server's port")
 @pytest.mark.parametrize("payload", random_bytes(), ids=lambda p: f"{len(p)} bytes")
-def test_noise(port, payload):
+def test_random_bytes_do_not_disturb_the_job(port, payload):
     send(port, payload)
 
 

@@ -13,9 +13,9 @@ import pytest
 from argosy.foundation.errors import ServerUnavailable
 from argosy.runtime.ps import checkpoint
 from argosy.runtime.ps.client import Client
-from faults.ps_processes import STEPS, TOKEN, Job, Zygote, specs
-from faults.seed import SEED
-from multiprocess.test_hosts import ADDRESSES, cable_of, hosts  # noqa: F401  a fixture
+from support.hosts import ADDRESSES, cable_of
+from support.ps_processes import STEPS, TOKEN, Job, Zygote, specs
+from support.seed import SEED
 
 # fault points of a server, and how often it comes by in a run
 SERVER_PLACES = {

@@ -13,7 +13,8 @@ import time
 
 import pytest
 
-from faults.ps_restarts import (
+from support.launcher import Launcher, script
+from support.ps_restarts import (
     Job,
     final_of,
     served,
@@ -22,7 +23,6 @@ from faults.ps_restarts import (
     train_dataset,
     train_loop,
 )
-from multiprocess.launcher import Launcher, script
 
 # where a worker may be killed, and how often it comes by in a run: after it has written down what
 # it pushes, with a request to all servers on its way, and with their answers there; of six requests

@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 from argosy.foundation.endpoints import bind_listener
-from multiprocess.job import run_job
-from multiprocess.pool import Died
+from support.job import run_job
+from support.pool import Died
 
 HERE = "faults.session_workers"
 PATIENCE_S = 90.0  # new workers import torch, on a machine that may be busy
@@ -109,8 +109,8 @@ def test_new_group_on_one_rank(pool, record_property, backend):
         assert "barrier #1 of group 'world'" in message
 
 
-def test_what_a_lane_will_do_is_not_waited_for_in_vain(pool):
-    run(pool, "lane_is_no_circle", 2, backend="shm")
+def test_what_a_queue_will_do_is_not_waited_for_in_vain(pool):
+    run(pool, "queue_is_no_circle", 2, backend="shm")
 
 
 @pytest.mark.attack("ranks make different groups")

@@ -14,9 +14,8 @@ import pytest
 from argosy.foundation.endpoints import bind_listener, endpoint_of, parse
 from argosy.runtime.comm.store import StoreFailed, StoreServer
 from faults import store_acts
-from faults.test_launch_faults import assert_nothing_left, wait_for_workers
-from multiprocess.job import run_job
-from multiprocess.launcher import Launcher, script, until
+from support.job import run_job
+from support.launcher import Launcher, assert_nothing_left, script, until, wait_for_workers
 
 FLOOD = 1000
 MORTAL = "faults.store_acts:launch_with_a_mortal_store"

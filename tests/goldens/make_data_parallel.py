@@ -14,7 +14,7 @@ import numpy as np
 import paddle.distributed as dist
 
 import paddle
-from multiprocess import models
+from support import models
 
 DATA = Path(__file__).resolve().parent / "data"
 STEPS = 8

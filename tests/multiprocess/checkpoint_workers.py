@@ -20,7 +20,7 @@ import paddle
 from argosy.foundation import env
 from argosy.foundation.errors import CheckpointError
 from multiprocess.fleet_static_workers import planned_for_a_gpu
-from multiprocess.job import environment, job_variables
+from support.job import environment, job_variables
 
 GLOBAL_BATCH = 4
 NUM_SAMPLES = 16

@@ -36,7 +36,7 @@ def global_shuffle(rank: int, world_size: int, folder: str, has_id: bool) -> Any
     paddle.seed(5)
     dataset.global_shuffle(fleet)
     found = []
-    for feed in dataset._feeds(0):
+    for feed in dataset.feeds(0):
         [offsets], ids = feed["x"].lod(), feed["x"].numpy()[:, 0].tolist()
         found += [
             (ids[a:b], float(v))

@@ -15,7 +15,7 @@ import pytest
 from paddle.distributed import ReduceOp
 
 import paddle
-from multiprocess.job import environment, job_variables, joined_job
+from support.job import environment, job_variables, joined_job
 
 Meeting = dict[str, Any]
 

@@ -22,7 +22,7 @@ from paddle.distributed.fleet.utils.hybrid_parallel_util import (
 
 import paddle
 from argosy.foundation import env
-from multiprocess.job import environment, job_variables
+from support.job import environment, job_variables
 
 Meeting = dict[str, Any]
 

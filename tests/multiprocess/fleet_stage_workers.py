@@ -190,7 +190,7 @@ def trained(
         fleet.init(is_collective=True)
     else:
         fleet.init(is_collective=True, strategy=strategy)
-    traffic = count_traffic(fleet.fleet._group()._inner)
+    traffic = count_traffic(fleet.fleet._group())
     plain = (layer if kind == "layer" else module)(**model)
     rule = optimizer_of(plain, optimizer, lr)
     if order == "optimizer":
@@ -272,9 +272,7 @@ def as_on_a_gpu(plan: Any) -> Any:
     import dataclasses
 
     stages = [
-        dataclasses.replace(stage, settings={**stage.settings, "dtype": "float16"})
-        if stage.name == "amp"
-        else stage
+        dataclasses.replace(stage, dtype="float16") if stage.name == "amp" else stage
         for stage in plan.stages
     ]
     return dataclasses.replace(plan, stages=tuple(stages))

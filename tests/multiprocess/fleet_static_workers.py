@@ -13,6 +13,7 @@ import paddle.distributed.fleet as fleet
 import paddle.nn as nn
 
 import paddle
+from argosy.distributed.fleet.planning.settings import Amp
 from argosy.distributed.fleet.stages.program_optimizer import full_state
 from argosy.foundation.errors import CollectiveMismatch
 from argosy.runtime.comm.traffic import count_traffic
@@ -237,7 +238,7 @@ def train(
         "kept": made.kept(),
         "stages": [stage.name for stage in fleet.plan()],
         "tested": float(tested),
-        "amp": fleet.plan().settings("amp")["dtype"] if "amp" in fleet.plan() else "",
+        "amp": fleet.plan()[Amp].dtype if "amp" in fleet.plan() else "",
         "casts": _low_dtype(made.main),
     }
 
@@ -348,7 +349,7 @@ def sent_bytes(rank: int, world_size: int, switches: dict[str, Any]) -> int:
     """What this worker sends in one run, after a first one."""
     paddle.enable_static()
     fleet.init(is_collective=True)
-    traffic = count_traffic(dist.get_group()._inner)
+    traffic = count_traffic(dist.get_group())
     made = Model("momentum", switches, width=4096)
     steps = [share(batch, rank, world_size) for batch in batches(2)]
     made.train(steps[:1])

@@ -15,7 +15,7 @@ from paddle.fluid.incubate.fleet.parameter_server import distribute_transpiler a
 
 import paddle
 from goldens.fluid_jobs import click_model
-from multiprocess.job import environment
+from support.job import environment
 
 SERVERS = 2
 
@@ -166,7 +166,7 @@ def collective(rank: int, world_size: int, *, meeting: dict[str, Any], kind: str
     import paddle.distributed as dist
     from paddle.fluid.incubate.fleet import collective as without_servers
 
-    from multiprocess.job import job_variables
+    from support.job import job_variables
 
     variables = job_variables(rank, world_size, meeting)
     with environment({**variables, "CPU_NUM": "1"}), fresh() as exe:

@@ -15,7 +15,7 @@ import pytest
 
 import paddle
 from argosy.foundation.errors import CollectiveMismatch
-from multiprocess.job import environment, job_variables
+from support.job import environment, job_variables
 
 Meeting = dict[str, Any]
 

@@ -101,7 +101,7 @@ def _train_program(
 
 
 def _pull(table: str, like: np.ndarray) -> np.ndarray:
-    return np.array(fleet.fleet._servers.runtime.worker.pull(table, np.arange(len(like))))
+    return np.array(fleet.fleet.servers.runtime.worker.pull(table, np.arange(len(like))))
 
 
 def golden_program() -> Any:

@@ -12,11 +12,12 @@ from paddle.distributed.sharding import group_sharded_parallel, save_group_shard
 
 import paddle
 from argosy.foundation.errors import NotSupported, UsageError
+from argosy.runtime.parallel.exchange import OwnedGradients
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import ReducerOptions
-from argosy.runtime.parallel.sharded_optimizer import ShardedModule, ShardedOptimizer
-from multiprocess import models
-from multiprocess.job import joined_job
+from argosy.runtime.parallel.sharded_optimizer import ShardedOptimizer
+from support import models
+from support.job import joined_job
 
 Meeting = dict[str, Any]
 STEPS = 6
@@ -434,7 +435,6 @@ def plain_torch(
     in the own state.
     """
     with joined_job(rank, world_size, meeting) as group:
-        inner = group._inner
         model = torch_model()
         adam = torch.optim.AdamW(
             [
@@ -443,14 +443,11 @@ def plain_torch(
             ],
             lr=0.02,
         )
-        optimizer = ShardedOptimizer(adam, inner)
+        optimizer = ShardedOptimizer(adam, group)
         scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
         options = ReducerOptions(bucket_bytes=1024)
-        wrapped = (
-            DataParallelModule(model, inner, options)
-            if stage == 1
-            else ShardedModule(model, inner, options, optimizer.shards)
-        )
+        owned = OwnedGradients(optimizer.shards, options.bucket_bytes) if stage == 2 else None
+        wrapped = DataParallelModule(model, group, options, exchange=owned)
         if steps[0]:
             saved = torch.load(f"{folder}/state.pt")
             wrapped.load_state_dict(saved["model"])
@@ -511,8 +508,8 @@ def fully_sharded(
 
 def torch_by_level(
     rank: int, world_size: int, meeting: Meeting, *, level: str
-) -> tuple[list[float], str]:
-    """The same call for a torch module: losses and the kind of wrapper."""
+) -> tuple[list[float], int]:
+    """The same call for a torch module: losses, and how many gradients this rank has."""
     with joined_job(rank, world_size, meeting):
         model = torch_model()
         adam = torch.optim.AdamW(model.parameters(), lr=0.02)
@@ -521,7 +518,7 @@ def torch_by_level(
         losses = torch_train(
             model, adam, lambda: adam.clip_grad_norm_(0.1), range(4), rank, world_size, scheduler
         )
-        return losses, type(model).__name__
+        return losses, sum(p.grad is not None for p in model.parameters())
 
 
 def torch_overflow(rank: int, world_size: int, meeting: Meeting) -> tuple[list[float], list[float]]:
@@ -530,8 +527,8 @@ def torch_overflow(rank: int, world_size: int, meeting: Meeting) -> tuple[list[f
 
     with joined_job(rank, world_size, meeting) as group:
         model = torch_model().float()
-        optimizer = ShardedOptimizer(torch.optim.SGD(model.parameters(), 0.1), group._inner)
-        scaler = agree_on_overflow(torch.amp.GradScaler("cpu", init_scale=8.0), group._inner)
+        optimizer = ShardedOptimizer(torch.optim.SGD(model.parameters(), 0.1), group)
+        scaler = agree_on_overflow(torch.amp.GradScaler("cpu", init_scale=8.0), group)
         scales, weights = [], []
         for step in range(3):
             optimizer.zero_grad()

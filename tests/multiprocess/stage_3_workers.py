@@ -15,8 +15,9 @@ from paddle.distributed.fleet.recompute import recompute
 from paddle.distributed.sharding import group_sharded_parallel, save_group_sharded_model
 
 import paddle
-from multiprocess import models, sharding_workers
-from multiprocess.job import joined_job
+from multiprocess import sharding_workers
+from support import models
+from support.job import joined_job
 
 Meeting = dict[str, Any]
 Arrays = dict[str, np.ndarray]

@@ -10,7 +10,7 @@ import numpy as np
 
 import paddle
 from argosy.static.run.contract import PreparedProgram
-from multiprocess.job import environment, joined_job
+from support.job import environment, joined_job
 
 Values = dict[str, np.ndarray]
 

@@ -12,15 +12,16 @@ from paddle.distributed.fleet.recompute import recompute
 
 import paddle
 from argosy.runtime.comm.traffic import count_traffic
-from argosy.runtime.parallel.compression import half_buckets
+from argosy.runtime.parallel.compression import half_buckets, plain_bucket
 from argosy.runtime.parallel.dgc import DeepGradientCompression
+from argosy.runtime.parallel.exchange import AveragedGradients
 from argosy.runtime.parallel.gradient_merge import GradientMerge
 from argosy.runtime.parallel.local_sgd import AdaptiveLocalSGD, LocalSGD
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import ReducerOptions
-from multiprocess import models
-from multiprocess.job import joined_job
-from multiprocess.join import joined
+from support import models
+from support.job import joined_job
+from support.join import joined
 
 Meeting = dict[str, Any]
 
@@ -48,14 +49,14 @@ def local_sgd(
     """Parameters after each of ten steps, and whether they were averaged."""
     with joined_job(rank, world_size, meeting, backend) as group:
         params = _start()
-        local = LocalSGD(params, group._inner, k_steps, begin_step)
+        local = LocalSGD(params, group, k_steps, begin_step)
         seen, met = [], []
         for step in range(10):
             for i, param in enumerate(params):
                 param -= 0.1 * gradient(rank, step, i, SHAPES[i])
             if step == 5:  # a resumed run goes on in step
                 state = local.state_dict()
-                local = LocalSGD(params, group._inner, 99, begin_step)
+                local = LocalSGD(params, group, 99, begin_step)
                 local.load_state_dict(state)
             met.append(local.step())
             seen.append([p.numpy().copy() for p in params])
@@ -77,7 +78,7 @@ def adaptive(
     """
     with joined_job(rank, world_size, meeting) as group:
         param = torch.full((2,), float(rank), dtype=torch.float64)
-        local = AdaptiveLocalSGD([param], group._inner, init_k_steps, begin_step)
+        local = AdaptiveLocalSGD([param], group, init_k_steps, begin_step)
         ks, met = [], []
         for loss, lr in zip(losses, rates, strict=True):
             met.append(
@@ -102,17 +103,17 @@ def dgc(
 ) -> tuple[list[list[np.ndarray]], list[dict[str, int]]]:
     """Parameters after each step with rate 0.1, and the bytes of each step by kind."""
     with joined_job(rank, world_size, meeting, backend) as group:
-        traffic = count_traffic(group._inner)
+        traffic = count_traffic(group)
         kind = getattr(torch, dtype)
         params = [gradient(99, 0, i, tuple(shape), kind) for i, shape in enumerate(shapes)]
-        compression = DeepGradientCompression(params, group._inner, **settings)
+        compression = DeepGradientCompression(params, group, **settings)
         seen, sent = [], []
         for step in range(steps):
             for i, param in enumerate(params):
                 param.grad = gradient(rank, step, i, tuple(shapes[i]), kind)
             if step == steps // 2:  # a resumed run goes on in step
                 state = compression.state_dict()
-                compression = DeepGradientCompression(params, group._inner, **settings)
+                compression = DeepGradientCompression(params, group, **settings)
                 compression.load_state_dict(state)
             traffic.reset()
             compression.exchange()
@@ -130,20 +131,16 @@ def compressed(
     the last step.
     """
     with joined_job(rank, world_size, meeting, backend) as group:
-        traffic = count_traffic(group._inner)
+        traffic = count_traffic(group)
         model = models.build(paddle, "mlp", "float32")
-        wrapped = _HalfParallel(model, wire)
+        options = ReducerOptions(
+            make_bucket=plain_bucket if wire is None else half_buckets(getattr(torch, wire))
+        )
+        wrapped = paddle.DataParallel(model, exchange=AveragedGradients(group, options))
         losses = models.train(paddle, "mlp", wrapped, steps - 1, "float32", rank, world_size)
         traffic.reset()
         losses += models.train(paddle, "mlp", wrapped, 1, "float32", rank, world_size)
         return losses, models.state_of(model), traffic.total_bytes
-
-
-class _HalfParallel(paddle.DataParallel):
-    def __init__(self, layers: Any, wire: str | None) -> None:
-        if wire is not None:
-            self._make_bucket = half_buckets(getattr(torch, wire))
-        super().__init__(layers)
 
 
 def rounding(
@@ -160,7 +157,7 @@ def rounding(
         options = ReducerOptions(
             find_unused_parameters=True, make_bucket=half_buckets(getattr(torch, wire))
         )
-        wrapped = DataParallelModule(model, group._inner, options)
+        wrapped = DataParallelModule(model, group, options)
         wrapped(torch.tensor([1.0, 1e-9, 2049.0, 70000.0]) * (1 + rank)).sum().backward()
         return model["used"].weight.grad[0].tolist(), model["idle"].weight.grad is None
 
@@ -195,7 +192,7 @@ def merged(
     when updates were.
     """
     with joined_job(rank, world_size, meeting) as group:
-        traffic = count_traffic(group._inner)
+        traffic = count_traffic(group)
         size = models.BATCH // world_size
         if kind == "face":
             model = models.build(paddle, "mlp", dtype)
@@ -207,7 +204,7 @@ def merged(
             model = torch.nn.Sequential(
                 torch.nn.Linear(6, 4), torch.nn.Tanh(), torch.nn.Linear(4, 3)
             ).double()
-            wrapped = DataParallelModule(model, group._inner, ReducerOptions())
+            wrapped = DataParallelModule(model, group, ReducerOptions())
             optimizer = torch.optim.SGD(model.parameters(), 0.1, 0.9)
             params = list(model.parameters())
         merge = GradientMerge(params, k_steps, avg, wrapped)

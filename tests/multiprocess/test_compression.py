@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import paddle
-from multiprocess import models
-from multiprocess.job import run_job
+from support import models
+from support.job import run_job
 
 HERE = "multiprocess.strategy_workers"
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import paddle
-from multiprocess import models
-from multiprocess.job import run_job
+from support import models
+from support.job import run_job
 
 HERE = "multiprocess.dp_workers"
 GOLDENS = Path(__file__).resolve().parents[1] / "goldens" / "data" / "data_parallel.npz"

@@ -7,7 +7,7 @@ import pytest
 
 from argosy.runtime.parallel.dgc import sparsity_at
 from multiprocess import strategy_workers as workers
-from multiprocess.job import run_job
+from support.job import run_job
 
 HERE = "multiprocess.strategy_workers"
 SHAPES = [(40, 10), (3,), (200,)]
@@ -83,7 +83,7 @@ SETTINGS = [
 
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize(("world_size", "backend"), [(2, "shm"), (4, "shm"), (2, "gloo")])
-def test_numbers(pool, world_size, backend, settings):
+def test_parameters_are_those_of_the_paper(pool, world_size, backend, settings):
     found = run_job(
         pool,
         f"{HERE}:dgc",

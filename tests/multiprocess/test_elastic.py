@@ -14,9 +14,9 @@ import pytest
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.endpoints import bind_listener, endpoint_of, parse
 from argosy.runtime.comm.store import StoreClient, TokenRefused
-from argosy.runtime.launch.meeting import make_handler, state_key
-from argosy.runtime.launch.nodes import Node, WorkerStore
-from multiprocess.launcher import Launcher, script, until
+from argosy.runtime.launch.hosts import Host, Rendezvous
+from argosy.runtime.launch.rendezvous import make_handler, state_key
+from support.launcher import Launcher, script, until
 
 TOKEN = "the token of this test"
 AUDITED = "faults.store_acts:launch_and_note_pickles"
@@ -201,8 +201,8 @@ def test_a_stranger_cannot_guess_the_token_of_a_meeting_point(tmp_path, start, m
     assert "ARGOSY_TOKEN=" not in first.stderr + second.stderr
 
 
-NODE = Node("10.0.0.9", 0, ("10.0.0.9:5",)).to_json()
-PLACE = WorkerStore("127.0.0.1:5", "a-token-that-nobody-asks-for").to_json()
+NODE = Host("10.0.0.9", 0, ("10.0.0.9:5",)).to_json()
+MEETING = Rendezvous("127.0.0.1:5", "a-token-that-nobody-asks-for").to_json()
 
 
 @pytest.mark.attack("a member describes its host, its store or its failure as something else")
@@ -212,7 +212,7 @@ PLACE = WorkerStore("127.0.0.1:5", "a-token-that-nobody-asks-for").to_json()
         ({"node": "[]"}, "node/"),
         ({"node": '{"address": 7}'}, "node/"),
         ({"node": NODE, "job": '["127.0.0.1", 7]'}, "job"),
-        ({"node": NODE, "job": PLACE, "failed": '["rank", "code", "host", ""]'}, "failed"),
+        ({"node": NODE, "job": MEETING, "failed": '["rank", "code", "host", ""]'}, "failed"),
     ],
 )
 def test_what_a_member_tells_is_read_strictly(tmp_path, start, master, told, key, monkeypatch):

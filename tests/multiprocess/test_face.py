@@ -8,7 +8,7 @@ import pytest
 
 from argosy.foundation.endpoints import bind_listener
 from argosy.runtime.comm.store_server import StoreServer
-from multiprocess.job import run_job
+from support.job import run_job
 
 HERE = "multiprocess.face_workers"
 

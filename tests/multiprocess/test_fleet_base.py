@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from multiprocess import fleet_base_workers
-from multiprocess.job import run_job
+from support.job import run_job
 
 HERE = "multiprocess.fleet_base_workers"
 
@@ -24,7 +24,7 @@ def test_a_job_that_the_script_describes(pool, how):
 
 
 @pytest.mark.parametrize(("backend", "world_size"), [("shm", 3), ("gloo", 2)])
-def test_talk(pool, backend, world_size):
+def test_roles_and_collectives_of_fleet(pool, backend, world_size):
     run_job(pool, f"{HERE}:talk", world_size, backend=backend)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from multiprocess import checkpoint_workers
-from multiprocess.job import run_job
+from support.job import run_job
 
 HERE = "multiprocess.checkpoint_workers"
 

@@ -16,7 +16,7 @@ import pytest
 
 import paddle
 from argosy.distributed.fleet.base.role_facts import VARIABLES
-from multiprocess.job import run_job
+from support.job import run_job
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "documents" / "fleet").glob("*.py"))
 DEADLINE_S = 90.0  # three interpreters that import torch, on a busy machine
@@ -24,7 +24,7 @@ DEADLINE_S = 90.0  # three interpreters that import torch, on a busy machine
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore")
-def test_alone(path, monkeypatch, tmp_path, capsys):
+def test_an_example_runs_in_one_process(path, monkeypatch, tmp_path, capsys):
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)

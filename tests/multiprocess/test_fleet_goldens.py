@@ -11,7 +11,7 @@ import pytest
 
 from goldens import fleet_training as trainings
 from multiprocess.fleet_golden_workers import SWITCHED
-from multiprocess.job import run_job
+from support.job import run_job
 
 HERE = "multiprocess.fleet_golden_workers"
 DATA = Path(__file__).resolve().parents[1] / "goldens" / "data"

@@ -10,7 +10,7 @@ import shutil
 import numpy as np
 import pytest
 
-from multiprocess.launcher import Launcher, script
+from support.launcher import Launcher, script
 
 # Both models: an embedding that is used twice, one that is not shared, and a dense part.
 # ``batch(worker, step)`` is what a worker sees.

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from argosy.foundation.endpoints import bind_listener
-from multiprocess.launcher import _context, script
+from support.launcher import _context, script
 
 # sequences of ids and labels from files; what a run makes of them is written to result.<worker>
 TRAIN = """
@@ -60,7 +60,7 @@ def dataset(kind, name, lines):
 
 def rows():
     return sum(r["rows"]
-        for r in fleet.fleet._servers.runtime.status()
+        for r in fleet.fleet.servers.runtime.status()
         if r["table"] == "emb") if fleet.server_num() else 0
 
 

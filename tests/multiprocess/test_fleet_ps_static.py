@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from multiprocess.launcher import Launcher, script
+from support.launcher import Launcher, script
 
 # A table that two slots share, one of its own through sparse_embedding, and a dense part.
 PROGRAM = """

@@ -10,7 +10,7 @@ import pytest
 import paddle
 from argosy.optimizer.lars import LarsMomentumOptimizer
 from multiprocess import fleet_stage_workers as workers
-from multiprocess.job import run_job
+from support.job import run_job
 
 HERE = "multiprocess.fleet_stage_workers"
 KINDS = ["layer", "torch"]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from multiprocess import fleet_static_workers as workers
-from multiprocess.job import run_job
+from support.job import run_job
 
 HERE = "multiprocess.fleet_static_workers"
 MERGE = {"gradient_merge": True, "gradient_merge_configs": {"k_steps": 2}}

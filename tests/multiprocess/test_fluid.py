@@ -7,7 +7,7 @@ import paddle.fluid as fluid
 import pytest
 
 from multiprocess import fluid_workers
-from multiprocess.job import run_job
+from support.job import run_job
 
 HERE = "multiprocess.fluid_workers"
 

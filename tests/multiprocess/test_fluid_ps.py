@@ -15,8 +15,8 @@ import pytest
 
 from goldens.fluid_jobs import click_model
 from multiprocess import fluid_ps_workers
-from multiprocess.job import run_job
-from multiprocess.pool import Pool
+from support.job import run_job
+from support.pool import Pool
 
 HERE = "multiprocess.fluid_ps_workers"
 # four processes load what servers need; slow where others compute too

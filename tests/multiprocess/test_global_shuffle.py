@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from multiprocess.job import run_job
+from support.job import run_job
 
 HERE = "multiprocess.dataset_workers"
 

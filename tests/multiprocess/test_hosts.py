@@ -7,31 +7,28 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from multiprocess import models
-from multiprocess.job import joined_job, run_job
+from support import models
+from support.hosts import ADDRESSES
+from support.job import joined_job, run_job
 
-ADDRESSES = ("10.213.7.1", "10.213.7.2")
 SCRIPT = """
 import json, os
 import numpy as np
 import paddle
 import paddle.distributed as dist
-from argosy.distributed._default import state
+from argosy.distributed.job import job
 from multiprocess.test_hosts import parameters_after_training
 
 dist.init_parallel_env()
 found = parameters_after_training(dist.get_rank(), dist.get_world_size())
 np.save(f"parameters.{dist.get_rank()}.npy", found)
-kind = state.session.world.backend.kind
+kind = job.world.transport.kind
 json.dump([kind, os.environ["PADDLE_CURRENT_ENDPOINT"].split(":")[0]],
     open(f"place.{dist.get_rank()}", "w"))
 """
@@ -48,56 +45,6 @@ def parameters_after_training(rank: int, world_size: int) -> np.ndarray:
 def on_one_host(rank, world_size, *, meeting):
     with joined_job(rank, world_size, meeting):
         return parameters_after_training(rank, world_size)
-
-
-def cable_of(host: str) -> str:
-    """The name of the cable's end in a namespace of ``hosts``."""
-    _, pid, side = host.split("-")
-    return f"agy{int(pid) % 100_000}{side}"
-
-
-def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
-
-
-@pytest.fixture
-def hosts() -> Iterator[list[str]]:
-    """The names of two namespaces that reach each other at ADDRESSES."""
-    for tool in ("ip", "unshare"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"network namespaces need the command `{tool}`")
-    names = [f"argosy-{os.getpid()}-{side}" for side in "ab"]
-    ends = [cable_of(name) for name in names]
-    made = []
-    try:
-        for name in names:
-            try:
-                _ip("netns", "add", name)
-            except subprocess.CalledProcessError as error:
-                pytest.skip(f"network namespaces are not allowed here: {error.stderr.strip()}")
-            made.append(name)
-        _ip(
-            "link",
-            "add",
-            ends[0],
-            "netns",
-            names[0],
-            "type",
-            "veth",
-            "peer",
-            "name",
-            ends[1],
-            "netns",
-            names[1],
-        )
-        for name, end, address in zip(names, ends, ADDRESSES, strict=True):
-            _ip("-n", name, "address", "add", f"{address}/24", "dev", end)
-            _ip("-n", name, "link", "set", end, "up")
-            _ip("-n", name, "link", "set", "lo", "up")
-        yield names
-    finally:
-        for name in made:
-            _ip("netns", "delete", name)  # the cable goes with it
 
 
 def start_launcher(host: str, folder: Path, token: str, *argv: str) -> subprocess.Popen[str]:

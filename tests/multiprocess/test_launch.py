@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from argosy.foundation.endpoints import bind_listener, endpoint_of
-from multiprocess.launcher import Launcher, script
+from support.launcher import Launcher, script
 
 FLEET = "argosy.distributed.fleet.launch:launch"
 DUMP = """

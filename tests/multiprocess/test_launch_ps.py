@@ -10,7 +10,7 @@ import socket
 
 import pytest
 
-from multiprocess.launcher import Launcher, script, until
+from support.launcher import Launcher, script, until
 
 LAUNCH_PS = "argosy.distributed.launch_ps:launch"
 DUMP = """

@@ -7,7 +7,7 @@ import pytest
 
 from argosy.runtime.parallel.local_sgd import next_k_steps
 from multiprocess import strategy_workers as workers
-from multiprocess.job import run_job
+from support.job import run_job
 
 HERE = "multiprocess.strategy_workers"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from multiprocess import ps_click_workers, ps_jobs
+from multiprocess import ps_click_workers
+from support import ps_jobs
 
 # with these, repeated runs differ from sync by 0.0005 (async) and 0.0013 (geo) at most; one worker
 # alone stays 0.006 behind, and what decides the clicks reaches 0.927

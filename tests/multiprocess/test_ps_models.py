@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from goldens import ps_programs
-from multiprocess import ps_jobs, ps_model_workers
+from multiprocess import ps_model_workers
+from support import ps_jobs
 
 DATA = Path(__file__).resolve().parents[1] / "goldens" / "data"
 TOLERANCE = 1e-6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multiprocess.job import run_job
+from support.job import run_job
 
 HERE = "multiprocess.strategy_workers"
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 import paddle
-from multiprocess import models, sharding_workers
-from multiprocess.job import run_job
+from multiprocess import sharding_workers
+from support import models
+from support.job import run_job
 
 HERE = "multiprocess.sharding_workers"
 LEVELS = ["os", "os_g"]
@@ -199,14 +200,12 @@ def test_stage_3_of_torch(pool, world_size, segment_size, is_half):
     ]
 
 
-@pytest.mark.parametrize(
-    ("level", "kind"), [("os", "DataParallelModule"), ("os_g", "ShardedModule")]
-)
-def test_torch_by_level(pool, level, kind):
+@pytest.mark.parametrize(("level", "num_holders"), [("os", 2), ("os_g", 1)])
+def test_torch_by_level(pool, level, num_holders):
     losses, _ = simple_torch()
     found = run_job(pool, f"{HERE}:torch_by_level", 2, level=level)
     assert close(np.mean([f[0] for f in found], 0), losses, 1e-9)
-    assert [f[1] for f in found] == [kind] * 2
+    assert sum(f[1] for f in found) == num_holders * 6  # weights and biases of three layers
 
 
 def torch_alone():

@@ -15,7 +15,7 @@ import pytest
 
 import paddle
 from argosy.foundation.errors import ChildFailed
-from multiprocess.launcher import until
+from support.launcher import until
 
 QUICK = {"start_method": "forkserver"}
 
@@ -137,18 +137,22 @@ def test_a_process_that_leaves_with_0_has_no_result():
     assert all(queue.empty() for queue in context.return_queues)
 
 
-def test_wrong_calls():
-    with pytest.raises(
-        ValueError,
-        match=r"the config option \(start_methd\) is not supported. Did you mean 'start_method'",
-    ):
-        dist.spawn(place, nprocs=1, start_methd="fork")
-    with pytest.raises(ValueError, match="nprocs must be -1 or at least 1"):
-        dist.spawn(place, nprocs=0)
-    with pytest.raises(ValueError, match="backend must be one of"):
-        dist.spawn(place, nprocs=1, backend="carrier pigeon")
-    with pytest.raises(ValueError, match="this host only"):
-        dist.spawn(place, nprocs=1, ips="10.0.0.1,10.0.0.2")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"start_methd": "fork"},
+            r"the config option \(start_methd\) is not supported. Did you mean 'start_method'",
+        ),
+        ({"nprocs": 0}, "nprocs must be -1 or at least 1"),
+        ({"backend": "carrier pigeon"}, "backend must be one of"),
+        ({"ips": "10.0.0.1,10.0.0.2"}, "this host only"),
+    ],
+    ids=["unknown option", "no process", "unknown backend", "other hosts"],
+)
+def test_spawn_refuses(options, message):
+    with pytest.raises(ValueError, match=message):
+        dist.spawn(place, **{"nprocs": 1, **options})
 
 
 @pytest.mark.parametrize("is_main", [True, False], ids=["main thread", "other thread"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from multiprocess import stage_3_workers as workers
-from multiprocess.job import run_job
+from support.job import run_job
 
 HERE = "multiprocess.stage_3_workers"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from multiprocess import static_workers
-from multiprocess.job import run_job
+from support.job import run_job
 
 HERE = "multiprocess.static_workers"
 

@@ -8,13 +8,15 @@ import itertools
 
 import pytest
 
+HERE = "multiprocess.pool_workers"
+
 _names = (f"torch-{i}" for i in itertools.count())
 
 
 @pytest.mark.parametrize("extended", [False, True])
 def test_groups_that_others_registered(pool, rendezvous, extended):
     results = pool.run(
-        "multiprocess.jobs:registered",
+        f"{HERE}:registered",
         2,
         extended=extended,
         name=next(_names),
@@ -28,13 +30,14 @@ def test_groups_that_others_registered(pool, rendezvous, extended):
     [("mpi", "needs a build of torch with MPI"), ("glooo", "Did you mean 'gloo'?")],
 )
 def test_what_is_not_there_lists_what_is(pool, rendezvous, kind, reason):
-    (message,) = pool.run("multiprocess.jobs:unavailable", 1, kind=kind, rendezvous=rendezvous)
+    (message,) = pool.run(f"{HERE}:unavailable", 1, kind=kind, rendezvous=rendezvous)
     assert f"backend {kind!r}" in message
     assert "available here: gloo" in message
     assert reason in message
 
 
 def test_torchs_default_group_is_not_touched(pool, rendezvous):
-    assert pool.run(
-        "multiprocess.jobs:default_group", 2, name=next(_names), rendezvous=rendezvous
-    ) == [False, False]
+    assert pool.run(f"{HERE}:default_group", 2, name=next(_names), rendezvous=rendezvous) == [
+        False,
+        False,
+    ]

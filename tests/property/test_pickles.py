@@ -19,13 +19,13 @@ import torch
 from hypothesis import strategies
 from hypothesis.extra import numpy as arrays
 
-import hostile_pickles
 import paddle
 from argosy.distributed.fleet.checkpoints.state_file import dumps, loads
 from argosy.foundation import pickles
 from argosy.foundation._pickle_calls import NAMES
 from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.framework import tensor_file
+from support import hostile_pickles
 
 DATA = Path(__file__).parents[1] / "goldens" / "data"
 PLAIN = (

@@ -1,7 +1,7 @@
 """What the guides show runs, and the links of all documents lead somewhere.
 
 A python block whose first line is ``# name.py: command`` is stored under that name and the command
-is run; the others run in this process.
+is run (``fleetrun`` through this interpreter); the others run in this process.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from pathlib import Path
 
 import pytest
 
-import paddle
 from argosy.runtime.launch.flags import FLAGS
-from argosy.runtime.launch.ps_env import SERVER, WORKER, PsJob, role_env
-from argosy.runtime.launch.rank_env import Job, worker_env
+from argosy.runtime.launch.hosts import Host, Rendezvous
+from argosy.runtime.launch.machine import Machine
+from argosy.runtime.launch.placement import SERVER, WORKER, Member, Placement, place_ranks
+from argosy.runtime.launch.planners import collective, servers
+from argosy.runtime.launch.ps_tls import TlsFiles
+from argosy.runtime.launch.spec import LaunchSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = (
@@ -27,12 +30,13 @@ GUIDES = (
     "docs/get_started",
     "docs/moving_from_paddle",
     "docs/moving_from_torch_ddp",
+    "docs/parameter_server_torch",
     "docs/launch",
 )
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 DEADLINE_S = 90.0  # three interpreters that import torch, on a busy machine
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_COMMAND = re.compile(r"# (\w+\.py): (python .*)\n")
+_COMMAND = re.compile(r"# (\w+\.py): ((?:python|fleetrun) .*)\n")
 
 
 @dataclass(frozen=True)
@@ -65,13 +69,15 @@ BLOCKS = [block for guide in GUIDES for block in blocks_of(guide)]
 def run(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
     """Store the block and run its command, with this interpreter as ``python``."""
     (folder / block.file).write_text(block.text)
+    program, *arguments = block.command.split()
+    launcher = ["-m", "argosy.distributed.launch"] if program == "fleetrun" else []
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("PADDLE_", "FLAGS_"))
     }
     done = subprocess.run(
-        [sys.executable, *block.command.split()[1:]],
+        [sys.executable, *launcher, *arguments],
         cwd=folder,
         env={**kept, "OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -85,13 +91,10 @@ def run(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("block", [b for b in BLOCKS if not b.command], ids=str)
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("fresh_programs")
 def test_block_runs(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    try:
-        with paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()):
-            exec(compile(block.text, str(block), "exec"), {"__name__": "block"})
-    finally:
-        paddle.disable_static()
+    exec(compile(block.text, str(block), "exec"), {"__name__": "block"})
 
 
 COMPARED = ("ddp.py", "parallel.py")
@@ -151,15 +154,19 @@ def test_files_named_in_documents_exist():
 def test_launch_reference_is_complete():
     """Every flag, the variable that overrides it, and every variable that processes are given."""
     text = (ROOT / "docs" / "launch.md").read_text()
-    job = Job(endpoints=["a:1"], master="a:2", token="", pod_name="p", log_dir="l", devices=["0"])
-    servers = PsJob(
-        servers=["a:1"], workers=["a:2"], master="a:3", token="", folder="f", log_dir="l"
-    )
-    given = {
-        *worker_env(job, 0, {}),
-        *role_env(servers, SERVER, 0, {}),
-        *role_env(servers, WORKER, 0, {}),
-    }
+    meeting, machine = Rendezvous("a:2", ""), Machine({}, 1, "/", "p")
+    spec = LaunchSpec(script="train.py", max_restart=1)
+    roles = [Member(role, 0, "a:1") for role in (SERVER, WORKER)]
+    jobs = [
+        collective.plan(spec, place_ranks([Host("a", -1, ("a:1",), ("0",))], meeting), machine),
+        servers.plan(
+            spec,
+            Placement(tuple(roles), meeting),
+            machine,
+            servers.ServerFiles("f", TlsFiles("root", "cert", "key")),
+        ),
+    ]
+    given = {name for job in jobs for process in job.processes for name in process.environment}
     wanted = {spelling for flag in FLAGS for spelling in flag.spellings} | given
     wanted |= {flag.variable for flag in FLAGS if flag.variable}
     assert not sorted(name for name in wanted if not re.search(rf"(?<![\w-]){name}(?!\w)", text))

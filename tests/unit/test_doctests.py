@@ -21,7 +21,9 @@ MODULES = [
 
 @pytest.mark.parametrize("name", MODULES)
 @pytest.mark.filterwarnings("ignore")
-def test_examples_of(name):
+@pytest.mark.usefixtures("fresh_programs")
+def test_examples_of(name, monkeypatch):
+    monkeypatch.setenv("CPU_NUM", "1")
     module = importlib.import_module(name)
     paddle.seed(0)
     result = doctest.testmod(

@@ -15,6 +15,7 @@ from argosy.amp.amp_lists import black_list, white_list
 from argosy.amp.mode import AutoCast
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
+from argosy.foundation.process_state import register
 from argosy.nn import Layer
 from argosy.tensor.engine import Tensor, current_mode, defaults, pop_mode, push_mode, wrap
 
@@ -30,7 +31,7 @@ class AmpState:
         self.has_warned = False
 
 
-_state = AmpState()
+_state = register("mixed precision", AmpState())
 
 
 def amp_global_state() -> AmpState:
@@ -179,8 +180,8 @@ def amp_decorate(
         )
         _cast_models(layers, dtype, excluded_layers)
         for rule in rules:
-            rule._multi_precision = master_weight is not False
-            rule._master_grad = master_grad
+            rule.keep_masters(master_weight is not False)
+            rule.keep_master_grads(master_grad)
         if master_grad:
             for layer in layers:
                 _gather_in_float32(layer)

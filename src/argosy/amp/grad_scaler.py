@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ import torch
 
 from argosy.amp.auto_cast import amp_global_state
 from argosy.foundation.errors import BadArgument, CheckpointError, DtypeError, UsageError
-from argosy.ops.elementwise import multiply
-from argosy.ops.loss_scaling import check_finite_and_unscale_
+from argosy.ops.math.elementwise import multiply
+from argosy.ops.training.loss_scaling import check_finite_and_unscale_
 from argosy.tensor.engine import Tensor, apply
 
 
@@ -65,6 +66,8 @@ class AmpScaler:
         self._use_dynamic_loss_scaling = use_dynamic_loss_scaling
         self._found_inf: Any = False
         self._cache_found_inf = False
+        # with several ranks: what all of them say of an overflow that this one found or did not
+        self.found_anywhere: Callable[[bool], bool] | None = None
         self._optimizer_states: dict[int, OptimizerState] = {}
 
     def scale(self, var: Tensor) -> Tensor:
@@ -118,11 +121,13 @@ class AmpScaler:
             )
         if state is OptimizerState.STEPPED:
             raise ScalerOrderError("unscale_() is being called after step().")
-        grads = [raw for raw in map(_written_grad, optimizer._parameters()) if raw is not None]
+        grads = [raw for raw in map(_written_grad, optimizer.parameters()) if raw is not None]
         with torch.no_grad():
             self._found_inf = (
                 bool(check_finite_and_unscale_.fn(grads, self._scale.raw)) if grads else False
             )
+        if self.found_anywhere is not None:
+            self._found_inf = self.found_anywhere(self._found_inf)
         self._optimizer_states[id(optimizer)] = OptimizerState.UNSCALED
 
     def _update(self) -> None:

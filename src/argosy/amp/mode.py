@@ -8,25 +8,12 @@ from typing import Any
 
 import torch
 
-from argosy.amp.amp_lists import types_of
-from argosy.ops.manipulation import cast
+from argosy.ops.array.manipulation import cast
 from argosy.ops.table import Op
+from argosy.ops.traits import Precision
 from argosy.tensor.engine import Mode, Tensor, execute, wrap
 
 CASTABLE = (torch.float32, torch.float16, torch.bfloat16)
-
-# What casts or copies must see its input as it is.
-UNTOUCHED = {"cast", "assign", "to_device", "pin_memory", "view_dtype", "setitem_"}
-
-# Statistics and affine parameters of these stay in float32 beside a low-precision input.
-MIXED = {
-    "batch_norm_",
-    "batch_norm_from_moments_",
-    "channel_moments",
-    "layer_norm",
-    "group_norm",
-    "instance_norm",
-}
 
 
 class AutoCast:
@@ -47,13 +34,17 @@ class AutoCast:
         self._white = white
         self._black = black
         self._use_promote = use_promote or level != "O2"
-        self._choices: dict[Op, str] = {}
+        # what to do with an op, and whether it is one that takes mixed inputs as they are
+        self._choices: dict[Op, tuple[str, bool]] = {}
 
     def __call__(self, op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        choice = self._choices.get(op)
-        if choice is None:
-            choice = self._choices[op] = self._choose(op)
-        if choice != "keep" and not (op.name in MIXED and choice != "high" and self._is_low(args)):
+        known = self._choices.get(op)
+        if known is None:
+            choice = self._choose(op)
+            is_mixed = choice != "high" and op.is_of_precision(Precision.MIXED)
+            known = self._choices[op] = (choice, is_mixed)
+        choice, is_mixed = known
+        if choice != "keep" and not (is_mixed and self._is_low(args)):
             target = self.dtype if choice == "low" else torch.float32
             if choice != "promote" or _has_float32(args) or _has_float32(attrs.values()):
                 args = tuple([self._cast(a, target) for a in args])
@@ -61,12 +52,11 @@ class AutoCast:
         return execute(op, args, attrs) if self.inner is None else self.inner(op, args, attrs)
 
     def _choose(self, op: Op) -> str:
-        types = types_of(op)
-        if op.name in UNTOUCHED:
+        if op.is_of_precision(Precision.UNTOUCHED):
             return "keep"
-        if types & self._white:
+        if op.known_names & self._white:
             return "low"
-        if types & self._black or self.level == "OD":
+        if op.known_names & self._black or self.level == "OD":
             return "high"
         return "promote" if self._use_promote else "low"
 

@@ -2,53 +2,55 @@
 launch.
 """
 
-from argosy.distributed import collective, communication, entry_attr, parallel, stream
-from argosy.distributed._collectives import (
+from argosy.distributed import collective, communication, entry_attr, parallel
+from argosy.distributed.collective import is_available, new_group
+from argosy.distributed.communication import (
     P2POp,
     ReduceOp,
     all_gather,
+    all_gather_object,
     all_reduce,
     alltoall,
     alltoall_single,
     barrier,
     batch_isend_irecv,
     broadcast,
+    broadcast_object_list,
+    destroy_process_group,
     gather,
+    gather_object,
+    get_backend,
+    get_group,
     irecv,
+    is_initialized,
     isend,
     recv,
+    recv_object_list,
     reduce,
     reduce_scatter,
     scatter,
+    scatter_object_list,
     send,
+    send_object_list,
+    stream,
     wait,
 )
-from argosy.distributed._data_parallel import DataParallel
-from argosy.distributed._default import (
-    destroy_process_group,
-    get_backend,
-    get_group,
+from argosy.distributed.communication.group import Group
+from argosy.distributed.entry_attr import CountFilterEntry, ProbabilityEntry, ShowClickEntry
+from argosy.distributed.launch.main import launch
+from argosy.distributed.parallel import (
+    DataParallel,
+    ParallelEnv,
     get_rank,
     get_world_size,
     init_parallel_env,
-    is_initialized,
-    new_group,
 )
-from argosy.distributed._env import ParallelEnv
-from argosy.distributed._gloo import gloo_barrier, gloo_init_parallel_env, gloo_release
-from argosy.distributed._group import Group
-from argosy.distributed._objects import (
-    all_gather_object,
-    broadcast_object_list,
-    gather_object,
-    recv_object_list,
-    scatter_object_list,
-    send_object_list,
+from argosy.distributed.parallel_with_gloo import (
+    gloo_barrier,
+    gloo_init_parallel_env,
+    gloo_release,
 )
-from argosy.distributed._spawn import spawn
-from argosy.distributed.collective import is_available
-from argosy.distributed.launch.main import launch
-from argosy.static.record.entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
+from argosy.distributed.spawn import spawn
 
 # names that most scripts do without, and the modules that have them
 _LATER = {

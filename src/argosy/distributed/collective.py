@@ -1,31 +1,29 @@
-"""``paddle.distributed.collective``: the older module path of groups and collectives."""
+"""``paddle.distributed.collective``: groups are made here; the older module path of the
+collectives.
+"""
 
-from argosy.distributed._collectives import (
-    ReduceOp,
-    all_gather,
-    all_reduce,
-    alltoall,
-    alltoall_single,
+from __future__ import annotations
+
+from typing import Any
+
+from argosy.distributed.communication.all_gather import all_gather, all_gather_object
+from argosy.distributed.communication.all_reduce import all_reduce
+from argosy.distributed.communication.all_to_all import alltoall, alltoall_single
+from argosy.distributed.communication.broadcast import broadcast
+from argosy.distributed.communication.group import (
+    Group,
     barrier,
-    broadcast,
-    irecv,
-    isend,
-    recv,
-    reduce,
-    reduce_scatter,
-    scatter,
-    send,
-    wait,
-)
-from argosy.distributed._default import (
-    default_group,
     destroy_process_group,
     get_group,
     is_initialized,
-    new_group,
+    wait,
 )
-from argosy.distributed._group import Group
-from argosy.distributed._objects import all_gather_object
+from argosy.distributed.communication.recv import irecv, recv
+from argosy.distributed.communication.reduce import ReduceOp, reduce
+from argosy.distributed.communication.reduce_scatter import reduce_scatter
+from argosy.distributed.communication.scatter import scatter
+from argosy.distributed.communication.send import isend, send
+from argosy.distributed.job import default_group, job
 
 __all__ = [
     "Group", "ReduceOp", "all_gather", "all_gather_object", "all_reduce", "alltoall",
@@ -39,6 +37,27 @@ __all__ = [
 def is_available() -> bool:
     """Whether this build can communicate: always."""
     return True
+
+
+def new_group(
+    ranks: Any = None,
+    backend: str | None = None,
+    timeout: Any = None,
+    nccl_comm_init_option: int = 0,
+    nccl_config: Any = None,
+) -> Group:
+    """Make a group of ``ranks`` (all without it). Every process of the job calls it, members or
+    not, in the same order.
+
+    ``timeout`` is a timedelta. The NCCL options only tune.
+    """
+    world = default_group("new_group")
+    assert job.session is not None
+    members = sorted(int(r) for r in ranks) if ranks is not None else world.ranks
+    limit_s = None if timeout is None else timeout.total_seconds()
+    group = job.session.new_group(members, None if backend == "auto" else backend, limit_s)
+    job.groups[group.id] = group
+    return group
 
 
 def _get_default_group() -> Group:

@@ -16,11 +16,12 @@ def launch() -> None:
     """Run the job of the command line: two servers and two workers on this host unless it says
     otherwise.
     """
-    given = {word.partition("=")[0] for word in sys.argv[1:]}
+    argv = sys.argv[1:]
+    given = {word.partition("=")[0] for word in argv}
     for flag, value in _DEFAULTS.items():
         if not given.intersection((flag, *_INSTEAD.get(flag, ()))):
-            sys.argv[1:1] = [flag, value]
-    cli.run()
+            argv = [flag, value, *argv]
+    cli.run(argv)
 
 
 if __name__ == "__main__":

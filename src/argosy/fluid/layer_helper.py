@@ -40,11 +40,11 @@ class LayerHelper(Helper):
 
     @property
     def param_attr(self) -> Any:
-        return ParamAttr._to_attr(self.kwargs.get("param_attr"))
+        return ParamAttr.parse(self.kwargs.get("param_attr"))
 
     @property
     def bias_attr(self) -> Any:
-        return ParamAttr._to_attr(self.kwargs.get("bias_attr"))
+        return ParamAttr.parse(self.kwargs.get("bias_attr"))
 
     def multiple_input(self, input_param_name: str = "input") -> list[Any]:
         given = self.kwargs.get(input_param_name, [])

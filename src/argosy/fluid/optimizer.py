@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import torch
 
 from argosy import optimizer as _current
 from argosy.fluid.clip import clips_of_parameters
@@ -23,7 +22,7 @@ from argosy.fluid.dygraph.tracer import is_static, tracers
 from argosy.fluid.table import constructor
 from argosy.foundation.errors import BadArgument, DtypeError, MissingParameters, UsageError
 from argosy.optimizer.lars import LarsMomentumOptimizer as _Lars
-from argosy.optimizer.plan import Bucket
+from argosy.optimizer.update_group import UpdateGroup, Values
 from argosy.static.ir.variable import Variable
 from argosy.static.record.recorder import default_main_program, program_guard
 from argosy.tensor.engine import Tensor
@@ -307,14 +306,9 @@ class AdadeltaOptimizer(Optimizer, _current.Adadelta):
     """
 
     def _update(
-        self,
-        bucket: Bucket,
-        params: list[torch.Tensor],
-        grads: list[torch.Tensor],
-        lr: float,
-        decay: float,
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
-        super()._update(bucket, params, grads, 1.0, decay)
+        super()._update(group, params, grads, 1.0, decay)
 
 
 @constructor(

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import UsageError
+from argosy.foundation.process_state import register
 
 _STATES = ("CPU", "GPU", "All")
 _OPTIONS = ("Default", "OpDetail", "AllOpDetail")
@@ -73,6 +74,7 @@ class _Session:
 
 
 _session = _Session()
+register("profiler", _session, attributes=("_engine",), reset=_session.stop)
 
 
 def start_profiler(state: str, tracer_option: str = "Default") -> None:

@@ -10,6 +10,7 @@ import os
 import signal
 
 from argosy.foundation import env
+from argosy.foundation.process_state import register
 
 
 class _Plan:
@@ -21,7 +22,7 @@ class _Plan:
         self.left = int(count or 1)
 
 
-_plan = _Plan()
+_plan = register("fault plan", _Plan())
 
 
 def reach(name: str) -> None:

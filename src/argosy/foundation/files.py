@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import re
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -13,6 +15,7 @@ from typing import IO
 from argosy.foundation.errors import CheckpointError
 
 _DRIVE = re.compile(r"[A-Za-z]:")
+_AT_FDCWD, _EXCHANGE = -100, 2  # of renameat2
 
 
 def inside(folder: str | os.PathLike[str], name: str, what: str) -> Path:
@@ -66,3 +69,25 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(draft)
         raise
+
+
+def replace_folder(fresh: Path, folder: Path) -> None:
+    """Give ``fresh`` the name ``folder``, and remove the folder that had it.
+
+    Where kernel and file system can exchange two names, one of the two is there at every instant.
+    """
+    if not folder.exists():
+        fresh.rename(folder)
+        return
+    old = fresh
+    if not _exchange(fresh, folder):
+        old = fresh.with_suffix(".old")
+        folder.rename(old)
+        fresh.rename(folder)
+    shutil.rmtree(old)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    names = _AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _EXCHANGE
+    return rename is not None and rename(*names) == 0

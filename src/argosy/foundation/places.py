@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import UsageError
+from argosy.foundation.process_state import register
 
 
 class Place:
@@ -115,7 +116,7 @@ _KINDS = {
     "gpu_pinned": "gpu_pinned",
     "pinned": "gpu_pinned",
 }
-_warned: set[str] = set()
+_warned: set[str] = register("fallbacks that were announced", set())
 
 
 def warn_fallback(kind: str) -> None:
@@ -126,11 +127,6 @@ def warn_fallback(kind: str) -> None:
             f"no {kind.upper()} is available to PyTorch here; running on the CPU instead",
             stacklevel=3,
         )
-
-
-def reset_warnings() -> None:
-    """Forget which fallbacks were announced (for tests)."""
-    _warned.clear()
 
 
 def _parse(device: str) -> tuple[str, int]:

@@ -14,6 +14,7 @@ import torch
 
 from argosy.foundation import env
 from argosy.foundation.errors import DtypeError, NotSupported, UsageError, nearest
+from argosy.foundation.process_state import register
 from argosy.framework._flag_table import DEFAULTS, Flag
 
 __all__ = ["set_flags", "get_flags"]
@@ -42,20 +43,22 @@ class _Flags:
     """Current values; read from the environment at first use."""
 
     def __init__(self) -> None:
-        self._values: dict[str, Flag] | None = None
+        self._known: dict[str, Flag] | None = None
 
     def reset(self) -> None:
         """Forget every value that was set; the environment counts again."""
-        self._values = None
+        self._known = None
+        for name, effect in _EFFECTS.items():
+            effect(DEFAULTS[name])
 
     @property
     def values(self) -> dict[str, Flag]:
-        if self._values is None:
-            self._values = dict(DEFAULTS)
+        if self._known is None:
+            self._known = dict(DEFAULTS)
             for name, text in env.flags().items():
                 if name in DEFAULTS:
                     self._read_environment(name, text)
-        return self._values
+        return self._known
 
     def _read_environment(self, name: str, text: str) -> None:
         try:
@@ -85,6 +88,7 @@ class FlagTypeError(UsageError, RuntimeError):
 
 
 flags = _Flags()
+register("flags", flags, state=lambda: flags._known or DEFAULTS, reset=flags.reset)
 
 
 def parse(text: str, kind: type) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy.foundation.errors import InternalError, NotSupported
+from argosy.foundation.process_state import register
 from argosy.tensor.engine import defaults
 
 __all__ = [
@@ -74,6 +75,7 @@ class _Switch:
 
 
 switch = _Switch()
+register("static mode", switch, attributes=("is_static",), reset=switch.disable)
 
 
 def in_dynamic_mode() -> bool:

@@ -32,14 +32,14 @@ class ParamAttr:
         self.need_clip = need_clip
 
     @staticmethod
-    def _to_attr(arg: Any) -> Any:
+    def parse(arg: Any) -> Any:
         """Read what a script passed as ``weight_attr``: None, a name, an initialiser, a ParamAttr,
         or False (none).
         """
         if arg is None:
             return ParamAttr()
         if isinstance(arg, (list, tuple)):
-            return [ParamAttr._to_attr(a) for a in arg]
+            return [ParamAttr.parse(a) for a in arg]
         if isinstance(arg, ParamAttr):
             return arg
         if isinstance(arg, str):
@@ -58,6 +58,8 @@ class ParamAttr:
     def _set_default_initializer(self, initializer: Any) -> None:
         if self.initializer is None:
             self.initializer = initializer
+
+    _to_attr = parse  # as Paddle names it
 
 
 class WeightNormParamAttr(ParamAttr):
@@ -81,7 +83,7 @@ class WeightNormParamAttr(ParamAttr):
         )
         self.dim = dim
 
-    def _part(self, name: str, initializer: Any) -> ParamAttr:
+    def part(self, name: str, initializer: Any) -> ParamAttr:
         """The attribute of one of the two parameters."""
         return ParamAttr(
             name,

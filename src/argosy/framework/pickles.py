@@ -17,6 +17,7 @@ import numpy as np
 from argosy.foundation import pickles
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.foundation.pickles import NotPickle, RefusedGlobal
+from argosy.foundation.process_state import register
 from argosy.tensor.engine import Tensor
 
 __all__ = [
@@ -29,7 +30,7 @@ __all__ = [
     "safe_globals",
 ]
 
-_admitted: dict[tuple[str, str], type] = {}
+_admitted: dict[tuple[str, str], type] = register("safe globals", {})
 
 
 def add_safe_globals(classes: Iterable[type]) -> None:

@@ -9,6 +9,7 @@ import torch
 
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.foundation.places import to_place
+from argosy.foundation.process_state import register
 from argosy.tensor.engine import defaults
 
 __all__ = [
@@ -91,6 +92,16 @@ def seed(seed: int) -> Generator:
     """
     torch.manual_seed(int(seed))
     return Generator("cpu")
+
+
+_GENERATOR = torch.default_generator
+_FIRST = _GENERATOR.get_state()
+register(
+    "random numbers",
+    _GENERATOR,
+    state=lambda: _GENERATOR.get_state().numpy().tobytes(),
+    reset=lambda: _GENERATOR.set_state(_FIRST),
+)
 
 
 def _generators(device: Any) -> list[Generator]:

@@ -238,10 +238,10 @@ class BatchIterator:
 
     def close(self) -> None:
         """End the worker processes of this pass."""
-        end_workers = getattr(self._batches, "_shutdown_workers", None)
-        if end_workers is not None:
-            workers = list(self._batches._workers)
-            end_workers()
+        batches: Any = self._batches
+        if hasattr(batches, "_shutdown_workers"):
+            workers = list(batches._workers)
+            batches._shutdown_workers()
             _kill(workers)
         self._batches = iter(())
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch.utils.data import IterableDataset as TorchIterableDataset
 
+from argosy.foundation.process_state import Held
 from argosy.io._collate import map_leaves
 from argosy.tensor.engine import defaults, to_raw, wrap
 
@@ -39,12 +40,13 @@ class WorkerInfo:
         )
 
 
-_info: WorkerInfo | None = None  # set once in a worker process, None elsewhere
+# set once in a worker process, None elsewhere
+_info: Held[WorkerInfo | None] = Held("worker of a DataLoader", None)
 
 
 def get_worker_info() -> WorkerInfo | None:
     """Inside a worker process of a DataLoader, which one it is; None in the main process."""
-    return _info
+    return _info.value
 
 
 class Start:
@@ -65,8 +67,7 @@ class Start:
         self.worker_init_fn = worker_init_fn
 
     def __call__(self, worker_id: int) -> None:
-        global _info
-        _info = WorkerInfo(worker_id, self.num_workers, self.dataset, self.base_seed)
+        _info.value = WorkerInfo(worker_id, self.num_workers, self.dataset, self.base_seed)
         defaults.set_place("cpu")
         seed = self.base_seed + worker_id
         random.seed(seed)

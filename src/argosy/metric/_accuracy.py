@@ -9,7 +9,7 @@ import numpy as np
 
 from argosy.foundation.errors import UsageError
 from argosy.metric._base import Metric, as_array
-from argosy.ops import metric as ops
+from argosy.ops.losses import metric as ops
 from argosy.tensor.engine import Tensor, apply
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import BadArgument, DtypeError
-from argosy.ops import clipping as ops
 from argosy.ops.table import Op
+from argosy.ops.training import clipping as ops
 from argosy.tensor.engine import apply, current_mode, wrap
 
 __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]

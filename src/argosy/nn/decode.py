@@ -7,7 +7,7 @@ import warnings
 from typing import Any, NamedTuple
 
 from argosy.nn import functional as F
-from argosy.ops import beam as ops
+from argosy.ops.sequences import beam as ops
 from argosy.tensor import creation, logic, manipulation, search
 from argosy.tensor.engine import apply, defaults
 from argosy.utils.layers_utils import flatten, map_structure

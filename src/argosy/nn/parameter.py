@@ -12,7 +12,7 @@ from argosy.foundation.errors import UsageError
 from argosy.framework.mode import switch
 from argosy.framework.param_attr import ParamAttr, WeightNormParamAttr
 from argosy.nn.initializer.default import default_initializer_for
-from argosy.ops import reparameterization as ops
+from argosy.ops.nn import reparameterization as ops
 from argosy.tensor.engine import Parameter, apply, defaults, unique_name
 
 
@@ -29,7 +29,7 @@ def create_parameter(
     The initialiser is the one of ``attr``, else ``default_initializer``, else the global one, else
     Xavier uniform for a weight and zero for a bias.
     """
-    parsed = ParamAttr._to_attr(attr)
+    parsed = ParamAttr.parse(attr)
     if parsed is False:
         raise UsageError(
             "create_parameter: attr=False means no parameter; pass None or a ParamAttr"
@@ -90,12 +90,12 @@ def _normalised(
         )
     axis = -1 if attr.dim is None else attr.dim % len(shape)
     direction = create_parameter(
-        shape, dtype, None, attr._part(f"{name}_v", attr.initializer), is_bias, default_initializer
+        shape, dtype, None, attr.part(f"{name}_v", attr.initializer), is_bias, default_initializer
     )
 
     def as_norm(parameter: Any) -> None:
         parameter.record_from(ops.weight_norm_extents, direction, axis)
 
     extents = [n if d == axis else 1 for d, n in enumerate(shape)]
-    magnitude = create_parameter(extents, dtype, None, attr._part(f"{name}_g", as_norm))
+    magnitude = create_parameter(extents, dtype, None, attr.part(f"{name}_g", as_norm))
     return apply(ops.weight_norm, direction, magnitude, axis)

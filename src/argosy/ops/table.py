@@ -3,7 +3,8 @@ op type.
 
 An op is a function of raw torch tensors and plain attributes (numbers, strings, torch dtypes, lists
 of these). It returns a tensor or a tuple or list of tensors, never keeps state, and never touches
-its inputs unless its name ends in ``_``.
+its inputs unless its name ends in ``_``. Everything else that others must know of it is in its
+``traits``.
 """
 
 from __future__ import annotations
@@ -14,38 +15,82 @@ from typing import Any
 
 from argosy.foundation.errors import InternalError
 from argosy.foundation.registry import Registry
+from argosy.ops.traits import Precision, Traits
 
 
 class Op:
-    """One entry of the table.
+    """One entry of the table, or an operation of a program's own that is in no table.
 
-    ``fn`` computes on raw tensors. ``aliases`` are the op types by which Paddle's programs and AMP
-    lists call it. ``is_random`` says that two calls with equal inputs differ (a program cannot fold
-    or share it).
+    ``fn`` computes on raw tensors; ``params`` names its arguments where the signature cannot be
+    read. ``traits`` are the fields of ``Traits``. ``type`` is what Paddle's programs call it.
     """
 
-    __slots__ = ("_params", "aliases", "fn", "is_random", "name")
+    __slots__ = ("_params", "_signature", "fn", "name", "traits", "type")
 
     def __init__(
         self,
         name: str,
         fn: Callable[..., Any],
-        aliases: tuple[str, ...] = (),
-        is_random: bool = False,
-        params: tuple[str, ...] | None = None,
+        params: Iterable[str] | None = None,
+        **traits: Any,
     ) -> None:
         self.name = name
         self.fn = fn
-        self.aliases = aliases
-        self.is_random = is_random
-        self._params = params
+        self._params = None if params is None else tuple(params)
+        self._signature: inspect.Signature | None = None
+        try:
+            self.traits = Traits(**traits)
+        except (TypeError, InternalError) as error:
+            raise InternalError(f"op {name!r}: {error}") from error
+        self.type = self.traits.types[0] if self.traits.types else name
+        self._check_names()
+
+    def _check_names(self) -> None:
+        """Traits name only parameters that there are, and the name says whether it works in
+        place.
+        """
+        named = (*self.traits.mutates, *self.traits.test_attrs)
+        unknown = [param for param in named if param not in self.params]
+        if unknown:
+            raise InternalError(f"op {self.name!r}: no parameter {unknown[0]!r} in {self.params}")
+        if bool(self.traits.mutates) != self.name.endswith("_"):
+            raise InternalError(
+                f"op {self.name!r}: one that changes arguments ends in '_', and mutates names them"
+            )
 
     @property
     def params(self) -> tuple[str, ...]:
         """Names of the positional parameters, in order."""
         if self._params is None:
-            self._params = tuple(inspect.signature(self.fn).parameters)
+            self._params = tuple(self.signature.parameters)
         return self._params
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The parameters; all are required of a function of torch's own, whose names are given."""
+        if self._signature is None:
+            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            self._signature = (
+                inspect.signature(self.fn)
+                if self._params is None
+                else inspect.Signature([inspect.Parameter(name, kind) for name in self._params])
+            )
+        return self._signature
+
+    @property
+    def precision_by_type(self) -> dict[str, Precision]:
+        """The op's class in mixed precision, by the types under which lists have it."""
+        given = self.traits.precision
+        return {self.type: given} if isinstance(given, Precision) else dict(given)
+
+    def is_of_precision(self, kind: Precision) -> bool:
+        """Whether mixed precision has the op, by any of its types, in this class."""
+        return any(kind in own for own in self.precision_by_type.values())
+
+    @property
+    def known_names(self) -> set[str]:
+        """Every name by which a list of op types may call it."""
+        return {self.name, *self.traits.types, *self.precision_by_type}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fn(*args, **kwargs)
@@ -55,49 +100,40 @@ class Op:
 
 
 _TABLE: Registry[Op] = Registry("op")
-_BY_ALIAS: dict[str, Op] = {}
+_BY_TYPE: dict[str, Op] = {}
 
 
 def define(
-    name: str,
-    fn: Callable[..., Any],
-    params: Iterable[str] | None = None,
-    *,
-    aliases: Iterable[str] = (),
-    is_random: bool = False,
+    name: str, fn: Callable[..., Any], params: Iterable[str] | None = None, **traits: Any
 ) -> Op:
-    """Add ``fn`` to the table as ``name``; ``params`` names its arguments where the signature
-    cannot be read.
-    """
-    entry = Op(name, fn, tuple(aliases), is_random, tuple(params) if params is not None else None)
-    for alias in entry.aliases:
-        if alias in _BY_ALIAS:
+    """Add ``fn`` to the table as ``name``; ``params`` and ``traits`` as for ``Op``."""
+    entry = Op(name, fn, params, **traits)
+    for kind in entry.traits.types:
+        if kind in _BY_TYPE:
             raise InternalError(
-                f"alias {alias!r} of op {name!r} already belongs to {_BY_ALIAS[alias].name!r}"
+                f"type {kind!r} of op {name!r} already belongs to {_BY_TYPE[kind].name!r}"
             )
-        _BY_ALIAS[alias] = entry
+        _BY_TYPE[kind] = entry
     return _TABLE.add(name, entry)
 
 
-def op(
-    name: str, *, aliases: Iterable[str] = (), is_random: bool = False
-) -> Callable[[Callable[..., Any]], Op]:
+def op(name: str, **traits: Any) -> Callable[[Callable[..., Any]], Op]:
     """Decorate a raw function to add it to the table; the name in the module is then the ``Op``."""
 
     def add(fn: Callable[..., Any]) -> Op:
-        return define(name, fn, aliases=aliases, is_random=is_random)
+        return define(name, fn, **traits)
 
     return add
 
 
 def get(name: str) -> Op:
     """Find an op by its name or by the op type Paddle uses."""
-    return _BY_ALIAS[name] if name in _BY_ALIAS else _TABLE.get(name)
+    return _BY_TYPE[name] if name in _BY_TYPE else _TABLE.get(name)
 
 
 def find(name: str) -> Op | None:
     """As ``get``, but None where there is no such op."""
-    return _BY_ALIAS[name] if name in _BY_ALIAS else _TABLE.get(name) if name in _TABLE else None
+    return _BY_TYPE[name] if name in _BY_TYPE else _TABLE.get(name) if name in _TABLE else None
 
 
 def names() -> list[str]:

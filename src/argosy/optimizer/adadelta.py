@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
-from argosy.ops import updates
+from argosy.ops.training import updates
 from argosy.optimizer._settings import require_not_none
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.optimizer.plan import Bucket, Options
 from argosy.optimizer.state import Power, Slot
+from argosy.optimizer.update_group import Options, UpdateGroup, Values
 from argosy.tensor.engine import Tensor
 
 
@@ -40,15 +38,10 @@ class Adadelta(Optimizer):
         return Slot("_avg_squared_grad"), Slot("_avg_squared_update")
 
     def _update(
-        self,
-        bucket: Bucket,
-        params: list[torch.Tensor],
-        grads: list[torch.Tensor],
-        lr: float,
-        decay: float,
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
-        own, slots = bucket.options, bucket.slots
-        bucket.run(
+        own, slots = group.options, group.slots
+        group.run(
             updates.adadelta_,
             params,
             grads,

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
-from argosy.ops import row_updates, updates
+from argosy.ops.training import row_updates, updates
 from argosy.optimizer._settings import require_set
+from argosy.optimizer.facts import RowRule
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.optimizer.plan import Bucket, Options
 from argosy.optimizer.state import Power, Slot
+from argosy.optimizer.update_group import Options, UpdateGroup, Values
 from argosy.tensor.engine import Tensor
 
 
@@ -39,6 +38,10 @@ class Adagrad(Optimizer):
         self._epsilon = epsilon
         self.initial_accumulator_value = initial_accumulator_value
 
+    def row_rule(self, param: Any) -> RowRule | None:
+        first = float(self.initial_accumulator_value)
+        return RowRule("adagrad", {"epsilon": self._epsilon}, first)
+
     def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
         return (
             Slot(
@@ -47,21 +50,14 @@ class Adagrad(Optimizer):
         )
 
     def _update(
-        self,
-        bucket: Bucket,
-        params: list[torch.Tensor],
-        grads: list[torch.Tensor],
-        lr: float,
-        decay: float,
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
-        epsilon = bucket.options.get("epsilon", self._epsilon)
-        bucket.run(updates.adagrad_, params, grads, bucket.slots["moment"], lr, epsilon, decay)
+        epsilon = group.options.get("epsilon", self._epsilon)
+        group.run(updates.adagrad_, params, grads, group.slots["moment"], lr, epsilon, decay)
 
     def _takes_rows(self, options: Options) -> bool:
         return True
 
-    def _update_rows(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float
-    ) -> None:
-        epsilon = bucket.options.get("epsilon", self._epsilon)
-        bucket.run(row_updates.adagrad_sparse_, params, grads, bucket.slots["moment"], lr, epsilon)
+    def _update_rows(self, group: UpdateGroup, params: Values, grads: Values, lr: Any) -> None:
+        epsilon = group.options.get("epsilon", self._epsilon)
+        group.run(row_updates.adagrad_sparse_, params, grads, group.slots["moment"], lr, epsilon)

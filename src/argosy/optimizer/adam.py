@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
-from argosy.ops import adam_updates, row_updates
+from argosy.ops.training import adam_updates, row_updates
 from argosy.optimizer._settings import number, require_betas, require_set
+from argosy.optimizer.facts import RowRule
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.optimizer.plan import Bucket, Options
 from argosy.optimizer.state import Power, Slot
+from argosy.optimizer.update_group import Options, UpdateGroup, Values
 from argosy.tensor.engine import Tensor
 
 
@@ -54,6 +53,14 @@ class AdamBase(Optimizer):
         self._multi_precision = multi_precision
         self._amsgrad = amsgrad
 
+    def hyperparameters(self) -> dict[str, Any]:
+        return {"beta1": self._beta1, "beta2": self._beta2, "epsilon": self._epsilon}
+
+    def row_rule(self, param: Any) -> RowRule | None:
+        if self._amsgrad:
+            return None
+        return RowRule("adam", {k: float(v) for k, v in self.hyperparameters().items()})
+
     def _slots(self, param: Tensor, options: Options) -> Sequence[Slot | Power]:
         return (
             Slot("moment1"),
@@ -84,24 +91,22 @@ class AdamBase(Optimizer):
     def _takes_rows(self, options: Options) -> bool:
         return True
 
-    def _update_rows(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float
-    ) -> None:
-        if not bucket.options.get("lazy_mode", self._lazy_mode):
-            bucket.shift_clock(self._row_lead)
-            self._update(bucket, params, bucket.dense(grads), lr, 0.0)
-            bucket.shift_clock(-self._row_lead)
+    def _update_rows(self, group: UpdateGroup, params: Values, grads: Values, lr: Any) -> None:
+        if not group.options.get("lazy_mode", self._lazy_mode):
+            group.shift_clock(self._row_lead)
+            self._update(group, params, group.dense(grads), lr, 0.0)
+            group.shift_clock(-self._row_lead)
             return
-        lr, decay = self._row_rates(bucket, lr)
-        slots = bucket.slots
-        bucket.run(
+        lr, decay = self._row_rates(group, lr)
+        slots = group.slots
+        group.run(
             row_updates.adam_sparse_,
             params, grads, slots["moment1"], slots["moment2"], slots.get("moment2_max", []),
-            bucket.clock.tensor, lr,
-            *self._hyper(bucket.options), decay, self._row_lead, self._plain_epsilon,
+            group.clock.tensor, lr,
+            *self._hyper(group.options), decay, self._row_lead, self._plain_epsilon,
         )  # fmt: skip
 
-    def _row_rates(self, bucket: Bucket, lr: float) -> tuple[float, float]:
+    def _row_rates(self, group: UpdateGroup, lr: float) -> tuple[float, float]:
         """Learning rate and decoupled decay of a row-sparse update."""
         return lr, 0.0
 
@@ -151,19 +156,14 @@ class Adam(AdamBase):
         )  # fmt: skip
 
     def _update(
-        self,
-        bucket: Bucket,
-        params: list[torch.Tensor],
-        grads: list[torch.Tensor],
-        lr: float,
-        decay: float,
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
-        beta1, beta2, epsilon = self._hyper(bucket.options)
-        slots = bucket.slots
-        bucket.run(
+        beta1, beta2, epsilon = self._hyper(group.options)
+        slots = group.slots
+        group.run(
             adam_updates.adam_,
             params, grads, slots["moment1"], slots["moment2"],
             slots["moment2_max"] if self._amsgrad else [],
-            bucket.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad,
+            group.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad,
             self._plain_epsilon,
         )  # fmt: skip

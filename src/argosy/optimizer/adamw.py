@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-import torch
-
 from argosy.foundation.errors import DtypeError, NotSupported
-from argosy.ops import adam_updates
+from argosy.ops.training import adam_updates
 from argosy.optimizer._settings import number
 from argosy.optimizer.adam import AdamBase
+from argosy.optimizer.facts import RowRule
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Params
-from argosy.optimizer.plan import Bucket, Options
+from argosy.optimizer.update_group import Options, UpdateGroup, Values
 from argosy.tensor.engine import Tensor
 
 
@@ -68,35 +67,44 @@ class AdamW(AdamBase):
             name,
         )
 
+    def row_rule(self, param: Any) -> RowRule | None:
+        rule = super().row_rule(param)
+        if rule is None:
+            return None
+        if self._lr_ratio is not None:
+            raise NotSupported(
+                "AdamW: lr_ratio is not supported; rows on servers have the optimizer's rate"
+            )
+        decay = self._weight_decay if self._decays(param) else 0.0
+        return RowRule(rule.name, {**rule.settings, "decoupled_decay": decay})
+
     def _note_group(self, param_group: dict[str, Any]) -> None:
         if param_group["weight_decay"] is None:
             param_group["weight_decay"] = self._weight_decay
 
     def _setting(self, param: Tensor, options: Options) -> Hashable:
         """Decay and ratio of the learning rate."""
-        decays = self._apply_decay_param_fun is None or self._apply_decay_param_fun(param.name)
         ratio = 1.0 if self._lr_ratio is None else float(self._lr_ratio(param))
-        return bool(decays), ratio
+        return self._decays(param), ratio
 
-    def _row_rates(self, bucket: Bucket, lr: float) -> tuple[float, float]:
-        decays, ratio = bucket.setting
-        decay = number(bucket.options.get("weight_decay", self._weight_decay)) if decays else 0.0
+    def _decays(self, param: Tensor) -> bool:
+        chosen = self._apply_decay_param_fun
+        return chosen is None or bool(chosen(param.name))
+
+    def _row_rates(self, group: UpdateGroup, lr: float) -> tuple[float, float]:
+        decays, ratio = group.setting
+        decay = number(group.options.get("weight_decay", self._weight_decay)) if decays else 0.0
         return lr * ratio, decay
 
     def _update(
-        self,
-        bucket: Bucket,
-        params: list[torch.Tensor],
-        grads: list[torch.Tensor],
-        lr: float,
-        decay: float,
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
-        beta1, beta2, epsilon = self._hyper(bucket.options)
-        lr, decay = self._row_rates(bucket, lr)
-        slots = bucket.slots
-        bucket.run(
+        beta1, beta2, epsilon = self._hyper(group.options)
+        lr, decay = self._row_rates(group, lr)
+        slots = group.slots
+        group.run(
             adam_updates.adamw_,
             params, grads, slots["moment1"], slots["moment2"],
             slots["moment2_max"] if self._amsgrad else [],
-            bucket.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad,
+            group.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad,
         )  # fmt: skip

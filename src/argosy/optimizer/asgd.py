@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import UsageError
-from argosy.ops import updates
+from argosy.ops.training import updates
 from argosy.optimizer._settings import require_not_none
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.optimizer.plan import Bucket, Options
 from argosy.optimizer.state import Power, Slot
+from argosy.optimizer.update_group import Options, UpdateGroup, Values
 from argosy.tensor.engine import Tensor
 
 
@@ -47,11 +47,6 @@ class ASGD(Optimizer):
         )
 
     def _update(
-        self,
-        bucket: Bucket,
-        params: list[torch.Tensor],
-        grads: list[torch.Tensor],
-        lr: float,
-        decay: float,
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
-        bucket.run(updates.asgd_, params, grads, *bucket.slots.values(), lr)
+        group.run(updates.asgd_, params, grads, *group.slots.values(), lr)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-import torch
-
-from argosy.ops import adam_updates
+from argosy.ops.training import adam_updates
 from argosy.optimizer._settings import number, require_set
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.optimizer.plan import Bucket, Options
 from argosy.optimizer.state import Power, Slot
+from argosy.optimizer.update_group import Options, UpdateGroup, Values
 from argosy.tensor.engine import Tensor
 
 
@@ -65,26 +63,21 @@ class Lamb(Optimizer):
         return float(options.get("lamb_weight_decay", self._lamb_weight_decay))
 
     def _update(
-        self,
-        bucket: Bucket,
-        params: list[torch.Tensor],
-        grads: list[torch.Tensor],
-        lr: float,
-        decay: float,
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
-        own = bucket.options
-        bucket.run(
+        own = group.options
+        group.run(
             adam_updates.lamb_,
             params,
             grads,
-            bucket.slots["moment1"],
-            bucket.slots["moment2"],
-            bucket.clock.tensor,
+            group.slots["moment1"],
+            group.slots["moment2"],
+            group.clock.tensor,
             lr,
             number(own.get("beta1", self._beta1)),
             number(own.get("beta2", self._beta2)),
             number(own.get("epsilon", self._epsilon)),
-            bucket.setting,
+            group.setting,
             self.always_adapt,
             self._corrects,
         )

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-import torch
-
-from argosy.ops import updates
+from argosy.ops.training import updates
 from argosy.optimizer._settings import require_set
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.optimizer.plan import Bucket, Options
 from argosy.optimizer.state import Power, Slot
+from argosy.optimizer.update_group import Options, UpdateGroup, Values
 from argosy.tensor.engine import Tensor
 
 
@@ -58,22 +56,17 @@ class LarsMomentumOptimizer(Optimizer):
         return 0.0 if is_excluded else self._lars_weight_decay
 
     def _update(
-        self,
-        bucket: Bucket,
-        params: list[torch.Tensor],
-        grads: list[torch.Tensor],
-        lr: float,
-        decay: float,
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
-        bucket.run(
+        group.run(
             updates.lars_momentum_,
             params,
             grads,
-            bucket.slots["velocity"],
+            group.slots["velocity"],
             lr,
             self._momentum,
             self._lars_coeff,
-            bucket.setting,
+            group.setting,
             self._epsilon,
             self._rescale_grad,
         )

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
-from argosy.ops import updates
+from argosy.ops.training import updates
 from argosy.optimizer._settings import require_not_none
+from argosy.optimizer.facts import RowRule
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.optimizer.plan import Bucket, Options
 from argosy.optimizer.state import Power, Slot
+from argosy.optimizer.update_group import Options, UpdateGroup, Values
 from argosy.regularizer import L2Decay
 from argosy.tensor.engine import Tensor
 
@@ -49,6 +48,15 @@ class Momentum(Optimizer):
         self._rescale_grad = rescale_grad
         self._multi_precision = multi_precision
 
+    def hyperparameters(self) -> dict[str, Any]:
+        return {"momentum": self._momentum, "use_nesterov": self._use_nesterov}
+
+    def row_rule(self, param: Any) -> RowRule | None:
+        if self._rescale_grad != 1.0:
+            return None
+        settings = {"momentum": self._momentum, "use_nesterov": float(self._use_nesterov)}
+        return RowRule("momentum", settings)
+
     def _note_group(self, param_group: dict[str, Any]) -> None:
         if param_group["weight_decay"] is None:
             # Here, unlike in the other rules, a group's None turns the optimizer's decay off.
@@ -59,19 +67,14 @@ class Momentum(Optimizer):
         return (Slot("velocity"),)
 
     def _update(
-        self,
-        bucket: Bucket,
-        params: list[torch.Tensor],
-        grads: list[torch.Tensor],
-        lr: float,
-        decay: float,
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
-        own = bucket.options
-        bucket.run(
+        own = group.options
+        group.run(
             updates.momentum_,
             params,
             grads,
-            bucket.slots["velocity"],
+            group.slots["velocity"],
             lr,
             own.get("momentum", self._momentum),
             own.get("use_nesterov", self._use_nesterov),

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
-from argosy.ops import adam_updates
+from argosy.ops.training import adam_updates
 from argosy.optimizer._settings import require_betas, require_not_negative
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.optimizer.plan import Bucket, Options
 from argosy.optimizer.state import Power, Slot
+from argosy.optimizer.update_group import Options, UpdateGroup, Values
 from argosy.tensor.engine import Tensor
 
 
@@ -55,19 +53,14 @@ class NAdam(Optimizer):
         )
 
     def _update(
-        self,
-        bucket: Bucket,
-        params: list[torch.Tensor],
-        grads: list[torch.Tensor],
-        lr: float,
-        decay: float,
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
-        own = bucket.options
-        bucket.run(
+        own = group.options
+        group.run(
             adam_updates.nadam_,
             params,
             grads,
-            *bucket.slots.values(),
+            *group.slots.values(),
             lr,
             own.get("beta1", self._beta1),
             own.get("beta2", self._beta2),

@@ -1,14 +1,15 @@
 """Optimizer: the base of the update rules.
 
 It gathers the gradients, clips them, adds weight decay and hands lists of raw tensors to the update
-op that a subclass names. A subclass says which accumulators it keeps (``_slots``) and how a bucket
-is updated (``_update``).
+op that a subclass names. A subclass says which accumulators it keeps (``_slots``) and how an
+update group is updated (``_update``).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,10 +17,11 @@ import torch
 from argosy.foundation.errors import BadArgument, DtypeError, MissingParameters, UsageError
 from argosy.framework.mode import switch
 from argosy.nn.clip import ClipGradBase
-from argosy.ops import updates
+from argosy.ops.training import updates
+from argosy.optimizer.facts import OptimizerFacts
 from argosy.optimizer.lr import LambdaDecay, LRScheduler
-from argosy.optimizer.plan import Bucket, Options, Plan, is_direct
 from argosy.optimizer.state import Power, Slot, StateMismatch, StateStore
+from argosy.optimizer.update_group import EagerGroups, Options, UpdateGroup, Values, is_direct
 from argosy.regularizer import L1Decay, L2Decay
 from argosy.tensor.engine import Tensor, wrap
 
@@ -34,7 +36,7 @@ class ScheduledRate(UsageError, RuntimeError):
     """The learning rate was set by hand although a scheduler owns it."""
 
 
-class Optimizer:
+class Optimizer(OptimizerFacts):
     """Base class of the optimizers.
 
     ``parameters`` is a list of parameters, or of dicts with ``params`` and settings of their own:
@@ -75,7 +77,7 @@ class Optimizer:
         # set by amp.decorate: gradients wait in param.main_grad, as float32
         self._master_grad = False
         self._store = StateStore(name)
-        self._plans: dict[int, Plan] = {}
+        self._update_groups: dict[int, EagerGroups] = {}
         self._default_dict: dict[str, Any] = {
             "weight_decay": self.regularization,
             "grad_clip": grad_clip,
@@ -103,14 +105,9 @@ class Optimizer:
         return None
 
     def _update(
-        self,
-        bucket: Bucket,
-        params: list[torch.Tensor],
-        grads: list[torch.Tensor],
-        lr: float,
-        decay: float,
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
-        """Update ``params`` and the bucket's state; ``decay`` is the L2 coefficient to add, if the
+        """Update ``params`` and the group's state; ``decay`` is the L2 coefficient to add, if the
         op couples it.
         """
         raise NotImplementedError(
@@ -122,9 +119,7 @@ class Optimizer:
         """Whether row-sparse gradients go to ``_update_rows`` instead of being made dense."""
         return False
 
-    def _update_rows(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float
-    ) -> None:
+    def _update_rows(self, group: UpdateGroup, params: Values, grads: Values, lr: Any) -> None:
         raise NotImplementedError
 
     # -- parameters
@@ -200,22 +195,12 @@ class Optimizer:
             )
         self._learning_rate = scheduler
 
-    def _checked_lr(self) -> float:
-        lr = self.get_lr()
-        if not math.isfinite(lr):
-            raise UsageError(
-                f"{type(self).__name__}.step: the learning rate is {lr}; parameters would become "
-                "NaN. "
-                f"It comes from {type(self._learning_rate).__name__}."
-            )
-        return lr
-
     # -- stepping
     # ----------------------------------------------------------------------------------------------
 
     def step(self) -> None:
         """Update every parameter that has a gradient."""
-        lr = self._checked_lr()
+        lr, _ = current_rate(self)
         # Three times cheaper than entering torch.no_grad(), in a call that small models make
         # thousands of times a second.
         was_enabled = torch.is_grad_enabled()
@@ -262,7 +247,7 @@ class Optimizer:
             main: Tensor | None = getattr(param, "main_grad", None)
             if main is not None:
                 return main.raw
-        return torch.zeros_like(param.raw) if param._is_grad_cleared else None
+        return torch.zeros_like(param.raw) if param.is_grad_cleared else None
 
     def _keeps_rows(self, param: Tensor, options: Options) -> bool:
         regularizer = getattr(param, "regularizer", None) or self.regularization
@@ -279,47 +264,25 @@ class Optimizer:
         clip: Any,
         lr: float,
     ) -> None:
-        plan = self._plans.get(index)
-        if plan is None or not plan.fits(params, raws, sparse, options):
-            plan = self._plans[index] = Plan(params, raws, sparse, options)
+        held = self._update_groups.get(index)
+        if held is None or not held.fits(params, raws, sparse, options):
+            held = self._update_groups[index] = EagerGroups(params, raws, sparse, options)
             states = [
                 self._store.get(p, self._slots(p, options), self._multi_precision) for p in params
             ]
-            plan.fill(params, states, self.regularization, self._setting)
+            held.fill(params, states, self.regularization, self._setting)
         if clip is not None:
-            grads = clip.apply_raw(grads, plan.need_clip)
-        for bucket in plan.buckets:
-            chosen = grads if len(plan.buckets) == 1 else [grads[i] for i in bucket.indices]
-            self._update_bucket(bucket, chosen, bucket.lr(lr))
-
-    def _update_bucket(self, bucket: Bucket, grads: list[torch.Tensor], lr: float) -> None:
-        if bucket.is_sparse:
-            self._update_rows(bucket, bucket.raws, grads, lr)
-            return
-        work = bucket.borrow()
-        if not bucket.is_direct:
-            grads = [
-                g.to(w.dtype, memory_format=torch.contiguous_format)
-                for g, w in zip(grads, work, strict=True)
-            ]
-        elif grads[0].dtype is not work[0].dtype:
-            grads = [g.to(work[0].dtype) for g in grads]
-        decay = 0.0
-        regularizer = bucket.regularizer
-        if regularizer is not None:
-            if type(regularizer) is L2Decay and self._couples_decay:
-                decay = regularizer._coeff
-            else:
-                grads = _regularized(regularizer, work, grads)
-        self._update(bucket, work, grads, lr, decay)
-        bucket.give_back(work)
+            grads = clip.apply_raw(grads, held.need_clip)
+        for group in held.groups:
+            chosen = grads if len(held.groups) == 1 else [grads[i] for i in group.indices]
+            update(self, group, chosen, lr)
 
     def _run_explicit(self, params_grads: Iterable[tuple[Tensor, Tensor | None]]) -> None:
         """Update from gradients that are given instead of read from the parameters."""
         pairs = [(p, g) for p, g in params_grads if g is not None and not p.stop_gradient]
         if not pairs:
             return
-        lr = self._checked_lr()
+        lr, _ = current_rate(self)
         sparse: list[int] = []
         grads: list[torch.Tensor] = []
         for param, grad in pairs:
@@ -329,13 +292,13 @@ class Optimizer:
             elif raw.is_sparse:
                 sparse.append(len(grads))
             grads.append(raw)
-        self._plans.clear()  # their clocks are about to be replaced
+        self._update_groups.clear()  # their clocks are about to be replaced
         with torch.no_grad():
             params = [p for p, _ in pairs]
             self._run(
                 -1, params, [p.raw for p in params], grads, sparse, _NO_OPTIONS, self._grad_clip, lr
             )
-        self._plans.clear()
+        self._update_groups.clear()
 
     # -- the older way to step
     # ----------------------------------------------------------------------------------
@@ -417,10 +380,10 @@ class Optimizer:
             if raw.grad is not None:
                 if raw.requires_grad:
                     raw.grad = None
-                    if param._is_grad_cleared is not set_to_zero:
-                        param._is_grad_cleared = set_to_zero
-            elif param._is_grad_cleared and not set_to_zero:
-                param._is_grad_cleared = False
+                    if param.is_grad_cleared is not set_to_zero:
+                        param.is_grad_cleared = set_to_zero
+            elif param.is_grad_cleared and not set_to_zero:
+                param.is_grad_cleared = False
         if self._master_grad:
             for param in self._parameters():
                 param.main_grad = None
@@ -470,9 +433,97 @@ class Optimizer:
                     f"because the learning rate is a {type(self._learning_rate).__name__}"
                 )
         self._store.load(values, values.pop("master_weights", None) or {})
-        self._plans.clear()
+        self._update_groups.clear()
 
     load_state_dict = set_dict = set_state_dict
+
+
+def update(optimizer: Optimizer, group: UpdateGroup, grads: Values, rate: Any) -> None:
+    """Update one group from its gradients, in a step as in its record; ``rate`` is that of the
+    optimizer.
+    """
+    lr = group.lr(rate)
+    if group.keeps_rows:
+        optimizer._update_rows(group, group.params, grads, lr)
+        return
+    work = group.borrow()
+    grads = group.fitted(grads, work)
+    decay = 0.0
+    regularizer = group.regularizer
+    if regularizer is not None:
+        kind = type(regularizer)
+        if kind is L2Decay and optimizer._couples_decay:
+            decay = regularizer.coeff
+        elif kind is L2Decay or kind is L1Decay:
+            op = updates.l2_decay if kind is L2Decay else updates.l1_decay
+            grads = group.compute(op, grads, work, regularizer.coeff)
+        else:
+            grads = group.penalized(regularizer, work, grads)
+    optimizer._update(group, work, grads, lr, decay)
+    group.give_back(work)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What the record of an optimizer's step needs to know of it."""
+
+    label: str  # that its accumulators carry; empty if it has no name of its own
+    keeps_masters: bool  # of low-precision parameters
+    rate: Any  # as it was given: a number, a scheduler or a variable of a program
+    rate_shape: Sequence[int]
+    clip: Any
+    parameters: Callable[[], list[Tensor]]
+    slots: Callable[[Tensor, Options], Sequence[Slot | Power]]
+    setting: Callable[[Tensor, Options], Hashable]
+    takes_rows: Callable[[Options], bool]
+
+
+def rule_of(optimizer: Optimizer) -> Rule:
+    return Rule(
+        optimizer._name or "",
+        optimizer._multi_precision,
+        optimizer._learning_rate,
+        optimizer._rate_shape,
+        optimizer._grad_clip,
+        optimizer._parameters,
+        optimizer._slots,
+        optimizer._setting,
+        optimizer._takes_rows,
+    )
+
+
+def keep_masters(optimizer: Any, keeps: bool) -> None:
+    """Say whether an optimizer that knows float32 masters keeps them for low-precision
+    parameters.
+    """
+    if hasattr(optimizer, "_multi_precision"):
+        optimizer._multi_precision = keeps
+
+
+def param_groups_of(optimizer: Optimizer) -> list[tuple[list[Tensor] | None, Options, Any]]:
+    """The parameters, options and clip of each parameter group; an optimizer without groups has one
+    that takes all parameters, None.
+    """
+    if optimizer._has_groups:
+        return [(g["params"], g, g["grad_clip"]) for g in optimizer._param_groups]
+    return [(None, {}, optimizer._grad_clip)]
+
+
+def scheduler_of(optimizer: Optimizer) -> Any:
+    """What gives the learning rate at each step; None if it is a number."""
+    return optimizer._learning_rate if callable(optimizer._learning_rate) else None
+
+
+def current_rate(optimizer: Optimizer) -> tuple[float, bool]:
+    """The learning rate, which must be finite, and whether a scheduler gives it."""
+    lr = optimizer.get_lr()
+    if not math.isfinite(lr):
+        raise UsageError(
+            f"{type(optimizer).__name__}.step: the learning rate is {lr}; parameters would become "
+            "NaN. "
+            f"It comes from {type(optimizer._learning_rate).__name__}."
+        )
+    return lr, callable(optimizer._learning_rate)
 
 
 def _read_parameters(parameters: Any, owner: str) -> list[Any]:
@@ -504,14 +555,3 @@ def _attributes(param: Tensor) -> dict[str, Any]:
 
 def _as_regularizer(weight_decay: Any) -> Any:
     return L2Decay(float(weight_decay)) if isinstance(weight_decay, (int, float)) else weight_decay
-
-
-def _regularized(
-    regularizer: Any, params: list[torch.Tensor], grads: list[torch.Tensor]
-) -> list[torch.Tensor]:
-    kind = type(regularizer)
-    if kind is L2Decay or kind is L1Decay:
-        op = updates.l2_decay if kind is L2Decay else updates.l1_decay
-        decayed: list[torch.Tensor] = op.fn(grads, params, regularizer._coeff)
-        return decayed
-    return [g + regularizer(wrap(p), wrap(g), None).raw for p, g in zip(params, grads, strict=True)]

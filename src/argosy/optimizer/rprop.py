@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.ops import updates
+from argosy.ops.training import updates
 from argosy.optimizer._settings import require_not_none
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.optimizer.plan import Bucket, Options
 from argosy.optimizer.state import Power, Slot
+from argosy.optimizer.update_group import Options, UpdateGroup, Values
 from argosy.tensor.engine import Tensor
 
 
@@ -62,18 +60,13 @@ class Rprop(Optimizer):
         return Slot("prevs"), Slot("learning_rates", self._initial_learning_rate)
 
     def _update(
-        self,
-        bucket: Bucket,
-        params: list[torch.Tensor],
-        grads: list[torch.Tensor],
-        lr: float,
-        decay: float,
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
-        bucket.run(
+        group.run(
             updates.rprop_,
             params,
             grads,
-            *bucket.slots.values(),
+            *group.slots.values(),
             *self._learning_rate_range,
             *self._etas,
         )

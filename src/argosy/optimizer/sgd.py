@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
-from argosy.ops import row_updates, updates
+from argosy.ops.training import row_updates, updates
 from argosy.optimizer._settings import require_not_none
+from argosy.optimizer.facts import RowRule
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.optimizer.plan import Bucket, Options
+from argosy.optimizer.update_group import Options, UpdateGroup, Values
 
 
 class SGD(Optimizer):
@@ -45,19 +44,15 @@ class SGD(Optimizer):
         self._multi_precision = multi_precision
 
     def _update(
-        self,
-        bucket: Bucket,
-        params: list[torch.Tensor],
-        grads: list[torch.Tensor],
-        lr: float,
-        decay: float,
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
-        bucket.run(updates.sgd_, params, grads, lr, decay)
+        group.run(updates.sgd_, params, grads, lr, decay)
+
+    def row_rule(self, param: Any) -> RowRule | None:
+        return RowRule("sgd")
 
     def _takes_rows(self, options: Options) -> bool:
         return True
 
-    def _update_rows(
-        self, bucket: Bucket, params: list[torch.Tensor], grads: list[torch.Tensor], lr: float
-    ) -> None:
-        bucket.run(row_updates.sgd_sparse_, params, grads, lr)
+    def _update_rows(self, group: UpdateGroup, params: Values, grads: Values, lr: Any) -> None:
+        group.run(row_updates.sgd_sparse_, params, grads, lr)

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 from argosy.foundation.errors import CheckpointError, NotSupported, nearest
-from argosy.ops.adam_updates import power
-from argosy.ops.updates import rounded
+from argosy.ops.training.adam_updates import power
+from argosy.ops.training.updates import rounded
 from argosy.tensor.engine import Tensor, to_raw, unique_name, wrap
 
 LOW_PRECISION = (torch.float16, torch.bfloat16)

@@ -1,5 +1,6 @@
 """Static graphs: record a Program, run it with an Executor."""
 
+from argosy.foundation.missing import missing_names
 from argosy.framework.param_attr import WeightNormParamAttr
 from argosy.static import amp, methods, nn
 from argosy.static.files.inference import (
@@ -18,7 +19,6 @@ from argosy.static.files.variables import load_vars, save_vars
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope, global_scope, scope_guard
 from argosy.static.ir.variable import Variable
-from argosy.static.missing import missing_names
 from argosy.static.parallel.compiled import CompiledProgram
 from argosy.static.parallel.parallel_executor import ParallelExecutor
 from argosy.static.parallel.places import cpu_places, cuda_pinned_places, cuda_places

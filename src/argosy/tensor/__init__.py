@@ -1,6 +1,8 @@
 """Tensor and the functions on it: Paddle's names over the op table."""
 
 from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from argosy.tensor import _methods
 from argosy.tensor._methods import from_numpy, from_torch
@@ -17,6 +19,11 @@ from argosy.tensor.reduction import *
 from argosy.tensor.search import *
 
 _methods.install()
+
+if _TYPE_CHECKING:  # the names of its parts, whose lists are computed
+
+    def __getattr__(name: str) -> _Any: ...
+
 
 # A star import gives the functions, not their modules: paddle.linalg is not argosy.tensor.linalg.
 __all__ = [

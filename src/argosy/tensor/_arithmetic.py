@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import DtypeError, OutOfRange, UsageError
-from argosy.ops import elementwise as ops
 from argosy.ops import table
+from argosy.ops.math import elementwise as ops
 from argosy.ops.table import Op
 from argosy.tensor._arguments import store
 from argosy.tensor._defaults import defaults

@@ -14,7 +14,7 @@ from argosy.foundation import dtypes
 from argosy.foundation.dtypes import DType, to_torch
 from argosy.foundation.errors import AutogradError, DtypeError
 from argosy.foundation.places import Place, to_place
-from argosy.ops import manipulation as ops
+from argosy.ops.array import manipulation as ops
 from argosy.tensor import creation
 from argosy.tensor._inplace import replace
 from argosy.tensor._joining import split

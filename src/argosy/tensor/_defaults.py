@@ -11,6 +11,7 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError
 from argosy.foundation.places import CPUPlace, Place, to_place
+from argosy.foundation.process_state import register
 
 
 class _Defaults:
@@ -43,7 +44,7 @@ class _Defaults:
         return self.place
 
 
-defaults = _Defaults()
+defaults = register("default dtype and place", _Defaults())
 
 
 def set_default_dtype(d: Any) -> None:

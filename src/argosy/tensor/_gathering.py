@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import DtypeError, UsageError
-from argosy.ops import creation as creation_ops
-from argosy.ops import gathering as ops
+from argosy.ops.array import creation as creation_ops
+from argosy.ops.array import gathering as ops
 from argosy.tensor._arguments import store
 from argosy.tensor._inplace import make_inplace
 from argosy.tensor._shapes import int_attr, shape_attr

@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.foundation.dtypes import to_torch
 from argosy.foundation.errors import DtypeError, UsageError
-from argosy.ops import creation as ops
+from argosy.ops.array import creation as ops
 from argosy.tensor._arguments import store
 from argosy.tensor._defaults import defaults
 from argosy.tensor._inplace import make_inplace

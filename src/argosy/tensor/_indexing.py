@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from argosy.foundation.errors import DtypeError, UsageError
-from argosy.ops import indexing as ops
+from argosy.ops.array import indexing as ops
 from argosy.tensor import _tensor
 from argosy.tensor._inplace import check_writable, is_view_in_graph, overwrite_view
 from argosy.tensor._tensor import Tensor, apply, wrap

@@ -8,8 +8,8 @@ import numpy as np
 
 from argosy.foundation.dtypes import to_torch
 from argosy.foundation.errors import UsageError
-from argosy.ops import joining as ops
-from argosy.ops import manipulation as layout_ops
+from argosy.ops.array import joining as ops
+from argosy.ops.array import manipulation as layout_ops
 from argosy.ops.table import Op
 from argosy.tensor._arguments import store
 from argosy.tensor._face import _dress

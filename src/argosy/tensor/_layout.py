@@ -8,7 +8,7 @@ from typing import Any
 
 from argosy.foundation.dtypes import DType, to_torch
 from argosy.foundation.errors import UsageError
-from argosy.ops import manipulation as ops
+from argosy.ops.array import manipulation as ops
 from argosy.tensor._face import unary
 from argosy.tensor._inplace import make_inplace
 from argosy.tensor._shapes import int_attr, packs_ints, shape_attr

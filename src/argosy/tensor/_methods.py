@@ -55,10 +55,14 @@ def install() -> None:
         module = importlib.import_module(f"argosy.tensor.{module_name}")
         for name in module.TENSOR_METHODS:
             setattr(Tensor, name, getattr(module, name))
-    Tensor.set_value = set_value
-    Tensor.copy_ = lambda self, other, blocking=True: _set_value_chained(self, other)
-    Tensor.get_tensor = lambda self: self
-    Tensor.value = lambda self: self
+    own = {
+        "set_value": set_value,
+        "copy_": lambda self, other, blocking=True: _set_value_chained(self, other),
+        "get_tensor": lambda self: self,
+        "value": lambda self: self,
+    }
+    for name, function in own.items():
+        setattr(Tensor, name, function)
 
 
 def from_torch(tensor: torch.Tensor) -> Tensor:

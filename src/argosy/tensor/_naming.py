@@ -7,6 +7,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from argosy.foundation.process_state import register
+
 
 class UniqueNames:
     """Counters by key. One process-wide instance; ``guard`` swaps in fresh counters."""
@@ -42,4 +44,4 @@ class UniqueNames:
             self._counters, self._prefix = old
 
 
-unique_name = UniqueNames()
+unique_name = register("unique names", UniqueNames())

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from argosy.foundation.process_state import register
+
 
 class _PrintOptions:
     precision = 8
@@ -17,7 +19,7 @@ class _PrintOptions:
     sci_mode: bool | None = None
 
 
-options = _PrintOptions()
+options = register("print options", _PrintOptions())
 
 
 def set_printoptions(

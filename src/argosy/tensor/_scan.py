@@ -8,7 +8,7 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError
-from argosy.ops import scan as ops
+from argosy.ops.math import scan as ops
 from argosy.ops.table import Op
 from argosy.tensor._arguments import store
 from argosy.tensor._inplace import replace

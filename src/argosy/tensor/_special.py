@@ -7,9 +7,10 @@ from typing import Any
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import BadArgument, DtypeError, UsageError
-from argosy.ops import activation as activations
-from argosy.ops import elementwise, manipulation
-from argosy.ops import special as ops
+from argosy.ops.array import manipulation
+from argosy.ops.math import elementwise
+from argosy.ops.math import special as ops
+from argosy.ops.nn import activation as activations
 from argosy.ops.table import Op
 from argosy.tensor._arguments import store
 from argosy.tensor._inplace import make_inplace

@@ -12,6 +12,7 @@ Paddle's is.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,9 @@ from argosy.foundation.errors import (
     raise_as,
 )
 from argosy.foundation.places import Place, to_place
-from argosy.ops import elementwise as _elementwise
-from argosy.ops import logic as _logic
+from argosy.foundation.process_state import register
+from argosy.ops.math import elementwise as _elementwise
+from argosy.ops.math import logic as _logic
 from argosy.ops.table import Op
 from argosy.tensor._explain import explain
 from argosy.tensor._naming import unique_name
@@ -42,6 +44,7 @@ Mode = Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
 
 _mode: Mode | None = None
 _mode_stack: list[Mode | None] = []
+register("mode of ops", sys.modules[__name__], attributes=("_mode", "_mode_stack"))
 
 
 def push_mode(mode: Mode | None) -> None:
@@ -181,7 +184,10 @@ class Tensor:
 
     # bound by _methods.install(), with the other methods that have a function beside them
     if TYPE_CHECKING:
+        main_grad: Any
+        optimize_attr: dict[str, Any]
 
+        def __getattr__(self, name: str) -> Any: ...
         def __getitem__(self, index: Any) -> Any: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
@@ -189,7 +195,7 @@ class Tensor:
     _name: str | None = None
     # stop_gradient=False was asked of an integer tensor, which never gets a gradient
     _nominal_grad = False
-    _is_grad_cleared = False  # clear_grad() ran: a missing gradient reads as zeros
+    is_grad_cleared = False  # clear_grad() ran: a missing gradient reads as zeros
     persistable = False
     is_distributed = False
     rebind: Any = None  # for a variable of a program: records that an in-place function changed it
@@ -344,7 +350,7 @@ class Tensor:
             return None
         raw = t.grad
         if raw is None:
-            if not self._is_grad_cleared:
+            if not self.is_grad_cleared:
                 return None
             raw = t.grad = torch.zeros_like(t)
         out = wrap(raw)
@@ -355,7 +361,7 @@ class Tensor:
     def grad(self, value: Any) -> None:
         if value is None:
             self.raw.grad = None
-            self._is_grad_cleared = False
+            self.is_grad_cleared = False
             return
         if not isinstance(value, Tensor):
             raise DtypeError(
@@ -420,7 +426,7 @@ class Tensor:
         """Drop the gradient; by default it then reads as zeros, as in Paddle, without being
         stored.
         """
-        self._is_grad_cleared = set_to_zero and (self._is_grad_cleared or self.raw.grad is not None)
+        self.is_grad_cleared = set_to_zero and (self.is_grad_cleared or self.raw.grad is not None)
         self.raw.grad = None
 
     clear_grad = clear_gradient

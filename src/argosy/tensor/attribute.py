@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.foundation.dtypes import DType
 from argosy.foundation.errors import DtypeError, UsageError
-from argosy.ops import manipulation as ops
+from argosy.ops.array import manipulation as ops
 from argosy.tensor import _conversion  # noqa: F401  (binds methods)
 from argosy.tensor._face import unary
 from argosy.tensor._tensor import Tensor, apply

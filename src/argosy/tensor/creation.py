@@ -11,7 +11,7 @@ import torch
 from argosy.foundation.dtypes import to_torch
 from argosy.foundation.errors import DtypeError
 from argosy.foundation.places import to_place
-from argosy.ops import creation as ops
+from argosy.ops.array import creation as ops
 from argosy.tensor._arguments import store
 from argosy.tensor._defaults import defaults, float_dtype
 from argosy.tensor._face import _dress, unary

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.ops import decomposition as ops
-from argosy.ops import linalg as products
+from argosy.ops.math import decomposition as ops
+from argosy.ops.math import linalg as products
 from argosy.tensor._arguments import store
 from argosy.tensor._face import unary
 from argosy.tensor._tensor import Tensor, apply

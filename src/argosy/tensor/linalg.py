@@ -8,8 +8,8 @@ from typing import Any
 
 from argosy.foundation.dtypes import to_torch
 from argosy.foundation.errors import RankError, UsageError
-from argosy.ops import elementwise
-from argosy.ops import linalg as ops
+from argosy.ops.math import elementwise
+from argosy.ops.math import linalg as ops
 from argosy.tensor._arguments import axes, store
 from argosy.tensor._face import binary
 from argosy.tensor._inplace import make_inplace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from argosy.ops import logic as ops
+from argosy.ops.math import logic as ops
 from argosy.ops.table import Op
 from argosy.tensor._arguments import store
 from argosy.tensor._arithmetic import binary_inplace, binary_with_out

@@ -10,8 +10,8 @@ import torch
 from argosy.foundation.dtypes import to_torch
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.foundation.places import to_place
-from argosy.ops import creation as creation_ops
-from argosy.ops import sampling as ops
+from argosy.ops.array import creation as creation_ops
+from argosy.ops.array import sampling as ops
 from argosy.ops.table import Op
 from argosy.tensor._arguments import store
 from argosy.tensor._defaults import defaults, float_dtype

@@ -6,8 +6,8 @@ from typing import Any
 
 from argosy.foundation.dtypes import to_torch
 from argosy.foundation.errors import DtypeError, RankError, UsageError
-from argosy.ops import histogram as histogram_ops
-from argosy.ops import reduction as ops
+from argosy.ops.math import histogram as histogram_ops
+from argosy.ops.math import reduction as ops
 from argosy.ops.table import Op
 from argosy.tensor._arguments import axes, store
 from argosy.tensor._tensor import Tensor, apply

@@ -8,7 +8,7 @@ import torch
 
 from argosy.foundation.dtypes import to_torch
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.ops import search as ops
+from argosy.ops.array import search as ops
 from argosy.ops.table import Op
 from argosy.tensor._arguments import axes, store
 from argosy.tensor._face import _dress

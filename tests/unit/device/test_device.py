@@ -5,7 +5,6 @@ import torch
 
 import paddle
 from argosy import device
-from argosy.foundation import places
 from argosy.tensor.engine import defaults
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="describes a machine without GPU")
@@ -13,10 +12,8 @@ pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="describes a m
 
 @pytest.fixture(autouse=True)
 def fresh():
-    places.reset_warnings()
     yield
     defaults.reset()
-    places.reset_warnings()
 
 
 def test_default_is_the_cpu():

@@ -6,7 +6,6 @@ import paddle.distributed as dist
 import pytest
 
 import paddle
-from argosy.distributed import _default
 
 VARIABLES = (
     "PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_CURRENT_ENDPOINT",
@@ -26,8 +25,7 @@ def variables(monkeypatch):
         for name, value in values.items():
             monkeypatch.setenv(name, str(value))
 
-    yield set_all
-    _default.state.close()
+    return set_all
 
 
 def test_defaults():
@@ -115,7 +113,7 @@ def test_where_to_meet(variables, monkeypatch):
         met.append((endpoint, timeout_s))
         raise Met
 
-    monkeypatch.setattr(_default, "connect", connect)
+    monkeypatch.setattr("argosy.distributed.job.connect", connect)
     variables(
         PADDLE_TRAINERS_NUM=2,
         PADDLE_TRAINER_ID=1,

@@ -7,24 +7,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import paddle
 from argosy.foundation.errors import OutOfRange, ProgramError, UsageError
 from paddle import fluid
 
 layers = fluid.layers
 
 
-@pytest.fixture(autouse=True)
-def static_mode():
-    paddle.enable_static()
-    main, startup = fluid.Program(), fluid.Program()
-    with (
-        fluid.program_guard(main, startup),
-        fluid.scope_guard(fluid.Scope()),
-        fluid.unique_name.guard(),
-    ):
-        yield
-    paddle.disable_static()
+pytestmark = pytest.mark.usefixtures("static_mode")
 
 
 def run(fetches, **feed):

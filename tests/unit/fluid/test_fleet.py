@@ -15,7 +15,6 @@ from paddle.fluid.incubate.fleet.parameter_server.pslib import fleet as pslib
 from paddle.fluid.incubate.fleet.utils.fs import LocalFS
 from paddle.fluid.incubate.fleet.utils.hdfs import HDFSClient
 
-import paddle
 from argosy.foundation.errors import NotSupported
 from argosy.static.record.recorder import recorder
 from argosy.static.run.contract import PreparedProgram
@@ -28,16 +27,10 @@ VARIABLES = (
 
 
 @pytest.fixture(autouse=True)
-def fresh_programs(monkeypatch):
+def one_process(static_mode, monkeypatch):
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("CPU_NUM", "1")
-    paddle.enable_static()
-    recorder.reset()
-    with fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
-        yield
-    recorder.reset()
-    paddle.disable_static()
 
 
 def net():
@@ -73,7 +66,7 @@ class TestRoles:
             ({"worker_num": 0}, ValueError, "at least 1"),
         ],
     )
-    def test_wrong_arguments(self, arguments, error, message):
+    def test_a_role_that_cannot_be_is_refused(self, arguments, error, message):
         with pytest.raises(error, match=message):
             role_maker.UserDefinedRoleMaker(
                 **{"worker_num": 2, "server_endpoints": ["a:1"], **arguments}

@@ -8,7 +8,6 @@ import pytest
 
 import paddle
 from argosy.fluid.dygraph.tracer import tracers
-from argosy.foundation.places import reset_warnings
 
 
 def variable(*shape):
@@ -61,7 +60,6 @@ def test_is_closed_by_an_error():
 @pytest.mark.skipif(paddle.is_compiled_with_cuda(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_falls_back():
     before = paddle.get_device()
-    reset_warnings()
     with (
         pytest.warns(UserWarning, match="running on the CPU"),
         fluid.dygraph.guard(fluid.CUDAPlace(0)),

@@ -10,21 +10,13 @@ import numpy as np
 import paddle.fluid as fluid
 import pytest
 
-import paddle
 from argosy.foundation.errors import CheckpointError, NotSupported, ProgramError
-from argosy.static.record.recorder import recorder
 from goldens import fluid_files
 
 FILES = Path(__file__).resolve().parents[2] / "goldens" / "data" / "files" / "fluid"
 
 
-@pytest.fixture(autouse=True)
-def fresh_programs():
-    recorder.reset()
-    with fluid.scope_guard(fluid.Scope()):
-        yield
-    recorder.reset()
-    paddle.disable_static()
+pytestmark = pytest.mark.usefixtures("fresh_programs")
 
 
 @pytest.fixture
@@ -213,19 +205,29 @@ class TestInferenceModel:
             [value] = exe.run(program, feed={"x": np.zeros((1, 2), "float32")}, fetch_list=targets)
         np.testing.assert_array_equal(value[0], fluid_files.BIAS)
 
-    def test_wrong_calls(self, exe, tmp_path):
+    def test_a_model_whose_inputs_are_not_named_is_not_saved(self, exe, tmp_path):
         main, startup, y = fluid_files.build(fluid, "momentum")
         exe.run(startup)
         with pytest.raises(ProgramError, match=r"depend on \['x'\]"):
             fluid.io.save_inference_model(str(tmp_path), [], [y], exe, main)
+
+    def test_a_model_for_training_is_not_saved(self, exe, tmp_path):
+        main, startup, y = fluid_files.build(fluid, "momentum")
+        exe.run(startup)
         with pytest.raises(NotSupported, match="export_for_deployment"):
             fluid.io.save_inference_model(
                 str(tmp_path), ["x"], [y], exe, main, export_for_deployment=False
             )
+
+    def test_a_model_that_is_not_there_is_said_to_be_missing(self, exe, tmp_path):
         with pytest.raises(ValueError, match="no directory named"):
             fluid.io.load_inference_model(str(tmp_path / "nowhere"), exe)
         with pytest.raises(CheckpointError, match=r"no file .*__model__"):
             fluid.io.load_inference_model(str(tmp_path), exe)
+
+    def test_a_model_that_is_cut_short_is_refused(self, exe, tmp_path):
+        main, startup, y = fluid_files.build(fluid, "momentum")
+        exe.run(startup)
         fluid.io.save_inference_model(str(tmp_path), ["x"], [y], exe, main)
         model = tmp_path / "__model__"
         model.write_bytes(model.read_bytes()[:-9])

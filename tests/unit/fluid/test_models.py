@@ -9,7 +9,7 @@ from paddle.fluid.layer_helper import LayerHelper
 
 
 @pytest.fixture(autouse=True)
-def guard():
+def guard(fresh_programs):
     with fluid.dygraph.guard():
         np.random.seed(33)
         fluid.default_startup_program().random_seed = 33

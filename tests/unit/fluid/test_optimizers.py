@@ -158,14 +158,21 @@ def test_lamb_excludes_by_function():
     assert layer.weight.tolist() == plain.weight.tolist() != [[1.0], [1.0]]
 
 
-def test_wrong_arguments():
-    layer = linear()
+def test_a_schedule_of_2_x_is_refused():
     with pytest.raises(TypeError, match="LearningRateDecay"):
-        fluid.optimizer.SGD(paddle.optimizer.lr.NoamDecay(1, 1), parameter_list=layer.parameters())
+        fluid.optimizer.SGD(
+            paddle.optimizer.lr.NoamDecay(1, 1), parameter_list=linear().parameters()
+        )
+
+
+def test_a_loss_that_is_a_number_is_refused():
     with pytest.raises(AssertionError, match="loss"):
-        fluid.optimizer.SGD(0.1, parameter_list=layer.parameters()).minimize(3.0)
+        fluid.optimizer.SGD(0.1, parameter_list=linear().parameters()).minimize(3.0)
+
+
+def test_a_state_dict_without_the_schedule_is_refused():
     rate = fluid.dygraph.NoamDecay(1, 1)
     with pytest.raises(AssertionError, match="LR_Scheduler"):
-        fluid.optimizer.SGD(rate, parameter_list=layer.parameters()).set_dict({})
+        fluid.optimizer.SGD(rate, parameter_list=linear().parameters()).set_dict({})
     with pytest.raises(RuntimeError, match="step_num"):
         fluid.dygraph.NoamDecay(1, 1).set_dict({})

@@ -7,16 +7,8 @@ import paddle.fluid as fluid
 import pytest
 
 import paddle
-from argosy.static.record.recorder import recorder
 
-
-@pytest.fixture(autouse=True)
-def fresh_programs():
-    recorder.reset()
-    with fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
-        yield
-    recorder.reset()
-    paddle.disable_static()
+pytestmark = pytest.mark.usefixtures("fresh_programs")
 
 
 @pytest.fixture
@@ -83,14 +75,18 @@ class TestDataFeeder:
         read = feeder.decorate_reader(lambda: iter([[sample]] * 5), multi_devices=False)
         assert [feed["y"].shape() for feed in read()] == [[1, 1]] * 5
 
-    def test_wrong_calls(self, fields):
+    def test_a_sample_of_too_few_fields_is_refused(self, fields):
         with pytest.raises(
             AssertionError,
             match=r"number of fields in data \(1\) does not match len\(feed_list\) \(2\)",
         ):
             fluid.DataFeeder(fields, fluid.CPUPlace()).feed([([1, 2, 3],)])
+
+    def test_what_is_fed_are_variables(self):
         with pytest.raises(TypeError, match="feed_list should contain variables"):
             fluid.DataFeeder([3], fluid.CPUPlace())
+
+    def test_samples_that_do_not_fill_the_shape_are_refused(self):
         with pytest.raises(ValueError, match="cannot be reshaped"):
             fluid.DataFeeder([fluid.data("z", [4, 3])], fluid.CPUPlace()).feed([(1,), (2,)])
 

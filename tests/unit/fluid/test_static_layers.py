@@ -4,17 +4,7 @@ import numpy as np
 import paddle.fluid as fluid
 import pytest
 
-import paddle
-from argosy.static.record.recorder import recorder
-
-
-@pytest.fixture(autouse=True)
-def fresh_programs():
-    recorder.reset()
-    with fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
-        yield
-    recorder.reset()
-    paddle.disable_static()
+pytestmark = pytest.mark.usefixtures("fresh_programs")
 
 
 def run(fetches, feed=None, program=None, startup=True):
@@ -87,12 +77,16 @@ class TestRecurrent:
         assert states[:, 0].tolist() == [2.0, 8.0, 4.0]  # each step halves the state
         assert final[:, 0].tolist() == [2.0, 0.0, 4.0]  # the pool of an empty sequence is zero
 
-    def test_wrong_arguments(self):
+    def test_dynamic_lstm_refuses_an_unknown_activation(self):
         x = fluid.data("x", [None, 8], lod_level=1)
         with pytest.raises(ValueError, match=r"dynamic_lstm: activations.*'gelu'"):
             fluid.layers.dynamic_lstm(x, 8, gate_activation="gelu")
+
+    def test_dynamic_lstm_refuses_what_has_no_sequences(self):
         with pytest.raises(ValueError, match="lod_level"):
             fluid.layers.dynamic_lstm(fluid.data("plain", [None, 8]), 8)
+
+    def test_lstm_unit_refuses_states_of_other_widths(self):
         with pytest.raises(ValueError, match="lstm_unit"):
             fluid.layers.lstm_unit(
                 fluid.data("a", [2, 3]), fluid.data("b", [2, 3]), fluid.data("c", [2, 4])

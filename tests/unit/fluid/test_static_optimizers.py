@@ -6,19 +6,9 @@ import numpy as np
 import paddle.fluid as fluid
 import pytest
 
-import paddle
 from argosy.foundation.errors import NotSupported
-from argosy.static.record.recorder import recorder
 
-
-@pytest.fixture(autouse=True)
-def fresh_programs():
-    paddle.enable_static()
-    recorder.reset()
-    with fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
-        yield
-    recorder.reset()
-    paddle.disable_static()
+pytestmark = pytest.mark.usefixtures("static_mode")
 
 
 def parameter(name, value=1.0):
@@ -125,12 +115,16 @@ class TestSetGradientClip:
         fluid.optimizer.SGD(1.0, grad_clip=fluid.clip.GradientClipByValue(1.5)).minimize(loss)
         assert step("a") == [-0.5]
 
-    def test_wrong_arguments(self):
+    def test_a_number_is_no_clip(self):
         with pytest.raises(TypeError, match="GradientClipBase"):
             fluid.clip.set_gradient_clip(1.0)
+
+    def test_only_parameters_have_a_clip(self):
         clip = fluid.clip.GradientClipByNorm(1.0)
         with pytest.raises(TypeError, match="param_list"):
             fluid.clip.set_gradient_clip(clip, param_list=[fluid.data("x", [1])])
+
+    def test_need_clip_is_a_function(self):
         with pytest.raises(TypeError, match="need_clip"):
             fluid.clip.GradientClipByNorm(1.0, need_clip=True)
 

@@ -6,17 +6,7 @@ import numpy as np
 import paddle.fluid as fluid
 import pytest
 
-import paddle
-from argosy.static.record.recorder import recorder
-
-
-@pytest.fixture(autouse=True)
-def fresh_programs():
-    recorder.reset()
-    with fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
-        yield
-    recorder.reset()
-    paddle.disable_static()
+pytestmark = pytest.mark.usefixtures("fresh_programs")
 
 
 @pytest.fixture
@@ -57,22 +47,32 @@ class TestProfiler:
         fluid.profiler.stop_profiler("total", str(tmp_path / "profile"))
         assert capsys.readouterr().out == ""
 
-    def test_wrong_calls(self):
-        with pytest.raises(ValueError, match="state must be 'CPU' or 'GPU' or 'All'"):
-            fluid.profiler.start_profiler("TPU")
-        with pytest.raises(ValueError, match="tracer option"):
-            fluid.profiler.start_profiler("CPU", "Everything")
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [(["TPU"], "state must be 'CPU' or 'GPU' or 'All'"), (["CPU", "All"], "tracer option")],
+        ids=["an unknown state", "an unknown detail"],
+    )
+    def test_a_profile_does_not_start_with(self, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            fluid.profiler.start_profiler(*arguments)
+
+    def test_a_profile_does_not_end_sorted_by_an_unknown_key(self):
         with pytest.raises(ValueError, match="sorted_key"):
             fluid.profiler.stop_profiler("size")
+
+    def test_a_profile_of_the_gpu_has_two_formats(self):
         with (
             pytest.raises(ValueError, match="output_mode"),
             fluid.profiler.cuda_profiler("out", "xml"),
         ):
             pass
 
-    def test_marks_nothing_without_a_gpu(self, run_twice):
+    def test_marks_nothing_without_a_gpu(self, run_twice, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
         with fluid.profiler.cuda_profiler("out", "csv"):
             run_twice()
+        assert list(tmp_path.iterdir()) == []
+        assert capsys.readouterr().out == ""
 
 
 class TestWeightedAverage:
@@ -102,11 +102,19 @@ class TestMemoryUsage:
         assert unit == "B"
         assert fluid.contrib.memory_usage(fluid.default_main_program(), batch_size=10**6)[2] == "MB"
 
-    def test_wrong_calls(self):
-        with pytest.raises(TypeError, match="must be a Program"):
-            fluid.contrib.memory_usage("main", 1)
-        with pytest.raises(ValueError, match="positive"):
-            fluid.contrib.memory_usage(fluid.Program(), 0)
+    @pytest.mark.parametrize(
+        ("program", "batch_size", "error", "message"),
+        [
+            (lambda: "main", 1, TypeError, "must be a Program"),
+            (fluid.Program, 0, ValueError, "positive"),
+        ],
+        ids=["another thing than a program", "a batch of nothing"],
+    )
+    def test_memory_is_not_estimated_for(self, program, batch_size, error, message):
+        with pytest.raises(error, match=message):
+            fluid.contrib.memory_usage(program(), batch_size)
+
+    def test_memory_is_not_estimated_for_two_unknown_extents(self):
         x = fluid.data("x", [None, None])
         _ = x * 2.0
         with pytest.raises(ValueError, match="more than one unknown"):

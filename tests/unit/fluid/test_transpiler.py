@@ -7,23 +7,17 @@ import paddle.fluid as fluid
 import pytest
 from paddle.fluid.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
 
-import paddle
 from argosy.foundation.errors import NotSupported
-from argosy.static.record.recorder import recorder
 from argosy.static.run import executor
 
 SERVERS = "127.0.0.1:6174,127.0.0.1:6175"
 
 
 @pytest.fixture(autouse=True)
-def fresh_programs():
-    paddle.enable_static()
-    recorder.reset()
-    with fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
-        yield
+def no_farewells(static_mode):
+    """Trainers that the tests make and never run leave no servers."""
+    yield
     executor.farewells.clear()
-    recorder.reset()
-    paddle.disable_static()
 
 
 def net(**attributes):
@@ -318,7 +312,7 @@ class TestRefused:
             ({"pservers": "a:1,a:1"}, "different endpoints"),
         ],
     )
-    def test_wrong_arguments(self, options, message):
+    def test_a_job_that_cannot_be_described_is_refused(self, options, message):
         fluid.optimizer.SGD(0.1).minimize(net())
         with pytest.raises(ValueError, match=message):
             fluid.DistributeTranspiler().transpile(0, **{"pservers": SERVERS, **options})

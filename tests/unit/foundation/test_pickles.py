@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import hostile_pickles
 import paddle
 from argosy.foundation import _pickle_limits, pickles
 from argosy.foundation.errors import CheckpointError
+from support import hostile_pickles
 
 SCRIPT = Path(hostile_pickles.__file__)
 

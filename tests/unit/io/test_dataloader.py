@@ -7,11 +7,11 @@ import threading
 import numpy as np
 import pytest
 
-import leftovers
 import paddle
 from argosy.foundation.errors import ChildFailed, NotSupported
 from argosy.io import DataLoader, Dataset, IterableDataset, default_collate_fn, get_worker_info
-from processes import children
+from support import leftovers
+from support.processes import children
 
 
 class Squares(Dataset):
@@ -197,15 +197,25 @@ def test_batches_do_not_alias_the_dataset():
     assert array.tolist() == [0, 0]
 
 
-def test_wrong_arguments():
-    with pytest.raises(AssertionError, match="batch_sampler is given"):
-        DataLoader(Squares(), batch_sampler=[[0]], batch_size=2)
-    with pytest.raises(AssertionError, match="batch_size should be None or a positive integer"):
-        DataLoader(Squares(), batch_size=0)
-    with pytest.raises(AssertionError, match="prefetch_factor should be at least 1"):
-        DataLoader(Squares(), prefetch_factor=0)
-    with pytest.raises(NotSupported, match="one place, but received 2"):
-        DataLoader(Squares(), places=[paddle.CPUPlace(), paddle.CPUPlace()])
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"batch_sampler": [[0]], "batch_size": 2}, AssertionError, "batch_sampler is given"),
+        (
+            {"batch_size": 0},
+            *(AssertionError, "batch_size should be None or a positive integer"),
+        ),
+        ({"prefetch_factor": 0}, AssertionError, "prefetch_factor should be at least 1"),
+        ({"places": [paddle.CPUPlace()] * 2}, NotSupported, "one place, but received 2"),
+    ],
+    ids=["two ways to make batches", "batches of nothing", "nothing ahead", "two places"],
+)
+def test_a_loader_refuses(options, error, message):
+    with pytest.raises(error, match=message):
+        DataLoader(Squares(), **options)
+
+
+def test_samples_that_make_no_batch_are_refused():
     with pytest.raises(TypeError, match="pass a collate_fn"):
         default_collate_fn([object()])
     with pytest.raises(RuntimeError, match="fields number not same"):

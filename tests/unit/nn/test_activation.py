@@ -79,7 +79,7 @@ def test_relu_shows_nan_instead_of_hiding_it():
 
 
 def test_activations_infer_shapes_on_the_meta_device():
-    from argosy.ops import activation as ops
+    from argosy.ops.nn import activation as ops
 
     x = torch.empty(2, 4, 1, 1, device="meta")
     assert ops.maxout(x, 2).shape == (2, 2, 1, 1)

@@ -109,10 +109,11 @@ def test_scheduler_state_is_required():
 
 
 def test_scheduler_state_of_lambda_may_be_missing():
-    w = parameter()
-    paddle.optimizer.SGD(
-        paddle.optimizer.lr.LambdaDecay(0.1, lambda e: 1.0), parameters=[w]
-    ).set_state_dict({})
+    rate = paddle.optimizer.lr.LambdaDecay(0.1, lambda epoch: 0.5**epoch)
+    sgd = paddle.optimizer.SGD(rate, parameters=[parameter()])
+    rate.step()
+    sgd.set_state_dict({})
+    assert (sgd.get_lr(), rate.last_epoch) == (0.05, 1)
 
 
 def test_masters_are_saved_and_loaded():

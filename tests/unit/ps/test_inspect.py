@@ -7,7 +7,7 @@ from argosy.ps.__main__ import main
 from argosy.runtime.ps.initial import Initial
 from argosy.runtime.ps.rules import Rule
 from argosy.runtime.ps.spec import SparseSpec
-from unit.runtime.ps.test_service import TOKEN, job
+from support.ps_service import TOKEN, job
 
 BIG = SparseSpec("big", 4, Rule("adagrad", 1.0), Initial("uniform", -1.0, 1.0), max_rows=1 << 12)
 SMALL = SparseSpec("small", 2, Rule("sgd", 1.0), max_rows=1 << 12)

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-import leftovers
 from argosy import reader
 from argosy.batch import batch
 from argosy.foundation.errors import ChildFailed
+from support import leftovers
 
 
 def numbers(n):

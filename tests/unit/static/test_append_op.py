@@ -146,26 +146,42 @@ def test_variables_that_persist_and_the_startup_program():
     assert not paddle.static.default_main_program().clone(for_test=True).global_block().ops
 
 
-def test_wrong_calls():
-    x = paddle.static.data("x", [None, 3])
-    out = block().create_var("out")
-    for call, message in [
-        (("scael", {"X": x}, {"Out": out}), r"type='scael'.*by hand.*'scale'"),
-        (("c_allreduce_sum", {"X": x}, {"Out": out}), r"type='c_allreduce_sum'.*by hand"),
+@pytest.mark.parametrize(
+    ("op_type", "inputs", "outputs", "attributes", "message"),
+    [
+        ("scael", "X", "Out", {}, r"type='scael'.*by hand.*'scale'"),
+        ("c_allreduce_sum", "X", "Out", {}, r"type='c_allreduce_sum'.*by hand"),
         (
-            ("scale", {"X": x}, {"Out": out}, {"factor": 2.0}),
+            *("scale", "X", "Out", {"factor": 2.0}),
             r"\['X', 'scale', 'bias', .*\['factor'\] are not known",
         ),
-        (("scale", {}, {"Out": out}), r"\['X'\] are missing"),
-        (("scale", {"X": x}, {"Y": out}), r"its outputs are \['Out'\], but received \['Y'\]"),
-        (("scale", {"X": x}, {"Out": out}, {"op_role": 4}), "op_role=4"),
-    ]:
-        with pytest.raises(NotSupported, match=message):
-            block().append_op(*call)
+        ("scale", "", "Out", {}, r"\['X'\] are missing"),
+        ("scale", "X", "Y", {}, r"its outputs are \['Out'\], but received \['Y'\]"),
+        ("scale", "X", "Out", {"op_role": 4}, "op_role=4"),
+    ],
+    ids=[
+        *("misspelt type", "type that cannot be added", "unknown attribute", "missing input"),
+        *("unknown output", "role of the backward pass"),
+    ],
+)
+def test_append_op_refuses(op_type, inputs, outputs, attributes, message):
+    x = paddle.static.data("x", [None, 3])
+    out = block().create_var("out")
+    with pytest.raises(NotSupported, match=message):
+        block().append_op(op_type, dict.fromkeys(inputs, x), {outputs: out}, attributes)
+    assert not block().ops
+
+
+def test_append_op_does_not_make_variables():
+    x = paddle.static.data("x", [None, 3])
     with pytest.raises(ProgramError, match="no variable 'nowhere'; make it with create_var"):
         block().append_op("scale", {"X": x}, {"Out": "nowhere"})
     assert not block().ops
+
+
+def test_append_op_needs_static_mode():
+    x = paddle.static.data("x", [None, 3])
+    out = block().create_var("out")
     paddle.disable_static()
     with pytest.raises(UsageError, match="enable_static"):
         block().append_op("scale", {"X": x}, {"Out": out})
-    paddle.enable_static()

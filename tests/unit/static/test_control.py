@@ -232,7 +232,7 @@ def test_case_and_switch_case_are_flat():
         ),
     ],
 )
-def test_wrong_arguments(call, message):
+def test_arguments_of_control_flow_that_are_refused(call, message):
     with pytest.raises(TypeError, match=message):
         call(scalar("x"))
 

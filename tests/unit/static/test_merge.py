@@ -121,15 +121,20 @@ def test_loss_scaling_outside():
     np.testing.assert_allclose(held(w), 1.0 - 0.1, rtol=1e-6)  # the mean of 2 and 0
 
 
-def test_wrong_arguments():
-    with pytest.raises(BadArgument, match="k_steps"):
-        GradientMergeOptimizer(paddle.optimizer.SGD(0.1), k_steps=0)
-    with pytest.raises(BadArgument, match="inner optimizer"):
-        GradientMergeOptimizer(None)
+@pytest.mark.parametrize(
+    ("inner", "k_steps", "message"),
+    [(paddle.optimizer.SGD, 0, "k_steps"), (lambda rate: None, 1, "inner optimizer")],
+    ids=["no steps", "no optimizer"],
+)
+def test_merging_refuses(inner, k_steps, message):
+    with pytest.raises(BadArgument, match=message):
+        GradientMergeOptimizer(inner(0.1), k_steps=k_steps)
+
+
+def test_merging_needs_static_mode():
     paddle.disable_static()
     with pytest.raises(NotSupported, match="dynamic mode"):
         GradientMergeOptimizer(paddle.optimizer.SGD(0.1, parameters=[]))
-    paddle.enable_static()
 
 
 def test_fetching_what_only_the_update_computes_says_why_there_is_none():

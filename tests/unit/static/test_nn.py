@@ -41,31 +41,50 @@ def test_fc_adds_several_inputs():
     assert len(paddle.static.default_main_program().all_parameters()) == 3
 
 
-def test_wrong_calls():
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x, y: nn.fc(x, 2), r"flattened dimensions \[-1\].*must be known"),
+        (
+            lambda x, y: nn.fc(y, 2, num_flatten_dims=2),
+            r"num_flatten_dims must lie in \(0, 2\)",
+        ),
+        (lambda x, y: nn.fc(y, 2, activation="rulu"), r"unknown activation 'rulu'.*'relu'"),
+        (lambda x, y: nn.fc(np.ones((2, 3)), 2), "must be a Variable"),
+        (lambda x, y: nn.batch_norm(y, bias_attr=False), "bias_attr"),
+        (
+            lambda x, y: nn.batch_norm(x),
+            r"batch_norm_\d: its parameter would have shape \[-1\]; .* must be known",
+        ),
+        (
+            lambda x, y: nn.conv2d(paddle.static.data("image", [None, 3, 8, 8]), 4, 3, groups=2),
+            "divisible by groups",
+        ),
+    ],
+    ids=[
+        *("fc of unknown width", "fc that flattens everything", "fc with an unknown activation"),
+        *("fc of an array", "batch_norm without a bias", "batch_norm of unknown width"),
+        "conv2d whose channels the groups do not divide",
+    ],
+)
+def test_layers_refuse(call, message):
     x = paddle.static.data("x", [None, None])
-    with pytest.raises(UsageError, match=r"flattened dimensions \[-1\].*must be known"):
-        nn.fc(x, 2)
     y = paddle.static.data("y", [None, 3])
-    with pytest.raises(UsageError, match=r"num_flatten_dims must lie in \(0, 2\)"):
-        nn.fc(y, 2, num_flatten_dims=2)
-    with pytest.raises(UsageError, match=r"unknown activation 'rulu'.*'relu'"):
-        nn.fc(y, 2, activation="rulu")
-    with pytest.raises(UsageError, match="must be a Variable"):
-        nn.fc(np.ones((2, 3)), 2)
-    with pytest.raises(BadArgument, match="bias_attr"):
-        nn.batch_norm(y, bias_attr=False)
-    with pytest.raises(
-        UsageError, match=r"batch_norm_\d: its parameter would have shape \[-1\]; .* must be known"
-    ):
-        nn.batch_norm(x)
-    with pytest.raises(UsageError, match="divisible by groups"):
-        nn.conv2d(paddle.static.data("image", [None, 3, 8, 8]), 4, 3, groups=2)
+    with pytest.raises((UsageError, BadArgument), match=message):
+        call(x, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("fc", lambda: nn.fc(paddle.ones([1, 2]), 2)),
+        ("conv2d", lambda: nn.conv2d(paddle.ones([1, 3, 4, 4]), 2, 3)),
+    ],
+)
+def test_layers_need_static_mode(name, call):
     paddle.disable_static()
-    with pytest.raises(UsageError, match=r"static.nn.fc: .*enable_static"):
-        nn.fc(paddle.ones([1, 2]), 2)
-    with pytest.raises(UsageError, match=r"static.nn.conv2d: .*enable_static"):
-        nn.conv2d(paddle.ones([1, 3, 4, 4]), 2, 3)
-    paddle.enable_static()
+    with pytest.raises(UsageError, match=rf"static.nn.{name}: .*enable_static"):
+        call()
 
 
 def test_convolution_and_norms_have_the_shapes_and_names_of_paddle():

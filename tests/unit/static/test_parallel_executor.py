@@ -9,7 +9,6 @@ import pytest
 import torch
 
 import paddle
-from argosy.foundation import places
 from argosy.foundation.errors import ConfigError, ProgramError, UsageError
 
 F = paddle.nn.functional
@@ -422,7 +421,6 @@ def test_parallel_executor_checks_its_arguments(exe, monkeypatch):
 def test_without_a_gpu_cpu_places_stand_for_them(monkeypatch):
     x = static.data("x", [None, 1])
     monkeypatch.setenv("CPU_NUM", "2")
-    places.reset_warnings()
     with pytest.warns(UserWarning, match="no GPU is available"):
         parallel = static.ParallelExecutor(use_cuda=True)
     with parallel:
@@ -431,7 +429,8 @@ def test_without_a_gpu_cpu_places_stand_for_them(monkeypatch):
 
 
 def test_places_of_the_environment(monkeypatch, capsys):
-    monkeypatch.delenv("CPU_NUM", raising=False)
+    monkeypatch.setenv("CPU_NUM", "1")  # so that what the call sets is taken away again
+    monkeypatch.delenv("CPU_NUM")
     assert static.cpu_places() == [paddle.CPUPlace()]
     assert "CPU_NUM is not set" in capsys.readouterr().err
     assert static.cpu_places() == [paddle.CPUPlace()]  # it is set now

@@ -107,7 +107,7 @@ def test_the_operators_after_the_last_checkpoint_are_not_recomputed():
     assert lowered.source.count("recomputed(") == 1
 
 
-def test_an_error_in_a_segment_names_its_operator():
+def test_an_error_in_a_span_names_its_operator():
     x = paddle.static.data("x", [None, 4])
     y = paddle.static.data("y", [None, 4])
     w = paddle.static.create_parameter([4], "float32")

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import paddle
-from argosy.ops import row_updates
 from argosy.ops.table import Op
+from argosy.ops.training import row_updates
 
 F = paddle.nn.functional
 

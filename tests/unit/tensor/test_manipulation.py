@@ -92,10 +92,7 @@ def test_data_is_outside_the_graph_and_can_be_replaced():
 def test_gpu_falls_back_where_there_is_none():
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
-    from argosy.foundation import places
-
     x = paddle.ones([2])
-    places.reset_warnings()
     with pytest.warns(UserWarning, match="no GPU"):
         assert x.cuda() is x
     assert x.pin_memory() is x

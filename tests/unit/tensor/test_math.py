@@ -116,7 +116,7 @@ def test_second_derivative_of_products_and_powers():
 
 
 def test_ops_infer_shapes_on_the_meta_device():
-    from argosy.ops import elementwise, scan, special
+    from argosy.ops.math import elementwise, scan, special
 
     x, y = torch.empty(2, 1, device="meta"), torch.empty(3, device="meta")
     for op in (

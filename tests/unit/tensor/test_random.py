@@ -169,8 +169,12 @@ def test_shape_and_dtype(make, shape, dtype):
         lambda: paddle.multinomial(paddle.to_tensor([0.0, 0.0]), 1),
         lambda: paddle.to_tensor([1.0], stop_gradient=False).normal_(),
     ],
+    ids=[
+        *("an empty range", "a range that ends at 0", "integers by rand", "normal without a shape"),
+        *("a negative weight", "weights that are all 0", "a leaf in training, in place"),
+    ],
 )
-def test_wrong_calls(call):
+def test_no_numbers_are_drawn_for(call):
     with pytest.raises(ValueError):
         call()
 

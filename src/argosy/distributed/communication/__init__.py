@@ -1,37 +1,22 @@
-"""``paddle.distributed.communication``: the module path of the collectives."""
+"""``paddle.distributed.communication``: the collectives, one module each."""
 
-from argosy.distributed import stream
-from argosy.distributed._collectives import (
-    P2POp,
-    ReduceOp,
-    all_gather,
-    all_reduce,
-    alltoall,
-    alltoall_single,
+from argosy.distributed.communication import stream
+from argosy.distributed.communication.all_gather import all_gather, all_gather_object
+from argosy.distributed.communication.all_reduce import all_reduce
+from argosy.distributed.communication.all_to_all import alltoall, alltoall_single
+from argosy.distributed.communication.batch_isend_irecv import P2POp, batch_isend_irecv
+from argosy.distributed.communication.broadcast import broadcast, broadcast_object_list
+from argosy.distributed.communication.gather import gather, gather_object
+from argosy.distributed.communication.group import (
     barrier,
-    batch_isend_irecv,
-    broadcast,
-    gather,
-    irecv,
-    isend,
-    recv,
-    reduce,
-    reduce_scatter,
-    scatter,
-    send,
-    wait,
-)
-from argosy.distributed._default import (
     destroy_process_group,
     get_backend,
     get_group,
     is_initialized,
+    wait,
 )
-from argosy.distributed._objects import (
-    all_gather_object,
-    broadcast_object_list,
-    gather_object,
-    recv_object_list,
-    scatter_object_list,
-    send_object_list,
-)
+from argosy.distributed.communication.recv import irecv, recv, recv_object_list
+from argosy.distributed.communication.reduce import ReduceOp, reduce
+from argosy.distributed.communication.reduce_scatter import reduce_scatter
+from argosy.distributed.communication.scatter import scatter, scatter_object_list
+from argosy.distributed.communication.send import isend, send, send_object_list

@@ -5,8 +5,6 @@ which is also the attribute ``fleet``.
 from __future__ import annotations
 
 import sys
-from types import ModuleType
-from typing import Any
 
 from argosy.distributed.fleet import (
     base,
@@ -40,13 +38,14 @@ from argosy.distributed.fleet.dataset import (
 )
 from argosy.distributed.fleet.fleet import Fleet
 from argosy.distributed.fleet.servers.calls import server_calls
+from argosy.distributed.fleet.the_fleet import FleetModule
+from argosy.distributed.fleet.the_fleet import the_fleet as _fleet
 from argosy.distributed.fleet.utils.log_util import (
     get_log_level_code,
     get_log_level_name,
     set_log_level,
 )
 
-_fleet = Fleet()
 init = _fleet.init
 is_first_worker = _fleet.is_first_worker
 worker_index = rank = _fleet.worker_index
@@ -93,29 +92,5 @@ _get_applied_graph_list = _fleet._get_applied_graph_list
 
 globals().update({name: getattr(_fleet, name) for name in server_calls(lambda: None)})
 
-
-class _FleetModule(ModuleType):
-    """Two names of this module belong to the Fleet: itself, which importing the module
-    ``fleet.fleet`` must not hide, and its ``util``.
-    """
-
-    @property
-    def fleet(self) -> Fleet:
-        return _fleet
-
-    @fleet.setter
-    def fleet(self, value: Any) -> None:
-        if not isinstance(value, ModuleType):
-            raise AttributeError("paddle.distributed.fleet.fleet cannot be replaced")
-
-    @property
-    def util(self) -> UtilBase:
-        return _fleet.util
-
-    @util.setter
-    def util(self, value: UtilBase) -> None:
-        _fleet.util = value
-
-
 globals().pop("fleet", None)  # the module of this name, which the import above left here
-sys.modules[__name__].__class__ = _FleetModule
+sys.modules[__name__].__class__ = FleetModule

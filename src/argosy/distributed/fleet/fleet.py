@@ -11,12 +11,9 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._default import default_group, state
-from argosy.distributed._group import Group
-from argosy.distributed._scaler import agree_on_overflow, check_scaler
 from argosy.distributed.fleet import program_files
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
-from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
+from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, Role, RoleMakerBase
 from argosy.distributed.fleet.base.topology import (
     CommunicateTopology,
     HybridCommunicateGroup,
@@ -24,6 +21,7 @@ from argosy.distributed.fleet.base.topology import (
 )
 from argosy.distributed.fleet.base.util_factory import UtilBase
 from argosy.distributed.fleet.checkpoints.auto_checkpoint import AutoCheckpoint
+from argosy.distributed.fleet.planning.settings import Sharding
 from argosy.distributed.fleet.planning.strategy_plan import (
     DYGRAPH,
     STATIC,
@@ -36,13 +34,16 @@ from argosy.distributed.fleet.servers.calls import Servers, server_calls
 from argosy.distributed.fleet.stages import layer_optimizer, program_optimizer, torch_optimizer
 from argosy.distributed.fleet.stages import model as models
 from argosy.distributed.fleet.stages.layer_optimizer import DistributedOptimizer, optimizer_kinds
-from argosy.distributed.fleet.stages.layer_rules import adapted
-from argosy.distributed.fleet.stages.layer_stages import ScaledLoss
+from argosy.distributed.fleet.stages.optimizer_stages import ScaledLoss
+from argosy.distributed.fleet.stages.trainee import StagedSteps
 from argosy.distributed.fleet.utils import log_util
+from argosy.distributed.job import default_group, job
+from argosy.distributed.scaler import agree_on_overflow, check_scaler
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, ConfigError, NotSupported, UsageError
 from argosy.framework import in_dynamic_mode
 from argosy.optimizer import Optimizer
+from argosy.runtime.comm.group import Group
 from argosy.static.amp.decorator import OptimizerWithMixedPrecision
 from argosy.tensor.engine import defaults
 
@@ -69,7 +70,7 @@ class Fleet:
         self._topology: CommunicateTopology | None = None
         self._hcg: HybridCommunicateGroup | None = None
         self._laid_out: tuple[Any, list[str], list[int]] | None = None
-        self._servers: Servers | None = None  # of a parameter-server job
+        self.servers: Servers | None = None  # of a parameter-server job
         self._plan: Plan | None = None
         self._optimizer: Any = None
         self._has_scaler = False  # the script scales losses itself
@@ -112,12 +113,8 @@ class Fleet:
                 "fleet.init: role_maker must be a RoleMakerBase, but is a "
                 f"{type(role_maker).__name__}"
             )
-        role_maker._generate_role()
-        if (
-            role_maker._is_non_distributed()
-            and not role_maker._is_collective
-            and env.world_size() > 1
-        ):
+        role_maker.generate_role()
+        if role_maker.facts.is_alone and not role_maker._is_collective and env.world_size() > 1:
             role_maker = PaddleCloudRoleMaker(is_collective=True)
         self._user_defined_strategy = (
             copy.deepcopy(strategy) if strategy is not None else DistributedStrategy()
@@ -127,14 +124,14 @@ class Fleet:
         self._plan = self._optimizer = None
         self._has_scaler = False
         self._models = []
-        if self._servers is not None:
-            self._servers.runtime.close()
-        self._servers = (
-            Servers(role_maker, self._user_defined_strategy) if role_maker._server_num() else None
+        if self.servers is not None:
+            self.servers.runtime.close()
+        self.servers = (
+            Servers(role_maker, self._user_defined_strategy) if role_maker.server_num() else None
         )
-        if self._servers is None:
-            if role_maker._worker_num() > 1:
-                role_maker._join()
+        if self.servers is None:
+            if role_maker.worker_num() > 1:
+                role_maker.join()
             self._lay_out()
         return self
 
@@ -143,7 +140,7 @@ class Fleet:
         names, sizes = layout(
             strategy.hybrid_configs, strategy.hybrid_parallel_order, self.worker_num()
         )
-        wanted = (state.session, names, sizes)
+        wanted = (job.session, names, sizes)
         # making groups is a meeting of all ranks, so it is not repeated
         if wanted != self._laid_out:
             self._topology = CommunicateTopology(names, sizes)
@@ -157,7 +154,7 @@ class Fleet:
         """
         if "sharding" not in plan or plan.facts.mode == STATIC:
             return None
-        degree, hcg = plan.settings("sharding")["degree"], self._hcg
+        degree, hcg = plan[Sharding].degree, self._hcg
         assert hcg is not None
         if hcg.topology().get_dim("sharding") != degree:
             if degree not in self._sharding:
@@ -184,59 +181,59 @@ class Fleet:
 
     def is_first_worker(self) -> bool:
         """Whether this is worker 0."""
-        return self._role_maker._is_first_worker()
+        return self._role_maker.is_first_worker()
 
     def worker_index(self) -> int:
         """This worker's number, from 0."""
-        return self._role_maker._worker_index()
+        return self._role_maker.worker_index()
 
     def worker_num(self) -> int:
         """How many workers there are."""
-        return self._role_maker._worker_num()
+        return self._role_maker.worker_num()
 
     def node_num(self) -> int:
         """How many hosts the workers run on."""
-        return self._role_maker._node_num()
+        return self._role_maker.facts.num_nodes
 
     def local_rank(self) -> str:
         """This worker's number among those of its host, as the launcher's text; '0' without one."""
-        return self._role_maker._get_local_rank() or "0"
+        return self._role_maker.facts.local_rank or "0"
 
     def local_device_ids(self) -> str | None:
         """The cards of this process, as the launcher's text."""
-        return self._role_maker._get_local_device_ids()
+        return self._role_maker.facts.local_device_ids
 
     def world_device_ids(self) -> str | None:
         """The cards of all processes, as the launcher's text."""
-        return self._role_maker._get_world_device_ids()
+        return self._role_maker.facts.world_device_ids
 
     def is_worker(self) -> bool:
         """Whether this process trains."""
-        return self._role_maker._is_worker()
+        return self._role_maker.is_worker()
 
     def is_coordinator(self) -> bool:
         """Whether this process coordinates a federated job: never."""
-        return self._role_maker._is_coordinator()
+        return self._role_maker.facts.role == Role.COORDINATOR
 
     def worker_endpoints(self, to_string: bool = False) -> list[str] | str:
         """The addresses of the workers, in order; joined by commas with ``to_string``."""
-        return _listed(self._role_maker._get_trainer_endpoints(), to_string)
+        return _listed(self._role_maker.get_trainer_endpoints(), to_string)
 
     def server_num(self) -> int:
         """How many parameter servers there are."""
-        return self._role_maker._server_num()
+        return self._role_maker.server_num()
 
     def server_index(self) -> int:
         """This server's number, from 0."""
-        return self._role_maker._server_index()
+        return self._role_maker.server_index()
 
     def server_endpoints(self, to_string: bool = False) -> list[str] | str:
         """The addresses of the servers; joined by commas with ``to_string``."""
-        return _listed(self._role_maker._get_pserver_endpoints(), to_string)
+        return _listed(self._role_maker.get_pserver_endpoints(), to_string)
 
     def is_server(self) -> bool:
         """Whether this process is a parameter server."""
-        return self._role_maker._is_server()
+        return self._role_maker.is_server()
 
     @property
     def util(self) -> UtilBase:
@@ -249,11 +246,11 @@ class Fleet:
 
     def barrier_worker(self) -> None:
         """Wait until every worker is here."""
-        self._role_maker._barrier("worker")
+        self._role_maker.barrier("worker")
 
     def all_reduce(self, input: Any, mode: str = "sum") -> Any:
         """The element-wise sum, max or min of ``input`` over the workers."""
-        return self._role_maker._all_reduce(input, mode, "worker")
+        return self._role_maker.all_reduce(input, mode, "worker")
 
     # -- the life of workers and servers
     # ------------------------------------------------------------------------------
@@ -262,7 +259,7 @@ class Fleet:
         """The parameter servers of the job, if it has any."""
         if self._known_role is None:
             raise _not_initialised()
-        return self._servers
+        return self.servers
 
     def init_worker(self, scopes: Any = None) -> None:
         """Make a worker ready to train. Without servers there is nothing to do."""
@@ -322,13 +319,13 @@ class Fleet:
                 )
             self._user_defined_strategy = copy.deepcopy(strategy)
         self.user_defined_optimizer = optimizer
-        if self._servers is not None:
+        if self.servers is not None:
             if mixed is not None:
                 raise NotSupported(
                     "distributed_optimizer: mixed precision in a parameter-server job"
                 )
-            self._servers.use_strategy(self._user_defined_strategy)
-            self._optimizer = self._servers.distributed_optimizer(optimizer)
+            self.servers.use_strategy(self._user_defined_strategy)
+            self._optimizer = self.servers.distributed_optimizer(optimizer)
             return self._optimizer
         if strategy is not None:
             self._lay_out()
@@ -340,8 +337,10 @@ class Fleet:
         if is_torch:
             self._optimizer = torch_optimizer.wrapped(optimizer, plan, self._group(), sharding)
         elif mode == STATIC:
-            record = program_optimizer.recorder(plan, self, mixed)
-            self._optimizer = DistributedOptimizer(adapted(optimizer, plan), plan, record=record)
+            record = program_optimizer.ProgramRecorder(
+                plan, optimizer, self._user_defined_strategy, self._group(), mixed
+            )
+            self._optimizer = layer_optimizer.recording(optimizer, plan, record)
         else:
             self._optimizer = layer_optimizer.wrapped(optimizer, plan, self._group(), sharding)
         if self._has_scaler:
@@ -349,7 +348,7 @@ class Fleet:
         for reference in self._models:
             model = reference()
             if model is not None:
-                _attach(self._optimizer, model, plan)
+                _bind(self._optimizer, model, plan)
         return self._optimizer
 
     def distributed_model(self, model: Any) -> Any:
@@ -358,14 +357,14 @@ class Fleet:
         """
         if model is None:
             raise BadArgument("distributed_model: model should not be None")
-        if self._servers is not None:
-            return self._servers.distributed_model(model)
+        if self.servers is not None:
+            return self.servers.distributed_model(model)
         mode = TORCH if isinstance(model, torch.nn.Module) else DYGRAPH
         kinds = optimizer_kinds(self.user_defined_optimizer) if self._plan is not None else ()
         wrapped = models.wrap(model, self._planned(mode, kinds), self._group())
         self._models.append(weakref.ref(wrapped))
         if self._optimizer is not None:
-            _attach(self._optimizer, wrapped, self._plan)
+            _bind(self._optimizer, wrapped, self._plan)
         return wrapped
 
     def distributed_scaler(self, scaler: Any) -> Any:
@@ -382,9 +381,13 @@ class Fleet:
         return scaler if group is None else agree_on_overflow(scaler, group)
 
     def _rest_scaling(self) -> None:
-        for stage in getattr(self._optimizer, "_stages", ()):
-            if isinstance(stage, ScaledLoss):
-                stage.rest()
+        stage = self._loss_scaling()
+        if stage is not None:
+            stage.rest()
+
+    def _loss_scaling(self) -> ScaledLoss | None:
+        steps = getattr(self._optimizer, "steps", None)
+        return steps.stage(ScaledLoss) if isinstance(steps, StagedSteps) else None
 
     def get_loss_scaling(self) -> Any:
         """The factor of the loss under ``DistributedStrategy.amp``: a number, in static mode a
@@ -392,15 +395,11 @@ class Fleet:
         """
         optimizer = self._made_optimizer("get_loss_scaling")
         if self._plan is not None and self._plan.facts.mode == STATIC:
-            return optimizer._record.mixed_precision.get_loss_scaling()
+            return optimizer.record.mixed_precision.get_loss_scaling()
         if "amp" not in optimizer.plan:
             raise UsageError("fleet.get_loss_scaling: DistributedStrategy.amp is not on")
-        scales = [
-            stage.scale.value
-            for stage in optimizer._stages
-            if isinstance(stage, ScaledLoss) and stage.scale
-        ]
-        return scales[0] if scales else 1.0
+        stage = self._loss_scaling()
+        return 1.0 if stage is None or stage.scale is None else stage.scale.value
 
     def amp_init(
         self, place: Any, scope: Any = None, test_program: Any = None, use_fp16_test: bool = False
@@ -410,7 +409,7 @@ class Fleet:
         """
         optimizer = self._made_optimizer("amp_init")
         if self._plan is not None and self._plan.facts.mode == STATIC:
-            return optimizer._record.mixed_precision.amp_init(
+            return optimizer.record.mixed_precision.amp_init(
                 place, scope, test_program, use_fp16_test
             )
         if "amp" not in optimizer.plan:
@@ -534,8 +533,8 @@ class Fleet:
             raise NotSupported(
                 "fleet.save_inference_model: export_for_deployment=False is not supported"
             )
-        if self._servers is not None:
-            self._servers.save_inference_model(
+        if self.servers is not None:
+            self.servers.save_inference_model(
                 executor, dirname, feeded_var_names, target_vars, main_program, mode
             )
             return
@@ -554,8 +553,8 @@ class Fleet:
         With parameter servers: their tables, and what only the worker's program keeps; ``mode`` 0
         all rows, 1 those that changed enough since the last base, 2 the same as a new base.
         """
-        if self._servers is not None:
-            self._servers.save_persistables(executor, dirname, main_program, mode)
+        if self.servers is not None:
+            self.servers.save_persistables(executor, dirname, main_program, mode)
             return
         program_files.save_persistables(self.is_first_worker(), executor, dirname, main_program)
 
@@ -603,8 +602,8 @@ class Fleet:
             ...         loader=loader).resumed_from
             6
         """
-        if self._servers is not None:
-            return self._servers.auto_checkpoint(
+        if self.servers is not None:
+            return self.servers.auto_checkpoint(
                 directory, every_n_steps, model=model, optimizer=optimizer, scaler=scaler, lr=lr,
                 loader=loader, extra=extra, keep=keep
             )  # fmt: skip
@@ -669,18 +668,18 @@ def _without_mixed_precision(optimizer: Any) -> tuple[Any, OptimizerWithMixedPre
     and None.
     """
     if isinstance(optimizer, OptimizerWithMixedPrecision) and not in_dynamic_mode():
-        return optimizer._optimizer, optimizer
+        return optimizer.inner, optimizer
     return optimizer, None
 
 
-def _attach(optimizer: Any, model: Any, plan: Plan | None) -> None:
-    """Let a model and an optimizer of one plan know each other; a torch optimizer without stages is
-    the script's own and knows nothing.
+def _bind(optimizer: Any, model: Any, plan: Plan | None) -> None:
+    """Bind a model and an optimizer of one plan, now that both are there; a torch optimizer without
+    stages is the script's own and knows nothing.
     """
     if plan is not None and plan.facts.mode != STATIC:
         model.follow(plan)
     if isinstance(optimizer, (DistributedOptimizer, torch_optimizer.DistributedTorchOptimizer)):
-        optimizer.attach(model)
+        optimizer.steps.bind(model)
 
 
 def _not_initialised() -> ConfigError:

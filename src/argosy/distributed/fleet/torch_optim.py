@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from argosy.ops import adam_updates, updates
+from argosy.ops.training import adam_updates, updates
 
 __all__ = ["Lamb", "Lars"]
 

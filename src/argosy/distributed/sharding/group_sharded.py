@@ -8,14 +8,11 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._default import default_group, is_initialized, parallel_env, state
-from argosy.distributed._group import Group
-from argosy.distributed._scaler import agree_on_overflow
-from argosy.distributed.sharding._model import (
-    ShardedGradientsLayer,
-    ShardedLayer,
-    ShardedParametersLayer,
-)
+from argosy.distributed.communication.group import is_initialized
+from argosy.distributed.job import default_group, job
+from argosy.distributed.parallel import parallel_env
+from argosy.distributed.scaler import agree_on_overflow
+from argosy.distributed.sharding.sharded_layer import ShardedLayer
 from argosy.distributed.sharding.sharded_optimizer import ShardedOptimizer
 from argosy.distributed.sharding.sharded_parameters import SplitParameter
 from argosy.distributed.sharding.split_optimizer import SplitOptimizer, check_parameters
@@ -24,9 +21,14 @@ from argosy.framework import save
 from argosy.nn import Layer
 from argosy.optimizer import LBFGS, Optimizer
 from argosy.runtime.comm.backends.loopback import LoopbackBackend
-from argosy.runtime.comm.group import Group as RuntimeGroup
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import sharded_optimizer as runtime
 from argosy.runtime.parallel.broadcast import broadcast_values
+from argosy.runtime.parallel.exchange import (
+    GradientExchange,
+    OwnedGradients,
+    ReplicatedGradients,
+)
 from argosy.runtime.parallel.full_sharding import shard_fully, torch_group
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import ReducerOptions
@@ -80,6 +82,46 @@ def group_sharded_parallel(
                 "torch module"
             )
         return _shard_torch(model, optimizer, level, scaler, group, buffer_max_size, segment_size)
+    _refuse(model, optimizer, offload)
+    excluded = _listed(exclude_layer)
+    check_parameters(model, optimizer)
+    chosen = group if group is not None else _default_group()
+    replicas = dp_group if dp_group is not None and dp_group.nranks > 1 else None
+    options, is_split = _options(buffer_max_size), level == "p_g_os"
+    sharded = (SplitOptimizer if is_split else ShardedOptimizer)(optimizer, chosen)
+    exchange: GradientExchange | None = None
+    if is_split and replicas is not None:
+        exchange = ReplicatedGradients(chosen, options, replicas)
+    elif level == "os_g" or replicas is not None:
+        exchange = OwnedGradients(sharded.shards, options.bucket_bytes, replicas)
+    wrapped = ShardedLayer(
+        model, exchange, chosen, sync_buffers, options.bucket_bytes, replicas, is_split
+    )
+    if isinstance(sharded, SplitOptimizer):
+        wrapped.split_parameters(sharded, replicas, segment_size, excluded)
+    return wrapped, sharded, scaler if scaler is None else agree_on_overflow(scaler, chosen)
+
+
+def _options(buffer_max_size: int) -> ReducerOptions:
+    return ReducerOptions(bucket_bytes=buffer_max_size * _BYTES_PER_ELEMENT)
+
+
+def _default_group() -> Group:
+    """All ranks; a process that is alone is a group of its own, so that a script also runs without
+    a launcher.
+    """
+    if not is_initialized() and parallel_env().world_size < 2:
+        return Group(id=0, name="alone", ranks=[0], global_rank=0, transport=LoopbackBackend())
+    return default_group("group_sharded_parallel")
+
+
+def _listed(exclude_layer: Any) -> Sequence[str | int]:
+    if exclude_layer is not None and not isinstance(exclude_layer, (list, tuple)):
+        raise BadArgument("the exclude_layers must be a list with layers' name or layers' id")
+    return exclude_layer or ()
+
+
+def _refuse(model: Any, optimizer: Any, offload: bool) -> None:
     if not isinstance(model, Layer):
         raise BadArgument(
             f"The model must be the instance of paddle.nn.Layer, but is a {type(model).__name__}."
@@ -89,45 +131,6 @@ def group_sharded_parallel(
             "The optimizer must be the instance of paddle.optimizer.Optimizer, but is a "
             f"{type(optimizer).__name__}."
         )
-    excluded = _listed(exclude_layer)
-    _refuse(model, optimizer, offload)
-    check_parameters(model, optimizer)
-    chosen = group if group is not None else _default_group()
-    replicas = dp_group if dp_group is not None and dp_group.nranks > 1 else None
-    options = chosen, sync_buffers, buffer_max_size * _BYTES_PER_ELEMENT, replicas
-    if level == "p_g_os":
-        split = SplitOptimizer(optimizer, chosen)
-        whole = ShardedParametersLayer(model, split, *options)
-        whole.split_parameters(split, _inner(replicas), segment_size, excluded)
-        return whole, split, scaler if scaler is None else agree_on_overflow(scaler, chosen)
-    sharded = ShardedOptimizer(optimizer, chosen)
-    kind = ShardedLayer if level == "os" and replicas is None else ShardedGradientsLayer
-    wrapped = kind(model, sharded, *options)
-    return wrapped, sharded, scaler if scaler is None else agree_on_overflow(scaler, chosen)
-
-
-def _default_group() -> Group:
-    """All ranks; a process that is alone is a group of its own, so that a script also runs without
-    a launcher.
-    """
-    if not is_initialized() and parallel_env().world_size < 2:
-        return Group(
-            RuntimeGroup(id=0, name="alone", ranks=[0], global_rank=0, backend=LoopbackBackend())
-        )
-    return default_group("group_sharded_parallel")
-
-
-def _inner(group: Group | None) -> RuntimeGroup | None:
-    return None if group is None else group._inner
-
-
-def _listed(exclude_layer: Any) -> Sequence[str | int]:
-    if exclude_layer is not None and not isinstance(exclude_layer, (list, tuple)):
-        raise BadArgument("the exclude_layers must be a list with layers' name or layers' id")
-    return exclude_layer or ()
-
-
-def _refuse(model: Layer, optimizer: Optimizer, offload: bool) -> None:
     if offload and any(p.raw.device.type != "cpu" for p in model.parameters()):
         raise NotSupported(
             "group_sharded_parallel: offload=True (optimizer state in the memory of the host)"
@@ -140,7 +143,7 @@ def _refuse(model: Layer, optimizer: Optimizer, offload: bool) -> None:
         raise UsageError("group_sharded_parallel: this optimizer is sharded already")
     if isinstance(optimizer, LBFGS):
         raise NotSupported("group_sharded_parallel: LBFGS, whose update mixes all parameters")
-    if optimizer._master_grad:
+    if optimizer.has_master_grad:
         raise NotSupported("group_sharded_parallel: an optimizer of amp.decorate(master_grad=True)")
 
 
@@ -160,20 +163,16 @@ def _shard_torch(
         )
     chosen = group if group is not None else _default_group()
     if level == "p_g_os":
-        if state.session is None:
+        if job.session is None:
             raise UsageError("group_sharded_parallel: level 'p_g_os' needs several processes")
         device_type = next(module.parameters()).device.type
-        inner = chosen._inner
-        inner.run(broadcast_values, [*module.parameters(), *module.buffers()], inner.backend, 0)
-        shard_fully(module, optimizer, torch_group(state.session, inner, device_type), segment_size)
+        chosen.run(broadcast_values, [*module.parameters(), *module.buffers()], chosen.transport, 0)
+        shard_fully(module, optimizer, torch_group(job.session, chosen, device_type), segment_size)
         return module, optimizer, scaler
-    sharded = runtime.ShardedOptimizer(optimizer, chosen._inner)
-    options = ReducerOptions(bucket_bytes=buffer_max_size * _BYTES_PER_ELEMENT)
-    wrapped = (
-        DataParallelModule(module, chosen._inner, options)
-        if level == "os"
-        else runtime.ShardedModule(module, chosen._inner, options, sharded.shards)
-    )
+    sharded = runtime.ShardedOptimizer(optimizer, chosen)
+    options = _options(buffer_max_size)
+    owned = OwnedGradients(sharded.shards, options.bucket_bytes) if level == "os_g" else None
+    wrapped = DataParallelModule(module, chosen, options, exchange=owned)
     return wrapped, sharded, scaler if scaler is None else agree_on_overflow(scaler, chosen)
 
 
@@ -192,14 +191,10 @@ def save_group_sharded_model(model: Layer, output: str, optimizer: Any = None) -
         raise BadArgument("Please use the optimizer which is wrapped with group_sharded_parallel.")
     assert model.group is not None
     whole = None if optimizer is None else optimizer.full_state_dict(dst=0)
-    state = (
-        model.whole_state(dst=0)
-        if isinstance(model, ShardedParametersLayer)
-        else model.state_dict()
-    )
+    state = model.whole_state(dst=0)
     if model.group.rank == 0:
         os.makedirs(output, exist_ok=True)
         save(state, os.path.join(output, "model.pdmodel"))
         if whole is not None:
             save(whole, os.path.join(output, "model.pdopt"))
-    model.group._inner.run(model.group._inner.backend.barrier)  # nobody reads before it is written
+    model.group.run(model.group.transport.barrier)  # nobody reads before it is written

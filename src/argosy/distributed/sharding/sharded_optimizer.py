@@ -7,12 +7,11 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._group import Group
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
-from argosy.ops import clipping
+from argosy.ops.training import clipping
 from argosy.optimizer import Optimizer
-from argosy.runtime.comm.group import Group as RuntimeGroup
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharding import Shards, gather_named, norms_over
 from argosy.tensor.engine import Tensor, wrap
 
@@ -35,15 +34,13 @@ class ShardedOptimizer(Optimizer):
         check_rule(optim)
         self._optim = optim
         self._group = group
-        self._all = list(optim._parameters())
-        self._shards = Shards([p.raw for p in self._all], group._inner)
+        self._all = list(optim.parameters())
+        self.shards = Shards([p.raw for p in self._all], group)
         self._names = {p.name for p in self._all}
-        self._owned_names = {self._all[i].name for i in self._shards.owned}
+        self._owned_names = {self._all[i].name for i in self.shards.owned}
         self._is_owned = {id(p): p.name in self._owned_names for p in self._all}
         self._clips = replaced_clips(optim, is_split=False)
-        change_groups(
-            optim, lambda params: [p for p in params if self._is_owned[id(p)]], lambda clip, _: clip
-        )
+        optim.change_parameters(lambda params: [p for p in params if self._is_owned[id(p)]])
 
     def __getattr__(self, name: str) -> Any:
         if name == "_optim":
@@ -56,7 +53,7 @@ class ShardedOptimizer(Optimizer):
     @property
     def owned_parameters(self) -> list[Tensor]:
         """The parameters that this rank updates."""
-        return [self._all[i] for i in self._shards.owned]
+        return [self._all[i] for i in self.shards.owned]
 
     # -- stepping
     # ----------------------------------------------------------------------------------------------
@@ -65,15 +62,15 @@ class ShardedOptimizer(Optimizer):
         """Update the owned parameters, then take the others from their owners; every rank calls
         it.
         """
-        for param, raw in zip(self._all, self._shards.params, strict=True):
+        for param, raw in zip(self._all, self.shards.params, strict=True):
             if param.raw is not raw:
                 raise UsageError(
                     f"sharding: parameter {param.name!r} was given another dtype or device after "
                     "group_sharded_parallel; do that before"
                 )
-        norms_for(self._clips, self._optim, self._shards.group, lambda _: True)
+        norms_for(self._clips, self._optim, self.shards.group, lambda _: True)
         self._optim.step()
-        self._shards.broadcast()
+        self.shards.broadcast()
 
     def _run_explicit(self, params_grads: Any) -> None:
         raise NotSupported(
@@ -86,9 +83,7 @@ class ShardedOptimizer(Optimizer):
         self._optim.clear_grad(set_to_zero)
         for param in self._all:
             if not self._is_owned[id(param)]:
-                param.raw.grad = None
-                if param._is_grad_cleared:
-                    param._is_grad_cleared = False
+                param.clear_gradient(set_to_zero=False)
 
     clear_gradients = clear_grad
 
@@ -116,7 +111,7 @@ class ShardedOptimizer(Optimizer):
         tensors = {k: v.raw for k, v in own.items() if isinstance(v, Tensor)}
         tensors |= {f"{MASTERS}/{k}/{v.name}": v.raw for k, v in masters.items()}
         whole: dict[str, Any] = {}
-        for key, raw in gather_named(tensors, self._shards.group, dst).items():
+        for key, raw in gather_named(tensors, self.shards.group, dst).items():
             if key.startswith(f"{MASTERS}/"):
                 _, param, name = key.split("/")
                 whole.setdefault(MASTERS, {})[param] = named(raw, name)
@@ -175,54 +170,34 @@ def named(raw: torch.Tensor, name: str | None) -> Tensor:
 
 
 class NormClip(ClipGradByGlobalNorm):
-    """Clips by the norm over all ranks, which ``norms_for`` sets before each update."""
+    """Clips by norms over all ranks, which ``norms_for`` sets before each update: one for all
+    gradients or, as ``ClipGradByNorm`` does, one for ``each``.
+    """
 
     def __init__(self, clip: Any, group_index: int | None) -> None:
         super().__init__(clip.clip_norm)
         self._group_index = group_index
+        self._is_each = type(clip) is ClipGradByNorm
         self.norms: Any = ()
 
     def lists(self, optim: Optimizer, counts: Callable[[Tensor], bool]) -> list[list[torch.Tensor]]:
         """The gradients of which norms are needed, as far as this rank counts them."""
-        found = self._gradients(optim)
-        return [[grad for param, grad in found if counts(param)]]
-
-    def _gradients(self, optim: Optimizer) -> list[tuple[Tensor, torch.Tensor]]:
-        groups = optim._param_groups
-        chosen = []
-        for param in groups if self._group_index is None else groups[self._group_index]["params"]:
-            grad = param.raw.grad if param.raw.grad is not None else optim._missing_grad(param)
-            if (
-                grad is not None
-                and param.raw.requires_grad
-                and getattr(param, "need_clip", True) is not False
-            ):
-                chosen.append((param, grad))
-        return chosen
+        found = [
+            [grad] if counts(param) else []
+            for param, grad in optim.gradients(self._group_index)
+            if getattr(param, "need_clip", True) is not False
+        ]
+        return found if self._is_each else [[grad for one in found for grad in one]]
 
     def _clip(self, grads: list[torch.Tensor]) -> list[torch.Tensor]:
         for index, grad in enumerate(grads):
-            factor = clipping.shrink_factor(self._norm_of(index), self.clip_norm)
+            norm = self.norms[index if self._is_each else 0]
+            factor = clipping.shrink_factor(norm, self.clip_norm)
             # a factor in half precision would be off by a thousandth
             clipping.scale_(
                 [grad], factor.to(grad.device, torch.promote_types(grad.dtype, torch.float32))
             )
         return grads
-
-    def _norm_of(self, index: int) -> torch.Tensor:
-        norm: torch.Tensor = self.norms[0]
-        return norm
-
-
-class EachNormClip(NormClip):
-    """As ``ClipGradByNorm``: each gradient has a norm of its own."""
-
-    def lists(self, optim: Optimizer, counts: Callable[[Tensor], bool]) -> list[list[torch.Tensor]]:
-        return [[grad] if counts(param) else [] for param, grad in self._gradients(optim)]
-
-    def _norm_of(self, index: int) -> torch.Tensor:
-        norm: torch.Tensor = self.norms[index]
-        return norm
 
 
 def replaced_clips(optim: Optimizer, is_split: bool) -> list[NormClip]:
@@ -244,12 +219,10 @@ def replaced_clips(optim: Optimizer, is_split: bool) -> list[NormClip]:
                 "one rank; "
                 "use a clip of paddle.nn, or unsharded data parallelism"
             )
-        clips.append(
-            (NormClip if type(clip) is ClipGradByGlobalNorm else EachNormClip)(clip, index)
-        )
+        clips.append(NormClip(clip, index))
         return clips[-1]
 
-    change_groups(optim, list, replaced)
+    optim.change_clips(replaced)
     return clips
 
 
@@ -257,7 +230,7 @@ def replaced_clips(optim: Optimizer, is_split: bool) -> list[NormClip]:
 def norms_for(
     clips: Iterable[NormClip],
     optim: Optimizer,
-    group: RuntimeGroup,
+    group: Group,
     counts: Callable[[Tensor], bool],
 ) -> None:
     """Tell ``clips`` the norms over the ranks of ``group``; ``counts`` says which parameters this
@@ -269,19 +242,3 @@ def norms_for(
     for clip, several in zip(clips, lists, strict=True):
         clip.norms = norms[begin : begin + len(several)]
         begin += len(several)
-
-
-def change_groups(
-    optim: Optimizer, params: Callable[[Any], list[Tensor]], clip: Callable[[Any, int | None], Any]
-) -> None:
-    """Replace the lists of parameters of ``optim``, and its clips; ``clip`` is called with the
-    number of the group, if there are groups.
-    """
-    if optim._has_groups:
-        for index, group in enumerate(optim._param_groups):
-            group["params"] = params(group["params"])
-            group["grad_clip"] = clip(group["grad_clip"], index)
-    else:
-        optim._param_groups = optim._parameter_list = params(optim._parameter_list)
-        optim._grad_clip = clip(optim._grad_clip, None)
-    optim._plans.clear()

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
+from argosy.foundation.process_state import register
 from argosy.nn import Layer
 from argosy.nn.layer._batch_norm import _Statistics
 from argosy.nn.layer.common import Embedding
@@ -30,7 +31,7 @@ class SplitParameter(Parameter):
 
     __slots__ = ()
 
-    _split: SplitTensor
+    parts: SplitTensor
     _num_users: int
     _whole: torch.Tensor | None
     _version: int  # of the whole value when it was gathered
@@ -51,18 +52,18 @@ class SplitParameter(Parameter):
             )
         share = object.__new__(Parameter)
         share.__dict__.update(param.__dict__)
-        share._name = param.name
+        share.name = param.name
         split = SplitTensor(name, raw, group, order, replicas)
         share.raw = split.share
         param.__class__ = cls
         assert isinstance(param, cls)
-        param._split, param.share, param._num_users, param._whole = split, share, 0, None
+        param.parts, param.share, param._num_users, param._whole = split, share, 0, None
         param.raw = split.absent
         return param
 
     @property
     def is_absent(self) -> bool:
-        return self.raw is self._split.absent
+        return self.raw is self.parts.absent
 
     # -- values
     # ----------------------------------------------------------------------------------------------
@@ -72,17 +73,17 @@ class SplitParameter(Parameter):
         if self._num_users == 0:
             self.release()
             # it may have been frozen, or the other way round
-            needs_gradient = self._split.absent.requires_grad
-            if self._split.share.requires_grad is not needs_gradient:
-                self._split.share.requires_grad_(needs_gradient)
-            self._whole = self.raw = self._split.whole(saving, is_synchronised)
+            needs_gradient = self.parts.absent.requires_grad
+            if self.parts.share.requires_grad is not needs_gradient:
+                self.parts.share.requires_grad_(needs_gradient)
+            self._whole = self.raw = self.parts.whole(saving, is_synchronised)
             self._version = self._whole._version
         self._num_users += 1
 
     def leave(self, saving: Saving) -> None:
         self._num_users -= 1
         if self._num_users == 0:
-            whole, self._whole, self.raw = self._whole, None, self._split.absent
+            whole, self._whole, self.raw = self._whole, None, self.parts.absent
             assert whole is not None
             saving.unwatch(whole)
             if whole._version != self._version:  # the layer wrote into it
@@ -92,8 +93,8 @@ class SplitParameter(Parameter):
         """The whole value in memory of its own; only on rank ``dst`` of the group, if given. Every
         rank calls it.
         """
-        part = self._split.share
-        raw = self._split.gather(part) if dst is None else self._split.gather_to(dst, part)
+        part = self.parts.share
+        raw = self.parts.gather(part) if dst is None else self.parts.gather_to(dst, part)
         if raw is None:
             return None
         value = wrap(raw)
@@ -104,39 +105,39 @@ class SplitParameter(Parameter):
         """Become whole until ``release()`` or the next use."""
         if not self.is_absent:
             return
-        raw = self._split.gather(self._split.share)
-        self.raw = (raw.cpu() if on_host else raw).requires_grad_(self._split.absent.requires_grad)
+        raw = self.parts.gather(self.parts.share)
+        self.raw = (raw.cpu() if on_host else raw).requires_grad_(self.parts.absent.requires_grad)
         self._version = self.raw._version
 
     def release(self) -> None:
         """End ``hold()``; what was written into the parameter since then stays."""
         if self.is_absent or self._num_users:
             return
-        held, self.raw = self.raw, self._split.absent
-        self._split.absent.requires_grad_(held.requires_grad)
+        held, self.raw = self.raw, self.parts.absent
+        self.parts.absent.requires_grad_(held.requires_grad)
         if held._version != self._version:
             self._keep(held)
 
     @torch.no_grad()
     def _keep(self, whole: torch.Tensor) -> None:
-        self._split.share.copy_(self._split.cut(whole.detach()))
+        self.parts.share.copy_(self.parts.cut(whole.detach()))
 
     def set_value(self, value: Any) -> None:
         """Copy a whole value in; each rank keeps its part."""
         if self._num_users:
             raise UsageError(
-                f"sharding stage 3: parameter {self._split.name!r} cannot be set while its layer "
+                f"sharding stage 3: parameter {self.parts.name!r} cannot be set while its layer "
                 "runs"
             )
         if not self.is_absent:
             set_value(self, value)
             return
-        self.raw = self._split.share.detach().new_empty(self._split.shape)
+        self.raw = self.parts.share.detach().new_empty(self.parts.shape)
         try:
             set_value(self, value)
             self._keep(self.raw)
         finally:
-            self.raw = self._split.absent
+            self.raw = self.parts.absent
 
     # -- gradients
     # ----------------------------------------------------------------------------------------------
@@ -146,24 +147,24 @@ class SplitParameter(Parameter):
         """None; an error once there is one, for it is split as soon as it is there: see
         ``share.grad``.
         """
-        self._split.absent.grad  # noqa: B018
+        self.parts.absent.grad  # noqa: B018
         return None
 
     @grad.setter
     def grad(self, value: Any) -> None:
-        self._split.absent.grad = value
+        self.parts.absent.grad = value
         self.share.grad = None
-        self._split.forget_waiting()
+        self.parts.forget_waiting()
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
-        self._split.forget_waiting()
+        self.parts.forget_waiting()
         self.share.clear_gradient(set_to_zero)
 
     clear_grad = clear_gradient
 
     def register_hook(self, hook: Any) -> Any:
         raise NotSupported(
-            f"sharding stage 3: a hook on the gradient of {self._split.name!r}, which no rank "
+            f"sharding stage 3: a hook on the gradient of {self.parts.name!r}, which no rank "
             "has as a whole; keep its layer whole by exclude_layer"
         )
 
@@ -171,7 +172,8 @@ class SplitParameter(Parameter):
 class Gate:
     """Hooks of one layer that make ``params`` whole while it runs."""
 
-    running: list[Gate] = []  # the layers that run at the moment, outermost first
+    # the layers that run at the moment, outermost first
+    running: list[Gate] = register("running sharded layers", [])
 
     def __init__(self, params: Sequence[SplitParameter], split: SplitLayers) -> None:
         self._params = list(params)
@@ -243,11 +245,9 @@ class SplitLayers:
             if isinstance(part, _Statistics)
             for p in _frozen_in(part)
         }
-        least = max(segment_size, group.world_size)
+        least = max(segment_size, group.nranks)
         sparse = {
-            id(p._parameters["weight"])
-            for p in layer.sublayers(True)
-            if isinstance(p, Embedding) and p._sparse
+            id(p.weight) for p in layer.sublayers(True) if isinstance(p, Embedding) and p._sparse
         }
         self.params: list[SplitParameter] = []
         for name, param in layer.named_parameters():
@@ -300,7 +300,7 @@ class SplitLayers:
 
 
 def _frozen_in(layer: Layer) -> list[Any]:
-    return [p for p in layer._parameters.values() if p is not None and not p.trainable]
+    return [p for p in layer.parameters(include_sublayers=False) if not p.trainable]
 
 
 def _has_forward(layer: Layer) -> bool:
@@ -311,9 +311,9 @@ def _read_by(layer: Layer) -> list[Any]:
     """The parameters that the forward of ``layer`` reads itself: its own, ``extra_parameters``, and
     those of parts that have no forward (a ParameterList).
     """
-    found = [p for p in layer._parameters.values() if p is not None] + list(
-        getattr(layer, "extra_parameters", ())
-    )
+    found = [
+        *layer.parameters(include_sublayers=False), *getattr(layer, "extra_parameters", ())
+    ]  # fmt: skip
     for child in layer.children():
         if not _has_forward(child):
             found += _read_by(child)

@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._data_parallel import DataParallel
+from argosy.distributed.parallel import DataParallel
 from argosy.distributed.sharding.sharded_parameters import SplitLayers, SplitParameter
 from argosy.distributed.sharding.split_optimizer import SplitOptimizer
 from argosy.foundation.errors import UsageError
-from argosy.runtime.comm.group import Group as RuntimeGroup
+from argosy.runtime.comm.group import Group
 
 
 class SplitLayer(DataParallel):
@@ -26,7 +26,7 @@ class SplitLayer(DataParallel):
     def split_parameters(
         self,
         optimizer: SplitOptimizer,
-        replicas: RuntimeGroup | None = None,
+        replicas: Group | None = None,
         segment_size: int = 1 << 12,
         excluded: Sequence[str | int] = (),
     ) -> None:

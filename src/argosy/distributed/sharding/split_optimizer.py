@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.distributed._group import Group
+import torch
+
 from argosy.distributed.sharding.sharded_optimizer import (
     MASTERS,
     ShardedOptimizer,
-    change_groups,
     check_rule,
     name_of_entry,
     named,
@@ -20,7 +20,7 @@ from argosy.foundation.errors import NotSupported, UsageError
 from argosy.nn import Layer
 from argosy.optimizer import ASGD, Lamb, Optimizer
 from argosy.optimizer.lars import LarsMomentumOptimizer
-from argosy.runtime.comm.group import Group as RuntimeGroup
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharded_parameters import SplitTensor
 from argosy.tensor.engine import Tensor
 
@@ -49,12 +49,12 @@ class SplitOptimizer(ShardedOptimizer):
         self._layers: SplitLayers | None = None
         self._splits: dict[str, SplitTensor] = {}
         self._clips = replaced_clips(optim, is_split=True)
-        self._names = {p.name for p in optim._parameters()}
+        self._names = {p.name for p in optim.parameters()}
 
     @property
-    def group(self) -> RuntimeGroup:
+    def group(self) -> Group:
         """The ranks over which parameters are split."""
-        return self._group._inner
+        return self._group
 
     def check_parameters(self, model: Layer) -> None:
         """UsageError unless the optimizer has the parameters that ``model`` trains, and no
@@ -72,29 +72,18 @@ class SplitOptimizer(ShardedOptimizer):
             )
         self._layers = layers
         parts = {id(p): p for p in layers.params}
-        self._splits = {p.name: p._split for p in layers.params}
-        change_groups(
-            self._optim,
-            lambda params: [parts[id(p)].share if id(p) in parts else p for p in params],
-            lambda clip, _: clip,
+        self._splits = {p.name: p.parts for p in layers.params}
+        self._optim.change_parameters(
+            lambda params: [parts[id(p)].share if id(p) in parts else p for p in params]
         )
-        store = self._optim._store
-        for name, split in self._splits.items():
-            state = store.by_param.get(name)
-            for kept in (
-                []
-                if state is None
-                else [*state.tensors.values(), *([state.master] if state.master else [])]
-            ):
-                if kept.raw.shape == split.shape:
-                    kept.raw = split.cut(kept.raw)
-        store.waiting = {key: self._part(key, value) for key, value in store.waiting.items()}
-        store.waiting_masters = {
-            name: self._part(name, value) for name, value in store.waiting_masters.items()
-        }
+        self._optim.change_state(self._kept_part, self._part)
+
+    def _kept_part(self, name: str, kept: torch.Tensor) -> torch.Tensor:
+        split = self._splits.get(name)
+        return split.cut(kept) if split is not None and kept.shape == split.shape else kept
 
     def _parameters(self) -> list[Tensor]:
-        return self._optim._parameters()
+        return self._optim.parameters()
 
     @property
     def owned_parameters(self) -> list[Tensor]:
@@ -115,7 +104,7 @@ class SplitOptimizer(ShardedOptimizer):
         shares = set()
         for param in self._layers.params:
             shares.add(id(param.share))
-            if param._split.is_waiting:
+            if param.parts.is_waiting:
                 raise UsageError(
                     f"sharding stage 3: parameter {param.name!r} has gradients of a backward "
                     "under no_sync() that no synchronised one followed"
@@ -183,7 +172,7 @@ def check_parameters(model: Layer, optimizer: Optimizer) -> None:
     """UsageError unless ``optimizer`` has the parameters that ``model`` trains, and no others that
     are trained.
     """
-    known = {id(p) for p in optimizer._parameters()}
+    known = {id(p) for p in optimizer.parameters()}
     for name, param in model.named_parameters():
         if param.trainable and id(param) not in known:
             raise UsageError(
@@ -191,7 +180,7 @@ def check_parameters(model: Layer, optimizer: Optimizer) -> None:
                 "trains; pass it or freeze it"
             )
     own = {id(p) for p in model.parameters()}
-    for other in optimizer._parameters():
+    for other in optimizer.parameters():
         if not other.stop_gradient and id(other) not in own:
             raise UsageError(
                 f"sharding: the optimizer has parameter {other.name!r}, which is not the "

@@ -12,6 +12,7 @@ import torch
 from argosy.autograd import grad as _grad
 from argosy.fluid.dygraph.tracer import Tracer, tracers
 from argosy.foundation.errors import DtypeError, NotSupported
+from argosy.foundation.process_state import register
 from argosy.framework.mode import switch
 from argosy.tensor import to_tensor
 from argosy.tensor.engine import Tensor, defaults, unique_name, wrap
@@ -73,6 +74,8 @@ def disable_dygraph() -> None:
     if stack is not None:
         stack.close()
 
+
+register("guard of enable_dygraph", _Lasting, attributes=("opened",), reset=disable_dygraph)
 
 enable_imperative = enable_dygraph
 disable_imperative = disable_dygraph

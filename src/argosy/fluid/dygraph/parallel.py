@@ -12,8 +12,8 @@ from typing import Any
 
 from argosy import nn
 from argosy.distributed import ParallelEnv, init_parallel_env
-from argosy.distributed._data_parallel import ParallelStrategy, build_parallel_strategy
-from argosy.distributed._default import default_group
+from argosy.distributed.job import default_group
+from argosy.distributed.parallel import ParallelStrategy, build_parallel_strategy
 from argosy.fluid.dygraph.layers import Layer
 from argosy.fluid.dygraph.tracer import tracers
 from argosy.foundation.errors import BadArgument, DtypeError
@@ -105,16 +105,16 @@ class DataParallel(Layer):
         """
         if not self._is_data_parallel_mode():
             return
-        group = default_group("DataParallel.apply_collective_grads")._inner
+        group = default_group("DataParallel.apply_collective_grads")
         trained = [p for p in self._layers.parameters() if p.trainable]
         by_rows = self._row_sparse_ids()
         dense = [p for p in trained if id(p) not in by_rows and p.grad is not None]
         if dense:
-            group.run(combine_gradients, [p.raw.grad for p in dense], 1.0, group.backend)
+            group.run(combine_gradients, [p.raw.grad for p in dense], 1.0, group.transport)
         for param in trained:
             if id(param) in by_rows:
-                group.run(average_rows, param.raw, True, group.backend)
-                _scale_gradient(param, group.world_size)
+                group.run(average_rows, param.raw, True, group.transport)
+                _scale_gradient(param, group.nranks)
 
     def _row_sparse_ids(self) -> set[int]:
         tables = [
@@ -150,10 +150,10 @@ class DataParallel(Layer):
 
 def _take_first_ranks(params: list[Parameter]) -> None:
     """Overwrite the trainable ones of ``params`` with those of rank 0; every rank calls it."""
-    group = default_group("fluid.dygraph.DataParallel")._inner
+    group = default_group("fluid.dygraph.DataParallel")
     values = [p.raw for p in params if p.trainable]
     if values:
-        group.run(broadcast_values, values, group.backend, 0)
+        group.run(broadcast_values, values, group.transport, 0)
 
 
 def _then_take_first_ranks(layer: nn.Layer) -> Any:

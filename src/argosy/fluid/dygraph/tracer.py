@@ -11,6 +11,7 @@ import weakref
 
 import argosy.static  # noqa: F401  (installs what records)
 from argosy.foundation.errors import UsageError
+from argosy.foundation.process_state import register
 from argosy.framework.mode import switch
 from argosy.static.nn.layer import install_keeper
 from argosy.tensor.engine import Parameter
@@ -43,8 +44,17 @@ class Tracers:
     """The guards that are open, innermost last. One per process."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Leave every guard."""
         self._open: list[Tracer] = []
         self._outside = Tracer()
+
+    @property
+    def described(self) -> tuple[int, bool]:
+        """How many guards are open, and whether layers outside of any train."""
+        return len(self._open), self._outside.is_training
 
     @property
     def is_guarded(self) -> bool:
@@ -72,6 +82,7 @@ class Tracers:
 
 
 tracers = Tracers()
+register("dygraph guards", tracers, state=lambda: tracers.described, reset=tracers.reset)
 
 # Functions with parameters work inside of a guard too, which then keeps them.
 install_keeper(lambda parameter: tracers.note(parameter, is_owned=False))

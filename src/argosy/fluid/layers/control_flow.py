@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -22,7 +22,12 @@ from argosy.static.record import arrays
 from argosy.static.record.arrays import ArrayVariable, record_array, record_stack, record_write
 from argosy.static.record.control import Branches, loop_variable, record_loop, sub_block
 from argosy.static.record.recorder import recorder
-from argosy.static.record.reinfer import inside, settle
+from argosy.static.record.reinfer import settle
+
+if TYPE_CHECKING:  # the names of the table
+
+    def __getattr__(name: str) -> Any: ...
+
 
 define(
     globals(),
@@ -315,7 +320,7 @@ class StaticRNN:
         ``shape``, as many rows as ``batch_ref`` has.
         """
         parent = self._require_step("memory")
-        with inside(parent):
+        with parent.program.in_block(parent.idx):
             if init is None:
                 if shape is None or batch_ref is None:
                     raise UsageError(
@@ -340,7 +345,7 @@ class StaticRNN:
     def step_output(self, o: Any) -> None:
         """Let the values that ``o`` has in each step be an output."""
         parent = self._require_step("step_output")
-        with inside(parent):
+        with parent.program.in_block(parent.idx):
             array = record_array(o.raw.dtype)
         record_write(array, self._index, o)
         self._arrays.append(array)

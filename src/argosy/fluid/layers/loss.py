@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argosy import tensor as T
 from argosy.fluid.table import define
@@ -11,6 +11,11 @@ from argosy.nn import functional as F
 from argosy.static.nn.layer import layer_call
 
 kIgnoreIndex = -100
+
+if TYPE_CHECKING:  # the names of the table
+
+    def __getattr__(name: str) -> Any: ...
+
 
 define(
     globals(),

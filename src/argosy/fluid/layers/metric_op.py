@@ -10,7 +10,7 @@ from argosy.fluid.dygraph.tracer import is_static
 from argosy.fluid.layers.tensor import assign
 from argosy.fluid.table import at_least_1d
 from argosy.foundation.errors import UsageError
-from argosy.ops import metric as ops
+from argosy.ops.losses import metric as ops
 from argosy.tensor.engine import apply
 
 

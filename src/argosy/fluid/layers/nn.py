@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -13,13 +13,12 @@ from argosy.fluid.table import at_least_1d, define
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
-from argosy.ops.dropout import seeded_dropout
+from argosy.ops.nn.dropout import seeded_dropout
 from argosy.static.nn import common
 from argosy.static.nn.layer import anywhere, layer_call, require_bias
 from argosy.static.record.activation import activate
 from argosy.static.record.folding import align
 from argosy.static.record.recorder import recorder
-from argosy.static.record.reinfer import inside
 from argosy.tensor.engine import apply
 from argosy.tensor.random import gaussian
 from argosy.utils import convert_to_list
@@ -35,6 +34,11 @@ group_norm = anywhere(common.group_norm)
 layer_norm = anywhere(common.layer_norm)
 row_conv = anywhere(common.row_conv)
 spectral_norm = anywhere(common.spectral_norm)
+
+if TYPE_CHECKING:  # the names of the table
+
+    def __getattr__(name: str) -> Any: ...
+
 
 define(
     globals(),
@@ -789,7 +793,7 @@ def autoincreased_step_counter(
         return block.var(name)
     counter = recorder.new_state(name, [1], torch.int64, begin - 1)
     num_before = len(block.ops)
-    with inside(block):
+    with block.program.in_block(block.idx):
         T.increment(counter, step)
     block.ops[:] = [*block.ops[num_before:], *block.ops[:num_before]]
     return counter

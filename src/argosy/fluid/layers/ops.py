@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argosy import tensor as T
 from argosy.fluid.table import define
 from argosy.nn import functional as F
+
+if TYPE_CHECKING:  # the names of the table
+
+    def __getattr__(name: str) -> Any: ...
+
 
 define(
     globals(),

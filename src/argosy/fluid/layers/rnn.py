@@ -9,7 +9,7 @@ from argosy.fluid.dygraph.nn import gru_step
 from argosy.fluid.layers.nn import fc
 from argosy.foundation.errors import UsageError
 from argosy.nn import functional as F
-from argosy.ops import sequence_rnn as ops
+from argosy.ops.sequences import sequence_rnn as ops
 from argosy.static.nn.layer import layer_call, require_bias
 from argosy.static.nn.sequence_lod import with_sequences
 

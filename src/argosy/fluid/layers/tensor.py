@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,9 +12,14 @@ from argosy.fluid.layers.nn import shape_like
 from argosy.fluid.table import at_least_1d, define
 from argosy.foundation import dtypes
 from argosy.nn import parameter as _parameter
-from argosy.ops.initialization import assign_value
+from argosy.ops.array.initialization import assign_value
 from argosy.static.record.recorder import recorder
 from argosy.tensor.engine import Tensor, apply, unique_name
+
+if TYPE_CHECKING:  # the names of the table
+
+    def __getattr__(name: str) -> Any: ...
+
 
 define(
     globals(),

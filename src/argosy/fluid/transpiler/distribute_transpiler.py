@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from argosy.distributed import _default
+from argosy.distributed.communication.group import is_initialized
+from argosy.distributed.parallel import init_parallel_env
 from argosy.fluid.transpiler.ps_dispatcher import PSDispatcher, RoundRobin
 from argosy.foundation import env
 from argosy.foundation.errors import (
@@ -61,6 +62,10 @@ class DistributeTranspilerConfig:
         >>> config.sync_mode = False
         >>> config.runtime_split_send_recv = True
     """
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     _fields: ClassVar[dict[str, Any]] = {
         "slice_var_up": True,
@@ -367,7 +372,7 @@ def join(rank: int, endpoints: list[str]) -> None:
     """Join the other processes, unless this one is alone or has done so; what the environment does
     not say, the arguments do.
     """
-    if len(endpoints) < 2 or _default.is_initialized():
+    if len(endpoints) < 2 or is_initialized():
         return
     given = {
         "PADDLE_TRAINER_ID": str(rank),
@@ -376,7 +381,7 @@ def join(rank: int, endpoints: list[str]) -> None:
         "PADDLE_CURRENT_ENDPOINT": endpoints[rank],
     }
     env.update({name: given[name] for name in env.missing(tuple(given))})
-    _default.init_parallel_env()
+    init_parallel_env()
 
 
 def _endpoints(text: Any, argument: str) -> list[str]:

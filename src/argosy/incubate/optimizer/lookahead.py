@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import BadArgument
-from argosy.ops.averaging import lookahead_
+from argosy.ops.training.averaging import lookahead_
 from argosy.optimizer.optimizer import Optimizer
-from argosy.optimizer.plan import Bucket, Options
 from argosy.optimizer.state import Power, Slot
+from argosy.optimizer.update_group import Options, UpdateGroup, Values
 from argosy.tensor.engine import Tensor
 
 
@@ -43,7 +43,7 @@ class LookAhead(Optimizer):
             raise BadArgument(f"LookAhead: alpha must be in [0, 1], but received {alpha}")
         if not (isinstance(k, int) and k > 0):
             raise BadArgument(f"LookAhead: k should be a positive integer, but received {k}")
-        super().__init__(float(alpha), inner_optimizer._parameters(), None, None, name)
+        super().__init__(float(alpha), inner_optimizer.parameters(), None, None, name)
         self.inner_optimizer = inner_optimizer
         self.alpha = alpha
         self.k = k
@@ -75,20 +75,13 @@ class LookAhead(Optimizer):
         return operators, pairs
 
     def _update(
-        self,
-        bucket: Bucket,
-        params: list[torch.Tensor],
-        grads: list[torch.Tensor],
-        lr: float,
-        decay: float,
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
     ) -> None:
         """What a program records after the update of the inner optimizer."""
-        bucket.run(
-            lookahead_, params, bucket.slots["slow"], bucket.clock.tensor, self.alpha, self.k
-        )
+        group.run(lookahead_, params, group.slots["slow"], group.clock.tensor, self.alpha, self.k)
 
     def _has_grad(self, param: Tensor) -> bool:
-        return not param.stop_gradient and (param.raw.grad is not None or param._is_grad_cleared)
+        return not param.stop_gradient and (param.raw.grad is not None or param.is_grad_cleared)
 
     def _follow(self, params: list[Tensor]) -> None:
         if not params:

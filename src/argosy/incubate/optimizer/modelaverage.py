@@ -10,10 +10,10 @@ import torch
 
 from argosy.foundation.errors import UsageError
 from argosy.framework.mode import switch
-from argosy.ops.averaging import average_accumulates_, window_average
+from argosy.ops.training.averaging import average_accumulates_, window_average
 from argosy.optimizer.optimizer import Optimizer, Params
-from argosy.optimizer.plan import Options
 from argosy.optimizer.state import Power, Slot
+from argosy.optimizer.update_group import Options
 from argosy.tensor.engine import Tensor
 
 _SUMS = ("sum_1", "sum_2", "sum_3")
@@ -86,7 +86,7 @@ class ModelAverage(Optimizer):
         chosen = [
             p
             for p in params
-            if not p.stop_gradient and (p.raw.grad is not None or p._is_grad_cleared)
+            if not p.stop_gradient and (p.raw.grad is not None or p.is_grad_cleared)
         ]
         names = (*_SUMS, *_COUNTS)
         with torch.no_grad():

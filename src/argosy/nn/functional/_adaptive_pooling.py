@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.foundation.errors import UsageError
 from argosy.nn.functional.window import is_channel_last, to_list
-from argosy.ops import pooling as ops
+from argosy.ops.nn import pooling as ops
 from argosy.tensor.engine import Tensor, apply
 
 

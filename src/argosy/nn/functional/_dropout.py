@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.foundation.errors import DtypeError, NotSupported, UsageError
 from argosy.nn.functional.window import is_channel_last
-from argosy.ops import dropout as ops
+from argosy.ops.nn import dropout as ops
 from argosy.tensor.engine import Tensor, apply, replace
 
 

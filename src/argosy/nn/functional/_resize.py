@@ -8,8 +8,8 @@ import numpy as np
 
 from argosy.foundation.errors import DtypeError, RankError, UsageError
 from argosy.nn.functional import pooling
-from argosy.ops import resize as resize_ops
-from argosy.ops import vision as vision_ops
+from argosy.ops.images import resize as resize_ops
+from argosy.ops.images import vision as vision_ops
 from argosy.tensor.engine import Tensor, apply
 
 _RANKS = {

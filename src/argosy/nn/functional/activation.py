@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import RankError, UsageError
-from argosy.ops import activation as ops
+from argosy.ops.nn import activation as ops
 from argosy.tensor.engine import apply, make_inplace, store, unary
 from argosy.tensor.math import sigmoid, tanh, tanh_
 

@@ -15,9 +15,9 @@ from argosy.nn.functional._dropout import (
 )
 from argosy.nn.functional._resize import interpolate, pad, upsample, zeropad2d
 from argosy.nn.functional.window import to_list
-from argosy.ops import embedding as id_ops
-from argosy.ops import linalg as linalg_ops
-from argosy.ops import vision as vision_ops
+from argosy.ops.images import vision as vision_ops
+from argosy.ops.math import linalg as linalg_ops
+from argosy.ops.nn import embedding as id_ops
 from argosy.tensor.engine import apply
 
 __all__ = [

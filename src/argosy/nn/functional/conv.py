@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.foundation.errors import UsageError
 from argosy.nn.functional.window import is_channel_last, to_list, to_padding
-from argosy.ops import conv as ops
+from argosy.ops.nn import conv as ops
 from argosy.ops.table import Op
 from argosy.tensor.engine import Tensor, apply
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.ops import linalg as ops
+from argosy.ops.math import linalg as ops
 from argosy.tensor.engine import apply
 from argosy.tensor.linalg import pdist
 

@@ -7,8 +7,8 @@ from typing import Any
 from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError
 from argosy.nn.functional.window import is_channel_last
-from argosy.ops import embedding as id_ops
-from argosy.ops import vision as vision_ops
+from argosy.ops.images import vision as vision_ops
+from argosy.ops.nn import embedding as id_ops
 from argosy.tensor import diag_embed
 from argosy.tensor.engine import Tensor, apply
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from argosy.foundation.errors import NotSupported, RankError, UsageError
-from argosy.ops import attention as ops
+from argosy.ops.nn import attention as ops
 from argosy.tensor.engine import Tensor, apply
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import UsageError
-from argosy.ops import embedding as ops
+from argosy.ops.nn import embedding as ops
 from argosy.tensor.engine import apply
 
 __all__ = ["embedding", "embedding_renorm_", "one_hot"]

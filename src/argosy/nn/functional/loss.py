@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy.foundation.errors import RankError, UsageError
-from argosy.ops import classification
-from argosy.ops import cross_entropy as entropies
-from argosy.ops import loss as ops
-from argosy.ops.linalg import pairwise_distance
+from argosy.ops.losses import classification
+from argosy.ops.losses import cross_entropy as entropies
+from argosy.ops.losses import loss as ops
+from argosy.ops.math.linalg import pairwise_distance
 from argosy.tensor.engine import apply
 
 __all__ = [

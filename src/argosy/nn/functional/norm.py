@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import RankError, UsageError
-from argosy.ops import norm as ops
+from argosy.ops.nn import norm as ops
 from argosy.tensor.engine import apply
 
 __all__ = [

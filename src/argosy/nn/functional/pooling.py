@@ -17,7 +17,7 @@ from argosy.nn.functional._adaptive_pooling import (
     fractional_max_pool3d,
 )
 from argosy.nn.functional.window import CHANNEL_FIRST, is_channel_last, to_list, to_padding
-from argosy.ops import pooling as ops
+from argosy.ops.nn import pooling as ops
 from argosy.tensor.engine import apply
 
 __all__ = [

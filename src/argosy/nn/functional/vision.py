@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.nn.functional.window import is_channel_last
-from argosy.ops import vision as ops
+from argosy.ops.images import vision as ops
 from argosy.tensor.engine import Tensor, apply
 
 __all__ = ["affine_grid", "grid_sample", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle"]

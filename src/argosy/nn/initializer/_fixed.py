@@ -10,7 +10,7 @@ import torch
 
 from argosy.foundation.errors import BadArgument, DtypeError, UsageError
 from argosy.nn.initializer._base import Initializer, Plan
-from argosy.ops import initialization as ops
+from argosy.ops.array import initialization as ops
 from argosy.tensor.engine import Tensor
 
 

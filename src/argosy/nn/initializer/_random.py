@@ -10,7 +10,7 @@ import torch
 
 from argosy.foundation.errors import BadArgument
 from argosy.nn.initializer._base import Initializer, Plan, require
-from argosy.ops import initialization as ops
+from argosy.ops.array import initialization as ops
 
 
 class Uniform(Initializer):

@@ -11,7 +11,7 @@ import torch
 
 from argosy.foundation.errors import BadArgument, UsageError, nearest
 from argosy.nn.initializer._base import Initializer, Plan, fans
-from argosy.ops import initialization as ops
+from argosy.ops.array import initialization as ops
 
 _UNIT_GAIN = (
     "sigmoid", "linear", "conv1d", "conv2d", "conv3d", "conv1d_transpose", "conv_transpose1d",

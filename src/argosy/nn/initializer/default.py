@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argosy.foundation.errors import DtypeError
+from argosy.foundation.process_state import register
 from argosy.nn.initializer._base import Initializer
 from argosy.nn.initializer._fixed import Constant
 from argosy.nn.initializer._scaled import XavierUniform
@@ -13,7 +14,7 @@ class _Globals:
     bias: Initializer | None = None
 
 
-_globals = _Globals()
+_globals = register("default initialisers", _Globals())
 
 
 def set_global_initializer(

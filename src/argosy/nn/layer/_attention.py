@@ -11,7 +11,7 @@ from argosy.foundation.errors import BadArgument
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn.layer.common import Linear
 from argosy.nn.layer.layers import Layer
-from argosy.ops import multihead as ops
+from argosy.ops.nn import multihead as ops
 from argosy.tensor import manipulation
 from argosy.tensor.engine import apply
 
@@ -25,8 +25,8 @@ def _convert_param_attr_to_list(param_attr: Any, n: int) -> list[Any]:
             raise BadArgument(
                 f"expected {n} parameter attributes in the list, but received {len(param_attr)}"
             )
-        return [ParamAttr._to_attr(attr) for attr in param_attr]
-    attr = ParamAttr._to_attr(param_attr)
+        return [ParamAttr.parse(attr) for attr in param_attr]
+    attr = ParamAttr.parse(param_attr)
     if attr is False:
         return [False] * n
     spread = [copy.deepcopy(attr) for _ in range(n)]

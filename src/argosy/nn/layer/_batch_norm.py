@@ -6,15 +6,18 @@ Running mean and variance are parameters that are never trained: they appear in 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from argosy.foundation.errors import UsageError
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
 from argosy.nn.layer.layers import Layer
-from argosy.ops import norm as ops
+from argosy.ops.nn import norm as ops
 from argosy.tensor.engine import apply, get_default_dtype
+
+Base = TypeVar("Base", bound="_BatchNormBase")
 
 
 class _Statistics(Layer):
@@ -108,6 +111,26 @@ class _BatchNormBase(_Statistics):
             self._use_global_stats,
         )
 
+    def copy_as(self, kind: Callable[..., Base]) -> Base:
+        """A layer of another kind on the same parameters and statistics."""
+        twin = kind(
+            self._num_features,
+            self._momentum,
+            self._epsilon,
+            _renamed(self._weight_attr),
+            _renamed(self._bias_attr),
+            self._data_format,
+            self._name,
+        )
+        if self._weight_attr is not False and self._bias_attr is not False:
+            twin.weight = self.weight
+            twin.bias = self.bias
+        twin._mean = self._mean
+        twin._variance = self._variance
+        twin._use_global_stats = self._use_global_stats
+        twin.training = self.training
+        return twin
+
     def extra_repr(self) -> str:
         text = (
             f"num_features={self._num_features}, momentum={self._momentum}, epsilon={self._epsilon}"
@@ -115,6 +138,13 @@ class _BatchNormBase(_Statistics):
         if self._data_format != "NCHW":
             text += f", data_format={self._data_format}"
         return text if self._name is None else f"{text}, name={self._name}"
+
+
+def _renamed(attr: Any) -> Any:
+    """A named attribute names another parameter in the copy, with the suffix Paddle gives it."""
+    if getattr(attr, "name", None) is not None:
+        attr.name = f"{attr.name}_sync"
+    return attr
 
 
 class BatchNorm1D(_BatchNormBase):

@@ -8,7 +8,7 @@ from typing import Any
 from argosy.foundation.errors import UsageError
 from argosy.nn import functional as F
 from argosy.nn.layer.layers import Layer
-from argosy.ops import classification
+from argosy.ops.losses import classification
 from argosy.tensor.engine import apply
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from argosy.foundation.errors import UsageError
 from argosy.nn import initializer as I
 from argosy.nn.layer.layers import Layer
-from argosy.ops import recurrent as ops
+from argosy.ops.nn import recurrent as ops
 from argosy.tensor.engine import apply, float_dtype
 from argosy.utils.layers_utils import flatten
 

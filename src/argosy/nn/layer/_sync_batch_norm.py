@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from argosy.foundation.process_state import register
 from argosy.nn.initializer import Constant
 from argosy.nn.layer._batch_norm import _BatchNormBase
 from argosy.nn.layer.layers import Layer
-from argosy.ops import norm as ops
+from argosy.ops.nn import norm as ops
 from argosy.tensor.engine import Tensor, apply
 
 
@@ -80,34 +81,10 @@ class SyncBatchNorm(_BatchNormBase):
         """
         result = layer
         if isinstance(layer, _BatchNormBase) and not isinstance(layer, cls):
-            result = cls._from(layer)
+            result = layer.copy_as(cls)
         for name, sublayer in layer.named_children():
             result.add_sublayer(name, cls.convert_sync_batchnorm(sublayer))
         return result
 
-    @classmethod
-    def _from(cls, layer: _BatchNormBase) -> SyncBatchNorm:
-        twin = cls(
-            layer._num_features,
-            layer._momentum,
-            layer._epsilon,
-            _renamed(layer._weight_attr),
-            _renamed(layer._bias_attr),
-            layer._data_format,
-            layer._name,
-        )
-        if layer._weight_attr is not False and layer._bias_attr is not False:
-            twin.weight = layer.weight
-            twin.bias = layer.bias
-        twin._mean = layer._mean
-        twin._variance = layer._variance
-        twin._use_global_stats = layer._use_global_stats
-        twin.training = layer.training
-        return twin
 
-
-def _renamed(attr: Any) -> Any:
-    """A named attribute names another parameter in the copy, with the suffix Paddle gives it."""
-    if getattr(attr, "name", None) is not None:
-        attr.name = f"{attr.name}_sync"
-    return attr
+register("statistics of SyncBatchNorm", SyncBatchNorm, attributes=("reduce_moments",))

@@ -17,11 +17,9 @@ __all__ = ["Sequential", "LayerList", "LayerDict", "ParameterList", "ParameterDi
 
 def _pairs(entries: Any, call: str) -> Iterator[tuple[str, Any]]:
     """Read a mapping or an iterable of (key, value) pairs."""
-    if isinstance(entries, LayerDict):
-        yield from entries._sub_layers.items()
-    elif isinstance(entries, ParameterDict):
-        yield from entries._parameters.items()
-    elif isinstance(entries, Mapping):
+    if isinstance(entries, ParameterDict):
+        yield from entries.named_parameters(include_sublayers=False)
+    elif isinstance(entries, (LayerDict, Mapping)):
         yield from entries.items()
     elif isinstance(entries, Iterable):
         for i, pair in enumerate(entries):

@@ -12,7 +12,7 @@ from argosy.nn.functional.window import to_list, to_padding
 from argosy.nn.initializer import Normal
 from argosy.nn.layer._conv_base import _ConvNd
 from argosy.nn.layer._conv_transpose import Conv1DTranspose, Conv2DTranspose, Conv3DTranspose
-from argosy.ops import conv as ops
+from argosy.ops.nn import conv as ops
 from argosy.ops.table import Op
 from argosy.tensor.engine import apply
 

@@ -45,7 +45,7 @@ class LayerHelper:
         is_bias: bool = False,
         default_initializer: Any = None,
     ) -> Parameter | None:
-        parsed = ParamAttr._to_attr(attr)
+        parsed = ParamAttr.parse(attr)
         if parsed is False:
             return None
         suffix = "b" if is_bias else "w"

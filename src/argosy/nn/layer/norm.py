@@ -15,7 +15,7 @@ from argosy.nn.layer._batch_norm import BatchNorm, BatchNorm1D, BatchNorm2D, Bat
 from argosy.nn.layer._batch_norm import _BatchNormBase as _BatchNormBase
 from argosy.nn.layer._sync_batch_norm import SyncBatchNorm
 from argosy.nn.layer.layers import Layer
-from argosy.ops import norm as ops
+from argosy.ops.nn import norm as ops
 from argosy.tensor.engine import apply
 
 __all__ = [

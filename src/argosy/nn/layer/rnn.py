@@ -22,7 +22,7 @@ from argosy.nn.layer._rnn_cell import (
 )
 from argosy.nn.layer.container import LayerList
 from argosy.nn.layer.layers import Layer
-from argosy.ops import recurrent as ops
+from argosy.ops.nn import recurrent as ops
 from argosy.tensor import manipulation
 from argosy.tensor.engine import Tensor, apply
 from argosy.utils.layers_utils import flatten, map_structure, pack_sequence_as

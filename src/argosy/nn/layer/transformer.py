@@ -16,7 +16,7 @@ from argosy.nn.layer.common import Dropout, Linear
 from argosy.nn.layer.container import LayerList
 from argosy.nn.layer.layers import Layer
 from argosy.nn.layer.norm import LayerNorm
-from argosy.ops import multihead as ops
+from argosy.ops.nn import multihead as ops
 from argosy.tensor.engine import apply, defaults
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import UsageError
-from argosy.ops import clipping as ops
+from argosy.ops.training import clipping as ops
 from argosy.tensor.engine import Tensor, wrap
 
 _NORM_TYPES = (math.inf, 0, 1, 2)

@@ -15,7 +15,7 @@ from argosy.nn import layer as layers
 from argosy.nn.layer.layers import Layer
 from argosy.nn.utils._computed import read_computed
 from argosy.nn.utils.weight_norm_hook import check_once
-from argosy.ops import reparameterization as ops
+from argosy.ops.nn import reparameterization as ops
 from argosy.tensor.engine import Tensor, apply, wrap
 
 

@@ -11,8 +11,8 @@ from argosy.framework.mode import switch
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn.layer.layers import Layer
 from argosy.nn.utils._computed import read_computed
-from argosy.ops import reparameterization as ops
-from argosy.ops.creation import assign
+from argosy.ops.array.creation import assign
+from argosy.ops.nn import reparameterization as ops
 from argosy.ops.table import Op
 from argosy.tensor.engine import apply
 
@@ -80,7 +80,7 @@ class WeightNorm:
 def check_once(layer: Layer, kind: type, name: str, call: str) -> None:
     """Refuse a second hook of one kind on one parameter."""
     for hook in layer._forward_pre_hooks.values():
-        if isinstance(hook, kind) and hook.name == name:
+        if isinstance(hook, kind) and getattr(hook, "name", None) == name:
             raise HookTwice(
                 f"{call}: cannot register two {call} hooks on the same parameter {name!r}"
             )

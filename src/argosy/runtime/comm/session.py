@@ -63,7 +63,8 @@ class Session:
 
     All ranks make the same groups in the same order. Sessions that follow each other in one store
     are told apart by a number: each rank's n-th session meets the n-th of the others. ``store`` is
-    then the part of it that belongs to this one.
+    then the part of it that belongs to this one. ``name`` is that of the group of all ranks, which
+    messages call 'world'.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Session:
         backend: str = "auto",
         timeout_s: float = 1800.0,
         address: str = "127.0.0.1",
+        name: str = "world",
     ) -> None:
         if not 0 <= rank < world_size:
             raise ConfigError(
@@ -105,7 +107,7 @@ class Session:
             self._board.is_busy = lambda: any(
                 group.num_pending for group in list(self._groups.values())
             )
-            self.world = self.new_group(range(world_size), name="world")
+            self.world = self.new_group(range(world_size), name=name)
         except BaseException:
             self._leave()
             raise
@@ -225,7 +227,7 @@ class Session:
                 f"new_group: ranks {outside} are outside the job's 0..{self.world_size - 1}"
             )
         id, self._next_id = self._next_id, self._next_id + 1
-        label = name or f"group {id}"
+        label = f"group {id}" if id else "world"
         made = None
         if self.rank in members:
             kind = hosts.choose(
@@ -241,7 +243,7 @@ class Session:
             self._gather(id, members, kind, limit_s)
             made = _make_backend(
                 kind,
-                f"{label}-{id}" if name is None else label,
+                f"{label}-{id}" if id else label,
                 members.index(self.rank),
                 [self._hosts[r] for r in members],
                 self.store,
@@ -249,7 +251,14 @@ class Session:
                 self._address,
                 Seat(self._board, members),
             )
-        group = Group(id=id, name=label, ranks=members, global_rank=self.rank, backend=made)
+        group = Group(
+            id=id,
+            name=name or label,
+            ranks=members,
+            global_rank=self.rank,
+            transport=made,
+            label=label,
+        )
         self._groups[id] = group
         return group
 

@@ -108,7 +108,7 @@ class StoreServer:
         self.endpoint = endpoint_of(listener)
         self._token = token
         self._listener = listener
-        self._values = Values()
+        self._held = Values()
         self._peers: dict[socket.socket, _Peer] = {}
         # those of _peers that are not trusted, oldest first
         self._strangers: dict[socket.socket, _Peer] = {}
@@ -224,7 +224,7 @@ class StoreServer:
             elif peer.unsent:
                 self._turn_away(peer, f"it took nothing of its reply for {_SEND_S:g} s")
             elif peer.request is not None:
-                missing = next((k for k in peer.request.fields if k not in self._values), b"")
+                missing = next((k for k in peer.request.fields if k not in self._held), b"")
                 self._end_wait(peer)
                 self._reply(peer, Frame(frames.TIMED_OUT, 0, (missing,)))
 
@@ -384,23 +384,23 @@ class StoreServer:
             self._busy[peer.sock] = peer
             self._grant(peer)
             return
-        before = len(self._values)
+        before = len(self._held)
         try:
-            reply = store_values.operate(self._values, frame)
+            reply = store_values.operate(self._held, frame)
         except ValueError as error:
             reply = Frame(frames.FAILED, 0, (str(error).encode(),))
         self._reply(peer, reply)
-        if len(self._values) > before:
+        if len(self._held) > before:
             for waiting in list(self._busy.values()):
                 self._grant(waiting)
 
     def _grant(self, peer: _Peer) -> None:
         """Answer the waiting request of ``peer`` if its keys are all there."""
         request = peer.request
-        if request is not None and all(key in self._values for key in request.fields):
+        if request is not None and all(key in self._held for key in request.fields):
             self._end_wait(peer)
             values = (
-                tuple(self._values[key] for key in request.fields)
+                tuple(self._held[key] for key in request.fields)
                 if request.code == frames.GET
                 else ()
             )

@@ -45,10 +45,10 @@ def count_traffic(group: Group) -> Traffic:
     """Count what ``group`` exchanges from now on; buckets that exist already are not counted, so
     call it before wrapping a model.
     """
-    backend = group.backend
+    backend = group.transport
     if not isinstance(backend, CountingBackend):
         backend = CountingBackend(backend)
-        group.replace_backend(backend)
+        group.transport = backend
     return backend.traffic
 
 

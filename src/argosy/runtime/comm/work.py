@@ -1,8 +1,8 @@
-"""Collectives behind the caller's back: ``Work`` is one under way, ``Lane`` the thread that keeps
-those of a group in order.
+"""Collectives behind the caller's back: ``Work`` is one under way, ``CommQueue`` the thread that
+keeps those of a group in order.
 
 Ranks must run the collectives of a group in one order, synchronous and asynchronous ones together.
-A lane sees to that: what is submitted runs in submission order in its thread, and a synchronous
+A queue sees to that: what is submitted runs in submission order in its thread, and a synchronous
 call waits its turn. While nothing is pending a synchronous call runs in the caller's thread at the
 price of one uncontended lock (0.2 us).
 """
@@ -25,7 +25,7 @@ _CLOSE_S = 10.0  # longer than backends wait for their calls when they are close
 
 
 class Work:
-    """A call that was submitted to a lane: its result or its error, once it has run."""
+    """A call that was submitted to a queue: its result or its error, once it has run."""
 
     def __init__(self, what: str = "collective") -> None:
         self.what = what
@@ -72,11 +72,11 @@ _DONE = threading.Event()
 _DONE.set()
 
 
-class Lane:
+class CommQueue:
     """Runs the calls of one group in order, at most one at a time; its thread starts with the first
     submitted call.
 
-    A call must not use its own lane: it would wait for itself.
+    A call must not use its own queue: it would wait for itself.
     """
 
     def __init__(self, name: str) -> None:
@@ -89,7 +89,7 @@ class Lane:
         self._thread: threading.Thread | None = None  # guarded by _changed
         self._closed = False  # guarded by _changed
         self._refusal: Callable[[str], Exception] = lambda what: CommError(
-            f"{what}: lane {name!r} is closed"
+            f"{what}: queue {name!r} is closed"
         )
 
     @property
@@ -117,7 +117,7 @@ class Lane:
             self._queue.append((work, call, args))
             if self._thread is None:
                 self._thread = threading.Thread(
-                    target=self._serve, name=f"argosy-lane-{self.name}", daemon=True
+                    target=self._serve, name=f"argosy-comm-{self.name}", daemon=True
                 )
                 self._thread.start()
             self._changed.notify_all()
@@ -140,7 +140,7 @@ class Lane:
             with self._changed:
                 self._queue.popleft()
             work._finish(result, error)
-            del work, call, args, result, error  # an idle lane keeps no tensor alive
+            del work, call, args, result, error  # an idle queue keeps no tensor alive
 
     def close(self) -> None:
         """Give up the calls that have not started, wait for the one that runs, end the thread.
@@ -157,13 +157,13 @@ class Lane:
             self._changed.notify_all()
         for work, _, _ in given_up:
             work._finish(
-                None, CommError(f"{work.what}: lane {self.name!r} was closed before it ran")
+                None, CommError(f"{work.what}: queue {self.name!r} was closed before it ran")
             )
         if thread is not None and thread is not threading.current_thread():
             thread.join(_CLOSE_S)
             if thread.is_alive():
                 _log.warning(
-                    "lane %r: its last call has not ended within %g s", self.name, _CLOSE_S
+                    "queue %r: its last call has not ended within %g s", self.name, _CLOSE_S
                 )
 
     def refuse_in_child(self, refusal: Callable[[str], Exception]) -> None:
@@ -178,7 +178,7 @@ class Lane:
             work._done = threading.Event()
             work._finish(None, refusal(work.what))
 
-    def __enter__(self) -> Lane:
+    def __enter__(self) -> CommQueue:
         return self
 
     def __exit__(self, *exc_info: object) -> None:

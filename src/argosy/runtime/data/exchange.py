@@ -44,13 +44,13 @@ def exchange(group: Group, records: Records, workers: npt.NDArray[np.int64]) -> 
     ``group`` calls it.
     """
     order = np.argsort(workers, kind="stable")
-    ends = np.searchsorted(workers[order], np.arange(group.world_size + 1))
+    ends = np.searchsorted(workers[order], np.arange(group.nranks + 1))
     sorted_records = records.take(order)
     mine = [sorted_records.slice(int(a), int(b)) for a, b in pairwise(ends)]
     num_slots = len(records.is_float)
     sizes = [torch.tensor([num_slots, *(getattr(part, f).size for f in _FIELDS)]) for part in mine]
     announced = [torch.empty(1 + len(_FIELDS), dtype=torch.int64) for _ in mine]
-    group.run(group.backend.all_to_all, announced, sizes)
+    group.run(group.transport.all_to_all, announced, sizes)
     for rank, head in enumerate(announced):
         if int(head[0]) != num_slots:
             raise CommError(
@@ -78,5 +78,5 @@ def _send(
     dtype = arrays[0].dtype
     inputs = [torch.from_numpy(array.reshape(-1).view(np.uint8).copy()) for array in arrays]
     outputs = [torch.empty(size * dtype.itemsize, dtype=torch.uint8) for size in sizes]
-    group.run(group.backend.all_to_all, outputs, inputs)
+    group.run(group.transport.all_to_all, outputs, inputs)
     return [out.numpy().view(dtype) for out in outputs]

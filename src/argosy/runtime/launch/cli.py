@@ -8,23 +8,28 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from typing import NoReturn
 
 import torch
 
 from argosy.foundation import env
-from argosy.foundation.errors import ArgosyError
+from argosy.foundation.errors import ArgosyError, ConfigError
 from argosy.runtime.comm.store_server import StoreFailed
 from argosy.runtime.comm.token import TOKEN_FILE
 from argosy.runtime.launch import flags, spec
-from argosy.runtime.launch.host import run_host
+from argosy.runtime.launch.collective_job import run_collective
+from argosy.runtime.launch.report import Say
 
 _WRONG_CALL = 2
 
 
-def run(is_fleet: bool = False) -> NoReturn:
-    """Be the program: run the job of ``sys.argv`` and end this process with its exit code."""
-    code = main(is_fleet=is_fleet)
+def run(argv: Sequence[str] | None = None, is_fleet: bool = False) -> NoReturn:
+    """Be the program: run the job, of ``sys.argv`` by default, and end this process with its exit
+    code.
+    """
+    code = main(argv, is_fleet)
     sys.stdout.flush()
     sys.stderr.flush()
     # everything of ours is closed; tearing the interpreter down would take torch's modules apart,
@@ -42,34 +47,40 @@ def main(argv: Sequence[str] | None = None, is_fleet: bool = False) -> int:
     if arguments[:1] in (["-h"], ["--help"]):
         print(flags.help_text())
         return 0
-    out = sys.stderr
+    say = partial(print, file=sys.stderr, flush=True)
     try:
         wanted = spec.parse(arguments, env.everything(), torch.cuda.device_count(), is_fleet)
         if wanted.falls_back_to_cpu:
-            print(
+            say(
                 "launch: PyTorch sees no GPU here; the cards that were named become "
-                f"{wanted.nproc} CPU worker(s)",
-                file=out,
+                f"{wanted.nproc} CPU worker(s)"
             )
         if wanted.token_file:
             env.update({TOKEN_FILE: os.path.abspath(wanted.token_file)})
-        if wanted.ps is not None:
-            from argosy.runtime.launch.ps_host import run_roles
-
-            return run_roles(wanted, wanted.ps, out)
-        if wanted.meets_at_master:
-            from argosy.runtime.launch.elastic import run_node
-
-            return run_node(wanted, out)
-        return run_host(wanted, out)
+        if wanted.script.endswith(".py") and not Path(wanted.script).exists():
+            raise ConfigError(f"launch: there is no script {wanted.script!r} in {Path.cwd()}")
+        return _run_job(wanted, say)
     except StoreFailed as error:
-        print(f"launch: {error}", file=out)
+        say(f"launch: {error}")
         return 1
     except ArgosyError as error:
-        print(f"{type(error).__name__}: {error}", file=out)
+        say(f"{type(error).__name__}: {error}")
         return _WRONG_CALL
     except OSError as error:  # of the log folder, as a rule
-        print(f"launch: {error}", file=out)
+        say(f"launch: {error}")
         return _WRONG_CALL
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+
+
+def _run_job(wanted: spec.LaunchSpec, say: Say) -> int:
+    """Only the kind of job that is wanted is imported."""
+    if wanted.ps is not None:
+        from argosy.runtime.launch.server_job import run_servers
+
+        return run_servers(wanted, wanted.ps, sys.stderr)
+    if wanted.meets_at_master:
+        from argosy.runtime.launch.elastic import run_host
+
+        return run_host(wanted, say)
+    return run_collective(wanted, say)

@@ -1,12 +1,13 @@
 """A job on several hosts that meet at ``--master host:port``, one of these launchers on each.
 
-torch.distributed.elastic decides who takes part (``DynamicRendezvousHandler``, see ``meeting.py``)
-and when to start again (``SimpleElasticAgent``): hosts that come late or are lost, restarts after a
-failure. It does so over our own store, which turns away peers that do not know the job's token (see
-``job_token.py``), served by the launcher that can listen at ``--master``. Nothing that another host
-has stored is unpickled. The workers are started and ended as on one host.
+torch.distributed.elastic decides who takes part (``DynamicRendezvousHandler``, see
+``rendezvous.py``) and when to start again (``SimpleElasticAgent``): hosts that come late or are
+lost, restarts after a failure. It does so over our own store, which turns away peers that do not
+know the job's token (see ``job_token.py``), served by the launcher that can listen at ``--master``.
+Nothing that another host has stored is unpickled. A round's processes have a supervisor, as on one
+host.
 
-In each round, once the hosts are known, every launcher publishes what it brings (``Node``); ranks
+In each round, once the hosts are known, every launcher publishes what it brings (``Host``); ranks
 follow from that list, which is the same for all. The launcher of rank 0 serves a fresh store for
 the workers. A worker that fails, or a store of the workers that does, is announced to all
 launchers, so every host can name it.
@@ -16,13 +17,10 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import socket
-import sys
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from types import FrameType
-from typing import Any, TextIO
+from typing import Any
 
 from torch.distributed.elastic.agent.server.api import (
     RunResult,
@@ -38,76 +36,64 @@ from torch.distributed.elastic.rendezvous import RendezvousError, RendezvousStat
 from torch.distributed.elastic.rendezvous.dynamic_rendezvous import DynamicRendezvousHandler
 
 from argosy.foundation.deadline import Deadline
-from argosy.foundation.endpoints import Endpoint, bind_listener, is_loopback, parse
+from argosy.foundation.endpoints import Endpoint, bind_listener, parse
 from argosy.foundation.errors import ArgosyError, CommError, ConfigError
-from argosy.runtime.comm.store import StoreClient, StoreFailed, StoreServer, TokenRefused
+from argosy.runtime.comm.store import StoreClient, StoreFailed, StoreServer
 from argosy.runtime.comm.token import make as make_token
-from argosy.runtime.launch import host
-from argosy.runtime.launch.crew import Crew
+from argosy.runtime.launch import report
+from argosy.runtime.launch.hosts import Failure, Host, Rendezvous
 from argosy.runtime.launch.job_token import token_of_job
-from argosy.runtime.launch.logs import Follower, LogFolder
-from argosy.runtime.launch.meeting import make_handler
-from argosy.runtime.launch.nodes import Failure, Node, WorkerStore, in_rank_order
-from argosy.runtime.launch.process import describe_exit, shell_code
-from argosy.runtime.launch.rank_env import Job
+from argosy.runtime.launch.machine import this_machine
+from argosy.runtime.launch.master import JOIN_S, connect, listen, own_address
+from argosy.runtime.launch.planners import round as round_planner
+from argosy.runtime.launch.ports import reserve
+from argosy.runtime.launch.process_spec import Job
+from argosy.runtime.launch.rendezvous import make_handler
+from argosy.runtime.launch.report import Say
 from argosy.runtime.launch.spec import LaunchSpec
-from argosy.runtime.launch.supervisor import GRACE_S, install_handlers, restore_handlers
+from argosy.runtime.launch.supervisor import Outcome, Supervisor, install_handlers, restore_handlers
 
-_JOIN_S = 600  # how long a host waits for the others
 _LOOK_S = 0.1
 _LEAVE_S = 5.0
 _SILENCE_S = 30.0  # a launcher that has not been heard of for so long is gone
-_ANYWHERE = "0.0.0.0"
+_EVERYONE = "the workers of this host"
 
 
-def run_node(spec: LaunchSpec, out: TextIO) -> int:
+def run_host(spec: LaunchSpec, say: Say) -> int:
     """Take part in the job with this host's processes; returns the exit code for the shell."""
     where = parse(spec.master, "--master")
-    command = host.command_of(spec)
     before = install_handlers(_raise_signal)
     try:
         with ExitStack() as stack:
-            return _take_part(where, spec, command, stack, out)
+            return _take_part(where, spec, stack, say)
     except SignalException as error:
-        print(
-            f"launch: stopped ({describe_exit(-error.sigval)}); the workers of this host were "
-            "ended",
-            file=out,
-        )
+        say(report.stopped(-error.sigval, _EVERYONE))
         return 128 + error.sigval
     except StoreFailed:  # has been said
         return 1
     except RendezvousStateError as error:
-        print(f"launch: {error}", file=out)
+        say(f"launch: {error}")
         return 1
     except (RendezvousError, CommError) as error:
-        print(f"launch: lost the other hosts at {where}: {error.__cause__ or error}", file=out)
+        say(f"launch: lost the other hosts at {where}: {error.__cause__ or error}")
         return 1
     finally:
         restore_handlers(before)
 
 
-def _take_part(
-    where: Endpoint, spec: LaunchSpec, command: Sequence[str], stack: ExitStack, out: TextIO
-) -> int:
-    listener = _listen(where, spec)
+def _take_part(where: Endpoint, spec: LaunchSpec, stack: ExitStack, say: Say) -> int:
+    listener = listen(where, is_first=spec.node_rank == 0)
     if listener is not None:
         stack.enter_context(listener)
-    token = token_of_job(where, listener is not None, spec.argv, out)
+    token = token_of_job(where, listener is not None, spec.argv, say)
     server = None if listener is None else stack.enter_context(StoreServer(listener, token))
     if server is not None and spec.shows_table:
-        print(f"launch: this host serves the meeting point of the hosts at {where}", file=out)
-    store = stack.enter_context(_connect(where, token))
-    address = spec.host or _own_address(store)
-    handler = make_handler(
-        store,
-        spec.job_id,
-        address,
-        (spec.min_nodes, spec.max_nodes),
-        _JOIN_S,
-        spec.elastic_timeout_s,
-    )
-    agent = _Agent(spec, command, address, handler, store, out, server)
+        say(f"launch: this host serves the meeting point of the hosts at {where}")
+    store = stack.enter_context(connect(where, token))
+    address = spec.host or own_address(store)
+    num_hosts = (spec.min_nodes, spec.max_nodes)
+    handler = make_handler(store, spec.job_id, address, num_hosts, JOIN_S, spec.elastic_timeout_s)
+    agent = _Agent(spec, address, handler, store, say, server)
     try:
         result = agent.run()
         handler.shutdown()
@@ -119,29 +105,18 @@ def _take_part(
         raise
     except (RendezvousError, CommError):
         if server is not None:
-            _check(server, out)
+            _check(server, say)
         raise
     agent.leave()
     return agent.exit_code or int(result is not None and result.is_failed())
 
 
-def _connect(where: Endpoint, token: str) -> StoreClient:
-    try:
-        return StoreClient(where.host, where.port, token, Deadline.after(_JOIN_S))
-    except TokenRefused as error:
-        raise ConfigError(
-            f"launch: the launcher that serves the meeting point {where} has another token than "
-            "this one; start this host with "
-            "the ARGOSY_TOKEN that it was given, or that it printed"
-        ) from error
-
-
-def _check(server: StoreServer, out: TextIO) -> None:
+def _check(server: StoreServer, say: Say) -> None:
     """Raise StoreFailed, and say so at once, if a store that is served here has died."""
     try:
         server.check()
     except StoreFailed as error:
-        print(f"launch: {error}; the workers of this host are ended", file=out, flush=True)
+        say(report.store_failed(error, _EVERYONE))
         raise
 
 
@@ -149,54 +124,16 @@ def _raise_signal(number: int, frame: FrameType | None) -> None:
     raise SignalException(f"received signal {number}", signal.Signals(number))
 
 
-def _listen(where: Endpoint, spec: LaunchSpec) -> socket.socket | None:
-    """Listen at ``where`` if this host can and no other launcher does."""
-    # a host's own name often stands for a loopback address there, and the first host's address may
-    # be one that is forwarded to it
-    addresses = [_ANYWHERE if _is_name_of_loopback(where.host) else where.host]
-    if spec.node_rank == 0:
-        addresses.append(_ANYWHERE)
-    for address in addresses:
-        with contextlib.suppress(ConfigError):
-            return bind_listener(address, where.port)
-    return None
-
-
-def _is_name_of_loopback(name: str) -> bool:
-    if is_loopback(name):
-        return False
-    with contextlib.suppress(OSError):
-        return socket.gethostbyname(name).startswith("127.")
-    return False
-
-
-def _own_address(store: StoreClient) -> str:
-    """The address from which this host reaches the master."""
-    where = store.endpoint
-    if _is_name_of_loopback(where.host):
-        raise ConfigError(
-            f"launch: here {where.host} is a loopback address, which other hosts cannot reach; "
-            "name this host's with --host"
-        )
-    with socket.socket(
-        socket.AF_INET6 if ":" in where.host else socket.AF_INET, socket.SOCK_DGRAM
-    ) as probe:
-        probe.connect((where.host, where.port))  # sends nothing
-        address: str = probe.getsockname()[0]
-        return address
-
-
 class _Agent(SimpleElasticAgent):
-    """Starts and ends the workers of this host when torch's agent says so."""
+    """Has the processes of this host started and ended when torch's agent says so."""
 
     def __init__(
         self,
         spec: LaunchSpec,
-        command: Sequence[str],
         address: str,
         handler: DynamicRendezvousHandler,
         store: StoreClient,
-        out: TextIO,
+        say: Say,
         server: StoreServer | None,
     ) -> None:
         super().__init__(
@@ -204,20 +141,17 @@ class _Agent(SimpleElasticAgent):
                 role="worker",
                 local_world_size=spec.nproc,
                 rdzv_handler=handler,
-                entrypoint=command[0],
+                entrypoint=spec.command[0],
                 max_restarts=spec.max_restart,
                 monitor_interval=_LOOK_S,
             )
         )
         self._launch = spec
-        self._command = command
         self._address = address
-        self._out = out
+        self._say = say
         self._round = ExitStack()
-        self._crew: Crew | None = None
-        self._job: Job | None = None
-        self._logs: LogFolder | None = None
-        self._follower: Follower | None = None
+        self._supervisor: Supervisor | None = None  # of this round
+        self._outcome: Outcome | None = None  # of its processes
         self._is_first = True
         # torch's rounds keep the C++ half of a Python store alive, not the Python half
         self._python_store = store
@@ -250,23 +184,15 @@ class _Agent(SimpleElasticAgent):
         group.workers = [Worker(local_rank=i) for i in range(self._launch.nproc)]
 
     def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
-        store: Any = worker_group.store
         self.exit_code = 0
         self._is_through = False
-        job = self._job = self._agree(store, worker_group)
-        self._logs = host.open_logs(self._launch, self._is_first)
+        job = self._agree(worker_group.store, worker_group)
         self._is_first = False
-        self._crew = self._round.enter_context(Crew())
-        if self._logs is not None:
-            self._follower = self._round.enter_context(
-                Follower(self._logs.worker(0), sys.stdout.buffer)
-            )
-        host.start_workers(self._crew, job, self._launch, self._command, self._logs)
-        if self._launch.shows_table:
-            print(host.table(job, self._crew.workers, self._command, self._logs), file=self._out)
-        for worker in worker_group.workers:
-            worker.global_rank = job.first_rank + worker.local_rank
-        return {worker.rank - job.first_rank: worker.pid for worker in self._crew.workers}
+        self._supervisor = Supervisor(job, self._say, check=self._check_stores)
+        pids = self._supervisor.start()
+        for worker, process in zip(worker_group.workers, job.processes, strict=True):
+            worker.global_rank = process.member.rank
+        return dict(enumerate(pids))
 
     def _agree(self, store: Any, worker_group: WorkerGroup) -> Job:
         """Exchange what the hosts bring; the first one serves the workers' store."""
@@ -274,45 +200,31 @@ class _Agent(SimpleElasticAgent):
         arrival, count = worker_group.group_rank, worker_group.group_world_size
         assert arrival is not None
         assert count is not None
-        endpoints = host.reserve(self._round, self._address, spec.start_port, spec.nproc)
-        store.set(
-            f"node/{arrival}",
-            Node(self._address, spec.node_rank, tuple(endpoints), spec.devices).to_json(),
-        )
-        nodes = [Node.from_json(store.get(f"node/{i}"), f"node/{i}") for i in range(count)]
-        order = in_rank_order(nodes, spec.sorts_hosts)
-        if order[0] == arrival:
+        endpoints = reserve(self._round, self._address, spec.start_port, spec.nproc)
+        mine = Host(self._address, spec.node_rank, endpoints, spec.devices)
+        store.set(f"node/{arrival}", mine.to_json())
+        hosts = [Host.from_json(store.get(f"node/{i}"), f"node/{i}") for i in range(count)]
+        if round_planner.in_rank_order(hosts, spec.sorts_hosts)[0] == arrival:
             token = make_token()
             self._round_server = self._round.enter_context(
                 StoreServer(bind_listener(self._address), token)
             )
-            store.set("job", WorkerStore(str(self._round_server.endpoint), token).to_json())
-        place = WorkerStore.from_json(store.get("job"), "job")
-        before = [nodes[i] for i in order[: order.index(arrival)]]
-        devices = [card for i in order for card in nodes[i].devices]
-        all_endpoints = [endpoint for i in order for endpoint in nodes[i].endpoints]
-        return host.make_job(
-            spec,
-            endpoints=all_endpoints,
-            master=place.endpoint,
-            token=place.token,
-            devices=devices if len(devices) == len(all_endpoints) else (),
-            num_nodes=count,
-            first_rank=sum(len(node.endpoints) for node in before),
+            store.set("job", Rendezvous(str(self._round_server.endpoint), token).to_json())
+        where = Rendezvous.from_json(store.get("job"), "job")
+        return round_planner.plan(
+            spec, hosts, arrival, where, this_machine(), is_first=self._is_first
         )
 
     def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
-        assert self._crew is not None
-        if self._follower is not None:
-            self._follower.pump()
-        failed = self._crew.wait(0)
-        self._check_stores()  # before a worker is blamed that failed for want of a store
-        if failed is not None:
-            self._announce(Failure(failed.rank, failed.poll() or 0, self._address))
+        assert self._supervisor is not None
+        self._outcome = self._supervisor.look(0)
+        if self._outcome is not None and self._outcome.failed is not None:
+            rank = self._outcome.failed.member.rank
+            self._announce(Failure(rank, self._outcome.exit_code, self._address))
         if self._has_failed():
             return RunResult(WorkerState.FAILED)
         self._beat()
-        if self._crew.is_running or not self._are_all_through():
+        if self._outcome is None or not self._are_all_through():
             return RunResult(WorkerState.HEALTHY)
         return RunResult(
             WorkerState.SUCCEEDED,
@@ -321,10 +233,10 @@ class _Agent(SimpleElasticAgent):
 
     def _check_stores(self) -> None:
         if self._server is not None:
-            _check(self._server, self._out)
+            _check(self._server, self._say)
         if self._round_server is not None:
             try:
-                _check(self._round_server, self._out)
+                _check(self._round_server, self._say)
             except StoreFailed as error:
                 self._announce(Failure(-1, 1, self._address, str(error)))
                 raise
@@ -370,12 +282,9 @@ class _Agent(SimpleElasticAgent):
             self._failure = Failure.from_json(self._round_store.get("failed"), "failed")
             if self._failure.rank < 0:
                 reason = f"{self._failure.reason} (on {self._failure.address})"
-                print(
-                    f"launch: {reason}; the workers of this host are ended",
-                    file=self._out,
-                    flush=True,
-                )
-                raise StoreFailed(reason)
+                error = StoreFailed(reason)
+                self._say(report.store_failed(error, _EVERYONE))
+                raise error
         return self._failure is not None
 
     @property
@@ -389,33 +298,23 @@ class _Agent(SimpleElasticAgent):
         self._end_round()
 
     def _end_round(self) -> None:
-        """End this host's workers and, if the round has failed, say who failed first."""
-        if self._crew is None:
-            return
-        crew, self._crew = self._crew, None
+        """End this host's processes and, if the round has failed, say who failed first."""
+        supervisor, self._supervisor = self._supervisor, None
+        failure, self._failure = self._failure, None
         self._round_server = None
         with self._round:
-            crew.end(GRACE_S)
-            crew.close()
-            if self._follower is not None:
-                self._follower.pump()
-                self._follower = None
-        if self._failure is not None and self._failure.rank >= 0:
-            self._report(self._failure.rank, self._failure.exit_code, self._failure.address)
-        self._failure = None
-        self._round = ExitStack()
-
-    def _report(self, rank: int, exit_code: int, address: str) -> None:
-        assert self._job is not None
-        self.exit_code = shell_code(exit_code)
-        if 0 <= rank - self._job.first_rank < self._job.nproc:
-            host.report_failure(rank, exit_code, self._job, self._logs, self._out)
-        else:
-            print(
-                f"launch: rank {rank} on {address} {describe_exit(exit_code)}; the workers of "
-                "this host were ended",
-                file=self._out,
-            )
+            if supervisor is not None:
+                supervisor.end()
+        if supervisor is None or failure is None or failure.rank < 0:
+            return
+        self.exit_code = report.shell_code(failure.exit_code)
+        mine = self._outcome
+        if mine is not None and mine.failed is not None and mine.failed.member.rank == failure.rank:
+            supervisor.report(mine)
+            return
+        label = f"rank {failure.rank} on {failure.address}"
+        words = report.end_of(label, failure.exit_code, f"{_EVERYONE} were ended")
+        self._say(f"launch: {words}")
 
     def _exit_barrier(self) -> None:
         """Nothing to wait for: a host is through only when all are. ``leave`` comes in the end,

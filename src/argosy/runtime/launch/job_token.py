@@ -6,18 +6,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import TextIO
 
 from argosy.foundation.endpoints import Endpoint, is_loopback
 from argosy.foundation.errors import ConfigError
 from argosy.runtime.comm import token
 from argosy.runtime.launch import flags
+from argosy.runtime.launch.report import Say
 
 _OF_ONE_HOST = ("rank", "host", "token_file")
 _COMMAND = ("python", "-m", "paddle.distributed.launch")
 
 
-def token_of_job(where: Endpoint, serves: bool, argv: Sequence[str], out: TextIO) -> str:
+def token_of_job(where: Endpoint, serves: bool, argv: Sequence[str], say: Say) -> str:
     """The secret of the job that meets at ``where``. ``serves``: this launcher serves the meeting
     point.
 
@@ -38,10 +38,8 @@ def token_of_job(where: Endpoint, serves: bool, argv: Sequence[str], out: TextIO
         )
     made = token.make()
     line = shlex.join([*_COMMAND, *flags.without(argv, _OF_ONE_HOST)])
-    print(
+    say(
         "launch: no token was given, so this job has a new one; start the other hosts with\n"
-        f"  {token.TOKEN}={made} {line}",
-        file=out,
-        flush=True,
+        f"  {token.TOKEN}={made} {line}"
     )
     return made

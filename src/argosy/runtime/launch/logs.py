@@ -3,77 +3,50 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO
 
-from argosy.runtime.launch.rank_env import Job, public
-from argosy.runtime.launch.spec import Generation
+from argosy.runtime.launch.process_spec import Job, ProcessSpec
 
 _TAIL_BYTES = 1 << 16
 
 
-def role_log(folder: str | Path, role: str, number: int) -> Path:
-    """``serverlog.N`` or ``workerlog.N`` of a parameter-server job."""
-    return Path(folder) / f"{role}log.{number}"
-
-
-def last_lines(path: Path, start: int = 0, count: int = 20) -> list[str]:
-    """The end of what was written to a log after byte ``start``."""
-    with open(path, "rb") as log:
-        size = log.seek(0, os.SEEK_END)
-        log.seek(max(start, size - _TAIL_BYTES))
-        return log.read().decode(errors="replace").splitlines()[-count:]
-
-
 class LogFolder:
-    """``workerlog.N`` for each process of this host, appended to unless ``overwrite``, and what
-    else a generation of Paddle puts beside them.
+    """The logs of a job's processes, made or emptied at once, and what lies beside them. Without a
+    folder, processes write to the terminal.
     """
 
-    def __init__(self, folder: str | Path, overwrite: bool = False) -> None:
-        self.path = Path(folder)
-        self.path.mkdir(parents=True, exist_ok=True)
-        self._overwrite = overwrite
-        self._start_by_rank: dict[int, int] = {}
+    def __init__(self, job: Job) -> None:
+        self._folder = None if job.log_dir is None else Path(job.log_dir)
+        self._start_by_name: dict[str, int] = {}
+        if self._folder is None:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for process in job.processes:
+            path = self._folder / process.log_name
+            with open(path, "wb" if job.empties_logs else "ab") as log:
+                self._start_by_name[process.log_name] = log.tell()
+        for name, text in job.text_by_file.items():
+            (self._folder / name).write_text(text)
 
-    def worker(self, local_rank: int) -> Path:
-        return self.path / f"workerlog.{local_rank}"
+    def path(self, process: ProcessSpec) -> Path | None:
+        return None if self._folder is None else self._folder / process.log_name
 
-    def prepare(self, nproc: int) -> None:
-        """Make or empty the workers' logs."""
-        for local_rank in range(nproc):
-            with open(self.worker(local_rank), "wb" if self._overwrite else "ab") as log:
-                self._start_by_rank[local_rank] = log.tell()
+    def open(self, process: ProcessSpec) -> AbstractContextManager[IO[bytes] | None]:
+        """Open a log to hand it to its process; None is the terminal."""
+        path = self.path(process)
+        return nullcontext() if path is None else open(path, "ab")
 
-    def open(self, local_rank: int) -> IO[bytes]:
-        """Open a worker's log to hand it to the process."""
-        return open(self.worker(local_rank), "ab")
-
-    def last_lines(self, local_rank: int, count: int = 20) -> list[str]:
-        """The end of what a worker has written in this run."""
-        return last_lines(self.worker(local_rank), self._start_by_rank.get(local_rank, 0), count)
-
-    def describe_job(self, job: Job, generation: Generation) -> None:
-        """Write down who takes part."""
-        if generation is Generation.V2_0:
-            (self.path / "endpoints.log").write_text(
-                "\n".join(["PADDLE_TRAINER_ENDPOINTS: ", *job.endpoints])
-            )
-        elif generation is Generation.V2_4:
-            lines = [f"rank {rank}: {endpoint}" for rank, endpoint in enumerate(job.endpoints)]
-            (self.path / f"{job.job_id}.{job.pod_name}.log").write_text(
-                "\n".join([f"PADDLE_MASTER={job.master}", *lines, ""])
-            )
-
-    def describe_worker(
-        self, local_rank: int, env: Mapping[str, str], generation: Generation
-    ) -> None:
-        """Write down a worker's environment; only Paddle's own variables, for the rest may hold
-        secrets.
-        """
-        if generation is Generation.V2_4:
-            (self.path / f"envlog.{local_rank}").write_text("\n".join([*public(env), ""]))
+    def last_lines(self, process: ProcessSpec, count: int = 20) -> list[str]:
+        """The end of what a process has written in this run."""
+        path = self.path(process)
+        if path is None:
+            return []
+        with open(path, "rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            log.seek(max(self._start_by_name[process.log_name], size - _TAIL_BYTES))
+            return log.read().decode(errors="replace").splitlines()[-count:]
 
 
 class Follower:
@@ -92,10 +65,6 @@ class Follower:
             self._out.flush()
 
     def close(self) -> None:
+        """Copy the rest."""
+        self.pump()
         self._file.close()
-
-    def __enter__(self) -> Follower:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()

@@ -1,4 +1,4 @@
-"""One process that we started: its command, its log, its end in words."""
+"""One process that we started."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import ctypes
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
 from typing import IO
 
 from argosy.foundation.errors import ConfigError
+from argosy.runtime.launch.process_spec import ProcessSpec
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -24,33 +24,27 @@ def die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-class Worker:
-    """A child in the process group ``group``. ``fd`` becomes readable when it ends."""
+class ChildProcess:
+    """A child in the process group ``group``, which writes to ``log`` or to the terminal. ``fd``
+    becomes readable when it ends.
+    """
 
-    def __init__(
-        self,
-        rank: int,
-        command: Sequence[str],
-        env: Mapping[str, str],
-        log: IO[bytes] | None,
-        group: int,
-        inherits: Sequence[int] = (),
-    ) -> None:
-        self.rank = rank
+    def __init__(self, spec: ProcessSpec, log: IO[bytes] | None, group: int) -> None:
+        self.spec = spec
         parent = os.getpid()
         try:
             self._process = subprocess.Popen(
-                command,
-                env=dict(env),
+                spec.argv,
+                env=dict(spec.environment),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT if log is not None else None,
                 process_group=group,
                 preexec_fn=lambda: die_with_parent(parent),
-                pass_fds=inherits,
+                pass_fds=spec.inherits,
             )
         except OSError as error:
-            raise ConfigError(f"launch: cannot start {command[0]!r}: {error.strerror}") from error
+            raise ConfigError(f"launch: cannot start {spec.argv[0]!r}: {error.strerror}") from error
         self.pid = self._process.pid
         self.fd = os.pidfd_open(self.pid)
 
@@ -66,21 +60,3 @@ class Worker:
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
-
-
-def describe_exit(code: int) -> str:
-    """An exit code in words."""
-    if code >= 0:
-        return f"exited with code {code}"
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        return f"was killed by signal {-code}"
-    if -code == signal.SIGKILL:
-        return f"was killed by {name} (the kernel does that when memory runs out)"
-    return f"was killed by {name} ({(signal.strsignal(-code) or name).lower()})"
-
-
-def shell_code(code: int) -> int:
-    """The exit code as a shell reports it: a signal n is 128 + n."""
-    return 128 - code if code < 0 else code

@@ -71,17 +71,8 @@ def make_certificate(folder: Path, hosts: Sequence[str]) -> tuple[Path, Path]:
     cert, key = folder / "cert.pem", folder / "key.pem"
     names = ",".join(sorted({_alternative(host) for host in hosts}))
     command = [program, "req", "-x509", "-newkey", "ec", "-pkeyopt",
-        "ec_paramgen_curve:prime256v1", "-nodes", "-days", str(_DAYS)]  # fmt: skip
-    command += [
-        "-subj",
-        "/CN=argosy",
-        "-addext",
-        f"subjectAltName={names}",
-        "-keyout",
-        str(key),
-        "-out",
-        str(cert),
-    ]
+        "ec_paramgen_curve:prime256v1", "-nodes", "-days", str(_DAYS), "-subj", "/CN=argosy",
+        "-addext", f"subjectAltName={names}", "-keyout", str(key), "-out", str(cert)]  # fmt: skip
     done = programs.run(
         command, "launch: --tls: openssl, which was to make a certificate,", _OPENSSL_S
     )

@@ -14,18 +14,20 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from argosy.foundation import env
-from argosy.foundation.endpoints import LOOPBACK, bind_listener
 from argosy.foundation.errors import ChildFailed
 from argosy.runtime.comm.store_server import StoreFailed, StoreServer
-from argosy.runtime.comm.token import make as make_token
-from argosy.runtime.launch.host import reserve
-from argosy.runtime.launch.process import describe_exit, die_with_parent
-from argosy.runtime.launch.rank_env import Job, worker_env
+from argosy.runtime.launch.collective_job import place_here
+from argosy.runtime.launch.machine import this_machine
+from argosy.runtime.launch.planners import collective
+from argosy.runtime.launch.process import die_with_parent
+from argosy.runtime.launch.report import end_of
+from argosy.runtime.launch.spec import LaunchSpec
 
 _GRACE_S = 10.0
 
@@ -81,9 +83,8 @@ class SpawnContext:
         self.return_queues: list[queue.SimpleQueue[Any]] = [queue.SimpleQueue() for _ in processes]
         self._rank_by_report = {report: rank for rank, report in enumerate(reports)}
         self._rank_by_end = {_end_of(process): rank for rank, process in enumerate(processes)}
-        self._error_by_rank: dict[
-            int, tuple[float, str]
-        ] = {}  # when, on the clock that all processes share, and the traceback
+        # when, on the clock that all processes share, and the traceback
+        self._error_by_rank: dict[int, tuple[float, str]] = {}
         self._resources = resources
         self._server = server
         self._failure: ChildFailed | StoreFailed | None = None
@@ -166,11 +167,12 @@ class SpawnContext:
             multiprocessing.connection.wait([end], _GRACE_S)
         exit_code = self.processes[first].exitcode
         self.terminate()
-        message = (
-            f"spawn: process {first} (pid {self.processes[first].pid}) "
-            f"{describe_exit(1 if exit_code is None else exit_code)}; the other processes were "
-            "ended."
+        words = end_of(
+            f"process {first} (pid {self.processes[first].pid})",
+            1 if exit_code is None else exit_code,
+            "the other processes were ended.",
         )
+        message = f"spawn: {words}"
         text = self._error_by_rank.get(first, (0.0, ""))[1]
         self._failure = ChildFailed(f"{message}\n\n{text}" if text else message)
 
@@ -224,29 +226,23 @@ def start(
     parent = os.getpid() if is_made_here else None
     processes: list[Any] = []
     reports: list[Any] = []
+    spec = LaunchSpec(
+        script="", nproc=nprocs, devices=tuple(devices), backend=backend, log_dir=None
+    )
     with ExitStack() as stack:
-        token = make_token()
-        server = stack.enter_context(StoreServer(bind_listener(LOOPBACK), token))
-        job = Job(
-            endpoints=reserve(stack, LOOPBACK, None, nprocs),
-            master=str(server.endpoint),
-            token=token,
-            nproc=nprocs,
-            backend=backend,
-            num_threads=max(1, len(os.sched_getaffinity(0)) // nprocs),
-            devices=devices,
-        )
-        inherited = env.everything()
+        placement, server = place_here(spec, stack)
+        machine = replace(this_machine(), pod_name="")  # no launcher, no pod
+        job = collective.plan(spec, placement, machine)
         try:
-            for rank in range(nprocs):
+            for planned in job.processes:
                 receiver, sender = context.Pipe(duplex=False)
                 reports.append(receiver)
                 with sender:
                     process = context.Process(  # type: ignore[attr-defined]
                         target=_child,
-                        args=(func, tuple(args), worker_env(job, rank, inherited), parent, sender),
+                        args=(func, tuple(args), planned.environment, parent, sender),
                         daemon=daemon,
-                        name=f"spawn-{rank}",
+                        name=f"spawn-{planned.member.rank}",
                     )
                     process.start()
                 processes.append(process)

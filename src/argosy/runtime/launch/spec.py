@@ -5,6 +5,7 @@ value. Pure.
 from __future__ import annotations
 
 import enum
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -91,6 +92,15 @@ class LaunchSpec:
     generation: Generation = Generation.V2_4
     shows_table: bool = True
     ps: PsSpec | None = None  # None: a collective job
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """How a process is started: Python scripts unbuffered with this interpreter, anything else
+        as it is.
+        """
+        if self.script.endswith(".py"):
+            return (sys.executable, "-u", self.script, *self.script_args)
+        return (self.script, *self.script_args)
 
     @property
     def meets_at_master(self) -> bool:

@@ -70,7 +70,7 @@ class DeepGradientCompression:
         self._momentum = momentum
         self._use_nesterov = use_nesterov
         self._rampup = (rampup_begin_step, rampup_step, _checked_sparsity(sparsity))
-        self._clip_norm = None if clip_norm is None else clip_norm * group.world_size**-0.5
+        self._clip_norm = None if clip_norm is None else clip_norm * group.nranks**-0.5
         self._weight_decay = weight_decay
         self._is_large = [p.numel() >= min_numel and p.dtype.itemsize >= 4 for p in self._params]
         self._u: dict[int, torch.Tensor] = {}
@@ -94,8 +94,8 @@ class DeepGradientCompression:
         self._group.run(
             combine_gradients,
             [local[i] for i in dense],
-            1.0 / self._group.world_size,
-            self._group.backend,
+            1.0 / self._group.nranks,
+            self._group.transport,
         )
         for i in dense:
             self._params[i].grad = self._momentum_direction(i, local[i])
@@ -155,9 +155,7 @@ class DeepGradientCompression:
                 for k, w, x in zip(
                     at, torch.split(where, sizes), torch.split(value, sizes), strict=True
                 ):
-                    local[indices[k]].view(-1).index_add_(
-                        0, w, x, alpha=1.0 / self._group.world_size
-                    )
+                    local[indices[k]].view(-1).index_add_(0, w, x, alpha=1.0 / self._group.nranks)
         for i in indices:
             self._params[i].grad = local[i]
 
@@ -174,8 +172,8 @@ class DeepGradientCompression:
         return v
 
     def _gathered(self, mine: torch.Tensor) -> list[torch.Tensor]:
-        every = [torch.empty_like(mine) for _ in range(self._group.world_size)]
-        self._group.run(self._group.backend.all_gather, every, mine)
+        every = [torch.empty_like(mine) for _ in range(self._group.nranks)]
+        self._group.run(self._group.transport.all_gather, every, mine)
         return every
 
     def state_dict(self) -> dict[str, object]:

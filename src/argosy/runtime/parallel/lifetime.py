@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from argosy.foundation import gradients
-from argosy.runtime.parallel.places import Places
+from argosy.runtime.parallel.gradient_views import GradientViews
 
 
 @dataclass
@@ -23,20 +23,20 @@ class Held:
 
     params: list[torch.Tensor]
     handles: list[Any] = field(default_factory=list)
-    places: Places | None = None
+    views: GradientViews | None = None
 
     def release(self) -> None:
         for handle in self.handles:
             handle.remove()
-        if self.places is None:
+        if self.views is None:
             return
-        for index, place in self.places.by_index.items():
+        for index, view in self.views.by_index.items():
             param = self.params[index]
-            if gradients.home_of(param) is place.home:
+            if gradients.home_of(param) is view.home:
                 gradients.attach(param, None)
-            if place.holds(param.grad):
-                param.grad = place.view.clone()
-        self.places.close()
+            if view.holds(param.grad):
+                param.grad = view.tensor.clone()
+        self.views.close()
 
 
 def make_hook(

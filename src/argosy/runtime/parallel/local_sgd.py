@@ -59,7 +59,7 @@ class LocalSGD:
     def average(self) -> None:
         """Average now, as at the end of training; every rank calls it."""
         self._group.run(
-            combine_gradients, self._params, 1.0 / self._group.world_size, self._group.backend
+            combine_gradients, self._params, 1.0 / self._group.nranks, self._group.transport
         )
         self.last_meeting = self.num_steps
 
@@ -121,7 +121,7 @@ class AdaptiveLocalSGD:
 
     def _mean(self, loss: torch.Tensor | float) -> float:
         value = torch.tensor(float(loss), dtype=torch.float64)
-        self._group.run(self._group.backend.all_reduce, value, ReduceOp.AVG)
+        self._group.run(self._group.transport.all_reduce, value, ReduceOp.AVG)
         return value.item()
 
     def state_dict(self) -> dict[str, float]:

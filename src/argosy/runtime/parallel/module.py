@@ -12,6 +12,7 @@ from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import agreement
 from argosy.runtime.parallel.anchor import map_tensors, tensors_in
 from argosy.runtime.parallel.broadcast import broadcast_values
+from argosy.runtime.parallel.exchange import AveragedGradients, GradientExchange
 from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
 from argosy.runtime.parallel.sharded_reducer import ShardedReducer
 
@@ -20,26 +21,33 @@ class DataParallelModule(torch.nn.Module):
     """Wraps ``module``: forward is the module's, backward leaves averaged gradients. ``state_dict``
     has the module's own names.
 
-    Without a group (one process) it only wraps.
+    Without a group (one process) it only wraps. ``exchange`` is another way in which gradients
+    become common to the ranks.
     """
 
     def __init__(
-        self, module: torch.nn.Module, group: Group | None, options: ReducerOptions
+        self,
+        module: torch.nn.Module,
+        group: Group | None,
+        options: ReducerOptions,
+        *,
+        exchange: GradientExchange | None = None,
     ) -> None:
         super().__init__()
         self.module = module
         self.grad_need_sync = True
-        self._options = options
-        self._group = group
+        if exchange is None and group is not None:
+            exchange = AveragedGradients(group, options)
+        self._exchange = exchange
         self._reducer: Reducer | ShardedReducer | None = None
         if group is not None:
             everything = [*module.named_parameters(), *module.named_buffers()]
             group.run(
                 agreement.check_same,
                 [agreement.describe(n, t) for n, t in everything],
-                group.backend,
+                group.transport,
             )
-            group.run(broadcast_values, [t for _, t in everything], group.backend, 0)
+            group.run(broadcast_values, [t for _, t in everything], group.transport, 0)
             self.init_reducer()
 
     def init_reducer(self) -> None:
@@ -48,7 +56,7 @@ class DataParallelModule(torch.nn.Module):
         """
         if self._reducer is not None:
             self._reducer.close()
-        if self._group is None:
+        if self._exchange is None:
             return
         sparse_ids = {
             id(layer.weight)
@@ -60,17 +68,11 @@ class DataParallelModule(torch.nn.Module):
             for name, p in self.module.named_parameters()
             if p.requires_grad and not getattr(p, "no_sync", False)
         ]
-        self._reducer = self._make_reducer(
+        self._reducer = self._exchange.make_reducer(
             [p for _, p in named],
             [n for n, _ in named],
             [id(p) in sparse_ids for _, p in named],
-            self._group,
         )
-
-    def _make_reducer(
-        self, params: list[torch.Tensor], names: list[str], sparse: list[bool], group: Group
-    ) -> Reducer | ShardedReducer:
-        return Reducer(params, names, sparse, group, self._options)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         outputs = self.module(*inputs, **kwargs)

@@ -18,7 +18,7 @@ from argosy.runtime.comm.group import Group
 def found_anywhere(found: bool, group: Group) -> bool:
     """Whether any rank of ``group`` says True; every rank calls it."""
     value = torch.tensor([int(found)], dtype=torch.int32)
-    group.run(group.backend.all_reduce, value, ReduceOp.MAX)
+    group.run(group.transport.all_reduce, value, ReduceOp.MAX)
     return bool(value.item())
 
 

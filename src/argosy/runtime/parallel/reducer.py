@@ -1,19 +1,16 @@
 """The reducer: averages the gradients of a model over the ranks of a group while backward goes on.
 
-Gradients live in buckets (``places.py``), each a flat tensor that the backend can average in place;
-after ``backward()`` every ``param.grad`` is a view of its bucket. A bucket is published when its
-last gradient has arrived, and its reduction goes forward at every later gradient, without waiting
-and without a thread; what is left is finished at the end of backward.
+Gradients live in buckets (``gradient_views.py``), each a flat tensor that the backend can average
+in place; after ``backward()`` every ``param.grad`` is a view of its bucket. A bucket is published
+when its last gradient has arrived, and its reduction goes forward at every later gradient, without
+waiting and without a thread; what is left is finished at the end of backward.
 
 Buckets are published in one fixed order on every rank. Behind the gradients of a bucket travels one
 flag per parameter, 1 if this rank produced it: after the average, a flag of 0 means that no rank
 did, and the parameter keeps the gradient it had; any other flag means that all ranks take the
 average. So ranks whose control flow differs neither hang nor drift apart.
 
-A *round* is one backward. It begins when backward reaches an output of a forward that was to be
-synchronised, or the first gradient after one, and ends with backward. If backward fails, the round
-is completed at the next forward with what there is, so that the other ranks, which are waiting, go
-on in step.
+What a round is, and what becomes of one that fails, is in ``rounds.py``.
 """
 
 from __future__ import annotations
@@ -30,11 +27,11 @@ from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.comm.bucket import Bucket
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import agreement
-from argosy.runtime.parallel.anchor import Anchor
 from argosy.runtime.parallel.averages import average_rows
 from argosy.runtime.parallel.compression import BucketMaker, plain_bucket
-from argosy.runtime.parallel.lifetime import Held, make_hook, weakly
-from argosy.runtime.parallel.places import Place, Places
+from argosy.runtime.parallel.gradient_views import GradientView, GradientViews
+from argosy.runtime.parallel.lifetime import make_hook
+from argosy.runtime.parallel.rounds import Rounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +43,7 @@ class ReducerOptions:
     make_bucket: BucketMaker = plain_bucket
 
 
-class Reducer:
+class Reducer(Rounds):
     """Owns the buckets of ``params`` (leaves that require grad, the same list on every rank) and
     the hooks on them.
 
@@ -71,23 +68,15 @@ class Reducer:
                 "DataParallel: all parameters must be on one device, but are on "
                 f"{sorted(map(str, devices))}"
             )
-        self._params = list(params)
-        self._names = list(names)
+        super().__init__(params, names)
         self._is_fresh_by_sparse = {i: False for i, is_sparse in enumerate(sparse) if is_sparse}
         self._group = group
         self._options = options
         # the order of gradients in the first round; None afterwards
         self._arrivals: list[int] | None = []
         self._has_warned = False
-        self._is_armed = False  # a forward that is to be synchronised has run since the last round
-        self._in_round = False
         lines = [agreement.describe(n, p) for n, p in zip(names, params, strict=True)]
-        group.run(agreement.check_same, lines, group.backend)
-        self._anchor = Anchor(weakly(self._begin_unless_begun))
-        self._sinks = [gradients.sink_of(p) for p in self._params]
-        self._held = Held(self._params)
-        self._release = weakref.finalize(self, self._held.release)
-        self._release.atexit = False
+        group.run(agreement.check_same, lines, group.transport)
         self._build(
             [i for i in reversed(range(len(self._params))) if i not in self._is_fresh_by_sparse]
         )
@@ -97,7 +86,7 @@ class Reducer:
         ]
 
     def _build(self, order: Sequence[int]) -> None:
-        self._places = Places.lay_out(
+        self._views = GradientViews.lay_out(
             self._params,
             self._sinks,
             order,
@@ -105,76 +94,39 @@ class Reducer:
             self._options.last_bucket_bytes,
             self._make_bucket,
         )
-        self._held.places = self._places
-        for index, place in self._places.by_index.items():
-            gradients.attach(self._params[index], place.home)
-        self._reset_round()
+        self._held.views = self._views
+        for index, view in self._views.by_index.items():
+            gradients.attach(self._params[index], view.home)
+        self._open_round()
 
     def _make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
         return self._group.run(
-            self._options.make_bucket, self._group.backend, numel, dtype, self._params[0].device
+            self._options.make_bucket, self._group.transport, numel, dtype, self._params[0].device
         )
 
-    def _reset_round(self) -> None:
-        self._in_round = self._is_armed = False
-        self._pending = [len(indices) for indices in self._places.plan]
-        self._next = 0  # the bucket to publish next; the order is the same on every rank
+    def _open_round(self) -> None:
+        self._reset_round(self._views.plan)
         # published, and something can still be done before the end of backward
         self._under_way: list[Bucket] = []
         self._assumed_unused: set[int] = set()
-        for place in self._places.by_index.values():
-            place.is_ready = place.is_fresh = False
-            place.home.is_open = True
-
-    # -- forward
-    # ----------------------------------------------------------------------------------------------
-
-    def prepare(self, outputs: Sequence[torch.Tensor], is_synchronised: bool) -> None:
-        """Get ready for the backward of ``outputs``; call it after each forward with gradients."""
-        if self._in_round and not gradients.is_in_backward():
-            self._complete_failed()
-        self._is_armed = is_synchronised
-        if is_synchronised:
-            for output in outputs:
-                if output.grad_fn is not None:  # a leaf outlives the step, and with it the hook
-                    output.register_hook(self._on_output)  # type: ignore[no-untyped-call]
-
-    def needs_anchor(self, outputs: Sequence[torch.Tensor]) -> bool:
-        """Whether no backward could come from ``outputs``, although there are parameters to
-        train.
-        """
-        return not any(t.requires_grad for t in outputs) and any(
-            p.requires_grad for p in self._params
-        )
-
-    def anchored(self, output: torch.Tensor) -> torch.Tensor:
-        """``output``, tied to the reducer so that a backward from it takes part in the round."""
-        return self._anchor.tie(output) if output.is_floating_point() else output
+        for view in self._views.by_index.values():
+            view.is_ready = view.is_fresh = False
+            view.home.is_open = True
 
     # -- a round
     # ----------------------------------------------------------------------------------------------
 
-    def _on_output(self, _: torch.Tensor) -> None:
-        # autograd.grad() comes by as well, but leaves no gradients to average
-        if not self._in_round and any(gradients.will_accumulate(sink) for sink in self._sinks):
-            self._begin()
-
-    def _begin_unless_begun(self) -> None:
-        if not self._in_round:
-            self._begin()
-
     @torch.no_grad()
     def _begin(self) -> None:
-        self._in_round = True
-        torch.autograd.Variable._execution_engine.queue_callback(self._finish)
+        super()._begin()
         find_unused = self._options.find_unused_parameters
-        for index, place in self._places.by_index.items():
+        for index, view in self._views.by_index.items():
             is_used = self._params[index].requires_grad
             if is_used and find_unused:
                 is_used = gradients.will_accumulate(self._sinks[index])
             if not is_used:
                 self._assumed_unused.add(index)
-                self._settle_unproduced(index, place)
+                self._settle_unproduced(index, view)
         self._publish_ready()
 
     def _on_hook(self, index: int, param: torch.Tensor) -> None:
@@ -189,8 +141,8 @@ class Reducer:
         elif index in self._is_fresh_by_sparse:
             self._is_fresh_by_sparse[index] = True
         else:
-            place = self._places.by_index[index]
-            place.is_fresh = place.home.is_open = True
+            view = self._views.by_index[index]
+            view.is_fresh = view.home.is_open = True
 
     def _on_gradient(self, index: int, param: torch.Tensor) -> None:
         if not self._in_round:
@@ -206,8 +158,8 @@ class Reducer:
             return
         if self._arrivals is not None:
             self._arrivals.append(index)
-        place = self._places.by_index[index]
-        if place.is_ready:
+        view = self._views.by_index[index]
+        if view.is_ready:
             why = (
                 "a gradient, but is frozen or was not in the graph when backward began. Where a "
                 "part of the model is computed again in "
@@ -218,69 +170,70 @@ class Reducer:
                 "once, or under no_sync()."
             )
             raise UsageError(f"DataParallel: parameter {self._names[index]!r} got {why}")
-        place.home.is_open = True
+        view.home.is_open = True
         if param.grad is None:  # another hook took it
-            self._settle_unproduced(index, place)
+            self._settle_unproduced(index, view)
         else:
-            place.adopt(param)
-            self._settle(place, is_produced=True)
-        self._publish_ready()
+            view.adopt(param)
+            self._settle(view, is_produced=True)
+        if self._under_way or self._pending[view.bucket] == 0:
+            self._publish_ready()
 
-    def _settle(self, place: Place, is_produced: bool) -> None:
-        place.is_ready = True
-        place.flag.fill_(1.0 if is_produced else 0.0)
-        self._pending[place.bucket] -= 1
+    def _settle(self, view: GradientView, is_produced: bool) -> None:
+        view.is_ready = True
+        view.flag.fill_(1.0 if is_produced else 0.0)
+        self._pending[view.bucket] -= 1
 
-    def _settle_unproduced(self, index: int, place: Place) -> None:
+    def _settle_unproduced(self, index: int, view: GradientView) -> None:
         """Contribute what this rank has for a parameter it did not use: its accumulated gradient,
         or zeros.
         """
         grad = self._params[index].grad
-        place.kept = None
+        view.kept = None
         if grad is None:
-            place.view.zero_()
+            view.tensor.zero_()
         else:
-            if not place.is_fresh:
-                place.kept = grad.clone()
-            place.adopt(self._params[index])
-        self._settle(place, is_produced=grad is not None and place.is_fresh)
+            if not view.is_fresh:
+                view.kept = grad.clone()
+            view.adopt(self._params[index])
+        self._settle(view, is_produced=grad is not None and view.is_fresh)
 
     def _publish_ready(self) -> None:
-        buckets = self._places.buckets
-        while self._next < len(buckets) and self._pending[self._next] == 0:
-            buckets[self._next].publish()
-            self._under_way.append(buckets[self._next])
-            self._next += 1
+        if self._next < len(self._pending) and not self._pending[self._next]:
+            self._send_ready()
         if self._under_way:
             self._under_way = [bucket for bucket in self._under_way if not bucket.progress()]
+
+    def _send(self, number: int) -> None:
+        bucket = self._views.buckets[number]
+        bucket.publish()
+        self._under_way.append(bucket)
 
     @torch.no_grad()
     def _finish(self) -> None:
         """The end of backward: complete what is missing, wait for the averages, settle unused
         parameters.
         """
-        missing = [i for i, place in self._places.by_index.items() if not place.is_ready]
+        missing = [i for i, view in self._views.by_index.items() if not view.is_ready]
         for index in missing:
-            self._settle_unproduced(index, self._places.by_index[index])
+            self._settle_unproduced(index, self._views.by_index[index])
         self._publish_ready()
-        for bucket in self._places.buckets:
+        for bucket in self._views.buckets:
             self._group.run(bucket.finish)
         unused = self._take_averages()
         for index, is_fresh in self._is_fresh_by_sparse.items():
-            self._group.run(average_rows, self._params[index], is_fresh, self._group.backend)
+            self._group.run(average_rows, self._params[index], is_fresh, self._group.transport)
             self._is_fresh_by_sparse[index] = False
-        self._reset_round()
+        self._open_round()
         if self._arrivals is not None:
             self._rebuild(self._arrivals)
         if missing and not self._options.find_unused_parameters:
             self._warn(missing, unused)  # last: it may be an error
 
     def _complete_failed(self) -> None:
-        """Complete the round of a backward that failed halfway, for the sake of the others;
-        gradients cleared since stay cleared.
-        """
+        """As the base; gradients cleared since stay cleared."""
         cleared = [p for p in self._params if p.grad is None]
-        self._finish()
+        super()._complete_failed()
         for param in cleared:
             param.grad = None
 
@@ -289,16 +242,16 @@ class Reducer:
         one. Returns the latter.
         """
         unused = set()
-        for index, is_produced in self._places.produced().items():
-            place, param = self._places.by_index[index], self._params[index]
+        for index, is_produced in self._views.produced().items():
+            view, param = self._views.by_index[index], self._params[index]
             if is_produced:
-                if not place.holds(param.grad):
-                    param.grad = place.view.detach()
+                if not view.holds(param.grad):
+                    param.grad = view.tensor.detach()
             else:
                 unused.add(index)
-                if place.kept is not None:
-                    place.view.copy_(place.kept)
-            place.kept = None
+                if view.kept is not None:
+                    view.tensor.copy_(view.kept)
+            view.kept = None
         return unused
 
     def _rebuild(self, arrivals: list[int]) -> None:
@@ -308,14 +261,14 @@ class Reducer:
         self._arrivals = None
         seen = set(arrivals)
         order = torch.tensor(
-            arrivals + [i for i in self._places.by_index if i not in seen], dtype=torch.int64
+            arrivals + [i for i in self._views.by_index if i not in seen], dtype=torch.int64
         )
         if not order.numel():
             return
-        self._group.run(self._group.backend.broadcast, order, 0)
-        if order.tolist() == [i for indices in self._places.plan for i in indices]:
+        self._group.run(self._group.transport.broadcast, order, 0)
+        if order.tolist() == [i for indices in self._views.plan for i in indices]:
             return
-        old = self._places
+        old = self._views
         self._build(order.tolist())
         old.close()
 
@@ -337,7 +290,3 @@ class Reducer:
             "or freeze them with stop_gradient = True.",
             stacklevel=2,
         )
-
-    def close(self) -> None:
-        """Remove the hooks; gradients move to memory of their own."""
-        self._release()

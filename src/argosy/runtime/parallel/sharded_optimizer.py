@@ -1,20 +1,21 @@
-"""Sharding for plain PyTorch: an optimizer whose state is split over the ranks, and the module
-wrapper of stage 2.
+"""Sharding for plain PyTorch: an optimizer whose state is split over the ranks.
 
 ::
 
     optimizer = ShardedOptimizer(torch.optim.AdamW(model.parameters(), lr=1e-3), group)
-    model = DataParallelModule(model, group, ReducerOptions())              # stage 1
-    model = ShardedModule(model, group, ReducerOptions(), optimizer.shards) # stage 2
+    model = DataParallelModule(model, group, options)                       # stage 1
+    owned = OwnedGradients(optimizer.shards, options.bucket_bytes)
+    model = DataParallelModule(model, group, options, exchange=owned)       # stage 2
     ...
-    optimizer.clip_grad_norm_(1.0)      # in place of torch.nn.utils.clip_grad_norm_: right in both
-    stages optimizer.step()
+    optimizer.clip_grad_norm_(1.0)      # for torch.nn.utils.clip_grad_norm_: right in both stages
+    optimizer.step()
 
 Schedulers, ``param_groups`` and ``zero_grad`` work as on the optimizer that was passed in.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -22,9 +23,6 @@ import torch
 
 from argosy.foundation.errors import CheckpointError, NotSupported, UsageError
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.module import DataParallelModule
-from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
-from argosy.runtime.parallel.sharded_reducer import ShardedReducer
 from argosy.runtime.parallel.sharding import Shards, gather_named
 
 _SEPARATOR = "/"
@@ -115,18 +113,17 @@ class ShardedOptimizer(torch.optim.Optimizer):
         Every rank calls it.
         """
         own = self.state_dict()
-        named, plain = {}, {}
-        for index, values in own["state"].items():
-            for key, value in values.items():
-                if isinstance(value, torch.Tensor):
-                    named[f"{index}{_SEPARATOR}{key}"] = value
-                else:
-                    plain[f"{index}{_SEPARATOR}{key}"] = value
-        if plain:
-            raise CheckpointError(
-                f"{type(self.inner).__name__} keeps state that is not a tensor "
-                f"({next(iter(plain))}); it cannot be gathered"
-            )
+        named = {
+            f"{index}{_SEPARATOR}{key}": value
+            for index, values in own["state"].items()
+            for key, value in values.items()
+        }
+        for name, value in named.items():
+            if not isinstance(value, torch.Tensor):
+                raise CheckpointError(
+                    f"{type(self.inner).__name__} keeps state that is not a tensor ({name}); it "
+                    "cannot be gathered"
+                )
         whole = gather_named(named, self.shards.group, dst)
         state: dict[int, dict[str, Any]] = {}
         for name in sorted(whole, key=lambda n: int(n.split(_SEPARATOR, 1)[0])):
@@ -145,10 +142,14 @@ class ShardedOptimizer(torch.optim.Optimizer):
                 "parameters, this one of "
                 f"{[len(g['params']) for g in self.param_groups]}"
             )
-        order = [i for g in given for i in g["params"]]
+        order = [i for g in given for i in g["params"]]  # the saved number of each parameter
         states = state_dict["state"]
-        missing = [i for i in self.shards.owned if states and order[i] not in states]
-        if missing and any(self.shards.params[i].requires_grad for i in missing):
+        saved = {
+            id(p): states.get(number) for p, number in zip(self.shards.params, order, strict=True)
+        }
+        params = self.shards.params
+        missing = [i for i in self.shards.owned if states and saved[id(params[i])] is None]
+        if missing and any(params[i].requires_grad for i in missing):
             raise CheckpointError(
                 f"the saved state has nothing for parameter {missing[0]}, which rank "
                 f"{self.shards.group.rank} owns; "
@@ -157,18 +158,13 @@ class ShardedOptimizer(torch.optim.Optimizer):
         for outer, group in zip(self.param_groups, given, strict=True):
             outer.update((key, value) for key, value in group.items() if key != "params")
         self._copy_settings()
-        position = {id(self.shards.params[i]): order[i] for i in self.shards.owned}
-        numbers = iter(range(len(order)))
+        numbers = itertools.count()  # as the inner optimizer counts its parameters
         kept: dict[int, Any] = {}
         groups = []
         for inner in self.inner.param_groups:
-            own = []
-            for param in inner["params"]:
-                number = next(numbers)
-                own.append(number)
-                if position[id(param)] in states:
-                    kept[number] = states[position[id(param)]]
-            groups.append({**{k: v for k, v in inner.items() if k != "params"}, "params": own})
+            own = {next(numbers): saved[id(param)] for param in inner["params"]}
+            kept.update((number, state) for number, state in own.items() if state is not None)
+            groups.append({**inner, "params": list(own)})
         self.inner.load_state_dict({"state": kept, "param_groups": groups})
         self.state = self.inner.state
 
@@ -178,46 +174,3 @@ class ShardedOptimizer(torch.optim.Optimizer):
                 "a sharded optimizer cannot take more parameters: add them before sharding"
             )
         super().add_param_group(param_group)
-
-
-class ShardedModule(DataParallelModule):
-    """Stage 2: forward is the module's, backward leaves each gradient on the rank that owns its
-    parameter.
-    """
-
-    def __init__(
-        self, module: torch.nn.Module, group: Group, options: ReducerOptions, shards: Shards
-    ) -> None:
-        self._shards = shards
-        super().__init__(module, group, options)
-
-    def _make_reducer(
-        self, params: list[torch.Tensor], names: list[str], sparse: list[bool], group: Group
-    ) -> Reducer | ShardedReducer:
-        return ShardedReducer(
-            params,
-            names,
-            owners_of(params, names, sparse, self._shards),
-            group,
-            self._options.bucket_bytes,
-        )
-
-
-def owners_of(
-    params: list[torch.Tensor], names: list[str], sparse: list[bool], shards: Shards
-) -> list[int]:
-    """The owner of each of ``params`` in stage 2; an error for one that the optimizer does not have
-    or that has row-sparse gradients.
-    """
-    owner_by_id = {id(p): owner for p, owner in zip(shards.params, shards.owners, strict=True)}
-    for name, param, is_sparse in zip(names, params, sparse, strict=True):
-        if is_sparse:
-            raise NotSupported(
-                f"sharding stage 2: parameter {name!r} has row-sparse gradients; use stage 1"
-            )
-        if id(param) not in owner_by_id:
-            raise UsageError(
-                f"sharding: the optimizer does not have parameter {name!r}, which the model "
-                "trains; pass it or freeze it"
-            )
-    return [owner_by_id[id(param)] for param in params]

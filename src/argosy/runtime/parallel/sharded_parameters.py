@@ -112,8 +112,8 @@ class Order:
         called it.
         """
         own, self._digest = torch.tensor([self._digest]), 0
-        found = [torch.empty_like(own) for _ in range(group.world_size)]
-        group.run(group.backend.all_gather, found, own)
+        found = [torch.empty_like(own) for _ in range(group.nranks)]
+        group.run(group.transport.all_gather, found, own)
         others = [rank for rank, digest in enumerate(found) if not torch.equal(digest, found[0])]
         if others:
             raise CollectiveMismatch(
@@ -145,7 +145,7 @@ class SplitTensor:
         self.shape = value.shape
         self.group = group
         self._replicas = replicas
-        self._num_shared = -(-value.numel() // group.world_size)
+        self._num_shared = -(-value.numel() // group.nranks)
         # whole gradients of backwards that were not synchronised
         self._waiting: torch.Tensor | None = None
         self.absent = Absent(self, value)
@@ -172,22 +172,22 @@ class SplitTensor:
     @torch.no_grad()
     def gather(self, part: torch.Tensor) -> torch.Tensor:
         """The whole of which each rank passes its ``part``."""
-        flat = part.new_empty(self._num_shared * self.group.world_size)
-        self.group.run(self.group.backend.all_gather, self._pieces(flat), part.detach())
+        flat = part.new_empty(self._num_shared * self.group.nranks)
+        self.group.run(self.group.transport.all_gather, self._pieces(flat), part.detach())
         return flat[: self.shape.numel()].view(self.shape)
 
     @torch.no_grad()
     def gather_to(self, dst: int, part: torch.Tensor) -> torch.Tensor | None:
         """As ``gather`` on rank ``dst`` of the group, None on the others."""
         if self.group.rank != dst:
-            self.group.run(self.group.backend.gather, None, part.detach(), dst)
+            self.group.run(self.group.transport.gather, None, part.detach(), dst)
             return None
-        flat = part.new_empty(self._num_shared * self.group.world_size)
-        self.group.run(self.group.backend.gather, self._pieces(flat), part.detach(), dst)
+        flat = part.new_empty(self._num_shared * self.group.nranks)
+        self.group.run(self.group.transport.gather, self._pieces(flat), part.detach(), dst)
         return flat[: self.shape.numel()].view(self.shape)
 
     def _pieces(self, flat: torch.Tensor) -> list[torch.Tensor]:
-        return list(flat.view(self.group.world_size, -1).unbind())
+        return list(flat.view(self.group.nranks, -1).unbind())
 
     def gather_share(self) -> torch.Tensor:
         """The whole value."""
@@ -227,13 +227,13 @@ class SplitTensor:
         self._waiting = None
         self._order.note(self._number)
         flat = grad.reshape(-1)
-        missing = self._num_shared * self.group.world_size - flat.numel()
+        missing = self._num_shared * self.group.nranks - flat.numel()
         if missing:
             flat = torch.nn.functional.pad(flat, (0, missing))
         part = flat.new_empty(self._num_shared)
-        self.group.run(self.group.backend.reduce_scatter, part, self._pieces(flat), ReduceOp.AVG)
+        self.group.run(self.group.transport.reduce_scatter, part, self._pieces(flat), ReduceOp.AVG)
         if self._replicas is not None:
-            self._replicas.run(self._replicas.backend.all_reduce, part, ReduceOp.AVG)
+            self._replicas.run(self._replicas.transport.all_reduce, part, ReduceOp.AVG)
         return part
 
 

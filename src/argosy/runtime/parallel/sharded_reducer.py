@@ -27,14 +27,15 @@ from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.comm.backend import ReduceOp
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import bucketing
-from argosy.runtime.parallel.anchor import Anchor
-from argosy.runtime.parallel.lifetime import make_hook, weakly
+from argosy.runtime.parallel.broadcast import unpack
+from argosy.runtime.parallel.lifetime import make_hook
 from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
+from argosy.runtime.parallel.rounds import Rounds
 
 _ALIGNMENT = 16
 
 
-class ShardedReducer:
+class ShardedReducer(Rounds):
     """Hooks ``params`` (leaves that require grad, the same list on every rank); ``owners`` says to
     which rank each gradient goes.
 
@@ -53,8 +54,7 @@ class ShardedReducer:
     ) -> None:
         if not params:
             raise UsageError("sharding: this model does not have any parameters to train")
-        self._params = list(params)
-        self._names = list(names)
+        super().__init__(params, names)
         self._owners = list(owners)
         self._group = group
         self._replicas = replicas
@@ -64,11 +64,8 @@ class ShardedReducer:
         self._settled: dict[int, torch.Tensor] = {}
         # those of them that this round's gradients must not mix with
         self._set_aside: dict[int, torch.Tensor] = {}
-        self._is_armed = False
-        self._sinks = [gradients.sink_of(p) for p in self._params]
-        self._anchor = Anchor(weakly(self._begin))
-        self._reset_round()
-        handles: list[Any] = []
+        self._open_round()
+        handles = self._held.handles
         for i, param in enumerate(self._params):
             if self._owners[i] == group.rank:
                 before = _ignoring_gradient(
@@ -77,57 +74,20 @@ class ShardedReducer:
                 handles.append(param.register_hook(before))  # type: ignore[no-untyped-call]
             after = make_hook(weakref.WeakMethod(self._on_gradient), i)
             handles.append(param.register_post_accumulate_grad_hook(after))  # type: ignore[no-untyped-call]
-        self._release = weakref.finalize(self, _remove, handles)
-        self._release.atexit = False
 
-    def _reset_round(self) -> None:
-        self._in_round = self._is_armed = False
-        self._pending = [len(indices) for indices in self._plan]
+    def _open_round(self) -> None:
+        self._reset_round(self._plan)
         self._ready: set[int] = set()
-        self._next = 0
-
-    # -- forward: the same calls as on ``Reducer``
-    # --------------------------------------------------------------
 
     def prepare(self, outputs: Sequence[torch.Tensor], is_synchronised: bool) -> None:
-        """Get ready for the backward of ``outputs``; call it after each forward with gradients."""
-        if self._in_round and not gradients.is_in_backward():
-            self._finish()  # a backward failed halfway: the others wait for its rest
-        # not the cleared
+        super().prepare(outputs, is_synchronised)
+        # not those that were cleared
         self._settled = {
             i: t for i, t in self._settled.items() if _is_same(self._params[i].grad, t)
         }
-        self._is_armed = is_synchronised
-        if is_synchronised:
-            for output in outputs:
-                if output.grad_fn is not None:
-                    output.register_hook(self._on_output)  # type: ignore[no-untyped-call]
-
-    def needs_anchor(self, outputs: Sequence[torch.Tensor]) -> bool:
-        """Whether no backward could come from ``outputs``, although there are parameters to
-        train.
-        """
-        return not any(t.requires_grad for t in outputs) and any(
-            p.requires_grad for p in self._params
-        )
-
-    def anchored(self, output: torch.Tensor) -> torch.Tensor:
-        """``output``, tied to the reducer so that a backward from it takes part in the round."""
-        return self._anchor.tie(output) if output.is_floating_point() else output
 
     # -- a round
     # ----------------------------------------------------------------------------------------------
-
-    def _on_output(self, _: torch.Tensor) -> None:
-        if not self._in_round and any(gradients.will_accumulate(sink) for sink in self._sinks):
-            self._begin()
-
-    @torch.no_grad()
-    def _begin(self) -> None:
-        if self._in_round:
-            return
-        self._in_round = True
-        torch.autograd.Variable._execution_engine.queue_callback(self._finish)
 
     def _on_arrival(self, index: int, param: torch.Tensor) -> None:
         """A gradient is about to be added to that of an owned parameter: keep an average that is
@@ -150,7 +110,7 @@ class ShardedReducer:
     def _on_gradient(self, index: int, param: torch.Tensor) -> None:
         if not (self._is_armed or self._in_round):
             return
-        self._begin()
+        self._begin_unless_begun()
         if param.grad is not None and (param.grad.requires_grad or param.grad.is_sparse):
             what = (
                 "a gradient of higher order"
@@ -167,20 +127,16 @@ class ShardedReducer:
                 "its owner. Run that part of the model once, or under no_sync()."
             )
         self._settle(index)
-        self._reduce_ready()
+        self._send_ready()
 
     def _settle(self, index: int) -> None:
         self._ready.add(index)
         self._pending[self._bucket_of[index]] -= 1
 
-    def _reduce_ready(self) -> None:
-        while self._next < len(self._plan) and self._pending[self._next] == 0:
-            number, self._next = self._next, self._next + 1
-            self._reduce(self._plan[number])
-
     @torch.no_grad()
-    def _reduce(self, indices: tuple[int, ...]) -> None:
+    def _send(self, number: int) -> None:
         """Join the gradients of a bucket, average them on their owner and give up the rest."""
+        indices = self._plan[number]
         params = [self._params[i] for i in indices]
         starts, total = bucketing.offsets([p.numel() for p in params], _ALIGNMENT)
         flat = params[0].new_zeros(total + len(params))
@@ -192,10 +148,10 @@ class ShardedReducer:
             flat[total + k] = 1.0
             param.grad = None
         owner = self._owners[indices[0]]
-        self._group.run(self._group.backend.reduce, flat, owner, ReduceOp.AVG)
+        self._group.run(self._group.transport.reduce, flat, owner, ReduceOp.AVG)
         if owner == self._group.rank:
             if self._replicas is not None:
-                self._replicas.run(self._replicas.backend.all_reduce, flat, ReduceOp.AVG)
+                self._replicas.run(self._replicas.transport.all_reduce, flat, ReduceOp.AVG)
             is_produced = (flat[total:] > 0).tolist()
             for index, view, has_come in zip(indices, views, is_produced, strict=True):
                 self._keep(index, view if has_come else None)
@@ -224,12 +180,8 @@ class ShardedReducer:
         for index in range(len(self._params)):
             if index not in self._ready:
                 self._settle(index)
-        self._reduce_ready()
-        self._reset_round()
-
-    def close(self) -> None:
-        """Remove the hooks."""
-        self._release()
+        self._send_ready()
+        self._open_round()
 
 
 class ReplicatedReducer(Reducer):
@@ -259,11 +211,8 @@ class ReplicatedReducer(Reducer):
             if not grads:
                 continue
             flat = torch.cat([g.reshape(-1) for g in grads])
-            self._replicas.run(self._replicas.backend.all_reduce, flat, ReduceOp.AVG)
-            begin = 0
-            for grad in grads:
-                grad.copy_(flat[begin : begin + grad.numel()].view(grad.shape))
-                begin += grad.numel()
+            self._replicas.run(self._replicas.transport.all_reduce, flat, ReduceOp.AVG)
+            unpack(flat, grads)
 
 
 def _plan(
@@ -300,8 +249,3 @@ def _ignoring_gradient(hook: Any, param: torch.Tensor) -> Any:
             hook(alive)
 
     return call
-
-
-def _remove(handles: list[Any]) -> None:
-    for handle in handles:
-        handle.remove()

@@ -1,13 +1,10 @@
 """Sharding (ZeRO stages 1 and 2; stage 3 is in ``sharded_parameters.py``): each parameter has an
 owner, the rank that keeps its optimizer state and updates it.
 
-======  =======================================
-===================================================== stage   gradients
-classes ======  =======================================
-===================================================== 1       averaged on every rank, by ``Reducer``
-``Shards`` and an optimizer on ``shards.owned`` alone 2       averaged on the owner, elsewhere None
-the same, with ``ShardedReducer`` (``sharded_reducer.py``) ======
-=======================================  =====================================================
+- Stage 1: gradients are averaged on every rank, by ``Reducer``; the optimizer is made on
+  ``shards.owned`` alone.
+- Stage 2: a gradient is averaged on the owner and None elsewhere, by ``ShardedReducer``
+  (``sharded_reducer.py``); the rest is the same.
 
 A step of either stage::
 
@@ -27,11 +24,13 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from argosy.foundation.errors import CheckpointError
+from argosy.foundation.errors import CheckpointError, NotSupported, UsageError
 from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import agreement
-from argosy.runtime.parallel.broadcast import broadcast_values
+from argosy.runtime.parallel.broadcast import broadcast_values, packs, unpack
+
+_PACK_BYTES = 32 << 20
 
 
 def assign_owners(sizes: Sequence[int], num_ranks: int) -> list[int]:
@@ -56,10 +55,10 @@ class Shards:
         group.run(
             agreement.check_same,
             [agreement.describe(str(i), p) for i, p in enumerate(self.params)],
-            group.backend,
+            group.transport,
         )
         self.owners = assign_owners(
-            [p.numel() * p.element_size() for p in self.params], group.world_size
+            [p.numel() * p.element_size() for p in self.params], group.nranks
         )
         self.owned = [i for i, owner in enumerate(self.owners) if owner == group.rank]
         self._owned_ids = {id(self.params[i]) for i in self.owned}
@@ -68,19 +67,66 @@ class Shards:
         """Whether this rank updates ``param``, which must be one of ``params``."""
         return id(param) in self._owned_ids
 
+    def owners_of(
+        self, params: Sequence[torch.Tensor], names: Sequence[str], sparse: Sequence[bool]
+    ) -> list[int]:
+        """The owner of each of a model's ``params`` in stage 2; an error for one that the optimizer
+        does not have or that has row-sparse gradients.
+        """
+        owner_by_id = {id(p): owner for p, owner in zip(self.params, self.owners, strict=True)}
+        for name, param, is_sparse in zip(names, params, sparse, strict=True):
+            if is_sparse:
+                raise NotSupported(
+                    f"sharding stage 2: parameter {name!r} has row-sparse gradients; use stage 1"
+                )
+            if id(param) not in owner_by_id:
+                raise UsageError(
+                    f"sharding: the optimizer does not have parameter {name!r}, which the model "
+                    "trains; pass it or freeze it"
+                )
+        return [owner_by_id[id(param)] for param in params]
+
     def broadcast(self) -> None:
         """Give every rank the values that owners have; small parameters of one owner travel
         together.
         """
-        for rank in range(self.group.world_size):
-            owned = [p for p, owner in zip(self.params, self.owners, strict=True) if owner == rank]
-            self.group.run(broadcast_values, owned, self.group.backend, rank)
+        broadcast_from_owners(self.params, self.owners, self.group)
 
     def global_norm(self, grads: Sequence[torch.Tensor]) -> torch.Tensor:
         """The 2-norm over the gradients of all ranks, each passing those of its own parameters;
         0-d, float64.
         """
         return norms_over([grads], self.group)[0]
+
+
+def broadcast_from_owners(
+    params: Sequence[torch.Tensor], owners: Sequence[int], group: Group
+) -> None:
+    """Give every rank the values of the rank that owns each of ``params``."""
+    for rank in sorted(set(owners)):
+        owned = [p for p, owner in zip(params, owners, strict=True) if owner == rank]
+        group.run(broadcast_values, owned, group.transport, rank)
+
+
+@torch.no_grad()
+def sum_on_owners(
+    grads: Sequence[torch.Tensor], owners: Sequence[int], group: Group, scale: float
+) -> None:
+    """Replace each dense gradient by its sum over the ranks times ``scale``, on the rank that owns
+    it; on the others it is of no use afterwards.
+    """
+    for owner in range(group.nranks):
+        owned = [g for g, o in zip(grads, owners, strict=True) if o == owner]
+        for pack in packs(owned, _PACK_BYTES):
+            flat = (
+                pack[0]
+                if len(pack) == 1 and pack[0].is_contiguous()
+                else torch.cat([g.reshape(-1) for g in pack])
+            )
+            group.run(group.transport.reduce, flat, owner, ReduceOp.SUM)
+            flat.mul_(scale)
+            if owner == group.rank and flat is not pack[0]:
+                unpack(flat, pack)
 
 
 @torch.no_grad()
@@ -96,7 +142,7 @@ def norms_over(lists: Sequence[Sequence[torch.Tensor]], group: Group) -> torch.T
             wide = values.float() if values.dtype.itemsize < 4 else values
             squares[k] += torch.linalg.vector_norm(wide).double().cpu() ** 2
     if len(lists):
-        group.run(group.backend.all_reduce, squares, ReduceOp.SUM)
+        group.run(group.transport.all_reduce, squares, ReduceOp.SUM)
     return squares.sqrt()
 
 
@@ -111,7 +157,7 @@ def gather_named(
     """
     result: dict[str, torch.Tensor] = {}
     wants = dst is None or dst == group.rank
-    for src in range(group.world_size):
+    for src in range(group.nranks):
         is_mine = src == group.rank
         head = (
             [[name, str(t.dtype).removeprefix("torch."), list(t.shape)] for name, t in own.items()]
@@ -119,13 +165,13 @@ def gather_named(
             else []
         )
         described = json.loads(
-            group.run(broadcast_bytes, json.dumps(head).encode(), group.backend, src)
+            group.run(broadcast_bytes, json.dumps(head).encode(), group.transport, src)
         )
         for name, dtype, shape in described:
             value = (
                 own[name].detach() if is_mine else torch.empty(shape, dtype=getattr(torch, dtype))
             )
-            group.run(group.backend.broadcast, value, src)
+            group.run(group.transport.broadcast, value, src)
             if name in result:
                 raise CheckpointError(f"state of two ranks has the same name {name!r}")
             if wants:

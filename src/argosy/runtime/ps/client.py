@@ -10,7 +10,6 @@ number by which the server knows them. A server that stands but has answered not
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import shutil
 import time
@@ -28,6 +27,7 @@ from argosy.foundation.deadline import Deadline
 from argosy.foundation.endpoints import Endpoint, parse
 from argosy.foundation.errors import PsError, ServerUnavailable
 from argosy.foundation.faultpoint import reach
+from argosy.foundation.files import replace_folder
 from argosy.runtime.ps import checkpoint, hashing, sockets, wire
 from argosy.runtime.ps.dense_table import DenseSpec
 from argosy.runtime.ps.handshake import BROKEN, Stream
@@ -38,7 +38,6 @@ log = logging.getLogger("argosy.ps")
 
 _AGAIN_S = 0.05
 _GREET_S = 10.0  # what a server that has just been connected to may take to prove itself
-_AT_CWD, _EXCHANGE = -100, 2  # of renameat2
 _FILL_ROWS = 1 << 16
 _CHANNEL = [
     ("grpc.max_receive_message_length", -1),
@@ -469,7 +468,7 @@ class Client:
                 body = {"path": str(fresh), "server": number, "mode": mode}
                 files += self._persist(server, lambda s, body=body: s.act("save", body))["files"]
             checkpoint.write_manifest(fresh, files, mode)
-            _replace(fresh, folder)
+            replace_folder(fresh, folder)
         except BaseException:
             shutil.rmtree(fresh, ignore_errors=True)
             raise
@@ -580,25 +579,3 @@ def _first_line(error: BaseException) -> str:
 
 def _no_rows() -> pa.RecordBatch:
     return pa.record_batch([pa.array(np.empty(0, np.int64))], schema=wire.IDS)
-
-
-def _replace(fresh: Path, folder: Path) -> None:
-    """Put a complete folder in the place of another; where the kernel can, at no instant is neither
-    there.
-    """
-    if not folder.exists():
-        fresh.rename(folder)
-        return
-    if _swap(fresh, folder):
-        shutil.rmtree(fresh)
-        return
-    old = fresh.with_suffix(".old")
-    folder.rename(old)
-    fresh.rename(folder)
-    shutil.rmtree(old)
-
-
-def _swap(one: Path, other: Path) -> bool:
-    """Exchange two paths in one step (renameat2); False where kernel or file system cannot."""
-    rename = getattr(ctypes.CDLL(None), "renameat2", None)
-    return rename is not None and rename(_AT_CWD, bytes(one), _AT_CWD, bytes(other), _EXCHANGE) == 0

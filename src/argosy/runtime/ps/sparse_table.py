@@ -5,8 +5,8 @@ Rows lie in files (``memory.py``); the index from id to row is rebuilt when the 
 push is all or nothing and happens once (``journal.py``). All methods may be called from any thread.
 
 Bytes per row: 4 for each value and each number of the rule's state, 8 for the id, 1 for "in use", 4
-where ids are counted before they are admitted, 16 where shows and clicks are kept, and 7 to 13 for
-the index.
+where ids are counted before they are admitted, 16 where shows and clicks are kept, 7 to 13 for
+the index, and up to 20 while the index grows.
 """
 
 from __future__ import annotations

@@ -11,16 +11,17 @@ from typing import Any
 
 import torch
 
-from argosy.amp.amp_lists import types_of
-from argosy.amp.mode import CASTABLE, MIXED, UNTOUCHED
-from argosy.ops import manipulation as ops
+from argosy.amp.mode import CASTABLE
+from argosy.ops.array import manipulation as ops
+from argosy.ops.traits import Precision
 from argosy.static.amp.fp16_lists import AutoMixedPrecisionLists, black_list
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import FORWARD, Operator, Ref, leaves, mapped, names_in
 from argosy.static.ir.program import Program
 from argosy.static.ir.sub_blocks import rename_reads, renamed
-from argosy.static.ir.variable import Parameter, Variable, samples
-from argosy.static.record.infer import Meta, infer
+from argosy.static.ir.variable import Kind, Parameter, Variable, samples
+from argosy.static.ir.verify import checked
+from argosy.static.record.infer import infer
 
 GUARD = "__use_fp16__"  # the name scope of operators that fp16_guard marks
 
@@ -42,8 +43,9 @@ def rewrite(
     if level == "O2":
         black -= black_list - lists.unsupported_list
     rewriter = _Rewriter(program.global_block(), lists, black, dtype, level, use_guard, use_promote)
-    changed = rewriter.lower_parameters() if level == "O2" else set()
-    rewriter.run()
+    with checked(program.blocks, "mixed precision"):
+        changed = rewriter.lower_parameters() if level == "O2" else set()
+        rewriter.run()
     return changed
 
 
@@ -88,7 +90,7 @@ class _Rewriter:
         variable's name.
         """
         assert operator.op is not None
-        if (types_of(operator.op) | {operator.type}) & self.lists.unsupported_list:
+        if (operator.op.known_names | {operator.type}) & self.lists.unsupported_list:
             return True
         if self.use_guard and GUARD not in operator.name_scope:
             return True
@@ -100,7 +102,7 @@ class _Rewriter:
 
     def choose(self, operator: Operator) -> str:
         assert operator.op is not None
-        types = types_of(operator.op) | {operator.type}
+        types = operator.op.known_names | {operator.type}
         attrs = [
             leaf
             for leaf in leaves([list(operator.args), operator.kwargs])
@@ -109,7 +111,7 @@ class _Rewriter:
         if self.fixed.intersection(operator.output_arg_names) and self._floats(operator):
             return HIGH
         if (
-            operator.op.name in UNTOUCHED
+            operator.op.is_of_precision(Precision.UNTOUCHED)
             or any(d.is_floating_point for d in attrs)
             or not self._floats(operator)
         ):
@@ -157,16 +159,16 @@ class _Rewriter:
         for operator in self.block.ops:
             if operator.op is None or operator.role != FORWARD:
                 needed_high.update(operator.input_arg_names)
-            elif types_of(operator.op) & self.black and not self._stays_high(operator):
+            elif operator.op.known_names & self.black and not self._stays_high(operator):
                 continue  # a cast brings it up
             elif self._stays_high(operator):
                 needed_high.update(operator.input_arg_names)
-            elif operator.op.name in MIXED:
+            elif operator.op.is_of_precision(Precision.MIXED):
                 needed_high.update(names_in([list(operator.args[1:]), operator.kwargs]))
         changed = set()
         for parameter in self.block.all_parameters():
             if parameter.name not in needed_high and parameter.raw.dtype is torch.float32:
-                parameter.raw = samples(parameter.shape, self.dtype)[0]
+                parameter.define(Kind(samples(parameter.shape, self.dtype)[0]))
                 changed.add(parameter.name)
         return changed
 
@@ -177,15 +179,15 @@ class _Rewriter:
         """Rewrite everything, or nothing if that fails."""
         block = self.block
         operators, variables = block.ops, dict(block.vars)
-        known = {name: (v.raw, v.alt) for name, v in variables.items()}
+        kinds = {name: v.kind for name, v in variables.items()}
         block.ops = []
         try:
             for operator in operators:
                 self._take_over(operator.copy_to(block))
         except BaseException:
             block.ops, block.vars = operators, variables
-            for name, (first, second) in known.items():
-                variables[name].raw, variables[name].alt = first, second
+            for name, kind in kinds.items():
+                variables[name].define(kind)
             raise
         else:
             for operator, names in self.renamed:
@@ -223,7 +225,7 @@ class _Rewriter:
 
     def _cast_inputs(self, operator: Operator, target: torch.dtype) -> None:
         assert operator.op is not None
-        in_place = set(operator.output_arg_names) if operator.op.name.endswith("_") else set()
+        in_place = set(operator.changed_in_place)
 
         def cast(value: Any) -> Any:
             if not isinstance(value, Ref) or value.name in in_place:
@@ -235,7 +237,7 @@ class _Rewriter:
                 else value
             )
 
-        if operator.op.name in MIXED and target is not torch.float32:
+        if operator.op.is_of_precision(Precision.MIXED) and target is not torch.float32:
             operator.args = (mapped(operator.args[0], cast), *operator.args[1:])
         else:
             operator.args, operator.kwargs = (
@@ -284,8 +286,8 @@ class _Rewriter:
             operator.op, mapped(operator.args, variable), mapped(operator.kwargs, variable)
         )
         names = operator.output_arg_names
-        metas = [leaf for leaf in leaves(result) if isinstance(leaf, Meta)]
-        for name, meta in zip(names, metas, strict=True):
+        kinds = [leaf for leaf in leaves(result) if isinstance(leaf, Kind)]
+        for name, kind in zip(names, kinds, strict=True):
             own = self.block.vars[name]
             if not own.persistable and not isinstance(own, Parameter):
-                own.raw, own.alt = meta.first, meta.second
+                own.define(kind)

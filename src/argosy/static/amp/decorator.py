@@ -14,9 +14,10 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import UsageError
-from argosy.ops import loss_scaling as ops
+from argosy.ops.training import loss_scaling as ops
 from argosy.optimizer import Lamb
 from argosy.optimizer.adam import AdamBase
+from argosy.optimizer.optimizer import keep_masters
 from argosy.static.amp.fp16_lists import AutoMixedPrecisionLists, check_amp_dtype
 from argosy.static.amp.fp16_utils import cast_model_to_fp16, cast_parameters_to_fp16
 from argosy.static.ir.operator import OPTIMIZE
@@ -78,6 +79,15 @@ class OptimizerWithMixedPrecision:
         self._loss_scaling: Variable | None = None
         self._num_good_steps: Variable | None = None
         self._num_bad_steps: Variable | None = None
+
+    @property
+    def inner(self) -> Any:
+        """The optimizer that updates."""
+        return self._optimizer
+
+    @inner.setter
+    def inner(self, optimizer: Any) -> None:
+        self._optimizer = optimizer
 
     @property
     def _learning_rate(self) -> Any:
@@ -170,7 +180,7 @@ class OptimizerWithMixedPrecision:
     def _unscale(self, grads: list[Variable]) -> Variable:
         block = grads[0].block
         name = unique_name.generate("find_infinite_scale.tmp")
-        found = block.add_variable(Variable(block, name, samples([1], torch.bool)[0]))
+        found: Variable = block.add_variable(Variable(block, name, samples([1], torch.bool)[0]))
         args = (grads, self._loss_scaling)
         # sums of gradients, which stay what they are in runs that do not update
         if grads[0].persistable:
@@ -356,8 +366,7 @@ def _decorate_level(
     lists = AutoMixedPrecisionLists(dtype=name) if amp_lists is None else amp_lists
     if level == "O0":
         lists = AutoMixedPrecisionLists(custom_black_list=lists.all_list, dtype=name)
-    if hasattr(optimizer, "_multi_precision"):
-        optimizer._multi_precision = master_weight is not False
+    keep_masters(optimizer, master_weight is not False)
     return OptimizerWithMixedPrecision(
         optimizer,
         lists,

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from argosy.amp.amp_lists import EXTRA_BLACK_LIST, FP16_BLACK_LIST, FP16_WHITE_LIST, types_of
+from argosy.amp.amp_lists import (
+    EXTRA_BLACK_LIST,
+    FP16_BLACK_LIST,
+    FP16_WHITE_LIST,
+    types_of_precision,
+)
 from argosy.foundation.errors import UsageError
 from argosy.ops import table
+from argosy.ops.traits import Precision
 
 black_list = FP16_BLACK_LIST
 white_list = FP16_WHITE_LIST
 
 # Safe in low precision, but not worth a cast: they follow the operators that feed them.
-gray_list = {
-    "elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div", "elementwise_max",
-    "elementwise_min",
-    "elementwise_pow", "elementwise_mod", "elementwise_floordiv", "batch_norm", "layer_norm",
-    "tanh", "sigmoid",
-    "top_k", "pool2d", "pool3d", "dropout", "relu", "relu6", "leaky_relu", "soft_relu", "flatten2",
-    "stack", "unstack",
-    "uniform_random", "uniform_random_batch_size_like", "gaussian_random", "slice", "rank",
-    "scale", "transpose2",
-    "reshape2", "gather", "fill_constant", "get_tensor_from_selected_rows", "sign", "cast",
-    "fused_bn_add_activation",
-    "c_identity", "c_concat", "c_allreduce_sum", "concat", "split", "fused_feedforward",
-    "fused_attention",
-    "fused_multi_transformer",
+gray_list = types_of_precision(Precision.GRAY) | {
+    "c_allreduce_sum", "c_concat", "c_identity", "flatten2", "fused_attention",
+    "fused_bn_add_activation", "fused_feedforward", "fused_multi_transformer",
+    "get_tensor_from_selected_rows", "pool2d", "pool3d", "soft_relu", "top_k",
+    "uniform_random_batch_size_like",
 }  # fmt: skip
 
 
@@ -71,7 +68,7 @@ class AutoMixedPrecisionLists:
     @property
     def all_list(self) -> set[str]:
         """Every op type."""
-        return {name for op in map(table.get, table.names()) for name in types_of(op)}
+        return {name for op in map(table.get, table.names()) for name in op.known_names}
 
 
 CustomOpLists = AutoMixedPrecisionLists

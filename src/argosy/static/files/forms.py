@@ -1,30 +1,24 @@
-"""The forms of operators: what the arguments and results of each type must be, so that lowering can
-take them as they are.
+"""The forms of operators in files: what the arguments and results of each type must be, so that
+lowering can take them as they are.
 
-An operator that a script records has its form by construction; one that a file describes is
-compared with it before anything else looks at it. A form is a function that says what is wrong with
-an operator, or nothing.
+Calls of the op table have the form of ``ir.forms``. Of the other types each has its own here: a
+function that says what is wrong with an operator, or nothing.
 """
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
-import torch
-
-from argosy.foundation.errors import nearest
+from argosy.ops.array.manipulation import to_device
 from argosy.ops.table import Op
-from argosy.static.ir.operator import ONLY_IF, Number, Operator, Ref, SubBlock, leaves
-from argosy.static.ir.rows import CLIPS
+from argosy.static.ir.forms import problem_of_call
+from argosy.static.ir.operator import ONLY_IF, Operator, Ref, SubBlock
 from argosy.static.ir.special import ARRAY_TYPES
 from argosy.static.record.print_op import PHASES
 
 _PLACE = re.compile(r"cpu|cuda(:[0-9]{1,3})?")  # torch looks for a module named after any other
-_DEEPEST = 16  # lists inside of one another in the result of an op
 
 
 def problem_of(operator: Operator) -> str:
@@ -40,99 +34,10 @@ def problem_of(operator: Operator) -> str:
     return form(operator, {key: value for key, value in operator.kwargs.items() if key != ONLY_IF})
 
 
-# -- calls of the op table
-# --------------------------------------------------------------------------------------------
-
-
-@cache
-def signature_of(op: Op) -> inspect.Signature:
-    """The parameters of an op; those of torch's own functions, which tell none, may all be left
-    out.
-    """
-    try:
-        return inspect.signature(op.fn)
-    except ValueError:
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        return inspect.Signature(
-            [inspect.Parameter(name, kind, default=None) for name in op.params]
-        )
-
-
 def _problem_of_call(operator: Operator, op: Op) -> str:
-    if operator.type in _FORMS and operator.type != op.name:
-        return f"calls {op.name!r}, but has the type of an operator of its own kind"
-    named = {key: value for key, value in operator.kwargs.items() if key != ONLY_IF}
-    signature = signature_of(op)
-    unknown = [key for key in named if key not in signature.parameters]
-    if unknown:
-        known = list(signature.parameters)
-        return (
-            f"has an argument {unknown[0][:60]!r}, but {op.name!r} takes "
-            f"{known}.{nearest(unknown[0][:60], known)}"
-        )
-    try:
-        bound = signature.bind(*operator.args, **named).arguments
-    except TypeError as error:
-        return f"does not fit {op.name!r}: {error}"
-    if any(isinstance(leaf, SubBlock) for leaf in leaves([list(operator.args), operator.kwargs])):
-        return "has a block among its arguments"
-    if op.name == "to_device" and not _PLACE.fullmatch(str(bound["device"])):
-        return f"moves to {bound['device']!r:.60}, but a file may name cpu and cuda only"
-    return _problem_of_types(signature, bound) or _problem_of_result(operator, op)
-
-
-def _problem_of_types(signature: inspect.Signature, bound: dict[str, Any]) -> str:
-    for name, value in bound.items():
-        kind = str(signature.parameters[name].annotation)
-        fits = _TYPES.get(kind.removesuffix(" | None"))
-        if fits is None or fits(value) or (value is None and kind.endswith(" | None")):
-            continue
-        return f"has {name}, which must be of type {kind}"
-    return ""
-
-
-def _is_a(*types: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, types)
-
-
-def _is_list_of(*types: type) -> Callable[[Any], bool]:
-    return lambda value: (
-        isinstance(value, (list, tuple)) and all(isinstance(item, types) for item in value)
-    )
-
-
-# What fits the types that parameters of ops are annotated with; a Number is one when the program
-# runs.
-_TYPES: dict[str, Callable[[Any], bool]] = {
-    "Tensor": _is_a(Ref),
-    **dict.fromkeys(("Tensors", "list[Tensor]", "Sequence[Tensor]"), _is_list_of(Ref)),
-    "float": _is_a(float, int, Number),
-    "int": _is_a(int, Number),
-    "bool": _is_a(bool, int),
-    "str": _is_a(str),
-    "torch.dtype": _is_a(torch.dtype),
-    "torch.device": _is_a(torch.device),
-    **dict.fromkeys(("list[int]", "Sequence[int]"), _is_list_of(int, Number)),
-    **dict.fromkeys(("list[float]", "Sequence[float]"), _is_list_of(float, int, Number)),
-}
-
-
-def _problem_of_result(operator: Operator, op: Op) -> str:
-    if not _is_result(operator.out, _DEEPEST):
-        return "has results that are no variables"
-    if op.name == "setitem_" and not isinstance(operator.out, Ref):
-        return "must have one variable as its result"
-    if op.name in CLIPS and (
-        not operator.args or len(list(leaves(operator.args[0]))) != len(operator.output_arg_names)
-    ):
-        return "must have as many results as gradients"
-    return ""
-
-
-def _is_result(out: Any, depth: int) -> bool:
-    if isinstance(out, (list, tuple)):
-        return depth > 0 and all(_is_result(item, depth - 1) for item in out)
-    return out is None or isinstance(out, (Ref, bool, int, float))
+    if op is to_device and not _PLACE.fullmatch(str(operator.attrs.get("device", "cpu"))):
+        return f"moves to {operator.attrs['device']!r:.60}, but a file may name cpu and cuda only"
+    return problem_of_call(operator, op)
 
 
 # -- operators of their own kind

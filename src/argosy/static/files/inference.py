@@ -24,6 +24,7 @@ from argosy.static.files import programs
 from argosy.static.files.variables import is_persistable, load_vars, save_vars
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Variable
+from argosy.static.ir.verify import check_pass, unwritten
 from argosy.static.lower import feed, fetch
 from argosy.static.lower.lowering import pruned
 from argosy.static.record.recorder import default_main_program
@@ -62,6 +63,7 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
             f"normalize_program: {wanted} depend on {unfed}, which are not among feed_vars"
         )
     out.changed()
+    check_pass(out.blocks, "normalize_program", {*given, *unwritten(program.global_block().ops)})
     return out
 
 

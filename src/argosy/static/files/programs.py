@@ -28,7 +28,7 @@ from argosy.static.files.verify import verify_loaded
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Number, Operator, Ref, SubBlock
 from argosy.static.ir.program import Program
-from argosy.static.ir.variable import Parameter, Variable, offset_samples
+from argosy.static.ir.variable import Kind, Parameter, Variable, offset_samples
 
 _MAGIC = b"argosy-program 1\n"
 _DEEPEST_BLOCK = 32  # branches and loops inside of one another
@@ -75,7 +75,7 @@ def loads(data: bytes, source: str) -> tuple[Program, dict[str, Any]]:
     root = parsed(body, source).fields(("seed", "blocks", "extra"))
     program = Program()
     program.is_loaded = True
-    program._seed = root["seed"].integer()
+    program.seed = root["seed"].integer()
     _fill(program, root["blocks"])
     verify_loaded(program, source)
     return program, {key: node.value for key, node in root["extra"].entries().items()}
@@ -110,7 +110,7 @@ def _fill_block(block: Block, fields: dict[str, Node]) -> None:
     for node in fields["vars"].items():
         add_variable(block, node)
     for name in {name for v in block.vars.values() for name in v.lod_names if name in block.vars}:
-        block.vars[name].raw, block.vars[name].alt = offset_samples()
+        block.vars[name].define(Kind(*offset_samples()))
     block.ops = [operator_of(block, node) for node in fields["ops"].items()]
 
 

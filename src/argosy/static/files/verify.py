@@ -10,9 +10,9 @@ from typing import Any
 
 from argosy.foundation.errors import ArgosyError, ProgramError
 from argosy.static.files.forms import problem_of
-from argosy.static.ir.operator import ONLY_IF, Operator, SubBlock, leaves
+from argosy.static.ir.operator import ONLY_IF, Operator
 from argosy.static.ir.program import Program
-from argosy.static.ir.sub_blocks import Traffic
+from argosy.static.ir.verify import problem_of_blocks, problem_of_names
 from argosy.static.record.infer import constant_tensors
 
 # bytes that an operator without inputs may make: what a file says in a few of its own
@@ -28,46 +28,12 @@ def verify_loaded(program: Program, source: str) -> None:
         for operator in block.ops:
             problem = (
                 problem_of(operator)
-                or _problem_of_names(operator)
-                or _problem_of_blocks(operator, run)
+                or problem_of_names(operator)
+                or problem_of_blocks(operator, run)
             )
             problem = problem or _problem_of_constant(operator)
             if problem:
                 raise ProgramError(f"{source}: block {block.idx}: {operator.describe()} {problem}")
-
-
-def _problem_of_names(operator: Operator) -> str:
-    for name in (*operator.input_arg_names, *operator.output_arg_names):
-        if operator.block.find_var_recursive(name) is None:
-            return f"names {name!r}, which is no variable"
-    return ""
-
-
-def _problem_of_blocks(operator: Operator, run: set[int]) -> str:
-    """Whether the blocks that it runs are inside of its own, run by nobody else, and use what it
-    says.
-    """
-    blocks = operator.block.program.blocks
-    reads, writes = set(operator.input_arg_names), set(operator.output_arg_names)
-    for leaf in leaves(operator.kwargs):
-        if not isinstance(leaf, SubBlock):
-            continue
-        if leaf.index >= len(blocks) or blocks[leaf.index].parent_idx != operator.block.idx:
-            return f"runs block {leaf.index}, which is no block inside of its own"
-        if leaf.index in run:  # else a few blocks could stand for any number of lines
-            return f"runs block {leaf.index}, which is run already"
-        run.add(leaf.index)
-        block = blocks[leaf.index]
-        missing = [name for name in leaf.results if block.find_var_recursive(name) is None]
-        if missing:
-            return f"takes {missing[0]!r} from block {leaf.index}, which is no variable there"
-        traffic = Traffic(block, leaf.results)
-        unsaid = [name for name in traffic.reads if name not in reads] + [
-            n for n in traffic.writes if n not in writes
-        ]
-        if unsaid:
-            return f"does not say that its block {leaf.index} uses {unsaid[0]!r}"
-    return ""
 
 
 def _problem_of_constant(operator: Operator) -> str:

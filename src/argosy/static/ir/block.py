@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import torch
+from typing import Any, TypeVar
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import NotSupported, ProgramError, UsageError, nearest
 from argosy.static.ir.operator import Operator, Ref
-from argosy.static.ir.variable import Parameter, Variable, offset_samples, samples
+from argosy.static.ir.owner import OwningProgram
+from argosy.static.ir.variable import Known, Parameter, Variable, offset_samples, samples
 from argosy.tensor.engine import unique_name
-
-if TYPE_CHECKING:
-    from argosy.static.ir.program import Program
-
-Kind = tuple[torch.Tensor, torch.Tensor | None]  # the pair of samples of a Variable
 
 AnyVariable = TypeVar("AnyVariable", bound=Variable)
 
@@ -28,14 +22,14 @@ class Block:
 
     append_op: Callable[..., Operator]
 
-    def __init__(self, program: Program, idx: int, parent_idx: int = -1) -> None:
-        self.program = program
+    def __init__(self, program: OwningProgram, idx: int, parent_idx: int = -1) -> None:
+        self.program: Any = program
         self.idx = idx
         self.parent_idx = parent_idx
         self.vars: dict[str, Variable] = {}
         self.ops: list[Operator] = []
-        # Variables of enclosing blocks that it writes, as they were.
-        self.before: dict[str, tuple[Variable, Kind, bool]] = {}
+        # Variables of enclosing blocks that it writes, as they are after what it has recorded.
+        self.known: dict[str, Known] = {}
 
     def var(self, name: str) -> Variable:
         """The variable of this name; it must be in this block."""
@@ -147,16 +141,7 @@ class Block:
         self.program.changed()
         return operator
 
-    def note_write(self, variable: Variable) -> None:
-        """Remember what a variable of an enclosing block was before this block writes it."""
-        inner: Block | None = self
-        while inner is not None and inner is not variable.block:
-            inner.before.setdefault(
-                variable.name, (variable, (variable.raw, variable.alt), variable.stops_gradient)
-            )
-            inner = inner.parent
-
-    def _rename_var(self, old: str, new: str) -> None:
+    def rename_var(self, old: str, new: str) -> None:
         if any(
             old in operator.input_arg_names or old in operator.output_arg_names
             for operator in self.ops
@@ -169,7 +154,7 @@ class Block:
                 f"Variable {old!r} cannot be renamed: there is another {new!r} already"
             )
         variable = self.vars.pop(old)
-        variable._name = new
+        variable.take_name(new)
         self.add_variable(variable)
 
     def __str__(self) -> str:

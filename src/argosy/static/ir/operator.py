@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from argosy.foundation.errors import UsageError, nearest
+from argosy.ops.array.indexing import setitem_
 from argosy.ops.table import Op
-from argosy.static.ir import special
-
-if TYPE_CHECKING:
-    from argosy.static.ir.block import Block
+from argosy.static.ir.owner import OwningBlock
+from argosy.static.ir.special import KINDS, SpecialKind
 
 # What an operator is there for; a test program keeps the forward part only.
 FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
@@ -28,25 +27,6 @@ ONLY_IF = "only_if"
 
 # The argument of a backward operator that names where recomputed stretches end.
 CHECKPOINTS = "checkpoints"
-
-# Attributes that say whether an op trains, and their value in a test program.
-TEST_VALUES = {"is_test": True, "training": False, "is_training": False}
-
-
-# Ops whose name, not their first alias, is the type that Paddle's programs show.
-_TYPED_BY_NAME = {
-    "channel_shuffle",
-    "conv2d",
-    "conv2d_transpose",
-    "fold",
-    "softmax_with_cross_entropy",
-    "unfold",
-}
-
-
-def type_of(op: Op) -> str:
-    """The type of an op's operators, in Paddle's words."""
-    return op.aliases[0] if op.aliases and op.name not in _TYPED_BY_NAME else op.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +91,7 @@ class Operator:
 
     def __init__(
         self,
-        block: Block,
+        block: OwningBlock,
         type: str,
         op: Op | None,
         args: tuple[Any, ...],
@@ -137,15 +117,26 @@ class Operator:
     # --------------------------------------------------------------------------------------
 
     @property
-    def _named(self) -> dict[str, Any]:
-        params = special.PARAMS.get(self.type, ()) if self.op is None else self.op.params
+    def special(self) -> SpecialKind | None:
+        """Its kind, if it is no call of the op table."""
+        return KINDS.get(self.type) if self.op is None else None
+
+    @property
+    def takes_gradients(self) -> bool:
+        return self.special is not None and self.special.takes_gradients
+
+    @property
+    def named_args(self) -> dict[str, Any]:
+        """All arguments, by the parameters that take them."""
+        kind = self.op or self.special
+        params = () if kind is None else kind.params
         named = {(params[i] if i < len(params) else f"arg{i}"): a for i, a in enumerate(self.args)}
         return {**named, **self.kwargs}
 
     @property
     def inputs(self) -> dict[str, list[str]]:
         """Names of the variables read, by the parameter of the op that takes them."""
-        found = {key: names_in(value) for key, value in self._named.items()}
+        found = {key: names_in(value) for key, value in self.named_args.items()}
         return {key: names for key, names in found.items() if names}
 
     @property
@@ -156,7 +147,7 @@ class Operator:
     @property
     def attrs(self) -> dict[str, Any]:
         """Arguments without a variable in them."""
-        return {key: value for key, value in self._named.items() if not names_in(value)}
+        return {key: value for key, value in self.named_args.items() if not names_in(value)}
 
     @property
     def input_names(self) -> list[str]:
@@ -179,7 +170,7 @@ class Operator:
         return list(self.attrs)
 
     @property
-    def sub_blocks(self) -> list[Block]:
+    def sub_blocks(self) -> list[Any]:
         """The blocks that it runs."""
         blocks = self.block.program.blocks
         return [blocks[leaf.index] for leaf in leaves(self.kwargs) if isinstance(leaf, SubBlock)]
@@ -189,17 +180,24 @@ class Operator:
         inner = self._writers(name)
         if inner:
             return any(operator.mutates(name) for operator in inner)
-        in_place = (
-            self.op is not None and self.op.name.endswith("_") and name in self.input_arg_names
-        )
-        return in_place and not self.copies_first
+        return name in self.changed_in_place and not self.copies_first
+
+    @property
+    def changed_in_place(self) -> list[str]:
+        """The variables whose tensors its op changes; those inside the blocks that it runs do not
+        count.
+        """
+        if self.op is None:
+            return []
+        named = self.named_args
+        return names_in([named[param] for param in self.op.traits.mutates if param in named])
 
     @property
     def copies_first(self) -> bool:
         """Whether it works on a copy of what it changes: ``x[0] = y`` must not reach other values
         that share the memory of ``x``.
         """
-        if self.op is None or self.op.name != "setitem_":
+        if self.op is not setitem_:
             return False
         variable = self.block.find_var_recursive(self.output_arg_names[0])
         return variable is not None and not variable.persistable
@@ -252,7 +250,7 @@ class Operator:
 
     def __repr__(self) -> str:
         shown = ", ".join(
-            f"{key}={_shown(value)}" for key, value in self._named.items() if value is not None
+            f"{key}={_shown(value)}" for key, value in self.named_args.items() if value is not None
         )
         return f"[{', '.join(self.output_arg_names)}] = {self.type}({shown})"
 
@@ -268,15 +266,15 @@ class Operator:
     # -- copies
     # ----------------------------------------------------------------------------------------------
 
-    def copy_to(self, block: Block, for_test: bool = False) -> Operator:
+    def copy_to(self, block: OwningBlock, for_test: bool = False) -> Operator:
         args, kwargs = self.args, dict(self.kwargs)
         if for_test and self.op is not None:
-            params = self.op.params
+            params, values = self.op.params, self.op.traits.test_attrs
             args = tuple(
-                TEST_VALUES.get(params[i], a) if i < len(params) and not names_in(a) else a
+                values.get(params[i], a) if i < len(params) and not names_in(a) else a
                 for i, a in enumerate(args)
             )
-            kwargs = {key: TEST_VALUES.get(key, value) for key, value in kwargs.items()}
+            kwargs = {key: values.get(key, value) for key, value in kwargs.items()}
         return Operator(
             block,
             self.type,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -11,11 +12,13 @@ from typing import Any, ClassVar
 from argosy.foundation.errors import UsageError
 from argosy.framework import seed as set_global_seed
 from argosy.framework.mode import switch
+from argosy.optimizer.optimizer import scheduler_of
 from argosy.static.ir.attachment import Attachments, ServerJob
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import FORWARD, Operator
 from argosy.static.ir.sub_blocks import refresh
 from argosy.static.ir.variable import Parameter, Variable
+from argosy.static.ir.verify import check_pass, unwritten, verify
 
 _ids = itertools.count()
 
@@ -29,10 +32,6 @@ class RateSource:
     name: str
     optimizer: Any
     last: float
-
-    @property
-    def is_scheduled(self) -> bool:
-        return callable(self.optimizer._learning_rate)
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class Program:
         self.version = 0
         self.blocks = [Block(self, 0)]
         self._current = 0
-        self._seed = 0
+        self.seed = 0
         # Eager Tensors used in it by id, kept alive so that ids stay theirs.
         self.constants: dict[int, tuple[Any, Variable]] = {}
         self.rates: list[RateSource] = []
@@ -112,9 +111,9 @@ class Program:
     def current_block(self) -> Block:
         return self.blocks[self._current]
 
-    def _create_block(self, parent_idx: int | None = None) -> Block:
+    def create_block(self, parent_idx: int | None = None) -> Block:
         """Add a block inside the current one, or inside another, and record into it until
-        ``_rollback``.
+        ``leave_block``.
         """
         block = Block(self, len(self.blocks), self._current if parent_idx is None else parent_idx)
         self.blocks.append(block)
@@ -122,9 +121,26 @@ class Program:
         self.changed()
         return block
 
-    def _rollback(self) -> None:
+    def leave_block(self) -> None:
         """Record into the enclosing block again."""
         self._current = self.current_block().parent_idx
+
+    _create_block, _rollback = create_block, leave_block  # what scripts call them
+
+    def drop_blocks(self, start: int) -> None:
+        """Take out the blocks from number ``start`` on and record into the one around them."""
+        if start < len(self.blocks):
+            self._current = self.blocks[start].parent_idx
+            del self.blocks[start:]
+
+    @contextlib.contextmanager
+    def in_block(self, index: int) -> Iterator[None]:
+        """Record into a block meanwhile."""
+        before, self._current = self._current, index
+        try:
+            yield
+        finally:
+            self._current = before
 
     def empty_unreached_blocks(self) -> None:
         """Forget what no run comes to after operators were taken out; blocks keep their numbers."""
@@ -146,7 +162,7 @@ class Program:
         """Other than 0: every run starts from this seed. Set outside of static mode, it also seeds
         what runs at once.
         """
-        return self._seed
+        return self.seed
 
     @random_seed.setter
     def random_seed(self, seed: int) -> None:
@@ -154,7 +170,7 @@ class Program:
             raise UsageError(
                 f"Program.random_seed must be an integer, but received {type(seed).__name__}"
             )
-        self._seed = seed
+        self.seed = seed
         # in dygraph, scripts of 1.x seed through the default programs
         if seed and not switch.is_static:
             set_global_seed(seed)
@@ -162,9 +178,8 @@ class Program:
     @property
     def lr_scheduler(self) -> Any:
         """The scheduler of the last optimizer recorded, or None."""
-        return next(
-            (s.optimizer._learning_rate for s in reversed(self.rates) if s.is_scheduled), None
-        )
+        found = (scheduler_of(source.optimizer) for source in reversed(self.rates))
+        return next((scheduler for scheduler in found if scheduler is not None), None)
 
     def list_vars(self) -> Iterator[Variable]:
         for block in self.blocks:
@@ -183,7 +198,7 @@ class Program:
         Parameters keep their names, so both programs share them through the scope.
         """
         out = Program()
-        out._seed = self._seed
+        out.seed = self.seed
         out.is_loaded = self.is_loaded
         out.readers = list(self.readers)
         if not for_test:
@@ -200,7 +215,10 @@ class Program:
         if not for_test:
             out.updates = self._copied_updates(out)
         if for_test:
-            refresh(out)
+            refresh(out.blocks)
+        left_out = [o for block in self.blocks for o in block.ops if for_test and o.role != FORWARD]
+        known = unwritten(self.global_block().ops).union(*(o.output_arg_names for o in left_out))
+        check_pass(out.blocks, "clone", known)
         return out
 
     def _copied_updates(self, out: Program) -> list[RecordedUpdate]:
@@ -227,9 +245,7 @@ class Program:
     def verify(self) -> None:
         """Raise ProgramError, naming the operator, if the program cannot run.
 
-        Every operator must be in the op table or known to the Executor, and read only what is fed,
-        kept or written before it.
+        Every operator must have the form of its op or be of a kind that the Executor knows, and
+        read only what is fed, kept or written before it.
         """
-        from argosy.static.ir.verify import verify_block  # which stands on this module
-
-        verify_block(self.global_block(), set())
+        verify(self.blocks)

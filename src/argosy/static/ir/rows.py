@@ -12,18 +12,26 @@ from collections.abc import Sequence
 
 import torch
 
+from argosy.ops.nn.embedding import embedding, embedding_renorm_
+from argosy.ops.traits import SparseGradients
 from argosy.static.ir.operator import FORWARD, Operator, names_in
-
-_UPDATES = {"sgd_sparse_", "adagrad_sparse_", "adam_sparse_"}
-CLIPS = {"clip_grads_by_value", "clip_grads_by_norm", "clip_grads_by_global_norm"}
-_SCALERS = {"unscale_gradients", "update_loss_scaling_"}
-_COMBINERS = {"combine_gradients"}  # of the places of a run
-_READERS = {"embedding_renorm_"}  # of a table, without a gradient
 
 
 def takes_rows(operator: Operator) -> bool:
     """Whether an operator works on row-sparse gradients."""
-    return operator.op is not None and operator.op.name in _UPDATES | CLIPS | _SCALERS | _COMBINERS
+    return (
+        operator.op is not None
+        and operator.op.traits.sparse_gradients is not SparseGradients.MADE_DENSE
+    )
+
+
+def passes_rows_on(operator: Operator) -> bool:
+    """Whether each result of an operator is as row-sparse as the gradient at its place in the first
+    argument.
+    """
+    return (
+        operator.op is not None and operator.op.traits.sparse_gradients is SparseGradients.PASSED_ON
+    )
 
 
 def row_names(operators: Sequence[Operator]) -> set[str]:
@@ -32,10 +40,10 @@ def row_names(operators: Sequence[Operator]) -> set[str]:
     found: set[str] = set()
     for operator in operators:
         outputs = operator.output_arg_names
-        if operator.type == "backward":
+        if operator.takes_gradients:
             pairs = zip(names_in(operator.args[1]), outputs, strict=True)
             found.update(grad for name, grad in pairs if name in tables)
-        elif operator.op is not None and operator.op.name in CLIPS:
+        elif passes_rows_on(operator):
             pairs = zip(names_in(operator.args[0]), outputs, strict=True)
             found.update(clipped for grad, clipped in pairs if grad in found)
     return found
@@ -46,14 +54,9 @@ def _tables(operators: Sequence[Operator]) -> set[str]:
     sparse: set[str] = set()
     others: set[str] = set()
     for operator in operators:
-        if operator.role != FORWARD or (operator.op is not None and operator.op.name in _READERS):
+        if operator.role != FORWARD or operator.op is embedding_renorm_:  # has no gradient
             continue
-        is_lookup = (
-            operator.op is not None
-            and operator.op.name == "embedding"
-            and operator.attrs.get("sparse") is True
-        )
-        if is_lookup:
+        if operator.op is embedding and operator.attrs.get("sparse") is True:
             sparse.update(operator.inputs.get("weight", ()))
         else:
             others.update(operator.input_arg_names)

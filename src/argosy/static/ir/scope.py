@@ -10,6 +10,7 @@ import torch
 
 from argosy.foundation.errors import ProgramError, UsageError, nearest
 from argosy.foundation.places import to_place
+from argosy.foundation.process_state import register
 from argosy.static.ir.lod import Lod, LoDTensor
 from argosy.tensor.engine import Tensor, to_raw, wrap
 
@@ -138,6 +139,20 @@ class _Current:
 
 
 current = _Current()
+_first = current.scope
+
+
+def _reset() -> None:
+    current.scope = _first
+    _first.erase(_first.local_var_names())
+
+
+register(
+    "global scope",
+    current,
+    state=lambda: (current.scope, current.scope.local_var_names()),
+    reset=_reset,
+)
 
 
 def global_scope() -> Scope:

@@ -1,9 +1,24 @@
-"""Operators that are not calls of the op table: their types, and what their arguments are called.
+"""Special operators: those that are not calls of the op table, and what holds of each kind.
 
-``lower`` knows what each does in a run, ``record`` how it gets into a program.
+``record`` says how such an operator gets into a program (and, for some, its shapes), ``lower`` what
+it does in a run; both register by the type that stands here.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialKind:
+    """What every room may know of the operators of one type."""
+
+    type: str
+    params: tuple[str, ...] = ()  # what its arguments are called
+    takes_gradients: bool = False  # of its targets, and reads those inputs whose are wanted
+    may_skip_block: bool = False  # what its block writes may stay as it was
+    calls_script: bool = False  # errors of the function that it calls are the script's own
+
 
 ARRAY_TYPES = (
     "create_array",
@@ -13,11 +28,14 @@ ARRAY_TYPES = (
     "stack_array",
 )
 
-PARAMS: dict[str, tuple[str, ...]] = {
-    "backward": ("targets", "inputs", "target_gradients"),
-    "cond": ("conditions", "captured"),
-    "while": ("condition", "captured"),
-    "py_func": ("x",),
-    "print": ("input",),
-    **dict.fromkeys(ARRAY_TYPES, ()),
+KINDS: dict[str, SpecialKind] = {
+    kind.type: kind
+    for kind in (
+        SpecialKind("backward", ("targets", "inputs", "target_gradients"), takes_gradients=True),
+        SpecialKind("cond", ("conditions", "captured")),
+        SpecialKind("while", ("condition", "captured"), may_skip_block=True),
+        SpecialKind("py_func", ("x",), calls_script=True),
+        SpecialKind("print", ("input",)),
+        *map(SpecialKind, ARRAY_TYPES),
+    )
 }

@@ -7,15 +7,12 @@ pruning, gradients and lowering need not look inside.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Number, Operator, Ref, SubBlock, leaves, mapped, names_in
-
-if TYPE_CHECKING:
-    from argosy.static.ir.block import Block
-    from argosy.static.ir.program import Program
 
 
 class Traffic:
@@ -47,7 +44,7 @@ def bind(operator: Operator) -> None:
     results = operator.output_arg_names[: len(names_in(operator.out[0]))]
     written = {name: None for t in traffic for name in t.writes if name not in results}
     reads = {name: None for t in traffic for name in t.reads}
-    if operator.type == "while":  # may not run at all: what it writes then stays as it was
+    if operator.special is not None and operator.special.may_skip_block:
         kept = [*results, *written]
     else:  # a branch may leave alone what another writes
         kept = [name for name in written if any(name not in t.writes for t in traffic)]
@@ -61,7 +58,7 @@ def _has_value(operator: Operator, name: str) -> bool:
     variable = operator.block.find_var_recursive(name)
     if variable is None or variable.persistable or variable.is_data:
         return variable is not None
-    block: Block | None = operator.block
+    block: Any = operator.block
     until: Operator | None = operator
     while block is not None:
         for earlier in block.ops:
@@ -103,9 +100,9 @@ def rename_reads(operator: Operator, names: Mapping[str, str]) -> None:
     operator.kwargs = mapped(operator.kwargs, lambda leaf: renamed(leaf, names))
 
 
-def refresh(program: Program) -> None:
+def refresh(blocks: Sequence[Block]) -> None:
     """Bind all operators with blocks anew, inner ones first, after operators were taken out."""
-    for block in reversed(program.blocks):
+    for block in reversed(blocks):
         for operator in block.ops:
             if operator.sub_blocks:
                 bind(operator)

@@ -28,7 +28,7 @@ class Uses:
 
     def _reads(self, index: int) -> list[str]:
         operator = self._operators[index]
-        if operator.type != "backward":
+        if not operator.takes_gradients:
             return operator.input_arg_names
         inputs = [x for x, _ in self.wanted_gradients(index)]
         return names_in([operator.args[0], operator.args[2]]) + inputs

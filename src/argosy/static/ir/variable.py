@@ -1,9 +1,13 @@
 """Variable and Parameter: what a program computes with.
 
 A Variable is a Tensor without values, so that every function, operator and layer of the face takes
-it. Its slot ``raw`` holds a tensor on the meta device in which a stand-in size takes the place of
-each dimension that is known only when the program runs; ``_alt`` holds the same with another
-stand-in (None when nothing is dynamic). A dimension that differs between the two reads as -1.
+it. Its ``kind`` is a pair of samples: ``raw``, a tensor on the meta device in which a stand-in size
+takes the place of each dimension that is known only when the program runs, and ``alt``, the same
+with another stand-in (None when nothing is dynamic). A dimension that differs between the two reads
+as -1.
+
+What is known of a variable depends on where recording stands: a branch or a loop that writes a
+variable around it notes what that is from there on in its own block (``Block.known``).
 
 A few values depend on shapes alone (``paddle.shape(x)``, small constants): for these both tensors
 are real, so that they can be used as shapes while recording.
@@ -12,7 +16,8 @@ are real, so that they can be used as shapes while recording.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,11 +25,9 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import NotSupported, ProgramError, UsageError
 from argosy.foundation.places import Place
+from argosy.static.ir.owner import OwningBlock
 from argosy.tensor.engine import Parameter as EagerParameter
 from argosy.tensor.engine import Shape, Tensor
-
-if TYPE_CHECKING:
-    from argosy.static.ir.block import Block
 
 # Sizes that stand for an unknown one: with many divisors in common, so that a reshape that will fit
 # also fits now, and unlikely in a script, so that an error message can show -1 in their place.
@@ -51,10 +54,38 @@ def offset_samples() -> tuple[torch.Tensor, torch.Tensor]:
     return first, second
 
 
-def declared_shape(first: torch.Tensor, second: torch.Tensor | None) -> Shape:
-    if second is None:
-        return Shape(first.shape)
-    return Shape([a if a == b else -1 for a, b in zip(first.shape, second.shape, strict=True)])
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """What is known of a value without a run: two samples, the second only if an extent is
+    dynamic.
+    """
+
+    first: torch.Tensor
+    second: torch.Tensor | None = None
+
+    @property
+    def shape(self) -> Shape:
+        """Extent of each dimension; -1 where only a run tells."""
+        if self.second is None:
+            return Shape(self.first.shape)
+        pairs = zip(self.first.shape, self.second.shape, strict=True)
+        return Shape([a if a == b else -1 for a, b in pairs])
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.first.dtype
+
+    def sample(self, other: bool) -> torch.Tensor:
+        """One of the two; the only one if there is no ``other``."""
+        return self.second if other and self.second is not None else self.first
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """What recording knows of a variable: its kind, and whether it lets no gradient pass."""
+
+    kind: Kind
+    stops: bool
 
 
 class Variable(Tensor):
@@ -64,9 +95,7 @@ class Variable(Tensor):
 
     __slots__ = ()
 
-    block: Block
-    alt: torch.Tensor | None
-    stops_gradient: bool
+    block: OwningBlock
     is_data = False
     # variables with the offsets of its sequences, a level each, outermost first
     lod_names: tuple[str, ...] = ()
@@ -74,7 +103,7 @@ class Variable(Tensor):
 
     def __init__(
         self,
-        block: Block,
+        block: OwningBlock,
         name: str,
         first: torch.Tensor,
         second: torch.Tensor | None = None,
@@ -84,12 +113,10 @@ class Variable(Tensor):
         is_data: bool = False,
         lod: tuple[str, ...] = (),
     ) -> None:
-        self.raw = first
-        self.alt = second
+        self._own = Known(Kind(first, second), stop_gradient)
         self.block = block
         self._name = name
         self.persistable = persistable
-        self.stops_gradient = stop_gradient
         self.is_data = is_data
         self.lod_names = lod
 
@@ -97,9 +124,50 @@ class Variable(Tensor):
     # ---------------------------------------------------------------------------------------------
 
     @property
+    def known(self) -> Known:
+        """What is known of it where recording stands now."""
+        holder = self._holder()
+        return self._own if holder is None else holder.known[self.name]
+
+    def _holder(self) -> Any:
+        """The innermost block, of those between the one that is recorded and its own, that wrote
+        it; None if none did.
+        """
+        block = self.block.program.current_block()
+        while block is not None and block is not self.block:
+            if self.name in block.known:
+                return block
+            block = block.parent
+        return None
+
+    def know(self, kind: Kind, stops: bool) -> None:
+        """Be of a kind from where recording stands on, and let no gradient pass if ``stops``."""
+        block = self.block.program.current_block()
+        if block is not self.block and self.block.encloses(block):
+            block.known[self.name] = Known(kind, stops)
+        else:
+            self.define(kind, stops)
+
+    def define(self, kind: Kind, stops: bool | None = None) -> None:
+        """Be of a kind wherever no inner block says otherwise."""
+        self._own = Known(kind, self._own.stops if stops is None else stops)
+
+    @property
+    def kind(self) -> Kind:
+        return self.known.kind
+
+    @property
+    def raw(self) -> torch.Tensor:  # type: ignore[override]
+        return self.known.kind.first
+
+    @property
+    def alt(self) -> torch.Tensor | None:
+        return self.known.kind.second
+
+    @property
     def shape(self) -> Shape:
         """Extent of each dimension; -1 where only a run tells."""
-        return declared_shape(self.raw, self.alt)
+        return self.kind.shape
 
     @property
     def size(self) -> int:
@@ -116,7 +184,7 @@ class Variable(Tensor):
 
     @name.setter
     def name(self, value: str) -> None:
-        self.block._rename_var(self.name, value)
+        self.block.rename_var(self.name, value)
 
     @property
     def lod_level(self) -> int:
@@ -135,11 +203,15 @@ class Variable(Tensor):
 
     @property
     def stop_gradient(self) -> bool:
-        return self.stops_gradient
+        return self.known.stops
 
     @stop_gradient.setter
     def stop_gradient(self, stop: bool) -> None:
-        self.stops_gradient = bool(stop)
+        holder = self._holder()
+        if holder is None:
+            self._own = Known(self._own.kind, bool(stop))
+        else:
+            holder.known[self.name] = Known(self.kind, bool(stop))
         self.block.program.changed()
 
     @property
@@ -261,12 +333,18 @@ class Variable(Tensor):
     # -- copies and text
     # ----------------------------------------------------------------------------------------
 
-    def copy_to(self, block: Block) -> Variable:
-        """The same variable for another program."""
+    def take_name(self, name: str) -> None:
+        """Be called ``name``; the block under whose old name it stands sees to the rest."""
+        self._name = name
+
+    def copy_to(self, block: OwningBlock, name: str = "") -> Variable:
+        """The same variable for another program, or another of the same kind under a new
+        ``name``.
+        """
         out = object.__new__(type(self))
-        out.raw = self.raw
         out.__dict__.update(self.__dict__)
         out.block = block
+        out._name = name or self.name
         return out
 
     def __copy__(self) -> Variable:
@@ -304,7 +382,7 @@ class Parameter(Variable, EagerParameter):
     __slots__ = ()
 
     def __init__(
-        self, block: Block, name: str, first: torch.Tensor, trainable: bool = True
+        self, block: OwningBlock, name: str, first: torch.Tensor, trainable: bool = True
     ) -> None:
         Variable.__init__(self, block, name, first, persistable=True, stop_gradient=not trainable)
         self.optimize_attr = {"learning_rate": 1.0}

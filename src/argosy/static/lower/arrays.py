@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from argosy.foundation.errors import OutOfRange
-from argosy.static.ir.operator import Operator
-
-if TYPE_CHECKING:
-    from argosy.static.lower.emitter import Emitter
 
 
 def write(array: list[Any], index: torch.Tensor, value: torch.Tensor) -> list[Any]:
@@ -30,18 +26,3 @@ def read(array: list[Any], index: torch.Tensor) -> torch.Tensor:
 
 def length(array: list[Any]) -> torch.Tensor:
     return torch.tensor([len(array)])
-
-
-_FUNCTIONS = {
-    "create_array": list,
-    "write_to_array": write,
-    "read_from_array": read,
-    "lod_array_length": length,
-    "stack_array": torch.stack,
-}
-
-
-def emit_array(emitter: Emitter, index: int, operator: Operator) -> None:
-    given = ", ".join(emitter.expression(a) for a in operator.args)
-    function = emitter.constant(_FUNCTIONS[operator.type], "f")
-    emitter.lines.append(f"{emitter.local(operator.output_arg_names[0])} = {function}({given})")

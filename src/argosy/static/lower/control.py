@@ -13,68 +13,44 @@ like any other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from argosy.foundation.errors import NotSupported
-from argosy.static.ir.operator import FORWARD, OPTIMIZE, Operator
-
-if TYPE_CHECKING:
-    from argosy.static.ir.block import Block
-    from argosy.static.lower.emitter import Emitter
+from argosy.static.ir.operator import FORWARD, Operator
+from argosy.static.lower.emitter import Emitter, emits
+from argosy.static.lower.gradients import switches_gradients
 
 
-class Lines(list[str]):
-    """Lines of the function, indented as deep as the suite that is written now."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.depth = 0
-        # whether gradients are on after the last line; None: not known
-        self.has_grad: bool | None = None
-
-    def append(self, line: str) -> None:
-        super().append("    " * self.depth + line)
-
-    def __enter__(self) -> Lines:
-        self.depth += 1
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.depth -= 1
-
-
-def emit_cond(emitter: Emitter, index: int, operator: Operator) -> None:
-    lines = emitter.lines
+@emits("cond")
+def _emit_cond(emitter: Emitter, index: int, operator: Operator) -> None:
+    text = emitter.text
     _leave_unset(emitter, operator)
-    before, after = lines.has_grad, set()
-    targets = [emitter.local(ref.name) for ref in operator.out[0]]
+    before, after = text.has_grad, set()
+    targets = [emitter.text.local(ref.name) for ref in operator.out[0]]
     branches = operator.kwargs["branches"]
-    tests = [f"if {emitter.local(ref.name)}:" for ref in operator.args[0]]
+    tests = [f"if {emitter.text.local(ref.name)}:" for ref in operator.args[0]]
     heads = [tests[0], *[f"el{test}" for test in tests[1:]], "else:"]
     for head, sub in zip(heads, branches, strict=True):
-        lines.append(head)
-        lines.has_grad = before
-        with lines:
+        text.append(head)
+        text.has_grad = before
+        with text:
             emitter.nested(index, sub).emit_suite(targets)
-        after.add(lines.has_grad)
-    lines.has_grad = after.pop() if len(after) == 1 else None
+        after.add(text.has_grad)
+    text.has_grad = after.pop() if len(after) == 1 else None
     _emit_stops(emitter, operator)
 
 
-def emit_while(emitter: Emitter, index: int, operator: Operator) -> None:
-    lines = emitter.lines
+@emits("while")
+def _emit_while(emitter: Emitter, index: int, operator: Operator) -> None:
+    text = emitter.text
     _leave_unset(emitter, operator)
     sub = operator.kwargs["sub_block"]
-    switches = _switches_gradients(operator.sub_blocks[0])
-    lines.append(f"while {emitter.local(operator.args[0].name)}:")
+    switches = switches_gradients(operator.sub_blocks[0])
+    text.append(f"while {emitter.text.local(operator.args[0].name)}:")
     if switches:
-        lines.has_grad = None
-    with lines:
-        targets = [emitter.local(ref.name) for ref in operator.out[0]]
+        text.has_grad = None
+    with text:
+        targets = [emitter.text.local(ref.name) for ref in operator.out[0]]
         emitter.nested(index, sub, repeats=True).emit_suite(targets)
     if switches:
-        lines.has_grad = None
+        text.has_grad = None
     _emit_stops(emitter, operator)
 
 
@@ -89,34 +65,4 @@ def _leave_unset(emitter: Emitter, operator: Operator) -> None:
 def _emit_stops(emitter: Emitter, operator: Operator) -> None:
     for ref in operator.out[0]:
         if operator.role == FORWARD and emitter.stops(operator, ref.name):
-            emitter.lines.append(f"{emitter.local(ref.name)} = {emitter.local(ref.name)}.detach()")
-
-
-def has_backward(operator: Operator) -> bool:
-    """Whether an operator takes gradients, itself or in its blocks."""
-    return operator.type == "backward" or any(
-        has_backward(o) for block in operator.sub_blocks for o in block.ops
-    )
-
-
-def require_outer_backward(operators: Sequence[Operator]) -> None:
-    """Refuse gradients that are taken inside of blocks: places that combine theirs could take
-    different branches.
-    """
-    for operator in operators:
-        if operator.type != "backward" and has_backward(operator):
-            raise NotSupported(
-                f"a data-parallel run: {operator.describe()} takes gradients inside of its "
-                "blocks, where several places cannot "
-                "combine them; return the loss from there and call minimize() outside"
-            )
-
-
-def _switches_gradients(block: Block) -> bool:
-    """Whether the operators of a block do not all run with gradients on, or all off."""
-    return any(
-        has_backward(o)
-        or o.role == OPTIMIZE
-        or any(_switches_gradients(inner) for inner in o.sub_blocks)
-        for o in block.ops
-    )
+            emitter.detach(ref.name)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import ProgramError
+from argosy.foundation.registry import Registry
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import (
     FORWARD,
@@ -21,23 +22,20 @@ from argosy.static.ir.operator import (
     names_in,
 )
 from argosy.static.ir.rows import dense, row_names, takes_rows
-from argosy.static.ir.special import ARRAY_TYPES
 from argosy.static.ir.uses import Uses
 from argosy.static.ir.variable import Variable
 from argosy.static.lower import feed, source
-from argosy.static.lower.arrays import emit_array
-from argosy.static.lower.control import Lines, emit_cond, emit_while, has_backward
 from argosy.static.lower.gradients import (
-    emit_backward,
     excluded_names,
     gradients_of,
+    has_backward,
     is_differentiable,
     unshared,
 )
 from argosy.static.lower.guard import guarded
 from argosy.static.lower.lowered import Adaptation, Lowered
-from argosy.static.lower.printing import emit_print
-from argosy.static.lower.segments import Segments, recomputed
+from argosy.static.lower.spans import Spans, planned, recomputed
+from argosy.static.lower.text import Text, listed
 
 
 class Emitter:
@@ -59,17 +57,13 @@ class Emitter:
         self.fetches = fetches
         self.device = device
         self.adaptation = adaptation
-        self.backwards = [i for i, o in enumerate(operators) if o.type == "backward"]
         self.last_backward = max(
             (i for i, o in enumerate(operators) if has_backward(o)), default=-1
         )
         # all of it, because a block around it goes on to a backward operator
         self.is_before_backward = False
         self.repeats = False
-        self.lines: Lines = Lines() if parent is None else parent.lines
-        self.locals: dict[str, str] = {} if parent is None else parent.locals
-        self.globals: dict[str, Any] = _helpers() if parent is None else parent.globals
-        self.line_operators: dict[int, Operator] = {} if parent is None else parent.line_operators
+        self.text: Text = Text(_helpers()) if parent is None else parent.text
         # may be row-sparse
         self.rows: set[str] = row_names(operators) if parent is None else parent.rows
         self.trains: bool = self.last_backward >= 0 if parent is None else parent.trains
@@ -99,18 +93,18 @@ class Emitter:
 
     def emit_suite(self, targets: list[str]) -> None:
         """Write a block; the locals ``targets`` take over its results."""
-        done = len(self.lines)
+        done = len(self.text.lines)
         self._emit_operators(self.uses.ends())
         if targets:
             results = [self.expression(Ref(name)) for name in self.fetches]
-            self.lines.append(f"{_tuple(targets)} = {_tuple(results)}")
+            self.text.append(f"{_tuple(targets)} = {_tuple(results)}")
             own = dict.fromkeys(
-                self.local(name) for name in self.fetches if name in self.block.vars
+                self.text.local(name) for name in self.fetches if name in self.block.vars
             )
             if own:
-                self.lines.append(f"del {', '.join(own)}")
-        if len(self.lines) == done:
-            self.lines.append("pass")
+                self.text.append(f"del {', '.join(own)}")
+        if len(self.text.lines) == done:
+            self.text.append("pass")
 
     def emit(self) -> Lowered:
         state = self.uses.state()
@@ -118,58 +112,50 @@ class Emitter:
         self._emit_entry(state)
         self._emit_operators(self.uses.ends(writes))
         fetched = [self._fetched(name) for name in self.fetches]
-        self.lines.append(
-            f"return {_tuple(fetched)}, {_tuple([self.local(name) for name in writes])}"
+        self.text.append(
+            f"return {_tuple(fetched)}, {_tuple([self.text.local(name) for name in writes])}"
         )
         return self._compile(state, writes)
 
     def _emit_operators(self, last: dict[int, list[str]]) -> None:
         """Write the operators; ``last`` says what is not used any more after each."""
-        segments = Segments(self, last)
+        stream = None if self.adaptation is None else self.adaptation.stream
+        found = planned(self.operators, self.uses.reads, last, self.last_backward)
+        spans = Spans(self.text, found, stream)
         for index, operator in enumerate(self.operators):
             self._set_grad(index, operator)
-            segments.open(index)
-            emit = EMITTERS[operator.type] if operator.op is None else _emit_call
-            done = len(self.lines)
+            spans.open(index)
+            done = len(self.text.lines)
+            emit = _emit_call if operator.op is not None else _emitters.get(operator.type)
             emit(self, index, operator)
             if self.unset and not operator.sub_blocks:
                 for name in (
                     self.unset.keys() & set(operator.output_arg_names) & self.block.vars.keys()
                 ):
                     del self.unset[name]
-            for number in range(done, len(self.lines)):
-                # an operator inside of it comes first
-                self.line_operators.setdefault(number + 2, operator)
-            gone = [
-                self.locals[name]
-                for name in segments.deletable(last.get(index, ()))
-                if name in self.locals
-            ]
+            self.text.comes_from(operator, done)
+            held = self.text.locals
+            gone = [held[name] for name in spans.deletable(last.get(index, ())) if name in held]
             if gone:
-                self.lines.append(f"del {', '.join(gone)}")
-            segments.close(index)
+                self.text.append(f"del {', '.join(gone)}")
+            spans.close(index)
             if index == self.last_backward and self.block.parent is None:
                 self._keep_fetches(index)
 
     def _compile(self, state: list[str], writes: list[str]) -> Lowered:
-        text = "def run(feeds, state):\n" + "".join(f"    {line}\n" for line in self.lines)
-        run = source.compiled(text, f"<program {self.block.program.id}>", self.globals)
+        text = self.text.function()
+        run = source.compiled(text, f"<program {self.block.program.id}>", self.text.globals)
         feeds = feed.feed_specs(self.block, self.feeds, self.operators)
         variables = [self.block.vars[name] for name in state]
         return Lowered(
-            run, text, self.line_operators, self.locals, feeds, variables, writes, self.trains
+            run, text, self.text.operators, self.text.locals, feeds, variables, writes, self.trains
         )
 
     # -- text
     # ----------------------------------------------------------------------------------------------
 
-    def local(self, name: str) -> str:
-        if name not in self.locals:
-            self.locals[name] = f"v{len(self.locals)}"
-        return self.locals[name]
-
     def dense_local(self, name: str) -> str:
-        return f"dense({self.local(name)})" if name in self.rows else self.local(name)
+        return f"dense({self.text.local(name)})" if name in self.rows else self.text.local(name)
 
     def leave_unset(self, names: Sequence[str], writer: Operator) -> None:
         """Let variables of this block be None until ``writer``, which may leave them alone, gives
@@ -178,7 +164,7 @@ class Emitter:
         for name in names:
             # those of enclosing blocks are None since the operator that runs this one
             if name in self.block.vars:
-                self.lines.append(f"{self.local(name)} = None")
+                self.text.append(f"{self.text.local(name)} = None")
                 self.unset[name] = writer
 
     def _fetched(self, name: str) -> str:
@@ -197,29 +183,24 @@ class Emitter:
             f"{reader}{name!r}, which has no value in this run: {writer.describe()} has not "
             "written it"
         )
-        return f"present({self.dense_local(name)}, {self.constant(problem)})"
-
-    def constant(self, value: Any, prefix: str = "c") -> str:
-        name = f"{prefix}{len(self.globals)}"
-        self.globals[name] = value
-        return name
+        return f"present({self.dense_local(name)}, {self.text.constant(problem)})"
 
     def expression(self, value: Any, keeps_rows: bool = False) -> str:
         if isinstance(value, Ref):
             if value.name in self.unset:
                 return self._present(value.name, self.unset[value.name], "it reads ")
-            return self.local(value.name) if keeps_rows else self.dense_local(value.name)
+            return self.text.local(value.name) if keeps_rows else self.dense_local(value.name)
         if isinstance(value, Number):
-            text = f"{self.local(value.name)}.item()"
+            text = f"{self.text.local(value.name)}.item()"
             return text if value.scale == 1.0 else f"{text} * {self.expression(value.scale)}"
         if _is_literal(value):
             return repr(value)
         if isinstance(value, torch.device):
-            return self.constant(self.device)
+            return self.text.constant(self.device)
         if isinstance(value, (list, tuple)) and names_in(value):
             items = "".join(f"{self.expression(v, keeps_rows)}, " for v in value)
             return f"[{items}]" if isinstance(value, list) else f"({items})"
-        return self.constant(value)
+        return self.text.constant(value)
 
     def call(self, operator: Operator) -> str:
         keeps_rows = takes_rows(operator)
@@ -236,12 +217,12 @@ class Emitter:
         )
         if self.block.program.is_loaded:
             function = guarded(operator.op, function)
-        return f"{self.constant(function, 'f')}({', '.join(given)})"
+        return f"{self.text.constant(function, 'f')}({', '.join(given)})"
 
     def pattern(self, operator: Operator, out: Any) -> str:
         """The left side of the assignment; empty when the operator only works in place."""
         if isinstance(out, Ref):
-            return "" if operator.mutates(out.name) else self.local(out.name)
+            return "" if operator.mutates(out.name) else self.text.local(out.name)
         if isinstance(out, (list, tuple)):
             parts = [self.pattern(operator, item) for item in out]
             return f"[{', '.join(p or '_' for p in parts)}]" if any(parts) else ""
@@ -249,17 +230,17 @@ class Emitter:
 
     def _emit_entry(self, state: list[str]) -> None:
         if self.feeds:
-            self.lines.append(f"{_tuple([self.local(name) for name in self.feeds])} = feeds")
+            self.text.append(f"{_tuple([self.text.local(name) for name in self.feeds])} = feeds")
         if state:
-            self.lines.append(f"{_tuple([self.local(name) for name in state])} = state")
+            self.text.append(f"{_tuple([self.text.local(name) for name in state])} = state")
         changed = {name for o in self.operators for name in o.output_arg_names if o.mutates(name)}
         for name in self.feeds:
             if name in changed:
                 # what was fed is the caller's
-                self.lines.append(f"{self.local(name)} = {self.local(name)}.clone()")
+                self.text.append(f"{self.text.local(name)} = {self.text.local(name)}.clone()")
             if self.trains and is_differentiable(self.block.vars[name]):
-                self.lines.append(
-                    f"{self.local(name)} = {self.local(name)}.detach().requires_grad_()"
+                self.text.append(
+                    f"{self.text.local(name)} = {self.text.local(name)}.detach().requires_grad_()"
                 )
 
     def _set_grad(self, index: int, operator: Operator) -> None:
@@ -268,9 +249,9 @@ class Emitter:
         """
         reaches = self.is_before_backward or index <= self.last_backward
         wanted = self.trains and reaches and operator.role != OPTIMIZE
-        if wanted is not self.lines.has_grad:
-            self.lines.append(f"set_grad({wanted})")
-            self.lines.has_grad = wanted
+        if wanted is not self.text.has_grad:
+            self.text.append(f"set_grad({wanted})")
+            self.text.has_grad = wanted
 
     def _keep_fetches(self, index: int) -> None:
         """Detach what was computed so far and is fetched from the memory that the rest of the
@@ -280,9 +261,13 @@ class Emitter:
             name for operator in self.operators[: index + 1] for name in operator.output_arg_names
         }
         for name in dict.fromkeys(self.fetches):
-            if name in done and name in self.locals and not self.block.vars[name].persistable:
-                held = self._fetched(name) if name in self.unset else self.local(name)
-                self.lines.append(f"{self.local(name)} = unshared({held})")
+            if name in done and name in self.text.locals and not self.block.vars[name].persistable:
+                held = self._fetched(name) if name in self.unset else self.text.local(name)
+                self.text.append(f"{self.text.local(name)} = unshared({held})")
+
+    def detach(self, name: str) -> None:
+        """Let no gradient flow into a variable from here on."""
+        self.text.append(f"{self.text.local(name)} = {self.text.local(name)}.detach()")
 
     def stops(self, operator: Operator, name: str) -> bool:
         """Whether a gradient that would flow into this output must be stopped."""
@@ -329,11 +314,21 @@ def _present(value: Any, problem: str) -> Any:
     return value
 
 
-def _emit_py_func(emitter: Emitter, index: int, operator: Operator) -> None:
-    call = emitter.constant(operator.kwargs["func"], "f")
-    given = ", ".join(emitter.expression(a) for a in operator.args)
-    left = "".join(f"{emitter.local(name)}, " for name in operator.output_arg_names)
-    emitter.lines.append(f"[{left}] = {call}({given})" if left else f"{call}({given})")
+# What writes an operator of an emitter, given its position.
+Emit = Callable[[Emitter, int, Operator], None]
+
+_emitters: Registry[Emit] = Registry("special operator")
+
+
+def emits(*types: str) -> Callable[[Emit], Emit]:
+    """Let the function below write the special operators of these types."""
+
+    def register(emit: Emit) -> Emit:
+        for type in types:
+            _emitters.add(type, emit)
+        return emit
+
+    return register
 
 
 def _emit_call(emitter: Emitter, index: int, operator: Operator) -> None:
@@ -341,24 +336,13 @@ def _emit_call(emitter: Emitter, index: int, operator: Operator) -> None:
     conditions = operator.kwargs.get(ONLY_IF)
     if conditions:
         # In this order: what one that does not hold skips may be the next.
-        test = " and ".join(f"{emitter.local(condition.name)}.item()" for condition in conditions)
+        test = " and ".join(f"{emitter.text.local(ref.name)}.item()" for ref in conditions)
         # What is not computed is None, so that the local can be deleted like any other.
         right = f"{right} if {test} else {_nones(operator.out)}" if left else f"if {test}: {right}"
-    emitter.lines.append(f"{left} = {right}" if left else right)
+    emitter.text.append(f"{left} = {right}" if left else right)
     for name in operator.output_arg_names:
         if operator.role == FORWARD and emitter.stops(operator, name):
-            emitter.lines.append(f"{emitter.local(name)} = {emitter.local(name)}.detach()")
-
-
-# How operators that are not calls of the table are written, by type.
-EMITTERS: dict[str, Callable[[Emitter, int, Operator], None]] = {
-    "backward": emit_backward,
-    "cond": emit_cond,
-    "while": emit_while,
-    "print": emit_print,
-    "py_func": _emit_py_func,
-    **dict.fromkeys(ARRAY_TYPES, emit_array),
-}
+            emitter.detach(name)
 
 
 def _nones(out: Any) -> str:
@@ -371,4 +355,4 @@ def _nones(out: Any) -> str:
 
 
 def _tuple(names: Sequence[str]) -> str:
-    return f"({''.join(f'{name}, ' for name in names)})"
+    return f"({listed(names)})"

@@ -21,23 +21,19 @@ from argosy.static.ir.variable import Variable
 from argosy.static.lower.dataset_feed import SlotTensor
 
 
-@dataclass(frozen=True, slots=True)
 class FeedSpec:
-    """The declaration of a fed variable; -1 in ``shape`` may be any size."""
+    """The declaration of a fed variable; -1 in ``shape`` may be any size. ``source`` is the name
+    under which its value is fed.
+    """
 
-    name: str
-    dtype: torch.dtype
-    shape: tuple[int, ...]
-    lod_level: int = 0
+    __slots__ = ("_known", "dtype", "lod_level", "name", "shape", "source")
 
-    @classmethod
-    def of(cls, variable: Variable) -> FeedSpec:
-        return cls(variable.name, variable.raw.dtype, tuple(variable.shape), variable.lod_level)
-
-    @property
-    def source(self) -> str:
-        """The name under which the value is fed."""
-        return self.name
+    def __init__(self, variable: Variable) -> None:
+        self.name = self.source = variable.name
+        self.dtype = variable.raw.dtype
+        self.shape = tuple(variable.shape)
+        self.lod_level = variable.lod_level
+        self._known = [(axis, n) for axis, n in enumerate(self.shape) if n != -1]
 
     def to_tensor(self, value: Any, device: torch.device) -> torch.Tensor:
         """What is fed as a torch tensor; shape and dtype must be the declared ones. Memory is
@@ -46,27 +42,40 @@ class FeedSpec:
         if self.lod_level and has_lengths(value):
             value = value[0]
         if isinstance(value, np.ndarray):
-            raw = self._from_array(value)
+            # Without a call of its own: small programs run thousands of times a second.
+            if not value.flags.writeable or min(value.strides, default=0) < 0:
+                value = value.copy()
+            try:
+                raw = torch.from_numpy(value)
+            except TypeError as error:
+                raise UsageError(
+                    f"Executor.run: feed {self.name!r} is an array of {value.dtype}, which has no "
+                    "tensor"
+                ) from error
+            if raw.dtype is torch.uint16 and self.dtype is torch.bfloat16:
+                raw = raw.view(torch.bfloat16)  # how Paddle stores it in arrays
         else:
-            given = raw_of(value)
-            raw = self._from_list(value) if given is None else given
+            held = raw_of(value)
+            raw = self._from_list(value) if held is None else held
         if raw.dtype is not self.dtype:
             raise UsageError(
                 f"Executor.run: The data type of fed Variable {self.name!r} must be "
                 f"{dtypes.name_of(self.dtype)}, "
                 f"but received {dtypes.name_of(raw.dtype)}"
             )
-        if raw.shape != self.shape:
-            self._check_shape(raw.shape)
+        given = raw.shape
+        if len(given) != len(self.shape):
+            raise self._misshapen(given)
+        for axis, extent in self._known:
+            if given[axis] != extent:
+                raise self._misshapen(given)
         return raw if raw.device == device else raw.to(device)
 
-    def _check_shape(self, given: torch.Size) -> None:
-        is_known = len(given) == len(self.shape)
-        if not is_known or any(n not in (-1, m) for n, m in zip(self.shape, given, strict=True)):
-            raise UsageError(
-                f"Executor.run: The fed Variable {self.name!r} should have shape "
-                f"{list(self.shape)}, but received {list(given)}"
-            )
+    def _misshapen(self, given: torch.Size) -> UsageError:
+        return UsageError(
+            f"Executor.run: The fed Variable {self.name!r} should have shape "
+            f"{list(self.shape)}, but received {list(given)}"
+        )
 
     def _from_list(self, value: Any) -> torch.Tensor:
         try:
@@ -76,20 +85,6 @@ class FeedSpec:
                 f"Executor.run: feed {self.name!r} is nested lists of different lengths, which "
                 "are no array; "
                 "make a LoDTensor of sequences with create_lod_tensor"
-            ) from error
-
-    def _from_array(self, array: np.ndarray) -> torch.Tensor:
-        # how Paddle stores bfloat16 in arrays
-        if array.dtype == np.uint16 and self.dtype is torch.bfloat16:
-            return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
-        if not array.flags.writeable or any(stride < 0 for stride in array.strides):
-            array = array.copy()
-        try:
-            return torch.from_numpy(array)
-        except TypeError as error:
-            raise UsageError(
-                f"Executor.run: feed {self.name!r} is an array of {array.dtype}, which has no "
-                "tensor"
             ) from error
 
 
@@ -166,7 +161,7 @@ def feed_specs(
     specs: list[FeedSpec | LodSpec] = []
     for name in names:
         if name not in owners:
-            specs.append(FeedSpec.of(block.vars[name]))
+            specs.append(FeedSpec(block.vars[name]))
             continue
         variable, level = owners[name]
         reader = next((o.describe() for o in operators if name in o.input_arg_names), "")

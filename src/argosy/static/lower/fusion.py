@@ -47,10 +47,10 @@ def fuse(lowered: Lowered) -> None:
 def unfused(op: Op, function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, kept out of what is compiled if the op is none of those that can be."""
     is_plain = (
-        op.name in table.names()
+        table.find(op.name) is op
         and function is op.fn
-        and not op.is_random
-        and not op.name.endswith("_")
+        and not op.traits.is_random
+        and not op.traits.mutates
     )
     return function if is_plain and not _reads_values(function) else _kept_out(function)
 

@@ -1,18 +1,16 @@
-"""The text of ``backward`` operators, and what it calls: torch's own gradients."""
+"""Gradients in a run, which are torch's own, and what operators have to do with them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
-from argosy.static.ir.operator import Operator
-from argosy.static.ir.rows import dense
+from argosy.foundation.errors import NotSupported
+from argosy.static.ir.block import Block
+from argosy.static.ir.operator import OPTIMIZE, Operator
 from argosy.static.ir.variable import Variable
-
-if TYPE_CHECKING:
-    from argosy.static.lower.emitter import Emitter
 
 
 def is_differentiable(variable: Variable) -> bool:
@@ -33,27 +31,31 @@ def gradients_of(
 
     Those at the positions ``rows`` may be row-sparse.
     """
-    weights = seeds or [None] * len(targets)
-    # Some ops (floor, comparisons) give results without a graph.
-    live = [
-        (t, torch.ones_like(t) if w is None else w)
-        for t, w in zip(targets, weights, strict=True)
-        if t.requires_grad
-    ]
-    if not live:
-        return [torch.zeros_like(x) for x in inputs]
-    found = torch.autograd.grad(
-        [t for t, _ in live],
-        inputs,
-        [w for _, w in live],
-        retain_graph=keeps_graph,
-        create_graph=is_twice,
-        allow_unused=True,
-    )
-    return [
-        torch.zeros_like(x) if g is None else g if i in rows else dense(g)
-        for i, (x, g) in enumerate(zip(inputs, found, strict=True))
-    ]
+    # Plain loops: a frame each would be a tenth of the cost of a small program.
+    live: list[torch.Tensor] = []
+    weights: list[torch.Tensor] = []
+    for target, seed in zip(targets, seeds or [None] * len(targets), strict=True):
+        if target.requires_grad:  # some ops (floor, comparisons) give results without a graph
+            live.append(target)
+            weights.append(torch.ones_like(target) if seed is None else seed)
+    found: Sequence[torch.Tensor | None] = [None] * len(inputs)
+    if live:
+        found = torch.autograd.grad(
+            live,
+            inputs,
+            weights,
+            retain_graph=keeps_graph,
+            create_graph=is_twice,
+            allow_unused=True,
+        )
+    gradients: list[torch.Tensor] = []
+    for i, grad in enumerate(found):
+        if grad is None:
+            grad = torch.zeros_like(inputs[i])
+        elif grad.is_sparse and i not in rows:
+            grad = grad.to_dense()
+        gradients.append(grad)
+    return gradients
 
 
 def unshared(value: torch.Tensor) -> torch.Tensor:
@@ -64,21 +66,35 @@ def unshared(value: torch.Tensor) -> torch.Tensor:
 def excluded_names(operators: Sequence[Operator]) -> set[str]:
     """The variables that some backward operator lets no gradient pass."""
     inner = [o for operator in operators for block in operator.sub_blocks for o in block.ops]
-    own = {name for o in operators if o.type == "backward" for name in o.kwargs.get("no_grad", ())}
+    own = {name for o in operators if o.takes_gradients for name in o.kwargs.get("no_grad", ())}
     return own | excluded_names(inner) if inner else own
 
 
-def emit_backward(emitter: Emitter, index: int, operator: Operator) -> None:
-    pairs = emitter.uses.wanted_gradients(index)
-    if not pairs:
-        return
-    is_last = emitter.is_last_backward(index)
-    inputs = "".join(f"{emitter.local(x)}, " for x, _ in pairs)
-    outputs = "".join(f"{emitter.local(g)}, " for _, g in pairs)
-    targets, seeds = emitter.expression(operator.args[0]), emitter.expression(operator.args[2])
-    rows = tuple(i for i, (_, g) in enumerate(pairs) if g in emitter.rows)
-    kept = f", rows={rows}" if rows else ""
-    emitter.lines.append(
-        f"[{outputs}] = gradients_of({targets}, [{inputs}], {seeds}, {not is_last}, "
-        f"{not is_last}{kept})"
+def has_backward(operator: Operator) -> bool:
+    """Whether an operator takes gradients, itself or in its blocks."""
+    return operator.takes_gradients or any(
+        has_backward(o) for block in operator.sub_blocks for o in block.ops
+    )
+
+
+def require_outer_backward(operators: Sequence[Operator]) -> None:
+    """Refuse gradients that are taken inside of blocks: places that combine theirs could take
+    different branches.
+    """
+    for operator in operators:
+        if not operator.takes_gradients and has_backward(operator):
+            raise NotSupported(
+                f"a data-parallel run: {operator.describe()} takes gradients inside of its "
+                "blocks, where several places cannot "
+                "combine them; return the loss from there and call minimize() outside"
+            )
+
+
+def switches_gradients(block: Block) -> bool:
+    """Whether the operators of a block do not all run with gradients on, or all off."""
+    return any(
+        has_backward(o)
+        or o.role == OPTIMIZE
+        or any(switches_gradients(inner) for inner in o.sub_blocks)
+        for o in block.ops
     )

@@ -18,14 +18,12 @@ from argosy.foundation.errors import ProgramError
 from argosy.ops.table import Op
 from argosy.tensor._explain import describe
 
-_FUSED = frozenset({"adam_", "adamw_", "momentum_", "sgd_"})  # ops that call a fused kernel
-
 
 def guarded(op: Op, function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, which stands for ``op``, with a look at what it is given if it would not look
     itself.
     """
-    if op.name not in _FUSED:
+    if not op.traits.is_fused:
         return function
     signature = inspect.signature(op.fn)
 

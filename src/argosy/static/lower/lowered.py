@@ -48,6 +48,13 @@ class Lowered:
         self._trains = trains
         self._gathered: tuple[Any, int, tuple[torch.Tensor, ...]] = (None, -1, ())
 
+    def given(self, fed: dict[str, Any], device: torch.device) -> tuple[torch.Tensor | None, ...]:
+        """What is fed, by name, as the tensors that ``run`` takes."""
+        tensors = []
+        for spec in self.feeds:
+            tensors.append(spec.to_tensor(fed[spec.source], device))
+        return tuple(tensors)
+
     def state(self, scope: Scope) -> tuple[torch.Tensor, ...]:
         """The tensors that ``scope`` holds for the variables read; gathered anew only when one got
         other memory.

@@ -21,7 +21,13 @@ import torch
 
 from argosy.static.ir.operator import Operator
 from argosy.static.ir.program import Program
-from argosy.static.lower import feed, fetch
+from argosy.static.ir.verify import checked_operators
+from argosy.static.lower import (
+    control,  # noqa: F401  it registers what writes its operators, as ``special`` does
+    feed,
+    fetch,
+    special,  # noqa: F401
+)
 from argosy.static.lower.emitter import Emitter
 from argosy.static.lower.lowered import Adaptation, Lowered
 
@@ -53,4 +59,4 @@ def pruned(operators: Sequence[Operator], targets: Sequence[str]) -> list[Operat
         if needed.intersection(operator.output_arg_names):
             needed.update(operator.input_arg_names)
             kept.append(operator)
-    return kept[::-1]
+    return checked_operators(operators, kept[::-1], "pruning")

@@ -5,16 +5,12 @@ it.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.places import Place
-from argosy.static.ir.operator import Operator
-
-if TYPE_CHECKING:
-    from argosy.static.lower.emitter import Emitter
 
 
 class Printer:
@@ -79,12 +75,3 @@ class _Observed(torch.autograd.Function):
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
         ctx.printer.write("BACKWARD", grad, ctx.lod)
         return None, None, grad
-
-
-def emit_print(emitter: Emitter, index: int, operator: Operator) -> None:
-    out = operator.output_arg_names[0]
-    printer = Printer(operator.args[0].name, out, operator.kwargs)
-    given = ", ".join(emitter.expression(a) for a in operator.args)
-    emitter.lines.append(f"{emitter.local(out)} = {emitter.constant(printer, 'f')}({given})")
-    if emitter.stops(operator, out):
-        emitter.lines.append(f"{emitter.local(out)} = {emitter.local(out)}.detach()")

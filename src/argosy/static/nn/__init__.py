@@ -1,6 +1,6 @@
 """Layers as functions: each call creates its parameters in the program that is recorded."""
 
-from argosy.static.missing import missing_names
+from argosy.foundation.missing import missing_names
 from argosy.static.nn.common import (
     batch_norm,
     bilinear_tensor_product,

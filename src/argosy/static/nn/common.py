@@ -15,9 +15,10 @@ from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, Usag
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant, Normal, XavierUniform
-from argosy.ops import data_norm as data_ops
-from argosy.ops import norm as ops
-from argosy.ops import row_convolution as row_ops
+from argosy.ops.nn import data_norm as data_ops
+from argosy.ops.nn import norm as ops
+from argosy.ops.nn import row_convolution as row_ops
+from argosy.runtime.ps.entries import TABLE_CLASSES, EmbeddingTable, EntryAttr
 from argosy.static.ir.variable import Variable
 from argosy.static.nn.layer import (
     Helper,
@@ -28,7 +29,6 @@ from argosy.static.nn.layer import (
     require_weight,
 )
 from argosy.static.record.activation import activate
-from argosy.static.record.entries import TABLE_CLASSES, EntryAttr, SparseTable
 from argosy.tensor.engine import Tensor, apply, unique_name
 from argosy.tensor.math import add_n
 from argosy.utils import convert_to_list
@@ -189,7 +189,7 @@ def sparse_embedding(
         weight: Any = helper.create_parameter(
             param_attr, size, dtype, default_initializer=XavierUniform()
         )
-        weight.sparse_table = SparseTable(entry, table_class, slot or 0, is_test)
+        weight.sparse_table = EmbeddingTable(entry, table_class, slot or 0, is_test)
         flat = input.squeeze(-1) if len(input.shape) > 1 and input.shape[-1] == 1 else input
         return F.embedding(flat, weight, padding_idx=padding_idx, sparse=not is_test)
 

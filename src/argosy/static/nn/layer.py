@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
@@ -87,7 +88,7 @@ def recorded(function: Callable[Arguments, Result]) -> Callable[Arguments, Resul
 
 def anywhere(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """A ``recorded`` function without its guard, for 1.x."""
-    unguarded: Callable[Arguments, Result] = function.__wrapped__
+    unguarded: Callable[Arguments, Result] = inspect.unwrap(function)
     return unguarded
 
 

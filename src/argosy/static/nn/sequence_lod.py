@@ -15,9 +15,9 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, ProgramError, UsageError, nearest
 from argosy.framework.mode import switch
-from argosy.ops import initialization as initialization_ops
-from argosy.ops import sequence as ops
-from argosy.ops import sequence_shape as shape_ops
+from argosy.ops.array import initialization as initialization_ops
+from argosy.ops.sequences import sequence as ops
+from argosy.ops.sequences import sequence_shape as shape_ops
 from argosy.ops.table import Op
 from argosy.static.ir.variable import Variable
 from argosy.static.nn.layer import layer_call
@@ -68,7 +68,7 @@ def _sequences(
 
 def _offsets(variable: Variable, level: int = -1) -> Variable:
     """The variable with the offsets of one level of the sequences of ``variable``."""
-    found = variable.block.find_var_recursive(variable.lod_names[level])
+    found: Variable | None = variable.block.find_var_recursive(variable.lod_names[level])
     if found is None:
         raise ProgramError(
             f"the sequences of {variable.name!r} are not part of this program: pruning took them "

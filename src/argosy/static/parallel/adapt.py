@@ -15,11 +15,14 @@ from typing import Any
 
 import torch
 
-from argosy.ops import norm as norm_ops
+from argosy.ops.nn import norm as norm_ops
 from argosy.ops.table import Op
+from argosy.ops.traits import SparseGradients
+from argosy.runtime.parallel.totals import total_by
 from argosy.static.ir.operator import Operator
-from argosy.static.lower.control import require_outer_backward
+from argosy.static.ir.verify import checked_operators
 from argosy.static.lower.fusion import unfused
+from argosy.static.lower.gradients import require_outer_backward
 from argosy.static.parallel import rewrite
 from argosy.static.parallel.exchange import Exchange
 from argosy.static.parallel.strategy import RunSpec
@@ -72,19 +75,25 @@ class PlaceAdaptation:
     def operators(self, operators: list[Operator], fetches: Sequence[str]) -> list[Operator]:
         shared, spec = self._shared, self._shared.spec
         if spec.feeds_loss_gradient:
-            operators = rewrite.with_loss_gradient(operators, None)
+            fed = [rewrite.loss_gradient(o).name for o in operators if rewrite.is_of_loss(o)]
+            made = rewrite.with_loss_gradient(operators, None)
+            operators = checked_operators(operators, made, "fed loss gradient", fed)
         elif spec.scales_loss and shared.num_places > 1:
-            operators = rewrite.with_loss_gradient(operators, _filler(1.0 / shared.num_places))
+            made = rewrite.with_loss_gradient(operators, _filler(1.0 / shared.num_places))
+            operators = checked_operators(operators, made, "scaled loss gradient")
         if not shared.is_alone:
             require_outer_backward(operators)
             if shared.exchange.combines_gradients:
-                operators = rewrite.with_combined_gradients(operators, fetches, self._combiner)
+                made = rewrite.with_combined_gradients(operators, fetches, self._combiner)
+                operators = checked_operators(operators, made, "combined gradients")
         if shared.trainers is not None:
-            operators = shared.exchange.operators(operators, fetches, self._combiner)
+            made = shared.exchange.operators(operators, fetches, self._combiner)
+            operators = checked_operators(operators, made, type(shared.exchange).__name__)
         if spec.updates_once and shared.num_places > 1:
-            operators = rewrite.with_split_updates(
+            made = rewrite.with_split_updates(
                 operators, self.place, shared.num_places, self._exchanger
             )
+            operators = checked_operators(operators, made, "split updates")
         return operators
 
     def _combiner(self, names: tuple[str, ...], is_changed: bool) -> Op:
@@ -93,7 +102,12 @@ class PlaceAdaptation:
         def combine(grads: list[torch.Tensor]) -> list[torch.Tensor]:
             return totals.combine(place, grads, is_changed)
 
-        return Op("combine_gradients", combine, params=("grads",))
+        return Op(
+            "combine_gradients",
+            combine,
+            params=("grads",),
+            sparse_gradients=SparseGradients.TAKEN,
+        )
 
     def _exchanger(self, owner_by_index: list[int]) -> Op:
         meeting, place = self._shared.meeting, self.place
@@ -106,7 +120,7 @@ class PlaceAdaptation:
             meeting.exchange(place)  # nobody goes on to write while another still reads
             return values
 
-        return Op("broadcast_updates_", exchange, params=("values",))
+        return Op("broadcast_updates_", exchange, mutates=("values",))
 
     # -- ops
     # ----------------------------------------------------------------------------------------------
@@ -127,8 +141,8 @@ class PlaceAdaptation:
             and (own := self._shared.exchange.function(op)) is not None
         ):
             return own
-        self.draws |= op.is_random
-        if op.is_random and self._shared.num_places > 1 and self._device.type == "cpu":
+        self.draws |= op.traits.is_random
+        if op.traits.is_random and self._shared.num_places > 1 and self._device.type == "cpu":
             return self._drawn(op.fn)
         return op.fn
 
@@ -185,7 +199,7 @@ class PlaceAdaptation:
             )  # fmt: skip
             return out
         own = norm_ops.channel_moments.fn(x, channel_last)
-        moments = _Total.apply(own, self._total)  # type: ignore[no-untyped-call]
+        moments = total_by(self._total, own)
         out = norm_ops.batch_norm_from_moments_.fn(
             x, moments, mean, variance, weight, bias, momentum, epsilon, channel_last
         )
@@ -204,23 +218,6 @@ class PlaceAdaptation:
             shared.trainers.total(total)
         everywhere: torch.Tensor = shared.meeting.exchange(self.place, total)[0]
         return everywhere.to(part.device, copy=True)
-
-
-class _Total(torch.autograd.Function):
-    """A sum over all places. Each place's output depends on each place's input, so gradients are
-    summed alike.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, part: torch.Tensor, total: Callable[[torch.Tensor], torch.Tensor]
-    ) -> torch.Tensor:
-        ctx.total = total
-        return total(part.detach())
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
-        return _Total.apply(grad, ctx.total), None  # type: ignore[no-untyped-call]
 
 
 def _filler(value: float) -> Op:

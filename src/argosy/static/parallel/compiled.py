@@ -14,6 +14,7 @@ from argosy.foundation.errors import (
     nearest,
 )
 from argosy.foundation.places import Place
+from argosy.static.ir.attachment import ServerJob
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope
 from argosy.static.lower.fetch import given_out
@@ -115,9 +116,25 @@ class CompiledProgram(PreparedProgram):
         self._places = None if places is None else given_places(call, places)
         return self
 
+    def serve(self, call: str, place: Place) -> int:
+        """Run for ``call``, which errors then name, on the places that go with ``place``; returns
+        how many they are.
+        """
+        self._call = call
+        return len(self._choose_places(place))
+
+    def drop(self) -> None:
+        """Give back the memory that is kept for temporary values between runs."""
+        if self._runner is not None:
+            self._runner.drop()
+
     def close(self) -> None:
         if self._runner is not None:
             self._runner.close()
+
+    @property
+    def _has_servers(self) -> bool:
+        return self._program.attachments.get(ServerJob) is not None
 
     # -- running
     # ----------------------------------------------------------------------------------------------
@@ -181,14 +198,14 @@ class CompiledProgram(PreparedProgram):
         fetches = fetch_names(fetch_list)
         results = runner.run(self._feeds(runner, feed), fetches, use_prune)
         if not self._is_data_parallel:
-            return [given_out(value, return_numpy) for value in results[0]]
+            return given_out(results[0], return_numpy)
         by_fetch = list(zip(*results, strict=True))
         if not return_merged:
-            return [[given_out(value, return_numpy) for value in values] for values in by_fetch]
+            return [given_out(values, return_numpy) for values in by_fetch]
         whole = (
             merged(self._call, name, values) for name, values in zip(fetches, by_fetch, strict=True)
         )
-        return [given_out(value, return_numpy) for value in whole]
+        return given_out(whole, return_numpy)
 
     def _feeds(self, runner: DataParallelRun, feed: Any) -> list[dict[str, Any]]:
         count = len(runner.places)
@@ -225,7 +242,7 @@ class CompiledProgram(PreparedProgram):
             self._build_strategy or BuildStrategy(),
             self._exec_strategy or ExecutionStrategy(),
         )
-        spec = RunSpec.of(build, execution, self._program._is_distributed)
+        spec = RunSpec.of(build, execution, self._has_servers)
         self._check_loss()
         places = self._choose_places(place) if self._is_data_parallel else [place]
         if len(places) > 1 and not self._exchange.takes_places:
@@ -234,7 +251,7 @@ class CompiledProgram(PreparedProgram):
                 "between workers, so a worker runs it on one place, "
                 f"not on {len(places)}; run the program itself, or start a worker per place"
             )
-        if len(places) > 1 and self._program._is_distributed:
+        if len(places) > 1 and self._has_servers:
             raise NotSupported(
                 f"{self._call}: a program that trains through parameter servers runs on one "
                 f"place, but {len(places)} were given; start more workers"
@@ -244,7 +261,7 @@ class CompiledProgram(PreparedProgram):
         )
 
     def _choose_places(self, place: Place) -> list[Place]:
-        if self._places is None and self._program._is_distributed:
+        if self._places is None and self._has_servers:
             self._places = [place]  # one step of the program is one step of the worker
         elif self._places is None:
             self._places = default_places(place.is_gpu_place())

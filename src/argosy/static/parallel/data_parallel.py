@@ -25,7 +25,7 @@ from argosy.static.parallel.replicas import Replicas
 from argosy.static.parallel.rewrite import has_training, is_of_loss, loss_gradient
 from argosy.static.parallel.strategy import RunSpec
 from argosy.static.parallel.thread_pool import Abandoned, Crew
-from argosy.static.run.call import check_feed_names, launch, seeded, write_rates
+from argosy.static.run.call import check_feed_names, run_lowered, seeded, write_rates
 
 Feed = dict[str, Any]
 Fetched = list[torch.Tensor | LoDTensor]
@@ -51,7 +51,7 @@ class DataParallelRun:
         self.trainers = trainers.find(spec.num_trainers, spec.trainer_id)
         self._crew = Crew(len(self.places), f"program-{program.id}")
         self._lowered: dict[Any, list[tuple[PlaceAdaptation, Lowered]]] = {}
-        self._version = -1
+        self._lowered_version = -1
         fuses = spec.compiles and fusion.has_compiler()
         self._shared = Shared(
             len(self.places), spec, self.trainers, self._crew.meeting, fuses, exchange
@@ -62,7 +62,7 @@ class DataParallelRun:
         """Run with a feed for each place; returns what was fetched on each."""
         lowered = self._lowered_for(feeds[0], fetches, prunes)
         given = [
-            tuple([spec.to_tensor(feed[spec.source], device) for spec in each.feeds])
+            each.given(feed, device)
             for (_, each), feed, device in zip(lowered, feeds, self.replicas.devices, strict=True)
         ]
         if self.program.rates:
@@ -119,11 +119,11 @@ class DataParallelRun:
         self, place: int, lowered: Lowered, feeds: tuple[torch.Tensor | None, ...]
     ) -> Callable[[], Any]:
         scope, device = self.replicas.scopes[place], self.replicas.devices[place]
-        return lambda: launch(lowered, feeds, scope, device)
+        return lambda: run_lowered(lowered, feeds, scope, device)
 
     def _random(self) -> contextlib.AbstractContextManager[None]:
         """The program's seed for a single place; several have streams of their own."""
-        seed = self.program._seed
+        seed = self.program.seed
         return (
             seeded(seed + self.spec.trainer_id)
             if seed and len(self.places) == 1
@@ -134,7 +134,7 @@ class DataParallelRun:
         if len(adaptations) > 1 and any(a.draws for a in adaptations):
             # Without a seed of the program, trainers differ if their processes were seeded
             # differently.
-            seed = self.program._seed or int(torch.randint(2**62, ()))
+            seed = self.program.seed or int(torch.randint(2**62, ()))
             first = seed + self.spec.trainer_id * len(adaptations)
             for adaptation in adaptations:
                 adaptation.seed(first + adaptation.place)
@@ -161,11 +161,11 @@ class DataParallelRun:
     def _lowered_for(
         self, feed: Feed, fetches: tuple[str, ...], prunes: bool
     ) -> list[tuple[PlaceAdaptation, Lowered]]:
-        if self._version != self.program.version:
+        if self._lowered_version != self.program.version:
             self._lowered.clear()
             self._forget_totals()
             self._shared.totals.clear()
-            self._version = self.program.version
+            self._lowered_version = self.program.version
         key = (tuple(feed), fetches, prunes)
         if key not in self._lowered:
             check_feed_names(self.program, feed)

@@ -70,13 +70,12 @@ class ParallelExecutor:
             exec_strategy,
             None if share_vars_from is None else share_vars_from._compiled_program,
         )
-        self._compiled_program._call = "ParallelExecutor.run"
-        self._compiled_program._choose_places(self._place)
+        self._num_places = self._compiled_program.serve("ParallelExecutor.run", self._place)
 
     @property
     def device_count(self) -> int:
         """Number of places."""
-        return len(self._compiled_program._places or ())
+        return self._num_places
 
     def run(
         self, fetch_list: Any, feed: Any = None, feed_dict: Any = None, return_numpy: bool = True
@@ -104,8 +103,7 @@ class ParallelExecutor:
         """Give back at once the memory kept for temporary values, which otherwise happens every
         ``num_iteration_per_drop_scope`` runs.
         """
-        if self._compiled_program._runner is not None:
-            self._compiled_program._runner.drop()
+        self._compiled_program.drop()
 
     def close(self) -> None:
         """End the threads; a later run starts them anew."""

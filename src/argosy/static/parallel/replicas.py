@@ -45,9 +45,8 @@ class Replicas:
 
     def note(self, names: Iterable[str]) -> None:
         """Take what the scope holds now as the state after a run."""
-        held = self.scopes[0]._vars
         for name in names:
-            tensor = held[name].tensor
+            tensor = self.scopes[0].var(name).tensor
             assert tensor is not None
             self._seen[name] = (tensor, tensor._version)
 

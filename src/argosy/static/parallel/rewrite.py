@@ -34,7 +34,7 @@ class Rewritten(Operator):
 
 def is_of_loss(operator: Operator) -> bool:
     """Whether an operator takes the gradients of a loss, as ``append_backward`` records it."""
-    return operator.type == "backward" and bool(operator.kwargs.get("is_loss"))
+    return operator.takes_gradients and bool(operator.kwargs.get("is_loss"))
 
 
 def has_training(operators: Sequence[Operator]) -> bool:
@@ -164,7 +164,7 @@ def _is_update(operator: Operator) -> bool:
     return (
         operator.role == OPTIMIZE
         and op is not None
-        and op.name.endswith("_")
+        and bool(op.traits.mutates)
         and isinstance(out, list)
         and bool(operator.args)
         and operator.args[0] == out

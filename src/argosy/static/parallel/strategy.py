@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from argosy.foundation.errors import DtypeError, NotSupported, UsageError, nearest
 
@@ -21,6 +21,10 @@ class _Fields:
     """Fields with a default and a type; another name or type is refused when it is assigned."""
 
     _defaults: ClassVar[dict[str, Any]] = {}
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self) -> None:
         for name, value in self._defaults.items():

@@ -11,6 +11,7 @@ from typing import Protocol
 import torch
 
 from argosy.foundation.errors import ConfigError
+from argosy.foundation.process_state import Held
 
 
 class SharedBuffer(Protocol):
@@ -52,26 +53,21 @@ class Trainers(Protocol):
         """Give ``tensors`` the values they have on trainer 0."""
 
 
-class _Installed:
-    def __init__(self) -> None:
-        self.trainers: Trainers | None = None
-
-
-_installed = _Installed()
+_installed: Held[Trainers | None] = Held("trainers of programs", None)
 
 
 def install(trainers: Trainers | None) -> None:
     """Make ``trainers`` the ones that programs with ``num_trainers`` above 1 talk to; None: there
     are none.
     """
-    _installed.trainers = trainers
+    _installed.value = trainers
 
 
 def find(num_trainers: int, trainer_id: int) -> Trainers | None:
     """The trainers of a run; None for a single one, an error if the job is another one."""
     if num_trainers == 1:
         return None
-    trainers = _installed.trainers
+    trainers = _installed.value
     if trainers is None:
         raise ConfigError(
             f"num_trainers={num_trainers}: this process has not joined the other trainers.\n"

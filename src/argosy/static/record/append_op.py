@@ -15,7 +15,6 @@ from argosy.static.ir.variable import Variable
 from argosy.static.record import op_types
 from argosy.static.record.op_types import OpType
 from argosy.static.record.recorder import program_guard, recorder
-from argosy.static.record.reinfer import inside
 
 # What the attribute op_role may say: Paddle's numbers, of which 256 marks the operators at a loss
 # and 16 those of learning rates.
@@ -49,7 +48,11 @@ def append_op(
     targets = {slot: _variables(block, call, value) for slot, value in (outputs or {}).items()}
     _check_names(call, kind, [*given, *named], list(targets))
     done = len(block.ops)
-    with program_guard(block.program), inside(block), recorder.in_role(_ROLES[role]):
+    with (
+        program_guard(block.program),
+        block.program.in_block(block.idx),
+        recorder.in_role(_ROLES[role]),
+    ):
         results = kind.record(**given, **named)
         by_slot = dict(
             zip(kind.outputs, results if isinstance(results, tuple) else (results,), strict=True)
@@ -119,7 +122,7 @@ def _take_place(block: Block, made: Variable, target: Variable, done: int) -> No
         operator.args = mapped(operator.args, lambda leaf: renamed(leaf, names))
         operator.kwargs = mapped(operator.kwargs, lambda leaf: renamed(leaf, names))
         operator.out = mapped(operator.out, lambda leaf: renamed(leaf, names))
-    target.raw, target.alt, target.lod_names = made.raw, made.alt, made.lod_names
-    target.stops_gradient = target.stops_gradient or made.stops_gradient
+    target.define(made.kind, target.stop_gradient or made.stop_gradient)
+    target.lod_names = made.lod_names
     del block.vars[made.name]
     block.program.changed()

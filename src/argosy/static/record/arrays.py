@@ -12,9 +12,9 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, ProgramError, UsageError
-from argosy.static.ir.block import Block, Kind
-from argosy.static.ir.variable import OTHER_STAND_IN, STAND_IN, Variable
-from argosy.static.record.kinds import join, kind_of, without_values
+from argosy.static.ir.block import Block
+from argosy.static.ir.variable import OTHER_STAND_IN, STAND_IN, Kind, Variable
+from argosy.static.record.kinds import join, paired, without_values
 from argosy.static.record.recorder import recorder
 from argosy.tensor.engine import unique_name
 
@@ -50,15 +50,14 @@ def record_write(array: ArrayVariable, index: Variable, value: Variable) -> None
             f"array_write: the array holds {dtypes.name_of(array.raw.dtype)}, the value is "
             f"{dtypes.name_of(value.raw.dtype)}"
         )
-    kind = without_values(kind_of(value))
+    kind = without_values(value.kind)
     if array.is_known:
         kind = join(
-            [kind_of(array), kind],
+            [array.kind, kind],
             ("the array", "what is written"),
             f"array_write: element of {array.name!r}",
         )
-    array.raw, array.alt = kind
-    array.stops_gradient = value.stops_gradient and (array.stops_gradient or not array.is_known)
+    array.define(kind, value.stop_gradient and (array.stop_gradient or not array.is_known))
     array.is_known = True
     recorder.append(
         recorder.main.current_block(), "write_to_array", None, (array, index, value), {}, array
@@ -72,7 +71,7 @@ def record_read(array: ArrayVariable, index: Variable) -> Variable:
         raise ProgramError(
             f"array_read: nothing was written to {array.name!r} yet, so its elements have no shape"
         )
-    return _computed("read_from_array", (array, index), kind_of(array), array.stops_gradient)
+    return _computed("read_from_array", (array, index), array.kind, array.stop_gradient)
 
 
 def record_length(array: ArrayVariable) -> Variable:
@@ -80,29 +79,27 @@ def record_length(array: ArrayVariable) -> Variable:
     return _computed(
         "lod_array_length",
         (array,),
-        (torch.empty([1], dtype=torch.int64, device="meta"), None),
+        Kind(torch.empty([1], dtype=torch.int64, device="meta")),
         True,
     )
 
 
 def record_stack(array: ArrayVariable, length: int = -1) -> Variable:
     """All elements in one tensor, in a new first dimension of ``length``, if that is known."""
-    first, second = kind_of(array)
+    kind = array.kind
     sizes = (STAND_IN, OTHER_STAND_IN) if length < 0 else (length, length)
-    shapes = [
-        [size, *t.shape]
-        for size, t in zip(sizes, (first, first if second is None else second), strict=True)
-    ]
-    stacked, other = (torch.empty(shape, dtype=first.dtype, device="meta") for shape in shapes)
-    kind = stacked, None if stacked.shape == other.shape else other
-    return _computed("stack_array", (array,), kind, array.stops_gradient)
+    stacked, other = (
+        torch.empty([size, *kind.sample(bool(is_other)).shape], dtype=kind.dtype, device="meta")
+        for is_other, size in enumerate(sizes)
+    )
+    return _computed("stack_array", (array,), paired(stacked, other), array.stop_gradient)
 
 
 def _computed(operator: str, args: tuple[Any, ...], kind: Kind, stops: bool) -> Variable:
     block: Block = recorder.main.current_block()
     args = tuple(recorder.admit(a) for a in args)
     name = unique_name.generate(f"{unique_name.generate(operator)}.tmp")
-    out = block.add_variable(Variable(block, name, *kind, stop_gradient=stops))
+    out = block.add_variable(Variable(block, name, kind.first, kind.second, stop_gradient=stops))
     recorder.append(block, operator, None, args, {}, out)
     return out
 

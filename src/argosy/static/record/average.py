@@ -14,12 +14,15 @@ import torch
 
 from argosy.foundation.errors import BadArgument, UsageError
 from argosy.framework.mode import switch
-from argosy.ops import averaging as ops
-from argosy.ops import creation as creation_ops
+from argosy.ops.array import creation as creation_ops
+from argosy.ops.training import averaging as ops
+from argosy.optimizer.optimizer import rule_of
+from argosy.optimizer.state import Slot
 from argosy.static.ir.operator import OPTIMIZE
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.recorder import default_main_program, program_guard, recorder
+from argosy.static.record.update_group import new_accumulator
 from argosy.tensor.engine import apply, unique_name
 
 
@@ -168,12 +171,9 @@ class RecordedModelAverage:
         params = list(parameters) or default_main_program().all_parameters()
         held: dict[str, list[Variable]] = {}
         for param in params:
-            for slot in optimizer._slots(param, {}):
-                shape = param.shape if slot.shape is None else slot.shape
-                name = unique_name.generate(f"{param.name}_{slot.name}")
-                made = recorder.new_state(
-                    name, list(shape), slot.dtype or param.raw.dtype, slot.fill
-                )
+            for slot in rule_of(optimizer).slots(param, {}):  # it has no powers
+                assert isinstance(slot, Slot)
+                made = new_accumulator(f"{param.name}_{slot.name}", param, param.raw.dtype, slot)
                 held.setdefault(slot.name, []).append(made)
         backups = held.pop("restore")
         windows = (

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from argosy.foundation.errors import NotSupported, ProgramError, UsageError
-from argosy.static.ir.block import Block
 from argosy.static.ir.operator import BACKWARD
+from argosy.static.ir.owner import OwningBlock
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.recompute import recompute_program
 from argosy.static.record.recorder import recorder
@@ -102,7 +102,7 @@ def gradients(
 
 
 def _record(
-    block: Block,
+    block: OwningBlock,
     targets: list[Variable],
     inputs: list[Variable],
     seeds: Any,
@@ -134,7 +134,7 @@ def _record(
     return grads
 
 
-def _free_name(block: Block, name: str) -> str:
+def _free_name(block: OwningBlock, name: str) -> str:
     taken, count = name, 0
     while taken in block.vars:
         count += 1
@@ -142,7 +142,7 @@ def _free_name(block: Block, name: str) -> str:
     return taken
 
 
-def _reached(block: Block, targets: list[Variable], excluded: set[str]) -> dict[str, None]:
+def _reached(block: OwningBlock, targets: list[Variable], excluded: set[str]) -> dict[str, None]:
     """Names of the variables that a gradient from ``targets`` flows to, nearest first."""
 
     def flows(name: str) -> bool:
@@ -152,7 +152,7 @@ def _reached(block: Block, targets: list[Variable], excluded: set[str]) -> dict[
         return is_number and not variable.stop_gradient and name not in excluded
 
     reached = {v.name: None for v in targets if flows(v.name)}
-    around: Block | None = block
+    around: Any = block
     while around is not None:  # all that the enclosing blocks hold so far runs before this one
         for operator in reversed(around.ops):
             if any(name in reached for name in operator.output_arg_names):
@@ -161,8 +161,8 @@ def _reached(block: Block, targets: list[Variable], excluded: set[str]) -> dict[
     return reached
 
 
-def _variable(block: Block, name: str) -> Variable:
-    found = block.find_var_recursive(name)
+def _variable(block: OwningBlock, name: str) -> Variable:
+    found: Variable | None = block.find_var_recursive(name)
     assert found is not None  # an operator of the block names it
     return found
 
@@ -171,8 +171,10 @@ def _names(items: Iterable[Any] | None) -> set[str]:
     return {item if isinstance(item, str) else item.name for item in items or ()}
 
 
-def _as_variable(block: Block, item: Any) -> Variable:
-    return block.program.global_block().var(item if isinstance(item, str) else item.name)
+def _as_variable(block: OwningBlock, item: Any) -> Variable:
+    name = item if isinstance(item, str) else item.name
+    found: Variable = block.program.global_block().var(name)
+    return found
 
 
 def _listed(value: Any, argument: str, optional: bool = False) -> list[Any]:

@@ -1,8 +1,8 @@
 """Which sequences the rows of a result belong to.
 
 One rule for all ops: a result with as many rows as the first variable that the op takes has the
-same sequences as that variable. That is what Paddle does for nearly all ops. The exceptions are ops
-that put other rows in those places, and those for which Paddle has another rule.
+same sequences as that variable. That is what Paddle does for nearly all ops. The exceptions, which
+put other rows in those places or for which Paddle has another rule, say so in the table (``Rows``).
 """
 
 from __future__ import annotations
@@ -11,42 +11,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from argosy.ops.table import Op
+from argosy.ops.traits import Rows
 from argosy.static.ir.operator import leaves
 from argosy.static.ir.variable import Variable
-
-# Row i of the result is not made of row i of the first input, though there may be as many.
-_OTHER_ROWS = frozenset(
-    [
-        "accuracy",
-        "einsum",
-        "flip",
-        "gather",
-        "gather_nd",
-        "index_select",
-        "masked_select",
-        "matrix_transpose",
-        "moveaxis",
-        "multiplex",
-        "nonzero",
-        "outer",
-        "repeat_interleave",
-        "reverse_axes",
-        "roll",
-        "rot90",
-        "searchsorted",
-        "swapaxes",
-        "t",
-        "take",
-        "take_along_axis",
-        "tensordot",
-        "transpose",
-        "unique",
-        "unique_consecutive",
-    ]
-)
-
-# Paddle drops the sequences of these: their results can be fetched as arrays.
-_DROPPING = frozenset(("argmax", "argmin", "shape"))
 
 
 def carry(op: Op, inputs: Iterable[Variable], out: Any) -> None:
@@ -61,14 +28,8 @@ def carry(op: Op, inputs: Iterable[Variable], out: Any) -> None:
 
 
 def _keeps_rows(op: Op, num_inputs: int) -> bool:
-    if op.name == "getitem":
-        return num_inputs == 1  # not with an index of its own
-    # What ops on sequences return is for their face to say.
-    return (
-        op.name not in _OTHER_ROWS
-        and op.name not in _DROPPING
-        and not op.name.startswith(("sequence_", "lod_", "dynamic_"))
-    )
+    rows = op.traits.rows
+    return rows is Rows.KEPT or (rows is Rows.KEPT_IF_ALONE and num_inputs == 1)
 
 
 def _has_rows_of(result: Variable, source: Variable) -> bool:

@@ -20,9 +20,9 @@ from argosy.static.ir.block import Block
 from argosy.static.ir.operator import SubBlock, leaves, mapped
 from argosy.static.ir.sub_blocks import bind
 from argosy.static.ir.variable import Variable
-from argosy.static.record.kinds import give, join, kind_of, require_same_structure, without_values
+from argosy.static.record.kinds import join, require_same_structure, without_values
 from argosy.static.record.recorder import recorder
-from argosy.static.record.reinfer import Written, inside, join_writes, settle, undo_writes
+from argosy.static.record.reinfer import join_writes, settle
 from argosy.tensor.creation import assign, full
 from argosy.tensor.engine import unique_name
 
@@ -33,15 +33,13 @@ def sub_block() -> Iterator[Block]:
     it.
     """
     program = recorder.main
-    block = program._create_block()
+    block = program.create_block()
     try:
         yield block
     except BaseException:
-        undo_writes(block)
-        del program.blocks[block.idx :]
-        program._current = block.parent_idx
+        program.drop_blocks(block.idx)
         raise
-    program._current = block.parent_idx
+    program.leave_block()
 
 
 # -- branches
@@ -56,14 +54,12 @@ class Branches:
     def __init__(self) -> None:
         self.start = len(recorder.main.blocks)
         self.blocks: list[Block] = []
-        self.written: list[Written] = []
 
     @contextlib.contextmanager
     def branch(self) -> Iterator[None]:
         with sub_block() as block:
             yield
         self.blocks.append(block)
-        self.written.append(undo_writes(block))
 
     def finish(
         self,
@@ -77,9 +73,9 @@ class Branches:
         try:
             sides = self._aligned(results, names, call)
             outs = _joined(sides, names, call)
-            join_writes(self.written, names)
+            join_writes(self.blocks, names)
         except BaseException:
-            del program.blocks[self.start :]
+            program.drop_blocks(self.start)
             raise
         chosen = [i for i, out in enumerate(outs) if isinstance(out, Variable)]
         branches = [
@@ -124,7 +120,7 @@ class Branches:
                         f"{shown(column[other])} in {names[other]}"
                     )
                 if not isinstance(leaf, Variable):
-                    with inside(self.blocks[k]):
+                    with recorder.main.in_block(self.blocks[k].idx):
                         sides[k][i] = _as_variable(leaf, column)
         return sides
 
@@ -188,11 +184,18 @@ def _joined(sides: list[list[Any]], names: Sequence[str], call: str) -> list[Any
         if not isinstance(column[0], Variable):
             outs.append(column[0])
             continue
-        kind = join([kind_of(v) for v in column], names, f"{call}: result {position}")
+        kind = join([v.kind for v in column], names, f"{call}: result {position}")
         stops = all(v.stop_gradient for v in column)
         name = unique_name.generate(f"{base}.tmp")
         outs.append(
-            Variable(block, name, *kind, stop_gradient=stops, lod=_common_lod(column, block))
+            Variable(
+                block,
+                name,
+                kind.first,
+                kind.second,
+                stop_gradient=stops,
+                lod=_common_lod(column, block),
+            )
         )
     return [block.add_variable(out) if isinstance(out, Variable) else out for out in outs]
 
@@ -265,7 +268,7 @@ def loop_variable(leaf: Any) -> Any:
     # It stands for the values of later turns too: their gradients flow, and they and their
     # sequences differ from the first.
     out.lod_names = ()
-    give(out, without_values(kind_of(out)), not (is_number and torch.is_grad_enabled()))
+    out.know(without_values(out.kind), not (is_number and torch.is_grad_enabled()))
     return out
 
 

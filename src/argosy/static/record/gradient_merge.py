@@ -10,10 +10,11 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import UsageError
-from argosy.ops import updates
+from argosy.ops.training import updates
 from argosy.static.ir.operator import OPTIMIZE, Operator
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable, samples
+from argosy.static.ir.verify import checked
 from argosy.static.record.recorder import program_guard, recorder
 from argosy.tensor.engine import unique_name
 
@@ -38,7 +39,12 @@ def record_gradient_merge(
     if not pairs:
         raise UsageError("gradient merge: there is no gradient to merge")
     program = pairs[0][0].block.program
-    with program_guard(program, startup_program), recorder.in_role(OPTIMIZE), torch.no_grad():
+    with (
+        checked(program.blocks, "gradient merge"),
+        program_guard(program, startup_program),
+        recorder.in_role(OPTIMIZE),
+        torch.no_grad(),
+    ):
         due = _count(k_steps)
         sums = [
             recorder.new_state(f"{p.name}@GRAD@GradientMerge", p.shape, p.raw.dtype, 0.0)

@@ -18,7 +18,7 @@ from argosy.foundation import dtypes
 from argosy.foundation.errors import NotSupported, ProgramError, raise_as
 from argosy.ops.table import Op
 from argosy.static.ir.operator import leaves, mapped
-from argosy.static.ir.variable import OTHER_STAND_IN, STAND_IN, Variable
+from argosy.static.ir.variable import OTHER_STAND_IN, STAND_IN, Kind, Variable
 from argosy.tensor.engine import Tensor, explain
 
 _META = torch.device("meta")
@@ -28,22 +28,14 @@ _LARGEST_TRIAL = 1 << 24  # elements that a run on zeros may take
 _ERRORS = (RuntimeError, IndexError, TypeError, ValueError, AttributeError)
 
 
-class Meta:
-    """What is known of one result: its two stand-ins."""
-
-    __slots__ = ("first", "second")
-
-    def __init__(self, first: torch.Tensor, second: torch.Tensor | None) -> None:
-        self.first = first
-        self.second = second
-
-
 def infer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The result of ``op`` with a ``Meta`` for each tensor; a wrong call raises the error that
-    eager mode raises.
+    """The result of ``op`` with a ``Kind`` for each tensor; a wrong call raises the error that
+    eager mode raises. Variables among the arguments count as what is known of them now; kinds may
+    stand in their place.
     """
-    variables = [leaf for leaf in leaves([list(args), kwargs]) if isinstance(leaf, Variable)]
-    is_dynamic = any(v.alt is not None for v in variables)
+    args, kwargs = mapped(args, _kind), mapped(kwargs, _kind)
+    kinds = [leaf for leaf in leaves([list(args), kwargs]) if isinstance(leaf, Kind)]
+    is_dynamic = any(kind.second is not None for kind in kinds)
     try:
         with torch.no_grad():
             try:
@@ -51,9 +43,9 @@ def infer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 second = _run(op, args, kwargs, True) if is_dynamic else first
             except _ERRORS as error:
                 if _needs_values(error):
-                    first, second = _run_on_values(op, args, kwargs, variables)
+                    first, second = _run_on_values(op, args, kwargs, kinds)
                 elif is_dynamic:
-                    first = second = _run_on_size(op, args, kwargs, variables, error)
+                    first = second = _run_on_size(op, args, kwargs, kinds, error)
                 else:
                     raise
     except _ERRORS as error:
@@ -61,10 +53,14 @@ def infer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return _paired(first, second, op)
 
 
+def _kind(value: Any) -> Any:
+    return value.kind if isinstance(value, Variable) else value
+
+
 def _run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], other: bool) -> Any:
     def raw(value: Any) -> Any:
-        if isinstance(value, Variable):
-            return value.alt if other and value.alt is not None else value.raw
+        if isinstance(value, Kind):
+            return value.sample(other)
         return _META if isinstance(value, torch.device) else value
 
     def on_meta(value: Any) -> Any:
@@ -84,7 +80,7 @@ def _run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], other: bool) -> 
             raise
         # Real values beside meta tensors, which few ops take: without the values then.
         return op.fn(*mapped(given, on_meta), **mapped(named, on_meta))
-    return mapped(out, on_meta) if op.is_random else out
+    return mapped(out, on_meta) if op.traits.is_random else out
 
 
 def _constant(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -96,7 +92,7 @@ def _constant(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     with _META:
         out = op.fn(*args, **kwargs)
     tensors = [leaf for leaf in leaves(out) if isinstance(leaf, torch.Tensor)]
-    if op.is_random or any(t.numel() > _SMALL or t.is_floating_point() for t in tensors):
+    if op.traits.is_random or any(t.numel() > _SMALL or t.is_floating_point() for t in tensors):
         return mapped(out, lambda t: t.to(_META) if isinstance(t, torch.Tensor) else t)
     return op.fn(*mapped(args, to_cpu), **mapped(kwargs, to_cpu))
 
@@ -123,7 +119,7 @@ def _run_on_size(
     op: Op,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    variables: list[Variable],
+    kinds: list[Kind],
     error: Exception,
 ) -> Any:
     """The result of a call that is valid only for one dynamic size, which its other inputs or its
@@ -132,15 +128,15 @@ def _run_on_size(
 
     def run(size: int) -> Any:
         def raw(value: Any) -> Any:
-            if isinstance(value, Variable):
+            if isinstance(value, Kind):
                 return torch.empty(
-                    [size if n < 0 else n for n in value.shape], dtype=value.raw.dtype, device=_META
+                    [size if n < 0 else n for n in value.shape], dtype=value.dtype, device=_META
                 )
             return _META if isinstance(value, torch.device) else value
 
         return op.fn(*mapped(args, raw), **mapped(kwargs, raw))
 
-    for size in _sizes([list(args), kwargs], variables):
+    for size in _sizes([list(args), kwargs], kinds):
         try:
             return run(size)
         except _ERRORS:
@@ -148,19 +144,19 @@ def _run_on_size(
     raise error
 
 
-def _sizes(arguments: Any, variables: list[Variable]) -> list[int]:
+def _sizes(arguments: Any, kinds: list[Kind]) -> list[int]:
     """What a dynamic dimension may have to be: a known extent, an attribute, or what makes up a
     shape; 1 last.
     """
-    found = [n for v in variables for n in v.shape]
+    found = [n for kind in kinds for n in kind.shape]
     found += [leaf for leaf in leaves(arguments) if type(leaf) is int]
     shapes = [
         value
         for value in arguments[0]
         if isinstance(value, list) and all(type(n) is int for n in value)
     ]
-    for variable in variables:
-        known = math.prod(n for n in variable.shape if n > 0)
+    for kind in kinds:
+        known = math.prod(n for n in kind.shape if n > 0)
         found += [math.prod(shape) // known for shape in shapes if known]
     return [*dict.fromkeys(n for n in found if n > 1), 1]
 
@@ -171,9 +167,9 @@ def _needs_values(error: Exception) -> bool:
 
 
 def _run_on_values(
-    op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], variables: list[Variable]
+    op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], kinds: list[Kind]
 ) -> tuple[Any, Any]:
-    if sum((v.raw if v.alt is None else v.alt).numel() for v in variables) > _LARGEST_TRIAL:
+    if sum(kind.sample(True).numel() for kind in kinds) > _LARGEST_TRIAL:
         raise NotSupported(
             f"{op.name}: the shape of its result depends on values, and the inputs are too large "
             "to try it while recording"
@@ -181,9 +177,9 @@ def _run_on_values(
 
     def filled(other: bool, fill: Callable[[torch.Size], torch.Tensor]) -> Any:
         def raw(value: Any) -> Any:
-            if not isinstance(value, Variable):
+            if not isinstance(value, Kind):
                 return _CPU if isinstance(value, torch.device) else value
-            sample = value.alt if other and value.alt is not None else value.raw
+            sample = value.sample(other)
             return sample if sample.device.type != "meta" else fill(sample.shape).to(sample.dtype)
 
         return op.fn(*mapped(args, raw), **mapped(kwargs, raw))
@@ -243,18 +239,18 @@ def _paired(first: Any, second: Any, op: Op) -> Any:
     if not isinstance(first, torch.Tensor):
         return first
     if first is second:
-        return Meta(first, None)
+        return Kind(first)
     is_constant = first.shape == second.shape and (
         first.device.type == "meta" or torch.equal(first, second)
     )
-    return Meta(first, None if is_constant else second)
+    return Kind(first, None if is_constant else second)
 
 
 class _Shown:
     """A variable in an error message."""
 
-    def __init__(self, variable: Variable) -> None:
-        self._text = f"{dtypes.name_of(variable.raw.dtype)}{list(variable.shape)}"
+    def __init__(self, kind: Kind) -> None:
+        self._text = f"{dtypes.name_of(kind.dtype)}{list(kind.shape)}"
 
     def __repr__(self) -> str:
         return self._text
@@ -264,7 +260,7 @@ def _explained(
     op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
 ) -> Exception:
     def shown(value: Any) -> Any:
-        return _Shown(value) if isinstance(value, Variable) else value
+        return _Shown(value) if isinstance(value, Kind) else value
 
     result = explain(op, mapped(args, shown), mapped(kwargs, shown), error)
     text = str(result)

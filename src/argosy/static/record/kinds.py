@@ -11,59 +11,50 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
-from argosy.static.ir.block import Kind
-from argosy.static.ir.variable import OTHER_STAND_IN, STAND_IN, Variable, declared_shape
-
-
-def kind_of(variable: Variable) -> Kind:
-    return variable.raw, variable.alt
-
-
-def give(variable: Variable, kind: Kind, stops: bool) -> None:
-    """Let a variable be of a kind, and a gradient reach it unless ``stops``."""
-    variable.raw, variable.alt = kind
-    variable.stops_gradient = stops
+from argosy.static.ir.variable import OTHER_STAND_IN, STAND_IN, Kind, Variable
 
 
 def without_values(kind: Kind) -> Kind:
-    first, second = kind
-    return first.to("meta"), None if second is None else second.to("meta")
+    return Kind(kind.first.to("meta"), None if kind.second is None else kind.second.to("meta"))
 
 
 def is_same_kind(a: Kind, b: Kind) -> bool:
-    return declared_shape(*a) == declared_shape(*b) and a[0].device == b[0].device
+    return a.shape == b.shape and a.first.device == b.first.device
 
 
 def join(kinds: Sequence[Kind], names: Sequence[str], what: str) -> Kind:
     """The kind of a value that is one of ``kinds``, which come from ``names``: unknown where the
     shapes differ.
     """
-    first = kinds[0][0]
-    for (other, second), name in zip(kinds[1:], names[1:], strict=True):
-        if other.dtype is first.dtype and other.ndim == first.ndim:
+    first = kinds[0].first
+    for other, name in zip(kinds[1:], names[1:], strict=True):
+        if other.dtype is first.dtype and other.first.ndim == first.ndim:
             continue
         problem = "the dtypes" if other.dtype is not first.dtype else "the numbers of dimensions"
         raise DtypeError(
-            f"{what} is {_shown(*kinds[0])} in {names[0]}, but {_shown(other, second)} in "
+            f"{what} is {_shown(kinds[0])} in {names[0]}, but {_shown(other)} in "
             f"{name}: {problem} must be equal"
         )
     extents: list[set[tuple[int, int]]] = [set() for _ in first.shape]
-    for one, second in kinds:
-        for seen, *pair in zip(
-            extents, one.shape, (one if second is None else second).shape, strict=True
-        ):
+    for kind in kinds:
+        for seen, *pair in zip(extents, kind.first.shape, kind.sample(True).shape, strict=True):
             seen.add((pair[0], pair[1]))
     agreed = [
         next(iter(seen)) if len(seen) == 1 else (STAND_IN, OTHER_STAND_IN) for seen in extents
     ]
-    joined, other = (
+    samples = [
         torch.empty([n[i] for n in agreed], dtype=first.dtype, device="meta") for i in (0, 1)
-    )
-    return joined, None if joined.shape == other.shape else other
+    ]
+    return paired(*samples)
 
 
-def _shown(first: torch.Tensor, second: torch.Tensor | None) -> str:
-    return f"{dtypes.name_of(first.dtype)}{list(declared_shape(first, second))}"
+def paired(first: torch.Tensor, second: torch.Tensor) -> Kind:
+    """The kind with these samples, of which one is enough if they are alike."""
+    return Kind(first, None if first.shape == second.shape else second)
+
+
+def _shown(kind: Kind) -> str:
+    return f"{dtypes.name_of(kind.dtype)}{list(kind.shape)}"
 
 
 def require_same_structure(a: Any, b: Any, names: Sequence[str], call: str) -> None:

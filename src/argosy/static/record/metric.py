@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.ops import metric as ops
+from argosy.ops.losses import metric as ops
 from argosy.static.ir.variable import Variable
 from argosy.static.record.recorder import recorder
 from argosy.tensor.engine import apply, replace, unique_name

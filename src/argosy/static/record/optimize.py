@@ -1,32 +1,36 @@
 """Optimizers in a program: their steps recorded as the update ops that eager mode calls.
 
-Clip, decay and grouping follow ``Optimizer._run``. Accumulators, the step count of a group and the
-learning rate are persistable variables that the startup program fills.
+What shares an update group and how a group is updated is written once, in ``optimizer``.
+Accumulators, the step count of a group and the learning rate are persistable variables that the
+startup program fills.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import torch
 
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.ops import manipulation as manipulation_ops
-from argosy.ops import updates
 from argosy.optimizer import LBFGS
-from argosy.optimizer.optimizer import Optimizer
-from argosy.optimizer.plan import Options, rate_of
+from argosy.optimizer.optimizer import (
+    Optimizer,
+    current_rate,
+    param_groups_of,
+    rule_of,
+    update,
+)
 from argosy.optimizer.state import LOW_PRECISION
-from argosy.regularizer import L1Decay, L2Decay
+from argosy.optimizer.update_group import Options, alike, rate_of
 from argosy.static.ir.operator import OPTIMIZE, Number, Operator
 from argosy.static.ir.program import Program, RateSource, RecordedUpdate
 from argosy.static.ir.rows import row_names
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.backward import ParamsGrads, append_backward
 from argosy.static.record.recorder import program_guard, recorder
-from argosy.static.record.update_bucket import RecordedBucket
-from argosy.tensor.engine import apply, unique_name
+from argosy.static.record.update_group import RecordedGroup
+from argosy.tensor.engine import unique_name
 
 
 class RecordedOptimizer:
@@ -56,7 +60,7 @@ class RecordedOptimizer:
         no_grad_set: Any,
         callbacks: Any,
     ) -> ParamsGrads:
-        chosen = parameters or self._optimizer._parameters() or None
+        chosen = parameters or rule_of(self._optimizer).parameters() or None
         return append_backward(loss, chosen, no_grad_set, callbacks)
 
     def apply_gradients(
@@ -79,35 +83,33 @@ class RecordedOptimizer:
         known = set(program.global_block().vars)
         with program_guard(program, startup_program), recorder.in_role(OPTIMIZE), torch.no_grad():
             rate = self._rate(program)
-            if optimizer._has_groups:
-                for group in optimizer._param_groups:
-                    own = {p.name for p in group["params"]}
-                    members = [x for x in pairs if x[0].name in own]
-                    self._update_group(members, group, group["grad_clip"], rate, only_if)
-            else:
-                self._update_group(pairs, {}, optimizer._grad_clip, rate, only_if)
-        recorded = program.current_block().ops[done:]
+            for params, options, clip in param_groups_of(optimizer):
+                own = None if params is None else {p.name for p in params}
+                members = [x for x in pairs if own is None or x[0].name in own]
+                self._update_group(members, options, clip, rate, only_if)
+        recorded: list[Operator] = program.current_block().ops[done:]
         made = frozenset(program.global_block().vars) - known - {rate.name}
         is_conditional = only_if is not None or bool(recorder.conditions)
         names = tuple(p.name for p, _ in pairs)
         program.updates.append(
             RecordedUpdate(
-                optimizer, names, optimizer._grad_clip, is_conditional, tuple(recorded), made
+                optimizer, names, rule_of(optimizer).clip, is_conditional, tuple(recorded), made
             )
         )
         return recorded
 
     def _rate(self, program: Program) -> Number:
         """The variable that holds the learning rate, made at the first use in a program."""
-        given: Any = self._optimizer._learning_rate
+        rule = rule_of(self._optimizer)
+        given = rule.rate
         if isinstance(given, Variable):  # the program computes the rate
             return Number(given.name)
         for source in program.rates:
             if source.optimizer is self._optimizer:
                 return Number(source.name)
-        value = self._optimizer._checked_lr()
+        value, _ = current_rate(self._optimizer)
         name = unique_name.generate("learning_rate")
-        recorder.new_state(name, self._optimizer._rate_shape, torch.float32, value)
+        recorder.new_state(name, rule.rate_shape, torch.float32, value)
         program.rates.append(RateSource(name, self._optimizer, value))
         return Number(name)
 
@@ -121,46 +123,30 @@ class RecordedOptimizer:
     ) -> None:
         if not pairs:
             return
-        optimizer = self._optimizer
+        optimizer, rule = self._optimizer, rule_of(self._optimizer)
         if clip is not None:
             pairs = clip(pairs)
-        rows = row_names(pairs[0][0].block.ops) if optimizer._takes_rows(options) else set()
-        buckets: dict[Any, ParamsGrads] = {}
-        for param, grad in pairs:
-            multiplier = rate_of(param)
+        params, grads = [p for p, _ in pairs], [g for _, g in pairs]
+        rows = row_names(params[0].block.ops) if rule.takes_rows(options) else set()
+        sparse = [
+            i
+            for i, (param, grad) in enumerate(pairs)
+            if grad.name in rows
+            and not (param.regularizer or optimizer.regularization)
+            and param.raw.dtype not in LOW_PRECISION
+        ]
+
+        def trait(index: int) -> Hashable:
+            multiplier = rate_of(params[index])
             if not isinstance(multiplier, (int, float)):
                 raise NotSupported(
-                    f"the learning rate of parameter {param.name!r} must be a number in a static "
-                    "program"
+                    f"the learning rate of parameter {params[index].name!r} must be a number in a "
+                    "static program"
                 )
-            regularizer = param.regularizer or optimizer.regularization
-            dtype = param.raw.dtype
-            has_rows = grad.name in rows and regularizer is None and dtype not in LOW_PRECISION
-            setting = optimizer._setting(param, options)
-            key = (dtype, float(multiplier), id(regularizer), setting, has_rows)
-            buckets.setdefault(key, []).append((param, grad))
-        for (_, multiplier, _, setting, has_rows), members in buckets.items():
-            bucket = RecordedBucket(optimizer, [p for p, _ in members], setting, options)
-            grads = [g for _, g in members]
-            with recorder.only_if(only_if):
-                self._update_bucket(bucket, grads, rate * multiplier, has_rows)
+            return params[index].raw.dtype, float(multiplier)
 
-    def _update_bucket(self, bucket: Any, grads: list[Any], lr: Any, has_rows: bool) -> None:
-        optimizer = self._optimizer
-        params, work = bucket.params, bucket.work
-        if has_rows:
-            optimizer._update_rows(bucket, work, grads, lr)
-            return
-        if grads[0].raw.dtype is not work[0].raw.dtype:
-            grads = [apply(manipulation_ops.cast, g, work[0].raw.dtype) for g in grads]
-        regularizer = params[0].regularizer or optimizer.regularization
-        decay = 0.0
-        if type(regularizer) is L2Decay and optimizer._couples_decay:
-            decay = regularizer._coeff
-        elif type(regularizer) in (L1Decay, L2Decay):
-            op = updates.l2_decay if type(regularizer) is L2Decay else updates.l1_decay
-            grads = apply(op, grads, work, regularizer._coeff)
-        elif regularizer is not None:
-            grads = [g + regularizer(p, g, p.block) for p, g in zip(work, grads, strict=True)]
-        optimizer._update(bucket, work, grads, lr, decay)
-        bucket.give_back()
+        for shared in alike(params, options, optimizer.regularization, rule.setting, sparse, trait):
+            members = [params[i] for i in shared.indices]
+            group = RecordedGroup(shared, members, rule, optimizer.type)
+            with recorder.only_if(only_if):
+                update(optimizer, group, [grads[i] for i in shared.indices], rate)

@@ -9,9 +9,10 @@ from typing import Any
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.framework.mode import switch
-from argosy.static.ir.operator import Ref
-from argosy.static.ir.variable import Variable
+from argosy.static.ir.operator import Operator, Ref
+from argosy.static.ir.variable import Known, Variable
 from argosy.static.record.recorder import recorder
+from argosy.static.record.reinfer import Environment, Inference, known_in, reinfers
 from argosy.tensor.engine import unique_name
 
 PHASES = ("FORWARD", "BACKWARD", "BOTH")
@@ -74,3 +75,9 @@ def Print(
     offsets = [Ref(offset) for offset in input.lod_names]
     recorder.append(block, "print", None, (input, offsets), shown, block.add_variable(out))
     return out
+
+
+@reinfers("print")
+def _reinfer_print(inference: Inference, operator: Operator, env: Environment) -> None:
+    source, out = (known_in(env, operator.block, r.name) for r in (operator.args[0], operator.out))
+    env[operator.out.name] = Known(source.kind, source.stops and out.stops)

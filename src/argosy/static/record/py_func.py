@@ -55,9 +55,9 @@ def py_func(
     )
     block = recorder.main.current_block()
     for variable in outputs:
-        block.note_write(recorder.admit(variable))
-        if backward_func is None or all(v.stop_gradient for v in inputs):
-            variable.stop_gradient = True
+        own = recorder.admit(variable)
+        is_stopped = backward_func is None or all(v.stop_gradient for v in inputs)
+        own.know(own.kind, is_stopped or own.stop_gradient)
     call = HostCall(
         func, backward_func, skipped, [v.raw.dtype for v in outputs], [v.name for v in outputs]
     )

@@ -1,4 +1,4 @@
-"""Recomputation as a mark on backward operators; ``lower.segments`` acts on it."""
+"""Recomputation as a mark on backward operators; ``lower.spans`` acts on it."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from typing import Any
 from argosy.foundation.errors import ProgramError, UsageError
 from argosy.static.ir.operator import CHECKPOINTS, FORWARD
 from argosy.static.ir.program import Program
+from argosy.static.ir.verify import checked
 
 
 def recompute_program(program: Program, checkpoints: Sequence[Any]) -> None:
     """Have the backward operators of ``program`` compute what lies between ``checkpoints``
     (variables or names) again.
 
-    Numbers stay the same, random ones too; memory is needed for the checkpoints and one segment at
+    Numbers stay the same, random ones too; memory is needed for the checkpoints and one span at
     a time.
     """
     names = checkpoint_names(program, checkpoints)
-    found = [operator for operator in program.global_block().ops if operator.type == "backward"]
+    found = [operator for operator in program.global_block().ops if operator.takes_gradients]
     if not found:
         raise ProgramError(
             "recompute_program: the program has no backward operator; call minimize() first"
         )
-    for operator in found:
-        operator.kwargs[CHECKPOINTS] = names
+    with checked(program.blocks, "recompute"):
+        for operator in found:
+            operator.kwargs[CHECKPOINTS] = names
     program.changed()
 
 

@@ -17,16 +17,17 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError
+from argosy.foundation.process_state import register
 from argosy.framework.mode import switch
-from argosy.ops import creation as creation_ops
-from argosy.ops import initialization as initialization_ops
+from argosy.ops.array import creation as creation_ops
+from argosy.ops.array import initialization as initialization_ops
 from argosy.ops.table import Op
-from argosy.static.ir.block import Block
-from argosy.static.ir.operator import FORWARD, ONLY_IF, Operator, Ref, leaves, mapped, type_of
+from argosy.static.ir.operator import FORWARD, ONLY_IF, Operator, Ref, leaves, mapped
+from argosy.static.ir.owner import OwningBlock
 from argosy.static.ir.program import Program
-from argosy.static.ir.variable import Parameter, Variable, samples
+from argosy.static.ir.variable import Kind, Parameter, Variable, samples
 from argosy.static.record.carry import carry
-from argosy.static.record.infer import Meta, infer, is_eager
+from argosy.static.record.infer import infer, is_eager
 from argosy.tensor.engine import current_mode, pop_mode, push_mode, unique_name
 
 # Where lines that record operators are, but not those of the script: this package, and what runs
@@ -53,28 +54,45 @@ class Recorder:
         # of the function of static.nn that is recorded now: its outputs are named after it
         self.layer_name = ""
 
+    def described(self) -> tuple[Any, ...]:
+        """Equal for two recorders that have recorded nothing and are in the middle of nothing."""
+        contents = [
+            (len(block.ops), len(block.vars))
+            for program in (self.main, self.startup)
+            for block in program.blocks
+        ]
+        seeds = self.main.random_seed, self.startup.random_seed
+        return (
+            contents,
+            seeds,
+            self.role,
+            self.name_scope,
+            self.device,
+            self.conditions,
+            self.layer_name,
+        )
+
     # -- the mode
     # ----------------------------------------------------------------------------------------------
 
     def __call__(self, op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         block = self.main.current_block()
         args, attrs = mapped(args, self.admit), mapped(attrs, self.admit)
-        kind = type_of(op)
+        kind = op.type
         given = {id(v.raw): v for v in leaves([list(args), attrs]) if isinstance(v, Variable)}
         result = infer(op, args, attrs)
-        works_in_place = op.name.endswith("_")
+        works_in_place = bool(op.traits.mutates)
         stops = not torch.is_grad_enabled() or all(v.stop_gradient for v in given.values())
         base = self.layer_name
 
         def output(value: Any) -> Any:
             nonlocal base
-            if not isinstance(value, Meta):
+            if not isinstance(value, Kind):
                 return value
             if works_in_place and id(value.first) in given:
                 changed = given[id(value.first)]
-                if changed.stops_gradient and not stops and not changed.persistable:
-                    block.note_write(changed)
-                    changed.stops_gradient = False
+                if changed.stop_gradient and not stops and not changed.persistable:
+                    changed.know(changed.kind, False)
                 return changed
             base = base or unique_name.generate(kind)
             is_number = value.first.is_floating_point() or value.first.is_complex()
@@ -95,7 +113,7 @@ class Recorder:
 
     def append(
         self,
-        block: Block,
+        block: OwningBlock,
         kind: str,
         op: Op | None,
         args: tuple[Any, ...],
@@ -105,7 +123,7 @@ class Recorder:
         """Add an operator; Variables among its arguments become references."""
         if self.conditions and block is self.conditions[0].block:  # initialisers always run
             kwargs = {**kwargs, ONLY_IF: list(self.conditions)}
-        return block.append_operator(
+        added: Operator = block.append_operator(
             Operator(
                 block,
                 kind,
@@ -119,6 +137,7 @@ class Recorder:
                 self.device,
             )
         )
+        return added
 
     def admit(self, value: Any) -> Any:
         """Let a Tensor with values take part as a constant of the program."""
@@ -144,11 +163,8 @@ class Recorder:
         known = self.main.constants.get(id(value))
         if known is not None:
             return known[1]
-        current, self.main._current = self.main._current, 0  # for all blocks
-        try:
+        with self.main.in_block(0):  # for all blocks
             variable = self(initialization_ops.assign_value, (value.numpy(), value.raw.dtype), {})
-        finally:
-            self.main._current = current
         self.main.constants[id(value)] = (value, variable)
         return variable
 
@@ -160,11 +176,10 @@ class Recorder:
         block = variable.block
         if block.program is self.main:
             block = self.main.current_block()
-            block.note_write(self.admit(variable))
+            self.admit(variable)  # which must be visible there
         self.append(block, "assign", creation_ops.assign, (value,), {}, variable)
-        variable.raw, variable.alt = value.raw, value.alt
-        if not variable.persistable:
-            variable.stops_gradient = value.stops_gradient
+        kept = variable.stop_gradient if variable.persistable else value.stop_gradient
+        variable.know(value.kind, kept)
         if variable.block is value.block:
             variable.lod_names = value.lod_names
 
@@ -235,9 +250,7 @@ class Recorder:
     def duplicate(self, parameter: Parameter, name: str) -> Parameter:
         """A parameter with the settings and the initialiser of another."""
         block = self.main.global_block()
-        out = parameter.copy_to(block)
-        out._name = name
-        block.add_variable(out)
+        out = block.add_variable(parameter.copy_to(block, name))
         filler = next(
             (o for o in self.startup.global_block().ops if parameter.name in o.output_arg_names),
             None,
@@ -307,6 +320,7 @@ def _caller() -> str:
 
 
 recorder = Recorder()
+register("default programs", recorder, state=recorder.described, reset=recorder.reset)
 switch.install(recorder.start, recorder.stop, recorder.new_parameter)
 
 

@@ -1,14 +1,18 @@
-"""Shapes around and inside sub-blocks: what a block writes outside of it, and what changes when
-shapes outside do.
+"""Shapes around and inside sub-blocks: what branches and loops leave behind, and what changes in a
+block when shapes outside do.
+
+Inference reads an environment, what is known of variables by name where a block begins, and returns
+the one where it ends. Variables are told once, when all of it has agreed.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from argosy.static.ir.block import Block, Kind
+from argosy.foundation.registry import Registry
+from argosy.static.ir.block import Block
 from argosy.static.ir.operator import (
     FORWARD,
     ONLY_IF,
@@ -19,143 +23,206 @@ from argosy.static.ir.operator import (
     leaves,
     mapped,
 )
-from argosy.static.ir.variable import Variable
-from argosy.static.record.infer import Meta, infer
-from argosy.static.record.kinds import give, is_same_kind, join, kind_of
+from argosy.static.ir.variable import Kind, Known, Variable
+from argosy.static.record.infer import infer
+from argosy.static.record.kinds import is_same_kind, join
 
-Written = dict[str, tuple[Variable, Kind, bool]]
-
-
-@contextlib.contextmanager
-def inside(block: Block) -> Iterator[None]:
-    """Record more into a block."""
-    program = block.program
-    old, program._current = program._current, block.idx
-    try:
-        yield
-    finally:
-        program._current = old
+# What is known of variables by name; what is not in it is as the variables say.
+Environment = dict[str, Known]
 
 
-def undo_writes(block: Block) -> Written:
-    """Give the variables that ``block`` writes outside of it their former kinds back; returns those
-    after it.
-    """
-    after: Written = {}
-    for name, (variable, kind, stops) in block.before.items():
-        after[name] = (variable, kind_of(variable), variable.stops_gradient)
-        give(variable, kind, stops)
-    return after
-
-
-def join_writes(written: Sequence[Written], names: Sequence[str]) -> None:
+def join_writes(blocks: Sequence[Block], names: Sequence[str]) -> None:
     """Let variables that branches write be what any of them leaves."""
-    for name in dict.fromkeys(name for one in written for name in one):
-        variable = next(one[name][0] for one in written if name in one)
-        kinds = [one[name][1] if name in one else kind_of(variable) for one in written]
-        stops = [one[name][2] if name in one else variable.stops_gradient for one in written]
-        give(variable, join(kinds, names, f"variable {name!r}"), all(stops))
+    for name in dict.fromkeys(name for block in blocks for name in block.known):
+        variable = _variable(blocks[0], name)
+        left = [block.known.get(name, variable.known) for block in blocks]
+        joined = _joined(left, names, name)
+        variable.know(joined.kind, joined.stops)
+
+
+def _joined(found: Sequence[Known], names: Sequence[str], name: str) -> Known:
+    kind = join([known.kind for known in found], names, f"variable {name!r}")
+    return Known(kind, all(known.stops for known in found))
 
 
 def settle(block: Block, pairs: Sequence[tuple[Variable, Variable]]) -> None:
     """Find the kinds of what a loop carries and writes: extents that a turn changes are unknown.
 
-    ``pairs`` are loop variables with what a turn makes of them. Each round only takes knowledge
-    away, so there is a last one.
+    ``pairs`` are loop variables with what a turn makes of them. It is called while ``block``, the
+    loop's, is recorded.
     """
-    flags = {name: stops for name, (_, _, stops) in block.before.items()}
-    while not _agree(block, pairs):
-        undo_writes(block)
-        reinfer(block, flags)
-    undo_writes(block)
+    written = dict(block.known)
+    with block.program.in_block(block.parent_idx):
+        before: Environment = {var.name: var.known for var, _ in pairs}
+        before.update((name, _variable(block, name).known) for name in written)
+        inference = Inference({name: before[name].stops for name in written})
+        for name, known in inference.settled(block, pairs, before, written).items():
+            _variable(block, name).know(known.kind, known.stops)
+        inference.apply(block.program.blocks)
 
 
-def _agree(block: Block, pairs: Sequence[tuple[Variable, Variable]]) -> bool:
-    """Join what is known before a turn with what is known after it; whether nothing was lost by
-    that.
+@dataclass(frozen=True)
+class Inference:
+    """Finds the kinds in blocks anew, after those around them changed.
+
+    ``flags`` says which variables let no gradient pass when the blocks were recorded. What is found
+    waits, by the number of the block, until it is applied.
     """
-    is_settled = True
+
+    flags: Mapping[str, bool]
+    found: dict[int, Environment] = field(default_factory=dict)
+
+    def settled(
+        self,
+        block: Block,
+        pairs: Sequence[tuple[Variable, Variable]],
+        before: Environment,
+        after: Environment,
+    ) -> Environment:
+        """``before`` without what a turn of the loop changes; ``after`` is what a first turn makes
+        of it.
+
+        Each round only takes knowledge away, so there is a last one.
+        """
+        while True:
+            joined, is_settled = _agreement(pairs, before, after, block.known)
+            if is_settled:
+                return joined
+            before = joined
+            after = self.after(block, before)
+
+    def after(self, block: Block, before: Environment) -> Environment:
+        """What is known at the end of ``block``."""
+        own = {name: variable.stop_gradient for name, variable in block.vars.items()}
+        inner = Inference({**self.flags, **own}, self.found)
+        env = self.found[block.idx] = dict(before)
+        for operator in block.ops:
+            if operator.op is not None and operator.role == FORWARD:
+                inner.call(operator, env)
+            elif operator.op is None and operator.type in _special:
+                _special.get(operator.type)(inner, operator, env)
+        return env
+
+    def call(self, operator: Operator, env: Environment) -> None:
+        """Note what a call of an op of the table makes of what is known."""
+        given: list[tuple[str, Known]] = []
+
+        def kind(leaf: Any) -> Any:
+            if not isinstance(leaf, (Ref, Number)):
+                return leaf
+            given.append((leaf.name, known_in(env, operator.block, leaf.name)))
+            return given[-1][1].kind
+
+        named = {key: value for key, value in operator.kwargs.items() if key != ONLY_IF}
+        assert operator.op is not None
+        result = infer(operator.op, mapped(operator.args, kind), mapped(named, kind))
+        # What no gradient reached because none reached the inputs follows them; the rest was
+        # stopped on purpose.
+        was_implied = all(self.flags.get(name, known.stops) for name, known in given)
+        stops = all(known.stops for _, known in given)
+        for out, found in zip(leaves(operator.out), leaves(result), strict=True):
+            if not isinstance(found, Kind) or operator.mutates(out.name):
+                continue
+            if not _variable(operator.block, out.name).persistable:
+                is_number = found.first.is_floating_point() or found.first.is_complex()
+                own = known_in(env, operator.block, out.name).stops
+                env[out.name] = Known(found, stops if was_implied and is_number else own)
+
+    def apply(self, blocks: Sequence[Block]) -> None:
+        """Tell the variables what was found."""
+        for index, env in self.found.items():
+            block = blocks[index]
+            for name, known in env.items():
+                if name in block.vars:
+                    block.vars[name].define(known.kind, known.stops)
+                elif name in block.known:
+                    block.known[name] = known
+
+
+def known_in(env: Environment, block: Any, name: str) -> Known:
+    """What an environment, or else the variable itself, says of a variable of ``block``."""
+    return env[name] if name in env else _variable(block, name).known
+
+
+def _variable(block: Any, name: str) -> Variable:
+    found: Variable | None = block.find_var_recursive(name)
+    assert found is not None  # an operator of the block names it
+    return found
+
+
+def _agreement(
+    pairs: Sequence[tuple[Variable, Variable]],
+    before: Environment,
+    after: Environment,
+    written: Iterable[str],
+) -> tuple[Environment, bool]:
+    """What is known before a turn joined with what is known after it, and whether nothing was lost
+    by that.
+    """
+    joined, end, is_settled = dict(before), dict(after), True
     for position, (var, new) in enumerate(pairs):
+        own = end.get(var.name) or before[var.name]
+        made = end.get(new.name) or before.get(new.name) or new.known
         names = ("loop_vars", "what body returns")
-        kind = join([kind_of(var), kind_of(new)], names, f"while_loop: loop variable {position}")
-        is_settled = is_settled and is_same_kind(kind, kind_of(var))
-        give(var, kind, var.stops_gradient and new.stops_gradient)
-    for name, (variable, before, stopped) in list(block.before.items()):
-        kind = join(
-            [before, kind_of(variable)], ("front of the loop", "its body"), f"variable {name!r}"
-        )
-        stops = stopped and variable.stops_gradient
-        is_settled = is_settled and is_same_kind(kind, before) and stops == stopped
-        block.before[name] = (variable, kind, stops)
-    return is_settled
+        kind = join([own.kind, made.kind], names, f"while_loop: loop variable {position}")
+        is_settled = is_settled and is_same_kind(kind, own.kind)
+        joined[var.name] = end[var.name] = Known(kind, own.stops and made.stops)
+    for name in written:
+        was = before[name]
+        now = _joined([was, end[name]], ("front of the loop", "its body"), name)
+        is_settled = is_settled and is_same_kind(now.kind, was.kind) and now.stops == was.stops
+        joined[name] = now
+    return joined, is_settled
 
 
-def reinfer(block: Block, flags: dict[str, bool]) -> None:
-    """Find the kinds of a block's variables anew, after those around it changed.
+# -- special operators
+# --------------------------------------------------------------------------------------------------
 
-    ``flags`` says which variables around it let no gradient pass when it was recorded, if that
-    changed.
+# What notes the effect of a special operator in an environment.
+Reinfer = Callable[[Inference, Operator, Environment], None]
+
+_special: Registry[Reinfer] = Registry("special operator with shapes of its own")
+
+
+def reinfers(type: str) -> Callable[[Reinfer], Reinfer]:
+    """Let the function below note what special operators of a type make of what is known; those
+    without one leave it as it was recorded.
     """
-    flags = {**flags, **{name: v.stops_gradient for name, v in block.vars.items()}}
-    for operator in block.ops:
-        if operator.op is not None and operator.role == FORWARD:
-            _reinfer_operator(operator, flags)
-        elif operator.sub_blocks:
-            _reinfer_blocks(operator, flags)
-        elif operator.type == "print":
-            source, out = (
-                block.find_var_recursive(ref.name) for ref in (operator.args[0], operator.out)
-            )
-            if source is not None and out is not None:
-                give(out, kind_of(source), source.stops_gradient and out.stops_gradient)
+    return lambda function: _special.add(type, function)
 
 
-def _reinfer_operator(operator: Operator, flags: dict[str, bool]) -> None:
-    block = operator.block
-
-    def variable(leaf: Any) -> Any:
-        return block.find_var_recursive(leaf.name) if isinstance(leaf, (Ref, Number)) else leaf
-
-    args, kwargs = mapped(operator.args, variable), mapped(operator.kwargs, variable)
-    kwargs.pop(ONLY_IF, None)
-    assert operator.op is not None
-    inputs = [v for v in leaves([list(args), kwargs]) if isinstance(v, Variable)]
-    # What no gradient reached because none reached the inputs follows them; the rest was stopped on
-    # purpose.
-    was_implied = all(flags.get(v.name, v.stops_gradient) for v in inputs)
-    stops = all(v.stops_gradient for v in inputs)
-    metas = leaves(infer(operator.op, args, kwargs))
-    for out, meta in zip(leaves(mapped(operator.out, variable)), metas, strict=True):
-        if not isinstance(meta, Meta) or out.persistable or operator.mutates(out.name):
-            continue
-        block.note_write(out)
-        is_number = meta.first.is_floating_point() or meta.first.is_complex()
-        give(
-            out,
-            (meta.first, meta.second),
-            stops if was_implied and is_number else out.stops_gradient,
-        )
+@reinfers("while")
+def _reinfer_while(inference: Inference, operator: Operator, env: Environment) -> None:
+    [block], [sub] = operator.sub_blocks, _subs(operator)
+    targets = [_variable(operator.block, ref.name) for ref in operator.out[0]]
+    results = [_variable(block, name) for name in sub.results]
+    pairs = list(zip(targets, results, strict=True))
+    changed = [*(var.name for var in targets), *block.known]
+    before = {**env, **{name: known_in(env, operator.block, name) for name in changed}}
+    joined = inference.settled(block, pairs, before, inference.after(block, before))
+    env.update((name, joined[name]) for name in changed)
 
 
-def _reinfer_blocks(operator: Operator, flags: dict[str, bool]) -> None:
-    find = operator.block.find_var_recursive
-    outs = [find(ref.name) for ref in operator.out[0]]
-    subs = [leaf for leaf in leaves(operator.kwargs) if isinstance(leaf, SubBlock)]
-    blocks = operator.sub_blocks
-    sides: list[Any] = []
-    written: list[Written] = []
-    for block, sub in zip(blocks, subs, strict=True):
-        block.before.clear()
-        reinfer(block, flags)
-        sides.append([block.find_var_recursive(name) for name in sub.results])
-        if operator.type == "while":
-            settle(block, list(zip(outs, sides[0], strict=True)))  # type: ignore[arg-type]
-        else:
-            written.append(undo_writes(block))
-    if operator.type == "cond":
-        names = [f"block {block.idx}" for block in blocks]
-        join_writes(written, names)
-        for position, (out, *column) in enumerate(zip(outs, *sides, strict=True)):
-            assert out is not None
-            kind = join([kind_of(v) for v in column], names, f"result {position}")
-            give(out, kind, out.stops_gradient and all(v.stops_gradient for v in column))
+@reinfers("cond")
+def _reinfer_cond(inference: Inference, operator: Operator, env: Environment) -> None:
+    blocks, subs = operator.sub_blocks, _subs(operator)
+    names = [f"block {block.idx}" for block in blocks]
+    ends = [inference.after(block, env) for block in blocks]
+    columns = [
+        [known_in(end, block, name) for name in sub.results]
+        for block, sub, end in zip(blocks, subs, ends, strict=True)
+    ]
+    written = dict.fromkeys(name for block in blocks for name in block.known)
+    left = {
+        name: _joined([known_in(end, operator.block, name) for end in ends], names, name)
+        for name in written
+    }
+    env.update(left)
+    for position, (ref, *column) in enumerate(zip(operator.out[0], *columns, strict=True)):
+        kind = join([known.kind for known in column], names, f"result {position}")
+        own = known_in(env, operator.block, ref.name).stops
+        env[ref.name] = Known(kind, own and all(known.stops for known in column))
+
+
+def _subs(operator: Operator) -> list[SubBlock]:
+    return [leaf for leaf in leaves(operator.kwargs) if isinstance(leaf, SubBlock)]

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 
 from argosy.foundation.errors import CheckpointError
-from argosy.ops.adam_updates import power
-from argosy.ops.updates import rounded
+from argosy.ops.training.adam_updates import power
+from argosy.ops.training.updates import rounded
 from argosy.optimizer.state import steps_from_powers
 from argosy.static.ir.operator import Operator, Ref
 from argosy.static.ir.program import Program
@@ -94,7 +94,7 @@ def with_counts(
 
 
 def _powers_of(operator: Operator) -> Powers | None:
-    named = operator._named
+    named = operator.named_args
     step, params = named.get("step"), named.get("params") or ()
     moments = named.get("moment1s") or named.get("moments") or ()
     has_both = "moment1s" in named  # Adamax keeps the powers of its first rate only

@@ -12,6 +12,7 @@ import torch
 
 from argosy.foundation.errors import ArgosyError, ProgramError, UsageError, nearest, raise_as
 from argosy.ops.table import Op
+from argosy.optimizer.optimizer import current_rate
 from argosy.static.ir.operator import Number, Operator, Ref, mapped
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope
@@ -23,7 +24,7 @@ from argosy.tensor.engine import explain
 _EXPLAINED = (RuntimeError, IndexError, TypeError, ValueError, AttributeError)
 
 
-def launch(
+def run_lowered(
     lowered: Lowered, feeds: tuple[torch.Tensor | None, ...], scope: Scope, device: torch.device
 ) -> Sequence[torch.Tensor]:
     """Run, store what was written in ``scope``, return what was fetched (it may share memory with
@@ -63,10 +64,10 @@ def seeded(seed: int) -> Iterator[None]:
 def write_rates(program: Program, scope: Scope) -> None:
     """Bring the learning rates of optimizers into the scope, where the program reads them."""
     for source in program.rates:
-        rate = source.optimizer._checked_lr()
+        rate, is_scheduled = current_rate(source.optimizer)
         # A number is written when set_lr changed it, so that a value which the script put into the
         # scope stays.
-        if source.is_scheduled or rate != source.last:
+        if is_scheduled or rate != source.last:
             scope.holding(source.name).fill(rate)
             source.last = rate
 
@@ -109,7 +110,7 @@ def _located(lowered: Lowered, error: Exception) -> Exception:
     """The error of an operator, with its name, the line that recorded it and what it was given."""
     trace, step = None, error.__traceback__
     while step is not None:
-        # Segments that are recomputed are functions inside of it, in the same text.
+        # Spans that are recomputed are functions inside of it, in the same text.
         if (
             lowered.code is not None
             and step.tb_frame.f_code.co_filename == lowered.code.co_filename
@@ -121,8 +122,9 @@ def _located(lowered: Lowered, error: Exception) -> Exception:
     operator = lowered.operators.get(trace.tb_lineno)
     if operator is None:
         return error if isinstance(error, ArgosyError) else ProgramError(f"Executor.run: {error}")
-    if operator.type == "py_func" and not isinstance(error, _EXPLAINED):
-        return error  # of the script's own function
+    calls_script = operator.special is not None and operator.special.calls_script
+    if calls_script and not isinstance(error, _EXPLAINED):
+        return error
     if isinstance(error, NameError) and trace.tb_next is None:
         return ProgramError(
             f"Executor.run: {operator.describe()}: a variable has no value in this run ({error})"

@@ -20,6 +20,7 @@ from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, Usag
 from argosy.reader import buffered
 from argosy.static.ir.operator import FORWARD
 from argosy.static.ir.program import Program
+from argosy.static.ir.verify import check_pass, unwritten
 from argosy.static.record.recorder import default_main_program
 from argosy.static.run.call import fetch_names
 from argosy.static.run.contract import Follows, ForwardPart, LookAhead, PreparedProgram
@@ -65,7 +66,7 @@ def run_from_dataset(
 ) -> None:
     """What ``train_from_dataset`` and, without ``updates``, ``infer_from_dataset`` do."""
     call = "train_from_dataset" if updates else "infer_from_dataset"
-    if dataset is None or not hasattr(dataset, "_feeds"):
+    if dataset is None or not hasattr(dataset, "feeds"):
         raise NoDataset(
             f"{call}: dataset is need and should be initialized, but received "
             f"{type(dataset).__name__}"
@@ -84,7 +85,7 @@ def run_from_dataset(
     if place is not None and place.is_over:
         return
     began, number = time.perf_counter(), 0
-    batches = buffered(functools.partial(dataset._feeds, thread), _BATCHES_AHEAD)()
+    batches = buffered(functools.partial(dataset.feeds, thread), _BATCHES_AHEAD)()
     feeds = Timed(batches)
     with Watch(fetch_handler) as watch, contextlib.closing(batches):
         ahead = program.attachments.get(LookAhead) if isinstance(program, Program) else None
@@ -199,8 +200,11 @@ def _without_updates(program: Any) -> Any:
     if known is None or known.version != program.version:
         out = program.clone()
         out.rates = []
+        left_out = [o for block in out.blocks for o in block.ops if o.role != FORWARD]
+        free = unwritten(out.global_block().ops).union(*(o.output_arg_names for o in left_out))
         for block in out.blocks:
             block.ops = [o for o in block.ops if o.role == FORWARD]
+        check_pass(out.blocks, "infer_from_dataset", free)
         known = ForwardPart(program.version, out)
         program.attachments.put(ForwardPart, known)
     return known.program

@@ -9,12 +9,13 @@ from typing import Any
 
 from argosy.foundation.errors import UsageError
 from argosy.foundation.places import to_place
+from argosy.foundation.process_state import register
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope, global_scope
 from argosy.static.lower.fetch import given_out, joined
 from argosy.static.lower.lowering import lower
 from argosy.static.record.recorder import default_main_program
-from argosy.static.run.call import check_feed_names, fetch_names, launch, seeded, write_rates
+from argosy.static.run.call import check_feed_names, fetch_names, run_lowered, seeded, write_rates
 from argosy.static.run.contract import PreparedProgram
 from argosy.static.run.dataset_runs import run_from_dataset
 from argosy.static.run.readers import next_feeds
@@ -22,7 +23,7 @@ from argosy.tensor.engine import defaults
 
 # What this process says when it closes an Executor, whichever: so scripts of 1.x leave their
 # parameter servers.
-farewells: list[Callable[[], None]] = []
+farewells: list[Callable[[], None]] = register("farewells of executors", [])
 
 
 class Executor:
@@ -113,7 +114,7 @@ class Executor:
                 "Executor.run: program must be a Program or a CompiledProgram, but received "
                 f"{type(program).__name__}"
             )
-        fed = _merged(feed)
+        fed = feed if type(feed) is dict else _merged(feed)
         if program.readers:
             for batch in next_feeds(program, fed):  # at most one: there is one place
                 fed = {**fed, **batch}
@@ -125,15 +126,16 @@ class Executor:
             lowered = program.lowered[key] = lower(
                 program, list(fed), fetches, self._device, use_prune
             )
-        feeds = tuple([spec.to_tensor(fed[spec.source], self._device) for spec in lowered.feeds])
+        feeds = lowered.given(fed, self._device)
         if program.rates:
             write_rates(program, scope)
-        if program._seed:
-            with seeded(program._seed):
-                fetched = launch(lowered, feeds, scope, self._device)
+        if program.seed:
+            with seeded(program.seed):
+                fetched = run_lowered(lowered, feeds, scope, self._device)
         else:
-            fetched = launch(lowered, feeds, scope, self._device)
-        return [given_out(value, return_numpy) for value in joined(fetched, lowered.lods)]
+            fetched = run_lowered(lowered, feeds, scope, self._device)
+        values = joined(fetched, lowered.lods) if lowered.lods else fetched
+        return given_out(values, return_numpy)
 
     def train_from_dataset(
         self,

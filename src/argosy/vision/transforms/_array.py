@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.ops import image as ops
+from argosy.ops.images import image as ops
 from argosy.tensor.engine import Tensor
 from argosy.vision.transforms import _geometry
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
-from argosy.ops import image as ops
+from argosy.ops.images import image as ops
 from argosy.tensor.engine import Tensor, apply
 from argosy.vision.transforms import _geometry
 

@@ -1,12 +1,9 @@
-"""Every test of fleet starts as a process that no launcher has started, and leaves no job
-behind.
-"""
+"""Every test of fleet starts as a process that no launcher has started."""
 
 from __future__ import annotations
 
 import pytest
 
-from argosy.distributed import _default
 from argosy.distributed.fleet.base.role_facts import VARIABLES
 
 
@@ -19,5 +16,4 @@ def variables(monkeypatch):
         for name, value in values.items():
             monkeypatch.setenv(name, str(value))
 
-    yield set_all
-    _default.state.close()
+    return set_all

@@ -31,7 +31,7 @@ def write(folder, **texts):
 @pytest.mark.parametrize("has_exchange", [True, False])
 def test_a_folder_is_replaced_and_keeps_what_else_it_had(tmp_path, monkeypatch, has_exchange):
     if not has_exchange:
-        monkeypatch.setattr(files.ctypes, "CDLL", lambda *args, **kwargs: object())
+        monkeypatch.setattr("argosy.foundation.files.ctypes.CDLL", lambda *args, **kwargs: object())
     with folder_replaced(str(tmp_path / "model")) as folder:
         write(folder, a="1", b="1")
     with folder_replaced(str(tmp_path / "model")) as folder:

@@ -10,12 +10,7 @@ import pytest
 
 import paddle
 
-
-@pytest.fixture(autouse=True)
-def static_mode():
-    paddle.enable_static()
-    yield
-    paddle.disable_static()
+pytestmark = pytest.mark.usefixtures("static_mode")
 
 
 @pytest.fixture
@@ -51,7 +46,7 @@ def in_memory(variables, files, **settings):
 def fed(dataset):
     return [
         (f["x"].numpy()[:, 0].tolist(), f["x"].lod(), f["y"].numpy().tolist())
-        for f in dataset._feeds(0)
+        for f in dataset.feeds(0)
     ]
 
 
@@ -132,7 +127,7 @@ def test_preload_and_release(program, files):
     assert dataset.get_memory_data_size() == 12
     dataset.release_memory()
     with pytest.raises(ValueError, match="load_into_memory"):
-        list(dataset._feeds(0))
+        list(dataset.feeds(0))
     dataset.set_filelist(["absent"])
     dataset.preload_into_memory()
     with pytest.raises(RuntimeError, match="absent: there is no such file"):

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import paddle
-from argosy.distributed.fleet.stages import layer_optimizer
-from argosy.distributed.fleet.stages.layer_stages import OptimizerStage
+from argosy.distributed.fleet.stages import optimizer_stages
+from argosy.distributed.fleet.stages.trainee import OptimizerStage
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +60,7 @@ def test_questions_before_init():
         fleet.step()
 
 
-def test_alone():
+def test_a_process_without_a_launcher_is_a_job_of_one():
     assert fleet.init() is fleet.fleet
     assert (
         fleet.is_first_worker(),
@@ -121,42 +121,68 @@ def test_parameter_server_job(variables):
         fleet.shrink(1)
 
 
-def test_wrong_arguments():
-    with pytest.raises(ValueError, match="is_collective must be a bool"):
-        fleet.init(is_collective=1)
-    with pytest.raises(ValueError, match="role_maker must be a RoleMakerBase, but is a str"):
-        fleet.init("worker")
-    with pytest.raises(ValueError, match="strategy must be a DistributedStrategy"):
-        fleet.init(strategy={"amp": True})
-    with pytest.raises(ValueError, match="there is no level 'LOUD'"):
-        fleet.init(log_level="LOUD")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"is_collective": 1}, "is_collective must be a bool"),
+        ({"role_maker": "worker"}, "role_maker must be a RoleMakerBase, but is a str"),
+        ({"strategy": {"amp": True}}, "strategy must be a DistributedStrategy"),
+        ({"log_level": "LOUD"}, "there is no level 'LOUD'"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_init_refuses(options, message):
+    with pytest.raises(ValueError, match=message):
+        fleet.init(**options)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: fleet.distributed_optimizer(object()),
+            *(ValueError, r"optimizer must be a paddle.optimizer.Optimizer or a torch"),
+        ),
+        (lambda: fleet.distributed_model(None), AssertionError, "model should not be None"),
+        (
+            lambda: fleet.distributed_model(3),
+            *(AssertionError, r"must be a paddle.nn.Layer or a torch.nn.Module"),
+        ),
+        (lambda: fleet.distributed_scaler(None), AssertionError, "must be a GradScaler"),
+        (
+            lambda: fleet.init_worker([paddle.static.Scope()]),
+            *(NotImplementedError, r"init_worker: scopes"),
+        ),
+    ],
+    ids=["no optimizer", "no model", "another thing than a model", "no scaler", "scopes"],
+)
+def test_fleet_refuses(call, error, message):
     fleet.init()
-    with pytest.raises(
-        ValueError, match=r"optimizer must be a paddle.optimizer.Optimizer or a torch"
-    ):
-        fleet.distributed_optimizer(object())
-    with pytest.raises(AssertionError, match="model should not be None"):
-        fleet.distributed_model(None)
-    with pytest.raises(AssertionError, match=r"must be a paddle.nn.Layer or a torch.nn.Module"):
-        fleet.distributed_model(3)
-    with pytest.raises(AssertionError, match="must be a GradScaler"):
-        fleet.distributed_scaler(None)
-    with pytest.raises(NotImplementedError, match=r"init_worker: scopes"):
-        fleet.init_worker([paddle.static.Scope()])
-    module = made()
-    for inner in (
-        paddle.optimizer.SGD(0.1, parameters=module.parameters()),
-        torch.optim.SGD(torch.nn.Linear(1, 1).parameters(), 0.1),
-    ):
-        optimizer = fleet.distributed_optimizer(
-            inner, strategy_with(gradient_merge=True, gradient_merge_configs={"k_steps": 2})
-        )
-        plan = fleet.plan()
-        with pytest.raises(ValueError, match="this optimizer is a distributed one already"):
-            fleet.distributed_optimizer(optimizer)
-        assert fleet.plan() is plan
+    with pytest.raises(error, match=message):
+        call()
+
+
+@pytest.mark.parametrize("framework", ["paddle", "torch"])
+def test_an_optimizer_is_made_distributed_once(framework):
+    fleet.init()
+    inner = (
+        paddle.optimizer.SGD(0.1, parameters=made().parameters())
+        if framework == "paddle"
+        else torch.optim.SGD(torch.nn.Linear(1, 1).parameters(), 0.1)
+    )
     optimizer = fleet.distributed_optimizer(
-        paddle.optimizer.SGD(0.1, parameters=module.parameters())
+        inner, strategy_with(gradient_merge=True, gradient_merge_configs={"k_steps": 2})
+    )
+    plan = fleet.plan()
+    with pytest.raises(ValueError, match="this optimizer is a distributed one already"):
+        fleet.distributed_optimizer(optimizer)
+    assert fleet.plan() is plan
+
+
+def test_a_state_that_is_no_dict_is_refused():
+    fleet.init()
+    optimizer = fleet.distributed_optimizer(
+        paddle.optimizer.SGD(0.1, parameters=made().parameters())
     )
     with pytest.raises(TypeError, match="expected a state dict, but received 3"):
         optimizer.set_state_dict(3)
@@ -204,23 +230,23 @@ class Every(OptimizerStage):
 
     seen: list = []
 
-    def __init__(self, *args):
-        super().__init__(*args)
+    def __init__(self, trainee, settings):
+        self.settings = settings
         self.count = 0
         self.models = []
 
-    def attach(self, model):
+    def bind(self, model):
         self.models.append(model)
 
     def before_step(self, loss):
         self.count += 1
-        return self.count % self.settings["k_steps"] == 0
+        return self.count % self.settings.k_steps == 0
 
     def after_step(self, loss):
         self.seen.append(self.count)
 
     def keeps_gradients(self):
-        return self.count % self.settings["k_steps"] != 0
+        return self.count % self.settings.k_steps != 0
 
     def state_dict(self):
         return {"count": self.count}
@@ -230,7 +256,7 @@ class Every(OptimizerStage):
 
 
 def test_stages_stand_around_the_step(monkeypatch):
-    monkeypatch.setitem(layer_optimizer.STAGES, "gradient_merge", Every)
+    monkeypatch.setitem(optimizer_stages.STAGES, "gradient_merge", Every)
     monkeypatch.setattr(Every, "seen", [])
     fleet.init(is_collective=True)
     strategy = fleet.DistributedStrategy()
@@ -241,7 +267,7 @@ def test_stages_stand_around_the_step(monkeypatch):
         paddle.optimizer.SGD(0.1, parameters=model.parameters()), strategy
     )
     wrapped = fleet.distributed_model(model)
-    assert optimizer._stages[0].models == [wrapped]
+    assert optimizer.steps.stages[0].models == [wrapped]
     weight = model[0].weight
     before = weight.numpy()
     loss = model(paddle.ones([1, 3])).mean()
@@ -260,13 +286,13 @@ def test_stages_stand_around_the_step(monkeypatch):
     assert state["fleet_stages"] == {"Every": {"count": 2}}
     optimizer.step()
     optimizer.set_state_dict(state)
-    assert optimizer._stages[0].count == 2
+    assert optimizer.steps.stages[0].count == 2
     with pytest.raises(NotImplementedError, match="no_grad_set"):
         optimizer.minimize(loss, no_grad_set={weight.name})
 
 
 def test_stages_see_models_that_were_made_before(monkeypatch):
-    monkeypatch.setitem(layer_optimizer.STAGES, "gradient_merge", Every)
+    monkeypatch.setitem(optimizer_stages.STAGES, "gradient_merge", Every)
     strategy = fleet.DistributedStrategy()
     strategy.gradient_merge = True
     strategy.gradient_merge_configs = {"k_steps": 2}
@@ -275,11 +301,11 @@ def test_stages_see_models_that_were_made_before(monkeypatch):
     optimizer = fleet.distributed_optimizer(
         paddle.optimizer.SGD(0.1, parameters=model.parameters())
     )
-    assert optimizer._stages[0].models == [model]
+    assert optimizer.steps.stages[0].models == [model]
 
 
 def test_a_stage_that_nobody_makes_is_refused(monkeypatch):
-    monkeypatch.setattr(layer_optimizer, "STAGES", {})
+    monkeypatch.setattr(optimizer_stages, "STAGES", {})
     fleet.init(is_collective=True)
     strategy = fleet.DistributedStrategy()
     strategy.gradient_merge = True
@@ -379,6 +405,8 @@ def test_named_generators():
         from paddle.distributed.fleet.meta_parallel import ColumnParallelLinear  # noqa: F401
     with pytest.raises(AttributeError, match="Did you mean 'PipelineLayer'"):
         fleet.meta_parallel.PipelineLayr  # noqa: B018
+    tracker.reset()
+    assert tracker.get_states_tracker() == {}
 
 
 def check_wrong_saves(exe, folder, y):

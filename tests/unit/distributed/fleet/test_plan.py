@@ -7,6 +7,13 @@ import pytest
 
 import paddle
 from argosy.distributed.fleet.base._strategy_fields import TABLES
+from argosy.distributed.fleet.planning.settings import (
+    Amp,
+    DataParallel,
+    GradientMerge,
+    GradientScale,
+    Sharding,
+)
 from argosy.distributed.fleet.planning.strategy_plan import Facts, make_plan
 from argosy.distributed.fleet.stages.layer_optimizer import optimizer_kinds
 
@@ -32,13 +39,13 @@ def test_nothing_asked_for():
     assert names(plan_of(workers=1)) == []
     plan = plan_of()
     assert names(plan) == ["data_parallel"]
-    assert plan.settings("data_parallel") == {
-        "bucket_MB": 32, "last_bucket_MB": 1.0, "find_unused_parameters": False,
-        "averages_gradients": True
-    }  # fmt: skip
+    assert plan[DataParallel] == DataParallel(
+        bucket_MB=32, last_bucket_MB=1.0, find_unused_parameters=False, averages_gradients=True
+    )
     assert plan.notes == ()
     with pytest.raises(KeyError):
-        plan.settings("amp")
+        plan[Amp]
+    assert plan.get(Amp) is None
 
 
 def test_order_of_stages():
@@ -53,9 +60,9 @@ def test_order_of_stages():
         "sync_batch_norm", "amp", "recompute", "data_parallel", "fp16_allreduce", "gradient_merge",
         "gradient_scale", "lamb", "sharding",
     ]  # fmt: skip
-    assert plan.settings("gradient_merge") == {"k_steps": 2, "avg": True}
-    assert plan.settings("amp")["level"] == "O1"
-    assert plan.settings("sharding") == {"stage": 1, "degree": 2, "replicas": 1}
+    assert plan[GradientMerge] == GradientMerge(k_steps=2, avg=True)
+    assert plan[Amp].level == "O1"
+    assert plan[Sharding] == Sharding(stage=1, degree=2, replicas=1)
     assert plan.meta_optimizers()[0] == "ShardingOptimizer"
     assert "AMPOptimizer" in plan.meta_optimizers()
 
@@ -143,15 +150,12 @@ def test_not_built(switch):
 
 
 def test_sharding_degrees():
-    assert plan_of(workers=4, sharding=True).settings("sharding")["degree"] == 4
+    assert plan_of(workers=4, sharding=True)[Sharding].degree == 4
     settings = plan_of(
         workers=4, sharding=True, sharding_configs={"sharding_degree": 2, "stage": 2}
-    ).settings("sharding")
-    assert settings == {"stage": 2, "degree": 2, "replicas": 2}
-    assert (
-        plan_of(workers=4, hybrid_configs={"sharding_degree": 2}).settings("sharding")["degree"]
-        == 2
-    )
+    )[Sharding]
+    assert settings == Sharding(stage=2, degree=2, replicas=2)
+    assert plan_of(workers=4, hybrid_configs={"sharding_degree": 2})[Sharding].degree == 2
     with pytest.raises(ValueError, match="sharding_degree 3 does not divide"):
         plan_of(workers=4, sharding=True, sharding_configs={"sharding_degree": 3})
     with pytest.raises(ValueError, match="stage must be 1, 2 or 3, but is 4"):
@@ -163,9 +167,7 @@ def test_sharding_degrees():
 def test_sharding_by_hybrid_degrees_is_sharding():
     for mode in ("dygraph", "static", "torch"):
         assert (
-            plan_of(workers=4, mode=mode, hybrid_configs={"sharding_degree": 2}).settings(
-                "sharding"
-            )["replicas"]
+            plan_of(workers=4, mode=mode, hybrid_configs={"sharding_degree": 2})[Sharding].replicas
             == 2
         )
     plan = plan_of(dgc=True, hybrid_configs={"sharding_degree": 2})
@@ -241,14 +243,13 @@ def test_precision_follows_the_device(mode, device, dtype):
     strategy.amp = True
     strategy.amp_configs = {"incr_ratio": 4.0}
     plan = make_plan(strategy, Facts(num_workers=2, mode=mode, optimizer=SGD, device=device))
-    assert plan.settings("amp")["dtype"] == dtype
+    assert plan[Amp].dtype == dtype
     assert ("amp_configs" in reasons(plan)) == (device == "cpu")  # bfloat16 needs no loss scaling
 
 
 def test_gradient_scale():
-    assert plan_of(gradient_scale_configs={"scale_strategy": "sum"}).settings("gradient_scale") == {
-        "scale_strategy": "sum"
-    }
+    plan = plan_of(gradient_scale_configs={"scale_strategy": "sum"})
+    assert plan[GradientScale].scale_strategy == "sum"
     plan = plan_of(localsgd=True, gradient_scale_configs={"scale_strategy": "sum"})
     assert reasons(plan) == {
         "gradient_scale_configs": "parameters are averaged instead of gradients"
@@ -260,19 +261,14 @@ def test_gradient_scale():
 
 
 def test_without_fused_reduction_each_gradient_travels_alone():
-    settings = plan_of(fuse_all_reduce_ops=False, find_unused_parameters=True).settings(
-        "data_parallel"
-    )
-    assert (
-        settings["bucket_MB"],
-        settings["last_bucket_MB"],
-        settings["find_unused_parameters"],
-    ) == (0, 0, True)
+    settings = plan_of(fuse_all_reduce_ops=False, find_unused_parameters=True)[DataParallel]
+    assert (settings.bucket_MB, settings.last_bucket_MB) == (0, 0)
+    assert settings.find_unused_parameters
 
 
 @pytest.mark.parametrize("switch", ["localsgd", "adaptive_localsgd", "dgc"])
 def test_stages_that_exchange_something_else(switch):
-    assert plan_of(**{switch: True}).settings("data_parallel")["averages_gradients"] is False
+    assert plan_of(**{switch: True})[DataParallel].averages_gradients is False
 
 
 def test_text():

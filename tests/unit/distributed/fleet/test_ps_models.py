@@ -14,7 +14,7 @@ from argosy.distributed.fleet.servers.rules import dense_update, sparse_rule
 from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.ps.placement import place_dense
-from unit.distributed.fleet.ps_job import Job
+from support.ps_job import Job
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_an_entry_of_a_layer(job):
     np.testing.assert_array_equal(
         seen[2]["users.weight"], np.where(chosen[:, None], first["users.weight"], 0.0)
     )
-    status = fleet.fleet._servers.runtime.status()
+    status = fleet.fleet.servers.runtime.status()
     assert [(row["pushes"], row["staleness"]) for row in status] == [(2, 0)] * 3
 
 

@@ -16,7 +16,7 @@ import paddle
 from argosy.foundation.errors import ConfigError, NotSupported, UsageError
 from argosy.runtime.ps.worker import _Ahead
 from argosy.static.ir.lod import LoDTensor
-from unit.distributed.fleet.ps_job import Job
+from support.ps_job import Job
 
 
 @pytest.fixture
@@ -380,7 +380,7 @@ def test_modes_and_switches_that_contradict_each_other(job):
         for name, value in configs.items():
             setattr(chosen, name, value)
         fleet.distributed_optimizer(optimizer, chosen)
-        return fleet.fleet._servers.runtime
+        return fleet.fleet.servers.runtime
 
     assert use(a_sync_configs={"half_async": True}).mode.kind == "half_async"
     assert use().mode.kind == "async"
@@ -471,7 +471,7 @@ def test_a_startup_program_that_is_run_again_leaves_what_the_servers_have(job, k
             exe.run(main, feed={"ids": [[1], [2]]}, fetch_list=[loss])
         assert (weight() != trained).any()
         np.testing.assert_allclose(
-            weight(), fleet.fleet._servers.runtime.served()["fc_0.w_0"], atol=1e-6
+            weight(), fleet.fleet.servers.runtime.served()["fc_0.w_0"], atol=1e-6
         )
 
 

@@ -23,7 +23,7 @@ GOLDEN = json.loads(
 )
 
 
-def test_alone():
+def test_a_process_without_a_launcher_is_the_only_worker():
     for is_collective in (True, False):
         role = PaddleCloudRoleMaker(is_collective=is_collective)
         assert (role._worker_num(), role._worker_index(), role._is_first_worker()) == (1, 0, True)

@@ -10,18 +10,15 @@ import paddle.distributed.fleet as fleet
 import pytest
 
 import paddle
+from argosy.distributed.fleet.planning.settings import Amp
 from argosy.distributed.fleet.planning.strategy_plan import Facts, make_plan
-from argosy.distributed.fleet.stages.program_optimizer import recorder
+from argosy.distributed.fleet.stages.program_optimizer import ProgramRecorder
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.static.run.contract import PreparedProgram
 
 
 @pytest.fixture(autouse=True)
-def static_mode():
-    paddle.enable_static()
-    fleet.init(is_collective=True)
-    yield
-    paddle.disable_static()
+def alone(static_mode):
     fleet.init(is_collective=True)
 
 
@@ -88,7 +85,7 @@ def test_loss_scaling_is_within_reach(device, scale):
     with as_on_a_gpu() if device == "cuda" else contextlib.nullcontext():
         optimizer, main, startup, _ = build(amp=True, amp_configs={"init_loss_scaling": 64.0})
     dtype = "bfloat16" if device == "cpu" else "float16"
-    assert fleet.plan().settings("amp")["dtype"] == dtype
+    assert fleet.plan()[Amp].dtype == dtype
     assert any(str(v.dtype).endswith(dtype) for v in main.list_vars())
     told = [note.reason for note in fleet.plan().notes]
     assert told == (
@@ -130,7 +127,7 @@ def test_dgc_with_added_gradients_is_refused():
     strategy.gradient_scale_configs = {"scale_strategy": "sum"}
     plan = make_plan(strategy, Facts(num_workers=2, mode="static", optimizer=("Momentum",)))
     with pytest.raises(NotSupported, match="dgc"):
-        recorder(plan, fleet.fleet)
+        ProgramRecorder(plan, None, strategy, None)
 
 
 def test_decorated_optimizers_keep_their_mixed_precision():

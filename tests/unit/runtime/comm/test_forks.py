@@ -18,7 +18,7 @@ from argosy.foundation.errors import UsageError
 from argosy.runtime.comm import forks
 from argosy.runtime.comm.backends import connections
 from argosy.runtime.comm.backends.shm.segment import Segment
-from argosy.runtime.comm.work import Lane
+from argosy.runtime.comm.work import CommQueue
 
 
 def status_of_child(act) -> int:
@@ -62,21 +62,21 @@ def test_a_segment_keeps_no_file_open_after_its_end():
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_lane_in_a_child_refuses_and_ends_what_was_pending():
+def test_a_queue_in_a_child_refuses_and_ends_what_was_pending():
     gate, began = threading.Event(), threading.Event()
 
     class Owner:
-        def __init__(self, lane):
-            self.lane = lane
+        def __init__(self, queue):
+            self.queue = queue
 
         def on_forked(self):
-            self.lane.refuse_in_child(lambda what: UsageError(f"{what} in a child"))
+            self.queue.refuse_in_child(lambda what: UsageError(f"{what} in a child"))
 
-    with Lane("forked") as lane:
-        owner = Owner(lane)
+    with CommQueue("forked") as queue:
+        owner = Owner(queue)
         forks.register(owner)
-        running = lane.submit(lambda: (began.set(), gate.wait(20)), what="running")
-        waiting = lane.submit(int, what="waiting")
+        running = queue.submit(lambda: (began.set(), gate.wait(20)), what="running")
+        waiting = queue.submit(int, what="waiting")
         assert began.wait(20)
 
         def act():
@@ -84,10 +84,10 @@ def test_a_lane_in_a_child_refuses_and_ends_what_was_pending():
                 with pytest.raises(UsageError, match=f"{work.what} in a child"):
                     work.wait(0)
             with pytest.raises(UsageError, match="int in a child"):
-                lane.run(int)
+                queue.run(int)
             with pytest.raises(UsageError, match="int in a child"):
-                lane.submit(int)
-            lane.close()
+                queue.submit(int)
+            queue.close()
 
         try:
             assert status_of_child(act) == 0

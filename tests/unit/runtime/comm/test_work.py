@@ -4,40 +4,40 @@ import time
 import pytest
 
 from argosy.foundation.errors import CollectiveTimeout, CommError
-from argosy.runtime.comm.work import Lane, Work
+from argosy.runtime.comm.work import CommQueue, Work
 
 
 @pytest.fixture
-def lane():
-    with Lane("test") as lane:
-        yield lane
+def queue():
+    with CommQueue("test") as queue:
+        yield queue
 
 
 def thread_names() -> list[str]:
     return [thread.name for thread in threading.enumerate()]
 
 
-def test_sync_calls_run_in_the_caller(lane):
-    assert lane.run(threading.current_thread) is threading.current_thread()
-    assert lane.run(max, 3, 4) == 4
-    assert "argosy-lane-test" not in thread_names()
+def test_sync_calls_run_in_the_caller(queue):
+    assert queue.run(threading.current_thread) is threading.current_thread()
+    assert queue.run(max, 3, 4) == 4
+    assert "argosy-comm-test" not in thread_names()
 
 
-def test_a_submitted_call_runs_in_the_lanes_thread(lane):
-    work = lane.submit(lambda a: (threading.current_thread().name, a), 7)
-    assert work.wait(5) == ("argosy-lane-test", 7)
-    assert work.wait() == ("argosy-lane-test", 7)
+def test_a_submitted_call_runs_in_the_queues_thread(queue):
+    work = queue.submit(lambda a: (threading.current_thread().name, a), 7)
+    assert work.wait(5) == ("argosy-comm-test", 7)
+    assert work.wait() == ("argosy-comm-test", 7)
     assert work.is_completed()
-    assert lane.num_pending == 0
+    assert queue.num_pending == 0
 
 
-def test_order_is_kept_between_sync_and_async(lane):
+def test_order_is_kept_between_sync_and_async(queue):
     order = []
     gate = threading.Event()
-    lane.submit(lambda: (gate.wait(5), order.append(0)))
-    works = [lane.submit(order.append, i) for i in range(1, 4)]
+    queue.submit(lambda: (gate.wait(5), order.append(0)))
+    works = [queue.submit(order.append, i) for i in range(1, 4)]
     threading.Timer(0.02, gate.set).start()
-    lane.run(order.append, 4)
+    queue.run(order.append, 4)
     assert order == [0, 1, 2, 3, 4]
     assert all(work.is_completed() for work in works)
 
@@ -45,20 +45,20 @@ def test_order_is_kept_between_sync_and_async(lane):
 def test_a_sync_call_does_not_overtake_a_thread_that_is_slow_to_start():
     gate = threading.Event()
 
-    class SlowLane(Lane):
+    class SlowQueue(CommQueue):
         def _serve(self) -> None:
             gate.wait(5)
             super()._serve()
 
     order = []
-    with SlowLane("slow") as lane:
-        lane.submit(order.append, 0)
+    with SlowQueue("slow") as queue:
+        queue.submit(order.append, 0)
         threading.Timer(0.02, gate.set).start()
-        lane.run(order.append, 1)
+        queue.run(order.append, 1)
     assert order == [0, 1]
 
 
-def test_calls_never_overlap(lane):
+def test_calls_never_overlap(queue):
     running, overlaps = [], []
 
     def call():
@@ -69,32 +69,32 @@ def test_calls_never_overlap(lane):
 
     def many():
         for _ in range(10):
-            lane.run(call)
-            lane.submit(call)
+            queue.run(call)
+            queue.submit(call)
 
     threads = [threading.Thread(target=many) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    lane.run(call)
+    queue.run(call)
     assert overlaps == [1] * 81
 
 
-def test_errors_go_to_whoever_waits(lane):
-    work = lane.submit(lambda: 1 / 0)
+def test_errors_go_to_whoever_waits(queue):
+    work = queue.submit(lambda: 1 / 0)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             work.wait(5)
     assert isinstance(work.error, ZeroDivisionError)
     with pytest.raises(KeyError):
-        lane.run({}.__getitem__, "missing")
-    assert lane.run(int, "5") == 5
+        queue.run({}.__getitem__, "missing")
+    assert queue.run(int, "5") == 5
 
 
-def test_a_wait_can_time_out_and_be_repeated(lane):
+def test_a_wait_can_time_out_and_be_repeated(queue):
     gate = threading.Event()
-    work = lane.submit(gate.wait, 5, what="all_reduce #3")
+    work = queue.submit(gate.wait, 5, what="all_reduce #3")
     with pytest.raises(CollectiveTimeout, match=r"all_reduce #3: not done within 0.01 s"):
         work.wait(0.01)
     assert not work.is_completed()
@@ -103,35 +103,35 @@ def test_a_wait_can_time_out_and_be_repeated(lane):
 
 
 def test_close_gives_up_what_has_not_started_and_joins():
-    lane = Lane("closing")
+    queue = CommQueue("closing")
     gate, started = threading.Event(), threading.Event()
-    running = lane.submit(lambda: (started.set(), gate.wait(5)))
-    queued = lane.submit(int, what="barrier #2")
+    running = queue.submit(lambda: (started.set(), gate.wait(5)))
+    queued = queue.submit(int, what="barrier #2")
     assert started.wait(5)
     threading.Timer(0.02, gate.set).start()
-    lane.close()
+    queue.close()
     assert running.is_completed()
-    with pytest.raises(CommError, match="barrier #2: lane 'closing' was closed before it ran"):
+    with pytest.raises(CommError, match="barrier #2: queue 'closing' was closed before it ran"):
         queued.wait(0)
-    assert "argosy-lane-closing" not in thread_names()
-    lane.close()
+    assert "argosy-comm-closing" not in thread_names()
+    queue.close()
     with pytest.raises(CommError, match="is closed"):
-        lane.submit(int)
+        queue.submit(int)
     with pytest.raises(CommError, match="is closed"):
-        lane.run(int)
+        queue.run(int)
 
 
 def test_close_does_not_wait_for_ever(monkeypatch, caplog):
     monkeypatch.setattr("argosy.runtime.comm.work._CLOSE_S", 0.05)
-    lane = Lane("stuck")
+    queue = CommQueue("stuck")
     gate, started = threading.Event(), threading.Event()
-    lane.submit(lambda: (started.set(), gate.wait(5)))
+    queue.submit(lambda: (started.set(), gate.wait(5)))
     assert started.wait(5)
-    lane.close()
-    assert "lane 'stuck': its last call has not ended within 0.05 s" in caplog.text
+    queue.close()
+    assert "queue 'stuck': its last call has not ended within 0.05 s" in caplog.text
     gate.set()
-    lane.close()
-    assert "argosy-lane-stuck" not in thread_names()
+    queue.close()
+    assert "argosy-comm-stuck" not in thread_names()
 
 
 def test_completed_work():
@@ -140,7 +140,7 @@ def test_completed_work():
     assert work.wait(0) == 3
 
 
-def test_an_idle_lane_keeps_nothing_alive(lane):
+def test_an_idle_queue_keeps_nothing_alive(queue):
     import gc
     import weakref
 
@@ -149,8 +149,8 @@ def test_an_idle_lane_keeps_nothing_alive(lane):
 
     big = Big()
     ref = weakref.ref(big)
-    lane.submit(id, big).wait(5)
-    lane.submit(int).wait(5)  # the thread has let go of the call before
+    queue.submit(id, big).wait(5)
+    queue.submit(int).wait(5)  # the thread has let go of the call before
     del big
     gc.collect()
     assert ref() is None

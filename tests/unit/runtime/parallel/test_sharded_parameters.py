@@ -25,7 +25,7 @@ class Counting(LoopbackBackend):
 
 @pytest.fixture
 def group():
-    return Group(id=0, name="alone", ranks=[0], global_rank=0, backend=Counting())
+    return Group(id=0, name="alone", ranks=[0], global_rank=0, transport=Counting())
 
 
 def split_of(group, *shape):
@@ -63,9 +63,9 @@ def test_what_is_whole_is_gathered_again_in_backward(group):
     split, value = split_of(group, 2, 3)
     x = torch.ones(4, 2, requires_grad=True)
     y = product(split, x)
-    assert group.backend.num_gathers == 1
+    assert group.transport.num_gathers == 1
     y.sum().backward()
-    assert group.backend.num_gathers == 2
+    assert group.transport.num_gathers == 2
     assert torch.equal(x.grad, value.sum(1).expand(4, 2))
     assert torch.equal(split.share.grad, torch.full((6,), 4.0))
     with pytest.raises(UsageError, match="the gradient of parameter 'w' is split"):
@@ -78,7 +78,7 @@ def test_nothing_is_gathered_for_what_backward_does_not_need(group):
     split, _ = split_of(group, 2, 3)
     # the gradient of the weight needs the input only
     product(split, torch.ones(4, 2)).sum().backward()
-    assert group.backend.num_gathers == 1
+    assert group.transport.num_gathers == 1
     with torch.no_grad():
         assert not product(split, torch.ones(4, 2)).requires_grad
 
@@ -93,10 +93,10 @@ def test_one_gather_serves_all_that_was_saved(group):
         saving.unwatch(weight)
     del weight
     y.sum().backward(retain_graph=True)
-    assert group.backend.num_gathers == 2
+    assert group.transport.num_gathers == 2
     first = split.share.grad.clone()
     y.sum().backward()
-    assert group.backend.num_gathers == 3
+    assert group.transport.num_gathers == 3
     assert torch.equal(split.share.grad, 2 * first)
     twin = value.clone().requires_grad_()
     (((torch.ones(1, 3) @ twin) @ twin.t()) * twin.sum()).sum().backward()

@@ -21,7 +21,7 @@ from argosy.runtime.parallel.sharding import (
 
 @pytest.fixture
 def group():
-    alone = Group(id=0, name="alone", ranks=[0], global_rank=0, backend=LoopbackBackend())
+    alone = Group(id=0, name="alone", ranks=[0], global_rank=0, transport=LoopbackBackend())
     yield alone
     alone.close()
 
@@ -72,8 +72,8 @@ def test_norm_over_kinds_of_gradients(group):
 
 
 def test_names_and_bytes_alone(group):
-    assert broadcast_bytes(b"abc", group.backend, 0) == b"abc"
-    assert broadcast_bytes(b"", group.backend, 0) == b""
+    assert broadcast_bytes(b"abc", group.transport, 0) == b"abc"
+    assert broadcast_bytes(b"", group.transport, 0) == b""
     state = {"a": torch.ones(2), "b": torch.zeros((), dtype=torch.bfloat16)}
     assert gather_named(state, group).keys() == state.keys()
     assert gather_named(state, group)["b"].dtype is torch.bfloat16

@@ -17,7 +17,7 @@ from argosy.runtime.parallel.overflow import agree_on_overflow, found_anywhere
 
 @pytest.fixture
 def group():
-    alone = Group(id=0, name="alone", ranks=[0], global_rank=0, backend=LoopbackBackend())
+    alone = Group(id=0, name="alone", ranks=[0], global_rank=0, transport=LoopbackBackend())
     yield alone
     alone.close()
 
@@ -25,7 +25,7 @@ def group():
 def test_traffic_counts_what_is_passed_in(group):
     traffic = count_traffic(group)
     assert count_traffic(group) is traffic  # not twice
-    backend = group.backend
+    backend = group.transport
     ten = torch.zeros(10)
     backend.all_reduce(ten, ReduceOp.SUM)
     backend.broadcast(ten.double(), 0)
@@ -57,7 +57,7 @@ def test_half_buckets_leave_other_dtypes_alone(group):
     make = half_buckets(torch.bfloat16)
     cpu = torch.device("cpu")
     for dtype, rounded in ((torch.float32, True), (torch.float64, True), (torch.float16, False)):
-        bucket = make(group.backend, 2, dtype, cpu)
+        bucket = make(group.transport, 2, dtype, cpu)
         assert bucket.tensor.dtype is dtype
         bucket.tensor.fill_(1.001)
         before = bucket.tensor.clone()

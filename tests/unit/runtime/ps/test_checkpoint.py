@@ -15,8 +15,8 @@ from argosy.runtime.ps.initial import Initial
 from argosy.runtime.ps.rules import Rule
 from argosy.runtime.ps.spec import ShowClick, SparseSpec
 from argosy.runtime.ps.tables import Tables
-from faults.ps_processes import momentum
-from unit.runtime.ps.test_service import job
+from support.ps_processes import momentum
+from support.ps_service import job
 
 EMB = SparseSpec("a/b", 3, Rule("adam", 0.1), Initial("uniform", -1.0, 1.0), max_rows=1 << 13)
 CTR = SparseSpec(

@@ -4,7 +4,7 @@ import pytest
 from argosy.runtime.ps import days, snapshot
 from argosy.runtime.ps.sparse_table import SparseTable
 from argosy.runtime.ps.spec import ShowClick, SparseSpec
-from unit.runtime.ps.killing import killed_at
+from support.killing import killed_at
 
 SPEC = SparseSpec("ctr", 1, show_click=ShowClick(decay=0.5), max_rows=1024)
 IDS = np.arange(7)

@@ -14,7 +14,7 @@ from argosy.runtime.ps.rules import Rule
 from argosy.runtime.ps.sparse_table import SparseTable
 from argosy.runtime.ps.spec import ShowClick, SparseSpec
 from argosy.runtime.ps.wire import OPERATIONS
-from unit.runtime.ps.test_service import TOKEN, job
+from support.ps_service import TOKEN, job
 
 TEXT = (Path(__file__).parents[4] / "docs" / "parameter_server.md").read_text()
 SPEC = SparseSpec("a/b", 3, Rule("adagrad", 1.0), Initial("normal", 0.0, 1.0, seed=8),

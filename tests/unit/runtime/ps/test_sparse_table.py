@@ -7,7 +7,7 @@ from argosy.runtime.ps.initial import Initial
 from argosy.runtime.ps.rules import Rule
 from argosy.runtime.ps.sparse_table import SparseTable
 from argosy.runtime.ps.spec import Admission, ShowClick, SparseSpec
-from unit.runtime.ps.killing import killed_at
+from support.killing import killed_at
 
 MOST = 1 << 12
 

@@ -17,7 +17,7 @@ from argosy.runtime.ps.spec import SparseSpec
 from argosy.runtime.ps.tables import Tables
 from argosy.runtime.ps.tape import Tape
 from argosy.runtime.ps.worker import Mode, Worker
-from unit.runtime.ps.test_service import TOKEN, plain_sgd
+from support.ps_service import TOKEN, plain_sgd
 
 NO_IDS = np.empty(0, np.int64)
 

@@ -11,7 +11,7 @@ from argosy.runtime.ps.client import Client
 from argosy.runtime.ps.service import Service
 from argosy.runtime.ps.status import Observer
 from argosy.runtime.ps.tables import Tables
-from unit.runtime.ps.test_service import SPEC, TOKEN, plain_sgd
+from support.ps_service import SPEC, TOKEN, plain_sgd
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates")
 

@@ -13,7 +13,7 @@ from argosy.runtime.ps.placement import place_dense
 from argosy.runtime.ps.rules import Rule
 from argosy.runtime.ps.spec import SparseSpec
 from argosy.runtime.ps.worker import Mode, Worker
-from unit.runtime.ps.test_service import TOKEN, in_threads, job
+from support.ps_service import TOKEN, in_threads, job
 
 SPEC = SparseSpec(
     "emb", 2, Rule("sgd", 0.1), Initial("uniform", -0.5, 0.5, seed=1), max_rows=1 << 12

@@ -26,13 +26,13 @@ class Message:
         own = self.__dict__
         own["_kind"] = kind
         own["_path"] = path
-        own["_values"] = {}
+        own["_held"] = {}
 
     def __getattr__(self, name: str) -> Any:
         field = _FIELDS.get(self.__dict__.get("_kind", ""), {}).get(name)
         if field is None:
             raise AttributeError(f"{self.__dict__.get('_kind', 'Message')} has no field {name!r}")
-        values = self._values
+        values = self._held
         if name in values:
             return values[name]
         if field.is_list:
@@ -45,11 +45,11 @@ class Message:
         field = self.field(name)
         where = self._below(name)
         if field.is_list:
-            self._values[name] = [self._element(field, item, where) for item in value]
+            self._held[name] = [self._element(field, item, where) for item in value]
         elif field.is_group:
             getattr(self, name).update(value)
         else:
-            self._values[name] = field.check(value, where)
+            self._held[name] = field.check(value, where)
 
     def field(self, name: str) -> Field:
         """The row of ``name``, which may be an old one; BadArgument (an AssertionError, as in
@@ -86,7 +86,7 @@ class Message:
                 getattr(changed, field.name).extend(
                     changed._element(field, item, where) for item in value
                 )
-        self.__dict__["_values"] = changed._values
+        self.__dict__["_held"] = changed._held
 
     def _element(self, field: Field, item: Any, where: str) -> Any:
         if not field.is_group:
@@ -112,9 +112,9 @@ class Message:
     def stored(self) -> dict[str, Any]:
         """What was set, in the order of the table."""
         return {
-            f.name: self._values[f.name]
+            f.name: self._held[f.name]
             for f in self.fields()
-            if not _is_empty(self._values.get(f.name))
+            if not _is_empty(self._held.get(f.name))
         }
 
     def fields(self) -> Iterator[Field]:
@@ -131,7 +131,7 @@ class Message:
 
     def __deepcopy__(self, memo: Any) -> Message:
         twin = Message(self._kind, self._path)
-        twin.__dict__["_values"] = copy.deepcopy(self._values, memo)
+        twin.__dict__["_held"] = copy.deepcopy(self._held, memo)
         return twin
 
     def __repr__(self) -> str:

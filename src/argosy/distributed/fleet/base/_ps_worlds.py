@@ -15,12 +15,12 @@ from typing import Any
 
 import torch.distributed as dist
 
-from argosy.distributed._group import Group
 from argosy.distributed.fleet.base.role_facts import Role, RoleFacts
 from argosy.foundation import env
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.endpoints import bind_listener, parse
 from argosy.foundation.errors import CommError, NotSupported, UsageError
+from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.rendezvous import SERVED, token_for
 from argosy.runtime.comm.session import Session
 from argosy.runtime.comm.store import StoreClient
@@ -51,11 +51,17 @@ class ServedWorlds:
         rank = facts.index + (facts.num_workers if world == "all" and is_server else 0)
         size = num_servers + (facts.num_workers if world == "all" else 0)
         if world not in self._sessions:
-            prefixed = dist.PrefixStore(f"argosy/{world}", self._store(call))
-            self._sessions[world] = Session(
-                rank=rank, world_size=size, store=prefixed, timeout_s=_TIMEOUT_S
+            prefixed = dist.PrefixStore(  # type: ignore[attr-defined]
+                f"argosy/{world}", self._store(call)
             )
-        return Group(self._sessions[world].world, f"fleet {world}")
+            self._sessions[world] = Session(
+                rank=rank,
+                world_size=size,
+                store=prefixed,
+                timeout_s=_TIMEOUT_S,
+                name=f"fleet {world}",
+            )
+        return self._sessions[world].world
 
     def _store(self, call: str) -> StoreClient:
         master = env.get("PADDLE_MASTER")

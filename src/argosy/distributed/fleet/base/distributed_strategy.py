@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argosy.distributed.fleet.base import _prototxt, _sparse_tables
 from argosy.distributed.fleet.base._field import BOOL, FLOAT, INT, Field
@@ -98,6 +98,10 @@ class DistributedStrategy:
         >>> strategy.gradient_merge_configs
         {'k_steps': 4, 'avg': True}
     """
+
+    if TYPE_CHECKING:  # the fields of the table
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self) -> None:
         own = self.__dict__

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from argosy.distributed import _default
-from argosy.distributed._group import Group
-from argosy.distributed._objects import all_gather_object
+from argosy.distributed.communication.all_gather import all_gather_object
+from argosy.distributed.communication.group import is_initialized
 from argosy.distributed.fleet.base._ps_worlds import ServedWorlds, describe_workers
 from argosy.distributed.fleet.base.role_facts import (
     VARIABLES,
@@ -21,9 +20,12 @@ from argosy.distributed.fleet.base.role_facts import (
     from_arguments,
     from_variables,
 )
+from argosy.distributed.job import default_group
+from argosy.distributed.parallel import init_parallel_env
 from argosy.foundation import env
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.comm.backend import ReduceOp
+from argosy.runtime.comm.group import Group
 
 __all__ = ["PaddleCloudRoleMaker", "Role", "RoleMakerBase", "UserDefinedRoleMaker"]
 
@@ -49,74 +51,75 @@ class RoleMakerBase:
         raise NotSupported(f"{type(self).__name__} does not say which role a process has")
 
     @property
-    def _facts(self) -> RoleFacts:
+    def facts(self) -> RoleFacts:
+        """What is known of the job and of this process's part in it."""
         if self._known is None:
             self._known = self._find_out()
         return self._known
 
     def _generate_role(self) -> None:
         """Find out the role now, so that what is wrong is said now."""
-        self._facts  # noqa: B018
+        self.facts  # noqa: B018
 
     def _is_worker(self) -> bool:
-        return self._facts.role == Role.WORKER
+        return self.facts.role == Role.WORKER
 
     def _is_server(self) -> bool:
-        return self._facts.role == Role.SERVER
+        return self.facts.role == Role.SERVER
 
     def _is_heter_worker(self) -> bool:
-        return self._facts.role == Role.HETER_WORKER
+        return self.facts.role == Role.HETER_WORKER
 
     def _is_coordinator(self) -> bool:
-        return self._facts.role == Role.COORDINATOR
+        return self.facts.role == Role.COORDINATOR
 
     def _is_first_worker(self) -> bool:
-        return self._is_worker() and self._facts.index == 0
+        return self._is_worker() and self.facts.index == 0
 
     def _is_non_distributed(self) -> bool:
         """Whether nobody described a job, so that this process is alone."""
-        return self._facts.is_alone
+        return self.facts.is_alone
 
     def _worker_index(self) -> int:
-        return self._facts.index
+        return self.facts.index
 
     def _server_index(self) -> int:
-        return self._facts.index
+        return self.facts.index
 
     def _role_id(self) -> int:
-        return self._facts.index
+        return self.facts.index
 
     def _worker_num(self) -> int:
-        return self._facts.num_workers
+        return self.facts.num_workers
 
     def _server_num(self) -> int:
-        return len(self._facts.server_endpoints)
+        return len(self.facts.server_endpoints)
 
     def _heter_worker_num(self) -> int:
         return 0
 
     def _node_num(self) -> int:
-        return self._facts.num_nodes
+        return self.facts.num_nodes
 
     _get_node_num = _node_num
 
     def _get_local_rank(self) -> str | None:
-        return self._facts.local_rank
+        return self.facts.local_rank
 
     def _get_local_device_ids(self) -> str | None:
-        return self._facts.local_device_ids
+        return self.facts.local_device_ids
 
     def _get_world_device_ids(self) -> str | None:
-        return self._facts.world_device_ids
+        return self.facts.world_device_ids
 
     def _get_trainer_endpoints(self) -> list[str]:
-        return list(self._facts.worker_endpoints)
+        return list(self.facts.worker_endpoints)
 
     def _get_pserver_endpoints(self) -> list[str]:
-        return list(self._facts.server_endpoints)
+        return list(self.facts.server_endpoints)
 
     def _get_trainer_endpoint(self) -> str:
-        return self._facts.endpoint
+        return self.facts.endpoint
 
     @property
     def _role_is_generated(self) -> bool:
@@ -124,15 +127,15 @@ class RoleMakerBase:
 
     @property
     def _role(self) -> int:
-        return self._facts.role
+        return self.facts.role
 
     @property
     def _current_id(self) -> int:
-        return self._facts.index
+        return self.facts.index
 
     @property
     def _cur_endpoint(self) -> str:
-        return self._facts.endpoint
+        return self.facts.endpoint
 
     @property
     def _worker_endpoints(self) -> list[str]:
@@ -144,7 +147,7 @@ class RoleMakerBase:
 
     def to_string(self) -> str:
         """One line that says who this process is."""
-        facts = self._facts
+        facts = self.facts
         return (
             f"role: {facts.role}, current_id: {facts.index}, worker_endpoints: "
             f"{list(facts.worker_endpoints)}, "
@@ -156,9 +159,9 @@ class RoleMakerBase:
 
     def _barrier(self, comm_world: str) -> None:
         """Wait until every process of ``comm_world`` ('worker', 'server' or 'all') is here."""
-        group = self._world(comm_world, "barrier")
+        group = self.world(comm_world, "barrier")
         if group is not None:
-            group._inner.run(group._inner.backend.barrier)
+            group.run(group.transport.barrier)
 
     def _all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> np.ndarray:
         """The element-wise sum, maximum or minimum over the processes, of the shape of
@@ -166,55 +169,55 @@ class RoleMakerBase:
         """
         if mode not in _MODES:
             raise UsageError(f"all_reduce: mode must be 'sum', 'max' or 'min', but is {mode!r}")
-        group = self._world(comm_world, "all_reduce")
+        group = self.world(comm_world, "all_reduce")
         mine = np.array(input)
         if group is None:
             return mine
         wide = np.float64 if mine.dtype.kind == "f" else np.int64
         total = torch.from_numpy(mine.astype(wide).reshape(-1))
-        group._inner.run(group._inner.backend.all_reduce, total, _MODES[mode])
+        group.run(group.transport.all_reduce, total, _MODES[mode])
         return total.numpy().reshape(mine.shape)
 
     def _all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
         """The values of all processes, in rank order."""
-        group = self._world(comm_world, "all_gather")
+        group = self.world(comm_world, "all_gather")
         if group is None:
             return [input]
         found: list[Any] = []
         all_gather_object(found, input, group)
         return found
 
-    def _world(self, comm_world: str, call: str) -> Group | None:
+    def world(self, comm_world: str, call: str) -> Group | None:
         """The group to talk over; None if this process is the only one."""
         if comm_world not in _WORLDS:
             raise UsageError(
                 f"{call}: comm_world must be 'worker', 'server' or 'all', but is {comm_world!r}"
             )
-        if self._facts.server_endpoints:
+        if self.facts.server_endpoints:
             if comm_world != "worker":
                 return self._served_worlds().group(comm_world, call)
             if self._is_server():
                 raise UsageError(f"{call}: comm_world is 'worker', but this process is a server")
         if comm_world == "server":
             raise UsageError(f"{call}: comm_world is 'server', but this job has no servers")
-        if self._facts.num_workers < 2:
+        if self.facts.num_workers < 2:
             return None
-        self._join()
-        return _default.default_group(call)
+        self.join()
+        return default_group(call)
 
-    def _join(self) -> None:
+    def join(self) -> None:
         """Join the job's process group, if this has not happened; every worker must come here."""
-        if not _default.is_initialized():
-            if self._facts.server_endpoints and self._connect is not None:
-                describe_workers(self._facts, self._connect)
-            _default.init_parallel_env()
+        if not is_initialized():
+            if self.facts.server_endpoints and self._connect is not None:
+                describe_workers(self.facts, self._connect)
+            init_parallel_env()
 
     def _served_worlds(self) -> ServedWorlds:
         if self._worlds is None:
-            self._worlds = ServedWorlds(self._facts)
+            self._worlds = ServedWorlds(self.facts)
         return self._worlds
 
-    def _find_each_other(self, connect: Callable[[], Any]) -> None:
+    def find_each_other(self, connect: Callable[[], Any]) -> None:
         """Let workers of a parameter-server job meet through the servers, of which ``connect``
         makes a client.
         """
@@ -256,8 +259,14 @@ class RoleMakerBase:
     def generate_role(self) -> None:
         self._generate_role()
 
-    def all_gather(self, input: Any) -> list[Any]:
-        return self._all_gather(input, "worker")
+    def all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
+        return self._all_gather(input, comm_world)
+
+    def all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> np.ndarray:
+        return self._all_reduce(input, mode, comm_world)
+
+    def barrier(self, comm_world: str = "worker") -> None:
+        self._barrier(comm_world)
 
     def all_reduce_worker(self, input: Any, output: np.ndarray, mode: str = "sum") -> None:
         """Write the sum (maximum, minimum) of ``input`` over the workers into ``output``."""
@@ -305,16 +314,12 @@ class UserDefinedRoleMaker(PaddleCloudRoleMaker):
     def _find_out(self) -> RoleFacts:
         return from_arguments(self._kwargs, self._is_collective)
 
-    def _join(self) -> None:
+    def join(self) -> None:
         """A job that the script described joins as one that a launcher described: through the
         environment.
         """
-        facts = self._facts
-        if (
-            self._is_collective
-            and not _default.is_initialized()
-            and not env.get("PADDLE_TRAINERS_NUM")
-        ):
+        facts = self.facts
+        if self._is_collective and not is_initialized() and not env.get("PADDLE_TRAINERS_NUM"):
             env.update(
                 {
                     "PADDLE_TRAINER_ID": str(facts.index),
@@ -323,4 +328,4 @@ class UserDefinedRoleMaker(PaddleCloudRoleMaker):
                     "PADDLE_CURRENT_ENDPOINT": facts.endpoint,
                 }
             )
-        super()._join()
+        super().join()

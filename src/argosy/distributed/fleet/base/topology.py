@@ -8,17 +8,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.distributed._default import (
-    default_group,
-    get_rank,
-    get_world_size,
-    is_initialized,
-    new_group,
-)
-from argosy.distributed._group import Group
+from argosy.distributed.collective import new_group
+from argosy.distributed.communication.group import is_initialized
+from argosy.distributed.job import default_group
+from argosy.distributed.parallel import get_rank, get_world_size
 from argosy.foundation.errors import BadArgument, NotSupported
 from argosy.runtime.comm.backends.loopback import LoopbackBackend
-from argosy.runtime.comm.group import Group as RuntimeGroup
+from argosy.runtime.comm.group import Group
 
 __all__ = ["CommunicateTopology", "HybridCommunicateGroup", "ParallelMode", "layout"]
 
@@ -213,13 +209,11 @@ class HybridCommunicateGroup:
         if self.global_rank not in ranks:
             return None
         return Group(
-            RuntimeGroup(
-                id=-1,
-                name=f"rank {ranks[0]}",
-                ranks=ranks,
-                global_rank=self.global_rank,
-                backend=LoopbackBackend(),
-            )
+            id=-1,
+            name=f"rank {ranks[0]}",
+            ranks=ranks,
+            global_rank=self.global_rank,
+            transport=LoopbackBackend(),
         )
 
     def get_parallel_mode(self) -> int:

@@ -48,15 +48,15 @@ class UtilBase:
         """The element-wise sum, max or min of ``input`` (numbers, lists, arrays) over 'worker',
         'server' or 'all' processes.
         """
-        return self.role_maker._all_reduce(input, mode, comm_world)
+        return self.role_maker.all_reduce(input, mode, comm_world)
 
     def barrier(self, comm_world: str = "worker") -> None:
         """Wait for the other processes of ``comm_world``."""
-        self.role_maker._barrier(comm_world)
+        self.role_maker.barrier(comm_world)
 
     def all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
         """The values that the processes passed, in rank order."""
-        return self.role_maker._all_gather(input, comm_world)
+        return self.role_maker.all_gather(input, comm_world)
 
     def get_file_shard(self, files: list[str]) -> list[str]:
         """This worker's share of ``files``: contiguous, and if they cannot be shared equally the
@@ -72,17 +72,17 @@ class UtilBase:
             ['a', 'b']
         """
         return _share(
-            files, self.role_maker._worker_index(), self.role_maker._worker_num(), "get_file_shard"
+            files, self.role_maker.worker_index(), self.role_maker.worker_num(), "get_file_shard"
         )
 
     def get_heter_file_shard(self, files: list[str]) -> list[str]:
         """As ``get_file_shard`` for heterogeneous workers, which are numbered after the others."""
-        count = self.role_maker._worker_num()
-        return _share(files, self.role_maker._worker_index() - count, count, "get_heter_file_shard")
+        count = self.role_maker.worker_num()
+        return _share(files, self.role_maker.worker_index() - count, count, "get_heter_file_shard")
 
     def print_on_rank(self, message: str, rank_id: int) -> None:
         """Print ``message`` on worker ``rank_id`` only."""
-        if self.role_maker._worker_index() == rank_id:
+        if self.role_maker.worker_index() == rank_id:
             print(message)
 
 

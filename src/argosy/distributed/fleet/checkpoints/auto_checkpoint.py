@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from argosy.distributed._group import Group
 from argosy.distributed.fleet.checkpoints import folders as files
 from argosy.distributed.fleet.checkpoints.objects import Objects, Own
 from argosy.distributed.fleet.checkpoints.ranks import (
@@ -26,6 +25,7 @@ from argosy.distributed.fleet.checkpoints.resumable import (
 from argosy.distributed.fleet.utils import log_util
 from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.foundation.manifest import Fact
+from argosy.runtime.comm.group import Group
 
 __all__ = ["AutoCheckpoint"]
 

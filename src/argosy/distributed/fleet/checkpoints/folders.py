@@ -8,7 +8,6 @@ so that a job that ends at any instant leaves the earlier ones.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import hashlib
 import os
 import re
@@ -21,7 +20,7 @@ from argosy.distributed.fleet.checkpoints import state_file
 from argosy.foundation import manifest
 from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.foundation.faultpoint import reach
-from argosy.foundation.files import inside
+from argosy.foundation.files import inside, replace_folder
 from argosy.foundation.manifest import Fact
 
 LAYOUT = manifest.Layout("argosy checkpoint", {"step": int, "world_size": int}, {})
@@ -29,8 +28,6 @@ MANIFEST = manifest.NAME
 TABLES = f"tables/{MANIFEST}"  # where servers keep what is trained: the manifest of their part
 _NAME = re.compile(r"step-([0-9]{10})")
 _DRAFT = re.compile(r"\.step-[0-9]{10}\.(writing|old)")
-_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2
-_AT_FDCWD = -100
 
 
 # -- one writer
@@ -63,7 +60,7 @@ def folder_replaced(name: str) -> Iterator[str]:
         yield str(draft)
         reach("checkpoint.folder")
         sync_folder(draft)
-        _move(draft, target)
+        replace_folder(draft, target)
         sync_folder(target.parent)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -79,24 +76,6 @@ def _linked(source: str, copy: str) -> None:
         os.link(source, copy)
     except OSError:
         shutil.copy2(source, copy)
-
-
-def _move(draft: Path, target: Path) -> None:
-    """Give ``draft`` the name ``target``; a folder of that name gets the draft's."""
-    if not target.exists():
-        draft.rename(target)
-        return
-    exchange = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if (
-        exchange
-        and exchange(_AT_FDCWD, os.fsencode(draft), _AT_FDCWD, os.fsencode(target), _EXCHANGE) == 0
-    ):
-        return
-    # a file system without exchange: between two renames the old one has this name
-    old = draft.with_suffix(".old")
-    target.rename(old)
-    draft.rename(target)
-    shutil.rmtree(old)
 
 
 def sync_folder(folder: Path) -> None:
@@ -201,9 +180,8 @@ class Checkpoints:
         manifest.write(draft, LAYOUT, {"step": step, "world_size": len(facts)}, [*facts, *more])
         sync_folder(draft)
         reach("checkpoint.rename")
-        _move(draft, self.folder(step))
+        replace_folder(draft, self.folder(step))
         sync_folder(self.directory)
-        shutil.rmtree(draft, ignore_errors=True)  # an earlier one of the same step
         reach("checkpoint.remove")
         self.thin_out()
 

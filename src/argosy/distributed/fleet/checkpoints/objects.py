@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from argosy.distributed.fleet.checkpoints.state_file import SAME, raw_tensor
+from argosy.distributed.fleet.stages.trainee import StagedSteps
 from argosy.distributed.sharding.sharded_optimizer import ShardedOptimizer
 from argosy.foundation.errors import CheckpointError, NotSupported, UsageError
 from argosy.runtime.parallel.sharded_optimizer import ShardedOptimizer as TorchShardedOptimizer
@@ -222,8 +223,8 @@ def _optimizer_state(optimizer: Any, is_first: bool) -> State:
 
 def _waiting_gradients(optimizer: Any) -> list[torch.Tensor | None]:
     """Gradients that a stage is still adding up."""
-    stages = optimizer.__dict__.get("_stages", ()) if hasattr(optimizer, "__dict__") else ()
-    if not any(stage.keeps_gradients() for stage in stages):
+    steps = getattr(optimizer, "steps", None)
+    if not isinstance(steps, StagedSteps) or not steps.keeps_gradients():
         return []
     grads = [param.grad for param in _raw_parameters(optimizer)]
     return [grad.to_dense() if grad is not None and grad.is_sparse else grad for grad in grads]
@@ -232,7 +233,7 @@ def _waiting_gradients(optimizer: Any) -> list[torch.Tensor | None]:
 def _raw_parameters(optimizer: Any) -> list[torch.Tensor]:
     if isinstance(optimizer, torch.optim.Optimizer):
         return [p for group in optimizer.param_groups for p in group["params"]]
-    return [p.raw for p in optimizer._parameters()]
+    return [p.raw for p in optimizer.parameters()]
 
 
 def _innermost(optimizer: Any) -> Any:

@@ -14,10 +14,11 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._group import Group
-from argosy.distributed._objects import all_gather_object, broadcast_object_list
+from argosy.distributed.communication.all_gather import all_gather_object
+from argosy.distributed.communication.broadcast import broadcast_object_list
 from argosy.distributed.fleet.checkpoints.state_file import SAME, Path, digest, raw_tensor, tensors
 from argosy.foundation.errors import CheckpointError
+from argosy.runtime.comm.group import Group
 from argosy.tensor.engine import Tensor, wrap
 
 

@@ -149,7 +149,7 @@ class DatasetBase:
             f"{type(self).__name__} reads nothing: use QueueDataset or InMemoryDataset"
         )
 
-    def _feeds(self, num_threads: int) -> Iterator[dict[str, Any]]:
+    def feeds(self, num_threads: int) -> Iterator[dict[str, Any]]:
         """What programs are fed with, batch by batch; closing the iterator ends what reads."""
         from argosy.runtime.data.records import batch_of
         from argosy.static.lower.dataset_feed import feed_of

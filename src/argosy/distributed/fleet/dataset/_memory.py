@@ -241,7 +241,7 @@ class InMemoryDataset(DatasetBase):
         ``parse_ins_id`` one of its id. ``thread_num`` only tunes.
         """
         records = self._held("global_shuffle")
-        group = None if fleet is None else _role_maker(fleet)._world("worker", "global_shuffle")
+        group = None if fleet is None else _role_maker(fleet).world("worker", "global_shuffle")
         if group is not None:
             from argosy.runtime.data.exchange import draw_workers, exchange, workers_of_keys
 
@@ -251,7 +251,7 @@ class InMemoryDataset(DatasetBase):
                 # workers often have the same seed
                 seed = int(torch.randint(1 << 62, ())) + group.rank
                 workers = draw_workers(len(records), group.nranks, seed)
-            self._records = exchange(group._inner, records, workers)
+            self._records = exchange(group, records, workers)
         self.local_shuffle()
         self._num_shuffled = len(self._records)
 
@@ -322,4 +322,4 @@ def _role_maker(fleet: Any) -> Any:
 
 
 def _total(count: int, fleet: Any) -> int:
-    return count if fleet is None else int(_role_maker(fleet)._all_reduce(count, "sum", "worker"))
+    return count if fleet is None else int(_role_maker(fleet).all_reduce(count, "sum", "worker"))

@@ -17,7 +17,7 @@ __all__ = [
 ]
 
 
-def _setters(kind: type) -> dict[str, Any]:
+def _setters(kind: type[_base.DatasetBase]) -> dict[str, Any]:
     """``set_x`` for each ``_set_x``."""
     found = {n[1:]: getattr(kind, n) for n in dir(kind) if n.startswith("_set_")}
     return {**found, "desc": kind._desc}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from argosy.foundation.errors import UsageError
+from argosy.foundation.process_state import register
 from argosy.framework import random
 
 MODEL_PARALLEL_RNG = "model_parallel_rng"
@@ -79,7 +80,7 @@ class RNGStatesTracker:
             )
 
 
-_tracker = RNGStatesTracker()
+_tracker = register("generators by name", RNGStatesTracker())
 
 
 def get_rng_state_tracker() -> RNGStatesTracker:

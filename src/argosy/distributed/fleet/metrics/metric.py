@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.distributed.fleet.the_fleet import the_fleet
 from argosy.foundation.errors import UsageError
 from argosy.static import Variable, global_scope
 from argosy.tensor.engine import Tensor
@@ -32,9 +33,7 @@ def _array(value: Any, scope: Any) -> np.ndarray:
 def _over_workers(value: Any, scope: Any, util: Any, mode: str = "sum") -> np.ndarray:
     mine = _array(value, scope)
     if util is None:
-        from argosy.distributed import fleet
-
-        util = fleet.util
+        util = the_fleet.util
     return np.asarray(util.all_reduce(mine, mode)).reshape(mine.shape)
 
 

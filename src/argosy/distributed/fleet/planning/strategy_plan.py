@@ -8,15 +8,34 @@ parameters after the update.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
 
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.distributed.fleet.planning.hints import idle_settings
+from argosy.distributed.fleet.planning.settings import (
+    AdaptiveLocalSgd,
+    Amp,
+    DataParallel,
+    Dgc,
+    Fp16Allreduce,
+    GradientMerge,
+    GradientScale,
+    Lamb,
+    Lars,
+    LocalSgd,
+    ProgramDataParallel,
+    Recompute,
+    Sharding,
+    Stage,
+    SyncBatchNorm,
+)
 from argosy.foundation.errors import NotSupported, UsageError
 
-__all__ = ["Facts", "Note", "Plan", "Stage", "make_plan"]
+__all__ = ["Facts", "Note", "Plan", "make_plan"]
+
+S = TypeVar("S", bound=Stage)
 
 DYGRAPH, STATIC, TORCH = "dygraph", "static", "torch"
 _SCALES = ("avg", "sum", "customized")
@@ -72,14 +91,6 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Stage:
-    """A step of the plan and what it is to do."""
-
-    name: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Note:
     """A switch that was set and does nothing, and why. ``is_refused``: it could not be followed;
     otherwise there was nothing for it to do.
@@ -104,12 +115,16 @@ class Plan:
     def __iter__(self) -> Iterator[Stage]:
         return iter(self.stages)
 
-    def settings(self, name: str) -> Mapping[str, Any]:
+    def get(self, kind: type[S]) -> S | None:
+        """The settings of a stage; None if it is not part of the plan."""
+        return next((stage for stage in self.stages if isinstance(stage, kind)), None)
+
+    def __getitem__(self, kind: type[S]) -> S:
         """The settings of a stage; KeyError if it is not part of the plan."""
-        for stage in self.stages:
-            if stage.name == name:
-                return stage.settings
-        raise KeyError(name)
+        found = self.get(kind)
+        if found is None:
+            raise KeyError(kind.name)
+        return found
 
     def meta_optimizers(self) -> list[str]:
         """The stages under the names of Paddle's meta optimizers, outermost first."""
@@ -129,8 +144,7 @@ class Plan:
         workers = f"{self.facts.num_workers} worker{'s' if self.facts.num_workers != 1 else ''}"
         lines = [f"Plan for {workers}, {self.facts.mode}, {self.facts.optimizer_name}:"]
         for number, stage in enumerate(self.stages, 1):
-            settings = ", ".join(f"{key}={value!r}" for key, value in stage.settings.items())
-            lines.append(f"  {number}. {stage.name}" + (f" ({settings})" if settings else ""))
+            lines.append(f"  {number}. {stage}")
         if not self.stages:
             lines.append("  nothing beside the optimizer itself")
         for note in self.notes:
@@ -262,7 +276,7 @@ _EXCLUSIONS = (
 def _sync_batch_norm(draft: _Draft) -> Iterator[Stage]:
     if draft.strategy.sync_batch_norm:
         if draft.facts.num_workers > 1:
-            yield Stage("sync_batch_norm")
+            yield SyncBatchNorm()
         else:
             draft.notes.append(Note("sync_batch_norm", "there is one worker", is_refused=False))
 
@@ -287,7 +301,7 @@ def _amp(draft: _Draft) -> Iterator[Stage]:
                 f"{', '.join(sorted(given))}"
             )
             draft.notes.append(Note("amp_configs", reason, is_refused=False))
-        yield Stage("amp", {"level": "O2" if is_pure else "O1", "dtype": dtype, **settings})
+        yield Amp(level="O2" if is_pure else "O1", dtype=dtype, **settings)
 
 
 def _recompute(draft: _Draft) -> Iterator[Stage]:
@@ -296,7 +310,7 @@ def _recompute(draft: _Draft) -> Iterator[Stage]:
         for key in ("enable_offload", "enable_tuning", "refined_ops_patterns"):
             if settings[key]:
                 raise NotSupported(f"recompute_configs: {key} is not supported")
-        yield Stage("recompute", {"checkpoints": tuple(settings["checkpoints"])})
+        yield Recompute(checkpoints=tuple(settings["checkpoints"]))
 
 
 def _data_parallel(draft: _Draft) -> Iterator[Stage]:
@@ -304,22 +318,25 @@ def _data_parallel(draft: _Draft) -> Iterator[Stage]:
     exchanges something else.
     """
     strategy = draft.strategy
-    if draft.facts.num_workers > 1:
-        is_fused = strategy.fuse_all_reduce_ops
-        of_models = {
-            "bucket_MB": strategy.fuse_grad_size_in_MB if is_fused else 0,
-            "last_bucket_MB": strategy.last_comm_group_size_MB if is_fused else 0,
-            "find_unused_parameters": strategy.find_unused_parameters,
-        }
-        averages = not draft.on & {"localsgd", "adaptive_localsgd", "dgc"}
-        own = {} if draft.facts.mode == STATIC else of_models
-        yield Stage("data_parallel", {**own, "averages_gradients": averages})
+    if draft.facts.num_workers < 2:
+        return
+    averages = not draft.on & {"localsgd", "adaptive_localsgd", "dgc"}
+    if draft.facts.mode == STATIC:
+        yield ProgramDataParallel(averages_gradients=averages)
+        return
+    is_fused = strategy.fuse_all_reduce_ops
+    yield DataParallel(
+        bucket_MB=strategy.fuse_grad_size_in_MB if is_fused else 0,
+        last_bucket_MB=strategy.last_comm_group_size_MB if is_fused else 0,
+        find_unused_parameters=strategy.find_unused_parameters,
+        averages_gradients=averages,
+    )
 
 
 def _dgc(draft: _Draft) -> Iterator[Stage]:
     if "dgc" in draft.on:
         settings = draft.strategy.dgc_configs
-        yield Stage("dgc", {**settings, "sparsity": tuple(settings["sparsity"]) or (0.999,)})
+        yield Dgc(**{**settings, "sparsity": tuple(settings["sparsity"]) or (0.999,)})
 
 
 def _gradient_scale(draft: _Draft) -> Iterator[Stage]:
@@ -338,7 +355,7 @@ def _gradient_scale(draft: _Draft) -> Iterator[Stage]:
             Note("gradient_scale_configs", "parameters are averaged instead of gradients")
         )
     else:
-        yield Stage("gradient_scale", {"scale_strategy": how})
+        yield GradientScale(scale_strategy=how)
 
 
 def _sharding(draft: _Draft) -> Iterator[Stage]:
@@ -378,21 +395,13 @@ def _sharding(draft: _Draft) -> Iterator[Stage]:
         )
     if settings["optimize_offload"]:
         raise NotSupported("sharding_configs: optimize_offload is not supported")
-    yield Stage(
-        "sharding", {"stage": settings["stage"], "degree": degree, "replicas": workers // degree}
-    )
+    yield Sharding(stage=settings["stage"], degree=degree, replicas=workers // degree)
 
 
-def _local_sgd(draft: _Draft) -> Iterator[Stage]:
-    for name in ("localsgd", "adaptive_localsgd"):
-        if name in draft.on:
-            yield Stage(name, getattr(draft.strategy, f"{name}_configs"))
-
-
-def _plain(name: str) -> Callable[[_Draft], Iterator[Stage]]:
+def _plain(kind: type[Stage]) -> Callable[[_Draft], Iterator[Stage]]:
     def build(draft: _Draft) -> Iterator[Stage]:
-        if name in draft.on:
-            yield Stage(name, getattr(draft.strategy, f"{name}_configs", {}))
+        if kind.name in draft.on:
+            yield kind(**getattr(draft.strategy, f"{kind.name}_configs", {}))
 
     return build
 
@@ -402,12 +411,13 @@ _STAGES: tuple[Callable[[_Draft], Iterator[Stage]], ...] = (
     _amp,
     _recompute,
     _data_parallel,
-    _plain("fp16_allreduce"),
+    _plain(Fp16Allreduce),
     _dgc,
-    _plain("gradient_merge"),
+    _plain(GradientMerge),
     _gradient_scale,
-    _plain("lars"),
-    _plain("lamb"),
+    _plain(Lars),
+    _plain(Lamb),
     _sharding,
-    _local_sgd,
+    _plain(LocalSgd),
+    _plain(AdaptiveLocalSgd),
 )

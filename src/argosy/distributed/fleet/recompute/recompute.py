@@ -19,6 +19,7 @@ import torch.utils.checkpoint
 
 from argosy.distributed.sharding.sharded_parameters import Gate
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
+from argosy.foundation.process_state import register
 from argosy.framework import in_dynamic_mode
 from argosy.nn import Sequential
 from argosy.tensor.engine import current_mode, pop_mode, push_mode
@@ -48,7 +49,7 @@ class CustomStatesManager:
         self.custom_set_state_func = custom_set_state_func
 
 
-custom_state_manager = CustomStatesManager()
+custom_state_manager = register("state of scripts", CustomStatesManager())
 
 
 def recompute(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

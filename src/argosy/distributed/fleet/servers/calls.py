@@ -35,7 +35,7 @@ class Servers:
         self._optimizer: Any = None
         self._is_program = False
         self.runtime = PsRuntime(role, strategy)
-        role._find_each_other(self.runtime.connect)
+        role.find_each_other(self.runtime.connect)
 
     # -- models and optimizers
     # --------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class Servers:
         """``fleet.auto_checkpoint`` of a worker."""
         from argosy.distributed.fleet.servers.served_checkpoint import ServedCheckpoint
 
-        if self._role._is_server():
+        if self._role.is_server():
             raise UsageError(
                 "fleet.auto_checkpoint: this process is a server; workers call it, after "
                 "fleet.init_worker()"
@@ -246,11 +246,11 @@ class Servers:
         return str(table_id)
 
     def _is_first(self) -> bool:
-        if self._role._is_server():
+        if self._role.is_server():
             raise UsageError(
                 "fleet: this process is a server; workers save, load and care for tables"
             )
-        return self._role._is_first_worker()
+        return self._role.is_first_worker()
 
 
 def _check_load_mode(call: str, mode: int) -> None:

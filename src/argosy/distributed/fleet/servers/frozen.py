@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from argosy.distributed.fleet.servers.rewrite import LOOKUP, PULL, is_lookup
-from argosy.ops import embedding as ops
+from argosy.ops.nn import embedding as ops
 from argosy.runtime.ps.spec import SparseSpec
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Operator, Ref
 from argosy.static.ir.program import Program
+from argosy.static.ir.verify import check_pass, unwritten
 
 __all__ = ["freeze", "frozen_tables"]
 
@@ -53,8 +54,10 @@ def freeze(program: Program, specs: Mapping[str, SparseSpec], sizes: Mapping[str
             kept.append(_by_key(operator, operator.args[0], operator.args[1].name, operator.out))
         else:
             kept.append(operator)
+    known = unwritten(block.ops)
     block.ops[:] = kept
     program.changed()
+    check_pass(program.blocks, "frozen tables", known)
 
 
 def _pulled(block: Block) -> tuple[dict[str, Any], dict[str, str]]:

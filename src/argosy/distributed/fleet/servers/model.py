@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from argosy.distributed.entry_attr import ShowClickEntry
 from argosy.distributed.fleet.servers.lookup import Lookups, RowSource, rows_at
 from argosy.distributed.fleet.servers.rules import dense_update, sparse_rule
 from argosy.distributed.fleet.servers.runtime import Model, PsRuntime
@@ -21,7 +22,6 @@ from argosy.distributed.fleet.servers.tables import check_names, configured, wit
 from argosy.foundation.errors import NotSupported
 from argosy.nn import Embedding, Layer
 from argosy.runtime.ps.spec import SparseSpec
-from argosy.static.record.entries import ShowClickEntry
 from argosy.tensor.engine import Tensor, set_value, wrap
 
 __all__ = [

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from argosy.distributed.entry_attr import ShowClickEntry
 from argosy.distributed.fleet.servers.progress import follow
 from argosy.distributed.fleet.servers.rewrite import (
     Link,
@@ -29,6 +30,13 @@ from argosy.distributed.fleet.servers.rules import sparse_rule
 from argosy.distributed.fleet.servers.runtime import Model, PsRuntime
 from argosy.distributed.fleet.servers.tables import check_names, configured, with_entry
 from argosy.foundation.errors import NotSupported, UsageError, nearest
+from argosy.ops.array.initialization import (
+    assign_value,
+    fill_constant,
+    gaussian_random,
+    truncated_gaussian_random,
+    uniform_random,
+)
 from argosy.ops.table import Op
 from argosy.runtime.ps.initial import Initial
 from argosy.runtime.ps.spec import SparseSpec
@@ -37,7 +45,6 @@ from argosy.static.ir.operator import OPTIMIZE, Operator, Ref
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.backward import gradients
-from argosy.static.record.entries import ShowClickEntry
 from argosy.static.record.optimize import RecordedOptimizer
 from argosy.static.record.recorder import recorder
 from argosy.static.run.contract import Follows, LookAhead
@@ -252,8 +259,8 @@ def _record_counts(pull: Pull, entry: Any) -> list[Variable] | None:
     """
     if not isinstance(entry, ShowClickEntry):
         return None
-    block = pull.rows.block
-    for name in (entry._show_name, entry._click_name):
+    block: Any = pull.rows.block
+    for name in (entry.show_name, entry.click_name):
         if name not in block.vars:
             raise UsageError(
                 f"table {pull.table!r}: ShowClickEntry names variable {name!r}, which the "
@@ -269,7 +276,7 @@ def _record_counts(pull: Pull, entry: Any) -> list[Variable] | None:
         variable(block, f"{pull.table}.{what}", [-1], torch.float32) for what in ("shows", "clicks")
     ]
     offsets = [block.vars[v.lod_names[0]] if v.lod_names else None for v in pull.ids]
-    named = Ref(entry._show_name), Ref(entry._click_name)
+    named = Ref(entry.show_name), Ref(entry.click_name)
     recorder.append(
         block, "ps_count", _COUNT, (pull.keys, pull.places, offsets, *named), {}, tuple(out)
     )
@@ -294,19 +301,19 @@ def _initial(param: Parameter, startup: Program) -> Initial:
             f"table {param.name!r}: the startup program does not say how its rows begin"
         )
     settings = filler.kwargs
-    kind = filler.op.name
-    if kind == "fill_constant":
+    kind = filler.op
+    if kind is fill_constant:
         return Initial("constant", float(settings["value"]))
-    if kind == "assign_value":
+    if kind is assign_value:
         return Initial("constant", 0.0)  # of rows beyond those that are given
-    if kind == "uniform_random":
+    if kind is uniform_random:
         return Initial("uniform", float(settings["low"]), float(settings["high"]), seed)
-    if kind in ("gaussian_random", "truncated_gaussian_random"):
-        name = "normal" if kind == "gaussian_random" else "truncated_normal"
+    if kind is gaussian_random or kind is truncated_gaussian_random:
+        name = "normal" if kind is gaussian_random else "truncated_normal"
         return Initial(name, float(settings["mean"]), float(settings["std"]), seed)
     raise NotSupported(
         f"table {param.name!r}: rows on servers begin with a constant, uniform, normal or "
-        f"truncated normal values, not by {kind}"
+        f"truncated normal values, not by {kind.name}"
     )
 
 
@@ -315,7 +322,7 @@ def _given_rows(name: str, startup: Program) -> tuple[np.ndarray, np.ndarray] | 
     follows a rule.
     """
     filler = next(o for o in startup.global_block().ops if name in o.output_arg_names)
-    if filler.op is None or filler.op.name != "assign_value":
+    if filler.op is not assign_value:
         return None
     values = np.asarray(filler.kwargs["values"], np.float32)
     return np.arange(len(values)), values

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from argosy.distributed import _default
+from argosy.distributed.communication.group import is_initialized
 from argosy.distributed.fleet.checkpoints import state_file
 from argosy.distributed.fleet.checkpoints.objects import Own, held, set_held
 from argosy.distributed.fleet.checkpoints.resumable import random_state, set_random_state
@@ -42,7 +42,7 @@ def encoded(state: State) -> bytes:
 def rest(worker: Worker, state: State) -> None:
     """Give ``state`` as the worker's resting point."""
     folder = worker.progress_folder
-    if folder is not None and _default.is_initialized() and not (folder / GROUPED).exists():
+    if folder is not None and is_initialized() and not (folder / GROUPED).exists():
         (folder / GROUPED).touch()
     worker.rest(encoded(state))
 

@@ -17,12 +17,14 @@ import torch
 from argosy.distributed.fleet.servers.lookup import different, rows_at
 from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.foundation.errors import NotSupported
+from argosy.ops.nn.embedding import embedding
 from argosy.ops.table import Op
 from argosy.runtime.ps.spec import SparseSpec
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Operator, Ref
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable, samples
+from argosy.static.ir.verify import checked
 from argosy.tensor.engine import unique_name
 
 __all__ = ["LOOKUP", "PULL", "Link", "Pull", "forget", "rewrite", "sparse_parameters", "variable"]
@@ -107,7 +109,7 @@ def _lookup(rows: torch.Tensor, places: list[torch.Tensor]) -> list[torch.Tensor
     return [part.view(*p.shape, dim) for part, p in zip(found, places, strict=True)]
 
 
-_PULL = Op(PULL, _pull)
+_PULL = Op(PULL, _pull, test_attrs={"is_test": True})
 _LOOKUP = Op(LOOKUP, _lookup)
 
 
@@ -130,11 +132,7 @@ class Pull:
 
 
 def is_lookup(operator: Operator) -> bool:
-    return (
-        operator.op is not None
-        and operator.op.name == "embedding"
-        and isinstance(operator.args[1], Ref)
-    )
+    return operator.op is embedding and isinstance(operator.args[1], Ref)
 
 
 def sparse_parameters(block: Block) -> dict[str, tuple[Parameter, int]]:
@@ -202,7 +200,8 @@ def rewrite(
         if all(f is not None for f in fed):
             link.feeds_by_table[name] = [f for f in fed if f is not None]
     late = [o for o in block.ops if o not in early and o not in lookups]
-    block.ops[:] = [*(o for o in block.ops if o in early), *operators, *late]
+    with checked(program.blocks, "pulls in place of lookups"):
+        block.ops[:] = [*(o for o in block.ops if o in early), *operators, *late]
     program.changed()
     return pulls
 
@@ -213,11 +212,7 @@ def _fed(block: Block, name: str) -> str | None:
     """
     while not block.vars[name].is_data:
         maker = next((o for o in block.ops if name in o.output_arg_names), None)
-        if (
-            maker is None
-            or maker.op is None
-            or maker.op.name not in ("reshape", "squeeze", "unsqueeze", "flatten")
-        ):
+        if maker is None or maker.op is None or not maker.op.traits.is_reshape:
             return None
         name = maker.input_arg_names[0]
     return name
@@ -252,6 +247,7 @@ def _like(block: Block, name: str, other: Variable) -> Variable:
 def forget(program: Program, name: str) -> None:
     """Take a parameter that lives on servers, and what fills it, out of a program."""
     block = program.global_block()
-    block.vars.pop(name, None)
-    block.ops[:] = [o for o in block.ops if name not in o.output_arg_names]
+    with checked(program.blocks, "tables on servers"):
+        block.vars.pop(name, None)
+        block.ops[:] = [o for o in block.ops if name not in o.output_arg_names]
     program.changed()

@@ -4,7 +4,6 @@ optimizer that the script names.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,8 +12,8 @@ import torch
 from argosy.foundation.errors import NotSupported
 from argosy.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from argosy.optimizer import LBFGS, SGD, Adagrad, Adam, AdamW, Momentum, Optimizer
-from argosy.optimizer.plan import rate_of as multiplier_of
-from argosy.optimizer.state import Clock, StateStore
+from argosy.optimizer.state import Clock
+from argosy.optimizer.update_group import rate_of as multiplier_of
 from argosy.regularizer import L2Decay
 from argosy.runtime.ps.dense_table import DenseSpec, MakeState, MakeUpdate, Update
 from argosy.runtime.ps.rules import Rule
@@ -36,9 +35,12 @@ def sparse_rule(optimizer: Any, param: Any) -> Rule:
     """
     if isinstance(optimizer, torch.optim.Optimizer):
         return _torch_rule(optimizer)
-    name, settings, start = _face_rule(optimizer)
-    if isinstance(optimizer, AdamW):
-        _adapt_adamw(optimizer, param, settings)
+    rule = optimizer.row_rule(param)
+    if rule is None:
+        raise NotSupported(
+            f"{type(optimizer).__name__}: rows on servers are updated by SGD, Momentum, Adagrad, "
+            "Adam or AdamW"
+        )
     if multiplier_of(param) != 1.0:
         raise NotSupported(
             f"table {param.name!r}: ParamAttr.learning_rate is not supported; rows on servers "
@@ -51,61 +53,27 @@ def sparse_rule(optimizer: Any, param: Any) -> Rule:
                 f"{type(optimizer).__name__}: rows on servers decay by L2Decay, not by "
                 f"{type(regularizer).__name__}"
             )
-        decay = regularizer._coeff
-    clip = optimizer._grad_clip if _is_clipped(param, optimizer._grad_clip) else None
+        decay = regularizer.coeff
+    clip = optimizer.clip if _is_clipped(param, optimizer.clip) else None
     if clip is not None and not isinstance(clip, ClipGradByValue):
         raise NotSupported(
             f"{type(clip).__name__}: the gradients of rows on servers can be clipped by value "
             "only; their norm is not known in one place"
         )
     bounds = {"clip": (clip.min, clip.max)} if clip is not None else {}
-    return Rule(name, float(rate_of(optimizer)), settings, decay, initial_state=start, **bounds)
-
-
-def _adapt_adamw(optimizer: AdamW, param: Any, settings: dict[str, float]) -> None:
-    if optimizer._lr_ratio is not None:
-        raise NotSupported(
-            "AdamW: lr_ratio is not supported; rows on servers have the optimizer's rate"
-        )
-    decays = optimizer._apply_decay_param_fun
-    if decays is not None and not decays(param.name):
-        settings["decoupled_decay"] = 0.0
+    return Rule(
+        rule.name,
+        float(rate_of(optimizer)),
+        rule.settings,
+        decay,
+        initial_state=rule.initial_state,
+        **bounds,
+    )
 
 
 def _is_clipped(param: Any, clip: Any) -> bool:
     chooses = getattr(clip, "_need_clip", None)
     return bool(getattr(param, "need_clip", True)) and (chooses is None or bool(chooses(param)))
-
-
-def _face_rule(optimizer: Any) -> tuple[str, dict[str, float], float]:
-    """Name, settings and first state of the rule of an optimizer of ``paddle.optimizer``."""
-    kind = type(optimizer)
-    if issubclass(kind, SGD):
-        return "sgd", {}, 0.0
-    if issubclass(kind, Momentum) and optimizer._rescale_grad == 1.0:
-        return (
-            "momentum",
-            {"momentum": optimizer._momentum, "use_nesterov": float(optimizer._use_nesterov)},
-            0.0,
-        )
-    if issubclass(kind, Adagrad):
-        return (
-            "adagrad",
-            {"epsilon": optimizer._epsilon},
-            float(optimizer.initial_accumulator_value),
-        )
-    if issubclass(kind, (Adam, AdamW)) and not optimizer._amsgrad:
-        settings = {
-            "beta1": float(optimizer._beta1),
-            "beta2": float(optimizer._beta2),
-            "epsilon": float(optimizer._epsilon),
-        }
-        if issubclass(kind, AdamW):
-            settings["decoupled_decay"] = optimizer._weight_decay
-        return "adam", settings, 0.0
-    raise NotSupported(
-        f"{kind.__name__}: rows on servers are updated by SGD, Momentum, Adagrad, Adam or AdamW"
-    )
 
 
 def _torch_rule(optimizer: torch.optim.Optimizer) -> Rule:
@@ -154,7 +122,7 @@ def rate_of(optimizer: Any) -> float:
     """The learning rate now."""
     if isinstance(optimizer, torch.optim.Optimizer):
         return float(optimizer.param_groups[0]["lr"])
-    given = optimizer._learning_rate
+    given = optimizer.rate
     # in a program the rate may be a variable, which every push carries
     return float(optimizer.get_lr()) if isinstance(given, (int, float)) or callable(given) else 0.0
 
@@ -168,16 +136,12 @@ def needs_whole(optimizer: Any) -> bool:
     if isinstance(optimizer, torch.optim.Optimizer):
         return False
     is_elementwise = isinstance(optimizer, (SGD, Momentum, Adagrad, Adam, AdamW))
-    return not is_elementwise or isinstance(
-        optimizer._grad_clip, (ClipGradByNorm, ClipGradByGlobalNorm)
-    )
+    return not is_elementwise or isinstance(optimizer.clip, (ClipGradByNorm, ClipGradByGlobalNorm))
 
 
 def needs_all_in_one_place(optimizer: Any) -> bool:
     """Whether the optimizer looks at all parameters together, so that one server must hold them."""
-    return isinstance(optimizer, Optimizer) and isinstance(
-        optimizer._grad_clip, ClipGradByGlobalNorm
-    )
+    return isinstance(optimizer, Optimizer) and isinstance(optimizer.clip, ClipGradByGlobalNorm)
 
 
 def dense_update(optimizer: Any, params: Sequence[Any]) -> MakeUpdate:
@@ -191,7 +155,7 @@ def dense_update(optimizer: Any, params: Sequence[Any]) -> MakeUpdate:
         raise NotSupported(
             "LBFGS: it evaluates the loss several times per step, which servers cannot"
         )
-    if optimizer._has_groups:
+    if optimizer.has_groups:
         raise NotSupported(
             f"{type(optimizer).__name__}: parameter groups cannot be trained on servers"
         )
@@ -206,16 +170,14 @@ def _face_update(
     values: list[torch.Tensor],
     make_state: MakeState,
 ) -> Update:
-    own = copy.copy(optimizer)
     params = [
         _parameter(value, given.get(piece.name), piece.name)
         for piece, value in zip(spec.pieces, values, strict=True)
     ]
-    own._parameter_list = own._param_groups = params
-    own._store, own._plans = StateStore(None), {}
+    own = optimizer.over(params)
     clocks: list[tuple[Any, torch.Tensor]] = []
     for piece, param in zip(spec.pieces, params, strict=True):
-        state = own._store.get(param, own._slots(param, {}), False)
+        state = own.state_of(param)
         for name, tensor in state.tensors.items():
             first = float(tensor.raw.reshape(-1)[0]) if tensor.raw.numel() else 0.0
             tensor.raw = make_state(piece, name, tensor.raw.shape, first)
@@ -224,7 +186,7 @@ def _face_update(
         clocks.append((state, steps))
 
     def update(grads: list[torch.Tensor], learning_rate: float | None) -> None:
-        own._learning_rate = float(optimizer.get_lr()) if learning_rate is None else learning_rate
+        own.use_rate(float(optimizer.get_lr()) if learning_rate is None else learning_rate)
         for param, grad in zip(params, grads, strict=True):
             param.raw.grad = grad
         for state, steps in clocks:

@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from argosy.distributed._group import Group
 from argosy.distributed.fleet.base.role_maker import RoleMakerBase
 from argosy.distributed.fleet.checkpoints import folders as files
 from argosy.distributed.fleet.checkpoints.auto_checkpoint import AutoCheckpoint, State
@@ -31,6 +30,7 @@ from argosy.distributed.fleet.servers.runtime import TABLES, PsRuntime
 from argosy.foundation import manifest
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import CheckpointError, UsageError
+from argosy.runtime.comm.group import Group
 from argosy.runtime.ps import checkpoint
 
 __all__ = ["ServedCheckpoint"]
@@ -68,7 +68,7 @@ class ServedCheckpoint(AutoCheckpoint):
             )
         self._runtime = runtime
         self._worker = runtime.worker
-        self._number, self._count = role._worker_index(), role._worker_num()
+        self._number, self._count = role.worker_index(), role.worker_num()
         self._job = ""
         super().__init__(directory, every_n_steps, None, **objects)
         runtime.has_loop = True

@@ -8,13 +8,13 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from argosy.distributed.entry_attr import CountFilterEntry, ProbabilityEntry, ShowClickEntry
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.foundation.errors import ConfigError, NotSupported, UsageError
 from argosy.runtime.ps.initial import Initial
 from argosy.runtime.ps.rules import Rule
 from argosy.runtime.ps.spec import Admission, ShowClick, SparseSpec
 from argosy.runtime.ps.worker import DENSE, Mode
-from argosy.static.record.entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
 
 __all__ = ["check_names", "check_strategy", "configured", "with_entry"]
 
@@ -59,9 +59,9 @@ def with_entry(spec: SparseSpec, entry: Any, mode: Mode) -> SparseSpec:
             "of their own and servers see neither pulls nor samples"
         )
     if isinstance(entry, CountFilterEntry):
-        return dataclasses.replace(spec, admission=Admission("count", entry._count_filter))
+        return dataclasses.replace(spec, admission=Admission("count", entry.count_filter))
     if isinstance(entry, ProbabilityEntry):
-        return dataclasses.replace(spec, admission=Admission("probability", entry._probability))
+        return dataclasses.replace(spec, admission=Admission("probability", entry.probability))
     if isinstance(entry, ShowClickEntry):
         return (
             spec

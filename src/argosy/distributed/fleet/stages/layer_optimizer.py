@@ -1,76 +1,61 @@
-"""What ``fleet.distributed_optimizer`` returns in dygraph: the script's optimizer with the stages
-of the plan around its steps.
-
-``stages.layer_stages`` has the stages. Those that work inside the model (data parallelism, its
-16-bit form, synchronised batch norm, recomputation) are made by ``stages.model``, those that
-replace the update rule by ``stages.layer_rules``; they need nothing here.
-``stages.torch_optimizer`` is the counterpart for torch.
+"""What ``fleet.distributed_optimizer`` returns in dygraph, and what records in static mode: the
+script's optimizer with the stages of the plan around its steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
-from argosy.distributed._group import Group
+from argosy.distributed.fleet.planning.settings import Amp, Sharding
 from argosy.distributed.fleet.planning.strategy_plan import Plan
-from argosy.distributed.fleet.stages.layer_rules import RULES, adapted, momentum_of
-from argosy.distributed.fleet.stages.layer_stages import STAGES, OptimizerStage, Subject
+from argosy.distributed.fleet.stages.layer_trainee import BUILDERS, LayerTrainee, momentum_of
+from argosy.distributed.fleet.stages.optimizer_stages import make_stages
+from argosy.distributed.fleet.stages.rules import MomentumRule, replaced
+from argosy.distributed.fleet.stages.trainee import StagedSteps
 from argosy.distributed.sharding.sharded_optimizer import ShardedOptimizer
 from argosy.distributed.sharding.split_optimizer import SplitOptimizer
 from argosy.foundation.errors import DtypeError, NotSupported, UsageError
 from argosy.optimizer import LBFGS, Optimizer
+from argosy.runtime.comm.group import Group
 
-__all__ = ["DistributedOptimizer", "make_stages", "optimizer_kinds", "wrapped"]
+__all__ = ["DistributedOptimizer", "optimizer_kinds", "recording", "wrapped"]
 
 # methods of what records mixed precision
 _MIXED_PRECISION = ("amp_init", "get_loss_scaling", "get_scaled_loss")
-_IN_MODEL = ("data_parallel", "sync_batch_norm", "fp16_allreduce", "recompute")
-
-
-def make_stages(subject: Subject, plan: Plan) -> list[OptimizerStage]:
-    """The stages of ``plan`` that take part in the steps of an optimizer, in their order;
-    NotSupported for one that nobody makes.
-    """
-    for stage in plan:
-        if stage.name not in _IN_MODEL and stage.name not in RULES and stage.name not in STAGES:
-            raise NotSupported(
-                f"DistributedStrategy.{stage.name} is not supported in {plan.facts.mode} mode"
-            )
-    return [kind(subject, plan.settings(name)) for name, kind in STAGES.items() if name in plan]
 
 
 def wrapped(
     given: Optimizer, plan: Plan, group: Group | None, sharding: tuple[Group, Group | None] | None
-) -> Any:
+) -> DistributedOptimizer:
     """The distributed optimizer that stands for ``given``. ``sharding``: the ranks that split its
     state, and those that own the same shard.
     """
-    optimizer = adapted(given, plan)
-    if (
-        "amp" in plan
-        and plan.settings("amp")["level"] == "O2"
-        and not plan.settings("amp")["use_optimizer_fp16"]
-    ):
-        optimizer._multi_precision = True
+    momentum = momentum_of(given) if "dgc" in plan else MomentumRule()
+    optimizer = replaced(plan, given, BUILDERS)
+    amp = plan.get(Amp)
+    if amp is not None and amp.keeps_masters:
+        optimizer.keep_masters()
+    replicas = None
     if sharding is not None:
         if isinstance(optimizer, LBFGS):
             raise NotSupported(
                 "DistributedStrategy.sharding: LBFGS, whose update mixes all parameters"
             )
-        kind = SplitOptimizer if plan.settings("sharding")["stage"] == 3 else ShardedOptimizer
-        optimizer = kind(optimizer, sharding[0])
-    subject = Subject(
-        optimizer=optimizer,
-        params=lambda: [p.raw for p in optimizer._parameters() if not p.stop_gradient],
-        lr=lambda: float(optimizer.get_lr()),
-        momentum=lambda: momentum_of(given),
-        group=group,
-        replicas=None if sharding is None else sharding[1],
-    )
-    return DistributedOptimizer(optimizer, plan, make_stages(subject, plan))
+        kind = SplitOptimizer if plan[Sharding].stage == 3 else ShardedOptimizer
+        optimizer, replicas = kind(optimizer, sharding[0]), sharding[1]
+    trainee = LayerTrainee(optimizer, group, replicas, momentum)
+    return DistributedOptimizer(StagedSteps(trainee, make_stages(trainee, plan)), plan)
+
+
+def recording(given: Optimizer, plan: Plan, record: Any) -> DistributedOptimizer:
+    """The distributed optimizer that stands for ``given`` while programs are recorded; ``record``
+    does what ``minimize`` means then.
+    """
+    trainee = LayerTrainee(replaced(plan, given, BUILDERS))
+    return DistributedOptimizer(StagedSteps(trainee, ()), plan, record)
 
 
 def optimizer_kinds(optimizer: Any) -> tuple[str, ...]:
@@ -79,38 +64,27 @@ def optimizer_kinds(optimizer: Any) -> tuple[str, ...]:
         return ("Momentum" if any(g["momentum"] for g in optimizer.param_groups) else "SGD",)
     if isinstance(optimizer, torch.optim.AdamW):
         return ("AdamW",)  # torch derives it from Adam, Paddle does not
-    if isinstance(optimizer, torch.optim.Optimizer):
-        base = torch.optim.Optimizer
-        return tuple(
-            c.__name__ for c in type(optimizer).__mro__ if issubclass(c, base) and c is not base
-        )
+    base = torch.optim.Optimizer if isinstance(optimizer, torch.optim.Optimizer) else Optimizer
     return tuple(
-        c.__name__
-        for c in type(optimizer).__mro__
-        if issubclass(c, Optimizer) and c is not Optimizer
+        c.__name__ for c in type(optimizer).__mro__ if issubclass(c, base) and c is not base
     )
 
 
 class DistributedOptimizer:
     """Steps the script's optimizer through the stages of ``plan``; everything else is the
     optimizer's own.
-
-    ``record`` does what ``minimize`` means while a program is being recorded.
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        plan: Plan,
-        stages: Sequence[OptimizerStage] = (),
-        record: Any = None,
-    ) -> None:
+    steps: StagedSteps
+
+    def __init__(self, steps: StagedSteps, plan: Plan, record: Any = None) -> None:
+        optimizer = steps.trainee.optimizer
         own = self.__dict__
         own["_inner_opt"] = optimizer
+        own["steps"] = steps
         own["plan"] = plan
-        own["_stages"] = list(stages)
-        own["_record"] = record
-        if not stages and not any(note.switch == "adaptive_localsgd" for note in plan.notes):
+        own["record"] = record
+        if not steps.stages and not any(note.switch == "adaptive_localsgd" for note in plan.notes):
             # nothing around them, so nothing is paid for; but step(loss=...) of a script must also
             # work where that has no use
             own["step"], own["clear_grad"] = optimizer.step, optimizer.clear_grad
@@ -118,8 +92,8 @@ class DistributedOptimizer:
     def __getattr__(self, name: str) -> Any:
         if name == "_inner_opt":
             raise AttributeError(name)
-        if name in _MIXED_PRECISION and self._record is not None:
-            return getattr(self._record.mixed_precision, name)
+        if name in _MIXED_PRECISION and self.record is not None:
+            return getattr(self.record.mixed_precision, name)
         return getattr(self._inner_opt, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -128,22 +102,11 @@ class DistributedOptimizer:
         else:
             setattr(self._inner_opt, name, value)
 
-    def attach(self, model: Any) -> None:
-        """Show a model that this optimizer may train to the stages."""
-        # sharding, the last but one, may give the optimizer other parameters
-        for stage in reversed(self._stages):
-            stage.attach(model)
-
     def step(self, loss: Any = None) -> None:
         """Update the parameters from their gradients, if the stages agree that it is time.
         ``adaptive_localsgd`` needs the ``loss``.
         """
-        for stage in self._stages:
-            if not stage.before_step(loss):
-                return
-        self._inner_opt.step()
-        for stage in self._stages:
-            stage.after_step(loss)
+        self.steps.step(loss)
 
     def minimize(
         self,
@@ -158,13 +121,13 @@ class DistributedOptimizer:
         """
         chosen = parameters if parameters is not None else parameter_list
         if getattr(loss, "record_optimizer", None) is not None:
-            if self._record is None:
+            if self.record is None:
                 raise UsageError(
                     "minimize: this distributed optimizer was made in dygraph mode, but the loss "
                     "belongs to a program"
                 )
-            return self._record(self._inner_opt, loss, startup_program, chosen, no_grad_set)
-        if not self._stages:
+            return self.record(self._inner_opt, loss, startup_program, chosen, no_grad_set)
+        if not self.steps.stages:
             return self._inner_opt.minimize(loss, startup_program, chosen, no_grad_set)
         if chosen or no_grad_set:
             raise NotSupported(
@@ -189,7 +152,7 @@ class DistributedOptimizer:
         return self._part_of_minimize("apply_optimize")(*args, **kwargs)
 
     def _part_of_minimize(self, name: str) -> Any:
-        if self._record is not None or self._stages:
+        if self.record is not None or self.steps.stages:
             raise NotSupported(
                 f"{name} of a distributed optimizer would leave out what the strategy asks for; "
                 "use minimize(loss), or step() in dygraph"
@@ -198,28 +161,20 @@ class DistributedOptimizer:
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
         """Forget the gradients, unless a stage is still adding them up."""
-        if not any(stage.keeps_gradients() for stage in self._stages):
+        if not self.steps.keeps_gradients():
             self._inner_opt.clear_grad(set_to_zero)
 
     clear_gradients = clear_grad
 
     def state_dict(self) -> dict[str, Any]:
         """The optimizer's state, and that of stages which have some under ``fleet_stages``."""
-        state = self._inner_opt.state_dict()
-        own = {type(stage).__name__: stage.state_dict() for stage in self._stages}
-        own = {name: values for name, values in own.items() if values}
-        return {**state, "fleet_stages": own} if own else state
+        return self.steps.state_dict()
 
     def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take back what ``state_dict``, this one's or the plain optimizer's, gave."""
         if not isinstance(state_dict, Mapping):
             raise DtypeError(f"set_state_dict: expected a state dict, but received {state_dict!r}")
-        values = dict(state_dict)
-        own = values.pop("fleet_stages", {})
-        self._inner_opt.set_state_dict(values)
-        for stage in self._stages:
-            if type(stage).__name__ in own:
-                stage.set_state_dict(own[type(stage).__name__])
+        self.steps.load_state_dict(state_dict)
 
     set_dict = load_state_dict = set_state_dict
 

@@ -5,12 +5,13 @@ needs it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from argosy.amp import auto_cast, decorate
+from argosy.distributed.fleet.planning.settings import Amp
 from argosy.foundation import dtypes
 from argosy.foundation.errors import NotSupported
 from argosy.nn import Layer
@@ -26,8 +27,8 @@ class MixedPrecision:
     the distributed optimizer.
     """
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        if settings["custom_black_varnames"]:
+    def __init__(self, settings: Amp) -> None:
+        if settings.custom_black_varnames:
             raise NotSupported(
                 "amp_configs: custom_black_varnames names variables of a program; use "
                 "custom_black_list"
@@ -44,42 +45,41 @@ class MixedPrecision:
         settings = self._settings
         return auto_cast(
             True,
-            settings["custom_white_list"] or None,
-            settings["custom_black_list"] or None,
-            settings["level"],
-            settings["dtype"],
+            settings.custom_white_list or None,
+            settings.custom_black_list or None,
+            settings.level,
+            settings.dtype,
         )
 
     def _leave(self, outputs: Any) -> Any:
         def changed(value: Tensor) -> Tensor:
-            if value.raw.dtype in (torch.float16, torch.bfloat16):
-                value = value.astype("float32")
-            return value if self.scale is None else wrap(grown(value.raw, self.scale))
+            raw = self._left(value.raw)
+            return value if raw is value.raw else wrap(raw)
 
         return map_tensors(outputs, Tensor, changed)
+
+    def _left(self, value: torch.Tensor) -> torch.Tensor:
+        value = value.float() if value.dtype in (torch.float16, torch.bfloat16) else value
+        return value if self.scale is None else grown(value, self.scale)
 
 
 class TorchPrecision(MixedPrecision):
     """The same for a torch module, by ``torch.autocast``."""
 
-    def __init__(self, settings: Mapping[str, Any], device_type: str) -> None:
+    def __init__(self, settings: Amp, device_type: str) -> None:
         super().__init__(settings)
         for key in ("custom_white_list", "custom_black_list"):
-            if settings[key]:
+            if getattr(settings, key):
                 raise NotSupported(
                     f"amp_configs: {key} has Paddle's op types, which torch.autocast does not know"
                 )
         self._device_type = device_type
 
     def _cast(self) -> contextlib.AbstractContextManager[Any]:
-        return torch.autocast(self._device_type, dtypes.to_torch(self._settings["dtype"]))
+        return torch.autocast(self._device_type, dtypes.to_torch(self._settings.dtype))
 
     def _leave(self, outputs: Any) -> Any:
-        def changed(value: torch.Tensor) -> torch.Tensor:
-            value = value.float() if value.dtype in (torch.float16, torch.bfloat16) else value
-            return value if self.scale is None else grown(value, self.scale)
-
-        return map_tensors(outputs, torch.Tensor, changed)
+        return map_tensors(outputs, torch.Tensor, self._left)
 
 
 def cast_layer(layer: Layer, dtype: str) -> None:

@@ -12,15 +12,27 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
+from argosy.distributed.fleet.planning.settings import (
+    AdaptiveLocalSgd,
+    Amp,
+    Dgc,
+    GradientMerge,
+    GradientScale,
+    LocalSgd,
+    Recompute,
+    Sharding,
+)
 from argosy.distributed.fleet.planning.strategy_plan import Plan
-from argosy.distributed.fleet.stages.layer_rules import RULES, momentum_of
+from argosy.distributed.fleet.stages.layer_trainee import momentum_of
 from argosy.distributed.fleet.stages.programs.amp import with_mixed_precision
-from argosy.distributed.fleet.stages.programs.dgc import CompressedGradients
-from argosy.distributed.fleet.stages.programs.gradients import FleetExchange, MergedGradients
-from argosy.distributed.fleet.stages.programs.local_sgd import AveragedParameters
-from argosy.distributed.fleet.stages.programs.sharding import SharedUpdates, full_state
+from argosy.distributed.fleet.stages.programs.dgc import CompressingExchange
+from argosy.distributed.fleet.stages.programs.gradients import FleetExchange, MergedExchange
+from argosy.distributed.fleet.stages.programs.local_sgd import AveragingExchange
+from argosy.distributed.fleet.stages.programs.sharding import ShardedExchange, full_state
 from argosy.distributed.fleet.stages.programs.startup import EqualStart
 from argosy.foundation.errors import NotSupported, UsageError
+from argosy.runtime.comm.group import Group
 from argosy.static import BuildStrategy, CompiledProgram
 from argosy.static.amp.decorator import OptimizerWithMixedPrecision
 from argosy.static.parallel.compiled import attached_exchange
@@ -29,49 +41,39 @@ from argosy.static.record.recompute import recompute_program
 from argosy.static.record.recorder import program_guard
 from argosy.static.record.recorder import recorder as program_recorder
 
-__all__ = ["ProgramRecorder", "full_state", "recorder"]
+__all__ = ["ProgramRecorder", "full_state"]
 
-_RECORDED = (
-    "data_parallel", "sync_batch_norm", "gradient_scale", "fp16_allreduce", "amp", "recompute",
-    "gradient_merge", "dgc", "sharding", "localsgd",
-    "adaptive_localsgd", *RULES,
-)  # fmt: skip
 _SCALES = {"sum": "One", "customized": "Customized"}
 
 
-def recorder(
-    plan: Plan, fleet: Any, mixed: OptimizerWithMixedPrecision | None = None
-) -> ProgramRecorder:
-    """What records ``optimizer.minimize(loss)`` as ``plan`` says, for the workers of ``fleet``.
-    ``mixed``: the script's own mixed precision around it.
-    """
-    return ProgramRecorder(plan, fleet, mixed)
-
-
 class ProgramRecorder:
-    """Records the training of a loss. After that, ``amp_init`` and the like are those of the
-    mixed-precision optimizer.
+    """Records ``minimize(loss)`` of the optimizer ``given`` as ``plan`` says, for the workers of
+    ``group``, None if there is one. After that, ``amp_init`` and the like are those of the
+    mixed-precision optimizer: ``mixed``, the script's own, or the plan's.
     """
 
-    def __init__(self, plan: Plan, fleet: Any, mixed: OptimizerWithMixedPrecision | None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        given: Any,
+        strategy: DistributedStrategy,
+        group: Group | None,
+        mixed: OptimizerWithMixedPrecision | None = None,
+    ) -> None:
         if mixed is not None and "amp" in plan:
             raise NotSupported(
                 "DistributedStrategy.amp: the optimizer has mixed precision from "
                 "static.amp.decorate already; use one of the two"
             )
-        for stage in plan:
-            if stage.name not in _RECORDED:
-                raise NotSupported(
-                    f"DistributedStrategy.{stage.name} is not supported in static mode"
-                )
         if "dgc" in plan and "gradient_scale" in plan:
             raise NotSupported(
                 "DistributedStrategy.dgc: it averages over workers; gradient_scale_configs must "
                 "be 'avg'"
             )
         self._plan = plan
-        self._fleet = fleet
-        self._given = fleet.user_defined_optimizer
+        self._given = given
+        self._strategy = strategy
+        self._group = group
         self._mixed: Any = mixed
 
     @property
@@ -93,13 +95,13 @@ class ProgramRecorder:
         _refuse_second(plan, program)
         wrapped = optimizer
         if "amp" in plan:
-            wrapped = self._mixed = with_mixed_precision(optimizer, plan.settings("amp"))
+            wrapped = self._mixed = with_mixed_precision(optimizer, plan[Amp])
         elif self._mixed is not None:
             wrapped = self._mixed
-            wrapped._optimizer = optimizer  # that of the plan, which may have replaced the rule
+            wrapped.inner = optimizer  # that of the plan, which may have replaced the rule
         pairs = wrapped.backward(loss, startup_program, parameters, no_grad_set)
         if "recompute" in plan:
-            recompute_program(program, list(plan.settings("recompute")["checkpoints"]))
+            recompute_program(program, list(plan[Recompute].checkpoints))
         with program_guard(program, startup_program):
             exchange = self._exchange(pairs, optimizer)
             operators = self._update(wrapped, optimizer, pairs, exchange)
@@ -113,20 +115,19 @@ class ProgramRecorder:
 
     def _update(self, wrapped: Any, optimizer: Any, pairs: Any, exchange: Any) -> Any:
         """Record everything behind the gradients; with sharding, this worker's share of it."""
-        shares = exchange if isinstance(exchange, SharedUpdates) else None
+        shares = exchange if isinstance(exchange, ShardedExchange) else None
         before = set(pairs[0][0].block.vars)
 
         def apply(found: Any) -> Any:
             return wrapped.apply_gradients(found if shares is None else shares.select(found))
 
         with contextlib.nullcontext() if shares is None else shares.updating_own(optimizer):
-            if "gradient_merge" in self._plan:
-                settings = self._plan.settings("gradient_merge")
-                operators = record_gradient_merge(
-                    pairs, settings["k_steps"], settings["avg"], apply
-                )
-            else:
-                operators = apply(pairs)
+            merge = self._plan.get(GradientMerge)
+            operators = (
+                apply(pairs)
+                if merge is None
+                else record_gradient_merge(pairs, merge.k_steps, merge.avg, apply)
+            )
         if shares is not None:
             shares.note_state(before, set(pairs[0][0].block.vars))
         return operators
@@ -135,57 +136,44 @@ class ProgramRecorder:
     # ------------------------------------------------------------------------------------
 
     def _exchange(self, pairs: Any, optimizer: Any) -> FleetExchange | None:
-        plan, group = self._plan, self._fleet._group()
+        plan, group = self._plan, self._group
         if group is None:
             return None
-        inner, is_half, is_merged = group._inner, "fp16_allreduce" in plan, "gradient_merge" in plan
+        is_half, is_merged = "fp16_allreduce" in plan, "gradient_merge" in plan
         if "dgc" in plan:
-            return CompressedGradients(inner, self._dgc_options(), pairs)
+            return CompressingExchange(group, plan[Dgc], momentum_of(self._given), pairs)
         if "sharding" in plan:
             is_sum = "gradient_scale" in plan
-            return SharedUpdates(
-                inner, plan.settings("sharding"), pairs, optimizer, is_sum, is_half
-            )
-        return (MergedGradients if is_merged else FleetExchange)(inner, is_half)
-
-    def _dgc_options(self) -> dict[str, Any]:
-        settings = self._plan.settings("dgc")
-        return {
-            **momentum_of(self._given),
-            "rampup_begin_step": settings["rampup_begin_step"],
-            "rampup_step": settings["rampup_step"],
-            "sparsity": settings["sparsity"],
-        }
+            return ShardedExchange(group, plan[Sharding], pairs, optimizer, is_sum, is_half)
+        return (MergedExchange if is_merged else FleetExchange)(group, is_half)
 
     def _averaged_parameters(
         self, pairs: Any, loss: Any, optimizer: Any, program: Any
-    ) -> AveragedParameters:
-        is_adaptive = "adaptive_localsgd" in self._plan
-        settings = self._plan.settings("adaptive_localsgd" if is_adaptive else "localsgd")
+    ) -> AveragingExchange:
+        settings = self._plan.get(AdaptiveLocalSgd) or self._plan[LocalSgd]
         rate = next((s.name for s in program.rates if s.optimizer is optimizer), "")
-        if is_adaptive and not rate:
-            rate = optimizer._learning_rate.name  # the program computes it
+        if isinstance(settings, AdaptiveLocalSgd) and not rate:
+            rate = optimizer.rate.name  # the program computes it
         names = [p.name for p, _ in pairs]
-        return AveragedParameters(
-            self._fleet._group()._inner, settings, is_adaptive, names, loss.name, rate
-        )
+        assert self._group is not None
+        return AveragingExchange(self._group, settings, names, loss.name, rate)
 
     def _attach(self, program: Any, exchange: FleetExchange | None) -> None:
         if exchange is None:
             return
-        execution = self._fleet._user_defined_strategy.execution_strategy
-        startup = program_recorder.startup
+        startup, execution = program_recorder.startup, self._strategy.execution_strategy
         CompiledProgram.attach(program, self._build_strategy(), exchange, execution)
         CompiledProgram.attach(startup, self._build_strategy(), EqualStart(exchange.group, program))
 
     def _build_strategy(self) -> BuildStrategy:
         """How a run of the program works together with the other workers."""
-        plan, fleet = self._plan, self._fleet
-        build: BuildStrategy = fleet._user_defined_strategy.build_strategy
-        build.num_trainers, build.trainer_id = fleet.worker_num(), fleet.worker_index()
+        plan, group = self._plan, self._group
+        assert group is not None
+        build: BuildStrategy = self._strategy.build_strategy
+        build.num_trainers, build.trainer_id = group.nranks, group.rank
         build.sync_batch_norm = "sync_batch_norm" in plan
         if "gradient_scale" in plan:
-            name = _SCALES[plan.settings("gradient_scale")["scale_strategy"]]
+            name = _SCALES[plan[GradientScale].scale_strategy]
             build.gradient_scale_strategy = getattr(BuildStrategy.GradientScaleStrategy, name)
         return build
 
@@ -197,14 +185,8 @@ def _refuse_second(plan: Plan, program: Any) -> None:
     exchange = attached_exchange(program)
     if exchange is None:
         return
-    is_plain = type(exchange) is FleetExchange and not {
-        "dgc",
-        "sharding",
-        "localsgd",
-        "adaptive_localsgd",
-        "gradient_merge",
-    } & {s.name for s in plan}
-    if not is_plain:
+    own = ("dgc", "sharding", "localsgd", "adaptive_localsgd", "gradient_merge")
+    if type(exchange) is not FleetExchange or any(name in plan for name in own):
         raise NotSupported(
             "minimize: another loss of this program is trained already; the strategy's dgc, "
             "sharding, localsgd and gradient_merge take one loss per program"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.distributed._data_parallel import sync_params_buffers
-from argosy.distributed._default import default_group
-from argosy.distributed._group import Group
+from argosy.distributed.job import default_group
+from argosy.distributed.parallel import sync_params_buffers
 from argosy.foundation.errors import BadArgument
 from argosy.nn import Layer
+from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.averages import combine_gradients
 from argosy.tensor.engine import Tensor
 
@@ -63,9 +63,11 @@ def fused_allreduce_gradients_with_group(
             "with DataParallel"
         )
     if grads:
-        inner = chosen._inner
-        inner.run(
-            combine_gradients, grads, 1.0 / chosen.nranks if scale is None else scale, inner.backend
+        chosen.run(
+            combine_gradients,
+            grads,
+            1.0 / chosen.nranks if scale is None else scale,
+            chosen.transport,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from argosy.foundation.errors import UsageError
+from argosy.foundation.process_state import register
 
 __all__ = ["get_log_level_code", "get_log_level_name", "logger", "set_log_level"]
 
@@ -19,6 +20,7 @@ def _add_handler() -> None:
 
 
 _add_handler()
+register("level of the log", logger, attributes=("level",), reset=lambda: logger.setLevel(0))
 
 
 def set_log_level(level: int | str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.foundation.errors import ConfigError, NotSupported, UsageError
 from argosy.static import default_startup_program, load_vars
 from argosy.static.files.variables import file_of, is_persistable, valid_program
@@ -55,10 +56,9 @@ class DistributedInfer:
         ``dirname`` is what ``fleet.save_persistables`` or ``fleet.save_inference_model`` wrote. A
         process that takes part in training already has what it needs, and nothing happens.
         """
-        from argosy.distributed import fleet
+        from argosy.distributed.fleet.the_fleet import the_fleet as fleet
 
-        one = fleet.fleet
-        if one._servers is not None and one._servers.runtime.model is not None:
+        if fleet.servers is not None and fleet.servers.runtime.model is not None:
             if dirname is not None:
                 raise UsageError(
                     "init_distributed_infer_env: the servers are training; load tables with "
@@ -66,13 +66,13 @@ class DistributedInfer:
                 )
             return
         fleet.init(role_maker)
-        if one._servers is None:
+        if fleet.servers is None:
             self._start_alone(exe, dirname)
             return
         from argosy.distributed.fleet.servers.saving import load_variables
         from argosy.optimizer import SGD
 
-        strategy = fleet.DistributedStrategy()
+        strategy = DistributedStrategy()
         strategy.a_sync = True
         program = loss.block.program
         fleet.distributed_optimizer(SGD(), strategy).minimize(loss, self.origin_startup_program)
@@ -83,7 +83,7 @@ class DistributedInfer:
         exe.run(self.origin_startup_program)
         fleet.init_worker()
         if dirname is not None:
-            load_variables(one._servers.runtime, dirname, program)
+            load_variables(fleet.servers.runtime, dirname, program)
 
     def _start_alone(self, exe: Any, dirname: str | None) -> None:
         exe.run(self.origin_startup_program)
@@ -106,9 +106,9 @@ class DistributedInfer:
 
     def get_dist_infer_program(self) -> Program:
         """The program in test mode, with lookups that read from the servers."""
-        from argosy.distributed import fleet
+        from argosy.distributed.fleet.the_fleet import the_fleet
 
-        servers = fleet.fleet._servers
+        servers = the_fleet.servers
         program = self.origin_main_program.clone(for_test=True)
         if servers is None:
             return program

@@ -1,6 +1,13 @@
 """``fluid.contrib.mixed_precision.decorator``: optimizers that train with mixed precision."""
 
+from typing import TYPE_CHECKING, Any
+
 from argosy.fluid.table import define
+
+if TYPE_CHECKING:  # the names of the table
+
+    def __getattr__(name: str) -> Any: ...
+
 
 define(
     globals(),

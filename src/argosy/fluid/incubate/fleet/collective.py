@@ -28,6 +28,7 @@ from argosy.fluid.incubate.fleet.base.fleet_base import (
 from argosy.fluid.incubate.fleet.checkpoints import TrainStatus
 from argosy.foundation import env
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
+from argosy.foundation.process_state import register
 from argosy.incubate.optimizer.recompute import RecomputeOptimizer
 from argosy.optimizer.optimizer import Optimizer
 from argosy.static import (
@@ -109,14 +110,14 @@ class Collective(Fleet):
         maker.
         """
         super().init(role_maker)
-        if self._role_maker._is_non_distributed() and env.world_size() > 1:
+        if self._role_maker.facts.is_alone and env.world_size() > 1:
             super().init(PaddleCloudRoleMaker(is_collective=True))
         if self.server_num():
             raise UsageError(
                 "fleet.init: this job has servers; use fluid.incubate.fleet.parameter_server"
             )
         if self.worker_num() > 1:
-            self._role_maker._join()
+            self._role_maker.join()
         self._optimizer = self._transpiled_program = None
         self.main_program = self.startup_program = self._origin_program = None
 
@@ -276,6 +277,12 @@ class Collective(Fleet):
 
 
 fleet = Collective()
+register(
+    "fleet of 1.x without servers",
+    fleet,
+    attributes=("_known_role",),
+    reset=lambda: Collective.__init__(fleet),
+)
 
 
 class CollectiveOptimizer(DistributedOptimizer):

@@ -107,7 +107,7 @@ def load_tables(runtime: PsRuntime, sizes: Sizes, dirname: str) -> None:
     tables, role = runtime.tables, runtime._role
     if any(entry.table.is_filled for _, entry in tables.items()):
         return
-    number, count = role._server_index(), role._server_num()
+    number, count = role.server_index(), role.server_num()
     folder = checkpoint_in(dirname)
     if (folder / checkpoint.MANIFEST).is_file():
         checkpoint.load_part(tables, folder, number, count)

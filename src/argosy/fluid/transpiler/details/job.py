@@ -36,7 +36,7 @@ class _Server:
         return self  # a copy of the program serves the same tables
 
     def __repr__(self) -> str:
-        return f"server {self.runtime._role._server_index()}"  # in the text of its programs
+        return f"server {self.runtime._role.server_index()}"  # in the text of its programs
 
 
 def _make_tables(server: _Server) -> None:
@@ -145,7 +145,7 @@ class TrainerJob(ServerJob):
         """Write the variables of ``program`` and the rows of its tables; trainer 0 does, the others
         return at once.
         """
-        if self.trainer._role._is_first_worker():
+        if self.trainer._role.is_first_worker():
             save_variables(self.trainer, self.sizes, executor, dirname, program)
 
     def save_inference_model(
@@ -154,7 +154,7 @@ class TrainerJob(ServerJob):
         """Write what ``targets`` need, for one process without servers; trainer 0 does, the others
         return at once.
         """
-        if self.trainer._role._is_first_worker():
+        if self.trainer._role.is_first_worker():
             block = self.origin.global_block()
             feeds = [
                 block.var(name)

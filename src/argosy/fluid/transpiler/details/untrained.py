@@ -11,6 +11,7 @@ from argosy.foundation.errors import NotSupported, UsageError
 from argosy.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from argosy.static.ir.operator import Operator
 from argosy.static.ir.program import Program, RecordedUpdate
+from argosy.static.ir.verify import checked
 
 __all__ = ["Training", "put_last", "take_out_training"]
 
@@ -48,9 +49,10 @@ def take_out_training(call: str, program: Program, startup: Program) -> Training
                 "servers see gradients and the optimizer's state"
             )
     later = _after_update(block.ops, update, kept)
-    block.ops[:] = kept
-    _forget(program, gone)
-    _forget(startup, update.made)
+    with checked(program.blocks, call), checked(startup.blocks, call):
+        block.ops[:] = kept
+        _forget(program, gone)
+        _forget(startup, update.made)
     program.updates.remove(update)
     loss = block.var(backward.args[0][0].name)
     no_grad = list(backward.kwargs.get("no_grad", ()))
@@ -108,7 +110,7 @@ def _backward_of(call: str, program: Program) -> Operator:
         o
         for block in program.blocks
         for o in block.ops
-        if o.type == "backward" and o.kwargs.get("is_loss")
+        if o.takes_gradients and o.kwargs.get("is_loss")
     ]
     if len(found) != 1 or found[0].block.idx != 0:
         raise NotSupported(

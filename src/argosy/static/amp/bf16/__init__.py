@@ -1,95 +1,11 @@
 """Mixed precision with bfloat16, under the names that programs of oneDNN use."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import Any
-
-import numpy as np
-import torch
-
-from argosy.static.amp.decorator import OptimizerWithMixedPrecision
-from argosy.static.amp.fp16_lists import AutoMixedPrecisionLists
-from argosy.static.amp.fp16_utils import cast_model_to_fp16, cast_parameters_to_fp16, fp16_guard
-from argosy.static.ir.program import Program
-from argosy.static.ir.scope import Scope
-
-bf16_guard = fp16_guard
-
-
-class AutoMixedPrecisionListsBF16(AutoMixedPrecisionLists):
-    """The lists for bfloat16."""
-
-    def __init__(
-        self,
-        custom_bf16_list: Iterable[str] | None = None,
-        custom_fp32_list: Iterable[str] | None = None,
-        custom_fp32_varnames: Iterable[str] | None = None,
-    ) -> None:
-        super().__init__(custom_bf16_list, custom_fp32_list, custom_fp32_varnames, "bfloat16")
-
-    @property
-    def bf16_list(self) -> set[str]:
-        return self.white_list
-
-    @property
-    def fp32_list(self) -> set[str]:
-        return self.black_list
-
-    @property
-    def fp32_varnames(self) -> set[str]:
-        return self.black_varnames
-
-
-def decorate_bf16(
-    optimizer: Any,
-    amp_lists: AutoMixedPrecisionLists | None = None,
-    use_pure_bf16: bool = False,
-    use_bf16_guard: bool | None = None,
-) -> OptimizerWithMixedPrecision:
-    """Make ``minimize`` of an optimizer train in bfloat16, which needs no loss scaling."""
-    lists = AutoMixedPrecisionListsBF16() if amp_lists is None else amp_lists
-    guard = use_pure_bf16 if use_bf16_guard is None else use_bf16_guard
-    level = "O2" if use_pure_bf16 else "O1"
-    return OptimizerWithMixedPrecision(
-        optimizer, lists, level, "bfloat16", 1.0, False, 0, 0, 1.0, 1.0, use_amp_guard=guard
-    )
-
-
-def rewrite_program_bf16(
-    main_prog: Program, amp_lists: AutoMixedPrecisionLists | None = None
-) -> None:
-    """Insert casts for level O1."""
-    lists = AutoMixedPrecisionListsBF16() if amp_lists is None else amp_lists
-    cast_model_to_fp16(main_prog, lists, False, "bfloat16", "O1")
-
-
-def cast_model_to_bf16(
-    program: Program,
-    startup_prog: Program | None = None,
-    amp_lists: AutoMixedPrecisionLists | None = None,
-    use_bf16_guard: bool = True,
-) -> set[str]:
-    """Rewrite the forward part for level O2; returns the names of the parameters that are bfloat16
-    now.
-
-    The startup program still makes float32 values, which ``cast_parameters_to_bf16`` casts.
-    """
-    lists = AutoMixedPrecisionListsBF16() if amp_lists is None else amp_lists
-    return cast_model_to_fp16(program, lists, use_bf16_guard, "bfloat16", "O2")
-
-
-def cast_parameters_to_bf16(
-    place: Any,
-    program: Program,
-    scope: Scope | None = None,
-    to_bf16_var_names: Iterable[str] | None = None,
-) -> None:
-    """Cast the values of the named parameters in a scope."""
-    cast_parameters_to_fp16(place, program, scope, to_bf16_var_names, "bfloat16")
-
-
-def convert_float_to_uint16(in_list: Any) -> np.ndarray:
-    """The bits of bfloat16 numbers."""
-    values = torch.as_tensor(np.asarray(in_list, np.float32)).to(torch.bfloat16)
-    return values.view(torch.int16).numpy().view(np.uint16)
+from argosy.static.amp.bf16.amp_lists import AutoMixedPrecisionListsBF16
+from argosy.static.amp.bf16.amp_utils import (
+    bf16_guard,
+    cast_model_to_bf16,
+    cast_parameters_to_bf16,
+    convert_float_to_uint16,
+    rewrite_program_bf16,
+)
+from argosy.static.amp.bf16.decorator import decorate_bf16

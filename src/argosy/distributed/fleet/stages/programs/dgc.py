@@ -9,12 +9,15 @@ from typing import Any
 
 import torch
 
+from argosy.distributed.fleet.planning.settings import Dgc
+from argosy.distributed.fleet.stages.optimizer_stages import CompressedGradients
 from argosy.distributed.fleet.stages.programs import points
 from argosy.distributed.fleet.stages.programs.gradients import FleetExchange
+from argosy.distributed.fleet.stages.programs.trainee import ProgramTrainee
+from argosy.distributed.fleet.stages.rules import MomentumRule
 from argosy.foundation.errors import NotSupported
 from argosy.ops.table import Op
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.dgc import DeepGradientCompression
 from argosy.static.ir.operator import Operator, Ref
 from argosy.static.ir.rows import row_names
 from argosy.static.ir.variable import Parameter, Variable
@@ -22,10 +25,10 @@ from argosy.static.parallel.exchange import Combiner
 from argosy.static.record.recorder import recorder
 from argosy.tensor.engine import unique_name
 
-__all__ = ["CompressedGradients"]
+__all__ = ["CompressingExchange"]
 
 
-class CompressedGradients(FleetExchange):
+class CompressingExchange(FleetExchange):
     """Made while the program is recorded: it adds the velocities, what is not sent yet, and the
     count of steps, as variables.
 
@@ -36,10 +39,15 @@ class CompressedGradients(FleetExchange):
     takes_places = False
 
     def __init__(
-        self, group: Group, options: Mapping[str, Any], pairs: Sequence[tuple[Parameter, Variable]]
+        self,
+        group: Group,
+        settings: Dgc,
+        momentum: MomentumRule,
+        pairs: Sequence[tuple[Parameter, Variable]],
     ) -> None:
         super().__init__(group)
-        self._options = options
+        self._settings = settings
+        self._momentum = momentum
         parameters = [p for p, _ in pairs]
         rows = row_names(parameters[0].block.ops)
         for param, grad in pairs:
@@ -82,14 +90,12 @@ class CompressedGradients(FleetExchange):
         v: list[torch.Tensor],
         step: torch.Tensor,
     ) -> list[torch.Tensor]:
-        holders = [p.detach() for p in params]
-        for holder, grad in zip(holders, grads, strict=True):
-            holder.grad = grad.detach()
-        compression = DeepGradientCompression(holders, self.group, **self._options)
-        compression.use_state(int(step), u, v)
-        compression.exchange()
+        trainee = ProgramTrainee(self.group, params, grads, momentum=self._momentum)
+        stage = CompressedGradients(trainee, self._settings)
+        stage.use_state(int(step), u, v)
+        stage.before_step(None)
         step.add_(1)
-        return [h.grad for h in holders if h.grad is not None]
+        return trainee.gradients()
 
     def agree(self, tensors: Mapping[str, torch.Tensor], trainers: Any) -> None:
         own = {ref.name for ref in (*self._u.values(), *self._v.values())}

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from argosy.distributed._trainers import AveragedBucket
 from argosy.distributed.fleet.stages.programs import points
+from argosy.distributed.trainers import AveragedBucket
 from argosy.ops.table import Op
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.compression import half_buckets
@@ -17,7 +17,7 @@ from argosy.static.ir.operator import Operator
 from argosy.static.parallel.exchange import Combiner, Exchange
 from argosy.static.parallel.trainers import SharedBuffer, Trainers
 
-__all__ = ["FleetExchange", "MergedGradients", "in_place"]
+__all__ = ["FleetExchange", "MergedExchange", "in_place"]
 
 
 class FleetExchange(Exchange):
@@ -32,7 +32,7 @@ class FleetExchange(Exchange):
     ) -> SharedBuffer:
         if self._make_bucket is None:
             return super().buffer(trainers, numel, dtype, device)
-        bucket = self.group.run(self._make_bucket, self.group.backend, numel, dtype, device)
+        bucket = self.group.run(self._make_bucket, self.group.transport, numel, dtype, device)
         return AveragedBucket(bucket, self.group)
 
     def overflow_op(self) -> Op:
@@ -46,7 +46,7 @@ class FleetExchange(Exchange):
         return Op("agree_on_overflow", agree, params=("found",))
 
 
-class MergedGradients(FleetExchange):
+class MergedExchange(FleetExchange):
     """Averages the sums of merged gradients, when an update is due."""
 
     combines_gradients = False
@@ -71,4 +71,4 @@ def in_place(op: Op) -> Op:
             grad.copy_(value)
         return grads
 
-    return Op(f"{op.name}_", combine, params=("grads",))
+    return Op(f"{op.name}_", combine, mutates=("grads",))

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from argosy.ops.table import Op
+from argosy.ops.training.loss_scaling import check_finite_and_unscale_, unscale_gradients
+from argosy.ops.training.updates import accumulate_, count_to_
 from argosy.static.ir.operator import ONLY_IF, OPTIMIZE, Operator, Ref, names_in
 from argosy.static.parallel.rewrite import Rewritten, is_of_loss
 
@@ -56,11 +58,7 @@ def behind_gradients(
 
 def _is_merging(operator: Operator) -> bool:
     op = operator.op
-    return (
-        op is not None
-        and op.name == "accumulate_"
-        and all(r.name.endswith("@GRAD@GradientMerge") for r in operator.out)
-    )
+    return op is accumulate_ and all(r.name.endswith("@GRAD@GradientMerge") for r in operator.out)
 
 
 def _merged(operator: Operator) -> tuple[list[str], list[str]]:
@@ -77,11 +75,7 @@ def _taken(operator: Operator, parameters: Collection[str]) -> tuple[list[str], 
 
 def _due(operators: Sequence[Operator]) -> str:
     """The variable that says whether merged gradients are complete."""
-    [counting] = [
-        o
-        for o in operators
-        if o.op is not None and o.op.name == "count_to_" and "gradient_merge" in o.out.name
-    ]
+    [counting] = [o for o in operators if o.op is count_to_ and "gradient_merge" in o.out.name]
     found: str = counting.out.name
     return found
 
@@ -91,7 +85,7 @@ def behind_overflow_checks(operators: Sequence[Operator], op: Op) -> list[Operat
     result: list[Operator] = []
     for operator in operators:
         result.append(operator)
-        if operator.type == "check_finite_and_unscale":
+        if operator.op in (check_finite_and_unscale_, unscale_gradients):
             found = operator.out[1] if isinstance(operator.out, tuple) else operator.out
             result.append(_calling(operator, op, (found,), found))
     return result

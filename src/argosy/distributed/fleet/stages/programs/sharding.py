@@ -14,16 +14,21 @@ from typing import Any
 
 import torch
 
+from argosy.distributed.fleet.planning.settings import Sharding
 from argosy.distributed.fleet.stages.programs import points
 from argosy.distributed.fleet.stages.programs.gradients import FleetExchange, in_place
 from argosy.foundation.errors import NotSupported
 from argosy.nn.clip import ClipGradByGlobalNorm
-from argosy.ops import clipping
 from argosy.ops.table import Op
+from argosy.ops.training import clipping
 from argosy.runtime.comm.backend import ReduceOp
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.broadcast import broadcast_values, packs, unpack
-from argosy.runtime.parallel.sharding import assign_owners, gather_named
+from argosy.runtime.parallel.sharding import (
+    assign_owners,
+    broadcast_from_owners,
+    gather_named,
+    sum_on_owners,
+)
 from argosy.static import Program, Scope
 from argosy.static.ir.operator import Operator, Ref
 from argosy.static.ir.rows import row_names
@@ -33,13 +38,12 @@ from argosy.static.parallel.exchange import Combiner
 from argosy.static.parallel.rewrite import is_of_loss
 from argosy.static.parallel.trainers import Trainers
 
-__all__ = ["SharedUpdates", "full_state"]
+__all__ = ["ShardedExchange", "full_state"]
 
 Pairs = list[tuple[Parameter, Variable]]
-_PACK_BYTES = 32 << 20
 
 
-class SharedUpdates(FleetExchange):
+class ShardedExchange(FleetExchange):
     """Which worker updates what. Workers are numbered within their copy of the shards: with
     ``degree`` below their number there are several copies.
 
@@ -56,28 +60,28 @@ class SharedUpdates(FleetExchange):
     def __init__(
         self,
         group: Group,
-        settings: Mapping[str, Any],
+        settings: Sharding,
         pairs: Pairs,
         optimizer: Any,
         is_sum: bool,
         is_half: bool,
     ) -> None:
-        if settings["stage"] == 3:
+        if settings.stage == 3:
             raise NotSupported(
                 "sharding_configs: stage=3 is not supported in static mode: a program holds "
                 "whole parameters"
             )
         super().__init__(group, is_half)
-        degree = settings["degree"]
+        degree = settings.degree
         sizes = [p.raw.numel() * p.raw.element_size() for p, _ in pairs]
         self._owners = dict(
             zip([p.name for p, _ in pairs], assign_owners(sizes, degree), strict=True)
         )
         self._rank = group.rank % degree
-        self._scale = float(group.world_size) if is_sum else 1.0
+        self._scale = float(group.nranks) if is_sum else 1.0
         self.reduces = (
-            settings["stage"] == 2
-            and degree == group.world_size
+            settings.stage == 2
+            and degree == group.nranks
             and not is_half
             and _can_reduce(pairs, self._owners, degree, optimizer)
         )
@@ -100,18 +104,17 @@ class SharedUpdates(FleetExchange):
         """Have ``optimizer`` record updates of this worker's parameters only, behind the clipping
         of all gradients.
         """
-        holders = optimizer._param_groups if optimizer._has_groups else []
-        clips = [group["grad_clip"] for group in holders]
-        whole = optimizer._grad_clip
+        clips: list[Any] = []
+
+        def narrow(clip: Any, _: int | None) -> Any:
+            clips.append(clip)
+            return self._narrowed(clip)
+
+        optimizer.change_clips(narrow)
         try:
-            for group in holders:
-                group["grad_clip"] = self._narrowed(group["grad_clip"])
-            optimizer._grad_clip = self._narrowed(whole)
             yield
         finally:
-            optimizer._grad_clip = whole
-            for group, clip in zip(holders, clips, strict=True):
-                group["grad_clip"] = clip
+            optimizer.change_clips(lambda *_: clips.pop(0))
 
     def _narrowed(self, clip: Any) -> Callable[[Pairs], Pairs]:
         def narrow(pairs: Pairs) -> Pairs:
@@ -147,7 +150,10 @@ class SharedUpdates(FleetExchange):
             operators = points.behind_overflow_checks(operators, self.overflow_op())
         refs = [Ref(name) for name in self._owners]
         return points.behind_updates(
-            operators, Op("broadcast_parameters_", self._broadcast), (refs,), refs
+            operators,
+            Op("broadcast_parameters_", self._broadcast, mutates=("params",)),
+            (refs,),
+            refs,
         )
 
     def _gradients(
@@ -166,12 +172,19 @@ class SharedUpdates(FleetExchange):
             )
             return op, (), grads
         owners = [self._owners[name] for name in params]
+        scale, group = self._scale / self.group.nranks, self.group
+
+        def reduce_(values: list[torch.Tensor]) -> list[torch.Tensor]:
+            sum_on_owners([g.detach() for g in values], owners, group, scale)
+            return values
 
         def reduce(values: list[torch.Tensor]) -> list[torch.Tensor]:
-            return self._reduced(values, owners, is_merged)
+            # copies: autograd may hand out one tensor as the gradient of several variables
+            taken = reduce_([g.detach().clone() for g in values])
+            return [g for g, owner in zip(taken, owners, strict=True) if owner == self._rank]
 
         if is_merged:
-            return Op("reduce_gradients_", reduce), (), grads
+            return Op("reduce_gradients_", reduce_, mutates=("values",)), (), grads
         return (
             Op("reduce_gradients", reduce),
             (),
@@ -179,40 +192,9 @@ class SharedUpdates(FleetExchange):
         )
 
     @torch.no_grad()
-    def _reduced(
-        self, grads: list[torch.Tensor], owners: list[int], is_merged: bool
-    ) -> list[torch.Tensor]:
-        """The averages of this worker's gradients. Sums of merged ones are changed in place; those
-        of others become zero.
-        """
-        factor = self._scale / self.group.world_size
-        result: dict[int, torch.Tensor] = {}
-        for owner in range(self.group.world_size):
-            mine = [i for i, o in enumerate(owners) if o == owner]
-            dense = [grads[i].detach() for i in mine]
-            if not is_merged:
-                dense = [
-                    g.clone() for g in dense
-                ]  # autograd may hand out one tensor as the gradient of several variables
-            for pack in packs(dense, _PACK_BYTES):
-                flat = (
-                    pack[0]
-                    if len(pack) == 1 and pack[0].is_contiguous()
-                    else torch.cat([g.reshape(-1) for g in pack])
-                )
-                self.group.run(self.group.backend.reduce, flat, owner, ReduceOp.SUM)
-                flat.mul_(factor)
-                if owner == self._rank and flat is not pack[0]:
-                    unpack(flat, pack)
-            result.update(zip(mine, dense, strict=True))
-        return [result[i] for i, owner in enumerate(owners) if owner == self._rank]
-
-    @torch.no_grad()
     def _broadcast(self, params: list[torch.Tensor]) -> None:
         # Copies of the shards hold equal values, so those of the first serve all.
-        for owner in sorted(set(self._owners.values())):
-            own = [p for p, o in zip(params, self._owners.values(), strict=True) if o == owner]
-            self.group.run(broadcast_values, own, self.group.backend, owner)
+        broadcast_from_owners(params, list(self._owners.values()), self.group)
 
     def function(self, op: Op) -> Callable[..., Any] | None:
         return self._clip if self.reduces and op is clipping.clip_grads_by_global_norm else None
@@ -221,7 +203,7 @@ class SharedUpdates(FleetExchange):
         """Clip by the norm of the gradients of all workers."""
         merged = [g.clone() for g in clipping.merged(grads)]
         square = clipping.total_norm(merged).double() ** 2
-        self.group.run(self.group.backend.all_reduce, square, ReduceOp.SUM)
+        self.group.run(self.group.transport.all_reduce, square, ReduceOp.SUM)
         clipping.scale_(
             merged, clipping.shrink_factor(square.sqrt(), clip_norm).to(merged[0].dtype)
         )
@@ -238,7 +220,8 @@ class SharedUpdates(FleetExchange):
             if self.group.rank == self._rank
             else {}
         )
-        return gather_named({name: t for name, t in own.items() if t is not None}, self.group, dst)
+        held = {name: t for name, t in own.items() if t is not None}
+        return gather_named(held, self.group, dst)
 
 
 def _can_reduce(pairs: Pairs, owners: Mapping[str, int], degree: int, optimizer: Any) -> bool:
@@ -246,9 +229,9 @@ def _can_reduce(pairs: Pairs, owners: Mapping[str, int], degree: int, optimizer:
     exchange.
     """
     rows = row_names(pairs[0][0].block.ops)
-    if optimizer._has_groups or any(grad.name in rows for _, grad in pairs):
+    if optimizer.has_groups or any(grad.name in rows for _, grad in pairs):
         return False
-    clips = isinstance(optimizer._grad_clip, ClipGradByGlobalNorm)
+    clips = isinstance(optimizer.clip, ClipGradByGlobalNorm)
     busy = {
         owners[p.name] for p, _ in pairs if not clips or getattr(p, "need_clip", True) is not False
     }
@@ -263,4 +246,4 @@ def full_state(program: Program, scope: Scope, dst: int | None = None) -> dict[s
     worker.
     """
     exchange = attached_exchange(program)
-    return exchange.gathered(scope, dst) if isinstance(exchange, SharedUpdates) else {}
+    return exchange.gathered(scope, dst) if isinstance(exchange, ShardedExchange) else {}

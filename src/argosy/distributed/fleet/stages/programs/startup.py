@@ -33,7 +33,7 @@ class EqualStart(Exchange):
         self, operators: list[Operator], fetches: Sequence[str], combiner: Combiner
     ) -> list[Operator]:
         wanted = {p.name for p in self._main.all_parameters()}
-        op = Op("broadcast_parameters_", self._broadcast, params=("values",))
+        op = Op("broadcast_parameters_", self._broadcast, mutates=("values",))
         result: list[Operator] = []
         filled: dict[str, Ref] = {}
 
@@ -58,5 +58,5 @@ class EqualStart(Exchange):
     def _broadcast(self, values: list[torch.Tensor]) -> None:
         lines = [agreement.describe("parameter", value) for value in values]
         what = "the workers' startup programs fill different parameters"
-        self._group.run(agreement.check_same, lines, self._group.backend, what)
-        self._group.run(broadcast_values, values, self._group.backend, 0)
+        self._group.run(agreement.check_same, lines, self._group.transport, what)
+        self._group.run(broadcast_values, values, self._group.transport, 0)

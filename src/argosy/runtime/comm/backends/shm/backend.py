@@ -13,6 +13,7 @@ CollectiveTimeout. After an error the group stays broken.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeAlias
 
@@ -111,10 +112,10 @@ class ShmBackend(Backend):
             seat = Seat(self._own_board, range(world_size))
         self._steps = Steps(name, rank, self._segment, timeout_s, seat.board, seat.ranks)
         self._mail = Mail(self._segment, self._layout, rank, self._steps)
-        self._slots = torch.from_numpy(
-            self._segment.array(self._layout.data_offset, (world_size, 2, slot_bytes), np.uint8)
-        )
-        self._rows: dict[tuple[torch.dtype, int], Rows] = {}
+        slots = self._segment.array(self._layout.data_offset, (world_size, 2, slot_bytes), np.uint8)
+        self._rows = _RowsByDtype(torch.from_numpy(slots))
+        # above this size each rank combines a share, which takes a second step
+        self._direct_bytes = sys.maxsize if world_size <= _DIRECT_UP_TO else _DIRECT_BYTES
         self._num_buckets = 0
         try:
             self._steps.join()
@@ -161,11 +162,7 @@ class ShmBackend(Backend):
 
     def _buffer(self, dtype: torch.dtype) -> Rows:
         """Buffers of the step to come."""
-        key = (dtype, (self._steps.num_done + 1) & 1)
-        found = self._rows.get(key)
-        if found is None:
-            found = self._rows[key] = Rows.of(self._slots, key[1], dtype)
-        return found
+        return self._rows[dtype][(self._steps.num_done + 1) & 1]
 
     def _pieces(self, count: int, dtype: torch.dtype, parts: int = 1) -> list[tuple[int, int]]:
         """Ranges of at most a buffer's share each; one empty range for nothing, so that every call
@@ -184,36 +181,21 @@ class ShmBackend(Backend):
 
     @_call
     def all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> None:
-        is_sum = op is ReduceOp.SUM or op is ReduceOp.AVG
         if (
-            is_sum
-            and tensor.dtype in HAS_KERNEL
-            and self.world_size > 1
-            and self._is_direct(tensor)
+            (op is not ReduceOp.SUM and op is not ReduceOp.AVG)
+            or tensor.dtype not in HAS_KERNEL
+            or self.world_size == 1
+            or tensor.nbytes > self._direct_bytes
         ):
-            self._sum(tensor, op)
+            self._all_reduce_generally(tensor, op)
             return
-        arguments.check_reducible("all_reduce", op, tensor.dtype)
-        flat, finish = _flat(tensor)
-        self._steps.begin("all_reduce", tensor.dtype, flat.numel(), int(op))
-        self._all_reduce_generally(flat, operation_for(op, tensor.dtype))
-        finish()
-
-    def _is_direct(self, tensor: torch.Tensor) -> bool:
-        """Whether every rank combines everything; the other way each combines a share, which takes
-        a second step.
-        """
-        return self.world_size <= _DIRECT_UP_TO or tensor.nbytes <= _DIRECT_BYTES
-
-    def _sum(self, tensor: torch.Tensor, op: ReduceOp) -> None:
-        """The common case, with little Python around the kernel: a small sum takes a few
-        microseconds.
-        """
+        # The common case, with little Python around the kernel: a small sum takes a few
+        # microseconds.
         if not tensor.is_cpu:
             raise _not_cpu(tensor)
         whole = tensor if tensor.is_contiguous() else tensor.detach().contiguous()
         dtype = whole.dtype
-        rows = self._buffer(dtype)
+        rows = self._rows[dtype][(self._steps.num_done + 1) & 1]
         piece = min(_PIECE_BYTES, self._layout.slot_bytes) // dtype.itemsize
         self._steps.run_sum(dtype, whole.numel(), int(op), rows, whole.data_ptr(), piece)
         if op is ReduceOp.AVG:
@@ -221,16 +203,21 @@ class ShmBackend(Backend):
         if whole is not tensor:
             tensor.detach().copy_(whole)
 
-    def _all_reduce_generally(self, flat: torch.Tensor, op: ReduceOp) -> None:
+    def _all_reduce_generally(self, tensor: torch.Tensor, op: ReduceOp) -> None:
+        arguments.check_reducible("all_reduce", op, tensor.dtype)
+        flat, finish = _flat(tensor)
+        self._steps.begin("all_reduce", tensor.dtype, flat.numel(), int(op))
+        op = operation_for(op, tensor.dtype)
         for low, high in self._pieces(flat.numel(), flat.dtype):
             piece = flat[low:high]
             slots = self._buffer(flat.dtype)
             slots.tensor[self.rank, : high - low].copy_(piece)
             self._steps.run(check=low == 0)
-            if self._is_direct(flat):
+            if flat.nbytes <= self._direct_bytes:
                 combine(slots, 0, piece, op)
             else:
                 self._combine_by_shares(slots, piece, op)
+        finish()
 
     def _combine_by_shares(self, slots: Rows, piece: torch.Tensor, op: ReduceOp) -> None:
         count, n = piece.numel(), self.world_size
@@ -440,9 +427,19 @@ class ShmBackend(Backend):
             return
         if self._own_board is not None:
             self._own_board.close()
-        self._rows.clear()
-        self._slots = torch.empty(0)
+        self._rows = _RowsByDtype(torch.empty(0))
         self._segment.close()
+
+
+class _RowsByDtype(dict[torch.dtype, tuple[Rows, Rows]]):
+    """The buffers of even and of odd steps as rows of a dtype, made at its first use."""
+
+    def __init__(self, slots: torch.Tensor) -> None:
+        self._slots = slots
+
+    def __missing__(self, dtype: torch.dtype) -> tuple[Rows, Rows]:
+        made = self[dtype] = (Rows.of(self._slots, 0, dtype), Rows.of(self._slots, 1, dtype))
+        return made
 
 
 def _flat(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:

@@ -11,7 +11,7 @@ seen: what a rank misses it has missed since its wait began, so at that moment a
 rank that is stopped or starved does not look, and is not accused.
 
 Only the main thread takes part, and only while nothing that its rank has submitted is under way: it
-does one thing at a time, whereas a lane may wait while its rank goes on working. A rank that also
+does one thing at a time, whereas a queue may wait while its rank goes on working. A rank that also
 communicates in threads of its own is left out once one of them has waited.
 
 ::

@@ -14,7 +14,7 @@ nothing is copied in or out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -24,18 +24,28 @@ from argosy.runtime.comm.backends.shm.compiled import kernels
 from argosy.runtime.comm.backends.shm.segment import Segment
 from argosy.runtime.comm.bucket import Bucket
 
-if TYPE_CHECKING:
-    from argosy.runtime.comm.backends.shm.backend import ShmBackend
-
 _LASTING = 2  # the round in which a bucket is worth huge pages: many are replaced after their first
 _SHARE_ALIGNMENT = 16  # elements; no two ranks write to one cache line
+
+
+class Owner(Protocol):
+    """The rank's end of the group in which the bucket is averaged."""
+
+    rank: int
+    world_size: int
+
+    def check_member(self, call: str) -> None:
+        """An error in a process that was forked from this rank."""
+
+    def wait_at(self, base: int, step: int, activity: str | None = None) -> None:
+        """Wait until all ranks have published ``step`` in the control blocks at ``base``."""
 
 
 class ShmBucket(Bucket):
     """Made by ``ShmBackend.make_bucket``, by all ranks together."""
 
     def __init__(
-        self, owner: ShmBackend, segment: Segment, numel: int, dtype: torch.dtype, number: int = 0
+        self, owner: Owner, segment: Segment, numel: int, dtype: torch.dtype, number: int = 0
     ) -> None:
         self._owner = owner
         self._number = number

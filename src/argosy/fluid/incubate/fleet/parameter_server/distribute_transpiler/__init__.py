@@ -37,6 +37,7 @@ from argosy.fluid.transpiler.distribute_transpiler import (
     ServerRuntimeConfig,
 )
 from argosy.foundation.errors import BadArgument, ConfigError, DtypeError, NotSupported, UsageError
+from argosy.foundation.process_state import register
 from argosy.static import Program, default_startup_program
 
 __all__ = [
@@ -108,12 +109,11 @@ class DistributedTranspiler(Fleet):
         """Make the tables of this server, from what ``save_persistables`` wrote to ``model_dir`` if
         it is given.
         """
-        self._executor.run(self._server_program("init_server", self.startup_program))
-        if model_dir is None:
-            return
-        if not os.path.isdir(model_dir):
+        if model_dir is not None and not os.path.isdir(model_dir):
             raise BadArgument(f"fleet.init_server: there is no directory named {model_dir!r}")
-        io.load_persistables(self._executor, model_dir, self.main_program)
+        self._executor.run(self._server_program("init_server", self.startup_program))
+        if model_dir is not None:
+            io.load_persistables(self._executor, model_dir, self.main_program)
 
     def run_server(self) -> None:
         """Serve until every worker has called ``stop_worker``."""
@@ -173,7 +173,7 @@ class DistributedTranspiler(Fleet):
         )
         if self.is_worker():
             self.main_program = transpiler.get_trainer_program()
-            self._role_maker._find_each_other(transpiler._job.trainer.connect)
+            self._role_maker.find_each_other(transpiler._job.trainer.connect)
         else:
             endpoint = self.server_endpoints()[self.server_index()]
             self.main_program, self.startup_program = transpiler.get_pserver_programs(endpoint)
@@ -273,3 +273,9 @@ class TranspilerOptimizer(DistributedOptimizer):
 
 
 fleet = DistributedTranspiler()
+register(
+    "fleet of 1.x with servers",
+    fleet,
+    attributes=("_known_role",),
+    reset=lambda: DistributedTranspiler.__init__(fleet),
+)

@@ -1,0 +1,12 @@
+"""Arrays as such: making them, their shape, parts and order."""
+
+from argosy.ops.array import (
+    creation,
+    gathering,
+    indexing,
+    initialization,
+    joining,
+    manipulation,
+    sampling,
+    search,
+)

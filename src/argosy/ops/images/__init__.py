@@ -1,0 +1,3 @@
+"""Ops on images."""
+
+from argosy.ops.images import image, resize, vision

@@ -1,0 +1,98 @@
+"""Interpolation to another spatial size, channels second.
+
+``scales`` are the factors a caller asked for; positions are then computed with them, otherwise with
+the ratio of the sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from argosy.ops.table import op
+from argosy.ops.traits import Precision
+
+_aten = torch.ops.aten
+
+
+_TYPES = (
+    "nearest_interp_v2",
+    "linear_interp_v2",
+    "bilinear_interp_v2",
+    "trilinear_interp_v2",
+    "bicubic_interp_v2",
+)
+
+
+@op("interpolate", types=_TYPES, precision=dict.fromkeys(_TYPES, Precision.EXTRA_BLACK))
+def interpolate(
+    x: Tensor,
+    mode: str,
+    sizes: Sequence[int],
+    scales: Sequence[float] | None,
+    align_corners: bool,
+    align_mode: int,
+    antialias: bool,
+    channel_last: bool,
+) -> Tensor:
+    """Resample to ``sizes``. ``align_mode`` 1 puts sample positions at corners instead of centres
+    (linear kinds only).
+    """
+    if channel_last:
+        x = x.movedim(-1, 1)
+    if "linear" in mode and align_mode == 1 and not align_corners and not antialias:
+        out = _linear_from_corners(x, sizes, scales)
+    else:
+        out = _engine(
+            x,
+            mode,
+            list(sizes),
+            list(scales) if scales else [None] * len(sizes),
+            align_corners,
+            antialias,
+        )
+    return out.movedim(1, -1) if channel_last else out
+
+
+def _engine(
+    x: Tensor,
+    mode: str,
+    sizes: list[int],
+    scales: Sequence[float | None],
+    align_corners: bool,
+    antialias: bool,
+) -> Tensor:
+    if mode == "nearest":
+        kernel = _aten.upsample_nearest2d if len(sizes) == 2 else _aten.upsample_nearest3d
+        return kernel(x, sizes, *scales)
+    if antialias:
+        kernel = (
+            _aten._upsample_bilinear2d_aa if mode == "bilinear" else _aten._upsample_bicubic2d_aa
+        )
+    else:
+        kernel = {
+            "linear": _aten.upsample_linear1d,
+            "bilinear": _aten.upsample_bilinear2d,
+            "trilinear": _aten.upsample_trilinear3d,
+            "bicubic": _aten.upsample_bicubic2d,
+        }[mode]
+    return kernel(x, sizes, align_corners, *scales)
+
+
+def _linear_from_corners(x: Tensor, sizes: Sequence[int], scales: Sequence[float] | None) -> Tensor:
+    """Linear interpolation at ``index * ratio``, axis by axis."""
+    for i, size in enumerate(sizes):
+        axis, old = i + 2, x.shape[i + 2]
+        ratio = 1.0 / scales[i] if scales else old / size
+        position = torch.arange(size, dtype=torch.float32, device=x.device) * ratio
+        left = position.long().clamp_max(old - 1)
+        right = (left + 1).clamp_max(old - 1)
+        weight = (position - left).to(x.dtype).view([-1] + [1] * (x.ndim - 1 - axis))
+        x = torch.lerp(
+            x.index_select(axis, left),
+            x.index_select(axis, right),
+            weight.expand(x.shape[:axis] + (size,) + x.shape[axis + 1 :]),
+        )
+    return x

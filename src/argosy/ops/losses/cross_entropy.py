@@ -1,0 +1,233 @@
+"""Cross entropies and likelihoods over classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from argosy.foundation.errors import UsageError
+from argosy.ops.losses.loss import reduce
+from argosy.ops.table import op
+from argosy.ops.traits import Precision
+
+IGNORED = -100  # Paddle's default ignore_index
+
+# torch.nn.functional.cross_entropy without its Python checks; the code 1 is "mean", 2 is "sum".
+_fused_cross_entropy: Callable[..., Tensor] = torch._C._nn.cross_entropy_loss
+
+# a probability of 0 costs this much rather than infinity, so that 0 * log(0) is 0
+_SMALLEST_LOG = -1e20
+
+
+@op("mean_cross_entropy", precision={"softmax_with_cross_entropy": Precision.BLACK})
+def mean_cross_entropy(input: Tensor, label: Tensor) -> Tensor:
+    """Cross entropy of logits and hard labels, classes in the last axis, averaged over all
+    positions.
+
+    Positions labelled -100 cost nothing but count in the average.
+    """
+    if input.ndim != 2 or label.ndim != 1:
+        input, label = _flatten_positions(input, label)
+    if label.dtype is not torch.int64:
+        label = label.to(torch.int64)
+    size = label.numel()
+    if label.is_cpu and size and label.min().item() >= 0:
+        # Nothing is ignored, so torch's average is Paddle's; asking costs less than dividing
+        # forwards and backwards.
+        return _fused_cross_entropy(input, label, None, 1)
+    loss = _fused_cross_entropy(input, label, None, 2, IGNORED)
+    return loss / size if size else loss + math.nan
+
+
+def _flatten_positions(input: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
+    """Logits as [positions, classes] and hard labels as [positions]."""
+    shape = input.shape
+    if not shape or label.shape not in (shape[:-1], (*shape[:-1], 1)):
+        raise UsageError(
+            "cross_entropy: label must have the shape of input without its class axis, or with "
+            "extent 1 there, "
+            f"but received input {list(shape)}, label {list(label.shape)}"
+        )
+    return input.reshape(-1, shape[-1]), label.reshape(-1)
+
+
+@op("cross_entropy", precision=Precision.BLACK)
+def cross_entropy(
+    input: Tensor,
+    label: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = IGNORED,
+    reduction: str = "mean",
+    soft_label: bool = False,
+    axis: int = -1,
+    use_softmax: bool = True,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Cross entropy in all its forms; labels get no gradient.
+
+    A mean divides by the weights (or number) of the positions that are not ignored, but counts
+    ignored ones too where ``ignore_index`` is negative and there are no weights.
+    """
+    if ignore_index > 0 and soft_label:
+        raise UsageError(
+            f"cross_entropy: with soft_label, ignore_index must be {IGNORED}, but received "
+            f"{ignore_index}"
+        )
+    is_column = label.ndim == input.ndim
+    if not input.ndim or not (is_column or label.ndim == input.ndim - 1):
+        raise UsageError(
+            "cross_entropy: expected input_dims - 1 == label_dims or input_dims == label_dims, "
+            f"but received input {list(input.shape)}, label {list(label.shape)}"
+        )
+    scores = input.movedim(axis, -1)
+    label = label.movedim(axis, -1) if is_column else label.unsqueeze(-1)
+    if label_smoothing > 0:
+        label = _smooth(label if is_column else _one_hot(label, scores), label_smoothing).to(
+            input.dtype
+        )
+        soft_label = is_column = True
+    if soft_label:
+        loss = _soft_cross_entropy(scores, label, use_softmax)
+        sample_weight = None if weight is None else (label.to(weight.dtype) @ weight).unsqueeze(-1)
+        counts = label != ignore_index
+    else:
+        loss = _hard_cross_entropy(scores, label, ignore_index, use_softmax)
+        counts = label != ignore_index
+        sample_weight = None if weight is None else _gather_weight(weight, scores, label, counts)
+    if sample_weight is not None:
+        loss = loss * sample_weight
+    if reduction == "none":
+        loss = loss.movedim(-1, axis)
+        return loss if is_column else loss.squeeze(axis)
+    if reduction != "mean" or not input.numel() or (sample_weight is None and ignore_index < 0):
+        return reduce(loss, reduction, "cross_entropy")
+    if sample_weight is None:
+        total = torch.sum(counts, dtype=loss.dtype)
+    else:
+        total = torch.sum(sample_weight * counts if ignore_index >= 0 else sample_weight)
+    return torch.sum(loss) / (total + (total == 0))
+
+
+def _one_hot(label: Tensor, scores: Tensor) -> Tensor:
+    return F.one_hot(label.squeeze(-1).long(), scores.shape[-1]).to(scores.dtype)
+
+
+def _smooth(label: Tensor, epsilon: float) -> Tensor:
+    return (1 - epsilon) * label + epsilon / label.shape[-1]
+
+
+def _soft_cross_entropy(scores: Tensor, label: Tensor, use_softmax: bool) -> Tensor:
+    """Cross entropy with distributions as labels, keeping a last axis of 1."""
+    if label.shape != scores.shape:
+        raise UsageError(
+            f"cross_entropy: soft labels must have the shape of input, {list(scores.shape)}, but "
+            f"received {list(label.shape)}"
+        )
+    label = label.detach().to(scores.dtype)
+    if not use_softmax:
+        return -torch.sum(
+            label * torch.clamp(torch.log(scores), min=_SMALLEST_LOG), -1, keepdim=True
+        )
+    # As in Paddle the gradient is softmax - label, also where a label does not sum to 1: of the
+    # log-normaliser's factor sum(label) only 1 takes part in backward.
+    scores = scores - scores.detach().amax(-1, keepdim=True)
+    log_normalizer = torch.logsumexp(scores, -1, keepdim=True)
+    surplus = (torch.sum(label, -1, keepdim=True) - 1) * log_normalizer.detach()
+    return log_normalizer - torch.sum(label * scores, -1, keepdim=True) + surplus
+
+
+def _hard_cross_entropy(
+    scores: Tensor, label: Tensor, ignore_index: int, use_softmax: bool
+) -> Tensor:
+    """Cross entropy with class numbers as labels, keeping a last axis of 1."""
+    if label.shape != (*scores.shape[:-1], 1):
+        raise UsageError(
+            f"cross_entropy: for input with {list(scores.shape[:-1])} positions of "
+            f"{scores.shape[-1]} classes "
+            f"label must hold one class each, but its shape is {list(label.shape)}"
+        )
+    logs = (
+        torch.log_softmax(scores, -1)
+        if use_softmax
+        else torch.clamp(torch.log(scores), min=_SMALLEST_LOG)
+    )
+    flat = F.nll_loss(
+        logs.reshape(-1, scores.shape[-1]),
+        label.reshape(-1).long(),
+        ignore_index=ignore_index,
+        reduction="none",
+    )
+    return flat.reshape(label.shape)
+
+
+def _gather_weight(weight: Tensor, scores: Tensor, label: Tensor, counts: Tensor) -> Tensor:
+    if weight.shape[-1] != scores.shape[-1]:
+        raise UsageError(
+            f"cross_entropy: input has {scores.shape[-1]} classes, but weight is for "
+            f"{weight.shape[-1]}: they must be equal"
+        )
+    return weight[torch.where(counts, label, 0).long()] * counts
+
+
+@op(
+    "softmax_with_cross_entropy",
+    types=(
+        "softmax_with_cross_entropy",
+        "cross_entropy_with_softmax",
+    ),
+    precision=Precision.BLACK,
+)
+def softmax_with_cross_entropy(
+    logits: Tensor,
+    label: Tensor,
+    soft_label: bool = False,
+    ignore_index: int = IGNORED,
+    axis: int = -1,
+) -> tuple[Tensor, Tensor]:
+    """The cross entropy of each position, with an axis of 1 for the classes, and the softmax
+    (without gradient).
+    """
+    if not logits.ndim or label.ndim != logits.ndim:
+        raise UsageError(
+            "softmax_with_cross_entropy: label needs as many dimensions as logits, hard labels "
+            "with extent 1 in the class "
+            f"axis, but received logits {list(logits.shape)}, label {list(label.shape)}"
+        )
+    scores, label = logits.movedim(axis, -1), label.movedim(axis, -1)
+    if soft_label:
+        loss = _soft_cross_entropy(scores, label, True)
+    else:
+        loss = _hard_cross_entropy(scores, label, ignore_index, True)
+    return loss.movedim(-1, axis), torch.softmax(logits.detach(), axis)
+
+
+@op("nll_loss", precision=Precision.BLACK)
+def nll_loss(
+    input: Tensor,
+    label: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = IGNORED,
+    reduction: str = "mean",
+) -> Tensor:
+    """Negative log-likelihood from log-probabilities with classes in axis 1; a mean over nothing is
+    0.
+    """
+    if input.ndim < 2 or label.ndim not in (input.ndim, input.ndim - 1):
+        raise UsageError(
+            "nll_loss: expected an input of rank 2 or more and a label of its rank or one less, "
+            f"but received input {list(input.shape)}, label {list(label.shape)}"
+        )
+    label = label.reshape(input.shape[0], *input.shape[2:]).long()
+    loss = F.nll_loss(input, label, weight, ignore_index=ignore_index, reduction="none")
+    if reduction != "mean":
+        return reduce(loss, reduction, "nll_loss")
+    counts = label != ignore_index
+    total = torch.sum(
+        counts if weight is None else weight[torch.where(counts, label, 0)] * counts,
+        dtype=loss.dtype,
+    )
+    return torch.sum(loss) / (total + (total == 0))

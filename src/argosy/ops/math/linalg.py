@@ -1,0 +1,234 @@
+"""Products of matrices and vectors, norms and distances. Decompositions are in
+``decomposition``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from argosy.foundation.errors import OutOfRange, RankError, UsageError
+from argosy.foundation.gradients import home_of
+from argosy.ops.math import promotion
+from argosy.ops.table import define, op
+from argosy.ops.traits import Precision, Rows
+
+
+@op("linear", precision={"linear_v2": Precision.WHITE})
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``x @ weight + bias`` with weight laid out [in, out]."""
+    if x.ndim == 2 and bias is not None:
+        if home_of(weight) is not None and torch.is_grad_enabled():
+            return _LinearAtHome.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+        return torch.addmm(bias, x, weight)
+    product = torch.matmul(x, weight)
+    return product if bias is None else product + bias
+
+
+class _LinearAtHome(torch.autograd.Function):
+    """``addmm`` whose weight gradient is written where a reducer wants it, if that place is free;
+    same numbers, one pass over memory less.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return torch.addmm(bias, x, weight)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        x, weight = ctx.saved_tensors
+        grad_x = grad @ weight.t() if ctx.needs_input_grad[0] else None
+        grad_weight = None
+        if ctx.needs_input_grad[1]:
+            # With create_graph the product must be differentiable; with a gradient from before it
+            # must be added to.
+            is_fresh = weight.grad is None and not torch.is_grad_enabled()
+            home = home_of(weight) if is_fresh else None
+            place = home.claim() if home is not None else None
+            grad_weight = x.t() @ grad if place is None else torch.mm(x.t(), grad, out=place)
+        return grad_x, grad_weight, grad.sum(0) if ctx.needs_input_grad[2] else None
+
+
+bmm = define("bmm", torch.bmm, ("x", "y"))
+mv = define("mv", torch.mv, ("x", "vec"))
+
+
+@op("dot")
+def dot(x: Tensor, y: Tensor) -> Tensor:
+    """The inner product of two vectors, or of the rows of two matrices."""
+    if x.ndim not in (1, 2) or x.shape != y.shape:
+        raise UsageError(
+            f"dot: x and y must be equal in shape, 1-D or 2-D, but received {list(x.shape)}, "
+            f"{list(y.shape)}"
+        )
+    return torch.dot(x, y) if x.ndim == 1 else torch.sum(x * y, -1, dtype=x.dtype)
+
+
+@op("inner")
+def inner(x: Tensor, y: Tensor) -> Tensor:
+    return torch.inner(x, y)
+
+
+@op("outer", rows=Rows.OTHER)
+def outer(x: Tensor, y: Tensor) -> Tensor:
+    """The outer product of the flattened inputs."""
+    x, y = promotion.align(x, y)
+    return torch.outer(x.reshape(-1), y.reshape(-1))
+
+
+@op("kron")
+def kron(x: Tensor, y: Tensor) -> Tensor:
+    x, y = promotion.align(x, y)
+    return torch.kron(x, y)
+
+
+@op("vecdot")
+def vecdot(x: Tensor, y: Tensor, axis: int = -1) -> Tensor:
+    return torch.linalg.vecdot(x, y, dim=axis)
+
+
+@op("cross")
+def cross(x: Tensor, y: Tensor, axis: int | None = None) -> Tensor:
+    """The vector product along ``axis``, by default the first axis of extent 3."""
+    if x.shape != y.shape:
+        raise UsageError(
+            f"cross: x and y must be equal in shape, but received {list(x.shape)} and "
+            f"{list(y.shape)}"
+        )
+    if axis is None:
+        if 3 not in x.shape:
+            raise UsageError(f"cross: no axis of shape {list(x.shape)} has extent 3")
+        axis = x.shape.index(3)
+    return torch.linalg.cross(x, y, dim=axis)
+
+
+@op("addmm")
+def addmm(input: Tensor, x: Tensor, y: Tensor, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
+    if input.ndim not in (1, 2):
+        raise UsageError(
+            f"addmm: the dimension of input should be 2 or 1, but its shape is {list(input.shape)}"
+        )
+    return torch.addmm(input, x, y, beta=beta, alpha=alpha)
+
+
+@op("baddbmm")
+def baddbmm(input: Tensor, x: Tensor, y: Tensor, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
+    """``beta * input + alpha * (x @ y)``; an input of rank 2 has one row for each matrix of the
+    batch.
+    """
+    if input.ndim == 2:
+        input = input.unsqueeze(1)
+    return torch.baddbmm(input, x, y, beta=beta, alpha=alpha)
+
+
+@op("tensordot", rows=Rows.OTHER)
+def tensordot(x: Tensor, y: Tensor, axes_x: list[int], axes_y: list[int]) -> Tensor:
+    """Sum products over pairs of axes; the remaining axes of ``x``, then those of ``y``, are
+    left.
+    """
+    for a, b in zip(axes_x, axes_y, strict=True):
+        if x.shape[a] != y.shape[b]:
+            raise RankError(
+                f"tensordot: x has size {x.shape[a]} in axis {a} while y has size {y.shape[b]} "
+                f"in axis {b}; "
+                "sizes of contracted axes must be equal"
+            )
+    return torch.tensordot(x, y, dims=(axes_x, axes_y))
+
+
+@op("einsum", precision=Precision.WHITE, rows=Rows.OTHER)
+def einsum(operands: list[Tensor], equation: str) -> Tensor:
+    return torch.einsum(equation, *operands)
+
+
+@op("multi_dot")
+def multi_dot(x: list[Tensor]) -> Tensor:
+    """The product of all matrices, in the order of association that costs least."""
+    return torch.linalg.multi_dot(x)
+
+
+@op("diagonal")
+def diagonal(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """A view of the diagonals of the planes that two axes span, as a new last axis."""
+    for axis in (axis1, axis2):
+        if x.ndim < 2 or not -x.ndim <= axis < x.ndim:
+            raise OutOfRange(
+                f"diagonal: axis {axis} is out of range for a tensor of shape {list(x.shape)}"
+            )
+    return torch.diagonal(x, offset, axis1, axis2)
+
+
+@op("trace")
+def trace(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    plane: Tensor = diagonal.fn(x, offset, axis1, axis2)
+    return torch.sum(plane, -1, dtype=x.dtype)
+
+
+@op("vector_norm", types=("p_norm",), precision={"pnorm": Precision.BLACK})
+def vector_norm(
+    x: Tensor,
+    p: float = 2.0,
+    axis: Any = None,
+    keepdim: bool = False,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    return torch.linalg.vector_norm(x, p, axis, keepdim, dtype=dtype)
+
+
+@op("matrix_norm", precision={"frobenius_norm": Precision.BLACK})
+def matrix_norm(
+    x: Tensor, p: Any, axis: list[int], keepdim: bool = False, dtype: torch.dtype | None = None
+) -> Tensor:
+    if p not in ("fro", "nuc", 1, -1, 2, -2, float("inf"), float("-inf")):
+        raise UsageError(
+            "norm: over two axes p must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, but "
+            f"received {p!r}"
+        )
+    return torch.linalg.matrix_norm(x, p, axis, keepdim, dtype=dtype)
+
+
+@op("dist", precision=Precision.BLACK)
+def dist(x: Tensor, y: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norm of ``x - y``, broadcast and flattened."""
+    return torch.linalg.vector_norm(x - y, p)
+
+
+@op("cdist")
+def cdist(x: Tensor, y: Tensor, p: float, compute_mode: str) -> Tensor:
+    """p-norm distances between the rows of ``x`` and the rows of ``y``."""
+    for name, matrix in (("x", x), ("y", y)):
+        if matrix.ndim < 2:
+            raise RankError(
+                f"cdist: {name} must be at least 2-dimensional, but its shape is "
+                f"{list(matrix.shape)}"
+            )
+    if x.shape[-1] != y.shape[-1]:
+        raise RankError(
+            f"cdist: x and y must have equal last extents, but received {list(x.shape)} and "
+            f"{list(y.shape)}"
+        )
+    if p < 0:
+        raise RankError(f"cdist: p must be >= 0, but received {p}")
+    return torch.cdist(x, y, p, compute_mode)
+
+
+@op("pdist")
+def pdist(x: Tensor, p: float = 2.0) -> Tensor:
+    """p-norm distances between every two different rows, in order (0, 1), (0, 2), ..., (n-2,
+    n-1).
+    """
+    if x.ndim != 2:
+        raise RankError(f"pdist: x must be 2-dimensional, but its shape is {list(x.shape)}")
+    return torch.pdist(x, p)
+
+
+@op("pairwise_distance")
+def pairwise_distance(
+    x: Tensor, y: Tensor, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """p-norm over the last axis of ``x - y + epsilon``."""
+    gap = x - y
+    return torch.linalg.vector_norm(gap + epsilon if epsilon else gap, p, -1, keepdim)

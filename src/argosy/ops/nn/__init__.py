@@ -1,0 +1,16 @@
+"""What layers of networks compute."""
+
+from argosy.ops.nn import (
+    activation,
+    attention,
+    conv,
+    data_norm,
+    dropout,
+    embedding,
+    multihead,
+    norm,
+    pooling,
+    recurrent,
+    reparameterization,
+    row_convolution,
+)

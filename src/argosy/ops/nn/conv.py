@@ -1,0 +1,130 @@
+"""Convolutions and their transposes over one, two and three spatial axes.
+
+Weights are laid out [out, in / groups, *window], for a transpose [in, out / groups, *window].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as torch_f
+
+from argosy.foundation.errors import UsageError
+from argosy.ops.nn.window import for_engine, is_symmetric, to_pairs
+from argosy.ops.table import Op, define
+from argosy.ops.traits import Precision
+
+
+def _check_rank(name: str, x: Tensor, weight: Tensor, n: int) -> None:
+    if x.ndim != n + 2:
+        raise UsageError(
+            f"{name}: Input x should be {n + 2}D tensor, but received x with the shape of "
+            f"{list(x.shape)}"
+        )
+    if weight.ndim != n + 2:
+        raise UsageError(
+            f"{name}: Input weight should be {n + 2}D tensor, but received weight with the shape "
+            f"of {list(weight.shape)}"
+        )
+
+
+def _convolution(n: int, engine: Callable[..., Tensor], **traits: Any) -> Op:
+    name = f"conv{n}d"
+
+    def conv(
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        stride: Sequence[int],
+        padding: str | Sequence[int],
+        dilation: Sequence[int],
+        groups: int,
+        channel_last: bool,
+    ) -> Tensor:
+        if x.ndim != n + 2 or weight.ndim != n + 2:
+            _check_rank(name, x, weight, n)
+        if channel_last:
+            x = x.movedim(-1, 1)
+        if len(padding) != n or isinstance(padding, str):
+            if isinstance(padding, str):
+                dilation = [1] * n  # Paddle drops the dilation under "SAME"
+            pairs = to_pairs(padding, x.shape[2:], weight.shape[2:], stride)
+            if is_symmetric(pairs):
+                padding = [before for before, _ in pairs]
+            else:
+                x = torch_f.pad(x, for_engine(pairs))
+                padding = [0] * n
+        out = engine(x, weight, bias, stride, padding, dilation, groups)
+        return out.movedim(1, -1) if channel_last else out
+
+    return define(name, conv, **traits)
+
+
+def _transpose(n: int, engine: Callable[..., Tensor], **traits: Any) -> Op:
+    name = f"conv{n}d_transpose"
+
+    def conv_transpose(
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        stride: Sequence[int],
+        padding: str | Sequence[int],
+        output_padding: Sequence[int],
+        output_size: Sequence[int] | None,
+        dilation: Sequence[int],
+        groups: int,
+        channel_last: bool,
+    ) -> Tensor:
+        _check_rank(name, x, weight, n)
+        if channel_last:
+            x = x.movedim(-1, 1)
+        if isinstance(padding, str):
+            dilation = [1] * n  # Paddle drops the dilation under "SAME"
+        sizes, kernel = x.shape[2:], weight.shape[2:]
+        pairs = to_pairs(padding, sizes, kernel, stride)
+        natural = [
+            (sizes[i] - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1 - sum(pairs[i])
+            for i in range(n)
+        ]
+        extra = (
+            output_padding if output_size is None else _extra(name, output_size, natural, stride)
+        )
+        if is_symmetric(pairs):
+            out = engine(x, weight, bias, stride, [p for p, _ in pairs], extra, groups, dilation)
+        else:
+            out = engine(x, weight, bias, stride, [0] * n, extra, groups, dilation)
+            for i, (before, _) in enumerate(pairs):
+                out = out.narrow(i + 2, before, natural[i] + extra[i])
+        return out.movedim(1, -1) if channel_last else out
+
+    return define(name, conv_transpose, **traits)
+
+
+def _extra(
+    name: str, wanted: Sequence[int], natural: Sequence[int], stride: Sequence[int]
+) -> list[int]:
+    """What must be added at the end of each axis to reach ``wanted``; each stride allows sizes
+    below the next step.
+    """
+    extra = [w - size for w, size in zip(wanted, natural, strict=True)]
+    if any(not 0 <= e < s for e, s in zip(extra, stride, strict=True)):
+        ranges = ", ".join(f"[{size}, {size + s})" for size, s in zip(natural, stride, strict=True))
+        raise UsageError(
+            f"{name}: output_size should lie in {ranges} here, but received {list(wanted)}"
+        )
+    return extra
+
+
+conv1d = _convolution(1, torch.conv1d, precision={"conv2d": Precision.WHITE})
+conv2d = _convolution(
+    2, torch.conv2d, types=("conv2d", "depthwise_conv2d"), precision=Precision.WHITE
+)
+conv3d = _convolution(3, torch.conv3d)
+conv1d_transpose = _transpose(1, torch.conv_transpose1d)
+conv2d_transpose = _transpose(
+    2, torch.conv_transpose2d, types=("conv2d_transpose", "depthwise_conv2d_transpose")
+)
+conv3d_transpose = _transpose(3, torch.conv_transpose3d)

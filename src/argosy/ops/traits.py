@@ -1,0 +1,104 @@
+"""Facts about an op that more than one reader needs, given where the op is defined.
+
+``Traits`` checks them when the op is defined, so that a fact that cannot be stops the import. What
+is left out has the default, which holds for most ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, Flag, auto
+from typing import Any
+
+from argosy.foundation.errors import InternalError
+
+
+class Precision(Flag):
+    """What automatic mixed precision does with the floating inputs of an op.
+
+    WHITE, BLACK, EXTRA_BLACK and GRAY are Paddle's lists.
+    """
+
+    PROMOTED = 0  # in no list: float32 as soon as one input is
+    WHITE = auto()  # low precision
+    BLACK = auto()  # float32: leaves the range of float16, or loses too much in long sums
+    EXTRA_BLACK = auto()  # float32 at level O2 too: its low-precision kernel is slow or inexact
+    GRAY = auto()  # in a program: as the operators that feed it, not worth a cast of its own
+    UNTOUCHED = auto()  # sees its inputs as they are: it casts or copies
+    MIXED = auto()  # only its first input is cast: statistics and affine parameters stay float32
+
+
+class Rows(Enum):
+    """Whether row i of a result is made of row i of the first input, if there are as many."""
+
+    KEPT = auto()
+    KEPT_IF_ALONE = auto()  # not where another variable is among the inputs
+    # Other rows, or sequences that the face of the op tells, or that Paddle drops.
+    OTHER = auto()
+
+
+class SparseGradients(Enum):
+    """What an op does with row-sparse gradients."""
+
+    MADE_DENSE = auto()  # it must get them dense
+    TAKEN = auto()
+    PASSED_ON = auto()  # taken, and result i is as sparse as gradient i
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """The facts.
+
+    ``types`` are Paddle's operator types for the op; its operators have the first, or the op's name
+    if there is none. ``mutates`` names the parameters whose tensors it changes. ``is_random``: two
+    calls with equal inputs differ. ``test_attrs`` are the values of attributes in a test program.
+    ``precision`` is the op's class in mixed precision, by those of Paddle's types under which lists
+    have it; given without a type it stands for the type of its operators. ``is_reshape``: the same
+    elements in the same order, in another shape. ``is_fused``: it hands raw memory to a kernel that
+    compares no sizes.
+    """
+
+    types: tuple[str, ...] = ()
+    mutates: tuple[str, ...] = ()
+    is_random: bool = False
+    test_attrs: Mapping[str, bool] = field(default_factory=dict)
+    precision: Precision | Mapping[str, Precision] = Precision.PROMOTED
+    rows: Rows = Rows.KEPT
+    sparse_gradients: SparseGradients = SparseGradients.MADE_DENSE
+    is_reshape: bool = False
+    is_fused: bool = False
+
+    def __post_init__(self) -> None:
+        for name, is_valid in _VALID.items():
+            value = getattr(self, name)
+            if not is_valid(value):
+                raise InternalError(f"{name} cannot be {value!r}")
+
+
+def _is_a(kind: type) -> Any:
+    return lambda value: isinstance(value, kind)
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(v, str) and v for v in value)
+
+
+def _is_mapping_to(kind: type) -> Any:
+    return lambda value: (
+        isinstance(value, Mapping)
+        and all(isinstance(k, str) and isinstance(v, kind) for k, v in value.items())
+    )
+
+
+_VALID = {
+    "types": _are_names,
+    "mutates": _are_names,
+    "is_random": _is_a(bool),
+    "test_attrs": _is_mapping_to(bool),
+    "precision": lambda value: isinstance(value, Precision) or _is_mapping_to(Precision)(value),
+    "rows": _is_a(Rows),
+    "sparse_gradients": _is_a(SparseGradients),
+    "is_reshape": _is_a(bool),
+    "is_fused": _is_a(bool),
+}

@@ -1,0 +1,1 @@
+"""From a placement to the processes of this host. Pure."""

@@ -1,0 +1,67 @@
+"""What a launcher says about its processes: the table, the end of one of them, exit codes. Pure."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Sequence
+
+from argosy.runtime.launch.placement import RANK
+from argosy.runtime.launch.process_spec import Job
+
+Say = Callable[[str], None]  # prints a message of the launcher
+
+
+def table(job: Job, pids: Sequence[int], logs: Sequence[str]) -> str:
+    """The processes of this host, with the pid and the log of each."""
+    command = " ".join(job.processes[0].argv)
+    members = [process.member for process in job.processes]
+    if all(member.role == RANK for member in members):
+        head = "  rank  pid      log"
+        names = [f"{member.rank:4}" for member in members]
+    else:
+        head = "  role      pid      endpoint               log"
+        names = [f"{member.label:8}" for member in members]
+        logs = [f"{m.endpoint:21}  {log}" for m, log in zip(members, logs, strict=True)]
+    rows = zip(names, pids, logs, strict=True)
+    lines = [f"  {name}  {pid:<7}  {log}" for name, pid, log in rows]
+    return "\n".join([f"launch: {job.title}: {command}", head, *lines])
+
+
+def end_of(label: str, exit_code: int, consequence: str = "") -> str:
+    """Who ended, how, and what follows from it."""
+    return f"{label} {describe_exit(exit_code)}{'; ' if consequence else ''}{consequence}"
+
+
+def stopped(exit_code: int, everyone: str) -> str:
+    """A signal has ended the launcher, so its processes too."""
+    return f"launch: stopped ({describe_exit(exit_code)}); {everyone} were ended"
+
+
+def store_failed(error: Exception, everyone: str) -> str:
+    """A store of the job has died; said before the processes are ended, which can take a while."""
+    return f"launch: {error}; {everyone} are ended"
+
+
+def excerpt(log: str, lines: Sequence[str]) -> str:
+    """The last lines of a log, below the sentence about who wrote it."""
+    if not lines:
+        return "  it has printed nothing"
+    return "\n".join([f"  last lines of {log}:", *(f"  | {line}" for line in lines)])
+
+
+def describe_exit(code: int) -> str:
+    """An exit code in words."""
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        return f"was killed by signal {-code}"
+    if -code == signal.SIGKILL:
+        return f"was killed by {name} (the kernel does that when memory runs out)"
+    return f"was killed by {name} ({(signal.strsignal(-code) or name).lower()})"
+
+
+def shell_code(code: int) -> int:
+    """The exit code as a shell reports it: a signal n is 128 + n."""
+    return 128 - code if code < 0 else code

@@ -1,0 +1,68 @@
+"""The text of special operators that run no blocks: gradients, arrays, printing, functions of the
+script.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from argosy.static.ir.operator import Operator
+from argosy.static.lower import arrays
+from argosy.static.lower.emitter import Emitter, emits
+from argosy.static.lower.printing import Printer
+from argosy.static.lower.text import listed
+
+_ARRAY_FUNCTIONS: dict[str, Any] = {
+    "create_array": list,
+    "write_to_array": arrays.write,
+    "read_from_array": arrays.read,
+    "lod_array_length": arrays.length,
+    "stack_array": torch.stack,
+}
+
+
+@emits("backward")
+def _emit_backward(emitter: Emitter, index: int, operator: Operator) -> None:
+    pairs = emitter.uses.wanted_gradients(index)
+    if not pairs:
+        return
+    text = emitter.text
+    is_last = emitter.is_last_backward(index)
+    inputs = listed(text.local(x) for x, _ in pairs)
+    outputs = listed(text.local(g) for _, g in pairs)
+    targets, seeds = emitter.expression(operator.args[0]), emitter.expression(operator.args[2])
+    rows = tuple(i for i, (_, g) in enumerate(pairs) if g in emitter.rows)
+    kept = f", rows={rows}" if rows else ""
+    text.append(
+        f"[{outputs}] = gradients_of({targets}, [{inputs}], {seeds}, {not is_last}, "
+        f"{not is_last}{kept})"
+    )
+
+
+@emits(*_ARRAY_FUNCTIONS)
+def _emit_array(emitter: Emitter, index: int, operator: Operator) -> None:
+    call = _called(emitter, _ARRAY_FUNCTIONS[operator.type], operator)
+    emitter.text.append(f"{emitter.text.local(operator.output_arg_names[0])} = {call}")
+
+
+@emits("print")
+def _emit_print(emitter: Emitter, index: int, operator: Operator) -> None:
+    out = operator.output_arg_names[0]
+    printer = Printer(operator.args[0].name, out, operator.kwargs)
+    emitter.text.append(f"{emitter.text.local(out)} = {_called(emitter, printer, operator)}")
+    if emitter.stops(operator, out):
+        emitter.detach(out)
+
+
+@emits("py_func")
+def _emit_py_func(emitter: Emitter, index: int, operator: Operator) -> None:
+    call = _called(emitter, operator.kwargs["func"], operator)
+    left = listed(emitter.text.local(name) for name in operator.output_arg_names)
+    emitter.text.append(f"[{left}] = {call}" if left else call)
+
+
+def _called(emitter: Emitter, function: Any, operator: Operator) -> str:
+    given = ", ".join(emitter.expression(a) for a in operator.args)
+    return f"{emitter.text.constant(function, 'f')}({given})"
