@@ -195,6 +195,8 @@ class PathsFinder(MetaPathFinder):
             return ModuleSpec(fullname, PathLoader(), is_package=fullname in known.children)
         if isinstance(found.loader, SourceFileLoader):
             found.loader = FileLoader(found.loader.name, found.loader.path)
+        if fullname in known.children and found.submodule_search_locations is None:
+            found.submodule_search_locations = []  # a file here, a package of Paddle's
         return found
 
 
