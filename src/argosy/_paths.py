@@ -183,9 +183,11 @@ class PathsFinder(MetaPathFinder):
         if not fullname.startswith(_ROOT + "."):
             return None
         known = table()
-        for module, same in known.same.items():
-            if fullname == module or fullname.startswith(module + "."):
-                return alias_spec(fullname, same + fullname[len(module) :])
+        module = fullname
+        while module != _ROOT:
+            if module in known.same:
+                return alias_spec(fullname, known.same[module] + fullname[len(module) :])
+            module = module.rpartition(".")[0]
         if fullname not in known.homes and fullname not in known.children:
             return None
         found = PathFinder.find_spec(fullname, path) if path else None
@@ -193,6 +195,8 @@ class PathsFinder(MetaPathFinder):
             return ModuleSpec(fullname, PathLoader(), is_package=fullname in known.children)
         if isinstance(found.loader, SourceFileLoader):
             found.loader = FileLoader(found.loader.name, found.loader.path)
+        if fullname in known.children and found.submodule_search_locations is None:
+            found.submodule_search_locations = []  # a file here, a package of Paddle's
         return found
 
 
