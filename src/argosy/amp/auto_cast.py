@@ -230,7 +230,7 @@ def _cast_models(models: list[Any], dtype: str, excluded: Any) -> None:
                 and not isinstance(layer, kinds)
                 and not _stays_float32(layer, dtype)
             ):
-                layer._cast_members(None, dtype, floating_only=True, include_sublayers=False)
+                layer.cast_members(None, dtype, floating_only=True, include_sublayers=False)
 
 
 def _stays_float32(layer: Any, dtype: str) -> bool:

@@ -371,9 +371,9 @@ class DataParallel(Layer):
         if self._reducer is not None:
             self._reducer.close()
         sparse_ids = {
-            id(layer._parameters["weight"])
+            id(layer.weight)
             for layer in self.sublayers()
-            if isinstance(layer, Embedding) and layer._sparse
+            if isinstance(layer, Embedding) and layer.is_sparse
         }
         named = self._to_reduce()
         for name, param in named:

@@ -15,27 +15,27 @@ class Registry(Generic[T]):
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self._values: dict[str, T] = {}
+        self._held: dict[str, T] = {}
 
     def add(self, name: str, value: T) -> T:
-        if name in self._values:
+        if name in self._held:
             raise InternalError(f"{self.kind} {name!r} is registered twice")
-        self._values[name] = value
+        self._held[name] = value
         return value
 
     def get(self, name: str) -> T:
         try:
-            return self._values[name]
+            return self._held[name]
         except KeyError:
             raise UsageError(
-                f"there is no {self.kind} called {name!r}.{nearest(name, self._values)}"
+                f"there is no {self.kind} called {name!r}.{nearest(name, self._held)}"
             ) from None
 
     def __contains__(self, name: str) -> bool:
-        return name in self._values
+        return name in self._held
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
+        return iter(self._held)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._held)

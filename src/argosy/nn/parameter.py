@@ -59,7 +59,7 @@ def create_parameter(
     else:
         parameter = object.__new__(Parameter)
         parameter.raw = torch.empty(extents, dtype=engine, device=defaults.device)
-        parameter._name = chosen
+        parameter.name = chosen
     parameter.optimize_attr = {"learning_rate": parsed.learning_rate}
     parameter.regularizer = parsed.regularizer
     parameter.need_clip = parsed.need_clip

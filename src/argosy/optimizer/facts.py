@@ -78,6 +78,10 @@ class OptimizerFacts:
         """How it clips gradients; groups may have their own."""
         return self._grad_clip
 
+    @clip.setter
+    def clip(self, clip: Any) -> None:
+        self._grad_clip = clip
+
     @property
     def rate(self) -> Any:
         """The learning rate as it was given: a number, a scheduler, or a variable."""

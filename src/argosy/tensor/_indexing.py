@@ -23,7 +23,7 @@ def get_item(x: Tensor, index: Any) -> Any:
     """Read a part of the tensor: on the same memory for numbers and slices, a copy for lists, masks
     and Tensors.
     """
-    if _tensor._mode is None:
+    if _tensor.active_mode is None:
         # Numbers and slices are what torch takes as they are; anything it refuses is looked at
         # below.
         kind = type(index)

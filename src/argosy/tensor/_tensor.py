@@ -42,25 +42,25 @@ _engine = torch  # inside the class, `torch` is a method
 
 Mode = Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
 
-_mode: Mode | None = None
+active_mode: Mode | None = None
 _mode_stack: list[Mode | None] = []
-register("mode of ops", sys.modules[__name__], attributes=("_mode", "_mode_stack"))
+register("mode of ops", sys.modules[__name__], attributes=("active_mode", "_mode_stack"))
 
 
 def push_mode(mode: Mode | None) -> None:
     """Send every op through ``mode`` until ``pop_mode``; None is plain eager execution."""
-    global _mode
-    _mode_stack.append(_mode)
-    _mode = mode
+    global active_mode
+    _mode_stack.append(active_mode)
+    active_mode = mode
 
 
 def pop_mode() -> None:
-    global _mode
-    _mode = _mode_stack.pop()
+    global active_mode
+    active_mode = _mode_stack.pop()
 
 
 def current_mode() -> Mode | None:
-    return _mode
+    return active_mode
 
 
 class Shape(list[int]):
@@ -88,7 +88,7 @@ def _binary(
 
         def method(self: Tensor, other: Any) -> Any:
             kind = type(other)
-            if (kind is float or kind is int) and _mode is None:
+            if (kind is float or kind is int) and active_mode is None:
                 a = self.raw
                 if a.is_floating_point():
                     try:
@@ -103,7 +103,7 @@ def _binary(
     else:
 
         def method(self: Tensor, other: Any) -> Any:
-            if type(other) is Tensor and _mode is None:
+            if type(other) is Tensor and active_mode is None:
                 a = self.raw
                 b = other.raw
                 dtype = a.dtype
@@ -114,7 +114,7 @@ def _binary(
                         return out
                     except (RuntimeError, TypeError, ValueError) as error:
                         raise_as(explain(op, (self, other), {}, error), error)
-            elif (type(other) is float or type(other) is int) and _mode is None:
+            elif (type(other) is float or type(other) is int) and active_mode is None:
                 a = self.raw
                 if a.is_floating_point():
                     try:
@@ -266,6 +266,11 @@ class Tensor:
     @name.setter
     def name(self, value: str) -> None:
         self._name = value
+
+    @property
+    def given_name(self) -> str | None:
+        """The name, if it has one; asking for ``name`` gives it one."""
+        return self._name
 
     def dim(self) -> int:
         return self.raw.ndim
@@ -776,8 +781,8 @@ def apply(op: Op, *args: Any, **attrs: Any) -> Any:
     """Run ``op`` on Tensors: eagerly, or as the current mode decides. Errors come back in the words
     of the call.
     """
-    if _mode is not None:
-        return _mode(op, args, attrs)
+    if active_mode is not None:
+        return active_mode(op, args, attrs)
     try:
         out = op.fn(
             *[

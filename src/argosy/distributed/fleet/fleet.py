@@ -120,7 +120,7 @@ class Fleet:
             copy.deepcopy(strategy) if strategy is not None else DistributedStrategy()
         )
         self._known_role, self._is_collective = role_maker, role_maker._is_collective
-        self._util._set_role_maker(role_maker)
+        self._util.set_role_maker(role_maker)
         self._plan = self._optimizer = None
         self._has_scaler = False
         self._models = []
@@ -163,8 +163,8 @@ class Fleet:
                 )
                 self._sharding[degree] = HybridCommunicateGroup(topology)
             hcg = self._sharding[degree]
-        replicas = hcg._groups["data"]
-        return hcg._groups["sharding"], replicas if replicas.nranks > 1 else None
+        replicas = hcg.groups["data"]
+        return hcg.groups["sharding"], replicas if replicas.nranks > 1 else None
 
     @property
     def _role_maker(self) -> RoleMakerBase:

@@ -13,8 +13,8 @@ import torch
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
 from argosy.foundation.process_state import register
 from argosy.nn import Layer
-from argosy.nn.layer._batch_norm import _Statistics
 from argosy.nn.layer.common import Embedding
+from argosy.nn.layer.norm import NormWithStatistics
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharded_parameters import Order, SplitTensor
 from argosy.runtime.parallel.sharded_saving import Saving
@@ -34,7 +34,7 @@ class SplitParameter(Parameter):
     parts: SplitTensor
     _num_users: int
     _whole: torch.Tensor | None
-    _version: int  # of the whole value when it was gathered
+    _seen_version: int  # of the whole value when it was gathered
     share: Parameter
 
     @classmethod
@@ -77,7 +77,7 @@ class SplitParameter(Parameter):
             if self.parts.share.requires_grad is not needs_gradient:
                 self.parts.share.requires_grad_(needs_gradient)
             self._whole = self.raw = self.parts.whole(saving, is_synchronised)
-            self._version = self._whole._version
+            self._seen_version = self._whole._version
         self._num_users += 1
 
     def leave(self, saving: Saving) -> None:
@@ -86,7 +86,7 @@ class SplitParameter(Parameter):
             whole, self._whole, self.raw = self._whole, None, self.parts.absent
             assert whole is not None
             saving.unwatch(whole)
-            if whole._version != self._version:  # the layer wrote into it
+            if whole._version != self._seen_version:  # the layer wrote into it
                 self._keep(whole)
 
     def whole(self, dst: int | None = None) -> Tensor | None:
@@ -107,7 +107,7 @@ class SplitParameter(Parameter):
             return
         raw = self.parts.gather(self.parts.share)
         self.raw = (raw.cpu() if on_host else raw).requires_grad_(self.parts.absent.requires_grad)
-        self._version = self.raw._version
+        self._seen_version = self.raw._version
 
     def release(self) -> None:
         """End ``hold()``; what was written into the parameter since then stays."""
@@ -115,7 +115,7 @@ class SplitParameter(Parameter):
             return
         held, self.raw = self.raw, self.parts.absent
         self.parts.absent.requires_grad_(held.requires_grad)
-        if held._version != self._version:
+        if held._version != self._seen_version:
             self._keep(held)
 
     @torch.no_grad()
@@ -242,12 +242,12 @@ class SplitLayers:
         kept |= {
             id(p)
             for part in layer.sublayers(True)
-            if isinstance(part, _Statistics)
+            if isinstance(part, NormWithStatistics)
             for p in _frozen_in(part)
         }
         least = max(segment_size, group.nranks)
         sparse = {
-            id(p.weight) for p in layer.sublayers(True) if isinstance(p, Embedding) and p._sparse
+            id(p.weight) for p in layer.sublayers(True) if isinstance(p, Embedding) and p.is_sparse
         }
         self.params: list[SplitParameter] = []
         for name, param in layer.named_parameters():

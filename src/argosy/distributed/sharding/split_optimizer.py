@@ -165,7 +165,7 @@ class SplitOptimizer(ShardedOptimizer):
         if split is None or not hasattr(value, "shape") or tuple(value.shape) != tuple(split.shape):
             return value
         tensor = value if isinstance(value, Tensor) else Tensor(value)
-        return named(split.cut(tensor.raw), tensor._name)
+        return named(split.cut(tensor.raw), tensor.given_name)
 
 
 def check_parameters(model: Layer, optimizer: Optimizer) -> None:

@@ -118,9 +118,11 @@ class DataParallel(Layer):
 
     def _row_sparse_ids(self) -> set[int]:
         tables = [
-            layer for layer in self.sublayers() if isinstance(layer, nn.Embedding) and layer._sparse
+            layer
+            for layer in self.sublayers()
+            if isinstance(layer, nn.Embedding) and layer.is_sparse
         ]
-        return {id(table._parameters["weight"]) for table in tables}
+        return {id(table.weight) for table in tables}
 
     def state_dict(
         self,

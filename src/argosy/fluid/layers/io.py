@@ -86,7 +86,7 @@ def create_py_reader_by_data(
 
 def read_file(reader: ProgramLoader) -> Any:
     """The variables of a reader: a list, or the one variable where there is one."""
-    variables = list(reader._feed_list)
+    variables = list(reader.feed_list)
     return variables[0] if len(variables) == 1 else variables
 
 

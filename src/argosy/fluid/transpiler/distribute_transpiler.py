@@ -67,7 +67,7 @@ class DistributeTranspilerConfig:
 
         def __getattr__(self, name: str) -> Any: ...
 
-    _fields: ClassVar[dict[str, Any]] = {
+    fields: ClassVar[dict[str, Any]] = {
         "slice_var_up": True,
         "split_method": None,
         "min_block_size": 8192,
@@ -87,13 +87,13 @@ class DistributeTranspilerConfig:
     _modes: ClassVar[tuple[str, ...]] = ("sync_mode", "runtime_split_send_recv")
 
     def __init__(self) -> None:
-        self.__dict__.update(self._fields, _sync_mode=True, _splits=False)
+        self.__dict__.update(self.fields, _sync_mode=True, _splits=False)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self._fields and name not in self._modes:
+        if name not in self.fields and name not in self._modes:
             raise UnknownField(
                 "DistributeTranspilerConfig has no field "
-                f"{name!r}.{nearest(name, [*self._fields, *self._modes])}"
+                f"{name!r}.{nearest(name, [*self.fields, *self._modes])}"
             )
         object.__setattr__(self, name, value)
 
@@ -120,7 +120,7 @@ class DistributeTranspilerConfig:
         self.__dict__["_splits"] = value
 
     def __repr__(self) -> str:
-        changed = {k: getattr(self, k) for k, v in self._fields.items() if getattr(self, k) != v}
+        changed = {k: getattr(self, k) for k, v in self.fields.items() if getattr(self, k) != v}
         shown = {
             "sync_mode": self.sync_mode,
             "runtime_split_send_recv": self.runtime_split_send_recv,

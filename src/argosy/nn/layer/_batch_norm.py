@@ -20,7 +20,7 @@ from argosy.tensor.engine import apply, get_default_dtype
 Base = TypeVar("Base", bound="_BatchNormBase")
 
 
-class _Statistics(Layer):
+class NormWithStatistics(Layer):
     """Creates the four parameters that every kind of batch normalisation has."""
 
     def _create(
@@ -49,7 +49,7 @@ class _Statistics(Layer):
         return self.create_parameter([size], attr, self._dtype)
 
 
-class _BatchNormBase(_Statistics):
+class _BatchNormBase(NormWithStatistics):
     _ranks: tuple[int, ...] = ()
     _layouts: tuple[str, ...] = ()
 
@@ -225,7 +225,7 @@ class BatchNorm3D(_BatchNormBase):
         )
 
 
-class BatchNorm(_Statistics):
+class BatchNorm(NormWithStatistics):
     """Batch normalisation with the arguments of Paddle 1.x, among them an activation ``act`` after
     it.
     """

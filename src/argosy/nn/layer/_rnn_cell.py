@@ -111,7 +111,7 @@ class GateCell(RNNCellBase):
         bound = 1.0 / math.sqrt(self.hidden_size)
         return I.Uniform(-bound, bound)
 
-    def _weights(self) -> tuple[Any, ...]:
+    def ordered_weights(self) -> tuple[Any, ...]:
         return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
 
     @property
@@ -148,7 +148,7 @@ class SimpleRNNCell(GateCell):
 
     def forward(self, inputs: Any, states: Any = None) -> Any:
         h = self.get_initial_states(inputs) if states is None else states
-        h = apply(ops.simple_rnn_cell, inputs, h, *self._weights(), self.activation)
+        h = apply(ops.simple_rnn_cell, inputs, h, *self.ordered_weights(), self.activation)
         return h, h
 
     @property
@@ -195,12 +195,16 @@ class LSTMCell(GateCell):
                 [hidden_size, proj_size], weight_hh_attr, default_initializer=self._default_init()
             )
 
-    def _weights(self) -> tuple[Any, ...]:
-        return (*super()._weights(), self.weight_ho) if self.proj_size else super()._weights()
+    def ordered_weights(self) -> tuple[Any, ...]:
+        return (
+            (*super().ordered_weights(), self.weight_ho)
+            if self.proj_size
+            else super().ordered_weights()
+        )
 
     def forward(self, inputs: Any, states: Any = None) -> Any:
         h, c = self.get_initial_states(inputs) if states is None else states
-        h, c = apply(ops.lstm_cell, inputs, h, c, *self._weights())
+        h, c = apply(ops.lstm_cell, inputs, h, c, *self.ordered_weights())
         return h, (h, c)
 
     @property
@@ -231,7 +235,7 @@ class GRUCell(GateCell):
 
     def forward(self, inputs: Any, states: Any = None) -> Any:
         h = self.get_initial_states(inputs) if states is None else states
-        h = apply(ops.gru_cell, inputs, h, *self._weights())
+        h = apply(ops.gru_cell, inputs, h, *self.ordered_weights())
         return h, h
 
     @property

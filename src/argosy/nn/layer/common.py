@@ -236,6 +236,11 @@ class Embedding(Layer):
         return table
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether its weight gets row-sparse gradients."""
+        return self._sparse
+
+    @property
     def _padding_idx(self) -> int | None:
         return self.padding_idx
 

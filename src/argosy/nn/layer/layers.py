@@ -487,6 +487,16 @@ class Layer:
                     seen.add(id(value))
                 yield (f"{path}.{name}" if path else name), value
 
+    @property
+    def own_parameters(self) -> OrderedDict[str, Any]:
+        """The parameters of this layer itself, by name; changes to the dict are changes to it."""
+        return self._parameters
+
+    @property
+    def own_buffers(self) -> OrderedDict[str, Any]:
+        """The buffers of this layer itself, by name."""
+        return self._buffers
+
     def named_parameters(
         self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
@@ -653,7 +663,7 @@ class Layer:
     # -- dtype and device
     # ---------------------------------------------------------------------------------------
 
-    def _cast_members(
+    def cast_members(
         self, device: Any, dtype: Any, floating_only: bool, include_sublayers: bool = True
     ) -> Layer:
         engine_device = None if device is None else to_place(device).device
@@ -686,11 +696,11 @@ class Layer:
         """Move parameters and buffers to a device and floating ones to a dtype, in place."""
         if dtype is None and isinstance(device, (dtypes.DType, str)) and not _is_device(device):
             device, dtype = None, device
-        return self._cast_members(device, dtype, floating_only=True)
+        return self.cast_members(device, dtype, floating_only=True)
 
     def astype(self, dtype: Any = None) -> Layer:
         """Cast every parameter and buffer in place."""
-        return self._cast_members(None, dtype, floating_only=False)
+        return self.cast_members(None, dtype, floating_only=False)
 
     def float(self, excluded_layers: Any = None) -> Layer:
         return self._cast_except("float32", excluded_layers)
@@ -722,7 +732,7 @@ class Layer:
             kinds = tuple(excluded)
         for layer in self.sublayers(include_self=True):
             if not isinstance(layer, kinds):
-                layer._cast_members(None, dtype, True, include_sublayers=False)
+                layer.cast_members(None, dtype, True, include_sublayers=False)
         return self
 
     # -- printing

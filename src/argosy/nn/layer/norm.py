@@ -9,9 +9,15 @@ from argosy.foundation.errors import RankError, UsageError
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant, Normal
-from argosy.nn.layer._batch_norm import BatchNorm, BatchNorm1D, BatchNorm2D, BatchNorm3D
+from argosy.nn.layer._batch_norm import (
+    BatchNorm,
+    BatchNorm1D,
+    BatchNorm2D,
+    BatchNorm3D,
+)
 
 # scripts test for it by this path
+from argosy.nn.layer._batch_norm import NormWithStatistics as NormWithStatistics
 from argosy.nn.layer._batch_norm import _BatchNormBase as _BatchNormBase
 from argosy.nn.layer._sync_batch_norm import SyncBatchNorm
 from argosy.nn.layer.layers import Layer

@@ -30,5 +30,6 @@ class WithComputed(OrderedDict[str, Any]):
 
 def read_computed(layer: Layer) -> None:
     """Let reads of the layer's parameters find computed ones."""
-    if not isinstance(layer._parameters, WithComputed):
-        layer.__dict__["_parameters"] = WithComputed(layer._parameters, layer._buffers)
+    if not isinstance(layer.own_parameters, WithComputed):
+        own, computed = layer.own_parameters, layer.own_buffers
+        layer.__dict__["_parameters"] = WithComputed(own, computed)

@@ -72,9 +72,9 @@ class SpectralNorm:
             )
         check_once(layer, SpectralNorm, name, "spectral_norm")
         hook = SpectralNorm(name, n_power_iterations, dim, eps)
-        weight = layer._parameters[name]
+        weight = layer.own_parameters[name]
         rows = weight.shape[dim]
-        del layer._parameters[name]
+        del layer.own_parameters[name]
         read_computed(layer)
         layer.add_parameter(f"{name}_orig", weight)
         setattr(layer, name, weight * 1.0)

@@ -45,7 +45,7 @@ class WeightNorm:
     def apply(layer: Layer, name: str, dim: int | None) -> WeightNorm:
         """Split the parameter ``name`` of ``layer`` and register the hook."""
         check_once(layer, WeightNorm, name, "weight_norm")
-        weight = layer._parameters[name]
+        weight = layer.own_parameters[name]
         rank = weight.ndim
         axis = -1 if dim is None else dim
         if not -rank <= axis < rank:
@@ -55,7 +55,7 @@ class WeightNorm:
             )
         # -1 means one norm of the whole weight, not its last axis
         hook = WeightNorm(name, axis if axis == -1 else axis % rank)
-        del layer._parameters[name]
+        del layer.own_parameters[name]
         read_computed(layer)
         _add_made(layer, f"{name}_v", assign, weight)
         _add_made(layer, f"{name}_g", ops.weight_norm_magnitude, weight, hook.dim)
@@ -72,8 +72,8 @@ class WeightNorm:
             )
         weight = self.compute_weight(layer)
         delattr(layer, self.name)
-        del layer._parameters[f"{self.name}_g"]
-        del layer._parameters[f"{self.name}_v"]
+        del layer.own_parameters[f"{self.name}_g"]
+        del layer.own_parameters[f"{self.name}_v"]
         _add_made(layer, self.name, assign, weight)
 
 

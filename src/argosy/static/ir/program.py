@@ -86,7 +86,7 @@ class Program:
         self.readers: list[Any] = []  # loaders that runs take batches from (see run.readers)
         self.lowered: dict[Any, Any] = {}
         self.is_loaded = False  # whether a file says what its operators are
-        self._fleet_opt: dict[str, Any] | None = None  # what Fleet says about runs over datasets
+        self.run_options: dict[str, Any] | None = None  # what Fleet says about runs over datasets
         self.attachments = Attachments()
 
     def changed(self) -> None:
@@ -98,9 +98,20 @@ class Program:
     # ----------------------------------------------------------------------------------------------
 
     @property
-    def _is_distributed(self) -> bool:
+    def _fleet_opt(self) -> dict[str, Any] | None:
+        """``run_options``, as Paddle's scripts know them."""
+        return self.run_options
+
+    @_fleet_opt.setter
+    def _fleet_opt(self, options: dict[str, Any] | None) -> None:
+        self.run_options = options
+
+    @property
+    def is_distributed(self) -> bool:
         """Whether it is part of a parameter-server job."""
         return self.attachments.get(ServerJob) is not None
+
+    _is_distributed = is_distributed  # as Paddle names it
 
     def global_block(self) -> Block:
         return self.blocks[0]

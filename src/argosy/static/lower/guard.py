@@ -16,7 +16,7 @@ import torch
 
 from argosy.foundation.errors import ProgramError
 from argosy.ops.table import Op
-from argosy.tensor._explain import describe
+from argosy.tensor.engine import describe
 
 
 def guarded(op: Op, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -82,7 +82,7 @@ class RecordedOptimizer:
         done = len(program.current_block().ops)
         known = set(program.global_block().vars)
         with program_guard(program, startup_program), recorder.in_role(OPTIMIZE), torch.no_grad():
-            rate = self._rate(program)
+            rate = self.rate(program)
             for params, options, clip in param_groups_of(optimizer):
                 own = None if params is None else {p.name for p in params}
                 members = [x for x in pairs if own is None or x[0].name in own]
@@ -98,7 +98,7 @@ class RecordedOptimizer:
         )
         return recorded
 
-    def _rate(self, program: Program) -> Number:
+    def rate(self, program: Program) -> Number:
         """The variable that holds the learning rate, made at the first use in a program."""
         rule = rule_of(self._optimizer)
         given = rule.rate

@@ -151,7 +151,7 @@ def _announced(feeds: Iterable[Any], look: Callable[[Any], None]) -> Iterator[An
 
 def _check_options(program: Any, call: str) -> None:
     recorded = program.recorded if isinstance(program, PreparedProgram) else program
-    options = getattr(recorded, "_fleet_opt", None) or {}
+    options = recorded.run_options or {}
     for name in ("dump_fields", "dump_param"):
         if options.get(name):
             raise NotSupported(

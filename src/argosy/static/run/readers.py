@@ -62,7 +62,7 @@ class ProgramLoader:
                 "read ahead"
             )
         self.iterable = iterable
-        self._feed_list = list(feed_list)
+        self.feed_list = list(feed_list)
         self._capacity = int(capacity)
         self._returns_list = return_list
         self._drops_last = drop_last
@@ -76,7 +76,7 @@ class ProgramLoader:
     @property
     def names(self) -> list[str]:
         """The variables that it gives values to."""
-        return [v.name for v in self._feed_list]
+        return [v.name for v in self.feed_list]
 
     # -- the source
     # ----------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ class ProgramLoader:
 
         def batches() -> Iterator[Feed]:
             for samples in reader():
-                yield feed_of_samples(self._feed_list, samples)
+                yield feed_of_samples(self.feed_list, samples)
 
         return self._set_source(batches, places)
 
@@ -126,14 +126,14 @@ class ProgramLoader:
 
     def _named(self, fields: Any) -> Feed:
         values = list(fields.values() if isinstance(fields, dict) else fields)
-        if len(values) != len(self._feed_list):
+        if len(values) != len(self.feed_list):
             raise UsageError(
                 f"DataLoader: a batch has {len(values)} fields, but feed_list has "
-                f"{len(self._feed_list)}: {self.names}"
+                f"{len(self.feed_list)}: {self.names}"
             )
         return {
             v.name: _as_lod_tensor(value, v)
-            for v, value in zip(self._feed_list, values, strict=True)
+            for v, value in zip(self.feed_list, values, strict=True)
         }
 
     def _ahead(self) -> Generator[Feed]:

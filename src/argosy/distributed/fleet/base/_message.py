@@ -22,6 +22,9 @@ _FIELDS = {kind: {field.name: field for field in fields} for kind, fields in TAB
 class Message:
     """The settings of table ``kind``; ``path`` is what errors call it, empty for the root."""
 
+    _kind: str
+    _held: dict[str, Any]
+
     def __init__(self, kind: str, path: str = "") -> None:
         own = self.__dict__
         own["_kind"] = kind

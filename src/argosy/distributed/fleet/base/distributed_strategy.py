@@ -249,9 +249,11 @@ class DistributedStrategy:
         _prototxt.merge(text, merged, str(pb_file))
         self.__dict__["strategy"] = merged
 
-    def _is_strict_auto(self) -> bool:
+    def is_strict_auto(self) -> bool:
         """Whether ``auto`` is on and nothing else was chosen."""
         return bool(self.strategy.auto) and not self._has_choice
+
+    _is_strict_auto = is_strict_auto  # as Paddle names it
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DistributedStrategy):

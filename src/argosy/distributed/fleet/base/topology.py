@@ -184,7 +184,7 @@ class HybridCommunicateGroup:
                 f"the topology has {topology.world_size()} ranks, but the job has {self.nranks}"
             )
         self._topo = topology
-        self._groups = {name: self._group([name]) for name in topology.get_hybrid_group_names()}
+        self.groups = {name: self._group([name]) for name in topology.get_hybrid_group_names()}
         self._check_groups: dict[str, Group] = {}
         self.stage_id = 0
         self.is_first_stage = self.is_last_stage = True
@@ -246,13 +246,13 @@ class HybridCommunicateGroup:
 
     def get_dp_sep_parallel_group(self) -> Group:
         """The ranks that differ on the data and sep axes; the latter has one rank."""
-        return self._groups["data"]
+        return self.groups["data"]
 
     def get_pp_mp_parallel_group(self) -> Group:
         """The ranks that differ on the pipe and model axes: this one, for they have one rank
         each.
         """
-        return self._groups["model"]
+        return self.groups["model"]
 
     def create_fuse_group(self, fused_strategy_list: Sequence[str]) -> tuple[list[int], Group]:
         """The group over several axes, ``["data", "sharding"]`` for example; every rank must call
@@ -278,10 +278,10 @@ def _add_questions(word: str, axis: str) -> None:
         return self._topo.get_dim(axis)
 
     def group(self: HybridCommunicateGroup) -> Group:
-        return self._groups[axis]
+        return self.groups[axis]
 
     def group_src_rank(self: HybridCommunicateGroup) -> int:
-        return self._groups[axis].ranks[0]
+        return self.groups[axis].ranks[0]
 
     for question, meaning in (
         (rank, f"This process's place on the {axis} axis."),

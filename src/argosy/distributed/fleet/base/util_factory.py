@@ -35,8 +35,10 @@ class UtilBase:
     def role_maker(self, role_maker: RoleMakerBase | None) -> None:
         self._role_maker = role_maker
 
-    def _set_role_maker(self, role_maker: RoleMakerBase | None) -> None:
+    def set_role_maker(self, role_maker: RoleMakerBase | None) -> None:
         self._role_maker = role_maker
+
+    _set_role_maker = set_role_maker  # as Paddle names it
 
     def _set_strategy(self, dist_strategy: DistributedStrategy | None) -> None:
         self.dist_strategy = dist_strategy
@@ -93,7 +95,7 @@ class UtilFactory:
         util = UtilBase()
         if context is not None:
             util._set_strategy(context.get("valid_strategy"))
-            util._set_role_maker(context.get("role_maker"))
+            util.set_role_maker(context.get("role_maker"))
         return util
 
 

@@ -18,9 +18,9 @@ __all__ = [
 
 
 def _setters(kind: type[_base.DatasetBase]) -> dict[str, Any]:
-    """``set_x`` for each ``_set_x``."""
-    found = {n[1:]: getattr(kind, n) for n in dir(kind) if n.startswith("_set_")}
-    return {**found, "desc": kind._desc}
+    """``set_x`` for each ``_set_x``, and ``desc``."""
+    wanted = [n for n in dir(kind) if n.startswith("_set_") or n == "_desc"]
+    return {n[1:]: getattr(kind, n) for n in wanted}
 
 
 class DatasetBase(_base.DatasetBase):

@@ -202,7 +202,7 @@ def _decide_auto(draft: _Draft) -> None:
     """
     if not draft.strategy.auto:
         return
-    if not draft.strategy._is_strict_auto():
+    if not draft.strategy.is_strict_auto():
         draft.notes.append(
             Note("auto", "other switches were set, so they decide", is_refused=False)
         )

@@ -153,7 +153,7 @@ def convert(model: Any, optimizer: Any, runtime: PsRuntime) -> tuple[Any, Lookup
             continue
         raw = weight.detach() if is_torch else weight.raw.detach()
         _refuse(layer, path)
-        padding = layer.padding_idx if is_torch else layer._padding_idx
+        padding = layer.padding_idx
         name = f"{path}.weight" if is_torch else weight.name
         rule = sparse_rule(optimizer, weight)
         padding_id = None if padding is None or padding < 0 else int(padding)
@@ -219,7 +219,7 @@ def _sparse_embeddings(model: Any, is_torch: bool) -> Iterator[tuple[Any, str, s
                     isinstance(child, torch.nn.Embedding) and child.sparse
                 )
             else:
-                is_sparse = isinstance(child, Embedding) and child._sparse
+                is_sparse = isinstance(child, Embedding) and child.is_sparse
             if is_sparse:
                 yield parent, name, f"{path}.{name}" if path else name, child
 

@@ -196,7 +196,7 @@ class ProgramOptimizer:
             ]
             program.attachments.put(LookAhead, LookAhead(link.look_ahead))
             program.attachments.put(Follows, Follows(partial(follow, self._runtime, program)))
-            program._fleet_opt = dict(self._runtime.strategy.trainer_desc_configs)
+            program.run_options = dict(self._runtime.strategy.trainer_desc_configs)
             return self._record_update(program, pushed, pairs, entries, link), pairs
 
     def _spec(self, param: Any, padding: int, startup: Program) -> tuple[SparseSpec, bool]:
@@ -235,7 +235,7 @@ class ProgramOptimizer:
                 [pull.table for pull, _ in pushed],
                 [_record_counts(pull, entries.get(pull.table)) for pull, _ in pushed],
                 [] if is_local else [grad for _, grad in pairs],
-                recorded._rate(program),
+                recorded.rate(program),
                 link,
             )
             recorder.append(block, "ps_push", _PUSH, arguments, {}, [])

@@ -99,7 +99,7 @@ class PsRuntime:
     """
 
     def __init__(self, role: RoleMakerBase, strategy: DistributedStrategy) -> None:
-        self._role = role
+        self.role = role
         self.use_strategy(strategy)
         self.model: Model | None = None
         self._tables: Tables | None = None
@@ -128,7 +128,7 @@ class PsRuntime:
 
     @property
     def _token(self) -> str:
-        return token_for(parse(self._role.get_pserver_endpoints()[0]))
+        return token_for(parse(self.role.get_pserver_endpoints()[0]))
 
     def _own_folder(self) -> Path:
         """Where tables lie: the launcher's choice, else a temporary folder that goes with this
@@ -171,14 +171,14 @@ class PsRuntime:
         """Make the tables, or find them after a restart, and load what ``fleet.save_persistables``
         wrote to ``dirname``.
         """
-        if self._role.is_worker():
+        if self.role.is_worker():
             raise UsageError("fleet.init_server: this process is a worker; servers call it")
         if var_names is not None:
             raise UsageError(
                 "fleet.init_server: var_names is not needed: a checkpoint has all tables"
             )
         model = self.known_model("init_server")
-        number, count = self._role.server_index(), self._role.server_num()
+        number, count = self.role.server_index(), self.role.server_num()
 
         def update(*args: Any) -> Any:
             return dense_update(model.optimizer, model.params)(*args)
@@ -187,7 +187,7 @@ class PsRuntime:
         if self._tables is not None:
             self._tables.close()
         self._tables = Tables(
-            self._own_folder(), self._role.worker_num(), update, self._bound, patience_s
+            self._own_folder(), self.role.worker_num(), update, self._bound, patience_s
         )
         is_new = not self._tables.items()
         for spec in table_specs(model, self.mode):
@@ -210,12 +210,12 @@ class PsRuntime:
     def run_server(self) -> None:
         """Serve until every worker has called ``stop_worker``."""
         tables = self.tables
-        endpoint = self._role.get_pserver_endpoints()[self._role.server_index()]
+        endpoint = self.role.get_pserver_endpoints()[self.role.server_index()]
         service = Service(
             f"{tls.scheme()}://{endpoint}",
             tables,
             self._token,
-            self._role.worker_num(),
+            self.role.worker_num(),
             tls_certificates=tls.server_certificates(),
             actions=self._actions(tables),
         )
@@ -230,7 +230,7 @@ class PsRuntime:
         """What servers of a Fleet do beside serving tables: care of one table, and telling workers
         where they meet.
         """
-        number, count = self._role.server_index(), self._role.server_num()
+        number, count = self.role.server_index(), self.role.server_num()
         meeting: dict[str, str] = {}
 
         def save(body: dict[str, Any]) -> dict[str, Any]:
@@ -269,11 +269,11 @@ class PsRuntime:
 
     def connect(self) -> Client:
         """A client of all servers."""
-        endpoints = self._role.get_pserver_endpoints()
+        endpoints = self.role.get_pserver_endpoints()
         # 0, which servers take as "wait for no lost worker", would leave no server the time to
         # answer
         patience_s = env.integer(_PATIENCE, 0) or PATIENCE_S
-        number, root = self._role.worker_index(), tls.root_certificates()
+        number, root = self.role.worker_index(), tls.root_certificates()
         return Client(endpoints, number, self._token, tls_root=root, patience_s=patience_s)
 
     def init_worker(self) -> None:
@@ -282,16 +282,16 @@ class PsRuntime:
 
         Where the startup program has not filled the parameters yet, this happens in the first step.
         """
-        if not self._role.is_worker():
+        if not self.role.is_worker():
             raise UsageError("fleet.init_worker: this process is a server; workers call it")
         model = self.known_model("init_worker")
         if self._worker is not None or not model.is_ready():
             return
-        number = self._role.worker_index()
+        number = self.role.worker_index()
         folder = self._own_folder() / f"worker-{number}" if self.mode.kind == "geo" else None
         kept = env.get("ARGOSY_PS_PROGRESS")  # of a launcher that starts workers again
         tape = Tape(Path(kept), self.mode.is_exact) if kept else None
-        worker = Worker(self.connect, self._role.worker_num(), self.mode, folder, tape)
+        worker = Worker(self.connect, self.role.worker_num(), self.mode, folder, tape)
         try:
             self._start(worker, model, number)
             if tape is not None:

@@ -107,7 +107,7 @@ class FleetModule(_Planned, DataParallelModule):
     is_split = False  # FSDP hands gradients out by itself
 
     def __init__(self, module: torch.nn.Module, plan: Plan, group: Group | None) -> None:
-        self._workers = group
+        self._group = group
         self._plan = plan
         own = None if _is_fully_sharded(plan) else group  # FSDP averages gradients itself
         super().__init__(_prepared_module(module, plan, group), own, _options(plan))
@@ -130,14 +130,12 @@ class FleetModule(_Planned, DataParallelModule):
             return
         self._plan = plan
         self.close()
-        self.module = _prepared_module(self.module, plan, self._workers)
+        self.module = _prepared_module(self.module, plan, self._group)
         self.precision = _torch_precision(self.module, plan)
-        if self._workers is not None:
+        if self._group is not None:
             self.grad_need_sync = plan[DataParallel].averages_gradients
             self._exchange = (
-                None
-                if _is_fully_sharded(plan)
-                else AveragedGradients(self._workers, _options(plan))
+                None if _is_fully_sharded(plan) else AveragedGradients(self._group, _options(plan))
             )
             self.init_reducer()
 

@@ -30,17 +30,21 @@ class TrainStatus:
     """
 
     def __init__(self, epoch_no: int = -1) -> None:
-        self._epoch_no = epoch_no
+        self.epoch_no = epoch_no
+
+    @property
+    def _epoch_no(self) -> int:
+        return self.epoch_no  # as Paddle names it
 
     def next(self) -> int:
         """The epoch to go on with."""
-        return self._epoch_no + 1
+        return self.epoch_no + 1
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TrainStatus) and self._epoch_no == other._epoch_no
+        return isinstance(other, TrainStatus) and self.epoch_no == other.epoch_no
 
     def __hash__(self) -> int:
-        return hash(self._epoch_no)
+        return hash(self.epoch_no)
 
 
 def last_number(path: str, fs: FS) -> int:
@@ -77,7 +81,7 @@ def save(executor: Any, path: str, status: TrainStatus, program: Any, fs: FS, ca
     os.makedirs(folder)
     io.save_persistables(executor, folder, program, filename=VARIABLES)
     with open(os.path.join(folder, STATUS), "w") as file:
-        json.dump({"epoch_no": status._epoch_no}, file)
+        json.dump({"epoch_no": status.epoch_no}, file)
     if fs.need_upload_download():
         fs.upload(folder, draft)
         LocalFS().delete(folder)

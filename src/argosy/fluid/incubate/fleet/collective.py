@@ -110,14 +110,14 @@ class Collective(Fleet):
         maker.
         """
         super().init(role_maker)
-        if self._role_maker.facts.is_alone and env.world_size() > 1:
+        if self.role_maker.facts.is_alone and env.world_size() > 1:
             super().init(PaddleCloudRoleMaker(is_collective=True))
         if self.server_num():
             raise UsageError(
                 "fleet.init: this job has servers; use fluid.incubate.fleet.parameter_server"
             )
         if self.worker_num() > 1:
-            self._role_maker.join()
+            self.role_maker.join()
         self._optimizer = self._transpiled_program = None
         self.main_program = self.startup_program = self._origin_program = None
 
@@ -270,7 +270,7 @@ class Collective(Fleet):
         args = (executor, path, trainer_id, main_program, fs, local_cache_path, ignore_empty)
         found = self.load_check_point(*args)
         if found is not None:
-            train_status._epoch_no = found._epoch_no
+            train_status.epoch_no = found.epoch_no
         return found is not None
 
     clean_redundant_checkpoints = clean_redundant_check_points
@@ -393,7 +393,7 @@ class CollectiveOptimizer(DistributedOptimizer):
         current.localsgd = True
         current.localsgd_configs = {"k_steps": 1, "begin_step": 1}
         inner = _CurrentFleet()
-        inner.init(self._fleet._role_maker, strategy=current)
+        inner.init(self._fleet.role_maker, strategy=current)
         made = inner.distributed_optimizer(optimizer, current)
         plan = inner.plan()
         if plan is None or "localsgd" not in plan:

@@ -104,7 +104,7 @@ def load_tables(runtime: PsRuntime, sizes: Sizes, dirname: str) -> None:
 
     A server that was started again has newer values already and keeps them.
     """
-    tables, role = runtime.tables, runtime._role
+    tables, role = runtime.tables, runtime.role
     if any(entry.table.is_filled for _, entry in tables.items()):
         return
     number, count = role.server_index(), role.server_num()

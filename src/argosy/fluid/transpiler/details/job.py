@@ -36,7 +36,7 @@ class _Server:
         return self  # a copy of the program serves the same tables
 
     def __repr__(self) -> str:
-        return f"server {self.runtime._role.server_index()}"  # in the text of its programs
+        return f"server {self.runtime.role.server_index()}"  # in the text of its programs
 
 
 def _make_tables(server: _Server) -> None:
@@ -66,7 +66,7 @@ class TrainerJob(ServerJob):
         mode: Mode,
     ) -> None:
         call = "DistributeTranspiler.transpile"
-        if program._is_distributed:
+        if program.is_distributed:
             raise UsageError(f"{call}: the program is part of a parameter-server job already")
         self.endpoints = list(endpoints)
         self.program = program
@@ -145,7 +145,7 @@ class TrainerJob(ServerJob):
         """Write the variables of ``program`` and the rows of its tables; trainer 0 does, the others
         return at once.
         """
-        if self.trainer._role.is_first_worker():
+        if self.trainer.role.is_first_worker():
             save_variables(self.trainer, self.sizes, executor, dirname, program)
 
     def save_inference_model(
@@ -154,7 +154,7 @@ class TrainerJob(ServerJob):
         """Write what ``targets`` need, for one process without servers; trainer 0 does, the others
         return at once.
         """
-        if self.trainer._role.is_first_worker():
+        if self.trainer.role.is_first_worker():
             block = self.origin.global_block()
             feeds = [
                 block.var(name)
@@ -199,9 +199,9 @@ class ServerFiles(ServerJob):
 @contextlib.contextmanager
 def _clipping(optimizer: Any, clip: Any) -> Iterator[None]:
     """Let ``optimizer`` have the clip that was in force in ``minimize``."""
-    own = optimizer._grad_clip
-    optimizer._grad_clip = clip
+    own = optimizer.clip
+    optimizer.clip = clip
     try:
         yield
     finally:
-        optimizer._grad_clip = own
+        optimizer.clip = own

@@ -52,12 +52,12 @@ class Fleet(abc.ABC):
             )
         role_maker.generate_role()
         self._known_role = role_maker
-        self._util._set_role_maker(role_maker)
+        self._util.set_role_maker(role_maker)
         self._executor = Executor(CPUPlace())
         self._is_initialized = True
 
     @property
-    def _role_maker(self) -> RoleMakerBase:
+    def role_maker(self) -> RoleMakerBase:
         if self._known_role is None:
             raise ConfigError(
                 "call fleet.init(role_maker) first: it finds out which role this process has"
@@ -66,41 +66,41 @@ class Fleet(abc.ABC):
 
     def is_first_worker(self) -> bool:
         """Whether this is worker 0."""
-        return self._role_maker.is_first_worker()
+        return self.role_maker.is_first_worker()
 
     def worker_index(self) -> int:
         """This worker's number, from 0."""
-        return self._role_maker.worker_index()
+        return self.role_maker.worker_index()
 
     def worker_num(self) -> int:
         """How many workers there are."""
-        return self._role_maker.worker_num()
+        return self.role_maker.worker_num()
 
     def is_worker(self) -> bool:
         """Whether this process trains."""
-        return self._role_maker.is_worker()
+        return self.role_maker.is_worker()
 
     def worker_endpoints(self, to_string: bool = False) -> list[str] | str:
         """The addresses of the workers; joined by commas with ``to_string``."""
-        found = self._role_maker.get_trainer_endpoints()
+        found = self.role_maker.get_trainer_endpoints()
         return ",".join(found) if to_string else found
 
     def server_num(self) -> int:
         """How many servers there are."""
-        return self._role_maker.server_num()
+        return self.role_maker.server_num()
 
     def server_index(self) -> int:
         """This server's number, from 0."""
-        return self._role_maker.server_index()
+        return self.role_maker.server_index()
 
     def server_endpoints(self, to_string: bool = False) -> list[str] | str:
         """The addresses of the servers; joined by commas with ``to_string``."""
-        found = self._role_maker.get_pserver_endpoints()
+        found = self.role_maker.get_pserver_endpoints()
         return ",".join(found) if to_string else found
 
     def is_server(self) -> bool:
         """Whether this process is a server."""
-        return self._role_maker.is_server()
+        return self.role_maker.is_server()
 
     def split_files(self, files: list[str]) -> list[str]:
         """This worker's share of ``files``: contiguous, and the first workers get one more if they
@@ -110,11 +110,11 @@ class Fleet(abc.ABC):
 
     def all_reduce_worker(self, input: Any, output: Any) -> None:
         """Write the sum of ``input`` over the workers into ``output``."""
-        self._role_maker.all_reduce_worker(input, output)
+        self.role_maker.all_reduce_worker(input, output)
 
     def barrier_worker(self) -> None:
         """Wait until every worker is here."""
-        self._role_maker.barrier_worker()
+        self.role_maker.barrier_worker()
 
     # -- the rest depends on the kind
     # -----------------------------------------------------------------------------------

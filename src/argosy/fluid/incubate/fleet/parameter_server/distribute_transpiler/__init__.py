@@ -173,7 +173,7 @@ class DistributedTranspiler(Fleet):
         )
         if self.is_worker():
             self.main_program = transpiler.get_trainer_program()
-            self._role_maker.find_each_other(transpiler._job.trainer.connect)
+            self.role_maker.find_each_other(transpiler._job.trainer.connect)
         else:
             endpoint = self.server_endpoints()[self.server_index()]
             self.main_program, self.startup_program = transpiler.get_pserver_programs(endpoint)
@@ -189,7 +189,7 @@ class DistributedTranspiler(Fleet):
         program = check_program(
             "save_persistables", self.main_program if main_program is None else main_program
         )
-        if self.server_num() and not program._is_distributed:
+        if self.server_num() and not program.is_distributed:
             raise BadArgument(
                 "fleet.save_persistables: main_program is not one that trains through servers"
             )
@@ -268,7 +268,7 @@ class TranspilerOptimizer(DistributedOptimizer):
         program = loss.block.program
         startup = default_startup_program() if startup_program is None else startup_program
         self._fleet._transpile(self._strategy, program, startup)
-        program._fleet_opt = self.opt_info
+        program.run_options = self.opt_info
         return found
 
 

@@ -215,7 +215,7 @@ def strategy_of(config: DistributeTranspilerConfig) -> DistributedStrategy:
     kinds = {"sync": SyncStrategy, "async": AsyncStrategy, "half_async": HalfAsyncStrategy}
     mode = mode_of(config, sync_mode=True)
     strategy = GeoStrategy(mode.k_steps) if mode.kind == "geo" else kinds[mode.kind]()
-    settings = {n: getattr(config, n) for n in DistributeTranspilerConfig._fields}
+    settings = {n: getattr(config, n) for n in DistributeTranspilerConfig.fields}
     for name in strategy._program:
         settings.pop(name)
     strategy.set_program_config(settings)
