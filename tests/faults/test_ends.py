@@ -177,14 +177,14 @@ def test_places_without_threads(monkeypatch, clock):
                 raise RuntimeError("can't start new thread")
             super().start()
 
-    crew = thread_pool.Crew(3, "places")
+    pool = thread_pool.ThreadPool(3, "places")
     with monkeypatch.context() as patch:
         patch.setattr(thread_pool.threading, "Thread", Scarce)
         with pytest.raises(RuntimeError, match="can't start new thread"):
-            crew.run([lambda: 1] * 3)
+            pool.run([lambda: 1] * 3)
     clock()
-    assert [value for value, _ in crew.run([lambda: 1] * 3)] == [1, 1, 1]
-    crew.close()
+    assert [value for value, _ in pool.run([lambda: 1] * 3)] == [1, 1, 1]
+    pool.close()
 
 
 def test_the_guard_sees_what_is_left(tmp_path):

@@ -11,7 +11,7 @@ import torch
 
 import paddle
 from argosy.foundation.errors import ArgosyError, ProgramError
-from argosy.static.parallel.thread_pool import Abandoned, Crew, Meeting
+from argosy.static.parallel.thread_pool import Abandoned, Meeting, ThreadPool
 
 F = paddle.nn.functional
 static = paddle.static
@@ -118,22 +118,22 @@ def test_one_place_has_no_thread(exe):
     assert threads_of(program._program) == []
 
 
-# -- the crew
+# -- the pool
 # --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def crew():
-    made = Crew(3, "test-crew")
+def pool():
+    made = ThreadPool(3, "test-pool")
     yield made
     made.close()
 
 
-def test_threads_share_the_torch_threads_of_the_caller(crew):
+def test_threads_share_the_torch_threads_of_the_caller(pool):
     before = torch.get_num_threads()
     torch.set_num_threads(7)
     try:
-        counts = [value for value, _ in crew.run([torch.get_num_threads] * 3)]
+        counts = [value for value, _ in pool.run([torch.get_num_threads] * 3)]
         assert counts == [2, 2, 2]
         assert torch.get_num_threads() == 7
         late: list[int] = []
@@ -145,43 +145,43 @@ def test_threads_share_the_torch_threads_of_the_caller(crew):
         torch.set_num_threads(before)
 
 
-def test_everybody_sees_what_each_brings_in_every_meeting(crew):
+def test_everybody_sees_what_each_brings_in_every_meeting(pool):
     def visit(place):
-        return [crew.meeting.exchange(place, (place, number)) for number in range(20)]
+        return [pool.meeting.exchange(place, (place, number)) for number in range(20)]
 
-    for value, error in crew.run([lambda place=place: visit(place) for place in range(3)]):
+    for value, error in pool.run([lambda place=place: visit(place) for place in range(3)]):
         assert error is None
         assert value == [[(0, n), (1, n), (2, n)] for n in range(20)]
 
 
-def test_whoever_waits_is_let_go_when_another_fails(crew):
+def test_whoever_waits_is_let_go_when_another_fails(pool):
     def fail():
         raise ArgosyError("broken")
 
-    calls = [lambda: crew.meeting.exchange(0), fail, lambda: crew.meeting.exchange(2)]
+    calls = [lambda: pool.meeting.exchange(0), fail, lambda: pool.meeting.exchange(2)]
     for _ in range(2):  # also the second time
-        errors = [error for _, error in crew.run(calls)]
+        errors = [error for _, error in pool.run(calls)]
         assert [type(e) for e in errors] == [Abandoned, ArgosyError, Abandoned]
-    outcomes = crew.run(
-        [lambda place=place: crew.meeting.exchange(place, place) for place in range(3)]
+    outcomes = pool.run(
+        [lambda place=place: pool.meeting.exchange(place, place) for place in range(3)]
     )
     assert [value for value, _ in outcomes] == [[0, 1, 2]] * 3
 
 
-def test_places_that_meet_unequally_often_are_told(crew):
+def test_places_that_meet_unequally_often_are_told(pool):
     once, twice = (
-        (lambda place: crew.meeting.exchange(place)),
-        (lambda place: [crew.meeting.exchange(place) for _ in range(2)]),
+        (lambda place: pool.meeting.exchange(place)),
+        (lambda place: [pool.meeting.exchange(place) for _ in range(2)]),
     )
     for _ in range(20):  # whichever comes first
-        outcomes = crew.run([lambda: once(0), lambda: twice(1), lambda: once(2)])
+        outcomes = pool.run([lambda: once(0), lambda: twice(1), lambda: once(2)])
         assert [error is None for _, error in outcomes] == [True, False, True]
         with pytest.raises(ProgramError, match=r"place 1 waits .* but [12] of them have finished"):
             raise outcomes[1][1]
 
 
-def test_an_interrupt_of_the_caller_ends_the_run(crew, monkeypatch):
-    crew.run([lambda: None] * 3)
+def test_an_interrupt_of_the_caller_ends_the_run(pool, monkeypatch):
+    pool.run([lambda: None] * 3)
 
     class Interrupted:
         def __init__(self, inner):
@@ -193,11 +193,11 @@ def test_an_interrupt_of_the_caller_ends_the_run(crew, monkeypatch):
                 raise KeyboardInterrupt
             return self.inner.get()
 
-    monkeypatch.setattr(crew, "_done", Interrupted(crew._done))
-    blocked = [lambda: crew.meeting.exchange(0), lambda: crew.meeting.exchange(1), lambda: None]
+    monkeypatch.setattr(pool, "_done", Interrupted(pool._done))
+    blocked = [lambda: pool.meeting.exchange(0), lambda: pool.meeting.exchange(1), lambda: None]
     with pytest.raises(KeyboardInterrupt):
-        crew.run(blocked)
-    assert [value for value, _ in crew.run([lambda: 1] * 3)] == [1, 1, 1]
+        pool.run(blocked)
+    assert [value for value, _ in pool.run([lambda: 1] * 3)] == [1, 1, 1]
 
 
 def test_a_meeting_of_one_does_not_wait():

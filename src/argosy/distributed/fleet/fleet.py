@@ -141,7 +141,7 @@ class Fleet:
             strategy.hybrid_configs, strategy.hybrid_parallel_order, self.worker_num()
         )
         wanted = (job.session, names, sizes)
-        # making groups is a meeting of all ranks, so it is not repeated
+        # making groups is a collective call of all ranks, so it is not repeated
         if wanted != self._laid_out:
             self._topology = CommunicateTopology(names, sizes)
             self._hcg = HybridCommunicateGroup(self._topology)

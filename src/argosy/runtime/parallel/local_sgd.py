@@ -79,7 +79,7 @@ class AdaptiveLocalSGD:
     """LocalSGD whose ``k_steps`` follows the training: ``ceil(sqrt(lr_0·loss /
     (lr·loss_0)·init_k_steps))``, from 1 to 16.
 
-    ``loss`` is the mean over the ranks at the meeting, ``loss_0`` and ``lr_0`` are those of the
+    ``loss`` is the mean over the ranks at the averaging, ``loss_0`` and ``lr_0`` are those of the
     first step.
     """
 
@@ -98,7 +98,7 @@ class AdaptiveLocalSGD:
 
     @property
     def k_steps(self) -> int:
-        """Steps until the next meeting, counted from the last."""
+        """Steps until parameters are averaged next, counted from the last time."""
         return self._local.k_steps
 
     def step(self, loss: torch.Tensor | float, lr: float) -> bool:

@@ -26,7 +26,7 @@ from argosy.static.lower.gradients import require_outer_backward
 from argosy.static.parallel import rewrite
 from argosy.static.parallel.exchange import Exchange
 from argosy.static.parallel.strategy import RunSpec
-from argosy.static.parallel.thread_pool import Meeting
+from argosy.static.parallel.thread_pool import Barrier
 from argosy.static.parallel.totals import Totals
 from argosy.static.parallel.trainers import Trainers
 
@@ -40,7 +40,7 @@ class Shared:
     num_places: int
     spec: RunSpec
     trainers: Trainers | None
-    meeting: Meeting
+    barrier: Barrier
     fuses: bool
     exchange: Exchange = field(default_factory=Exchange)
     totals: dict[tuple[str, ...], Totals] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Shared:
             # Averaging is the scale 1 / num_trainers of the loss's gradient.
             is_sum = not self.spec.scales_loss
             self.totals[names] = Totals(
-                self.meeting, self.num_places, self.trainers, is_sum, self.exchange
+                self.barrier, self.num_places, self.trainers, is_sum, self.exchange
             )
         return self.totals[names]
 
@@ -110,14 +110,14 @@ class PlaceAdaptation:
         )
 
     def _exchanger(self, owner_by_index: list[int]) -> Op:
-        meeting, place = self._shared.meeting, self.place
+        barrier, place = self._shared.barrier, self.place
 
         def exchange(values: list[torch.Tensor]) -> list[torch.Tensor]:
-            everywhere = meeting.exchange(place, values)
+            everywhere = barrier.exchange(place, values)
             for value, owner, index in zip(values, owner_by_index, range(len(values)), strict=True):
                 if owner != place:
                     value.copy_(everywhere[owner][index])
-            meeting.exchange(place)  # nobody goes on to write while another still reads
+            barrier.exchange(place)  # nobody goes on to write while another still reads
             return values
 
         return Op("broadcast_updates_", exchange, mutates=("values",))
@@ -208,7 +208,7 @@ class PlaceAdaptation:
     def _total(self, part: torch.Tensor) -> torch.Tensor:
         """The sum of ``part`` over places, in their order, and trainers."""
         shared = self._shared
-        parts = shared.meeting.exchange(self.place, part)
+        parts = shared.barrier.exchange(self.place, part)
         total: torch.Tensor = parts[0].to(part.device, copy=True)
         for other in parts[1:]:
             total += other.to(part.device)
@@ -216,7 +216,7 @@ class PlaceAdaptation:
             return total
         if self.place == 0:
             shared.trainers.total(total)
-        everywhere: torch.Tensor = shared.meeting.exchange(self.place, total)[0]
+        everywhere: torch.Tensor = shared.barrier.exchange(self.place, total)[0]
         return everywhere.to(part.device, copy=True)
 
 

@@ -24,7 +24,7 @@ from argosy.static.parallel.exchange import Exchange
 from argosy.static.parallel.replicas import Replicas
 from argosy.static.parallel.rewrite import has_training, is_of_loss, loss_gradient
 from argosy.static.parallel.strategy import RunSpec
-from argosy.static.parallel.thread_pool import Abandoned, Crew
+from argosy.static.parallel.thread_pool import Abandoned, ThreadPool
 from argosy.static.run.call import check_feed_names, run_lowered, seeded, write_rates
 
 Feed = dict[str, Any]
@@ -49,12 +49,12 @@ class DataParallelRun:
         self.replicas = replicas
         self.spec = spec
         self.trainers = trainers.find(spec.num_trainers, spec.trainer_id)
-        self._crew = Crew(len(self.places), f"program-{program.id}")
+        self._pool = ThreadPool(len(self.places), f"program-{program.id}")
         self._lowered: dict[Any, list[tuple[PlaceAdaptation, Lowered]]] = {}
         self._lowered_version = -1
         fuses = spec.compiles and fusion.has_compiler()
         self._shared = Shared(
-            len(self.places), spec, self.trainers, self._crew.meeting, fuses, exchange
+            len(self.places), spec, self.trainers, self._pool.barrier, fuses, exchange
         )
         self._runs = 0
 
@@ -82,7 +82,7 @@ class DataParallelRun:
 
     def close(self) -> None:
         """End the threads and give all memory for temporary values back."""
-        self._crew.close()
+        self._pool.close()
         self._forget_totals()
 
     def _forget_totals(self) -> None:
@@ -103,7 +103,7 @@ class DataParallelRun:
         self.replicas.refresh(reads)
         with self._random():
             self._seed([adaptation for adaptation, _ in lowered])
-            outcomes = self._crew.run(
+            outcomes = self._pool.run(
                 [self._call(i, lowered[i][1], feeds[i]) for i in range(len(lowered))]
             )
         if any(error is not None for _, error in outcomes):

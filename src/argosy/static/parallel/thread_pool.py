@@ -21,7 +21,7 @@ class Abandoned(BaseException):
     """
 
 
-class Meeting:
+class Barrier:
     """Where ``count`` threads wait for each other and show what they bring, as often as they like
     but all equally often.
     """
@@ -33,7 +33,7 @@ class Meeting:
 
     def reset(self) -> None:
         """Begin a run; nobody may be waiting."""
-        # Two boards in turn: whoever is at meeting k + 2 knows that all have left meeting k.
+        # Two boards in turn: whoever is at barrier k + 2 knows that all have left barrier k.
         self._boards: list[list[Any]] = [[None] * self._count, [None] * self._count]
         self._round = 0  # this and the following guarded by _changed
         self._arrived = 0
@@ -66,7 +66,7 @@ class Meeting:
             return list(board)
 
     def leave(self) -> None:
-        """Say that this thread comes to no further meeting of the run."""
+        """Say that this thread comes to no further barrier of the run."""
         with self._changed:
             self._gone += 1
             if self._arrived:
@@ -79,7 +79,7 @@ class Meeting:
             self._changed.notify_all()
 
 
-class Crew:
+class ThreadPool:
     """One thread for each place, kept between runs until ``close()``; a single place is run by the
     caller itself.
 
@@ -88,7 +88,7 @@ class Crew:
 
     def __init__(self, count: int, name: str) -> None:
         self.count = count
-        self.meeting = Meeting(count)
+        self.barrier = Barrier(count)
         self._name = name
         self._jobs: list[queue.SimpleQueue[Call | None]] = []
         self._done: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
@@ -98,11 +98,11 @@ class Crew:
         """Make a call for each place at the same time and wait for all; each gives its result or
         its error.
 
-        The first error ends the meeting, so that nobody waits for a place that has failed.
+        The first error ends the barrier, so that nobody waits for a place that has failed.
         """
-        self.meeting.reset()
+        self.barrier.reset()
         if self.count == 1:
-            return [_outcome(calls[0], self.meeting)]
+            return [_outcome(calls[0], self.barrier)]
         if self._stop is None:
             self._start()
         for jobs, call in zip(self._jobs, calls, strict=True):
@@ -116,7 +116,7 @@ class Crew:
             # Ctrl-C: the threads must be idle again before it goes on
             except BaseException as interrupt:
                 interrupted = interrupt
-                self.meeting.abandon()
+                self.barrier.abandon()
                 continue
             outcomes[place] = (value, error)
             waiting -= 1
@@ -132,7 +132,7 @@ class Crew:
         threads = [
             threading.Thread(
                 target=_work,
-                args=(place, share, ready, jobs, self._done, self.meeting),
+                args=(place, share, ready, jobs, self._done, self.barrier),
                 name=f"{self._name}-{place}",
                 daemon=True,
             )
@@ -164,9 +164,9 @@ def _work(
     ready: threading.Barrier,
     jobs: queue.SimpleQueue[Call | None],
     done: queue.SimpleQueue[tuple[int, Any, BaseException | None]],
-    meeting: Meeting,
+    barrier: Barrier,
 ) -> None:
-    """The life of a thread; it knows no Crew, so that a Crew nobody uses any more can end it."""
+    """The life of a thread; it knows no ThreadPool, so that a ThreadPool nobody uses any more can end it."""
     # the first call in a thread takes over the number of the process, after which it can be changed
     torch.get_num_threads()
     torch.set_num_threads(num_threads)
@@ -175,21 +175,21 @@ def _work(
     except threading.BrokenBarrierError:  # another could not be started
         return
     while (call := jobs.get()) is not None:
-        outcome = _outcome(call, meeting)
+        outcome = _outcome(call, barrier)
         del call  # it holds the values of the run
         done.put((place, *outcome))
         del outcome
 
 
-def _outcome(call: Call, meeting: Meeting) -> tuple[Any, BaseException | None]:
+def _outcome(call: Call, barrier: Barrier) -> tuple[Any, BaseException | None]:
     try:
         value = call()
-        meeting.leave()
+        barrier.leave()
         return value, None
     except Abandoned as error:
         return None, error
     except BaseException as error:
-        meeting.abandon()
+        barrier.abandon()
         return None, error
 
 

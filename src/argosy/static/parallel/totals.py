@@ -10,7 +10,7 @@ import torch
 
 from argosy.static.parallel.exchange import Exchange
 from argosy.static.parallel.rewrite import owners
-from argosy.static.parallel.thread_pool import Meeting
+from argosy.static.parallel.thread_pool import Barrier
 from argosy.static.parallel.trainers import SharedBuffer, Trainers
 
 _ALIGNMENT = 16  # elements between gradients in a buffer: each starts on a cache line
@@ -39,13 +39,13 @@ class Totals:
 
     def __init__(
         self,
-        meeting: Meeting,
+        barrier: Barrier,
         num_places: int,
         trainers: Trainers | None,
         is_sum: bool,
         exchange: Exchange,
     ) -> None:
-        self._meeting = meeting
+        self._barrier = barrier
         self._num_places = num_places
         self._trainers = trainers
         self._is_sum = is_sum
@@ -63,15 +63,15 @@ class Totals:
         device = grads[0].device
         if place == 0 and not self._fits(grads):
             self._lay_out(grads)
-        parts = self._meeting.exchange(place, [g.detach() for g in grads])
+        parts = self._barrier.exchange(place, [g.detach() for g in grads])
         for index, owner in enumerate(self._owners):
             if owner == place:
                 self._results[index] = self._sum(index, [part[index] for part in parts])
-        self._meeting.exchange(place)
+        self._barrier.exchange(place)
         if self._trainers is not None:
             if place == 0:
                 self._across_trainers(self._trainers)
-            self._meeting.exchange(place)
+            self._barrier.exchange(place)
         if owns:
             return [t.to(device, copy=True) for t in self._results]
         return [t if t.device == device else t.to(device) for t in self._results]

@@ -1,12 +1,12 @@
 import pytest
 import torch
 
-from argosy.distributed.fleet.servers.lookup import different, rows_at
+from argosy.distributed.fleet.servers.lookup import rows_at, unique_ids
 
 
 def test_ids_are_found_again_by_their_places():
     ids = torch.tensor([[7, 3, 7], [-1, 3, 9]])
-    found, places = different(ids)
+    found, places = unique_ids(ids)
     assert found.tolist() == [7, 3, -1, 9]
     assert torch.equal(torch.from_numpy(found)[places], ids)
 

@@ -14,17 +14,17 @@ from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.foundation.errors import UsageError
 from argosy.runtime.ps.spec import SparseSpec
 
-__all__ = ["Lookups", "RowSource", "different", "rows_at"]
+__all__ = ["Lookups", "RowSource", "unique_ids", "rows_at"]
 
 _ROWS_AT_ONCE = 1 << 16
 
 
-def different(ids: torch.Tensor) -> tuple[np.ndarray, torch.Tensor]:
-    """The different ids, and for each of ``ids`` its position among them."""
+def unique_ids(ids: torch.Tensor) -> tuple[np.ndarray, torch.Tensor]:
+    """The unique ids, and for each of ``ids`` its position among them."""
     from argosy.runtime.ps.hashing import unique  # compiled code: only where it is used
 
-    found, places = unique(ids.detach().reshape(-1).to(torch.int64).numpy())
-    return found, torch.from_numpy(places).view(ids.shape)
+    found, positions = unique(ids.detach().reshape(-1).to(torch.int64).numpy())
+    return found, torch.from_numpy(positions).view(ids.shape)
 
 
 class _RowsAt(torch.autograd.Function):
@@ -33,29 +33,29 @@ class _RowsAt(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, rows: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-        ctx.save_for_backward(places)
+    def forward(ctx: Any, rows: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(positions)
         ctx.shape = rows.shape
-        return rows.index_select(0, places.reshape(-1)).view(*places.shape, rows.shape[1])
+        return rows.index_select(0, positions.reshape(-1)).view(*positions.shape, rows.shape[1])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
         from argosy.runtime.ps.rows import add_at
 
-        (places,) = ctx.saved_tensors
+        (positions,) = ctx.saved_tensors
         total = torch.zeros(ctx.shape)
         add_at(
             total.numpy(),
-            places.reshape(-1).numpy(),
+            positions.reshape(-1).numpy(),
             grad.reshape(-1, ctx.shape[1]).contiguous().numpy(),
         )
         return total, None
 
 
-def rows_at(rows: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+def rows_at(rows: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     """The row of each place; gradients flow to ``rows``, once."""
-    found: torch.Tensor = _RowsAt.apply(rows, places)  # type: ignore[no-untyped-call]
+    found: torch.Tensor = _RowsAt.apply(rows, positions)  # type: ignore[no-untyped-call]
     return found
 
 
@@ -73,10 +73,10 @@ class RowSource:
         self._num_rows = num_rows
 
     def fetch(self, ids: torch.Tensor, trains: bool) -> tuple[torch.Tensor, torch.Tensor]:
-        """The different rows of ``ids``, and for each id which of them is its own. With ``trains``
+        """The unique rows of ``ids``, and for each id which of them is its own. With ``trains``
         gradients of the rows are pushed at the next step.
         """
-        keys, places = different(ids)
+        keys, positions = unique_ids(ids)
         worker = self._runtime.worker
         if trains:
             values = worker.pull(self.spec.name, keys)
@@ -86,7 +86,7 @@ class RowSource:
         if trains:
             rows.requires_grad_()
             self._lookups.note(self.spec.name, keys, rows)
-        return rows, places
+        return rows, positions
 
     def all_rows(self) -> torch.Tensor:
         """A copy of all rows as the servers have them; before the worker has connected, of those

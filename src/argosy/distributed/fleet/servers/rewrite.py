@@ -1,6 +1,6 @@
 """Lookups of sparse parameters in a program become pulls.
 
-All lookups of a table become one operator ``ps_pull``, which fetches the different rows of all
+All lookups of a table become one operator ``ps_pull``, which fetches the unique rows of all
 their ids, and one ``ps_lookup``, which hands them out. The operators that the ids depend on are
 moved before them.
 """
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from argosy.distributed.fleet.servers.lookup import different, rows_at
+from argosy.distributed.fleet.servers.lookup import rows_at, unique_ids
 from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.foundation.errors import NotSupported
 from argosy.ops.nn.embedding import embedding
@@ -62,14 +62,14 @@ class Link:
             return
         self._asked.add(table)
         ids = [_array(self._later[name]).reshape(-1) for name in names]
-        self.runtime.worker.prefetch(table, different(torch.from_numpy(np.concatenate(ids)))[0])
+        self.runtime.worker.prefetch(table, unique_ids(torch.from_numpy(np.concatenate(ids)))[0])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Link:
         return self  # copies of a program train through the same servers
 
 
 def _pull(ids: list[torch.Tensor], table: str, dim: int, link: Link, is_test: bool) -> Any:
-    """The different rows of all ids, their ids, and for each of ``ids`` which rows are its own.
+    """The unique rows of all ids, their ids, and for each of ``ids`` which rows are its own.
     Runs that take no gradients make no rows.
     """
     if ids[0].is_meta:
@@ -80,7 +80,7 @@ def _pull(ids: list[torch.Tensor], table: str, dim: int, link: Link, is_test: bo
             torch.empty(count, dtype=torch.int64, device="meta"),
             [torch.empty_like(i) for i in ids],
         )
-    keys, places = different(torch.cat([i.reshape(-1) for i in ids]))
+    keys, positions = unique_ids(torch.cat([i.reshape(-1) for i in ids]))
     worker = link.runtime.worker
     trains = torch.is_grad_enabled() and not is_test
     values = worker.pull(table, keys) if trains else worker.peek(table, keys)
@@ -88,7 +88,7 @@ def _pull(ids: list[torch.Tensor], table: str, dim: int, link: Link, is_test: bo
     if trains:
         rows.requires_grad_()
         link.fetch_ahead(table)
-    parts = torch.split(places, [i.numel() for i in ids])
+    parts = torch.split(positions, [i.numel() for i in ids])
     return (
         rows,
         torch.from_numpy(keys),
@@ -96,17 +96,17 @@ def _pull(ids: list[torch.Tensor], table: str, dim: int, link: Link, is_test: bo
     )
 
 
-def _lookup(rows: torch.Tensor, places: list[torch.Tensor]) -> list[torch.Tensor]:
-    """The rows at each of ``places``; all in one go, so that their gradients are added up in one go
+def _lookup(rows: torch.Tensor, positions: list[torch.Tensor]) -> list[torch.Tensor]:
+    """The rows at each of ``positions``; all in one go, so that their gradients are added up in one go
     too.
     """
     dim = rows.shape[1]
     if rows.is_meta:
-        return [rows.new_empty((*p.shape, dim)) for p in places]
+        return [rows.new_empty((*p.shape, dim)) for p in positions]
     found = torch.split(
-        rows_at(rows, torch.cat([p.reshape(-1) for p in places])), [p.numel() for p in places]
+        rows_at(rows, torch.cat([p.reshape(-1) for p in positions])), [p.numel() for p in positions]
     )
-    return [part.view(*p.shape, dim) for part, p in zip(found, places, strict=True)]
+    return [part.view(*p.shape, dim) for part, p in zip(found, positions, strict=True)]
 
 
 _PULL = Op(PULL, _pull, test_attrs={"is_test": True})
@@ -119,7 +119,7 @@ def _array(value: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Pull:
-    """The variables of one table's pull; ``ids`` are those of the lookups, ``places`` where each
+    """The variables of one table's pull; ``ids`` are those of the lookups, ``positions`` where each
     finds its rows.
     """
 
@@ -127,7 +127,7 @@ class Pull:
     rows: Variable
     keys: Variable
     ids: list[Variable]
-    places: list[Variable]
+    positions: list[Variable]
     is_test: bool
 
 
@@ -184,9 +184,11 @@ def rewrite(
         rows = variable(block, f"{name}.rows", [-1, spec.dim], torch.float32, stops=False)
         keys = variable(block, f"{name}.keys", [-1], torch.int64)
         ids = [block.vars[o.args[0].name] for o in users]
-        places = [_like(block, f"{name}.places", i) for i in ids]
-        pull = Pull(name, rows, keys, ids, places, tests or (table is not None and table.is_test))
-        out = (Ref(rows.name), Ref(keys.name), [Ref(p.name) for p in places])
+        positions = [_like(block, f"{name}.positions", i) for i in ids]
+        pull = Pull(
+            name, rows, keys, ids, positions, tests or (table is not None and table.is_test)
+        )
+        out = (Ref(rows.name), Ref(keys.name), [Ref(p.name) for p in positions])
         arguments = ([o.args[0] for o in users], name, spec.dim, link)
         operators.append(
             Operator(block, PULL, _PULL, arguments, {"is_test": pull.is_test}, out, users[0].role)

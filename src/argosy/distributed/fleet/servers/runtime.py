@@ -231,7 +231,7 @@ class PsRuntime:
         where they meet.
         """
         number, count = self.role.server_index(), self.role.server_num()
-        meeting: dict[str, str] = {}
+        rendezvous: dict[str, str] = {}
 
         def save(body: dict[str, Any]) -> dict[str, Any]:
             return {
@@ -246,8 +246,8 @@ class PsRuntime:
 
         def meet(body: dict[str, Any]) -> dict[str, Any]:
             if "place" in body:
-                meeting["place"] = body["place"]
-            return dict(meeting)
+                rendezvous["place"] = body["place"]
+            return dict(rendezvous)
 
         def give_up(body: dict[str, Any]) -> dict[str, Any]:
             tables.give_up(str(body["reason"]))
