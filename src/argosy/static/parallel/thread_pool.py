@@ -166,7 +166,9 @@ def _work(
     done: queue.SimpleQueue[tuple[int, Any, BaseException | None]],
     barrier: Barrier,
 ) -> None:
-    """The life of a thread; it knows no ThreadPool, so that a ThreadPool nobody uses any more can end it."""
+    """The life of a thread; it knows no ThreadPool, so that a ThreadPool nobody uses any more can
+    end it.
+    """
     # the first call in a thread takes over the number of the process, after which it can be changed
     torch.get_num_threads()
     torch.set_num_threads(num_threads)

@@ -1,10 +1,10 @@
 """The states of all ranks as files: what is equal everywhere is written once.
 
-Rank 0 writes its whole state, another rank what differs from it (parameters between two averagings of
-localsgd, residuals of dgc, running means of batch norm). A job of the same size gets back exactly
-what each rank had. A job of another size gets rank 0's state, with the mean over the ranks wherever
-they differed: an averaging of localsgd would have made it of parameters, and the total that ranks have
-yet to send or to average stays what it was.
+Rank 0 writes its whole state, another rank what differs from it (parameters between two averagings
+of localsgd, residuals of dgc, running means of batch norm). A job of the same size gets back
+exactly what each rank had. A job of another size gets rank 0's state, with the mean over the ranks
+wherever they differed: an averaging of localsgd would have made it of parameters, and the total
+that ranks have yet to send or to average stays what it was.
 """
 
 from __future__ import annotations

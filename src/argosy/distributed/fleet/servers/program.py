@@ -278,7 +278,7 @@ def _record_counts(pull: Pull, entry: Any) -> list[Variable] | None:
     offsets = [block.vars[v.lod_names[0]] if v.lod_names else None for v in pull.ids]
     named = Ref(entry.show_name), Ref(entry.click_name)
     recorder.append(
-        block, "ps_count", _COUNT, (pull.keys, pull.places, offsets, *named), {}, tuple(out)
+        block, "ps_count", _COUNT, (pull.keys, pull.positions, offsets, *named), {}, tuple(out)
     )
     return out
 

@@ -97,8 +97,8 @@ def _pull(ids: list[torch.Tensor], table: str, dim: int, link: Link, is_test: bo
 
 
 def _lookup(rows: torch.Tensor, positions: list[torch.Tensor]) -> list[torch.Tensor]:
-    """The rows at each of ``positions``; all in one go, so that their gradients are added up in one go
-    too.
+    """The rows at each of ``positions``; all in one go, so that their gradients are added up in one
+    go too.
     """
     dim = rows.shape[1]
     if rows.is_meta:
