@@ -11,7 +11,7 @@ import torch
 
 import paddle
 from argosy.foundation.errors import ArgosyError, ProgramError
-from argosy.static.parallel.thread_pool import Abandoned, Meeting, ThreadPool
+from argosy.static.parallel.thread_pool import Abandoned, Barrier, ThreadPool
 
 F = paddle.nn.functional
 static = paddle.static
@@ -201,4 +201,4 @@ def test_an_interrupt_of_the_caller_ends_the_run(pool, monkeypatch):
 
 
 def test_a_meeting_of_one_does_not_wait():
-    assert Meeting(1).exchange(0, "alone") == ["alone"]
+    assert Barrier(1).exchange(0, "alone") == ["alone"]
