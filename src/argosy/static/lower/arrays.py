@@ -10,9 +10,11 @@ from argosy.foundation.errors import OutOfRange
 
 
 def write(array: list[Any], index: torch.Tensor, value: torch.Tensor) -> list[Any]:
+    """Put ``value`` at ``index``; what lies between the end and it stays empty."""
     position = int(index)
-    if not 0 <= position <= len(array):
+    if position < 0:
         raise OutOfRange(f"array_write: index {position} of an array of {len(array)} elements")
+    array.extend([None] * (position - len(array)))
     array[position : position + 1] = [value]
     return array
 
@@ -21,6 +23,8 @@ def read(array: list[Any], index: torch.Tensor) -> torch.Tensor:
     position = int(index)
     if not 0 <= position < len(array):
         raise OutOfRange(f"array_read: index {position} of an array of {len(array)} elements")
+    if array[position] is None:
+        raise OutOfRange(f"array_read: nothing was written at index {position} of the array")
     return array[position]  # type: ignore[no-any-return]
 
 

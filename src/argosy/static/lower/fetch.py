@@ -10,7 +10,7 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, ProgramError, UsageError
 from argosy.static.ir.block import Block
-from argosy.static.ir.lod import LoDTensor
+from argosy.static.ir.lod import LoDTensor, LoDTensorArray
 from argosy.static.ir.operator import Operator
 from argosy.tensor.engine import wrap
 
@@ -68,7 +68,7 @@ def given_out(values: Iterable[Any], as_array: bool) -> list[Any]:
         if not isinstance(value, torch.Tensor):
             found.append(_sequences(value, as_array))
         elif not as_array:
-            found.append(wrap(value.detach().clone()))
+            found.append(LoDTensor(value.detach().clone()))
         else:
             try:
                 found.append(wrap(value).numpy())
@@ -80,12 +80,15 @@ def given_out(values: Iterable[Any], as_array: bool) -> list[Any]:
     return found
 
 
-def _sequences(value: Any, as_array: bool) -> LoDTensor:
+def _sequences(value: Any, as_array: bool) -> Any:
+    if isinstance(value, list):  # an array of tensors, some of which may have been skipped
+        empty = torch.empty(0)
+        items = given_out([empty if v is None else v for v in value], as_array)
+        return items if as_array else LoDTensorArray(items)
     if not isinstance(value, LoDTensor):
-        raise ProgramError(
-            f"Executor.run: a fetch is a {type(value).__name__}, as of an array of tensors; "
-            "fetch its elements"
-        )
+        raise ProgramError(f"Executor.run: a fetch is no tensor, but a {type(value).__name__}")
+    if as_array and not value.lod():
+        return value.numpy()
     if as_array:
         raise HoldsSequences(
             "Executor.run: Some of your fetched tensors hold LoD information: they are sequences "
