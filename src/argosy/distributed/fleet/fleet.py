@@ -186,7 +186,7 @@ class Fleet:
         """The workers; None if there is one."""
         return default_group("fleet") if self.worker_num() > 1 else None
 
-    def _workers(self) -> Workers | None:
+    def _recorded_for(self) -> Workers | None:
         """The workers of a program; None if there is one."""
         count = self.worker_num()
         return Workers(self.worker_index(), count) if count > 1 else None
@@ -353,7 +353,7 @@ class Fleet:
             self._optimizer = torch_optimizer.wrapped(optimizer, plan, self._group(), sharding)
         elif mode == STATIC:
             record = program_optimizer.ProgramRecorder(
-                plan, optimizer, self._user_defined_strategy, self._workers(), mixed
+                plan, optimizer, self._user_defined_strategy, self._recorded_for(), mixed
             )
             self._optimizer = layer_optimizer.recording(optimizer, plan, record)
         else:

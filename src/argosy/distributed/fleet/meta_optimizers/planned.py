@@ -50,17 +50,17 @@ class PlannedOptimizer(MetaOptimizerBase):
         super().__init__(optimizer)
         self._recording: tuple[ProgramRecorder, Any] | None = None
 
-    def _workers(self) -> Workers | None:
+    def _recorded_for(self) -> Workers | None:
         role = self.role_maker
-        if not self.exchanges or role is None or role._worker_num() < 2:
+        if not self.exchanges or role is None or role.worker_num() < 2:
             return None
-        return Workers(role._worker_index(), role._worker_num())
+        return Workers(role.worker_index(), role.worker_num())
 
     def _plan(self) -> Plan:
         strategy = copy.deepcopy(self.user_defined_strategy) or DistributedStrategy()
         for other in SWITCHES - {self.switch}:
             setattr(strategy, other, False)
-        workers = self._workers()
+        workers = self._recorded_for()
         facts = Facts(
             num_workers=1 if workers is None else workers.nranks,
             mode=STATIC,
@@ -81,14 +81,14 @@ class PlannedOptimizer(MetaOptimizerBase):
         if self._recording is None:
             plan = self._plan()
             recorder = ProgramRecorder(
-                plan, self._rule(), self.user_defined_strategy, self._workers()
+                plan, self._rule(), self.user_defined_strategy, self._recorded_for()
             )
             self._recording = recorder, replaced(plan, self.inner_opt, BUILDERS)
         return self._recording
 
     def _can_apply(self) -> bool:
         role = self.role_maker
-        is_collective = role is None or role._is_collective
+        is_collective = role is None or role.is_collective
         return bool(is_collective and self.switch in self._plan())
 
     def _disable_strategy(self, dist_strategy: Any) -> None:

@@ -28,7 +28,7 @@ class RawProgramOptimizer(PlannedOptimizer):
     def _can_apply(self) -> bool:
         strategy = self.user_defined_strategy
         return bool(
-            self.role_maker._is_collective
+            self.role_maker.is_collective
             and strategy.without_graph_optimization
             and not strategy.tensor_parallel
             and not strategy.sharding
