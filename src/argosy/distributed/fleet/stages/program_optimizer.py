@@ -73,7 +73,7 @@ class ProgramRecorder:
         self._plan = plan
         self._given = given
         self._strategy = strategy
-        self._workers = workers
+        self._job_workers = workers
         self._mixed: Any = mixed
 
     @property
@@ -120,8 +120,8 @@ class ProgramRecorder:
 
     def exchange_gradients(self, program: Any) -> None:
         """Have workers average the gradients of a program that is recorded already."""
-        if self._workers is not None:
-            self._attach(program, FleetExchange(self._workers))
+        if self._job_workers is not None:
+            self._attach(program, FleetExchange(self._job_workers))
 
     def _with_precision(self, optimizer: Any) -> Any:
         if "amp" in self._plan:
@@ -157,7 +157,7 @@ class ProgramRecorder:
     # ------------------------------------------------------------------------------------
 
     def _exchange(self, pairs: Any, optimizer: Any) -> FleetExchange | None:
-        plan, workers = self._plan, self._workers
+        plan, workers = self._plan, self._job_workers
         if workers is None:
             return None
         is_half, is_merged = "fp16_allreduce" in plan, "gradient_merge" in plan
@@ -176,8 +176,8 @@ class ProgramRecorder:
         if isinstance(settings, AdaptiveLocalSgd) and not rate:
             rate = optimizer.rate.name  # the program computes it
         names = [p.name for p, _ in pairs]
-        assert self._workers is not None
-        return AveragingExchange(self._workers, settings, names, loss.name, rate)
+        assert self._job_workers is not None
+        return AveragingExchange(self._job_workers, settings, names, loss.name, rate)
 
     def _attach(self, program: Any, exchange: FleetExchange | None) -> None:
         if exchange is None:
@@ -190,7 +190,7 @@ class ProgramRecorder:
 
     def _build_strategy(self) -> BuildStrategy:
         """How a run of the program works together with the other workers."""
-        plan, workers = self._plan, self._workers
+        plan, workers = self._plan, self._job_workers
         assert workers is not None
         build: BuildStrategy = self._strategy.build_strategy
         build.num_trainers, build.trainer_id = workers.nranks, workers.rank

@@ -26,7 +26,7 @@ class EqualStart(Exchange):
     """
 
     def __init__(self, workers: Workers, main: Program) -> None:
-        self._workers = workers
+        self._job_workers = workers
         self._main = main
 
     def operators(
@@ -58,6 +58,6 @@ class EqualStart(Exchange):
     def _broadcast(self, values: list[torch.Tensor]) -> None:
         lines = [agreement.describe("parameter", value) for value in values]
         what = "the workers' startup programs fill different parameters"
-        group = self._workers.group
+        group = self._job_workers.group
         group.run(agreement.check_same, lines, group.transport, what)
         group.run(broadcast_values, values, group.transport, 0)
