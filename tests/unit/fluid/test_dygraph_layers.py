@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
-
 import paddle.fluid as fluid
 import paddle.fluid.dygraph as dg
+import pytest
 
 
 def _var(values: Any) -> Any:
@@ -74,9 +73,9 @@ def test_backward_takes_a_strategy() -> None:
             dg.grad([x * x], [x], backward_strategy=1)
 
 
+@pytest.mark.usefixtures("static_mode")
 def test_variables_of_programs_have_no_values() -> None:
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        x = fluid.data("x", [2], "float32")
-        for method in (x.backward, x.numpy):
-            with pytest.raises(AssertionError):
-                method()
+    x = fluid.data("x", [2], "float32")
+    for method in (x.backward, x.numpy):
+        with pytest.raises(AssertionError):
+            method()
