@@ -29,7 +29,7 @@ from argosy.static.ir.program import Program
 from argosy.static.run.contract import PreparedProgram
 
 if TYPE_CHECKING:
-    from argosy.runtime.ps.worker import Mode
+    from argosy.runtime.ps.worker.worker import Mode
 
 _ALONE = "127.0.0.1:6174"
 
@@ -186,7 +186,7 @@ def mode_of(config: DistributeTranspilerConfig, sync_mode: bool) -> Mode:
     """How trainers and servers keep in step; ``sync_mode`` is the argument of ``transpile``, which
     can ask for less than the config.
     """
-    from argosy.runtime.ps.worker import Mode  # loads what servers need
+    from argosy.runtime.ps.worker.worker import Mode  # loads what servers need
 
     if config.completely_not_async:
         return Mode("sync")

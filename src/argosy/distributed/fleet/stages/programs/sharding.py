@@ -23,7 +23,7 @@ from argosy.nn.clip import ClipGradByGlobalNorm
 from argosy.ops.table import Op
 from argosy.ops.training import clipping
 from argosy.runtime.comm.backend import ReduceOp
-from argosy.runtime.parallel.sharding import (
+from argosy.runtime.parallel.sharding.shards import (
     assign_owners,
     broadcast_from_owners,
     gather_named,

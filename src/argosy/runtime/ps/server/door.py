@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from argosy.runtime.ps import sockets
+from argosy.runtime.ps.wire import sockets
 
 log = logging.getLogger("argosy.ps")
 

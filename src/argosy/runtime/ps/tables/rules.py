@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argosy.foundation.errors import BadArgument, nearest
-from argosy.runtime.ps.rows import ask_for
+from argosy.runtime.ps.tables.rows import ask_for
 
 
 @numba.njit(nogil=True, cache=True)

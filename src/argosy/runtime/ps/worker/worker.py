@@ -27,11 +27,11 @@ import numpy.typing as npt
 import torch
 
 from argosy.foundation.errors import BadArgument, PositionUnknown, UsageError
-from argosy.runtime.ps.client import Client
-from argosy.runtime.ps.geo import GeoDense, GeoRows, on_server
-from argosy.runtime.ps.placement import place_dense
-from argosy.runtime.ps.spec import SparseSpec
-from argosy.runtime.ps.tape import Tape
+from argosy.runtime.ps.tables.spec import SparseSpec
+from argosy.runtime.ps.worker.client import Client
+from argosy.runtime.ps.worker.geo import GeoDense, GeoRows, on_server
+from argosy.runtime.ps.worker.placement import place_dense
+from argosy.runtime.ps.worker.tape import Tape
 
 log = logging.getLogger("argosy.ps")
 

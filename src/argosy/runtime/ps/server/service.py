@@ -18,10 +18,11 @@ import pyarrow.flight as flight
 from argosy.foundation.endpoints import Endpoint, bind_listener, parse
 from argosy.foundation.errors import OutOfRange, UsageError, nearest
 from argosy.foundation.faultpoint import reach
-from argosy.runtime.ps import checkpoint, handshake, wire
-from argosy.runtime.ps.door import Door, address_of, allow_many_files
-from argosy.runtime.ps.port import given_way
-from argosy.runtime.ps.tables import Entry, Tables
+from argosy.runtime.ps.server import checkpoint
+from argosy.runtime.ps.server.door import Door, address_of, allow_many_files
+from argosy.runtime.ps.server.port import given_way
+from argosy.runtime.ps.server.tables import Entry, Tables
+from argosy.runtime.ps.wire import handshake, messages
 
 log = logging.getLogger("argosy.ps")
 
@@ -171,7 +172,7 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         if not self._admit(context, descriptor, reader, writer):
             raise flight.FlightUnauthenticatedError("the proof of the job's token was wrong")
-        command = wire.decode(descriptor.command)
+        command = messages.decode(descriptor.command)
         op = str(command.get("op"))
         if op == "present":
             self._watch(command, reader, writer)
@@ -205,7 +206,7 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
                 chunk = reader.read_chunk()
             except StopIteration:
                 return
-            writer.write_metadata(wire.encode(answer(chunk)))
+            writer.write_metadata(messages.encode(answer(chunk)))
 
     def _serve(self, op: str, command: dict[str, Any], reader: Any, writer: Any) -> None:
         """Answer requests to a table until the stream ends."""
@@ -223,37 +224,37 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
                     entry = self.tables[str(command.get("table"))]
                     answer, schema = self._handler(op, entry, int(command.get("worker", 0)))
                     writer.begin(schema)
-                batch, data = answer(chunk.data, wire.decode(chunk.app_metadata or b"{}"))
+                batch, data = answer(chunk.data, messages.decode(chunk.app_metadata or b"{}"))
             except _TOLD as error:
-                batch, data = None, wire.refusal(error)
+                batch, data = None, messages.refusal(error)
             reach(done)
             if batch is None:
-                writer.write_metadata(wire.encode(data))
+                writer.write_metadata(messages.encode(data))
             else:
-                writer.write_with_metadata(batch, wire.encode(data))
+                writer.write_with_metadata(batch, messages.encode(data))
 
     def _handler(self, op: str, entry: Entry, worker: int) -> tuple[Callable[..., Any], pa.Schema]:
         """What answers a request of ``op``, and what its answers look like."""
         if op in ("push", "push_dense"):
             self._check_member(worker)
         if op in ("pull_dense", "push_dense", "fill_dense"):
-            return self._dense_handler(op, entry, worker), wire.FLAT
+            return self._dense_handler(op, entry, worker), messages.FLAT
         dim = entry.sparse.spec.dim
         if op == "pull":
-            schema = wire.values_schema(dim)
+            schema = messages.values_schema(dim)
 
             def pull(batch: Any, data: dict[str, Any]) -> Any:
-                values = entry.pull(wire.asked(batch, 0, _ID), bool(data.get("creates", True)))
-                return pa.record_batch([wire.rows_array(values)], schema=schema), {}
+                values = entry.pull(messages.asked(batch, 0, _ID), bool(data.get("creates", True)))
+                return pa.record_batch([messages.rows_array(values)], schema=schema), {}
 
             return pull, schema
-        schema = wire.rows_schema(dim)
+        schema = messages.rows_schema(dim)
         if op == "push":
             return lambda batch, data: (None, self._push(entry, worker, batch, data)), schema
         if op == "fill":
 
             def fill(batch: Any, data: dict[str, Any]) -> Any:
-                ids, values = wire.asked(batch, 0, _ID), wire.asked_rows(batch, 1)
+                ids, values = messages.asked(batch, 0, _ID), messages.asked_rows(batch, 1)
                 entry.sparse.check_push(ids, values, worker)
                 entry.sparse.make(ids)
                 entry.sparse.set_values(ids, values)
@@ -265,33 +266,33 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             def changed(batch: Any, data: dict[str, Any]) -> Any:
                 ids = entry.changed_by_others(worker)
                 return pa.record_batch(
-                    [pa.array(ids), wire.rows_array(entry.pull(ids, True))], schema=schema
+                    [pa.array(ids), messages.rows_array(entry.pull(ids, True))], schema=schema
                 ), {}
 
             return changed, schema
-        raise UsageError(f"there is no operation {op!r}.{nearest(op, wire.OPERATIONS)}")
+        raise UsageError(f"there is no operation {op!r}.{nearest(op, messages.OPERATIONS)}")
 
     def _dense_handler(self, op: str, entry: Entry, worker: int) -> Callable[..., Any]:
         table = entry.dense
         if op == "pull_dense":
             return lambda batch, data: (
-                pa.record_batch([pa.array(table.pull())], schema=wire.FLAT),
+                pa.record_batch([pa.array(table.pull())], schema=messages.FLAT),
                 {},
             )
         if op == "push_dense":
             return lambda batch, data: (None, self._push_dense(entry, worker, batch, data))
 
         def fill(batch: Any, data: dict[str, Any]) -> Any:
-            table.fill(_writable(wire.asked(batch, 0, _NUMBER)))
+            table.fill(_writable(messages.asked(batch, 0, _NUMBER)))
             return None, {}
 
         return fill
 
     def _push(self, entry: Entry, worker: int, batch: Any, data: dict[str, Any]) -> dict[str, Any]:
-        sequence, rate = wire.push_header(data)
-        ids, grads = wire.asked(batch, 0, _ID), wire.asked_rows(batch, 1)
+        sequence, rate = messages.push_header(data)
+        ids, grads = messages.asked(batch, 0, _ID), messages.asked_rows(batch, 1)
         counts = (
-            [wire.asked(batch, i, _NUMBER) for i in (2, 3)]
+            [messages.asked(batch, i, _NUMBER) for i in (2, 3)]
             if batch.num_columns == 4
             else [None, None]
         )
@@ -304,8 +305,8 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
     def _push_dense(
         self, entry: Entry, worker: int, batch: Any, data: dict[str, Any]
     ) -> dict[str, Any]:
-        sequence, rate = wire.push_header(data)
-        grads = _writable(wire.asked(batch, 0, _NUMBER))
+        sequence, rate = messages.push_header(data)
+        grads = _writable(messages.asked(batch, 0, _NUMBER))
         return {"done": entry.push_dense(worker, sequence, grads, rate, self._timeout_s)}
 
     def _watch(self, command: dict[str, Any], reader: Any, writer: Any) -> None:
@@ -318,14 +319,14 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             worker = int(command["worker"])
             self._check_member(worker)
         except _TOLD as error:
-            writer.write_metadata(wire.encode(wire.refusal(error)))
+            writer.write_metadata(messages.encode(messages.refusal(error)))
             _hold(reader)  # the client may miss the answer if the stream ends with it
             return
         with self._lock:
             self._num_streams[worker] += 1
             self.tables.welcome(worker)
         try:
-            writer.write_metadata(wire.encode({}))
+            writer.write_metadata(messages.encode({}))
             _hold(reader)
         finally:
             with self._lock:
@@ -348,15 +349,15 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
         """The answer to one request of an ``act`` stream."""
         name = ""
         try:
-            request = wire.decode(chunk.app_metadata or b"{}")
-            name, body = wire.action(request)
+            request = messages.decode(chunk.app_metadata or b"{}")
+            name, body = messages.action(request)
             reach(f"ps.{name}.asked")
             answer = self._actions.get(name)
             if answer is None:
                 raise UsageError(f"there is no action {name!r}.{nearest(name, self._actions)}")
             reply = answer(body)
         except _TOLD as error:
-            reply = wire.refusal(error)
+            reply = messages.refusal(error)
         reach(f"ps.{name}.done")
         return reply
 

@@ -10,8 +10,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from argosy.runtime.ps.hashing import mix
-from argosy.runtime.ps.prefetch import AHEAD, prefetch
+from argosy.runtime.ps.tables.hashing import mix
+from argosy.runtime.ps.tables.prefetch import AHEAD, prefetch
 
 _LINE = 64
 

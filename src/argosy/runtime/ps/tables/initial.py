@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from argosy.foundation.errors import BadArgument
-from argosy.runtime.ps.hashing import mix
+from argosy.runtime.ps.tables.hashing import mix
 
 _CODE_BY_KIND = {"constant": 0, "uniform": 1, "normal": 2, "truncated_normal": 3}
 _UNIFORM, _NORMAL, _TRUNCATED = 1, 2, 3

@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from argosy.foundation.faultpoint import reach
-from argosy.runtime.ps import rows as loops
-from argosy.runtime.ps.memory import Column
+from argosy.runtime.ps.tables import rows as loops
+from argosy.runtime.ps.tables.memory import Column
 
 _ENTRIES = 1 << 16
 DAY, PASSED = _ENTRIES - 1, _ENTRIES - 2  # entries of the calendar (``days.py``)

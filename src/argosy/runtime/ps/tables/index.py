@@ -17,8 +17,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from argosy.runtime.ps.hashing import mix
-from argosy.runtime.ps.prefetch import AHEAD, prefetch
+from argosy.runtime.ps.tables.hashing import mix
+from argosy.runtime.ps.tables.prefetch import AHEAD, prefetch
 
 _FULL = 0.8
 _READY_FROM = 0.6  # how full an index is when the memory of the next one begins to be made ready

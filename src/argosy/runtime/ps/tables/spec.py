@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from argosy.foundation.errors import BadArgument, TableError
-from argosy.runtime.ps.initial import Initial
-from argosy.runtime.ps.rules import Rule
+from argosy.runtime.ps.tables.initial import Initial
+from argosy.runtime.ps.tables.rules import Rule
 
 DEFAULT_MAX_ROWS = 1 << 28
 NUM_COUNTS = 4

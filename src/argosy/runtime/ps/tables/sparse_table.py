@@ -21,15 +21,15 @@ import numpy.typing as npt
 
 from argosy.foundation.errors import OutOfRange, TableError
 from argosy.foundation.faultpoint import reach
-from argosy.runtime.ps import rows as loops
-from argosy.runtime.ps.days import turn_to
-from argosy.runtime.ps.hashing import draws_below
-from argosy.runtime.ps.index import Index
-from argosy.runtime.ps.initial import fill_rows
-from argosy.runtime.ps.journal import MAX_WORKERS, Journal
-from argosy.runtime.ps.memory import Column, agree
-from argosy.runtime.ps.snapshot import Snapshot, UnderWay
-from argosy.runtime.ps.spec import ShowClick, SparseSpec
+from argosy.runtime.ps.tables import rows as loops
+from argosy.runtime.ps.tables.days import turn_to
+from argosy.runtime.ps.tables.hashing import draws_below
+from argosy.runtime.ps.tables.index import Index
+from argosy.runtime.ps.tables.initial import fill_rows
+from argosy.runtime.ps.tables.journal import MAX_WORKERS, Journal
+from argosy.runtime.ps.tables.memory import Column, agree
+from argosy.runtime.ps.tables.snapshot import Snapshot, UnderWay
+from argosy.runtime.ps.tables.spec import ShowClick, SparseSpec
 
 Ids = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float32]

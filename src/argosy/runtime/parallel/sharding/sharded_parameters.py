@@ -32,7 +32,7 @@ import torch
 from argosy.foundation.errors import CollectiveMismatch, NotSupported, UsageError
 from argosy.runtime.comm.backend import ReduceOp
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.sharded_saving import Restorable, Saving
+from argosy.runtime.parallel.sharding.sharded_saving import Restorable, Saving
 
 
 class Absent(torch.Tensor):

@@ -25,7 +25,7 @@ import pyarrow.flight as flight
 
 from argosy.foundation.errors import ServerUnavailable, UsageError
 from argosy.runtime.comm.frames import CHALLENGE_BYTES, is_proof, prove
-from argosy.runtime.ps import wire
+from argosy.runtime.ps.wire import messages
 
 KNOCK, ENDPOINT, CHALLENGE = "argosy-knock", "argosy-endpoint", "argosy-challenge"
 BROKEN = (flight.FlightError, pa.ArrowException, OSError, StopIteration)
@@ -56,7 +56,7 @@ class Stream:
         timeout_s: float | None = None,
     ) -> None:
         self._endpoint, self._token = endpoint, token
-        self._command = wire.encode(command)
+        self._command = messages.encode(command)
         self._challenge = secrets.token_bytes(CHALLENGE_BYTES)
         name = endpoint.encode()
         headers = {
@@ -102,7 +102,7 @@ class Stream:
         challenge = _bytes(self.receive()[1].get("challenge"), CHALLENGE_BYTES)
         both = (self._challenge, challenge, _digest(self._endpoint.encode(), self._command))
         self._writer.write_metadata(
-            wire.encode({"proof": prove(self._token, "ps-client", both).hex()})
+            messages.encode({"proof": prove(self._token, "ps-client", both).hex()})
         )
         return is_proof(
             _bytes(self.receive()[1].get("proof"), _PROOF_BYTES), self._token, "ps-server", both
@@ -120,13 +120,13 @@ class Stream:
 
     def send(self, batch: pa.RecordBatch | None, data: dict[str, Any]) -> None:
         if batch is None:
-            self._writer.write_metadata(wire.encode(data))
+            self._writer.write_metadata(messages.encode(data))
         else:
-            self._writer.write_with_metadata(batch, wire.encode(data))
+            self._writer.write_with_metadata(batch, messages.encode(data))
 
     def receive(self) -> tuple[Any, dict[str, Any]]:
         chunk = self._reader.read_chunk()
-        return chunk.data, wire.decode(chunk.app_metadata or b"{}")
+        return chunk.data, messages.decode(chunk.app_metadata or b"{}")
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """Greet, have one request answered, and close."""
@@ -204,12 +204,12 @@ def admit(knock: Knock, token: str, command: bytes, reader: Any, writer: Any) ->
     """The server's part of the handshake; False for a peer that does not know the token."""
     challenge = secrets.token_bytes(CHALLENGE_BYTES)
     both = (knock.challenge, challenge, _digest(knock.endpoint, command))
-    writer.write_metadata(wire.encode({"challenge": challenge.hex()}))
+    writer.write_metadata(messages.encode({"challenge": challenge.hex()}))
     try:
-        told = wire.decode(reader.read_chunk().app_metadata or b"{}").get("proof")
+        told = messages.decode(reader.read_chunk().app_metadata or b"{}").get("proof")
         if not is_proof(_bytes(told, _PROOF_BYTES), token, "ps-client", both):
             return False
     except UsageError:
         return False
-    writer.write_metadata(wire.encode({"proof": prove(token, "ps-server", both).hex()}))
+    writer.write_metadata(messages.encode({"proof": prove(token, "ps-server", both).hex()}))
     return True

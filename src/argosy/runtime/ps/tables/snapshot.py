@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from argosy.runtime.ps import rows as loops
+from argosy.runtime.ps.tables import rows as loops
 
 CHUNK_ROWS = 1 << 16
 

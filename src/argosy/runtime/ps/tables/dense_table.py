@@ -21,8 +21,8 @@ import numpy.typing as npt
 import torch
 
 from argosy.foundation.errors import OutOfRange, TableError
-from argosy.runtime.ps.journal import MAX_WORKERS, Journal
-from argosy.runtime.ps.memory import Column, agree
+from argosy.runtime.ps.tables.journal import MAX_WORKERS, Journal
+from argosy.runtime.ps.tables.memory import Column, agree
 
 _BLOCK = 1024  # numbers per row of the journal
 _PER_VALUE = 16  # room for optimizer state: numbers per value, and for small states of each piece

@@ -23,7 +23,7 @@ import torch
 
 from argosy.foundation.errors import CheckpointError, NotSupported, UsageError
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.sharding import Shards, gather_named
+from argosy.runtime.parallel.sharding.shards import Shards, gather_named
 
 _SEPARATOR = "/"
 

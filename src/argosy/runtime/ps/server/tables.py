@@ -21,10 +21,10 @@ import numpy.typing as npt
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import BadArgument, PsError, ServerUnavailable, TableError, nearest
 from argosy.foundation.files import replacing
-from argosy.runtime.ps.dense_table import DenseSpec, DenseTable, MakeUpdate
-from argosy.runtime.ps.rounds import Rounds
-from argosy.runtime.ps.sparse_table import SparseTable
-from argosy.runtime.ps.spec import SparseSpec
+from argosy.runtime.ps.server.rounds import Rounds
+from argosy.runtime.ps.tables.dense_table import DenseSpec, DenseTable, MakeUpdate
+from argosy.runtime.ps.tables.sparse_table import SparseTable
+from argosy.runtime.ps.tables.spec import SparseSpec
 
 MODES = ("async", "sync", "geo")
 _SYNC_WORKER = 0  # under whose name the steps of all workers are journalled

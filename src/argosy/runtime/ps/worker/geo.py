@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from argosy.runtime.ps.client import Client
-from argosy.runtime.ps.rules import Rule
-from argosy.runtime.ps.sparse_table import SparseTable
-from argosy.runtime.ps.spec import SparseSpec
+from argosy.runtime.ps.tables.rules import Rule
+from argosy.runtime.ps.tables.sparse_table import SparseTable
+from argosy.runtime.ps.tables.spec import SparseSpec
+from argosy.runtime.ps.worker.client import Client
 
 _MINE = 0  # the worker's own tables have one writer
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from argosy.runtime.ps.journal import DAY, PASSED, Journal
+from argosy.runtime.ps.tables.journal import DAY, PASSED, Journal
 
 CHUNK_ROWS = 1 << 16
 _CHUNKS = 1 << 24  # more than a table can have

@@ -30,12 +30,13 @@ import pyarrow.parquet as parquet
 from argosy.foundation import manifest
 from argosy.foundation.errors import BadArgument, CheckpointError, TableError
 from argosy.foundation.faultpoint import reach
-from argosy.runtime.ps import hashing, wire
-from argosy.runtime.ps.dense_table import DenseSpec, DenseTable, Piece
-from argosy.runtime.ps.snapshot import Snapshot
-from argosy.runtime.ps.sparse_table import SparseTable
-from argosy.runtime.ps.spec import SparseSpec
-from argosy.runtime.ps.tables import Tables
+from argosy.runtime.ps.server.tables import Tables
+from argosy.runtime.ps.tables import hashing
+from argosy.runtime.ps.tables.dense_table import DenseSpec, DenseTable, Piece
+from argosy.runtime.ps.tables.snapshot import Snapshot
+from argosy.runtime.ps.tables.sparse_table import SparseTable
+from argosy.runtime.ps.tables.spec import SparseSpec
+from argosy.runtime.ps.wire import messages
 
 LAYOUT = manifest.Layout(
     "argosy tables", {"mode": int}, {"table": str, "kind": str, "spec": str, "rows": int}
@@ -225,9 +226,9 @@ def _write_sparse(table: SparseTable, path: Path, mode: int) -> int:
             rows = part.rows
             kept = _is_worth_saving(spec, rows, mode) & table.is_admitted(part.ids)
             ids, rows = part.ids[kept], rows[kept]
-            columns = [pa.array(ids), wire.rows_array(rows[:, : spec.dim])]
+            columns = [pa.array(ids), messages.rows_array(rows[:, : spec.dim])]
             if spec.trained_width > spec.dim:
-                columns.append(wire.rows_array(rows[:, spec.dim : spec.trained_width]))
+                columns.append(messages.rows_array(rows[:, spec.dim : spec.trained_width]))
             if spec.show_click is not None:
                 columns += [
                     pa.array(rows[:, spec.trained_width + i].copy()) for i in range(len(_COUNTS))
@@ -302,13 +303,13 @@ def _read_sparse(path: Path, spec: SparseSpec) -> Iterator[Snapshot]:
     with parquet.ParquetFile(path) as file:
         for batch in file.iter_batches(batch_size=_BATCH_ROWS):
             rows = np.zeros((batch.num_rows, spec.row_width), np.float32)
-            rows[:, : spec.dim] = wire.rows_of(batch.column("value"))
+            rows[:, : spec.dim] = messages.rows_of(batch.column("value"))
             if spec.trained_width > spec.dim:
-                rows[:, spec.dim : spec.trained_width] = wire.rows_of(batch.column("state"))
+                rows[:, spec.dim : spec.trained_width] = messages.rows_of(batch.column("state"))
             if spec.show_click is not None:
                 for i, name in enumerate(_COUNTS):
-                    rows[:, spec.trained_width + i] = wire.numbers(batch.column(name))
-            yield Snapshot(wire.numbers(batch.column("id")), rows)
+                    rows[:, spec.trained_width + i] = messages.numbers(batch.column(name))
+            yield Snapshot(messages.numbers(batch.column("id")), rows)
 
 
 # -- dense
@@ -421,5 +422,5 @@ def _rows_of(
                     states[row],
                     tuple(shapes[row]),
                     starts[row],
-                    wire.numbers(values[row].values),
+                    messages.numbers(values[row].values),
                 )

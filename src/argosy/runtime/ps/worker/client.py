@@ -28,11 +28,13 @@ from argosy.foundation.endpoints import Endpoint, parse
 from argosy.foundation.errors import PsError, ServerUnavailable
 from argosy.foundation.faultpoint import reach
 from argosy.foundation.files import replace_folder
-from argosy.runtime.ps import checkpoint, hashing, sockets, wire
-from argosy.runtime.ps.dense_table import DenseSpec
-from argosy.runtime.ps.handshake import BROKEN, Stream
-from argosy.runtime.ps.pulse import PATIENCE_S, Pulse
-from argosy.runtime.ps.spec import SparseSpec
+from argosy.runtime.ps.server import checkpoint
+from argosy.runtime.ps.tables import hashing
+from argosy.runtime.ps.tables.dense_table import DenseSpec
+from argosy.runtime.ps.tables.spec import SparseSpec
+from argosy.runtime.ps.wire import messages, sockets
+from argosy.runtime.ps.wire.handshake import BROKEN, Stream
+from argosy.runtime.ps.wire.pulse import PATIENCE_S, Pulse
 
 log = logging.getLogger("argosy.ps")
 
@@ -124,7 +126,7 @@ class _Server:
         """
         if ("present", "") not in self._streams:
             self.stream("present", "", None)
-            wire.check(self.receive("present", "")[1], self.endpoint)
+            messages.check(self.receive("present", "")[1], self.endpoint)
             self._has_joined = True
 
     def send(self, op: str, table: str, batch: pa.RecordBatch | None, data: dict[str, Any]) -> None:
@@ -150,7 +152,7 @@ class _Server:
         except BaseException:
             self.give_up("act", "")  # or the next request would get the answer to this one
             raise
-        return wire.check(answer, self.endpoint)
+        return messages.check(answer, self.endpoint)
 
     def drop(self) -> None:
         """Forget a connection that broke."""
@@ -328,16 +330,16 @@ class Client:
         self, table: str, ids: npt.NDArray[np.int64], creates: bool = True
     ) -> npt.NDArray[np.float32]:
         """The rows of ``ids``, best all different."""
-        ids = wire.as_ids(ids)
+        ids = messages.as_ids(ids)
         order, starts = hashing.split_by_server(ids, self.num_servers)
         parts = [ids[order[starts[s] : starts[s + 1]]] for s in range(self.num_servers)]
-        batches = [pa.record_batch([pa.array(part)], schema=wire.IDS) for part in parts]
+        batches = [pa.record_batch([pa.array(part)], schema=messages.IDS) for part in parts]
         answers = self._exchange("pull", table, batches, [{"creates": creates}] * self.num_servers)
         if self.num_servers == 1:
-            return wire.rows_of(answers[0][0].column(0))
+            return messages.rows_of(answers[0][0].column(0))
         out = np.empty((ids.shape[0], self._dim_by_table[table]), np.float32)
         for s, (batch, _) in enumerate(answers):
-            out[order[starts[s] : starts[s + 1]]] = wire.rows_of(batch.column(0))
+            out[order[starts[s] : starts[s + 1]]] = messages.rows_of(batch.column(0))
         return out
 
     def push(
@@ -352,13 +354,13 @@ class Client:
         """Push gradients to every server, to those that hold none of ``ids`` as well: in sync mode
         they wait for it.
         """
-        ids = wire.as_ids(ids)
+        ids = messages.as_ids(ids)
         order, starts = hashing.split_by_server(ids, self.num_servers)
-        schema = wire.rows_schema(grads.shape[1], table in self._counts)
+        schema = messages.rows_schema(grads.shape[1], table in self._counts)
         batches = []
         for s in range(self.num_servers):
             part = order[starts[s] : starts[s + 1]]
-            columns = [pa.array(ids[part]), wire.rows_array(grads[part])]
+            columns = [pa.array(ids[part]), messages.rows_array(grads[part])]
             if table in self._counts:
                 ones, none = np.ones(len(part), np.float32), np.zeros(len(part), np.float32)
                 columns += [
@@ -376,14 +378,14 @@ class Client:
         """
         if all(a["is_filled"] for a in self.act("rows_filled", {"table": table})):
             return
-        ids = wire.as_ids(ids)
+        ids = messages.as_ids(ids)
         order, starts = hashing.split_by_server(ids, self.num_servers)
-        schema = wire.rows_schema(values.shape[1])
+        schema = messages.rows_schema(values.shape[1])
         parts = [order[starts[s] : starts[s + 1]] for s in range(self.num_servers)]
         for low in range(0, max(map(len, parts)), _FILL_ROWS):
             chosen = [part[low : low + _FILL_ROWS] for part in parts]
             batches = [
-                pa.record_batch([pa.array(ids[c]), wire.rows_array(values[c])], schema=schema)
+                pa.record_batch([pa.array(ids[c]), messages.rows_array(values[c])], schema=schema)
                 for c in chosen
             ]
             self._exchange("fill", table, batches, [{}] * self.num_servers)
@@ -398,9 +400,9 @@ class Client:
         answers = self._exchange(
             "pull_changed", table, [_no_rows()] * self.num_servers, [{}] * self.num_servers
         )
-        ids = [wire.numbers(batch.column(0)) for batch, _ in answers]
+        ids = [messages.numbers(batch.column(0)) for batch, _ in answers]
         return np.concatenate(ids), np.concatenate(
-            [wire.rows_of(batch.column(1)) for batch, _ in answers]
+            [messages.rows_of(batch.column(1)) for batch, _ in answers]
         )
 
     # -- dense
@@ -409,7 +411,7 @@ class Client:
     def fill_dense(self, table: str, values: npt.NDArray[np.float32]) -> None:
         """Replace the values on the servers."""
         batches = [
-            pa.record_batch([pa.array(part)], schema=wire.FLAT)
+            pa.record_batch([pa.array(part)], schema=messages.FLAT)
             for part in self._split(table, values)
         ]
         self._exchange("fill_dense", table, batches, [{}] * self.num_servers)
@@ -430,16 +432,16 @@ class Client:
 
     def pull_dense(self, table: str) -> npt.NDArray[np.float32]:
         batches = [
-            pa.record_batch([pa.array(np.empty(0, np.float32))], schema=wire.FLAT)
+            pa.record_batch([pa.array(np.empty(0, np.float32))], schema=messages.FLAT)
         ] * self.num_servers
         answers = self._exchange("pull_dense", table, batches, [{}] * self.num_servers)
-        return np.concatenate([wire.numbers(batch.column(0)) for batch, _ in answers])
+        return np.concatenate([messages.numbers(batch.column(0)) for batch, _ in answers])
 
     def push_dense(
         self, table: str, grads: npt.NDArray[np.float32], learning_rate: float | None = None
     ) -> None:
         batches = [
-            pa.record_batch([pa.array(part)], schema=wire.FLAT)
+            pa.record_batch([pa.array(part)], schema=messages.FLAT)
             for part in self._split(table, grads)
         ]
         self._push("push_dense", table, batches, learning_rate)
@@ -513,7 +515,7 @@ class Client:
             raise
         reach("ps.client.answered")
         for server, (_, answer) in zip(self._servers, answers, strict=True):
-            wire.check(answer, server.endpoint)
+            messages.check(answer, server.endpoint)
         return answers
 
     def _ask(
@@ -578,4 +580,4 @@ def _first_line(error: BaseException) -> str:
 
 
 def _no_rows() -> pa.RecordBatch:
-    return pa.record_batch([pa.array(np.empty(0, np.int64))], schema=wire.IDS)
+    return pa.record_batch([pa.array(np.empty(0, np.int64))], schema=messages.IDS)

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow.flight as flight
 
 from argosy.foundation.errors import ServerUnavailable
-from argosy.runtime.ps import handshake, wire
-from argosy.runtime.ps.view import Sample
+from argosy.runtime.ps.server.view import Sample
+from argosy.runtime.ps.wire import handshake, messages
 
 
 class Observer:
@@ -46,7 +46,7 @@ class Observer:
             self._drop(endpoint)
             reason = next(iter(str(error).splitlines()), "it ended the stream")
             raise ServerUnavailable(f"server {endpoint} did not answer: {reason}") from error
-        return wire.check(answer, endpoint)
+        return messages.check(answer, endpoint)
 
     def sample(self) -> Sample:
         """What every server says now; a server that does not answer counts as such."""

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping
 
-from argosy.runtime.ps.dense_table import DenseSpec, Piece
+from argosy.runtime.ps.tables.dense_table import DenseSpec, Piece
 
 
 def place_dense(

@@ -14,7 +14,7 @@ import socket
 from collections.abc import Iterator
 
 from argosy.foundation.endpoints import Endpoint
-from argosy.runtime.ps.sockets import tcp_sockets
+from argosy.runtime.ps.wire.sockets import tcp_sockets
 
 
 def keep(host: str) -> socket.socket:
