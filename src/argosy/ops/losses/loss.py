@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from argosy.foundation.errors import RankError, UsageError
 from argosy.ops.math import promotion
 from argosy.ops.math import reduction as reductions
+from argosy.ops.nn.softmax import log_softmax
 from argosy.ops.table import op
 from argosy.ops.traits import Precision
 
@@ -355,5 +356,5 @@ def npair_loss(anchor: Tensor, positive: Tensor, labels: Tensor, l2_reg: float =
     penalty = (
         (torch.square(anchor).sum(1).mean() + torch.square(positive).sum(1).mean()) * 0.25 * l2_reg
     )
-    entropy = -torch.sum(same * torch.log_softmax(anchor @ positive.mT, -1), -1, keepdim=True)
+    entropy = -torch.sum(same * log_softmax(anchor @ positive.mT, -1), -1, keepdim=True)
     return penalty + torch.sum(same * entropy, 0).mean()

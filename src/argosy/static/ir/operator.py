@@ -262,12 +262,12 @@ class Operator:
         elif name == "op_role":
             self.role = ROLES_BY_NUMBER[int(value)]
         elif name in self.attrs:
-            self._replace(name, value)
+            self._put(name, value)
         else:
             self.notes[name] = value
         self.block.program.changed()
 
-    def _replace(self, name: str, value: Any) -> None:
+    def _put(self, name: str, value: Any) -> None:
         if name in self.kwargs:
             self.kwargs = {**self.kwargs, name: value}
             return

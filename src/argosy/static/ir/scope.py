@@ -20,18 +20,19 @@ class WrongKind(ProgramError, RuntimeError):
 
 
 class ScopeVariable:
-    """A name in a scope, with or without a value: a tensor, or something else that a script put
-    there.
+    """A name in a scope, with or without a value: a tensor, or something else that a script or a
+    run put there.
     """
 
-    __slots__ = ("_scope", "lod", "name", "other", "tensor")
+    __slots__ = ("_scope", "array", "lod", "name", "other", "tensor")
 
     def __init__(self, scope: Scope, name: str) -> None:
         self._scope = scope
         self.name = name
         self.tensor: torch.Tensor | None = None
         self.lod: Lod = []
-        self.other: Any = None
+        self.other: Any = None  # a number or strings
+        self.array: LoDTensorArray | None = None
 
     def set_int(self, number: int) -> None:
         self.other = int(number)
@@ -57,12 +58,6 @@ class ScopeVariable:
     def get_string_list(self) -> list[str]:
         return self._other(list)  # type: ignore[no-any-return]
 
-    def get_lod_tensor_array(self) -> LoDTensorArray:
-        """The array that it holds, an empty one from the first call on."""
-        if self.other is None:
-            self.other = LoDTensorArray()
-        return self._other(LoDTensorArray)  # type: ignore[no-any-return]
-
     def _other(self, kind: type) -> Any:
         if type(self.other) is not kind:
             raise WrongKind(
@@ -70,6 +65,16 @@ class ScopeVariable:
                 f"{'a tensor' if self.tensor is not None else repr(self.other)}"
             )
         return self.other
+
+    def get_lod_tensor_array(self) -> LoDTensorArray:
+        """The array that a run left here."""
+        if self.array is None:
+            self.array = LoDTensorArray()
+        return self.array
+
+    def get_lod_rank_table(self) -> LoDRankTable:
+        """The table of sequences that a run left here."""
+        return LoDRankTable(self.get_tensor().raw_tensor())
 
     def get_tensor(self) -> DenseTensor:
         """The value, as an object through which it can be read and set."""
@@ -96,6 +101,17 @@ class ScopeVariable:
             return
         self.tensor = value.detach().clone() if copies else value.detach()
         self._scope.changed()
+
+
+class LoDRankTable:
+    """Sequences by length, longest first."""
+
+    def __init__(self, table: torch.Tensor) -> None:
+        self._table = table
+
+    def items(self) -> list[tuple[int, int]]:
+        """Which sequence, and how long it is."""
+        return [(index, length) for index, length in self._table.tolist()]
 
 
 class DenseTensor(LoDTensor):
