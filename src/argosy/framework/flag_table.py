@@ -1,5 +1,5 @@
-"""The flags of Paddle 3.3.1 (names without ``FLAGS_``) by their default; those of its GPU build are
-included. Programs here are not in Paddle's PIR, so ``enable_pir_api`` is off.
+"""The flags of Paddle 3.3.1 and 1.8.5 (names without ``FLAGS_``) by their default; those of GPU
+builds are included. Programs here are not in Paddle's PIR, so ``enable_pir_api`` is off.
 """
 
 from __future__ import annotations
@@ -7,6 +7,17 @@ from __future__ import annotations
 Flag = bool | int | float | str
 
 _NAMES_BY_DEFAULT: tuple[tuple[Flag, str], ...] = (
+    # of 1.8 only
+    (
+        False,
+        """
+        cpu_deterministic enable_parallel_graph enable_rpc_profiler free_idle_chunk
+        free_when_no_cache_hit
+        """,
+    ),
+    ("", "pe_profile_fname"),
+    (12, "rpc_get_thread_num rpc_prefetch_thread_num rpc_send_thread_num"),
+    (180000, "rpc_deadline"),
     (
         False,
         """
