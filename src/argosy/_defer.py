@@ -3,8 +3,8 @@
 A dataset starts a process for every file it pipes through a script, and all that such a script
 needs is a data generator: ``import paddle.distributed.fleet`` must not load torch for it. So
 ``paddle``, ``paddle.distributed``, ``paddle.distributed.fleet`` and ``paddle.fluid`` are put off:
-they are modules with a ``__getattr__`` that runs their ``__init__.py``. The few names of ``EARLY`` come without it,
-and importing any module but those of ``LIGHT`` runs it too.
+they are modules with a ``__getattr__`` that runs their ``__init__.py``. The few names of ``EARLY``
+come without it, and importing any module but those of ``LIGHT`` runs it too.
 
 What runs a package's code is the import of a module ``__body__`` in it. That way the import system
 sees to it that it happens once, that other threads wait, and that an error leaves it undone.
@@ -32,9 +32,7 @@ LIGHT = frozenset({
     f"{ROOT}.fluid.incubate.data_generator", f"{ROOT}.foundation", f"{ROOT}.foundation.errors",
 })  # fmt: skip
 EARLY = {
-    _FLEET: {
-        name: _GENERATORS for name in ("MultiSlotDataGenerator", "MultiSlotStringDataGenerator")
-    }
+    _FLEET: dict.fromkeys(("MultiSlotDataGenerator", "MultiSlotStringDataGenerator"), _GENERATORS)
 }
 BODY = "__body__"
 
@@ -113,8 +111,8 @@ def load_body(package: str) -> None:
 
 
 def before(fullname: str) -> bool:
-    """Run the code of the packages that the module ``fullname`` is in, as importing it does; whether
-    that has imported it.
+    """Run the code of the packages that the module ``fullname`` is in, as importing it does;
+    whether that has imported it.
     """
     if fullname in LIGHT or fullname in sys.modules or fullname.endswith(f".{BODY}"):
         return False

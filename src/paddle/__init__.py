@@ -1,5 +1,5 @@
-"""``import paddle`` is argosy: this package replaces itself by the module ``argosy``, whose code runs
-when something is asked of it, and aliases every submodule.
+"""``import paddle`` is argosy: this package replaces itself by the module ``argosy``, whose code
+runs when something is asked of it, and aliases every submodule.
 """
 
 import importlib.util
@@ -7,7 +7,8 @@ import sys
 
 if "argosy" not in sys.modules:
     _spec = importlib.util.find_spec("argosy")
-    assert _spec is not None and _spec.loader is not None
+    assert _spec is not None
+    assert _spec.loader is not None
     sys.modules["argosy"] = importlib.util.module_from_spec(_spec)
     from argosy import _defer, _paths
 
