@@ -13,6 +13,7 @@ from argosy.framework.mode import (
     in_dynamic_mode,
     in_dynamic_or_pir_mode,
     in_pir_mode,
+    use_pir_api,
 )
 from argosy.framework.param_attr import ParamAttr, WeightNormParamAttr
 from argosy.framework.pickles import add_safe_globals, safe_globals
@@ -24,4 +25,5 @@ from argosy.framework.random import (
     set_cuda_rng_state,
     set_rng_state,
 )
+from argosy.framework.signals import disable_signal_handler
 from argosy.tensor.engine import Parameter, get_default_dtype, set_default_dtype

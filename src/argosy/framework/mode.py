@@ -19,6 +19,7 @@ __all__ = [
     "in_dygraph_mode",
     "in_dynamic_or_pir_mode",
     "in_pir_mode",
+    "use_pir_api",
     "enable_static",
     "disable_static",
 ]
@@ -87,13 +88,18 @@ in_dygraph_mode = in_dynamic_mode
 
 
 def in_pir_mode() -> bool:
-    """Whether ops are recorded into a static program."""
-    return switch.is_static
+    """False: programs here are those of Paddle's first IR, with blocks, operators and variables."""
+    return False
+
+
+def use_pir_api() -> bool:
+    """False, as ``in_pir_mode``."""
+    return False
 
 
 def in_dynamic_or_pir_mode() -> bool:
-    """True: there is no third mode here, as in Paddle 3 by default."""
-    return True
+    """Whether ops run at once: there are no programs of the second IR."""
+    return not switch.is_static
 
 
 def enable_static() -> None:
