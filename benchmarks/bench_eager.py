@@ -25,6 +25,9 @@ LIMITS = {
     "Linear(10, 10) forward": (1000, 1.25),
     "train step, MLP 10-10-1": (60, 1.30),
     "train step, MLP 512-2048-2048-1024-10": (2, 1.03),
+    "softmax 128x1000, and backward": (20, 1.15),
+    "log_softmax 128x1000, and backward": (20, 1.12),
+    "cross_entropy 128x1000, and backward": (20, 1.10),
 }
 
 
@@ -49,6 +52,18 @@ def paddle_workloads(paddle: Any) -> dict[str, Callable[[], Any]]:
 
         return step
 
+    logits, ones = paddle.randn([128, 1000]), paddle.ones([128, 1000])
+    logits.stop_gradient = False
+    classes = paddle.randint(0, 1000, [128])
+
+    def with_backward(fn: Any, *args: Any) -> Callable[[], Any]:
+        def run() -> None:
+            result = fn(logits, *args)
+            result.backward(ones if result.ndim else None)
+            logits.clear_gradient()
+
+        return run
+
     return {
         "a + b, 10x10": lambda: a + b,
         "Linear(10, 10) forward": lambda: linear(a),
@@ -56,6 +71,9 @@ def paddle_workloads(paddle: Any) -> dict[str, Callable[[], Any]]:
         "train step, MLP 512-2048-2048-1024-10": trainer(
             [512, 2048, 2048, 1024, 10], 64, nn.CrossEntropyLoss(), paddle.randint(0, 10, [64])
         ),
+        "softmax 128x1000, and backward": with_backward(nn.functional.softmax, -1),
+        "log_softmax 128x1000, and backward": with_backward(nn.functional.log_softmax, -1),
+        "cross_entropy 128x1000, and backward": with_backward(nn.functional.cross_entropy, classes),
     }
 
 
@@ -80,6 +98,17 @@ def torch_workloads(torch: Any) -> dict[str, Callable[[], Any]]:
 
         return step
 
+    logits, ones = torch.randn(128, 1000, requires_grad=True), torch.ones(128, 1000)
+    classes = torch.randint(0, 1000, (128,))
+
+    def with_backward(fn: Any, *args: Any) -> Callable[[], Any]:
+        def run() -> None:
+            result = fn(logits, *args)
+            result.backward(ones if result.ndim else None)
+            logits.grad = None
+
+        return run
+
     return {
         "a + b, 10x10": lambda: a + b,
         "Linear(10, 10) forward": lambda: linear(a),
@@ -87,6 +116,9 @@ def torch_workloads(torch: Any) -> dict[str, Callable[[], Any]]:
         "train step, MLP 512-2048-2048-1024-10": trainer(
             [512, 2048, 2048, 1024, 10], 64, nn.CrossEntropyLoss(), torch.randint(0, 10, (64,))
         ),
+        "softmax 128x1000, and backward": with_backward(nn.functional.softmax, -1),
+        "log_softmax 128x1000, and backward": with_backward(nn.functional.log_softmax, -1),
+        "cross_entropy 128x1000, and backward": with_backward(nn.functional.cross_entropy, classes),
     }
 
 

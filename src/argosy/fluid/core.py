@@ -22,7 +22,7 @@ from argosy.foundation import dtypes
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.foundation.places import CPUPlace, Place
 from argosy.framework import get_flags, set_flags
-from argosy.framework.flags import DEFAULTS
+from argosy.framework.flag_table import DEFAULTS
 from argosy.framework.primitives import primitives
 from argosy.static.ir.variable import Variable
 
@@ -474,6 +474,24 @@ def _set_eager_deletion_mode(threshold: float, fraction: float, use_memory_pool:
             "FLAGS_fast_eager_deletion_mode": bool(use_memory_pool),
         }
     )
+
+
+def _set_fuse_parameter_group_size(size: int) -> None:
+    """Set the flag for how many gradients are sent together; buckets decide it here."""
+    set_flags({"FLAGS_fuse_parameter_groups_size": int(size)})
+
+
+def _set_fuse_parameter_memory_size(size: float) -> None:
+    """Set the flag for how large gradients that are sent together may be."""
+    set_flags({"FLAGS_fuse_parameter_memory_size": float(size)})
+
+
+def _get_fuse_parameter_group_size() -> int:
+    return int(get_flags("FLAGS_fuse_parameter_groups_size")["FLAGS_fuse_parameter_groups_size"])
+
+
+def _get_fuse_parameter_memory_size() -> float:
+    return float(get_flags("FLAGS_fuse_parameter_memory_size")["FLAGS_fuse_parameter_memory_size"])
 
 
 # -- the shell

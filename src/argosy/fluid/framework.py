@@ -1,140 +1,64 @@
-"""``fluid.framework``: programs, places, flags and the mode."""
+"""``fluid.framework`` and ``base.framework``: programs, places, flags and the mode."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
-from argosy import static
-from argosy.device import device_guard as default_device
 from argosy.fluid import core
-from argosy.fluid.dygraph.tracer import Tracer, begin_recording, tracers
+from argosy.fluid.dygraph.tracer import Tracer, tracers
 from argosy.fluid.op_protos import known_types, op_proto
 from argosy.fluid.proto.framework_pb2 import OpProto
+from argosy.fluid.wrapped_decorator import wrap_decorator
 from argosy.foundation import dtypes
-from argosy.foundation.errors import UsageError
+from argosy.foundation.errors import BadArgument, DtypeError, UsageError
 from argosy.foundation.places import Place, to_place
-from argosy.framework.mode import switch
-from argosy.static import Program
+from argosy.framework.mode import in_dygraph_mode, switch
+from argosy.static import Program, default_main_program
 from argosy.static.ir.variable import Variable as StaticVariable
 from argosy.static.record.recorder import recorder
 from argosy.tensor.engine import Tensor, defaults
 
-EMPTY_VAR_NAME = core.kEmptyVarName()
-TEMP_VAR_NAME = core.kTempVarName()
-GRAD_VAR_SUFFIX = core.kGradVarSuffix()
-ZERO_VAR_SUFFIX = core.kZeroVarSuffix()
-CONTROL_DEP_VAR_PREFIX = core.kControlDepVarName()
+EMPTY_VAR_NAME = "@EMPTY@"
+TEMP_VAR_NAME = "@TEMP@"
+GRAD_VAR_SUFFIX = "@GRAD"
+ZERO_VAR_SUFFIX = "@ZERO"
+CONTROL_DEP_VAR_PREFIX = "__control_var"
 
-# There is one kind of dtypes here: a dtype of Paddle 3 is the VarType of the same numbers.
-paddle_type_to_proto_type = {dtype: dtype for dtype in dtypes.ALL}
-
-
-def program_guard(
-    main_program: Program, startup_program: Program | None = None
-) -> AbstractContextManager[None]:
-    """Record into ``main_program``, and initialisers into ``startup_program`` if it is given.
-
-    Example:
-        >>> import paddle.fluid as fluid
-        >>> main = fluid.Program()
-        >>> with fluid.program_guard(main):
-        ...     x = fluid.data("x", [None, 3])
-        ...     y = x * 2.0
-        >>> [operator.type for operator in main.global_block().ops]
-        ['elementwise_mul']
-        >>> paddle.disable_static()
-    """
-    begin_recording("fluid.program_guard")
-    return static.program_guard(main_program, startup_program)
-
-
-def switch_main_program(program: Program) -> Program:
-    """Record into ``program`` from now on; returns the program before."""
-    before, recorder.main = recorder.main, program
-    return before
-
-
-def switch_startup_program(program: Program) -> Program:
-    """Record initialisers into ``program`` from now on; returns the program before."""
-    before, recorder.startup = recorder.startup, program
-    return before
-
-
-def _get_var(name: str, program: Program | None = None) -> Any:
-    """A variable of the global block of ``program``, the one that is recorded without it."""
-    return (recorder.main if program is None else program).global_block().var(name)
+# Paddle has two sorts of objects for dtypes and this table between them; here there is one.
+paddle_type_to_proto_type = {dtype: dtype for dtype in dtypes.BY_TORCH.values()}
 
 
 def grad_var_name(var_name: str) -> str:
     """The name of the gradient of a variable."""
-    return f"{var_name}@GRAD"
+    return f"{var_name}{GRAD_VAR_SUFFIX}"
 
 
-# -- the mode
-# --------------------------------------------------------------------------------------------------
+def convert_np_dtype_to_dtype_(np_dtype: Any) -> dtypes.DType:
+    """The dtype of Paddle's for one of NumPy's, or its name.
+
+    Example:
+        >>> import numpy as np
+        >>> paddle.base.framework.convert_np_dtype_to_dtype_(np.float16)
+        paddle.float16
+    """
+    return dtypes.from_any(np_dtype)
 
 
-def _non_static_mode() -> bool:
-    """Whether ops run at once."""
-    return not switch.is_static
+convert_np_dtype_to_proto_type = convert_np_dtype_to_dtype_
+convert_to_proto_type = convert_np_dtype_to_dtype_
 
 
-def _dygraph_tracer() -> Tracer | None:
-    """What is kept for the innermost guard; None in static mode."""
-    return None if switch.is_static else tracers.current
-
-
-@contextlib.contextmanager
-def _dygraph_guard(tracer: Tracer | None) -> Iterator[None]:
-    """Run ops at once inside the block, or record them if ``tracer`` is None."""
-    was_static = switch.is_static
-    (switch.enable if tracer is None else switch.disable)()
-    try:
-        yield
-    finally:
-        (switch.enable if was_static else switch.disable)()
-
-
-def _only(holds: Callable[[], bool], text: str) -> Callable[[Any], Any]:
-    """A decorator that raises ``text``, with the name of the function, where ``holds`` does not."""
-
-    def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(func)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if not holds():
-                raise WrongMode(text.format(func.__name__))
-            return func(*args, **kwargs)
-
-        return call
-
-    return decorate
-
-
-class WrongMode(UsageError, AssertionError):
-    """A function was called in the mode that it is not for."""
-
-
-dygraph_only = non_static_only = _only(
-    _non_static_mode,
-    "We only support '{}()' in dynamic graph mode, please call 'paddle.disable_static()' to enter "
-    "dynamic graph mode.",
-)
-static_only = _only(
-    lambda: switch.is_static,
-    "'{}()' is only supported in static graph mode, please call 'paddle.enable_static()' to enter "
-    "static graph mode.",
-)
-dygraph_not_support = _only(lambda: switch.is_static, "We don't support {} in dynamic graph mode")
+def dtype_is_floating(dtype: Any) -> bool:
+    """Whether a dtype is one of floating-point numbers."""
+    return dtypes.from_any(dtype).is_floating_point
 
 
 # -- places
-# --------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 
 
 def _current_expected_place() -> Place:
@@ -146,46 +70,123 @@ _current_expected_place_ = _current_expected_place
 
 
 def _set_expected_place(place: Any) -> None:
-    """Put new tensors at ``place``."""
+    """Put new tensors on ``place`` from now on."""
     defaults.set_place(place)
 
 
-def _dygraph_place_guard(place: Any) -> AbstractContextManager[None]:
-    """Put new tensors at ``place`` inside the block."""
-    return default_device(place)
+@contextlib.contextmanager
+def _dygraph_place_guard(place: Any) -> Iterator[None]:
+    """Put new tensors on ``place`` inside the block."""
+    before = defaults.place, defaults.device, defaults.is_place_chosen
+    defaults.set_place(place)
+    try:
+        yield
+    finally:
+        defaults.place, defaults.device, defaults.is_place_chosen = before
 
 
 def _get_paddle_place(place: Any) -> Place | None:
-    """The place that a text such as ``gpu:0`` names; places and None are given back."""
-    return None if place is None else to_place(place)
+    """A place from its name, as 'cpu' or 'gpu:0'; a place and None stay what they are."""
+    if place is None or isinstance(place, Place):
+        return place
+    if not isinstance(place, str):
+        raise DtypeError(f"place only supports Place or str, but received {type(place).__name__}")
+    return to_place(place)
 
 
 def _get_paddle_place_list(places: Any) -> list[Place | None]:
-    """The places that texts name."""
+    """``_get_paddle_place`` of each."""
     if not isinstance(places, (list, tuple)):
-        raise UsageError("places must be a list or a tuple of places or of their names")
+        raise DtypeError(f"places must be a list or tuple, but received {type(places).__name__}")
     return [_get_paddle_place(place) for place in places]
 
 
-# -- dtypes and values
-# --------------------------------------------------------------------------------------------------
+# -- programs
+# ------------------------------------------------------------------------------------------------
 
 
-def convert_np_dtype_to_dtype_(np_dtype: Any) -> Any:
-    """The dtype of Paddle that a dtype of NumPy, or its name, is."""
-    return dtypes.BY_TORCH[dtypes.to_torch(np_dtype)]
+def switch_main_program(program: Program) -> Program:
+    """Record into ``program`` from now on; returns the program that was recorded before."""
+    before, recorder.main = recorder.main, _program("switch_main_program", program)
+    return before
 
 
-convert_np_dtype_to_proto_type = convert_nptype_to_vartype = convert_np_dtype_to_dtype_
+def switch_startup_program(program: Program) -> Program:
+    """Record initialisers into ``program`` from now on; returns the one before."""
+    before, recorder.startup = recorder.startup, _program("switch_startup_program", program)
+    return before
 
 
-def dtype_is_floating(dtype: Any) -> bool:
-    """Whether a dtype is float16, float32 or float64."""
-    return convert_np_dtype_to_dtype_(dtype) in (
-        dtypes.float16,
-        dtypes.float32,
-        dtypes.float64,
-    )
+def _program(call: str, program: Any) -> Program:
+    if not isinstance(program, Program):
+        raise BadArgument(f"{call}: expected a Program, but received {type(program).__name__}")
+    return program
+
+
+def _manual_program_seed(seed: int) -> None:
+    """Set the ``random_seed`` of the default programs, and of those made from now on."""
+    recorder.main.random_seed = seed
+    recorder.startup.random_seed = seed
+    Program().global_seed(seed)
+
+
+def _get_var(name: str, program: Program | None = None) -> Any:
+    """The variable ``name`` of a program's first block, by default of the main program's."""
+    return _program("_get_var", program or default_main_program()).global_block().var(name)
+
+
+# -- the mode
+# ------------------------------------------------------------------------------------------------
+
+
+def _dygraph_tracer() -> Tracer | None:
+    """The state of the open dygraph guard, or of the process outside of any; None while programs
+    are recorded.
+    """
+    return None if switch.is_static else tracers.current
+
+
+@contextlib.contextmanager
+def _dygraph_guard(tracer: Tracer | None) -> Iterator[None]:
+    """Run ops at once inside the block under ``tracer``; record them if it is None."""
+    was_static = switch.is_static
+    if tracer is None:
+        switch.enable()
+    else:
+        switch.disable()
+        tracers.push(tracer)
+    try:
+        yield
+    finally:
+        if tracer is not None:
+            tracers.pop()
+        switch.enable() if was_static else switch.disable()
+
+
+def _only_if(condition: Callable[[], bool], reason: str) -> Callable[..., Any]:
+    def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if not condition():
+                raise BadArgument(f"{func.__name__}() {reason}")
+            return func(*args, **kwargs)
+
+        return call
+
+    return wrap_decorator(decorate)
+
+
+_IN_STATIC = "is only supported while programs are recorded: call paddle.enable_static() first"
+dygraph_not_support = static_only = _only_if(lambda: not in_dygraph_mode(), _IN_STATIC)
+dygraph_only = non_static_only = _only_if(
+    in_dygraph_mode,
+    "is only supported in dynamic graph mode: call paddle.disable_static() first",
+)
+fake_interface_only = _only_if(lambda: False, "can only be called on a Tensor, not on a Variable")
+
+
+def _non_static_mode() -> bool:
+    """Whether ops run at once."""
+    return not switch.is_static
 
 
 def _var_base_to_np(var_base: Tensor) -> np.ndarray:
@@ -194,7 +195,7 @@ def _var_base_to_np(var_base: Tensor) -> np.ndarray:
 
 
 # -- operators
-# --------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 
 
 class OpProtoHolder:
@@ -245,9 +246,10 @@ def canonicalize_attrs(attrs: Mapping[str, Any], op_proto: OpProto) -> dict[str,
             continue
         if attr.type == core.AttrType.SCALAR:
             canonical[attr.name] = core.Scalar(value)
-        elif attr.type == core.AttrType.SCALARS and len(value) > 0:
-            if not all(isinstance(item, StaticVariable) for item in value):
-                canonical[attr.name] = [core.Scalar(x) for x in np.ravel(value).tolist()]
+        elif attr.type == core.AttrType.SCALARS and not any(
+            isinstance(item, StaticVariable) for item in value
+        ):
+            canonical[attr.name] = [core.Scalar(x) for x in np.ravel(value).tolist()]
     return canonical
 
 

@@ -87,19 +87,13 @@ def in_dynamic_mode() -> bool:
 in_dygraph_mode = in_dynamic_mode
 
 
-def in_pir_mode() -> bool:
-    """False: programs here are those of Paddle's first IR, with blocks, operators and variables."""
-    return False
-
-
 def use_pir_api() -> bool:
-    """False, as ``in_pir_mode``."""
+    """False: programs here consist of blocks and operators, Paddle's form before its PIR."""
     return False
 
 
-def in_dynamic_or_pir_mode() -> bool:
-    """Whether ops run at once: there are no programs of the second IR."""
-    return not switch.is_static
+in_pir_mode = use_pir_api
+in_dynamic_or_pir_mode = in_dynamic_mode
 
 
 def enable_static() -> None:

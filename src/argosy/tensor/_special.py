@@ -11,6 +11,7 @@ from argosy.ops.array import manipulation
 from argosy.ops.math import elementwise
 from argosy.ops.math import special as ops
 from argosy.ops.nn import activation as activations
+from argosy.ops.nn import softmax as softmaxes
 from argosy.ops.table import Op
 from argosy.tensor._arguments import store
 from argosy.tensor._inplace import make_inplace
@@ -203,7 +204,7 @@ def softmax(input: Any, dim: int | None = None, dtype: Any = None, *, out: Any =
     if dim is None:
         dim = 0 if len(input.shape) in (0, 1, 3) else 1
     dtype = None if dtype is None else dtypes.to_torch(dtype)
-    return store(out, apply(activations.softmax, input, dim, dtype), "softmax")
+    return store(out, apply(softmaxes.softmax, input, dim, dtype), "softmax")
 
 
 abs_ = make_inplace(abs)

@@ -6,29 +6,9 @@ import numpy as np
 import pytest
 from paddle.autograd.backward_utils import ValueDict, ValueSet
 from paddle.autograd.ir_backward import grad
-from paddle.pir_utils import DygraphOldIrGuard, IrGuard, OldIrGuard, test_with_pir_api
+from paddle.pir_utils import OldIrGuard
 
 import paddle
-
-
-def test_the_guards_set_the_flag_and_the_mode() -> None:
-    flag = "FLAGS_enable_pir_api"
-    before = paddle.get_flags(flag)
-    for guard, value in ((IrGuard, True), (OldIrGuard, False)):
-        with guard():
-            assert not paddle.in_dynamic_mode()
-            assert paddle.get_flags(flag)[flag] is value
-            assert not paddle.framework.in_pir_mode()
-        assert paddle.in_dynamic_mode()
-    with DygraphOldIrGuard():
-        assert paddle.in_dynamic_mode()
-    assert paddle.get_flags(flag) == before
-
-
-def test_a_test_runs_with_both() -> None:
-    modes = []
-    test_with_pir_api(lambda: modes.append(paddle.in_dynamic_mode()))()
-    assert modes == [True, False]
 
 
 def test_no_variable_is_a_value() -> None:

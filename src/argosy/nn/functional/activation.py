@@ -7,6 +7,7 @@ from typing import Any
 from argosy.foundation import dtypes
 from argosy.foundation.errors import RankError, UsageError
 from argosy.ops.nn import activation as ops
+from argosy.ops.nn import softmax as softmaxes
 from argosy.tensor.engine import apply, make_inplace, store, unary
 from argosy.tensor.math import sigmoid, tanh, tanh_
 
@@ -195,20 +196,20 @@ def softmax(
 ) -> Any:
     """Exponentials along ``axis`` divided by their sum; ``x`` is first cast to ``dtype``.
 
+    On a CPU, as with Paddle's kernels, no probability is less than e^-64 times the largest.
+
     Example:
         >>> import paddle
         >>> paddle.nn.functional.softmax(paddle.zeros([4])).tolist()
         [0.25, 0.25, 0.25, 0.25]
     """
-    result = apply(ops.softmax, x, axis, None if dtype is None else dtypes.to_torch(dtype))
+    result = apply(softmaxes.softmax, x, axis, None if dtype is None else dtypes.to_torch(dtype))
     return result if out is None else store(out, result, "softmax")
 
 
 def log_softmax(x: Any, axis: int = -1, dtype: Any = None, name: str | None = None) -> Any:
-    """``log(softmax(x))`` without overflow. Differs from Paddle's CPU kernel, which cuts the result
-    off at -64.
-    """
-    return apply(ops.log_softmax, x, axis, None if dtype is None else dtypes.to_torch(dtype))
+    """``log(softmax(x))`` without overflow; on a CPU nothing is more than 64 below the largest."""
+    return apply(softmaxes.log_softmax, x, axis, None if dtype is None else dtypes.to_torch(dtype))
 
 
 def gumbel_softmax(

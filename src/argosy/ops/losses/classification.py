@@ -8,11 +8,12 @@ from torch.nn import functional as F
 
 from argosy.foundation.errors import UsageError
 from argosy.ops.losses.loss import reduce
+from argosy.ops.nn.softmax import log_softmax
 from argosy.ops.table import op
-from argosy.ops.traits import Precision
+from argosy.ops.traits import FLOATING, Precision
 
 
-@op("multi_label_soft_margin_loss")
+@op("multi_label_soft_margin_loss", recorded_dtypes={"input": FLOATING, "label": FLOATING})
 def multi_label_soft_margin_loss(
     input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -227,14 +228,14 @@ def adaptive_log_softmax_with_loss(
             f"[{int(classes.min())}, {int(classes.max())}] were found"
         )
     head = rows @ head_weight
-    head_logs = torch.log_softmax(head if head_bias is None else head + head_bias, 1)
+    head_logs = log_softmax(head if head_bias is None else head + head_bias, 1)
     slot = classes
     tail = torch.zeros_like(rows[:, 0])
     for i, (projection, output) in enumerate(tail_weights):
         low, high = cutoffs[i], cutoffs[i + 1]
         inside = (classes >= low) & (classes < high)
         slot = torch.where(inside, cutoffs[0] + i, slot)
-        logs = torch.log_softmax(rows @ projection @ output, 1)
+        logs = log_softmax(rows @ projection @ output, 1)
         picked = torch.gather(logs, 1, torch.where(inside, classes - low, 0).unsqueeze(1)).squeeze(
             1
         )
@@ -253,10 +254,10 @@ def adaptive_log_softmax(
 ) -> Tensor:
     """Log-probabilities of all classes under the softmax of ``adaptive_log_softmax_with_loss``."""
     head = input @ head_weight
-    head_logs = torch.log_softmax(head if head_bias is None else head + head_bias, 1)
+    head_logs = log_softmax(head if head_bias is None else head + head_bias, 1)
     num_common = cutoffs[0]
     parts = [head_logs[:, :num_common]]
     for i, (projection, output) in enumerate(tail_weights):
         cluster = head_logs[:, num_common + i].unsqueeze(1)
-        parts.append(torch.log_softmax(input @ projection @ output, 1) + cluster)
+        parts.append(log_softmax(input @ projection @ output, 1) + cluster)
     return torch.cat(parts, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import torch
@@ -11,13 +10,17 @@ from torch.nn import functional as F
 
 from argosy.foundation.errors import UsageError
 from argosy.ops.losses.loss import reduce
+from argosy.ops.nn.softmax import DEEPEST, lowest, softmax
 from argosy.ops.table import op
-from argosy.ops.traits import Precision
+from argosy.ops.traits import FLOATING, Precision
 
 IGNORED = -100  # Paddle's default ignore_index
 
-# torch.nn.functional.cross_entropy without its Python checks; the code 1 is "mean", 2 is "sum".
-_fused_cross_entropy: Callable[..., Tensor] = torch._C._nn.cross_entropy_loss
+# torch.nn.functional.nll_loss without its Python checks; the code 0 is "none", 1 is "mean".
+_nll_loss: Callable[..., Tensor] = torch._C._nn.nll_loss
+
+# From here on the lowest of all logarithms takes longer than that of the chosen ones.
+_FEW = 4_000
 
 # a probability of 0 costs this much rather than infinity, so that 0 * log(0) is 0
 _SMALLEST_LOG = -1e20
@@ -35,12 +38,34 @@ def mean_cross_entropy(input: Tensor, label: Tensor) -> Tensor:
     if label.dtype is not torch.int64:
         label = label.to(torch.int64)
     size = label.numel()
+    logs = torch.log_softmax(input, 1)
     if label.is_cpu and size and label.min().item() >= 0:
         # Nothing is ignored, so torch's average is Paddle's; asking costs less than dividing
-        # forwards and backwards.
-        return _fused_cross_entropy(input, label, None, 1)
-    loss = _fused_cross_entropy(input, label, None, 2, IGNORED)
-    return loss / size if size else loss + math.nan
+        # forwards and backwards. A sum of at most 64 has no part that is more.
+        loss = _nll_loss(logs, label, None, 1, IGNORED)
+        if loss.item() * size <= DEEPEST or _lowest_chosen(logs.data, label).item() >= -DEEPEST:
+            return loss
+    losses = _nll_loss(logs, label, None, 0, IGNORED)
+    if _may_exceed(losses, True) and not losses.data.max().item() <= DEEPEST:
+        _clip_losses(losses, logs)
+    return losses.mean()
+
+
+def _lowest_chosen(logs: Tensor, label: Tensor) -> Tensor:
+    """A lower bound of the chosen logarithms: the lowest of all, where finding it costs less than
+    choosing.
+    """
+    few = logs.numel() <= _FEW
+    return lowest(logs) if few else -_nll_loss(logs, label, None, 0, IGNORED).max()
+
+
+def _clip_losses(losses: Tensor, logs: Tensor) -> None:
+    """Limit each loss to 64 more than that of the likeliest class, in place; gradients stay those
+    of the softmax.
+    """
+    values = losses.data
+    largest = logs.data.amax(-1).reshape(values.shape)
+    torch.minimum(values, DEEPEST - largest, out=values)
 
 
 def _flatten_positions(input: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
@@ -95,7 +120,9 @@ def cross_entropy(
         sample_weight = None if weight is None else (label.to(weight.dtype) @ weight).unsqueeze(-1)
         counts = label != ignore_index
     else:
-        loss = _hard_cross_entropy(scores, label, ignore_index, use_softmax)
+        loss, logs = _hard_cross_entropy(scores, label, ignore_index, use_softmax)
+        if _may_exceed(loss, use_softmax) and not loss.data.max().item() <= DEEPEST:
+            _clip_losses(loss, logs)
         counts = label != ignore_index
         sample_weight = None if weight is None else _gather_weight(weight, scores, label, counts)
     if sample_weight is not None:
@@ -135,6 +162,8 @@ def _soft_cross_entropy(scores: Tensor, label: Tensor, use_softmax: bool) -> Ten
     # As in Paddle the gradient is softmax - label, also where a label does not sum to 1: of the
     # log-normaliser's factor sum(label) only 1 takes part in backward.
     scores = scores - scores.detach().amax(-1, keepdim=True)
+    if scores.is_cpu:
+        scores.data.clamp_(min=-DEEPEST)
     log_normalizer = torch.logsumexp(scores, -1, keepdim=True)
     surplus = (torch.sum(label, -1, keepdim=True) - 1) * log_normalizer.detach()
     return log_normalizer - torch.sum(label * scores, -1, keepdim=True) + surplus
@@ -142,8 +171,8 @@ def _soft_cross_entropy(scores: Tensor, label: Tensor, use_softmax: bool) -> Ten
 
 def _hard_cross_entropy(
     scores: Tensor, label: Tensor, ignore_index: int, use_softmax: bool
-) -> Tensor:
-    """Cross entropy with class numbers as labels, keeping a last axis of 1."""
+) -> tuple[Tensor, Tensor]:
+    """Cross entropy with class numbers as labels, keeping a last axis of 1, and the logarithms."""
     if label.shape != (*scores.shape[:-1], 1):
         raise UsageError(
             f"cross_entropy: for input with {list(scores.shape[:-1])} positions of "
@@ -161,7 +190,12 @@ def _hard_cross_entropy(
         ignore_index=ignore_index,
         reduction="none",
     )
-    return flat.reshape(label.shape)
+    return flat.reshape(label.shape), logs
+
+
+def _may_exceed(losses: Tensor, use_softmax: bool) -> bool:
+    """Whether losses have to be looked at, because Paddle limits what its softmax gives."""
+    return use_softmax and losses.is_cpu and losses.numel() > 0
 
 
 def _gather_weight(weight: Tensor, scores: Tensor, label: Tensor, counts: Tensor) -> Tensor:
@@ -201,11 +235,17 @@ def softmax_with_cross_entropy(
     if soft_label:
         loss = _soft_cross_entropy(scores, label, True)
     else:
-        loss = _hard_cross_entropy(scores, label, ignore_index, True)
-    return loss.movedim(-1, axis), torch.softmax(logits.detach(), axis)
+        loss, logs = _hard_cross_entropy(scores, label, ignore_index, True)
+        if _may_exceed(loss, True) and not loss.data.max().item() <= DEEPEST:
+            _clip_losses(loss, logs)
+    return loss.movedim(-1, axis), softmax(logits.detach(), axis)
 
 
-@op("nll_loss", precision=Precision.BLACK)
+@op(
+    "nll_loss",
+    precision=Precision.BLACK,
+    recorded_dtypes={"input": FLOATING, "label": ("int32", "int64")},
+)
 def nll_loss(
     input: Tensor,
     label: Tensor,

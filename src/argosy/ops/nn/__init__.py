@@ -13,4 +13,5 @@ from argosy.ops.nn import (
     recurrent,
     reparameterization,
     row_convolution,
+    softmax,
 )

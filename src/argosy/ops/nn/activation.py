@@ -171,16 +171,6 @@ def swiglu(x: Tensor, y: Tensor | None = None) -> Tensor:
     return F.silu(x) * y
 
 
-@op("softmax", precision=Precision.BLACK)
-def softmax(x: Tensor, axis: int = -1, dtype: torch.dtype | None = None) -> Tensor:
-    return torch.softmax(x, axis, dtype=dtype)
-
-
-@op("log_softmax", precision=Precision.BLACK)
-def log_softmax(x: Tensor, axis: int = -1, dtype: torch.dtype | None = None) -> Tensor:
-    return torch.log_softmax(x, axis, dtype=dtype)
-
-
 @op("gumbel_softmax", is_random=True)
 def gumbel_softmax(
     x: Tensor, temperature: float = 1.0, hard: bool = False, axis: int = -1

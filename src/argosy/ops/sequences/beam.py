@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from argosy.ops.nn.softmax import log_softmax
 from argosy.ops.table import op
 
 MINUS_INFINITY = -1e9  # Paddle's: finite, so that sums of it stay ordered
@@ -23,7 +24,7 @@ def beam_search_step(
     batch, beam, vocabulary = logits.shape
     only_end = torch.full([vocabulary], MINUS_INFINITY, dtype=logits.dtype, device=logits.device)
     only_end[end_token] = 0.0
-    step = torch.where(finished.unsqueeze(2), only_end, torch.log_softmax(logits, -1))
+    step = torch.where(finished.unsqueeze(2), only_end, log_softmax(logits, -1))
     total = (step + log_probs.unsqueeze(2)).reshape(batch, beam * vocabulary)
     scores, chosen = total.topk(beam)
     parents = torch.div(chosen, vocabulary, rounding_mode="floor")

@@ -11,20 +11,31 @@ import torch
 from argosy.foundation.errors import ProgramError, UsageError, nearest
 from argosy.foundation.places import to_place
 from argosy.foundation.process_state import register
-from argosy.static.ir.lod import Lod, LoDTensor
+from argosy.static.ir.lod import Lod, LoDTensor, LoDTensorArray
 from argosy.tensor.engine import Tensor, to_raw, wrap
 
 
 class ScopeVariable:
     """A name in a scope, with or without a value."""
 
-    __slots__ = ("_scope", "lod", "name", "tensor")
+    __slots__ = ("_scope", "array", "lod", "name", "tensor")
 
     def __init__(self, scope: Scope, name: str) -> None:
         self._scope = scope
         self.name = name
         self.tensor: torch.Tensor | None = None
         self.lod: Lod = []
+        self.array: LoDTensorArray | None = None
+
+    def get_lod_tensor_array(self) -> LoDTensorArray:
+        """The array that a run left here."""
+        if self.array is None:
+            self.array = LoDTensorArray()
+        return self.array
+
+    def get_lod_rank_table(self) -> LoDRankTable:
+        """The table of sequences that a run left here."""
+        return LoDRankTable(self.get_tensor().raw_tensor())
 
     def get_tensor(self) -> DenseTensor:
         """The value, as an object through which it can be read and set."""
@@ -51,6 +62,17 @@ class ScopeVariable:
             return
         self.tensor = value.detach().clone() if copies else value.detach()
         self._scope.version += 1
+
+
+class LoDRankTable:
+    """Sequences by length, longest first."""
+
+    def __init__(self, table: torch.Tensor) -> None:
+        self._table = table
+
+    def items(self) -> list[tuple[int, int]]:
+        """Which sequence, and how long it is."""
+        return [(index, length) for index, length in self._table.tolist()]
 
 
 class DenseTensor(LoDTensor):

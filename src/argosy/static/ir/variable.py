@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import NotSupported, ProgramError, UsageError
+from argosy.foundation.errors import NotEager, NotSupported, ProgramError, UsageError
 from argosy.foundation.places import Place
 from argosy.static.ir.owner import OwningBlock
 from argosy.tensor.engine import Parameter as EagerParameter
@@ -260,8 +260,8 @@ class Variable(Tensor):
     # -- values, which there are none of
     # ------------------------------------------------------------------------
 
-    def _no_value(self, call: str) -> ProgramError:
-        return ProgramError(
+    def _no_value(self, call: str) -> NotEager:
+        return NotEager(
             f"{call} of Variable {self.name!r}: a variable of a program has no value while the "
             "program is recorded. "
             "Fetch it with Executor.run(fetch_list=[...]), or leave static mode with "
@@ -294,7 +294,7 @@ class Variable(Tensor):
         raise self._no_value("torch()")
 
     def backward(self, grad_tensor: Any = None, retain_graph: bool = False) -> None:
-        raise ProgramError(
+        raise NotEager(
             f"backward() of Variable {self.name!r}: a program gets its gradients from "
             "optimizer.minimize(loss) "
             "or paddle.static.append_backward(loss)"

@@ -27,7 +27,7 @@ from argosy.static.ir.owner import OwningBlock
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Kind, Parameter, Variable, samples
 from argosy.static.record.carry import carry
-from argosy.static.record.infer import infer, is_eager
+from argosy.static.record.infer import check_dtypes, infer, is_eager
 from argosy.tensor.engine import current_mode, pop_mode, push_mode, unique_name
 
 # Where lines that record operators are, but not those of the script: this package, and what runs
@@ -78,6 +78,8 @@ class Recorder:
     def __call__(self, op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         block = self.main.current_block()
         args, attrs = mapped(args, self.admit), mapped(attrs, self.admit)
+        if op.traits.recorded_dtypes:
+            check_dtypes(op, args, attrs)
         kind = op.type
         given = {id(v.raw): v for v in leaves([list(args), attrs]) if isinstance(v, Variable)}
         result = infer(op, args, attrs)

@@ -13,9 +13,10 @@ import torch
 from argosy.foundation.errors import ArgosyError, ProgramError, UsageError, nearest, raise_as
 from argosy.ops.table import Op
 from argosy.optimizer.optimizer import current_rate
+from argosy.static.ir.lod import LoDTensor, LoDTensorArray
 from argosy.static.ir.operator import Number, Operator, Ref, mapped
 from argosy.static.ir.program import Program
-from argosy.static.ir.scope import Scope
+from argosy.static.ir.scope import Scope, ScopeVariable
 from argosy.static.ir.variable import Variable
 from argosy.static.lower.lowered import Lowered
 from argosy.tensor.engine import explain
@@ -41,13 +42,27 @@ def run_lowered(
         torch._C._set_grad_enabled(was_enabled)
     for name, value in zip(lowered.writes, written, strict=True):
         if not isinstance(value, torch.Tensor):
-            raise ProgramError(
-                f"Executor.run: {name!r}, which is kept, must get a tensor, but got {value!r:.80}"
-            )
+            _keep(scope.var(name), value, device)
+            continue
         # What a startup program made belongs to nobody else; other values may share memory with
         # feeds or state.
         scope.var(name).store(value.to(device), copies=bool(feeds or state))
     return fetched
+
+
+def _keep(held: ScopeVariable, value: Any, device: torch.device) -> None:
+    """Store sequences, or an array of tensors."""
+    if isinstance(value, LoDTensor):
+        held.store(value.raw_tensor().to(device))
+        held.lod = value.lod()
+    elif isinstance(value, list):
+        held.array = LoDTensorArray(
+            LoDTensor(e.detach().clone()) if isinstance(e, torch.Tensor) else e for e in value
+        )
+    else:
+        raise ProgramError(
+            f"Executor.run: {held.name!r}, which is kept, must get a tensor, but got {value!r:.80}"
+        )
 
 
 @contextlib.contextmanager

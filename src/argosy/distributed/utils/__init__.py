@@ -1,0 +1,1 @@
+"""What scripts that start their own trainers take from Paddle: clusters, ports, processes, logs."""
