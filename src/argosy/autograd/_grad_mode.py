@@ -5,10 +5,23 @@ The state is torch's own, per thread, so torch code inside these contexts obeys 
 
 from __future__ import annotations
 
+import inspect
+from typing import Any
+
 import torch
 
 
-class no_grad(torch.no_grad):
+class _KeepsSignature:
+    """As a decorator, leaves the signature of a function visible to ``inspect.getfullargspec``."""
+
+    def __call__(self, orig_func: Any) -> Any:
+        wrapped = super().__call__(orig_func)  # type: ignore[misc]
+        if inspect.isfunction(wrapped):
+            wrapped.__signature__ = inspect.signature(orig_func)  # type: ignore[attr-defined]
+        return wrapped
+
+
+class no_grad(_KeepsSignature, torch.no_grad):
     """Record nothing for backward: as a context, or as a decorator of a function or generator.
 
     Example:
@@ -21,11 +34,11 @@ class no_grad(torch.no_grad):
     """
 
 
-class enable_grad(torch.enable_grad):
+class enable_grad(_KeepsSignature, torch.enable_grad):
     """Record for backward again inside ``no_grad``: as a context or decorator."""
 
 
-class set_grad_enabled(torch.set_grad_enabled):
+class set_grad_enabled(_KeepsSignature, torch.set_grad_enabled):
     """Switch recording on or off: at once when called, and until the end of the block when used as
     a context.
     """

@@ -1,5 +1,4 @@
 """``paddle.base``: the name under which Paddle 2.5 and later keep what is left of ``fluid``.
 
-Its modules are those of ``fluid``: ``base.core`` is the very module ``fluid.core``. Only
-``base.framework`` is its own, since ``program_guard`` leaves the mode alone in Paddle 2.
+Its modules are those of ``fluid``: ``base.core`` is the very module ``fluid.core``.
 """

@@ -5,17 +5,93 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.foundation.places import to_place
+from argosy.framework.mode import in_dygraph_mode
 from argosy.static import Program, Variable, default_main_program
 from argosy.static.parallel.places import cpu_places, cuda_places
 from argosy.static.run.readers import Feed, feed_of_samples
+from argosy.tensor.engine import Parameter as EagerParameter
+from argosy.tensor.engine import Tensor
 
 
 def convert_dtype(dtype: Any) -> str:
-    """The name of a dtype, as 'float32'."""
-    return dtypes.name_of(dtypes.to_torch(dtype))
+    """The name of a dtype as NumPy's array of it has it: 'float32', and 'uint16' for bfloat16."""
+    name = dtypes.name_of(dtypes.to_torch(dtype))
+    return "uint16" if name == "bfloat16" else name
+
+
+def convert_float_to_uint16(data: np.ndarray, data_format: str = "NCHW") -> np.ndarray:
+    """The upper halves of float32 numbers: bfloat16, rounded towards zero."""
+    return (np.ascontiguousarray(data, np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+
+def convert_uint16_to_float(data: np.ndarray) -> np.ndarray:
+    """The numbers of an array of bfloat16 bits."""
+    return (np.asarray(data).astype(np.uint32) << 16).view(np.float32)
+
+
+def check_variable_and_dtype(
+    input: Any, input_name: str, expected_dtype: Any, op_name: str, extra_message: str = ""
+) -> None:
+    """While a program is recorded: raise TypeError unless ``input`` is a Variable of a dtype in
+    ``expected_dtype``.
+    """
+    check_type(input, input_name, Variable, op_name, extra_message)
+    check_dtype(getattr(input, "dtype", None), input_name, expected_dtype, op_name, extra_message)
+
+
+def check_type(
+    input: Any, input_name: str, expected_type: Any, op_name: str, extra_message: str = ""
+) -> None:
+    """While a program is recorded: raise TypeError unless ``input`` is of one of the types."""
+    if in_dygraph_mode():
+        return
+    if isinstance(input, Tensor) and not isinstance(input, (Variable, EagerParameter)):
+        raise DtypeError(
+            f"{op_name}: {input_name!r} is an eager Tensor, but a program is recorded; call "
+            "paddle.disable_static() or use fluid.dygraph.guard()"
+        )
+    if not isinstance(input, expected_type):
+        raise DtypeError(
+            f"The type of '{input_name}' in {op_name} must be {expected_type}, but received "
+            f"{type(input)}. {extra_message}"
+        )
+
+
+def check_dtype(
+    input_dtype: Any, input_name: str, expected_dtype: Any, op_name: str, extra_message: str = ""
+) -> None:
+    """While a program is recorded: raise TypeError unless a dtype is one of those expected."""
+    if not in_dygraph_mode() and convert_dtype(input_dtype) not in expected_dtype:
+        raise DtypeError(
+            f"The data type of '{input_name}' in {op_name} must be {expected_dtype}, but received "
+            f"{convert_dtype(input_dtype)}. {extra_message}"
+        )
+
+
+def check_shape(
+    shape: Any,
+    op_name: str,
+    expected_shape_type: Any = (list, tuple, Variable),
+    expected_element_type: Any = (int, Variable),
+    expected_tensor_dtype: Any = ("int32", "int64"),
+) -> None:
+    """While a program is recorded: raise TypeError unless ``shape`` is a list of integers and
+    integer Variables, or one such Variable.
+    """
+    if in_dygraph_mode():
+        return
+    check_type(shape, "shape", expected_shape_type, op_name)
+    items = [] if isinstance(shape, Variable) or expected_element_type is None else shape
+    for item in items:
+        check_type(item, "element of shape", expected_element_type, op_name)
+    for item in [shape, *items]:
+        if expected_tensor_dtype is not None and isinstance(item, Variable):
+            check_dtype(item.dtype, "shape", expected_tensor_dtype, op_name)
 
 
 class DataFeeder:

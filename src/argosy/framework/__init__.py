@@ -13,6 +13,7 @@ from argosy.framework.mode import (
     in_dynamic_mode,
     in_dynamic_or_pir_mode,
     in_pir_mode,
+    use_pir_api,
 )
 from argosy.framework.param_attr import ParamAttr, WeightNormParamAttr
 from argosy.framework.pickles import add_safe_globals, safe_globals

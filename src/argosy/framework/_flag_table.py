@@ -1,5 +1,5 @@
 """The flags of Paddle 3.3.1 (names without ``FLAGS_``) by their default; those of its GPU build are
-included.
+included. Programs here are not in Paddle's PIR, so ``enable_pir_api`` is off.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _NAMES_BY_DEFAULT: tuple[tuple[Flag, str], ...] = (
         enable_dependency_builder_debug_info
         enable_dump_main_program enable_exit_when_partial_worker enable_fusion_fallback
         enable_fusion_result_check enable_graph_multi_node_sampling enable_neighbor_list_use_uva
-        enable_opt_get_features enable_pir_in_executor_trace_run enable_record_memory
+        enable_opt_get_features enable_pir_api enable_pir_in_executor
+        enable_pir_in_executor_trace_run enable_record_memory
         enable_sparse_inner_gather enable_tracker_all2all enable_unique_name
         force_stride_compute_contig_out
         fused_multi_transformer_op_use_mbfmha gemm_use_half_precision_compute_type
@@ -63,8 +64,7 @@ _NAMES_BY_DEFAULT: tuple[tuple[Flag, str], ...] = (
         convert_all_blocks eager_delete_scope enable_api_kernel_fallback enable_auto_detect_gpu_topo
         enable_auto_layout_pass enable_auto_rdma_trans enable_cse_in_dy2st
         enable_cublas_tensor_op_math
-        enable_fuse_parallel_matmul_pass enable_pir_api enable_pir_in_executor
-        enable_pir_with_pt_in_dy2st
+        enable_fuse_parallel_matmul_pass enable_pir_with_pt_in_dy2st
         fast_eager_deletion_mode gpugraph_load_node_list_into_hbm graph_embedding_split_infer_mode
         logging_trunc_pir_py_code multi_node_sample_use_gpu_table new_executor_use_local_scope
         offload_inplace_tensor pir_apply_inplace_pass prim_skip_dynamic sync_nccl_allreduce

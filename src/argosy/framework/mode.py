@@ -19,6 +19,7 @@ __all__ = [
     "in_dygraph_mode",
     "in_dynamic_or_pir_mode",
     "in_pir_mode",
+    "use_pir_api",
     "enable_static",
     "disable_static",
 ]
@@ -86,14 +87,13 @@ def in_dynamic_mode() -> bool:
 in_dygraph_mode = in_dynamic_mode
 
 
-def in_pir_mode() -> bool:
-    """Whether ops are recorded into a static program."""
-    return switch.is_static
+def use_pir_api() -> bool:
+    """False: programs here consist of blocks and operators, Paddle's form before its PIR."""
+    return False
 
 
-def in_dynamic_or_pir_mode() -> bool:
-    """True: there is no third mode here, as in Paddle 3 by default."""
-    return True
+in_pir_mode = use_pir_api
+in_dynamic_or_pir_mode = in_dynamic_mode
 
 
 def enable_static() -> None:

@@ -1,8 +1,10 @@
 """How ``paddle.fluid`` is reached, what it has, and what it says of what it has not."""
 
+import inspect
 import subprocess
 import sys
 
+import numpy as np
 import paddle.fluid as fluid
 import pytest
 
@@ -172,3 +174,86 @@ def test_base_has_the_names_of_paddle_2_5():
 def test_guard_of_base_leaves_the_mode_alone():
     with paddle.base.program_guard(paddle.base.Program()):
         assert paddle.in_dynamic_mode()
+
+
+def test_guard_of_fluid_leaves_the_mode_alone():
+    with fluid.program_guard(fluid.Program()):
+        assert paddle.in_dynamic_mode()
+        fluid.data("x", [None, 2])
+        assert not paddle.in_dynamic_mode()
+    paddle.disable_static()
+
+
+def test_framework_switches_the_mode_and_tells_it():
+    from paddle.base import framework
+
+    tracer = framework._dygraph_tracer()
+    with framework._dygraph_guard(None):
+        assert framework._dygraph_tracer() is None
+        assert not paddle.in_dynamic_mode()
+        with framework._dygraph_guard(tracer):
+            assert framework._dygraph_tracer() is tracer
+            assert paddle.in_dynamic_mode()
+        assert not paddle.in_dynamic_mode()
+    with paddle.no_grad():
+        assert not tracer._has_grad
+    assert tracer._has_grad
+    assert tracer._train_mode
+
+
+def test_decorators_of_framework_check_the_mode_and_keep_signatures():
+    from paddle.base import framework
+
+    def add(a, b=1):
+        return a + b
+
+    for decorator, other in (
+        (framework.dygraph_only, framework.static_only),
+        (paddle.no_grad(), framework.dygraph_not_support),
+    ):
+        assert inspect.getfullargspec(decorator(add)) == inspect.getfullargspec(add)
+        assert decorator(add)(2) == 3
+        with pytest.raises(AssertionError, match="enable_static"):
+            other(add)(2)
+
+
+def test_programs_have_one_form():
+    from paddle.pir_utils import DygraphOldIrGuard, IrGuard, test_with_pir_api
+
+    modes = []
+    test_with_pir_api(lambda: modes.append(paddle.in_dynamic_mode()))()
+    with IrGuard(), DygraphOldIrGuard():
+        modes.append(paddle.framework.in_pir_mode())
+    assert modes == [True, False, False]
+    assert paddle.in_dynamic_mode()
+    assert paddle.get_flags("FLAGS_enable_pir_api") == {"FLAGS_enable_pir_api": False}
+
+
+def test_seed_of_programs_to_come():
+    paddle.framework.random._manual_program_seed(7)
+    try:
+        assert fluid.default_startup_program().random_seed == fluid.Program().random_seed == 7
+    finally:
+        paddle.framework.random._manual_program_seed(0)
+
+
+def test_arguments_are_checked_while_recording():
+    from paddle.base.data_feeder import check_dtype, check_shape, check_type
+
+    check_type(1, "x", str, "op")
+    with paddle.pir_utils.IrGuard():
+        check_shape([2, 3], "op")
+        for wrong in (
+            lambda: check_type(1, "x", str, "op"),
+            lambda: check_dtype("int32", "x", ["float32"], "op"),
+            lambda: check_shape([2.0], "op"),
+        ):
+            with pytest.raises(TypeError, match="in op must be"):
+                wrong()
+
+
+def test_bfloat16_bits():
+    from paddle.base.data_feeder import convert_float_to_uint16, convert_uint16_to_float
+
+    numbers = np.array([[1.0, -2.5], [0.0, 3.0]], "float32")
+    assert (convert_uint16_to_float(convert_float_to_uint16(numbers)) == numbers).all()

@@ -129,7 +129,8 @@ def test_mode_with_a_static_layer(monkeypatch):
     framework.enable_static()
     framework.enable_static()
     assert not framework.in_dynamic_mode()
-    assert framework.in_pir_mode()
+    assert not framework.in_pir_mode()
+    assert not framework.in_dynamic_or_pir_mode()
     framework.disable_static()
     assert framework.in_dynamic_mode()
     assert calls == ["on", "off"]

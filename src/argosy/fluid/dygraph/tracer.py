@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import weakref
 
+import torch
+
 import argosy.static  # noqa: F401  (installs what records)
 from argosy.foundation.errors import UsageError
 from argosy.foundation.process_state import register
@@ -29,6 +31,24 @@ class Tracer:
             weakref.WeakValueDictionary()
         )
         self._num_noted = 0
+
+    @property
+    def _train_mode(self) -> bool:
+        """Paddle's name for ``is_training``."""
+        return self.is_training
+
+    @_train_mode.setter
+    def _train_mode(self, flag: bool) -> None:
+        self.is_training = flag
+
+    @property
+    def _has_grad(self) -> bool:
+        """Whether operations are recorded for backward; as everywhere here, of this thread."""
+        return torch.is_grad_enabled()
+
+    @_has_grad.setter
+    def _has_grad(self, flag: bool) -> None:
+        torch.set_grad_enabled(flag)
 
     def note(self, parameter: Parameter) -> None:
         """Remember a parameter."""

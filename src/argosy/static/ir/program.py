@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from argosy.foundation.errors import UsageError
+from argosy.foundation.process_state import register
 from argosy.framework import seed as set_global_seed
 from argosy.framework.mode import switch
 from argosy.optimizer.optimizer import scheduler_of
@@ -21,6 +22,17 @@ from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.ir.verify import check_pass, unwritten, verify
 
 _ids = itertools.count()
+
+
+@dataclass
+class SeedOfPrograms:
+    """The ``random_seed`` that new programs have; ``Program.global_seed`` sets it."""
+
+    value: int = 0
+
+
+seed_of_programs = SeedOfPrograms()
+register("seed of new programs", seed_of_programs, attributes=("value",))
 
 
 @dataclass
@@ -78,7 +90,7 @@ class Program:
         self.version = 0
         self.blocks = [Block(self, 0)]
         self._current = 0
-        self.seed = 0
+        self.seed = seed_of_programs.value
         # Eager Tensors used in it by id, kept alive so that ids stay theirs.
         self.constants: dict[int, tuple[Any, Variable]] = {}
         self.rates: list[RateSource] = []
@@ -185,6 +197,11 @@ class Program:
         # in dygraph, scripts of 1.x seed through the default programs
         if seed and not switch.is_static:
             set_global_seed(seed)
+
+    def global_seed(self, seed: int = 0) -> None:
+        """Set the ``random_seed`` of this program and of every one made from now on."""
+        seed_of_programs.value = seed
+        self.random_seed = seed
 
     @property
     def lr_scheduler(self) -> Any:
