@@ -39,6 +39,8 @@ _NOT_SCRIPTS = (f"{_PACKAGE}{os.sep}", contextlib.__file__)
 class Recorder:
     """Turns calls of ops into operators of the current main program."""
 
+    records = True  # what makes tensors of values adds operators too
+
     def __init__(self) -> None:
         self.reset()
 
@@ -334,6 +336,12 @@ def default_main_program() -> Program:
 def default_startup_program() -> Program:
     """The program that fills the parameters of the main one."""
     return recorder.startup
+
+
+def manual_program_seed(seed: int) -> None:
+    """Let every run of the default programs start from ``seed``."""
+    recorder.main.random_seed = seed
+    recorder.startup.random_seed = seed
 
 
 @contextlib.contextmanager
