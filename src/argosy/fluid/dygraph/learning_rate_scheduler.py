@@ -76,8 +76,8 @@ class LearningRateDecay:
             self.__dict__[key] = state_dict[key]
         if len(state_dict) > len(self.keys):
             warnings.warn(
-                f"{type(self).__name__}.set_dict: there are some unused values in state_dict; maybe "
-                "it was saved with another schedule",
+                f"{type(self).__name__}.set_dict: there are some unused values in state_dict; "
+                "maybe it was saved with another schedule",
                 stacklevel=2,
             )
 
