@@ -99,6 +99,8 @@ def tensor_to_string(x: Any) -> str:
     """Paddle's form: a header with shape, dtype, place and stop_gradient, then the values
     indented.
     """
+    if not x._is_initialized():
+        return "Tensor(Not initialized)"
     raw = x.raw.detach()
     if raw.layout is not torch.strided:
         raw = raw.to_dense()
