@@ -43,10 +43,10 @@ class Report:
 
 
 def bench_table(report: Report, folder: Path, most: int) -> None:
-    from argosy.runtime.ps.initial import Initial
-    from argosy.runtime.ps.rules import Rule
-    from argosy.runtime.ps.sparse_table import SparseTable
-    from argosy.runtime.ps.spec import SparseSpec
+    from argosy.runtime.ps.tables.initial import Initial
+    from argosy.runtime.ps.tables.rules import Rule
+    from argosy.runtime.ps.tables.sparse_table import SparseTable
+    from argosy.runtime.ps.tables.spec import SparseSpec
 
     spec = SparseSpec(
         "t", DIM, Rule("adagrad", 0.1), Initial("uniform", -0.01, 0.01), max_rows=max(most, 1 << 22)

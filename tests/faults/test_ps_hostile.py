@@ -15,8 +15,8 @@ import pyarrow.flight as flight
 import pytest
 
 from argosy.foundation.errors import ServerUnavailable
-from argosy.runtime.ps.client import Client
-from argosy.runtime.ps.dense_table import DenseSpec, Piece
+from argosy.runtime.ps.tables.dense_table import DenseSpec, Piece
+from argosy.runtime.ps.worker.client import Client
 from support.ps_service import SPEC, TOKEN, in_threads, job, until_true
 from support.ps_thief import Relay, Thief
 from support.ps_wire import command_of, connect, knocking, opened, prove, told

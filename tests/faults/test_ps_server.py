@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from argosy.foundation.errors import ServerUnavailable
-from argosy.runtime.ps import checkpoint
-from argosy.runtime.ps.client import Client
+from argosy.runtime.ps.server import checkpoint
+from argosy.runtime.ps.worker.client import Client
 from support.hosts import ADDRESSES, cable_of
 from support.ps_processes import STEPS, TOKEN, Job, Zygote, specs
 from support.seed import SEED

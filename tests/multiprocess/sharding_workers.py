@@ -15,7 +15,7 @@ from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.parallel.exchange import OwnedGradients
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import ReducerOptions
-from argosy.runtime.parallel.sharded_optimizer import ShardedOptimizer
+from argosy.runtime.parallel.sharding.sharded_optimizer import ShardedOptimizer
 from support import models
 from support.job import joined_job
 

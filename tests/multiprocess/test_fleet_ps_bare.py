@@ -121,6 +121,7 @@ def start(tmp_path):
         if process.is_alive():
             process.kill()
         process.join()
+        process.close()
 
 
 def output(tmp_path, kind):

@@ -28,19 +28,19 @@ import numpy as np
 role, token = os.environ["TRAINING_ROLE"], os.environ["ARGOSY_TOKEN"]
 workers = int(os.environ["PADDLE_TRAINERS_NUM"])
 if role == "PSERVER":
-    from argosy.runtime.ps.service import Service
-    from argosy.runtime.ps.tables import Tables
+    from argosy.runtime.ps.server.service import Service
+    from argosy.runtime.ps.server.tables import Tables
     tables = Tables(Path(os.environ["ARGOSY_PS_FOLDER"]), workers, lambda *_: None)
-    from argosy.runtime.ps import tls
+    from argosy.runtime.ps.wire import tls
     where = f"{tls.scheme()}://{os.environ['POD_IP']}:{os.environ['PADDLE_PORT']}"
     service = Service(where, tables, token, workers, tls_certificates=tls.server_certificates())
     print("serving", len(tables.items()), "tables", flush=True)
     service.serve_to_the_end()
     sys.exit(0)
-from argosy.runtime.ps import tls
-from argosy.runtime.ps.client import Client
-from argosy.runtime.ps.spec import SparseSpec
-from argosy.runtime.ps.rules import Rule
+from argosy.runtime.ps.wire import tls
+from argosy.runtime.ps.worker.client import Client
+from argosy.runtime.ps.tables.spec import SparseSpec
+from argosy.runtime.ps.tables.rules import Rule
 number = int(os.environ["PADDLE_TRAINER_ID"])
 with Client(os.environ["PADDLE_PSERVERS_IP_PORT_LIST"].split(","), number, token, 30.0,
     tls.root_certificates()) as client:

@@ -13,10 +13,10 @@ from hypothesis.extra import numpy as arrays
 from argosy.foundation.errors import UsageError
 from argosy.runtime.comm import frames
 from argosy.runtime.comm.frames import BadFrame, Frame
-from argosy.runtime.ps import wire
+from argosy.runtime.ps.wire import messages
 
 numbers = st.integers(-(2**63), 2**63 - 1)
-messages = st.builds(
+stored = st.builds(
     Frame, st.integers(0, 255), numbers, st.lists(st.binary(max_size=20), max_size=5).map(tuple)
 )
 
@@ -26,12 +26,12 @@ def body_of(message: bytes) -> bytes:
     return message[frames.HEADER_BYTES :]
 
 
-@given(messages)
+@given(stored)
 def test_a_frame_is_read_as_it_was_written(frame):
     assert frames.unpack(body_of(frames.pack(frame))) == frame
 
 
-@given(st.lists(messages, max_size=4))
+@given(st.lists(stored, max_size=4))
 def test_frames_in_a_row_are_told_apart(sent):
     stream, found = b"".join(map(frames.pack, sent)), []
     while stream:
@@ -47,7 +47,7 @@ def test_bytes_are_refused_or_are_the_frame_they_give(body):
         assert body_of(frames.pack(frames.unpack(body))) == body
 
 
-@given(messages, st.data())
+@given(stored, st.data())
 def test_a_torn_frame_is_refused_or_lacks_its_last_fields(frame, data):
     body = body_of(frames.pack(frame))
     end = data.draw(st.integers(0, len(body) - 1))
@@ -60,13 +60,13 @@ def test_a_torn_frame_is_refused_or_lacks_its_last_fields(frame, data):
 @given(st.binary(max_size=30))
 def test_a_message_to_a_server_is_an_object_or_refused(data):
     with contextlib.suppress(UsageError):
-        assert isinstance(wire.decode(data), dict)
+        assert isinstance(messages.decode(data), dict)
 
 
 @given(arrays.arrays(np.float32, st.tuples(st.integers(0, 6), st.integers(1, 5))), st.data())
 def test_rows_travel_unchanged_also_as_part_of_a_batch(rows, data):
-    column = wire.rows_array(rows)
+    column = messages.rows_array(rows)
     batch = pa.record_batch([column], ["value"])
-    np.testing.assert_array_equal(wire.asked_rows(batch, 0), rows)
+    np.testing.assert_array_equal(messages.asked_rows(batch, 0), rows)
     start = data.draw(st.integers(0, len(rows)))
-    np.testing.assert_array_equal(wire.rows_of(column.slice(start)), rows[start:])
+    np.testing.assert_array_equal(messages.rows_of(column.slice(start)), rows[start:])

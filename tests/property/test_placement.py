@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from argosy.runtime.ps.hashing import server_of, shards_of, split_by_server
-from argosy.runtime.ps.placement import place_dense
+from argosy.runtime.ps.tables.hashing import server_of, shards_of, split_by_server
+from argosy.runtime.ps.worker.placement import place_dense
 
 shapes = st.lists(st.lists(st.integers(0, 5), max_size=3).map(tuple), max_size=6).map(
     lambda sizes: {f"p{i}": size for i, size in enumerate(sizes)}

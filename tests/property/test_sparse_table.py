@@ -12,10 +12,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from argosy.runtime.ps.initial import Initial
-from argosy.runtime.ps.rules import Rule
-from argosy.runtime.ps.sparse_table import SparseTable
-from argosy.runtime.ps.spec import ShowClick, SparseSpec
+from argosy.runtime.ps.tables.initial import Initial
+from argosy.runtime.ps.tables.rules import Rule
+from argosy.runtime.ps.tables.sparse_table import SparseTable
+from argosy.runtime.ps.tables.spec import ShowClick, SparseSpec
 
 IDS = st.lists(st.integers(-3, 40) | st.integers(-(2**63), 2**63 - 1), max_size=30)
 SPEC = SparseSpec(

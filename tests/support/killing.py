@@ -9,7 +9,7 @@ import contextlib
 
 import pytest
 
-from argosy.runtime.ps import journal, sparse_table
+from argosy.runtime.ps.tables import journal, sparse_table
 
 
 class Killed(BaseException):

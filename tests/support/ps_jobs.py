@@ -21,7 +21,7 @@ DEADLINE_S = 90.0
 # tensors without memory
 _LOADED = [
     "argosy.distributed.fleet.servers.program",
-    "argosy.runtime.ps.service",
+    "argosy.runtime.ps.server.service",
     "multiprocess.ps_model_workers",
     "torch._dynamo",
 ]

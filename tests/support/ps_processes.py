@@ -35,10 +35,10 @@ _NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 
 
 def specs():
-    from argosy.runtime.ps.dense_table import DenseSpec, Piece
-    from argosy.runtime.ps.initial import Initial
-    from argosy.runtime.ps.rules import Rule
-    from argosy.runtime.ps.spec import SparseSpec
+    from argosy.runtime.ps.tables.dense_table import DenseSpec, Piece
+    from argosy.runtime.ps.tables.initial import Initial
+    from argosy.runtime.ps.tables.rules import Rule
+    from argosy.runtime.ps.tables.spec import SparseSpec
 
     sparse = SparseSpec(
         "emb", 4, Rule("adam", 0.1), Initial("normal", 0.0, 1.0, seed=5), max_rows=1 << 12
@@ -64,8 +64,8 @@ def momentum(spec, values, make_state):
 
 
 def serve(order):
-    from argosy.runtime.ps.service import Service
-    from argosy.runtime.ps.tables import Tables
+    from argosy.runtime.ps.server.service import Service
+    from argosy.runtime.ps.server.tables import Tables
 
     tables = Tables(Path(order["folder"]) / "server", 2, momentum, patience_s=DEADLINE_S)
     Service(f"grpc://{order['host']}:{order['port']}", tables, TOKEN, 2).serve_to_the_end()
@@ -75,7 +75,7 @@ def train(order):
     """Six steps, from where the servers are; gradients of a table depend on its own values only, so
     that half a step can be made up for.
     """
-    from argosy.runtime.ps.client import Client
+    from argosy.runtime.ps.worker.client import Client
 
     folder, number, mode = Path(order["folder"]), order["number"], order["mode"]
     sparse, dense = specs()
@@ -106,7 +106,7 @@ def train(order):
 
 def work(order):
     """A worker that says when it is at work: it waits for another, or asks again and again."""
-    from argosy.runtime.ps.client import Client
+    from argosy.runtime.ps.worker.client import Client
 
     with Client([f"{order['host']}:{order['port']}"], 0, TOKEN, 10.0) as client:
         client.join()
@@ -132,8 +132,8 @@ def prepare(order):
 
 def warm_up():
     """Load compiled loops before forking; no thread may be started here."""
-    from argosy.runtime.ps import checkpoint
-    from argosy.runtime.ps.tables import Tables
+    from argosy.runtime.ps.server import checkpoint
+    from argosy.runtime.ps.server.tables import Tables
 
     with tempfile.TemporaryDirectory() as folder:
         tables = Tables(Path(folder) / "tables", 2, momentum)
@@ -153,8 +153,9 @@ def fork_children():
     import torch
 
     from argosy.foundation import faultpoint
-    from argosy.runtime.ps import client, service  # noqa: F401  loaded once, not in every child
-    from argosy.runtime.ps.hashing import split_by_server
+    from argosy.runtime.ps.server import service  # noqa: F401  loaded once, not in every child
+    from argosy.runtime.ps.tables.hashing import split_by_server
+    from argosy.runtime.ps.worker import client  # noqa: F401  loaded once, not in every child
 
     torch.set_num_threads(1)
     split_by_server(np.arange(4), 1)

@@ -6,12 +6,12 @@ import contextlib
 import threading
 import time
 
-from argosy.runtime.ps.client import Client
-from argosy.runtime.ps.initial import Initial
-from argosy.runtime.ps.rules import Rule
-from argosy.runtime.ps.service import Service
-from argosy.runtime.ps.spec import SparseSpec
-from argosy.runtime.ps.tables import Tables
+from argosy.runtime.ps.server.service import Service
+from argosy.runtime.ps.server.tables import Tables
+from argosy.runtime.ps.tables.initial import Initial
+from argosy.runtime.ps.tables.rules import Rule
+from argosy.runtime.ps.tables.spec import SparseSpec
+from argosy.runtime.ps.worker.client import Client
 
 TOKEN = "the token of this test"
 SPEC = SparseSpec("emb", 3, Rule("sgd", 1.0), Initial("uniform", -1.0, 1.0), max_rows=1 << 14)

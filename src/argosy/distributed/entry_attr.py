@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argosy.foundation.errors import UsageError
-from argosy.runtime.ps.entries import EntryAttr
+from argosy.runtime.ps.tables.entries import EntryAttr
 
 __all__ = ["CountFilterEntry", "EntryAttr", "ProbabilityEntry", "ShowClickEntry"]
 

@@ -27,7 +27,7 @@ from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.runtime.parallel.exchange import AveragedGradients, GradientExchange
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
-from argosy.runtime.parallel.sharded_reducer import ShardedReducer
+from argosy.runtime.parallel.sharding.sharded_reducer import ShardedReducer
 from argosy.tensor import concat
 from argosy.tensor.engine import Parameter, Tensor, defaults, wrap
 from argosy.utils import deprecated

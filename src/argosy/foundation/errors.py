@@ -69,6 +69,10 @@ class ProgramError(UsageError):
     """A static program is malformed."""
 
 
+class NotEager(ProgramError, AssertionError):
+    """A variable of a program is asked for what only a value has."""
+
+
 class CommError(ArgosyError, RuntimeError):
     """The group cannot communicate any more."""
 

@@ -15,7 +15,7 @@ import torch
 from argosy.foundation import env
 from argosy.foundation.errors import DtypeError, NotSupported, UsageError, nearest
 from argosy.foundation.process_state import register
-from argosy.framework._flag_table import DEFAULTS, Flag
+from argosy.framework.flag_table import DEFAULTS, Flag
 
 __all__ = ["set_flags", "get_flags"]
 

@@ -264,7 +264,7 @@ def _joined(pieces: list[Any], shape: Any) -> np.ndarray:
     is_flat = all(isinstance(piece, np.ndarray) and piece.ndim == 1 for piece in pieces)
     if not is_flat or len({piece.dtype for piece in pieces}) != 1:
         raise ValueError("the pieces of an array are not flat arrays of one dtype")
-    flat = np.concatenate(pieces)
+    flat: np.ndarray = np.concatenate(pieces)
     if arrays.bytes_of(shape, flat.itemsize) != flat.nbytes:
         raise ValueError(f"{flat.size} elements are not those of the array's shape")
     return flat.reshape(shape)

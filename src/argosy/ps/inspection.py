@@ -8,7 +8,8 @@ from typing import Any
 
 from argosy.foundation.endpoints import parse
 from argosy.foundation.errors import CheckpointError, ServerUnavailable, TableError, nearest
-from argosy.runtime.ps import tls, view
+from argosy.runtime.ps.server import view
+from argosy.runtime.ps.wire import tls
 
 _BETWEEN_S = 0.5  # rates need two samples
 
@@ -23,7 +24,7 @@ def inspect_servers(
     """Tables of the servers at ``endpoints`` (host:port, separated by commas), or one row of
     them.
     """
-    from argosy.runtime.ps.status import Observer
+    from argosy.runtime.ps.server.status import Observer
 
     hosts = [str(parse(e.strip(), "inspect")) for e in endpoints.split(",")]
     with Observer(hosts, token, timeout_s, tls_root or tls.root_certificates()) as observer:
@@ -58,7 +59,7 @@ def inspect_checkpoint(folder: Path, row: tuple[str, int] | None) -> str:
     """Tables of a checkpoint, every file of which is compared with its manifest first, or one row
     of it.
     """
-    from argosy.runtime.ps import checkpoint
+    from argosy.runtime.ps.server import checkpoint
 
     files = checkpoint.verify(folder)
     if row is not None:
@@ -86,7 +87,7 @@ def inspect_checkpoint(folder: Path, row: tuple[str, int] | None) -> str:
 
 
 def _described(table: dict[str, Any]) -> tuple[str, str]:
-    from argosy.runtime.ps.spec import SparseSpec
+    from argosy.runtime.ps.tables.spec import SparseSpec
 
     if table["kind"] != "sparse":
         return "", "1"

@@ -171,6 +171,15 @@ def _comparison(symbol: str, op: Op, fast: Callable[[Any, Any], Any]) -> Callabl
     return method
 
 
+class SumOrder:
+    """Whether gradients of one tensor are added in a fixed order. torch always does, so nothing
+    reads it.
+    """
+
+    def __init__(self) -> None:
+        self.sort_sum_gradient = False
+
+
 class Tensor:
     """A multi-dimensional array with Paddle's methods on torch's engine.
 
@@ -421,12 +430,13 @@ class Tensor:
     def backward(self, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
         """Compute the gradients of every leaf this tensor depends on.
 
-        Without ``grad_tensor`` the starting gradient is ones, for a tensor of any shape.
+        Without ``grad_tensor`` the starting gradient is ones, for a tensor of any shape. 1.x has a
+        ``BackwardStrategy`` in its place.
         """
         t = self.raw
         if not t.requires_grad:
             return
-        if grad_tensor is None:
+        if grad_tensor is None or isinstance(grad_tensor, SumOrder):
             start = None if t.ndim == 0 else torch.ones_like(t)
         else:
             if not isinstance(grad_tensor, Tensor):

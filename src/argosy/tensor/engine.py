@@ -18,6 +18,7 @@ from argosy.tensor._tensor import (
     Mode,
     Parameter,
     Shape,
+    SumOrder,
     Tensor,
     apply,
     current_mode,
@@ -30,8 +31,8 @@ from argosy.tensor._tensor import (
 )
 
 __all__ = [
-    "Mode", "Parameter", "Shape", "Tensor", "apply", "axes", "check_writable", "current_mode",
-    "defaults", "describe", "execute", "explain", "explain_backward",
+    "Mode", "Parameter", "Shape", "SumOrder", "Tensor", "apply", "axes", "check_writable",
+    "current_mode", "defaults", "describe", "execute", "explain", "explain_backward",
     "float_dtype", "get_default_dtype", "make_inplace", "pop_mode", "push_mode", "replace",
     "rewrap", "set_default_dtype",
     "set_value", "store", "to_raw", "unary", "unique_name", "unwrap", "wrap",

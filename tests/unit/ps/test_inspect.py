@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from argosy.ps.__main__ import main
-from argosy.runtime.ps.initial import Initial
-from argosy.runtime.ps.rules import Rule
-from argosy.runtime.ps.spec import SparseSpec
+from argosy.runtime.ps.tables.initial import Initial
+from argosy.runtime.ps.tables.rules import Rule
+from argosy.runtime.ps.tables.spec import SparseSpec
 from support.ps_service import TOKEN, job
 
 BIG = SparseSpec("big", 4, Rule("adagrad", 1.0), Initial("uniform", -1.0, 1.0), max_rows=1 << 12)

@@ -478,7 +478,6 @@ def test_values_stay_on_known_places(device):
 @pytest.mark.parametrize(
     "change",
     [
-        {"op": None, "type": "create_array", "args": []},
         {"op": "cast", "args": [["ref", "x"], ["dtype", "float8_e5m2"]]},
     ],
 )

@@ -22,16 +22,16 @@ from argosy.nn import Layer
 from argosy.optimizer import LBFGS, Optimizer
 from argosy.runtime.comm.backends.loopback import LoopbackBackend
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel import sharded_optimizer as runtime
 from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.runtime.parallel.exchange import (
     GradientExchange,
     OwnedGradients,
     ReplicatedGradients,
 )
-from argosy.runtime.parallel.full_sharding import shard_fully, torch_group
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import ReducerOptions
+from argosy.runtime.parallel.sharding import sharded_optimizer as runtime
+from argosy.runtime.parallel.sharding.full_sharding import shard_fully, torch_group
 
 __all__ = ["group_sharded_parallel", "save_group_sharded_model"]
 

@@ -12,7 +12,7 @@ from argosy.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from argosy.ops.training import clipping
 from argosy.optimizer import Optimizer
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.sharding import Shards, gather_named, norms_over
+from argosy.runtime.parallel.sharding.shards import Shards, gather_named, norms_over
 from argosy.tensor.engine import Tensor, wrap
 
 MASTERS = "master_weights"

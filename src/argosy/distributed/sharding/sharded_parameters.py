@@ -16,8 +16,8 @@ from argosy.nn import Layer
 from argosy.nn.layer.common import Embedding
 from argosy.nn.layer.norm import NormWithStatistics
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.sharded_parameters import Order, SplitTensor
-from argosy.runtime.parallel.sharded_saving import Saving
+from argosy.runtime.parallel.sharding.sharded_parameters import Order, SplitTensor
+from argosy.runtime.parallel.sharding.sharded_saving import Saving
 from argosy.tensor.engine import Parameter, Tensor, set_value, wrap
 
 

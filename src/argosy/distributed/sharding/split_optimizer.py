@@ -21,7 +21,7 @@ from argosy.nn import Layer
 from argosy.optimizer import ASGD, Lamb, Optimizer
 from argosy.optimizer.lars import LarsMomentumOptimizer
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.sharded_parameters import SplitTensor
+from argosy.runtime.parallel.sharding.sharded_parameters import SplitTensor
 from argosy.tensor.engine import Tensor
 
 # rules that look at a parameter as a whole (its norm), or keep something of another shape than it

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 
 from argosy.autograd import grad as _grad
+from argosy.fluid.dygraph.backward_strategy import BackwardStrategy
 from argosy.fluid.dygraph.tracer import Tracer, tracers
-from argosy.foundation.errors import DtypeError, NotSupported
+from argosy.foundation.errors import BadArgument, DtypeError
 from argosy.foundation.process_state import register
 from argosy.framework.mode import switch
 from argosy.tensor import to_tensor
@@ -92,10 +93,13 @@ def grad(
     no_grad_vars: Any = None,
     backward_strategy: Any = None,
 ) -> list[Tensor | None]:
-    """As ``paddle.grad``; a ``backward_strategy`` is not supported."""
-    if backward_strategy is not None:
-        raise NotSupported(
-            "fluid.dygraph.grad: backward_strategy is not supported; sums are always in one order"
+    """As ``paddle.grad``; sums are always in one order, which is all a ``backward_strategy`` can
+    ask for.
+    """
+    if not isinstance(backward_strategy, (BackwardStrategy, type(None))):
+        raise BadArgument(
+            "fluid.dygraph.grad: backward_strategy must be a BackwardStrategy, but received "
+            f"{type(backward_strategy).__name__}"
         )
     return _grad(
         outputs,

@@ -10,14 +10,17 @@ from typing import Any, TypeVar
 
 from argosy import nn
 from argosy.fluid.dygraph.layers import Layer
-from argosy.fluid.layers.nn import drop, pool2d
+from argosy.fluid.layers.nn import drop, pool2d, reduce_mean, reduce_sum
+from argosy.fluid.table import at_least_1d
 from argosy.foundation.errors import BadArgument, UsageError
 from argosy.nn import functional as F
 from argosy.nn.initializer import ConstantInitializer as Constant
 from argosy.nn.initializer import NormalInitializer as Normal
 from argosy.static.record.activation import activate
 from argosy.static.record.folding import mul
-from argosy.tensor import concat, matmul, reshape, split
+from argosy.tensor import abs as absolute
+from argosy.tensor import concat, matmul, reshape, split, square
+from argosy.tensor.engine import Tensor
 from argosy.utils import convert_to_list
 
 _L = TypeVar("_L", bound=type)
@@ -204,6 +207,109 @@ class Conv2DTranspose(Layer):
         return activate(out, self._act)
 
 
+class Conv3D(Layer):
+    """A convolution over volumes of layout NCDHW; ``use_cudnn`` changes nothing."""
+
+    def __init__(
+        self,
+        num_channels: int,
+        num_filters: int,
+        filter_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int | None = None,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        use_cudnn: bool = True,
+        act: str | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        _require_attr(param_attr, "Conv3D")
+        super().__init__(dtype=dtype)
+        if num_channels % (groups or 1) != 0:
+            raise UsageError(
+                f"Conv3D: num_channels must be divisible by groups, but received {num_channels} "
+                f"and {groups}"
+            )
+        self._stride = convert_to_list(stride, 3, "stride")
+        self._padding = convert_to_list(padding, 3, "padding")
+        self._dilation = convert_to_list(dilation, 3, "dilation")
+        self._groups = groups or 1
+        self._act = act
+        window = convert_to_list(filter_size, 3, "filter_size")
+        spread = math.sqrt(2.0 / (math.prod(window) * num_channels))
+        self.weight = self.create_parameter(
+            [num_filters, num_channels // self._groups, *window],
+            param_attr,
+            dtype,
+            default_initializer=Normal(0.0, spread),
+        )
+        self.bias = self.create_parameter([num_filters], bias_attr, dtype, is_bias=True)
+
+    def forward(self, input: Any) -> Any:
+        own = self._parameters
+        out = F.conv3d(
+            input,
+            own["weight"],
+            own.get("bias"),
+            self._stride,
+            self._padding,
+            self._dilation,
+            self._groups,
+        )
+        return activate(out, self._act)
+
+
+class Conv3DTranspose(Layer):
+    """The transpose of a convolution over volumes of layout NCDHW; ``use_cudnn`` changes nothing.
+
+    As in 1.8 the bias is added only where ``bias_attr`` is given.
+    """
+
+    def __init__(
+        self,
+        num_channels: int,
+        num_filters: int,
+        filter_size: Any,
+        padding: Any = 0,
+        stride: Any = 1,
+        dilation: Any = 1,
+        groups: int | None = None,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        use_cudnn: bool = True,
+        act: str | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__(dtype=dtype)
+        if not isinstance(use_cudnn, bool):
+            raise UsageError(f"Conv3DTranspose: use_cudnn should be True or False: {use_cudnn!r}")
+        _require_attr(param_attr, "Conv3DTranspose")
+        self._padding = convert_to_list(padding, 3, "padding")
+        self._stride = convert_to_list(stride, 3, "stride")
+        self._dilation = convert_to_list(dilation, 3, "dilation")
+        self._groups = groups or 1
+        self._act, self._adds_bias = act, bool(bias_attr)
+        window = convert_to_list(filter_size, 3, "conv3d_transpose.filter_size")
+        self.weight = self.create_parameter(
+            [num_channels, num_filters // self._groups, *window], param_attr, dtype
+        )
+        self.bias = self.create_parameter([num_filters], bias_attr, dtype, is_bias=True)
+
+    def forward(self, input: Any) -> Any:
+        out = F.conv3d_transpose(
+            input,
+            self.weight,
+            self.bias if self._adds_bias else None,
+            self._stride,
+            self._padding,
+            dilation=self._dilation,
+            groups=self._groups,
+        )
+        return activate(out, self._act)
+
+
 @_takes_scope()
 class Pool2D(Layer):
     """Maximum (``max``) or average (``avg``) over windows of images; ``global_pooling`` takes the
@@ -318,6 +424,91 @@ class LayerNorm(Layer):
     def forward(self, input: Any) -> Any:
         out = F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
         return activate(out, self._act)
+
+
+class InstanceNorm(Layer):
+    """Normalisation of every channel of every sample by itself, with ``scale`` and ``bias``."""
+
+    def __init__(
+        self,
+        num_channels: int,
+        epsilon: float = 1e-5,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__(dtype=dtype)
+        if bias_attr is False:
+            raise BadArgument("InstanceNorm: bias_attr should not be False")
+        self._epsilon = epsilon
+        shape = [num_channels]
+        self.scale = self.create_parameter(
+            shape, param_attr, dtype, default_initializer=Constant(1.0)
+        )
+        self.bias = self.create_parameter(
+            shape, bias_attr, dtype, is_bias=True, default_initializer=Constant(0.0)
+        )
+
+    def forward(self, input: Any) -> Any:
+        return F.instance_norm(input, weight=self.scale, bias=self.bias, eps=self._epsilon)
+
+
+class GroupNorm(Layer):
+    """Normalisation of groups of channels of every sample, then ``act``.
+
+    As in 1.8 there are weights and a bias only where their attributes are given.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        groups: int,
+        epsilon: float = 1e-05,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        act: str | None = None,
+        data_layout: str = "NCHW",
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__(dtype=dtype)
+        if data_layout != "NCHW":
+            raise UsageError(f"GroupNorm: unsupported data layout: {data_layout}")
+        self._groups, self._epsilon, self._act = groups, epsilon, act
+        self.weight = self.create_parameter(
+            [channels], param_attr or False, dtype, default_initializer=Constant(1.0)
+        )
+        self.bias = self.create_parameter([channels], bias_attr or False, dtype, is_bias=True)
+
+    def forward(self, input: Any) -> Any:
+        out = F.group_norm(input, self._groups, self._epsilon, self.weight, self.bias)
+        return activate(out, self._act)
+
+
+class SpectralNorm(Layer, nn.SpectralNorm):
+    """A weight divided by its largest singular value."""
+
+
+class BilinearTensorProduct(Layer):
+    """``act(x @ weight[i] @ y + bias)`` for each of ``output_dim`` matrices."""
+
+    def __init__(
+        self,
+        input1_dim: int,
+        input2_dim: int,
+        output_dim: int,
+        name: str | None = None,
+        act: str | None = None,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__(dtype=dtype)
+        self._act = act
+        self.weight = self.create_parameter([output_dim, input1_dim, input2_dim], param_attr, dtype)
+        self.bias = self.create_parameter([1, output_dim], bias_attr, dtype, is_bias=True)
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return activate(F.bilinear(x, y, self.weight, self.bias), self._act)
 
 
 class Dropout(Layer):
@@ -514,3 +705,79 @@ def gru_step(
     candidate = activate(candidate, _ACTIVATIONS[activation])
     kept, taken = (hidden, candidate) if not origin_mode else (candidate, hidden)
     return kept + update * (taken - kept), reset_hidden, concat([update, reset, candidate], axis=1)
+
+
+# -- losses: means and sums have shape [1]
+
+
+def _require_reduction(owner: str, reduction: str) -> None:
+    if reduction not in ("sum", "mean", "none"):
+        raise UsageError(
+            f"{owner}: reduction should be 'sum', 'mean' or 'none', but received {reduction!r}"
+        )
+
+
+def _reduced(loss: Any, reduction: str) -> Any:
+    if reduction == "none":
+        return loss
+    return reduce_sum(loss) if reduction == "sum" else reduce_mean(loss)
+
+
+class MSELoss(Layer):
+    """Squares of the differences, averaged or added if ``reduction`` says so."""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        _require_reduction("MSELoss", reduction)
+        self.reduction = reduction
+
+    def forward(self, input: Any, label: Any) -> Any:
+        return _reduced(square(input - label), self.reduction)
+
+
+class L1Loss(Layer):
+    """Absolute differences, averaged or added if ``reduction`` says so."""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        _require_reduction("L1Loss", reduction)
+        super().__init__()
+        self.reduction = reduction
+
+    def forward(self, input: Any, label: Any) -> Any:
+        return _reduced(absolute(input - label), self.reduction)
+
+
+class BCELoss(Layer):
+    """Cross entropy of probabilities and labels in [0, 1], times ``weight``."""
+
+    def __init__(self, weight: Any = None, reduction: str = "mean") -> None:
+        _require_reduction("BCELoss", reduction)
+        super().__init__()
+        self.weight = weight
+        self.reduction = reduction
+
+    def forward(self, input: Any, label: Any) -> Any:
+        if self.weight is not None and not isinstance(self.weight, Tensor):
+            raise UsageError("BCELoss: the weight is not a Variable, please convert to Variable")
+        return _reduced(
+            F.binary_cross_entropy(input, label, self.weight, reduction="none"), self.reduction
+        )
+
+
+class NLLLoss(Layer):
+    """The negative log-likelihood of classes, from log-probabilities with classes in axis 1."""
+
+    def __init__(
+        self, weight: Any = None, reduction: str = "mean", ignore_index: int = -100
+    ) -> None:
+        super().__init__()
+        self.weight = weight
+        self.reduction = reduction
+        self.ignore_index = ignore_index
+
+    def forward(self, input: Any, label: Any) -> Any:
+        _require_reduction("NLLLoss", self.reduction)
+        if len(input.shape) < 2:
+            raise UsageError(f"NLLLoss: expected 2 or more dimensions (got {len(input.shape)})")
+        loss = F.nll_loss(input, label, self.weight, self.ignore_index, self.reduction)
+        return at_least_1d(loss)

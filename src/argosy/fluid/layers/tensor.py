@@ -11,8 +11,10 @@ from argosy.fluid.dygraph.tracer import records, tracers
 from argosy.fluid.layers.nn import shape_like
 from argosy.fluid.table import at_least_1d, define
 from argosy.foundation import dtypes
+from argosy.foundation.errors import DtypeError
 from argosy.nn import parameter as _parameter
 from argosy.ops.array.initialization import assign_value
+from argosy.static.record.arrays import ArrayVariable, record_joined
 from argosy.static.record.recorder import recorder
 from argosy.tensor.engine import Tensor, apply, unique_name
 
@@ -52,6 +54,24 @@ def assign(input: Any, output: Any = None) -> Any:
         array = np.asarray(input)
         input = apply(assign_value, array, dtypes.to_torch(str(array.dtype)))
     return T.assign(input, output)
+
+
+def tensor_array_to_tensor(
+    input: Any, axis: int = 1, name: str | None = None, use_stack: bool = False
+) -> tuple[Any, Any]:
+    """The elements of an array one behind the other on ``axis``, or stacked on a new one, and how
+    long each is there.
+    """
+    if isinstance(input, list):  # what arrays are in dygraph
+        sizes = [1 if use_stack else element.shape[axis] for element in input]
+        joined = T.stack(input, axis) if use_stack else T.concat(input, axis)
+        return joined, T.to_tensor(sizes, "int32")
+    if not isinstance(input, ArrayVariable):
+        raise DtypeError(
+            "tensor_array_to_tensor: input must be an array of tensors, but received "
+            f"{type(input).__name__}"
+        )
+    return record_joined(input, axis, use_stack)
 
 
 def create_parameter(

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from argosy.distributed.communication.group import is_initialized
+from argosy.distributed.job import job
 from argosy.distributed.parallel import init_parallel_env
 from argosy.fluid.transpiler.ps_dispatcher import PSDispatcher, RoundRobin
 from argosy.foundation import env
@@ -28,7 +29,7 @@ from argosy.static.ir.program import Program
 from argosy.static.run.contract import PreparedProgram
 
 if TYPE_CHECKING:
-    from argosy.runtime.ps.worker import Mode
+    from argosy.runtime.ps.worker.worker import Mode
 
 _ALONE = "127.0.0.1:6174"
 
@@ -185,7 +186,7 @@ def mode_of(config: DistributeTranspilerConfig, sync_mode: bool) -> Mode:
     """How trainers and servers keep in step; ``sync_mode`` is the argument of ``transpile``, which
     can ask for less than the config.
     """
-    from argosy.runtime.ps.worker import Mode  # loads what servers need
+    from argosy.runtime.ps.worker.worker import Mode  # loads what servers need
 
     if config.completely_not_async:
         return Mode("sync")
@@ -369,8 +370,8 @@ class DistributeTranspiler:
 
 
 def join(rank: int, endpoints: list[str]) -> None:
-    """Join the other processes, unless this one is alone or has done so; what the environment does
-    not say, the arguments do.
+    """Join the other processes when a program first needs them, unless this one is alone or has
+    done so; what the environment does not say, the arguments do.
     """
     if len(endpoints) < 2 or is_initialized():
         return
@@ -381,7 +382,7 @@ def join(rank: int, endpoints: list[str]) -> None:
         "PADDLE_CURRENT_ENDPOINT": endpoints[rank],
     }
     env.update({name: given[name] for name in env.missing(tuple(given))})
-    init_parallel_env()
+    job.promise(init_parallel_env)
 
 
 def _endpoints(text: Any, argument: str) -> list[str]:

@@ -15,6 +15,6 @@ class GeoSgdTranspiler(DistributeTranspiler):
     """
 
     def _mode(self, sync_mode: bool) -> Any:
-        from argosy.runtime.ps.worker import Mode  # loads what servers need
+        from argosy.runtime.ps.worker.worker import Mode  # loads what servers need
 
         return Mode("geo", k_steps=int(self.config.geo_sgd_need_push_nums))

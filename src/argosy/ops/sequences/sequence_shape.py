@@ -18,11 +18,11 @@ from argosy.ops.table import op
 from argosy.ops.traits import Rows
 
 
-def _offsets(lengths: Tensor) -> Tensor:
+def offsets_of(lengths: Tensor) -> Tensor:
     return torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
 
 
-def _ranges(starts: Tensor, lengths: Tensor) -> Tensor:
+def ranges(starts: Tensor, lengths: Tensor) -> Tensor:
     """``start, start + 1, ...`` for each start, as many as its length says, one after the other."""
     shifts = torch.repeat_interleave(starts - lengths.cumsum(0) + lengths, lengths)
     return shifts + torch.arange(shifts.shape[0], device=starts.device)
@@ -50,7 +50,7 @@ def sequence_expand(
     repeats = lengths_of(y_offsets)
     lengths = lengths_of(x_offsets).repeat_interleave(repeats)
     starts = x_offsets[:-1].repeat_interleave(repeats)
-    return x.index_select(0, _ranges(starts, lengths)), _offsets(lengths)
+    return x.index_select(0, ranges(starts, lengths)), offsets_of(lengths)
 
 
 @op("sequence_expand_as", rows=Rows.OTHER)
@@ -115,8 +115,8 @@ def sequence_unpad(x: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
             f"(InvalidArgument) sequence_unpad: length must be {count} numbers from 0 to "
             f"{steps}, but received {length.tolist()}"
         )
-    places = _ranges(torch.arange(count, device=x.device) * steps, length)
-    return x.reshape(count * steps, *inner).index_select(0, places), _offsets(length)
+    places = ranges(torch.arange(count, device=x.device) * steps, length)
+    return x.reshape(count * steps, *inner).index_select(0, places), offsets_of(length)
 
 
 @op("sequence_concat", rows=Rows.OTHER)
@@ -137,7 +137,7 @@ def sequence_concat(inputs: Sequence[Tensor], offsets: Sequence[Tensor]) -> tupl
     starts, places = total[:-1], []
     for own in offsets:
         lengths = lengths_of(own)
-        places.append(_ranges(starts, lengths))
+        places.append(ranges(starts, lengths))
         starts = starts + lengths
     return torch.cat(list(inputs)).index_select(0, torch.cat(places).argsort()), total
 
@@ -165,7 +165,7 @@ def sequence_slice(
             f"hold {int(lengths[i])} rows "
             f"from row {int(starts[i])} on"
         )
-    return x.index_select(0, _ranges(offsets[:-1] + starts, lengths)), _offsets(lengths)
+    return x.index_select(0, ranges(offsets[:-1] + starts, lengths)), offsets_of(lengths)
 
 
 @op("sequence_reshape", rows=Rows.OTHER)

@@ -6,7 +6,7 @@ import socket
 from contextlib import ExitStack
 
 from argosy.foundation.endpoints import LOOPBACK, bind_listener, endpoint_of
-from argosy.runtime.ps.port import keep
+from argosy.runtime.ps.server.port import keep
 
 
 def reserve(stack: ExitStack, host: str, start_port: int | None, count: int) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, TextIO
 
-from argosy.runtime.ps import view
+from argosy.runtime.ps.server import view
 
 _LIVE_S = 1.0
 _LINES_S = 5.0
@@ -73,7 +73,7 @@ class Display:
             self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _watch(self) -> None:
-        from argosy.runtime.ps.status import Observer
+        from argosy.runtime.ps.server.status import Observer
 
         root = None if self._tls_root is None else Path(self._tls_root).read_bytes()
         before, last_key, last = None, None, None

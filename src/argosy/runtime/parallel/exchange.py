@@ -15,8 +15,8 @@ import torch
 from argosy.foundation.errors import NotSupported
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
-from argosy.runtime.parallel.sharded_reducer import ReplicatedReducer, ShardedReducer
-from argosy.runtime.parallel.sharding import Shards
+from argosy.runtime.parallel.sharding.sharded_reducer import ReplicatedReducer, ShardedReducer
+from argosy.runtime.parallel.sharding.shards import Shards
 
 
 class GradientExchange(abc.ABC):

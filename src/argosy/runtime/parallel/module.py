@@ -14,7 +14,7 @@ from argosy.runtime.parallel.anchor import map_tensors, tensors_in
 from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.runtime.parallel.exchange import AveragedGradients, GradientExchange
 from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
-from argosy.runtime.parallel.sharded_reducer import ShardedReducer
+from argosy.runtime.parallel.sharding.sharded_reducer import ShardedReducer
 
 
 class DataParallelModule(torch.nn.Module):

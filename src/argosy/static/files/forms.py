@@ -15,7 +15,6 @@ from argosy.ops.array.manipulation import to_device
 from argosy.ops.table import Op
 from argosy.static.ir.forms import problem_of_call
 from argosy.static.ir.operator import ONLY_IF, Operator, Ref, SubBlock
-from argosy.static.ir.special import ARRAY_TYPES
 from argosy.static.record.print_op import PHASES
 
 _PLACE = re.compile(r"cpu|cuda(:[0-9]{1,3})?")  # torch looks for a module named after any other
@@ -169,11 +168,30 @@ def _array(operator: Operator, named: dict[str, Any]) -> str:
     return "" if isinstance(operator.out, Ref) else "must have one variable as its result"
 
 
+def _ranked(operator: Operator, named: dict[str, Any]) -> str:
+    args, out = operator.args, operator.out
+    if len(args) != 3 or not _are_refs([args[0], args[2]]) or not _are_refs(args[1]) or named:
+        return "must have a variable, offsets and a table as its arguments"
+    if not isinstance(out, list) or len(out) != 2 or not isinstance(out[0], Ref):
+        return "must have a variable and its offsets as its results"
+    return "" if _are_refs(out[1]) else "must have variables as its offsets"
+
+
+def _joined(operator: Operator, named: dict[str, Any]) -> str:
+    args, out = operator.args, operator.out
+    if len(args) != 3 or named or [type(a) for a in args] != [Ref, int, bool]:
+        return "must have an array, an axis and whether it stacks as its arguments"
+    return "" if _are_refs(out) and len(out) == 2 else "must have two variables as its results"
+
+
 # What a file may have beside calls of the op table. Not py_func: a file has no functions.
 _FORMS: dict[str, Callable[[Operator, dict[str, Any]], str]] = {
     "backward": _backward,
     "cond": _cond,
     "while": _while,
     "print": _print,
-    **dict.fromkeys(ARRAY_TYPES, _array),
+    **dict.fromkeys(_ARRAY_ARGUMENTS, _array),
+    "lod_tensor_to_array": _ranked,
+    "array_to_lod_tensor": _ranked,
+    "tensor_array_to_tensor": _joined,
 }

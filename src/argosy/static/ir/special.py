@@ -26,6 +26,9 @@ ARRAY_TYPES = (
     "read_from_array",
     "lod_array_length",
     "stack_array",
+    "lod_tensor_to_array",
+    "array_to_lod_tensor",
+    "tensor_array_to_tensor",
 )
 
 KINDS: dict[str, SpecialKind] = {

@@ -15,15 +15,16 @@ are real, so that they can be used as shapes while recording.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import NotSupported, ProgramError, UsageError
+from argosy.foundation.errors import NotEager, NotSupported, ProgramError, UsageError
 from argosy.foundation.places import Place
 from argosy.static.ir.owner import OwningBlock
 from argosy.tensor.engine import Parameter as EagerParameter
@@ -97,6 +98,10 @@ class Variable(Tensor):
 
     block: OwningBlock
     is_data = False
+    # whether it must be fed with all its dimensions, as 1.x asks of ``fluid.data``
+    is_fed_exactly = False
+    checks_feed = True  # whether what is fed must have the declared dtype and shape at all
+    notes: Mapping[str, Any] = MappingProxyType({})  # attributes that scripts set and no run reads
     # variables with the offsets of its sequences, a level each, outermost first
     lod_names: tuple[str, ...] = ()
     type = "dense_tensor"
@@ -260,8 +265,8 @@ class Variable(Tensor):
     # -- values, which there are none of
     # ------------------------------------------------------------------------
 
-    def _no_value(self, call: str) -> ProgramError:
-        return ProgramError(
+    def _no_value(self, call: str) -> NotEager:
+        return NotEager(
             f"{call} of Variable {self.name!r}: a variable of a program has no value while the "
             "program is recorded. "
             "Fetch it with Executor.run(fetch_list=[...]), or leave static mode with "
@@ -294,7 +299,7 @@ class Variable(Tensor):
         raise self._no_value("torch()")
 
     def backward(self, grad_tensor: Any = None, retain_graph: bool = False) -> None:
-        raise ProgramError(
+        raise NotEager(
             f"backward() of Variable {self.name!r}: a program gets its gradients from "
             "optimizer.minimize(loss) "
             "or paddle.static.append_backward(loss)"
@@ -365,6 +370,9 @@ class Variable(Tensor):
         return format(repr(self), spec)
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
+        return repr(self)
+
+    def _to_readable_code(self) -> str:
         return repr(self)
 
     def __repr__(self) -> str:

@@ -25,6 +25,7 @@ from argosy.static.ir.rows import dense, row_names, takes_rows
 from argosy.static.ir.uses import Uses
 from argosy.static.ir.variable import Variable
 from argosy.static.lower import feed, source
+from argosy.static.lower.fetch import with_lod
 from argosy.static.lower.gradients import (
     excluded_names,
     gradients_of,
@@ -109,13 +110,26 @@ class Emitter:
     def emit(self) -> Lowered:
         state = self.uses.state()
         writes = self.uses.writes()
+        offsets = [name for held in writes for name in self._known_lod(held, state)]
         self._emit_entry(state)
-        self._emit_operators(self.uses.ends(writes))
+        self._emit_operators(self.uses.ends([*writes, *offsets]))
         fetched = [self._fetched(name) for name in self.fetches]
-        self.text.append(
-            f"return {_tuple(fetched)}, {_tuple([self.text.local(name) for name in writes])}"
-        )
+        written = [self._written(name, self._known_lod(name, state)) for name in writes]
+        self.text.append(f"return {_tuple(fetched)}, {_tuple(written)}")
         return self._compile(state, writes)
+
+    def _known_lod(self, name: str, state: list[str]) -> tuple[str, ...]:
+        """The offsets of a variable, if the run has them."""
+        lod = self.variable(name).lod_names
+        known = {*self.feeds, *state}.union(*(o.output_arg_names for o in self.operators))
+        return lod if known.issuperset(lod) else ()
+
+    def _written(self, name: str, lod: tuple[str, ...]) -> str:
+        """What is kept of a variable: its value, with its offsets if there are any."""
+        held = self.text.local(name)
+        if not lod:
+            return held
+        return f"with_lod({held}, [{listed(self.text.local(level) for level in lod)}])"
 
     def _emit_operators(self, last: dict[int, list[str]]) -> None:
         """Write the operators; ``last`` says what is not used any more after each."""
@@ -293,6 +307,7 @@ def _helpers() -> dict[str, Any]:
         "present": _present,
         "unshared": unshared,
         "dense": dense,
+        "with_lod": with_lod,
         "recomputed": recomputed,
     }
 

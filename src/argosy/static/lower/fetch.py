@@ -10,7 +10,7 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, ProgramError, UsageError
 from argosy.static.ir.block import Block
-from argosy.static.ir.lod import LoDTensor
+from argosy.static.ir.lod import LoDTensor, LoDTensorArray
 from argosy.static.ir.operator import Operator
 from argosy.tensor.engine import wrap
 
@@ -43,19 +43,29 @@ def with_offsets(
     return names, places if any(places) else []
 
 
-def joined(fetched: Sequence[Any], places: Places) -> list[torch.Tensor | LoDTensor]:
+def joined(fetched: Sequence[Any], places: Places) -> list[Any]:
     """What was fetched, with LoDTensors for those values that have offsets."""
     if not places:
         return list(fetched)
     return [
-        _joined(value, [fetched[i] for i in levels])
+        with_lod(value, [fetched[i] for i in levels])
         for value, levels in zip(fetched, places, strict=False)
     ]
 
 
-def _joined(value: torch.Tensor, lod: list[torch.Tensor | None]) -> torch.Tensor | LoDTensor:
+def with_lod(value: Any, lod: list[Any]) -> Any:
+    """A value, or an array of values, with its offsets."""
+    if isinstance(value, list):
+        held = enumerate(value)
+        return LoDTensorArray(
+            _sequence(element, [level[i] for level in lod]) for i, element in held
+        )
+    return _sequence(value, lod) if lod else value
+
+
+def _sequence(value: Any, lod: list[torch.Tensor | None]) -> LoDTensor | torch.Tensor:
     levels = [level.tolist() for level in lod if level is not None]  # None: fed without lod
-    return LoDTensor(value, levels) if levels and len(levels) == len(lod) else value
+    return LoDTensor(value, levels) if len(levels) == len(lod) else value
 
 
 def given_out(values: Iterable[Any], as_array: bool) -> list[Any]:
@@ -65,10 +75,12 @@ def given_out(values: Iterable[Any], as_array: bool) -> list[Any]:
     # In one function with a plain loop: small programs run thousands of times a second.
     found: list[Any] = []
     for value in values:
-        if not isinstance(value, torch.Tensor):
+        if isinstance(value, list):
+            found.append(_array(value, as_array))
+        elif not isinstance(value, torch.Tensor):
             found.append(_sequences(value, as_array))
         elif not as_array:
-            found.append(wrap(value.detach().clone()))
+            found.append(LoDTensor(value.detach().clone()))
         else:
             try:
                 found.append(wrap(value).numpy())
@@ -80,12 +92,24 @@ def given_out(values: Iterable[Any], as_array: bool) -> list[Any]:
     return found
 
 
-def _sequences(value: Any, as_array: bool) -> LoDTensor:
-    if not isinstance(value, LoDTensor):
-        raise ProgramError(
-            f"Executor.run: a fetch is a {type(value).__name__}, as of an array of tensors; "
-            "fetch its elements"
+def _array(elements: list[Any], as_array: bool) -> list[Any]:
+    """The elements of an array of tensors, as arrays or in a LoDTensorArray; what a run skipped is
+    empty.
+    """
+    filled = [torch.empty(0) if e is None else e for e in elements]
+    if not as_array:
+        return LoDTensorArray(
+            LoDTensor(e.detach().clone()) if isinstance(e, torch.Tensor) else _sequences(e, False)
+            for e in filled
         )
+    return given_out(filled, True)
+
+
+def _sequences(value: Any, as_array: bool) -> Any:
+    if not isinstance(value, LoDTensor):
+        raise ProgramError(f"Executor.run: a fetch is a {type(value).__name__}, which is no tensor")
+    if as_array and not value.lod():
+        return value.numpy()
     if as_array:
         raise HoldsSequences(
             "Executor.run: Some of your fetched tensors hold LoD information: they are sequences "

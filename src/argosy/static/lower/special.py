@@ -20,6 +20,9 @@ _ARRAY_FUNCTIONS: dict[str, Any] = {
     "read_from_array": arrays.read,
     "lod_array_length": arrays.length,
     "stack_array": torch.stack,
+    "lod_tensor_to_array": arrays.steps,
+    "array_to_lod_tensor": arrays.sequences,
+    "tensor_array_to_tensor": arrays.joined,
 }
 
 
@@ -44,7 +47,7 @@ def _emit_backward(emitter: Emitter, index: int, operator: Operator) -> None:
 @emits(*_ARRAY_FUNCTIONS)
 def _emit_array(emitter: Emitter, index: int, operator: Operator) -> None:
     call = _called(emitter, _ARRAY_FUNCTIONS[operator.type], operator)
-    emitter.text.append(f"{emitter.text.local(operator.output_arg_names[0])} = {call}")
+    emitter.text.append(f"{emitter.pattern(operator, operator.out)} = {call}")
 
 
 @emits("print")

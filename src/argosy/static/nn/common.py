@@ -18,7 +18,7 @@ from argosy.nn.initializer import Constant, Normal, XavierUniform
 from argosy.ops.nn import data_norm as data_ops
 from argosy.ops.nn import norm as ops
 from argosy.ops.nn import row_convolution as row_ops
-from argosy.runtime.ps.entries import TABLE_CLASSES, EmbeddingTable, EntryAttr
+from argosy.runtime.ps.tables.entries import TABLE_CLASSES, EmbeddingTable, EntryAttr
 from argosy.static.ir.variable import Variable
 from argosy.static.nn.layer import (
     Helper,

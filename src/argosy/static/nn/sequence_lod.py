@@ -66,6 +66,11 @@ def _sequences(
     return variable
 
 
+def lod_variables(variable: Variable) -> list[Variable]:
+    """The variables with the offsets of the sequences of ``variable``, outermost first."""
+    return [_offsets(variable, level) for level in range(variable.lod_level)]
+
+
 def _offsets(variable: Variable, level: int = -1) -> Variable:
     """The variable with the offsets of one level of the sequences of ``variable``."""
     found: Variable | None = variable.block.find_var_recursive(variable.lod_names[level])

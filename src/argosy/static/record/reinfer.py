@@ -35,8 +35,11 @@ def join_writes(blocks: Sequence[Block], names: Sequence[str]) -> None:
     """Let variables that branches write be what any of them leaves."""
     for name in dict.fromkeys(name for block in blocks for name in block.known):
         variable = _variable(blocks[0], name)
-        left = [block.known.get(name, variable.known) for block in blocks]
-        joined = _joined(left, names, name)
+        if variable.op is None and not variable.is_leaf:  # it had no value before
+            left = [block.known[name] for block in blocks if name in block.known]
+        else:
+            left = [block.known.get(name, variable.known) for block in blocks]
+        joined = _joined(left, names[: len(left)], name)
         variable.know(joined.kind, joined.stops)
 
 

@@ -5,17 +5,19 @@ operator they come from.
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
-from argosy.foundation.errors import ArgosyError, ProgramError, UsageError, nearest, raise_as
+from argosy.foundation.errors import ArgosyError, DtypeError, ProgramError, nearest, raise_as
 from argosy.ops.table import Op
 from argosy.optimizer.optimizer import current_rate
+from argosy.static.ir.lod import LoDTensor, LoDTensorArray
 from argosy.static.ir.operator import Number, Operator, Ref, mapped
 from argosy.static.ir.program import Program
-from argosy.static.ir.scope import Scope
+from argosy.static.ir.scope import Scope, ScopeVariable
 from argosy.static.ir.variable import Variable
 from argosy.static.lower.lowered import Lowered
 from argosy.tensor.engine import explain
@@ -41,13 +43,27 @@ def run_lowered(
         torch._C._set_grad_enabled(was_enabled)
     for name, value in zip(lowered.writes, written, strict=True):
         if not isinstance(value, torch.Tensor):
-            raise ProgramError(
-                f"Executor.run: {name!r}, which is kept, must get a tensor, but got {value!r:.80}"
-            )
+            _keep(scope.var(name), value, device)
+            continue
         # What a startup program made belongs to nobody else; other values may share memory with
         # feeds or state.
         scope.var(name).store(value.to(device), copies=bool(feeds or state))
     return fetched
+
+
+def _keep(held: ScopeVariable, value: Any, device: torch.device) -> None:
+    """Store sequences, or an array of tensors."""
+    if isinstance(value, LoDTensor):
+        held.store(value.raw_tensor().to(device))
+        held.lod = value.lod()
+    elif isinstance(value, list):
+        held.array = LoDTensorArray(
+            LoDTensor(e.detach().clone()) if isinstance(e, torch.Tensor) else e for e in value
+        )
+    else:
+        raise ProgramError(
+            f"Executor.run: {held.name!r}, which is kept, must get a tensor, but got {value!r:.80}"
+        )
 
 
 @contextlib.contextmanager
@@ -87,23 +103,24 @@ def fetch_names(fetch_list: Any) -> tuple[str, ...]:
         elif isinstance(item, (list, tuple)):
             names.extend(fetch_names(item))
         else:
-            raise UsageError(
+            raise DtypeError(
                 "Executor.run: fetch_list must hold variables or their names, but received "
                 f"{type(item).__name__}"
             )
     return tuple(names)
 
 
-def check_feed_names(program: Program, fed: dict[str, Any]) -> None:
+def known_feeds(program: Program, fed: dict[str, Any]) -> list[str]:
+    """The names in ``fed`` that the program has; of others the user is warned, as in Paddle."""
     variables = program.global_block().vars
     for name in fed:
         if name not in variables:
-            declared = [v.name for v in variables.values() if v.is_data and "@LOD" not in v.name]
-            raise ProgramError(
-                f"Executor.run: feed {name!r} is no variable of the program, which declares "
-                f"{declared}."
-                f"{nearest(str(name), variables)}"
+            warnings.warn(
+                f"The variable {name} is not found in program. It is not declared or is pruned."
+                f"{nearest(str(name), variables)}",
+                stacklevel=3,
             )
+    return [name for name in fed if name in variables]
 
 
 def _located(lowered: Lowered, error: Exception) -> Exception:

@@ -94,7 +94,8 @@ def inverse_affine(
     # The determinant of the part without scale is 1, so its inverse is its adjugate.
     backward = np.array([[forward[1, 1], -forward[0, 1]], [-forward[1, 0], forward[0, 0]]]) / scale
     offset = np.asarray(center) - backward @ (np.asarray(center) + np.asarray(translate))
-    return np.concatenate([backward, offset[:, None]], axis=1).reshape(-1).tolist()
+    matrix: list[float] = np.concatenate([backward, offset[:, None]], axis=1).reshape(-1).tolist()
+    return matrix
 
 
 def perspective_coefficients(startpoints: Any, endpoints: Any) -> list[float]:

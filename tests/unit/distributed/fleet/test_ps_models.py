@@ -13,7 +13,7 @@ import paddle
 from argosy.distributed.fleet.servers.rules import dense_update, sparse_rule
 from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.runtime.ps.placement import place_dense
+from argosy.runtime.ps.worker.placement import place_dense
 from support.ps_job import Job
 
 

@@ -14,7 +14,7 @@ from paddle.distributed.fleet.utils.ps_util import DistributedInfer
 
 import paddle
 from argosy.foundation.errors import ConfigError, NotSupported, UsageError
-from argosy.runtime.ps.worker import _Ahead
+from argosy.runtime.ps.worker.worker import _Ahead
 from argosy.static.ir.lod import LoDTensor
 from support.ps_job import Job
 

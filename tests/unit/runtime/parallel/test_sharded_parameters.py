@@ -9,8 +9,8 @@ import torch.utils.checkpoint
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.comm.backends.loopback import LoopbackBackend
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.sharded_parameters import Order, SplitTensor
-from argosy.runtime.parallel.sharded_saving import Saving
+from argosy.runtime.parallel.sharding.sharded_parameters import Order, SplitTensor
+from argosy.runtime.parallel.sharding.sharded_saving import Saving
 
 
 class Counting(LoopbackBackend):

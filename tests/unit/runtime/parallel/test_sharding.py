@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.runtime.comm.backends.loopback import LoopbackBackend
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.sharded_optimizer import ShardedOptimizer
-from argosy.runtime.parallel.sharded_reducer import _plan
-from argosy.runtime.parallel.sharding import (
+from argosy.runtime.parallel.sharding.sharded_optimizer import ShardedOptimizer
+from argosy.runtime.parallel.sharding.sharded_reducer import _plan
+from argosy.runtime.parallel.sharding.shards import (
     Shards,
     assign_owners,
     broadcast_bytes,

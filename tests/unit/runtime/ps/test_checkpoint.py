@@ -9,12 +9,12 @@ import pytest
 
 from argosy.foundation import manifest
 from argosy.foundation.errors import BadArgument, CheckpointError
-from argosy.runtime.ps import checkpoint
-from argosy.runtime.ps.dense_table import DenseSpec, Piece
-from argosy.runtime.ps.initial import Initial
-from argosy.runtime.ps.rules import Rule
-from argosy.runtime.ps.spec import ShowClick, SparseSpec
-from argosy.runtime.ps.tables import Tables
+from argosy.runtime.ps.server import checkpoint
+from argosy.runtime.ps.server.tables import Tables
+from argosy.runtime.ps.tables.dense_table import DenseSpec, Piece
+from argosy.runtime.ps.tables.initial import Initial
+from argosy.runtime.ps.tables.rules import Rule
+from argosy.runtime.ps.tables.spec import ShowClick, SparseSpec
 from support.ps_processes import momentum
 from support.ps_service import job
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from argosy.runtime.ps import days, snapshot
-from argosy.runtime.ps.sparse_table import SparseTable
-from argosy.runtime.ps.spec import ShowClick, SparseSpec
+from argosy.runtime.ps.tables import days, snapshot
+from argosy.runtime.ps.tables.sparse_table import SparseTable
+from argosy.runtime.ps.tables.spec import ShowClick, SparseSpec
 from support.killing import killed_at
 
 SPEC = SparseSpec("ctr", 1, show_click=ShowClick(decay=0.5), max_rows=1024)

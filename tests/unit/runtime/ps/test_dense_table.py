@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from argosy.foundation.errors import TableError
-from argosy.runtime.ps.dense_table import DenseSpec, DenseTable, Piece
+from argosy.runtime.ps.tables.dense_table import DenseSpec, DenseTable, Piece
 from support.killing import killed_at
 
 SPEC = DenseSpec("dense", (Piece("w", (2, 3), 0, 6), Piece("b", (5,), 1, 3)))

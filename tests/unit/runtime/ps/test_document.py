@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
-from argosy.runtime.ps.dense_table import DenseSpec, Piece
-from argosy.runtime.ps.initial import Initial
-from argosy.runtime.ps.rules import Rule
-from argosy.runtime.ps.sparse_table import SparseTable
-from argosy.runtime.ps.spec import ShowClick, SparseSpec
-from argosy.runtime.ps.wire import OPERATIONS
+from argosy.runtime.ps.tables.dense_table import DenseSpec, Piece
+from argosy.runtime.ps.tables.initial import Initial
+from argosy.runtime.ps.tables.rules import Rule
+from argosy.runtime.ps.tables.sparse_table import SparseTable
+from argosy.runtime.ps.tables.spec import ShowClick, SparseSpec
+from argosy.runtime.ps.wire.messages import OPERATIONS
 from support.ps_service import TOKEN, job
 
 TEXT = (Path(__file__).parents[4] / "docs" / "parameter_server.md").read_text()

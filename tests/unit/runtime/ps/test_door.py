@@ -3,8 +3,8 @@ import threading
 
 import pytest
 
-from argosy.runtime.ps import sockets
-from argosy.runtime.ps.door import address_of
+from argosy.runtime.ps.server.door import address_of
+from argosy.runtime.ps.wire import sockets
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from argosy.runtime.ps import hashing
-from argosy.runtime.ps.index import Index
+from argosy.runtime.ps.tables import hashing
+from argosy.runtime.ps.tables.index import Index
 
 
 def test_growth_keeps_every_id():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from argosy.foundation.errors import TableError
-from argosy.runtime.ps import memory
-from argosy.runtime.ps.memory import Column
+from argosy.runtime.ps.tables import memory
+from argosy.runtime.ps.tables.memory import Column
 
 ROWS = 1000
 

@@ -5,9 +5,9 @@ import pytest
 
 from argosy.foundation.endpoints import endpoint_of
 from argosy.foundation.errors import ConfigError
-from argosy.runtime.ps.port import given_way, keep
-from argosy.runtime.ps.service import Service
-from argosy.runtime.ps.tables import Tables
+from argosy.runtime.ps.server.port import given_way, keep
+from argosy.runtime.ps.server.service import Service
+from argosy.runtime.ps.server.tables import Tables
 
 
 def can_be_taken(port, *options):

@@ -3,8 +3,8 @@ import threading
 import pytest
 
 from argosy.foundation.errors import PositionUnknown, PsError, ServerUnavailable
-from argosy.runtime.ps import rounds
-from argosy.runtime.ps.rounds import Rounds
+from argosy.runtime.ps.server import rounds
+from argosy.runtime.ps.server.rounds import Rounds
 
 
 class Steps:

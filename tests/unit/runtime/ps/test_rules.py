@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from argosy.runtime.ps.rules import Rule
+from argosy.runtime.ps.tables.rules import Rule
 
 
 def sgd(w, s, g, shows, lr, t):

@@ -7,13 +7,13 @@ import pyarrow.flight as flight
 import pytest
 
 from argosy.foundation.errors import DtypeError, OutOfRange, PsError, ServerUnavailable, TableError
-from argosy.runtime.ps import client as client_module
-from argosy.runtime.ps.client import Client
-from argosy.runtime.ps.dense_table import DenseSpec, Piece
-from argosy.runtime.ps.port import keep
-from argosy.runtime.ps.service import Service
-from argosy.runtime.ps.spec import ShowClick, SparseSpec
-from argosy.runtime.ps.tables import Tables
+from argosy.runtime.ps.server.port import keep
+from argosy.runtime.ps.server.service import Service
+from argosy.runtime.ps.server.tables import Tables
+from argosy.runtime.ps.tables.dense_table import DenseSpec, Piece
+from argosy.runtime.ps.tables.spec import ShowClick, SparseSpec
+from argosy.runtime.ps.worker import client as client_module
+from argosy.runtime.ps.worker.client import Client
 from support.ps_service import SPEC, TOKEN, in_threads, job, plain_sgd, until_true
 
 

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from argosy.foundation.errors import BadArgument, OutOfRange, TableError
-from argosy.runtime.ps import snapshot
-from argosy.runtime.ps.initial import Initial
-from argosy.runtime.ps.rules import Rule
-from argosy.runtime.ps.sparse_table import SparseTable
-from argosy.runtime.ps.spec import Admission, ShowClick, SparseSpec
+from argosy.runtime.ps.tables import snapshot
+from argosy.runtime.ps.tables.initial import Initial
+from argosy.runtime.ps.tables.rules import Rule
+from argosy.runtime.ps.tables.sparse_table import SparseTable
+from argosy.runtime.ps.tables.spec import Admission, ShowClick, SparseSpec
 from support.killing import killed_at
 
 MOST = 1 << 12

@@ -8,15 +8,16 @@ import pytest
 import torch
 
 from argosy.foundation.errors import CheckpointError, PositionUnknown
-from argosy.runtime.ps import hashing, tape
-from argosy.runtime.ps.client import Client
-from argosy.runtime.ps.initial import Initial
-from argosy.runtime.ps.rules import Rule
-from argosy.runtime.ps.service import Service
-from argosy.runtime.ps.spec import SparseSpec
-from argosy.runtime.ps.tables import Tables
-from argosy.runtime.ps.tape import Tape
-from argosy.runtime.ps.worker import Mode, Worker
+from argosy.runtime.ps.server.service import Service
+from argosy.runtime.ps.server.tables import Tables
+from argosy.runtime.ps.tables import hashing
+from argosy.runtime.ps.tables.initial import Initial
+from argosy.runtime.ps.tables.rules import Rule
+from argosy.runtime.ps.tables.spec import SparseSpec
+from argosy.runtime.ps.worker import tape
+from argosy.runtime.ps.worker.client import Client
+from argosy.runtime.ps.worker.tape import Tape
+from argosy.runtime.ps.worker.worker import Mode, Worker
 from support.ps_service import TOKEN, plain_sgd
 
 NO_IDS = np.empty(0, np.int64)

@@ -6,11 +6,11 @@ import pytest
 
 from argosy.foundation.errors import ConfigError, ServerUnavailable
 from argosy.runtime.launch import ps_tls
-from argosy.runtime.ps import tls
-from argosy.runtime.ps.client import Client
-from argosy.runtime.ps.service import Service
-from argosy.runtime.ps.status import Observer
-from argosy.runtime.ps.tables import Tables
+from argosy.runtime.ps.server.service import Service
+from argosy.runtime.ps.server.status import Observer
+from argosy.runtime.ps.server.tables import Tables
+from argosy.runtime.ps.wire import tls
+from argosy.runtime.ps.worker.client import Client
 from support.ps_service import SPEC, TOKEN, plain_sgd
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates")

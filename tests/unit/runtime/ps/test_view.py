@@ -1,6 +1,6 @@
 import pytest
 
-from argosy.runtime.ps import view
+from argosy.runtime.ps.server import view
 
 
 def part(table="emb", **changes):

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from argosy.foundation.errors import BadArgument, ServerUnavailable, TableError, UsageError
-from argosy.runtime.ps import worker as worker_module
-from argosy.runtime.ps.client import Client
-from argosy.runtime.ps.initial import Initial
-from argosy.runtime.ps.placement import place_dense
-from argosy.runtime.ps.rules import Rule
-from argosy.runtime.ps.spec import SparseSpec
-from argosy.runtime.ps.worker import Mode, Worker
+from argosy.runtime.ps.tables.initial import Initial
+from argosy.runtime.ps.tables.rules import Rule
+from argosy.runtime.ps.tables.spec import SparseSpec
+from argosy.runtime.ps.worker import worker as worker_module
+from argosy.runtime.ps.worker.client import Client
+from argosy.runtime.ps.worker.placement import place_dense
+from argosy.runtime.ps.worker.worker import Mode, Worker
 from support.ps_service import TOKEN, in_threads, job
 
 SPEC = SparseSpec(

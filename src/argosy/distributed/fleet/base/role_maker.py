@@ -61,6 +61,11 @@ class RoleMakerBase:
         """Find out the role now, so that what is wrong is said now."""
         self.facts  # noqa: B018
 
+    @property
+    def is_collective(self) -> bool:
+        """Whether the job has workers only."""
+        return self._is_collective
+
     def _is_worker(self) -> bool:
         return self.facts.role == Role.WORKER
 

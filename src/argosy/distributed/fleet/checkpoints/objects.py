@@ -16,7 +16,9 @@ from argosy.distributed.fleet.checkpoints.state_file import SAME, raw_tensor
 from argosy.distributed.fleet.stages.trainee import StagedSteps
 from argosy.distributed.sharding.sharded_optimizer import ShardedOptimizer
 from argosy.foundation.errors import CheckpointError, NotSupported, UsageError
-from argosy.runtime.parallel.sharded_optimizer import ShardedOptimizer as TorchShardedOptimizer
+from argosy.runtime.parallel.sharding.sharded_optimizer import (
+    ShardedOptimizer as TorchShardedOptimizer,
+)
 from argosy.static import Program, global_scope
 from argosy.static.files.variables import is_persistable
 

@@ -33,7 +33,7 @@ from argosy.distributed.fleet.planning.settings import (
 )
 from argosy.foundation.errors import NotSupported, UsageError
 
-__all__ = ["Facts", "Note", "Plan", "make_plan"]
+__all__ = ["SWITCHES", "Facts", "Note", "Plan", "make_plan"]
 
 S = TypeVar("S", bound=Stage)
 
@@ -69,6 +69,9 @@ _META_OPTIMIZERS = {
     "sharding": "ShardingOptimizer",
     "data_parallel": "RawProgramOptimizer",
 }
+
+# what asks for a stage or for something that is not built
+SWITCHES = frozenset({*_META_OPTIMIZERS, *_NOT_BUILT, "auto"} - {"data_parallel"})
 
 
 @dataclass(frozen=True, kw_only=True)

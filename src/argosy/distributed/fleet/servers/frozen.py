@@ -9,7 +9,7 @@ from typing import Any
 
 from argosy.distributed.fleet.servers.rewrite import LOOKUP, PULL, is_lookup
 from argosy.ops.nn import embedding as ops
-from argosy.runtime.ps.spec import SparseSpec
+from argosy.runtime.ps.tables.spec import SparseSpec
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Operator, Ref
 from argosy.static.ir.program import Program

@@ -12,7 +12,7 @@ from torch.autograd.function import once_differentiable
 
 from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.foundation.errors import UsageError
-from argosy.runtime.ps.spec import SparseSpec
+from argosy.runtime.ps.tables.spec import SparseSpec
 
 __all__ = ["Lookups", "RowSource", "unique_ids", "rows_at"]
 
@@ -21,7 +21,7 @@ _ROWS_AT_ONCE = 1 << 16
 
 def unique_ids(ids: torch.Tensor) -> tuple[np.ndarray, torch.Tensor]:
     """The unique ids, and for each of ``ids`` its position among them."""
-    from argosy.runtime.ps.hashing import unique  # compiled code: only where it is used
+    from argosy.runtime.ps.tables.hashing import unique  # compiled code: only where it is used
 
     found, positions = unique(ids.detach().reshape(-1).to(torch.int64).numpy())
     return found, torch.from_numpy(positions).view(ids.shape)
@@ -41,7 +41,7 @@ class _RowsAt(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
-        from argosy.runtime.ps.rows import add_at
+        from argosy.runtime.ps.tables.rows import add_at
 
         (positions,) = ctx.saved_tensors
         total = torch.zeros(ctx.shape)

@@ -21,7 +21,7 @@ from argosy.distributed.fleet.servers.runtime import Model, PsRuntime
 from argosy.distributed.fleet.servers.tables import check_names, configured, with_entry
 from argosy.foundation.errors import NotSupported
 from argosy.nn import Embedding, Layer
-from argosy.runtime.ps.spec import SparseSpec
+from argosy.runtime.ps.tables.spec import SparseSpec
 from argosy.tensor.engine import Tensor, set_value, wrap
 
 __all__ = [

@@ -38,8 +38,8 @@ from argosy.ops.array.initialization import (
     uniform_random,
 )
 from argosy.ops.table import Op
-from argosy.runtime.ps.initial import Initial
-from argosy.runtime.ps.spec import SparseSpec
+from argosy.runtime.ps.tables.initial import Initial
+from argosy.runtime.ps.tables.spec import SparseSpec
 from argosy.static import default_startup_program, global_scope, program_guard
 from argosy.static.ir.operator import OPTIMIZE, Operator, Ref
 from argosy.static.ir.program import Program

@@ -1,10 +1,10 @@
 """Where a worker of a parameter-server job is in its data, so that a process that takes its place
 goes on there.
 
-A resting point (``runtime/ps/tape.py``) holds what the servers do not have: the position, the
-random generators, and of the model what is not trained on servers, such as running means of batch
-norm. ``Pass`` gives it for ``train_from_dataset``, ``servers.served_checkpoint`` for the loops of
-``auto_checkpoint``.
+A resting point (``runtime/ps/worker/tape.py``) holds what the servers do not have: the position,
+the random generators, and of the model what is not trained on servers, such as running means of
+batch norm. ``Pass`` gives it for ``train_from_dataset``, ``servers.served_checkpoint`` for the
+loops of ``auto_checkpoint``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from argosy.distributed.fleet.checkpoints.state_file import raw_tensor
 from argosy.distributed.fleet.servers.runtime import GROUPED, PsRuntime
 from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.foundation.files import replacing
-from argosy.runtime.ps.worker import Worker
+from argosy.runtime.ps.worker.worker import Worker
 from argosy.static import Program, global_scope
 from argosy.static.files.variables import is_persistable
 from argosy.static.ir.variable import Variable

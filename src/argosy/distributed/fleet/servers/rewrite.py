@@ -19,7 +19,7 @@ from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.foundation.errors import NotSupported
 from argosy.ops.nn.embedding import embedding
 from argosy.ops.table import Op
-from argosy.runtime.ps.spec import SparseSpec
+from argosy.runtime.ps.tables.spec import SparseSpec
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Operator, Ref
 from argosy.static.ir.program import Program

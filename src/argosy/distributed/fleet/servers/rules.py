@@ -15,8 +15,8 @@ from argosy.optimizer import LBFGS, SGD, Adagrad, Adam, AdamW, Momentum, Optimiz
 from argosy.optimizer.state import Clock
 from argosy.optimizer.update_group import rate_of as multiplier_of
 from argosy.regularizer import L2Decay
-from argosy.runtime.ps.dense_table import DenseSpec, MakeState, MakeUpdate, Update
-from argosy.runtime.ps.rules import Rule
+from argosy.runtime.ps.tables.dense_table import DenseSpec, MakeState, MakeUpdate, Update
+from argosy.runtime.ps.tables.rules import Rule
 from argosy.tensor.engine import Tensor, wrap
 
 __all__ = ["dense_update", "needs_all_in_one_place", "needs_whole", "rate_of", "sparse_rule"]

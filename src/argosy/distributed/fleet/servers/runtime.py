@@ -29,15 +29,16 @@ from argosy.foundation import env
 from argosy.foundation.endpoints import parse
 from argosy.foundation.errors import ConfigError, UsageError
 from argosy.runtime.comm.rendezvous import token_for
-from argosy.runtime.ps import checkpoint, tls
-from argosy.runtime.ps.client import Client
-from argosy.runtime.ps.placement import place_dense
-from argosy.runtime.ps.pulse import PATIENCE_S
-from argosy.runtime.ps.service import Action, Service
-from argosy.runtime.ps.spec import SparseSpec
-from argosy.runtime.ps.tables import Tables
-from argosy.runtime.ps.tape import Tape
-from argosy.runtime.ps.worker import DENSE, WAY_OUT, Mode, Worker
+from argosy.runtime.ps.server import checkpoint
+from argosy.runtime.ps.server.service import Action, Service
+from argosy.runtime.ps.server.tables import Tables
+from argosy.runtime.ps.tables.spec import SparseSpec
+from argosy.runtime.ps.wire import tls
+from argosy.runtime.ps.wire.pulse import PATIENCE_S
+from argosy.runtime.ps.worker.client import Client
+from argosy.runtime.ps.worker.placement import place_dense
+from argosy.runtime.ps.worker.tape import Tape
+from argosy.runtime.ps.worker.worker import DENSE, WAY_OUT, Mode, Worker
 
 if TYPE_CHECKING:
     from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
@@ -402,7 +403,7 @@ def checkpoint_in(dirname: str) -> Path:
 
 def table_specs(model: Model, mode: Mode) -> list[SparseSpec]:
     """The sparse tables as servers keep them."""
-    from argosy.runtime.ps.geo import on_server
+    from argosy.runtime.ps.worker.geo import on_server
 
     return [on_server(spec) if mode.kind == "geo" else spec for spec in model.sparse]
 

@@ -36,7 +36,8 @@ from argosy.distributed.fleet.servers.progress import own_variables
 from argosy.distributed.fleet.servers.runtime import TABLES, PsRuntime, checkpoint_in
 from argosy.foundation.errors import CheckpointError
 from argosy.framework import tensor_file
-from argosy.runtime.ps import checkpoint, wire
+from argosy.runtime.ps.server import checkpoint
+from argosy.runtime.ps.wire import messages
 from argosy.static import save_vars, scope_guard
 from argosy.static.files.inference import normalize_program, packed, persistables, save_to_file
 from argosy.static.files.variables import file_of, load_vars
@@ -192,7 +193,7 @@ def _write_rows(folder: Path, table: str, dim: int) -> int:
         for part in parts:
             with parquet.ParquetFile(part) as opened:
                 for batch in opened.iter_batches(batch_size=1 << 16, columns=["id", "value"]):
-                    places = np.searchsorted(keys, wire.numbers(batch.column("id")))
-                    rows[places] = wire.rows_of(batch.column("value"))
+                    places = np.searchsorted(keys, messages.numbers(batch.column("id")))
+                    rows[places] = messages.rows_of(batch.column("value"))
         rows.flush()
     return len(keys)

@@ -31,7 +31,7 @@ from argosy.foundation import manifest
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.runtime.comm.group import Group
-from argosy.runtime.ps import checkpoint
+from argosy.runtime.ps.server import checkpoint
 
 __all__ = ["ServedCheckpoint"]
 

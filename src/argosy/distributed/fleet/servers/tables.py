@@ -11,10 +11,10 @@ from typing import Any
 from argosy.distributed.entry_attr import CountFilterEntry, ProbabilityEntry, ShowClickEntry
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.foundation.errors import ConfigError, NotSupported, UsageError
-from argosy.runtime.ps.initial import Initial
-from argosy.runtime.ps.rules import Rule
-from argosy.runtime.ps.spec import Admission, ShowClick, SparseSpec
-from argosy.runtime.ps.worker import DENSE, Mode
+from argosy.runtime.ps.tables.initial import Initial
+from argosy.runtime.ps.tables.rules import Rule
+from argosy.runtime.ps.tables.spec import Admission, ShowClick, SparseSpec
+from argosy.runtime.ps.worker.worker import DENSE, Mode
 
 __all__ = ["check_names", "check_strategy", "configured", "with_entry"]
 

@@ -24,7 +24,7 @@ from argosy.runtime.parallel.compression import half_buckets, plain_bucket
 from argosy.runtime.parallel.exchange import AveragedGradients, GradientExchange, OwnedGradients
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import ReducerOptions
-from argosy.runtime.parallel.sharding import Shards
+from argosy.runtime.parallel.sharding.shards import Shards
 
 __all__ = ["FleetLayer", "FleetModule", "wrap"]
 

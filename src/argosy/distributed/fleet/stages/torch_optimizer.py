@@ -16,7 +16,7 @@ from argosy.distributed.fleet.stages.rules import MomentumRule, replaced
 from argosy.distributed.fleet.stages.torch_trainee import BUILDERS, TorchTrainee, momentum_of
 from argosy.distributed.fleet.stages.trainee import StagedSteps
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.sharded_optimizer import ShardedOptimizer
+from argosy.runtime.parallel.sharding.sharded_optimizer import ShardedOptimizer
 
 __all__ = ["DistributedTorchOptimizer", "wrapped"]
 

@@ -14,7 +14,7 @@ from argosy.distributed.fleet.torch_optim import Lamb, Lars
 from argosy.distributed.job import job
 from argosy.foundation.errors import NotSupported
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.full_sharding import shard_fully, torch_group
+from argosy.runtime.parallel.sharding.full_sharding import shard_fully, torch_group
 
 __all__ = ["BUILDERS", "TorchTrainee", "momentum_of"]
 

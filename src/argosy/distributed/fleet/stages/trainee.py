@@ -15,7 +15,7 @@ import torch
 from argosy.distributed.fleet.stages.rules import MomentumRule
 from argosy.foundation.errors import UsageError
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.sharding import Shards
+from argosy.runtime.parallel.sharding.shards import Shards
 
 __all__ = ["OptimizerStage", "OptimizerTrainee", "StagedSteps", "Trainee"]
 

@@ -14,6 +14,7 @@ from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleM
 from argosy.distributed.fleet.fleet import Fleet as _CurrentFleet
 from argosy.distributed.fleet.utils.fs import FS, LocalFS
 from argosy.distributed.fleet.utils.log_util import logger
+from argosy.distributed.job import job
 from argosy.fluid import io
 from argosy.fluid.contrib.mixed_precision.decorator import decorate
 from argosy.fluid.incubate.fleet import checkpoints
@@ -117,7 +118,7 @@ class Collective(Fleet):
                 "fleet.init: this job has servers; use fluid.incubate.fleet.parameter_server"
             )
         if self.worker_num() > 1:
-            self.role_maker.join()
+            job.promise(self.role_maker.join)
         self._optimizer = self._transpiled_program = None
         self.main_program = self.startup_program = self._origin_program = None
 

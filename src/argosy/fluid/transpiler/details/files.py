@@ -18,9 +18,10 @@ from argosy.distributed.fleet.checkpoints.folders import folder_replaced
 from argosy.distributed.fleet.servers.runtime import TABLES, PsRuntime, checkpoint_in
 from argosy.foundation.errors import CheckpointError
 from argosy.framework import tensor_file
-from argosy.runtime.ps import checkpoint, hashing
-from argosy.runtime.ps.tables import Tables
-from argosy.runtime.ps.worker import DENSE
+from argosy.runtime.ps.server import checkpoint
+from argosy.runtime.ps.server.tables import Tables
+from argosy.runtime.ps.tables import hashing
+from argosy.runtime.ps.worker.worker import DENSE
 from argosy.static.files.inference import normalize_program, packed, save_to_file
 from argosy.static.files.variables import file_of, is_persistable, save_vars
 from argosy.static.ir.program import Program

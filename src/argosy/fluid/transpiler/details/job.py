@@ -16,7 +16,7 @@ from argosy.fluid.transpiler.details.files import load_tables, save_model, save_
 from argosy.fluid.transpiler.details.untrained import put_last, take_out_training
 from argosy.foundation.errors import BadArgument, UsageError
 from argosy.ops.table import Op
-from argosy.runtime.ps.worker import Mode
+from argosy.runtime.ps.worker.worker import Mode
 from argosy.static.ir.attachment import ServerJob
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter

@@ -12,7 +12,7 @@ from argosy.runtime.launch.planners.environment import shared_variables, threads
 from argosy.runtime.launch.process_spec import Job, ProcessSpec, RestartRule
 from argosy.runtime.launch.ps_tls import TlsFiles
 from argosy.runtime.launch.spec import LaunchSpec
-from argosy.runtime.ps.tape import REFUSED
+from argosy.runtime.ps.worker.tape import REFUSED
 
 _SERVER_RESTARTS = 10
 # a worker that is started again loads torch and builds its model before it is back

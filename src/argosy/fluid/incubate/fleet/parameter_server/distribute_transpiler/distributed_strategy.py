@@ -18,7 +18,7 @@ from argosy.foundation.errors import BadArgument, DtypeError, NotSupported
 from argosy.static import BuildStrategy, ExecutionStrategy
 
 if TYPE_CHECKING:
-    from argosy.runtime.ps.worker import Mode
+    from argosy.runtime.ps.worker.worker import Mode
 
 __all__ = [
     "AsyncStrategy",

@@ -1,0 +1,1 @@
+"""Gradients, optimizer state and parameters split over ranks."""

@@ -1,0 +1,1 @@
+"""A server process: its tables behind an Arrow Flight service."""

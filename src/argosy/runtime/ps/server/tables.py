@@ -1,0 +1,409 @@
+"""The tables of one server: made on request, found again after a restart, pushed to in the job's
+mode.
+
+Modes: ``async`` applies each push when it comes; with a bound, a worker that is ahead of the
+slowest one by more pushes than that waits. ``sync`` gathers a step from all workers and applies
+their mean. ``geo`` adds differences that workers computed themselves, and remembers for each worker
+which rows others changed.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+import numpy as np
+import numpy.typing as npt
+
+from argosy.foundation.deadline import Deadline
+from argosy.foundation.errors import BadArgument, PsError, ServerUnavailable, TableError, nearest
+from argosy.foundation.files import replacing
+from argosy.runtime.ps.server.rounds import Rounds
+from argosy.runtime.ps.tables.dense_table import DenseSpec, DenseTable, MakeUpdate
+from argosy.runtime.ps.tables.sparse_table import SparseTable
+from argosy.runtime.ps.tables.spec import SparseSpec
+
+MODES = ("async", "sync", "geo")
+_SYNC_WORKER = 0  # under whose name the steps of all workers are journalled
+Table: TypeAlias = SparseTable | DenseTable
+
+
+class Entry:
+    """A table and how it is pushed to. Counters are for display and may lag behind."""
+
+    def __init__(
+        self, table: Table, mode: str, num_workers: int, bound: int | None, patience_s: float = 0.0
+    ) -> None:
+        self.table = table
+        self.mode = mode
+        self.num_pulls = self.num_pushes = self.num_rows_pulled = self.num_rows_pushed = 0
+        self.worst_staleness = 0
+        self._num_workers = num_workers
+        self._bound = bound
+        self._advanced = threading.Condition()
+        self._lost: set[int] = set()  # guarded by _advanced
+        self._is_closed = False  # guarded by _advanced
+        # ids that each worker has not asked for since they changed; guarded by _advanced
+        self._changed_for: dict[int, list[npt.NDArray[np.int64]]] = {
+            w: [] for w in range(num_workers)
+        }
+        apply = (
+            self._apply_sparse_step if isinstance(table, SparseTable) else self._apply_dense_step
+        )
+        self.rounds: Rounds | None = None
+        if mode == "sync":
+            what = f"table {table.spec.name!r}"
+            self.rounds = Rounds(
+                num_workers, apply, lambda: table.applied(_SYNC_WORKER), what, patience_s
+            )
+
+    # -- sparse
+    # ----------------------------------------------------------------------------------------------
+
+    @property
+    def sparse(self) -> SparseTable:
+        if not isinstance(self.table, SparseTable):
+            raise TableError(f"table {self.table.spec.name!r} is dense")
+        return self.table
+
+    @property
+    def dense(self) -> DenseTable:
+        if not isinstance(self.table, DenseTable):
+            raise TableError(f"table {self.table.spec.name!r} is sparse")
+        return self.table
+
+    def pull(self, ids: npt.NDArray[np.int64], creates: bool) -> npt.NDArray[np.float32]:
+        values = self.sparse.pull(ids, creates)
+        self.num_pulls += 1
+        self.num_rows_pulled += ids.shape[0]
+        return values
+
+    def push(
+        self,
+        worker: int,
+        sequence: int,
+        ids: npt.NDArray[np.int64],
+        grads: npt.NDArray[np.float32],
+        learning_rate: float | None,
+        shows: npt.NDArray[np.float32] | None,
+        clicks: npt.NDArray[np.float32] | None,
+        timeout_s: float,
+    ) -> bool:
+        """Push gradients (differences in ``geo``) in the job's mode."""
+        self.num_pushes += 1
+        self.num_rows_pushed += ids.shape[0]
+        if self.rounds is not None:
+            self.sparse.check_push(ids, grads, worker)  # here, so that who sent it hears of it
+            return self.rounds.push(
+                worker, sequence, (ids, grads, learning_rate, shows, clicks), timeout_s
+            )
+        done = self.sparse.push(
+            ids,
+            grads,
+            worker=worker,
+            sequence=sequence,
+            learning_rate=learning_rate,
+            shows=shows,
+            clicks=clicks,
+        )
+        if done:
+            self.note_changed(ids, worker)
+        self._keep_together(worker, sequence, timeout_s)
+        return done
+
+    def _apply_sparse_step(self, step: int, parts: list[Any]) -> None:
+        ids = np.concatenate([p[0] for p in parts])
+        grads: npt.NDArray[np.float32] = np.concatenate([p[1] for p in parts])
+        grads *= np.float32(1.0 / len(parts))
+        counts = [
+            None if parts[0][i] is None else np.concatenate([p[i] for p in parts]) for i in (3, 4)
+        ]
+        self.sparse.push(
+            ids,
+            grads,
+            worker=_SYNC_WORKER,
+            sequence=step,
+            learning_rate=parts[0][2],
+            shows=counts[0],
+            clicks=counts[1],
+        )
+
+    def note_changed(self, ids: npt.NDArray[np.int64], by: int | None = None) -> None:
+        """Have workers, but for the one that did it, hear in ``geo`` that rows have changed."""
+        if self.mode != "geo":
+            return
+        own = ids.copy()  # not the memory of the whole message
+        with self._advanced:
+            for worker, changed in self._changed_for.items():
+                if worker != by:
+                    changed.append(own)
+
+    def changed_by_others(self, worker: int) -> npt.NDArray[np.int64]:
+        """Ids of rows that other workers changed since this worker asked last."""
+        with self._advanced:
+            changed, self._changed_for[worker] = self._changed_for.get(worker, []), []
+        return np.unique(np.concatenate(changed)) if changed else np.empty(0, np.int64)
+
+    # -- dense
+    # ----------------------------------------------------------------------------------------------
+
+    def push_dense(
+        self,
+        worker: int,
+        sequence: int,
+        grads: npt.NDArray[np.float32],
+        learning_rate: float | None,
+        timeout_s: float,
+    ) -> bool:
+        """Push gradients (differences in ``geo``) of the whole range in the job's mode."""
+        self.num_pushes += 1
+        if self.rounds is not None:
+            self.dense.check_push(grads, worker)
+            return self.rounds.push(worker, sequence, (grads, learning_rate), timeout_s)
+        if self.mode == "geo":
+            done = self.dense.add(grads, worker=worker, sequence=sequence)
+        else:
+            done = self.dense.push(
+                grads, worker=worker, sequence=sequence, learning_rate=learning_rate
+            )
+        self._keep_together(worker, sequence, timeout_s)
+        return done
+
+    def _apply_dense_step(self, step: int, parts: list[Any]) -> None:
+        total = parts[0][0].copy()
+        for grads, _ in parts[1:]:
+            total += grads
+        total *= np.float32(1.0 / len(parts))
+        self.dense.push(total, worker=_SYNC_WORKER, sequence=step, learning_rate=parts[0][1])
+
+    # -- staleness
+    # ----------------------------------------------------------------------------------------------
+
+    def _keep_together(self, worker: int, sequence: int, timeout_s: float) -> None:
+        """Measure how far this worker is ahead, and let it wait if that is too far."""
+        with self._advanced:
+            self._advanced.notify_all()
+            ahead = self._ahead(sequence)
+            self.worst_staleness = max(
+                self.worst_staleness, min(ahead, sequence if self._bound is None else self._bound)
+            )
+            deadline = Deadline.after(timeout_s)
+            while self._bound is not None:
+                if self._is_closed:
+                    raise ServerUnavailable(f"table {self.table.spec.name!r}: the server is ending")
+                if self._ahead(sequence) <= self._bound:
+                    break
+                if deadline.expired:
+                    raise PsError(
+                        f"worker {worker} is {self._ahead(sequence)} pushes ahead in table "
+                        f"{self.table.spec.name!r} and waited in vain for the others"
+                    )
+                self._advanced.wait(min(1.0, deadline.remaining_s()))
+
+    def _ahead(self, sequence: int) -> int:
+        present = [w for w in range(self._num_workers) if w not in self._lost]
+        return max(0, sequence - min((self.table.applied(w) for w in present), default=sequence))
+
+    def applied(self, worker: int) -> int:
+        """How many pushes of ``worker`` were applied; steps in ``sync``."""
+        return self.table.applied(_SYNC_WORKER if self.rounds is not None else worker)
+
+    def lose(self, worker: int) -> None:
+        """A worker has gone: nobody waits for it any more, or gets an error where it cannot be done
+        without.
+        """
+        if self.rounds is not None:
+            self.rounds.lose(worker)
+        with self._advanced:
+            self._lost.add(worker)
+            self._advanced.notify_all()
+
+    def retire(self, worker: int) -> None:
+        """A worker has finished: nobody waits for it any more."""
+        if self.rounds is not None:
+            self.rounds.retire(worker)
+        with self._advanced:
+            self._lost.add(worker)
+            self._changed_for.pop(worker, None)
+            self._advanced.notify_all()
+
+    def welcome(self, worker: int) -> None:
+        """A worker has come, or come back."""
+        if self.rounds is not None:
+            self.rounds.welcome(worker)
+        with self._advanced:
+            self._lost.discard(worker)
+            self._changed_for.setdefault(worker, [])
+
+    def close(self) -> None:
+        """End pushes that wait for other workers, with an error, and let go of the table."""
+        if self.rounds is not None:
+            self.rounds.close()
+        with self._advanced:
+            self._is_closed = True
+            self._advanced.notify_all()
+        self.table.close()
+
+
+class Tables:
+    """Tables by name in ``folder``. ``make_update`` makes the optimizers of dense ones.
+
+    ``bound`` is how many pushes a worker may be ahead, ``patience_s`` how long a synchronous step
+    waits for a worker that has gone.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        num_workers: int,
+        make_update: MakeUpdate,
+        bound: int | None = None,
+        patience_s: float = 0.0,
+    ) -> None:
+        self._folder = folder
+        self._num_workers = num_workers
+        self._make_update = make_update
+        self._bound = bound
+        self._patience_s = patience_s
+        self._lock = threading.Lock()
+        self._entries: dict[str, Entry] = {}  # guarded by _lock
+        folder.mkdir(parents=True, exist_ok=True)
+        # workers that have said goodbye; files keep it, so that a server that is started again does
+        # not wait for them. Guarded by _lock
+        self._finished = {int(path.suffix[1:]) for path in folder.glob("finished.*")}
+        for path in sorted(folder.glob("*/entry.json")):
+            known = json.loads(path.read_text())
+            self.create(known["kind"], known["spec"], known["mode"])
+
+    def create(self, kind: str, description: str, mode: str) -> None:
+        """Make or open a table; nothing happens if it is there with the same description."""
+        if mode not in MODES:
+            raise BadArgument(f"mode of a table must be one of {MODES}, but received {mode!r}")
+        spec: SparseSpec | DenseSpec
+        spec = (
+            SparseSpec.from_json(description)
+            if kind == "sparse"
+            else DenseSpec.from_json(description)
+        )
+        with self._lock:
+            known = self._entries.get(spec.name)
+            if known is not None:
+                if known.table.spec != spec or known.mode != mode:
+                    raise TableError(
+                        f"table {spec.name!r} is there already with another description: "
+                        f"{known.table.spec.to_json()} in mode "
+                        f"{known.mode}, not {description} in mode {mode}"
+                    )
+                return
+            folder = self._folder / quote(spec.name, safe="")
+            table: Table
+            if isinstance(spec, SparseSpec):
+                table = SparseTable(spec, folder)
+            else:
+                table = DenseTable(spec, folder, self._make_update)
+            fresh = folder / "entry.new"
+            fresh.write_text(json.dumps({"kind": kind, "spec": description, "mode": mode}))
+            fresh.replace(folder / "entry.json")
+            entry = Entry(table, mode, self._num_workers, self._bound, self._patience_s)
+            for worker in self._finished:
+                entry.retire(worker)
+            self._entries[spec.name] = entry
+
+    def __getitem__(self, name: str) -> Entry:
+        with self._lock:
+            found = self._entries.get(name)
+            if found is None:
+                raise TableError(
+                    f"there is no table {name!r}; there are "
+                    f"{sorted(self._entries)}.{nearest(name, self._entries)}"
+                )
+            return found
+
+    def items(self) -> list[tuple[str, Entry]]:
+        with self._lock:
+            return list(self._entries.items())
+
+    def lose(self, worker: int) -> None:
+        for _, entry in self.items():
+            entry.lose(worker)
+
+    def retire(self, worker: int) -> None:
+        with self._lock:
+            self._finished.add(worker)
+            self._mark_of(worker).touch()
+        for _, entry in self.items():
+            entry.retire(worker)
+
+    def welcome(self, worker: int) -> None:
+        with self._lock:
+            self._finished.discard(worker)
+            self._mark_of(worker).unlink(missing_ok=True)
+        for _, entry in self.items():
+            entry.welcome(worker)
+
+    def _mark_of(self, worker: int) -> Path:
+        return self._folder / f"finished.{worker}"
+
+    @property
+    def finished(self) -> set[int]:
+        """Workers that have said goodbye, also to the server before this one."""
+        with self._lock:
+            return set(self._finished)
+
+    def give_up(self, reason: str) -> None:
+        """A worker cannot go on: those who wait for it hear why, at once."""
+        for _, entry in self.items():
+            if entry.rounds is not None:
+                entry.rounds.give_up(reason)
+
+    def notes(self, fresh: dict[str, Any]) -> dict[str, Any]:
+        """What the workers of this job leave for each other, with ``fresh`` added; a server that is
+        started again still has it.
+        """
+        path = self._folder / "notes.json"
+        with self._lock:
+            known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+            if fresh:
+                known.update(fresh)
+                with replacing(path) as file:
+                    file.write(json.dumps(known).encode())
+            return known
+
+    def end_job(self) -> None:
+        """Forget who has said goodbye and how often workers pushed: whoever opens the folder next
+        begins a job of its own.
+        """
+        for worker in self.finished:
+            self._mark_of(worker).unlink(missing_ok=True)
+        (self._folder / "notes.json").unlink(missing_ok=True)
+        for _, entry in self.items():
+            entry.table.forget_pushes()
+
+    def status(self) -> list[dict[str, Any]]:
+        """What a person wants to see of each table."""
+        return [
+            {
+                "table": name,
+                "kind": "sparse" if isinstance(e.table, SparseTable) else "dense",
+                "mode": e.mode,
+                "rows": len(e.table) if isinstance(e.table, SparseTable) else e.table.numel,
+                "dim": e.table.spec.dim if isinstance(e.table, SparseTable) else 1,
+                "bytes": e.table.num_bytes,
+                "pulls": e.num_pulls,
+                "pushes": e.num_pushes,
+                "rows_pulled": e.num_rows_pulled,
+                "rows_pushed": e.num_rows_pushed,
+                "staleness": e.worst_staleness,
+            }
+            for name, e in self.items()
+        ]
+
+    def close(self) -> None:
+        """Let go of all tables; pushes that wait for other workers end with an error."""
+        with self._lock:
+            entries, self._entries = list(self._entries.values()), {}
+        for entry in entries:
+            entry.close()
