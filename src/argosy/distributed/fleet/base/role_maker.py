@@ -288,10 +288,10 @@ class RoleMakerBase:
     def generate_role(self) -> None:
         self._generate_role()
 
-    def all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
+    def all_gather(self, input: Any, comm_world: str = "worker") -> Any:
         return self._all_gather(input, comm_world)
 
-    def all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> np.ndarray:
+    def all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> Any:
         return self._all_reduce(input, mode, comm_world)
 
     def barrier(self, comm_world: str = "worker") -> None:
