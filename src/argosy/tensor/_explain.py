@@ -51,7 +51,7 @@ def explain(op: Op, args: tuple[Any, ...], attrs: dict[str, Any], error: Excepti
     message = f"(InvalidArgument) {op.name}({', '.join(named)}): {reason}"
     if reason == "ZeroDivisionError":
         return IntegerDivisionByZero(message.replace(reason, "integer division by zero"))
-    if isinstance(error, TypeError):
+    if isinstance(error, (TypeError, AttributeError)):  # also an array where a tensor belongs
         return DtypeError(message)
     if isinstance(error, NotImplementedError) or _names_dtype(reason):
         return UnsupportedDtype(message)

@@ -15,8 +15,9 @@ are real, so that they can be used as shapes while recording.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,10 @@ class Variable(Tensor):
 
     block: OwningBlock
     is_data = False
+    # whether it must be fed with all its dimensions, as 1.x asks of ``fluid.data``
+    is_fed_exactly = False
+    checks_feed = True  # whether what is fed must have the declared dtype and shape at all
+    notes: Mapping[str, Any] = MappingProxyType({})  # attributes that scripts set and no run reads
     # variables with the offsets of its sequences, a level each, outermost first
     lod_names: tuple[str, ...] = ()
     type = "dense_tensor"
@@ -365,6 +370,9 @@ class Variable(Tensor):
         return format(repr(self), spec)
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
+        return repr(self)
+
+    def _to_readable_code(self) -> str:
         return repr(self)
 
     def __repr__(self) -> str:

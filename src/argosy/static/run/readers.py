@@ -185,6 +185,13 @@ class ProgramLoader:
         if running is not None:
             running.close()  # ends the thread that reads ahead
 
+    def _reset(self) -> None:
+        """End what reads ahead for a pass that was left; one that is iterated ends with its
+        iterator.
+        """
+        if not self.iterable:
+            self.reset()
+
     def _check_of_program(self, call: str) -> None:
         if self.iterable:
             raise BadArgument(
