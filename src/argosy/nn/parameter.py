@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import UsageError
+from argosy.foundation.errors import DtypeError, UsageError
 from argosy.framework.mode import switch
 from argosy.framework.param_attr import ParamAttr, WeightNormParamAttr
 from argosy.nn.initializer.default import default_initializer_for
@@ -33,6 +33,12 @@ def create_parameter(
     if parsed is False:
         raise UsageError(
             "create_parameter: attr=False means no parameter; pass None or a ParamAttr"
+        )
+    wrong = [n for n in shape if isinstance(n, (float, str)) or not hasattr(n, "__index__")]
+    if wrong:
+        raise DtypeError(
+            "create_parameter: the shape of a parameter must be made of integers, but received "
+            f"{wrong[0]!r}"
         )
     extents = [int(n) for n in shape]
     if any(n < 0 for n in extents):

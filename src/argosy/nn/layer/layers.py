@@ -614,7 +614,9 @@ class Layer:
         """
         missing: list[str] = []
         matched: set[str] = set()
-        for name, target in self.state_dict(use_hook=False).items():
+        # not self.state_dict(): a subclass may have one that converts on the way out
+        own = self._collect_state(OrderedDict(), True, "", False, False, True)
+        for name, target in own.items():
             key = name if use_structured_name else target.name
             value = state_dict.get(key) if hasattr(state_dict, "get") else None
             if value is None:
