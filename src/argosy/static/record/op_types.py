@@ -32,12 +32,13 @@ HINTS = frozenset(
 @dataclass(frozen=True)
 class OpType:
     """What records an operator. ``unused`` are outputs that only Paddle's own gradient operators
-    read: they get no value.
+    read: they get no value. ``lists`` are slots that may have several variables.
     """
 
     record: Callable[..., Any]
     outputs: tuple[str, ...] = ("Out",)
     unused: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
 
 
 _TYPES: dict[str, OpType] = {}
@@ -61,13 +62,27 @@ def find(name: str) -> OpType:
     )
 
 
+def known() -> list[str]:
+    """The names of all types."""
+    plain = (
+        name
+        for op in map(table.get, table.names())
+        if op.params in (("x",), ("x", "y"))
+        for name in op.known_names
+    )
+    return sorted({*_TYPES, *ACTIVATIONS, *plain})
+
+
 def define(
-    *names: str, outputs: tuple[str, ...] = ("Out",), unused: tuple[str, ...] = ()
+    *names: str,
+    outputs: tuple[str, ...] = ("Out",),
+    unused: tuple[str, ...] = (),
+    lists: tuple[str, ...] = (),
 ) -> Callable[[Any], Any]:
     """Decorate a function that records operators of these types."""
 
     def add(record: Callable[..., Any]) -> Callable[..., Any]:
-        _TYPES.update(dict.fromkeys(names, OpType(record, outputs, unused)))
+        _TYPES.update(dict.fromkeys(names, OpType(record, outputs, unused, lists)))
         return record
 
     return add
@@ -86,7 +101,7 @@ def _scale(X: Any, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool
     return T.scale(X, scale, bias, bias_after_scale)
 
 
-@define("sum")
+@define("sum", lists=("X",))
 def _sum(X: Any) -> Any:
     return T.add_n(_listed(X))
 
@@ -261,17 +276,17 @@ def _flatten(X: Any, start_axis: int = 1, stop_axis: int = 1) -> Any:
     return T.flatten(X, start_axis, stop_axis)
 
 
-@define("concat")
+@define("concat", lists=("X",))
 def _concat(X: Any, axis: int = 0) -> Any:
     return T.concat(_listed(X), axis)
 
 
-@define("stack", outputs=("Y",))
+@define("stack", outputs=("Y",), lists=("X",))
 def _stack(X: Any, axis: int = 0) -> Any:
     return T.stack(_listed(X), axis)
 
 
-@define("split")
+@define("split", lists=("Out",))
 def _split(X: Any, num: int = 0, sections: Any = (), axis: int = 0) -> Any:
     return list(T.split(X, list(sections) or num, axis))
 
