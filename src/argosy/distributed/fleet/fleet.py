@@ -276,19 +276,33 @@ class Fleet:
             raise _not_initialised()
         return self.servers
 
+    def _trained_servers(self, call: str) -> Servers | None:
+        """The parameter servers of the job, which only an optimizer tells what to do; the workers
+        of a job without servers need one too.
+        """
+        servers = self._job_servers()
+        if servers is None and self._optimizer is None:
+            raise ConfigError(
+                f"fleet.{call}: Fleet can not find suitable runtime handler; call "
+                "fleet.distributed_optimizer() first"
+            )
+        return servers
+
     def init_worker(self, scopes: Any = None) -> None:
-        """Make a worker ready to train. Without servers there is nothing to do."""
+        """Make a worker ready to train, after ``distributed_optimizer``. Without servers there is
+        nothing to do.
+        """
         if scopes is not None:
             raise NotSupported(
                 "fleet.init_worker: scopes is not supported; a worker trains in the global scope"
             )
-        servers = self._job_servers()
+        servers = self._trained_servers("init_worker")
         if servers is not None:
             servers.runtime.init_worker()
 
     def stop_worker(self) -> None:
         """End a worker's part. Without servers there is nothing to do."""
-        servers = self._job_servers()
+        servers = self._trained_servers("stop_worker")
         if servers is not None:
             servers.runtime.stop_worker()
 

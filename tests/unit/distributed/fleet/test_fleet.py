@@ -83,6 +83,12 @@ def test_a_process_without_a_launcher_is_a_job_of_one():
     ) == (0, 0, False, False)
     assert (fleet.server_endpoints(), fleet.server_endpoints(to_string=True)) == ([], "")
     fleet.barrier_worker()
+    for call in (fleet.init_worker, fleet.stop_worker):
+        with pytest.raises(ValueError, match="distributed_optimizer"):
+            call()
+    fleet.distributed_optimizer(
+        paddle.optimizer.SGD(parameters=paddle.nn.Linear(1, 1).parameters())
+    )
     fleet.init_worker()
     fleet.stop_worker()
     fleet.init(is_collective=True)
