@@ -29,7 +29,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from argosy._alias import alias_spec
+from argosy import _defer
+from argosy._alias import alias_spec, held_spec
 
 _ROOT = __name__.rpartition(".")[0]
 
@@ -82,6 +83,8 @@ def extend(module: ModuleType) -> None:
     homes = table().homes.get(name, {})
     children = table().children.get(name, frozenset())
     own: Callable[[str], Any] | None = module.__dict__.get("__getattr__")
+    if isinstance(own, _defer.PutOff):
+        own = None
 
     def __getattr__(attribute: str) -> Any:
         if attribute in homes:
@@ -183,6 +186,8 @@ class PathsFinder(MetaPathFinder):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if not fullname.startswith(_ROOT + "."):
             return None
+        if _defer.before(fullname):
+            return held_spec(fullname)
         known = table()
         module = fullname
         while module != _ROOT:
@@ -190,7 +195,7 @@ class PathsFinder(MetaPathFinder):
                 return alias_spec(fullname, known.same[module] + fullname[len(module) :])
             module = module.rpartition(".")[0]
         if fullname not in known.homes and fullname not in known.children:
-            return None
+            return _defer.body_spec(fullname)
         found = PathFinder.find_spec(fullname, path) if path else None
         if found is None:
             return ModuleSpec(fullname, PathLoader(), is_package=fullname in known.children)
@@ -198,6 +203,8 @@ class PathsFinder(MetaPathFinder):
             found.loader = FileLoader(found.loader.name, found.loader.path)
         if fullname in known.children and found.submodule_search_locations is None:
             found.submodule_search_locations = []  # a file here, a package of Paddle's
+        if fullname in _defer.PUT_OFF:
+            found.loader = _defer.PutOffLoader(found.loader)
         return found
 
 

@@ -5,6 +5,7 @@ share.
 from __future__ import annotations
 
 import atexit
+from collections.abc import Callable
 from typing import Any
 
 from argosy.distributed import trainers
@@ -32,7 +33,7 @@ class Job:
     """One per process; ``close()`` puts it back to the start.
 
     ``world`` is the group of all ranks, None outside a job; ``parallel_env`` the environment as it
-    was when it was last read.
+    was when it was last read. ``promised`` joins the job, for whoever first needs the other ranks.
     """
 
     def __init__(self) -> None:
@@ -40,10 +41,19 @@ class Job:
         self.world: Group | None = None
         self.groups: dict[int, Group] = {}
         self.parallel_env: Any = None
+        self.promised: Callable[[], object] | None = None
+
+    def promise(self, join: Callable[[], object]) -> None:
+        """Let ranks meet by ``join`` when one of them first talks to the others. Programs are
+        recorded before that, and by processes that never run them.
+        """
+        if self.world is None:
+            self.promised = join
+            trainers.promise(join)
 
     def enter(self, session: Session) -> Group:
         """Make ``session`` the process's, for SyncBatchNorm and the trainers of programs too."""
-        self.session = session
+        self.session, self.promised = session, None
         self.world = world = self.groups[0] = session.world
 
         def reduce_moments(moments: Tensor) -> Tensor:
@@ -56,7 +66,7 @@ class Job:
     def close(self) -> None:
         session, self.session, self.world = self.session, None, None
         self.groups.clear()
-        self.parallel_env = None
+        self.parallel_env = self.promised = None
         SyncBatchNorm.reduce_moments = None
         trainers.uninstall()
         if session is not None:
@@ -64,13 +74,19 @@ class Job:
 
 
 job = Job()
-register("default group", job, attributes=("session", "world", "groups"), reset=job.close)
+register(
+    "default group", job, attributes=("session", "world", "groups", "promised"), reset=job.close
+)
 register("parallel environment", job, attributes=("parallel_env",))
 atexit.register(job.close)
 
 
 def default_group(call: str) -> Group:
-    """The group of all ranks; an error that names ``call`` before ``init_parallel_env``."""
+    """The group of all ranks, which meet now if that was promised; an error that names ``call``
+    before ``init_parallel_env``.
+    """
+    if job.world is None and job.promised is not None:
+        job.promised()
     if job.world is None:
         raise NotInitialised(
             f"{call}: call paddle.distributed.init_parallel_env() first, in every process of the "

@@ -4,6 +4,8 @@ all ranks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from argosy.runtime.comm.backend import ReduceOp
@@ -15,7 +17,7 @@ from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.runtime.parallel.compression import plain_bucket
 from argosy.static.parallel import trainers
 
-__all__ = ["AveragedBucket", "install", "uninstall"]
+__all__ = ["AveragedBucket", "install", "promise", "uninstall"]
 
 
 class AveragedBucket:
@@ -72,5 +74,11 @@ def install(group: Group) -> None:
     trainers.install(_GroupTrainers(group))
 
 
+def promise(join: Callable[[], object]) -> None:
+    """Have the first program with ``num_trainers`` call ``join``, which installs them."""
+    trainers.promise(join)
+
+
 def uninstall() -> None:
     trainers.install(None)
+    trainers.promise(None)

@@ -13,4 +13,6 @@ def data(name: str, shape: Any, dtype: Any = "float32", lod_level: int = 0) -> A
     choose.
     """
     begin_recording("fluid.data")
-    return _data(name, shape, dtype, lod_level)
+    variable = _data(name, shape, dtype, lod_level)
+    variable.is_fed_exactly = True
+    return variable

@@ -49,7 +49,8 @@ class Op:
         """Traits name only parameters that there are, and the name says whether it works in
         place.
         """
-        named = (*self.traits.mutates, *self.traits.test_attrs)
+        traits = self.traits
+        named = (*traits.mutates, *traits.test_attrs, *traits.recorded_dtypes)
         unknown = [param for param in named if param not in self.params]
         if unknown:
             raise InternalError(f"op {self.name!r}: no parameter {unknown[0]!r} in {self.params}")

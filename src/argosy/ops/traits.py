@@ -29,6 +29,9 @@ class Precision(Flag):
     MIXED = auto()  # only its first input is cast: statistics and affine parameters stay float32
 
 
+FLOATING = ("float16", "bfloat16", "float32", "float64")
+
+
 class Rows(Enum):
     """Whether row i of a result is made of row i of the first input, if there are as many."""
 
@@ -55,8 +58,9 @@ class Traits:
     calls with equal inputs differ. ``test_attrs`` are the values of attributes in a test program.
     ``precision`` is the op's class in mixed precision, by those of Paddle's types under which lists
     have it; given without a type it stands for the type of its operators. ``is_reshape``: the same
-    elements in the same order, in another shape. ``is_fused``: it hands raw memory to a kernel that
-    compares no sizes.
+    elements in the same order, in another shape. ``recorded_dtypes`` names the dtypes that a
+    parameter may have in a program; eager calls take whatever the computation can. ``is_fused``: it
+    hands raw memory to a kernel that compares no sizes.
     """
 
     types: tuple[str, ...] = ()
@@ -68,6 +72,7 @@ class Traits:
     sparse_gradients: SparseGradients = SparseGradients.MADE_DENSE
     is_reshape: bool = False
     is_fused: bool = False
+    recorded_dtypes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, is_valid in _VALID.items():
@@ -101,4 +106,5 @@ _VALID = {
     "sparse_gradients": _is_a(SparseGradients),
     "is_reshape": _is_a(bool),
     "is_fused": _is_a(bool),
+    "recorded_dtypes": _is_mapping_to(tuple),
 }

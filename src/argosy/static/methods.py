@@ -8,10 +8,12 @@ load or run.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any
 
-from argosy.static.files.programs import dumps, loads
+from argosy.foundation.errors import DtypeError, UsageError
+from argosy.static.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
+from argosy.static.files.inference import only_needed
+from argosy.static.files.programs import loads
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import OPTIMIZE, Operator
 from argosy.static.ir.program import Program
@@ -23,19 +25,49 @@ from argosy.static.run.readers import ProgramLoader
 from argosy.tensor.engine import unique_name
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramDesc:
-    """A program seen as data."""
-
-    program: Program
-
-    def serialize_to_string(self) -> bytes:
-        return dumps(self.program)
+def prune(self: Program, targets: Any) -> Program:
+    """A copy with what ``targets``, variables, operators or names, depend on."""
+    return prune_with_input(self, [], targets)
 
 
-def _desc(self: Program) -> ProgramDesc:
-    """What ``parse_from_string`` reads: ``program.desc.serialize_to_string()``."""
-    return ProgramDesc(self)
+def prune_with_input(self: Program, feeded_var_names: Any, targets: Any) -> Program:
+    """A copy with what computes ``targets`` when ``feeded_var_names`` are fed."""
+    feeds = feeded_var_names if isinstance(feeded_var_names, list) else [feeded_var_names]
+    if not all(isinstance(name, str) for name in feeds):
+        raise UsageError(
+            "Program._prune_with_input: all feeded_var_names must be names, but received "
+            f"{[type(name).__name__ for name in feeds]}"
+        )
+    wanted = []
+    for target in targets if isinstance(targets, (list, tuple)) else [targets]:
+        if isinstance(target, Operator):
+            wanted += target.output_arg_names
+        elif isinstance(target, (str, Variable)):
+            wanted.append(target if isinstance(target, str) else target.name)
+        else:
+            raise UsageError(
+                "Program._prune: targets must be Variables, Operators or names, but received "
+                f"{type(target).__name__}"
+            )
+    return only_needed(self.clone(), feeds, wanted)
+
+
+def copy_param_info_from(self: Program, other: Program) -> None:
+    """Take the parameters of ``other`` for those of this program, with all that is set on them."""
+    if not isinstance(other, Program):
+        raise DtypeError(
+            "Program._copy_param_info_from: expected a Program, but received "
+            f"{type(other).__name__}"
+        )
+    block = self.global_block()
+    for parameter in other.global_block().all_parameters():
+        if parameter.name in block.vars:
+            block.vars[parameter.name] = parameter.copy_to(block)
+    self.changed()
+
+
+def readable(self: Program, skip_op_callstack: bool = True) -> str:
+    return str(self)
 
 
 def parse_from_string(binary_str: bytes) -> Program:
@@ -119,12 +151,25 @@ def deepcopied(self: Parameter, memo: dict[int, Any]) -> Any:
 
 _METHODS: dict[type, dict[str, Any]] = {
     Program: {
-        "desc": property(_desc),
+        "desc": property(ProgramDesc),
+        "_get_desc": ProgramDesc,
+        "_prune": prune,
+        "_prune_with_input": prune_with_input,
+        "_copy_param_info_from": copy_param_info_from,
+        # what servers need of a program hangs on its parameters and attachments
+        "_copy_dist_param_info_from": copy_param_info_from,
+        "_to_readable_code": readable,
         "parse_from_string": staticmethod(parse_from_string),
         "_lr_schedule_guard": lr_schedule_guard,
     },
-    Block: {"append_op": append_op},
-    Variable: {"rebind": rebind, "record_optimizer": record_optimizer, "new_loader": new_loader},
+    Block: {"append_op": append_op, "desc": property(BlockDesc)},
+    Operator: {"desc": property(OpDesc)},
+    Variable: {
+        "desc": property(VarDesc),
+        "rebind": rebind,
+        "record_optimizer": record_optimizer,
+        "new_loader": new_loader,
+    },
     Parameter: {"record_init": record_init, "record_from": record_from, "__deepcopy__": deepcopied},
 }
 

@@ -12,6 +12,7 @@ from argosy.foundation.dtypes import to_torch
 from argosy.foundation.errors import DtypeError
 from argosy.foundation.places import to_place
 from argosy.ops.array import creation as ops
+from argosy.ops.array.initialization import assign_value
 from argosy.tensor._arguments import store
 from argosy.tensor._defaults import defaults, float_dtype
 from argosy.tensor._face import _dress, unary
@@ -32,7 +33,7 @@ from argosy.tensor._grids import (
 )
 from argosy.tensor._inplace import replace
 from argosy.tensor._shapes import packs_shape, shape_attr
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor._tensor import Tensor, apply, current_mode
 
 __all__ = [
     "arange", "assign", "clone", "complex", "diag", "diag_embed", "diagflat", "empty",
@@ -55,7 +56,12 @@ def to_tensor(
         >>> paddle.to_tensor([1.5, 2]).dtype
         paddle.float32
     """
-    return Tensor(data, dtype, place, stop_gradient)
+    made = Tensor(data, dtype, place, stop_gradient)
+    if not getattr(current_mode(), "records", False):
+        return made
+    constant: Tensor = apply(assign_value, made.numpy(), made.raw.dtype)
+    constant.stop_gradient = stop_gradient
+    return constant
 
 
 def _device(device: Any) -> torch.device:

@@ -157,7 +157,7 @@ def test_a_dict_is_cut_on_dimension_0_and_fetches_are_joined(exe, parallel):
     assert [p.tolist() for p in parts] == [[[0.0]], [[10.0], [20.0]]]
     assert [float(s) for s in sums] == [0.0, 3.0]
     [tensor] = exe.run(program, feed={"x": rows}, fetch_list=[y], return_numpy=False)
-    assert isinstance(tensor, paddle.Tensor)
+    assert tensor.shape() == [3, 1]
     assert exe.run(program, feed={"x": rows}) == []
 
 
@@ -199,7 +199,10 @@ def test_wrong_feeds_are_told(exe, parallel):
         exe.run(program, feed={"x": np.ones((3, 2), "float32")}, fetch_list=[total])
     with pytest.raises(UsageError, match="must be float32, but received float64"):
         exe.run(program, feed={"x": np.ones((4, 2))}, fetch_list=[total])
-    with pytest.raises(ProgramError, match="feed 'z' is no variable"):
+    with (
+        pytest.warns(UserWarning, match="variable z is not found"),
+        pytest.raises(ProgramError, match="needs 'x', which is not fed"),
+    ):
         exe.run(program, feed={"z": np.ones((4, 2), "float32")}, fetch_list=[total])
     with pytest.raises(UsageError, match="a single number"):
         exe.run(program, feed={"x": np.float32(1)}, fetch_list=[total])
@@ -386,7 +389,7 @@ def test_parallel_executor_runs_on_as_many_places_as_cpu_num_says(exe, monkeypat
         with pytest.raises(UsageError, match="not both"):
             parallel.run([loss], feed={}, feed_dict={})
         [tensor] = parallel.run([loss], feed=batch(rows=9), return_numpy=False)
-        assert isinstance(tensor, paddle.Tensor)
+        assert tensor.shape() == [3]
         parallel.drop_local_exe_scopes()
         test = static.default_main_program().clone(for_test=True)
         with static.ParallelExecutor(False, main_program=test, share_vars_from=parallel) as tester:

@@ -114,7 +114,6 @@ def test_values_are_not_there():
         bool,
         int,
         lambda v: v.numpy(),
-        lambda v: v.item(),
         np.asarray,
         lambda v: v.tolist(),
     ):
@@ -122,6 +121,18 @@ def test_values_are_not_there():
             read(x)
     with pytest.raises(ProgramError, match="append_backward"):
         x.backward()
+
+
+def test_the_item_of_a_variable_is_recorded():
+    x = paddle.static.data("x", [None, 3])
+    count = paddle.shape(x)[0].item()
+    out = paddle.full([count, 2], 7.0)
+    [value] = paddle.static.Executor().run(
+        feed={"x": np.zeros([5, 3], "float32")}, fetch_list=[out]
+    )
+    assert value.shape == (5, 2)
+    with pytest.raises(TypeError, match="1-D Variable"):
+        x.item()
 
 
 def test_tensors_with_values_become_constants_once():
@@ -269,9 +280,46 @@ def test_contents_of_a_program():
         program.random_seed = "1"
 
 
+def test_descriptions_tell_what_changed():
+    def built():
+        main = paddle.static.Program()
+        with paddle.utils.unique_name.guard(), paddle.static.program_guard(main):
+            paddle.static.nn.fc(paddle.static.data("x", [3, 2]), 1)
+        return main
+
+    one, other = (built() for _ in range(2))
+    assert one.desc.need_update()
+    assert one.desc.cached_hash_str() == other.desc.cached_hash_str()
+    assert one.desc.cached_hash_str() == one.clone().desc.cached_hash_str()
+    assert not one.desc.need_update()
+    one.global_block().ops[-1]._set_attr("use_mkldnn", True)
+    assert one.desc.need_update()
+    assert one.desc.cached_hash_str() != other.desc.cached_hash_str()
+    other.global_block().var("x").desc._set_attr("a", 1)
+    assert other.desc.need_update()
+    assert one.desc.block(0).op(0).type() == one.global_block().ops[0].type
+
+
+def test_what_is_not_needed_is_pruned():
+    main = paddle.static.Program()
+    with paddle.static.program_guard(main):
+        x = paddle.static.data("x", [2])
+        hidden = x * 2.0
+        out = hidden + 1.0
+        _ = x - 3.0
+    assert len(main._prune([out]).global_block().ops) == 2
+    assert len(main._prune_with_input([hidden.name], [out]).global_block().ops) == 1
+    with pytest.raises(ValueError, match="must be names"):
+        main._prune_with_input([2, 3], [])
+    with pytest.raises(TypeError, match="expected a Program"):
+        main._copy_param_info_from("program")
+
+
 def test_wrong_declarations():
-    with pytest.raises(UsageError, match="name must be a string"):
-        paddle.static.data("", [2])
+    with pytest.raises(TypeError, match="name must be a string"):
+        paddle.static.data(3, [2])
+    with pytest.raises(TypeError, match="shape must be a list"):
+        paddle.static.data("x", 2)
     with pytest.raises(UsageError, match="lod_level must be 0 or more"):
         paddle.static.data("words", [None, 1], "int64", lod_level=-1)
 

@@ -35,6 +35,7 @@ from argosy.distributed.fleet.stages import layer_optimizer, program_optimizer, 
 from argosy.distributed.fleet.stages import model as models
 from argosy.distributed.fleet.stages.layer_optimizer import DistributedOptimizer, optimizer_kinds
 from argosy.distributed.fleet.stages.optimizer_stages import ScaledLoss
+from argosy.distributed.fleet.stages.programs.workers import Workers
 from argosy.distributed.fleet.stages.trainee import StagedSteps
 from argosy.distributed.fleet.utils import log_util
 from argosy.distributed.job import default_group, job
@@ -68,8 +69,7 @@ class Fleet:
         self._is_collective = False
         self._user_defined_strategy = DistributedStrategy()
         self._topology: CommunicateTopology | None = None
-        self._hcg: HybridCommunicateGroup | None = None
-        self._laid_out: tuple[Any, list[str], list[int]] | None = None
+        self._laid_out: tuple[Any, HybridCommunicateGroup] | None = None
         self.servers: Servers | None = None  # of a parameter-server job
         self._plan: Plan | None = None
         self._optimizer: Any = None
@@ -131,22 +131,33 @@ class Fleet:
         )
         if self.servers is None:
             if role_maker.worker_num() > 1:
-                role_maker.join()
+                job.promise(role_maker.join)
             self._lay_out()
         return self
 
     def _lay_out(self) -> None:
+        """Find the topology; ranks that train layers meet for it, those that record programs when
+        they run one.
+        """
         strategy = self._user_defined_strategy
         names, sizes = layout(
             strategy.hybrid_configs, strategy.hybrid_parallel_order, self.worker_num()
         )
-        wanted = (job.session, names, sizes)
+        self._topology = CommunicateTopology(names, sizes)
+        if in_dynamic_mode():
+            self._groups()
+
+    def _groups(self) -> HybridCommunicateGroup:
+        """This process's groups in the topology."""
+        topology = self._topology
+        assert topology is not None
+        self._group()
+        shape = (job.session, topology.get_hybrid_group_names(), topology.sizes)
         # making groups is a collective call of all ranks, so it is not repeated
-        if wanted != self._laid_out:
-            self._topology = CommunicateTopology(names, sizes)
-            self._hcg = HybridCommunicateGroup(self._topology)
-            self._laid_out = wanted
+        if self._laid_out is None or self._laid_out[0] != shape:
+            self._laid_out = (shape, HybridCommunicateGroup(topology))
             self._sharding = {}
+        return self._laid_out[1]
 
     def _sharding_groups(self, plan: Plan) -> tuple[Group, Group | None] | None:
         """The ranks that split the state among themselves, and those, if any, that own the same
@@ -154,8 +165,7 @@ class Fleet:
         """
         if "sharding" not in plan or plan.facts.mode == STATIC:
             return None
-        degree, hcg = plan[Sharding].degree, self._hcg
-        assert hcg is not None
+        degree, hcg = plan[Sharding].degree, self._groups()
         if hcg.topology().get_dim("sharding") != degree:
             if degree not in self._sharding:
                 topology = CommunicateTopology(
@@ -175,6 +185,11 @@ class Fleet:
     def _group(self) -> Group | None:
         """The workers; None if there is one."""
         return default_group("fleet") if self.worker_num() > 1 else None
+
+    def _recorded_for(self) -> Workers | None:
+        """The workers of a program; None if there is one."""
+        count = self.worker_num()
+        return Workers(self.worker_index(), count) if count > 1 else None
 
     # -- roles
     # ----------------------------------------------------------------------------------------------
@@ -261,19 +276,33 @@ class Fleet:
             raise _not_initialised()
         return self.servers
 
+    def _trained_servers(self, call: str) -> Servers | None:
+        """The parameter servers of the job, which only an optimizer tells what to do; the workers
+        of a job without servers need one too.
+        """
+        servers = self._job_servers()
+        if servers is None and self._optimizer is None:
+            raise ConfigError(
+                f"fleet.{call}: Fleet can not find suitable runtime handler; call "
+                "fleet.distributed_optimizer() first"
+            )
+        return servers
+
     def init_worker(self, scopes: Any = None) -> None:
-        """Make a worker ready to train. Without servers there is nothing to do."""
+        """Make a worker ready to train, after ``distributed_optimizer``. Without servers there is
+        nothing to do.
+        """
         if scopes is not None:
             raise NotSupported(
                 "fleet.init_worker: scopes is not supported; a worker trains in the global scope"
             )
-        servers = self._job_servers()
+        servers = self._trained_servers("init_worker")
         if servers is not None:
             servers.runtime.init_worker()
 
     def stop_worker(self) -> None:
         """End a worker's part. Without servers there is nothing to do."""
-        servers = self._job_servers()
+        servers = self._trained_servers("stop_worker")
         if servers is not None:
             servers.runtime.stop_worker()
 
@@ -338,7 +367,7 @@ class Fleet:
             self._optimizer = torch_optimizer.wrapped(optimizer, plan, self._group(), sharding)
         elif mode == STATIC:
             record = program_optimizer.ProgramRecorder(
-                plan, optimizer, self._user_defined_strategy, self._group(), mixed
+                plan, optimizer, self._user_defined_strategy, self._recorded_for(), mixed
             )
             self._optimizer = layer_optimizer.recording(optimizer, plan, record)
         else:
@@ -500,9 +529,9 @@ class Fleet:
 
     def get_hybrid_communicate_group(self) -> HybridCommunicateGroup:
         """The topology of the job and this process's groups in it."""
-        if self._hcg is None:
+        if self._topology is None:
             raise BadArgument("get_hybrid_communicate_group: call fleet.init() first")
-        return self._hcg
+        return self._groups()
 
     def get_hybrid_parallel_topology(self) -> CommunicateTopology:
         if self._topology is None:

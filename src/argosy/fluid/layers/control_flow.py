@@ -23,6 +23,7 @@ from argosy.static.record.arrays import ArrayVariable, record_array, record_stac
 from argosy.static.record.control import Branches, loop_variable, record_loop, sub_block
 from argosy.static.record.recorder import recorder
 from argosy.static.record.reinfer import settle
+from argosy.tensor.engine import Tensor
 
 if TYPE_CHECKING:  # the names of the table
 
@@ -55,14 +56,27 @@ def increment(x: Any, value: float = 1.0, in_place: bool = True) -> Any:
 # -- arrays
 
 
-def create_array(dtype: Any) -> Any:
-    """An empty array for tensors of ``dtype``."""
-    return arrays.record_array(dtypes.to_torch(dtype)) if is_static() else []
+def create_array(dtype: Any, initialized_list: Any = None) -> Any:
+    """An array for tensors of ``dtype``, with the tensors of ``initialized_list``."""
+    given = [] if initialized_list is None else initialized_list
+    if not isinstance(given, (list, tuple)):
+        raise DtypeError(
+            f"create_array: initialized_list must be a list, but received {type(given).__name__}"
+        )
+    for value in given:
+        _require(value, Tensor, "create_array: initialized_list must hold tensors")
+    if not is_static():
+        return list(given)
+    array = arrays.record_array(dtypes.to_torch(dtype))
+    for position, value in enumerate(given):
+        arrays.record_write(array, T.full([1], position, "int64"), recorder.admit(value))
+    array.num_initial = len(given)
+    return array
 
 
 def array_write(x: Any, i: Any, array: Any = None) -> Any:
-    """Put ``x`` at index ``i`` of ``array``, or of a new array; ``i`` is at most one behind the
-    last element.
+    """Put ``x`` at index ``i`` of ``array``, or of a new array; in dygraph ``i`` is at most one
+    behind the last element.
     """
     array = create_array(x.dtype) if array is None else array
     if is_static():

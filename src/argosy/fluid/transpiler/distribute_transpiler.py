@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from argosy.distributed.communication.group import is_initialized
+from argosy.distributed.job import job
 from argosy.distributed.parallel import init_parallel_env
 from argosy.fluid.transpiler.ps_dispatcher import PSDispatcher, RoundRobin
 from argosy.foundation import env
@@ -223,7 +224,7 @@ class DistributeTranspiler:
         ...     trainer = fluid.default_main_program()  # what get_trainer_program gives
         ...     server = transpiler.get_pserver_program("127.0.0.1:6174")
         >>> trainer.global_block().ops[-1].type, server.global_block().ops[0].type
-        ('ps_push', 'listen_and_serv')
+        ('send_barrier', 'listen_and_serv')
         >>> paddle.disable_static()
     """
 
@@ -369,8 +370,8 @@ class DistributeTranspiler:
 
 
 def join(rank: int, endpoints: list[str]) -> None:
-    """Join the other processes, unless this one is alone or has done so; what the environment does
-    not say, the arguments do.
+    """Join the other processes when a program first needs them, unless this one is alone or has
+    done so; what the environment does not say, the arguments do.
     """
     if len(endpoints) < 2 or is_initialized():
         return
@@ -381,7 +382,7 @@ def join(rank: int, endpoints: list[str]) -> None:
         "PADDLE_CURRENT_ENDPOINT": endpoints[rank],
     }
     env.update({name: given[name] for name in env.missing(tuple(given))})
-    init_parallel_env()
+    job.promise(init_parallel_env)
 
 
 def _endpoints(text: Any, argument: str) -> list[str]:

@@ -10,10 +10,10 @@ from argosy.foundation.errors import UsageError
 from argosy.ops.losses.loss import reduce
 from argosy.ops.nn.softmax import log_softmax
 from argosy.ops.table import op
-from argosy.ops.traits import Precision
+from argosy.ops.traits import FLOATING, Precision
 
 
-@op("multi_label_soft_margin_loss")
+@op("multi_label_soft_margin_loss", recorded_dtypes={"input": FLOATING, "label": FLOATING})
 def multi_label_soft_margin_loss(
     input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:

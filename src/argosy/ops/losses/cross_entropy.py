@@ -12,7 +12,7 @@ from argosy.foundation.errors import UsageError
 from argosy.ops.losses.loss import reduce
 from argosy.ops.nn.softmax import DEEPEST, lowest, softmax
 from argosy.ops.table import op
-from argosy.ops.traits import Precision
+from argosy.ops.traits import FLOATING, Precision
 
 IGNORED = -100  # Paddle's default ignore_index
 
@@ -241,7 +241,11 @@ def softmax_with_cross_entropy(
     return loss.movedim(-1, axis), softmax(logits.detach(), axis)
 
 
-@op("nll_loss", precision=Precision.BLACK)
+@op(
+    "nll_loss",
+    precision=Precision.BLACK,
+    recorded_dtypes={"input": FLOATING, "label": ("int32", "int64")},
+)
 def nll_loss(
     input: Tensor,
     label: Tensor,

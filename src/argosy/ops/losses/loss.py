@@ -16,7 +16,7 @@ from argosy.ops.math import promotion
 from argosy.ops.math import reduction as reductions
 from argosy.ops.nn.softmax import log_softmax
 from argosy.ops.table import op
-from argosy.ops.traits import Precision
+from argosy.ops.traits import FLOATING, Precision
 
 # torch.nn.functional.mse_loss without its Python checks, which cost as much as the loss itself on
 # small batches.
@@ -52,7 +52,11 @@ def _gap(input: Tensor, label: Tensor) -> Tensor:
     return gap
 
 
-@op("mse_loss", precision={"square": Precision.BLACK})
+@op(
+    "mse_loss",
+    precision={"square": Precision.BLACK},
+    recorded_dtypes={"input": FLOATING, "label": FLOATING},
+)
 def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     code = _CODE_BY_REDUCTION.get(reduction)
     if (
@@ -65,17 +69,32 @@ def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     return reduce(torch.square(_gap(input, label)), reduction, "mse_loss")
 
 
-@op("square_error_cost", precision={"square": Precision.BLACK})
+@op(
+    "square_error_cost",
+    precision={"square": Precision.BLACK},
+    recorded_dtypes={"input": FLOATING, "label": FLOATING},
+)
 def square_error_cost(input: Tensor, label: Tensor) -> Tensor:
     return torch.square(_gap(input, label))
 
 
-@op("l1_loss")
+@op(
+    "l1_loss",
+    recorded_dtypes={
+        "input": (*FLOATING, "int32", "int64"),
+        "label": (*FLOATING, "int32", "int64"),
+    },
+)
 def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     return reduce(torch.abs(_gap(input, label)), reduction, "l1_loss")
 
 
-@op("smooth_l1_loss", types=("huber_loss",), precision=Precision.BLACK)
+@op(
+    "smooth_l1_loss",
+    types=("huber_loss",),
+    precision=Precision.BLACK,
+    recorded_dtypes={"input": FLOATING, "label": FLOATING},
+)
 def smooth_l1_loss(
     input: Tensor, label: Tensor, reduction: str = "mean", delta: float = 1.0, is_huber: bool = True
 ) -> Tensor:
@@ -123,7 +142,7 @@ def binary_cross_entropy_with_logits(
     )
 
 
-@op("log_loss", precision=Precision.BLACK)
+@op("log_loss", precision=Precision.BLACK, recorded_dtypes={"input": FLOATING, "label": FLOATING})
 def log_loss(input: Tensor, label: Tensor, epsilon: float = 1e-4) -> Tensor:
     """Cross entropy of each probability, with ``epsilon`` inside the logarithms. The label gets no
     gradient.
@@ -149,7 +168,9 @@ def kl_div(
     return reduce(loss, reduction, "kl_div")
 
 
-@op("margin_ranking_loss")
+@op(
+    "margin_ranking_loss", recorded_dtypes={"input": FLOATING, "other": FLOATING, "label": FLOATING}
+)
 def margin_ranking_loss(
     input: Tensor, other: Tensor, label: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
@@ -157,13 +178,16 @@ def margin_ranking_loss(
     return reduce(torch.relu(gap * sign + margin), reduction, "margin_ranking_loss")
 
 
-@op("hinge_embedding_loss")
+@op("hinge_embedding_loss", recorded_dtypes={"input": FLOATING, "label": FLOATING})
 def hinge_embedding_loss(
     input: Tensor, label: Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
     near = torch.where(label == 1, input, 0)
     far = torch.where(label == -1, torch.relu(margin - input), 0)
     return reduce(near + far, reduction, "hinge_embedding_loss")
+
+
+_LABELS = (torch.int32, torch.int64, torch.float32, torch.float64)
 
 
 @op("cosine_embedding_loss")
@@ -176,6 +200,11 @@ def cosine_embedding_loss(
         raise UsageError(
             "cosine_embedding_loss: expected a 1-D label and 1-D or 2-D inputs, but received "
             f"label {list(label.shape)}, inputs {list(input1.shape)}"
+        )
+    if input1.dtype not in (torch.float32, torch.float64) or label.dtype not in _LABELS:
+        raise UsageError(
+            "cosine_embedding_loss: expected float32 or float64 inputs and an int32, int64, "
+            f"float32 or float64 label, but received {input1.dtype} and {label.dtype}"
         )
     tiny = 1e-11
     squares = (torch.square(input1).sum(-1) + tiny) * (torch.square(input2).sum(-1) + tiny)
@@ -204,7 +233,11 @@ def smaller_distance(x: Tensor, y: Tensor) -> Tensor:
     return torch.minimum(x, y)
 
 
-@op("triplet_margin_loss", precision=Precision.BLACK)
+@op(
+    "triplet_margin_loss",
+    precision=Precision.BLACK,
+    recorded_dtypes={"input": FLOATING, "positive": FLOATING, "negative": FLOATING},
+)
 def triplet_margin_loss(
     input: Tensor,
     positive: Tensor,
@@ -232,14 +265,14 @@ def triplet_margin_loss(
     )
 
 
-@op("soft_margin_loss")
+@op("soft_margin_loss", recorded_dtypes={"input": FLOATING})
 def soft_margin_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     """``log(1 + exp(-label * input))``, which does not overflow here."""
     _check_same_shape("soft_margin_loss", input=input, label=label)
     return reduce(F.softplus(-label.to(input.dtype) * input), reduction, "soft_margin_loss")
 
 
-@op("poisson_nll_loss")
+@op("poisson_nll_loss", recorded_dtypes={"input": FLOATING, "label": FLOATING})
 def poisson_nll_loss(
     input: Tensor,
     label: Tensor,
@@ -265,7 +298,10 @@ def poisson_nll_loss(
     return reduce(loss, reduction, "poisson_nll_loss")
 
 
-@op("gaussian_nll_loss")
+@op(
+    "gaussian_nll_loss",
+    recorded_dtypes={"input": FLOATING, "label": FLOATING, "variance": FLOATING},
+)
 def gaussian_nll_loss(
     input: Tensor,
     label: Tensor,
@@ -297,7 +333,7 @@ def gaussian_nll_loss(
     )
 
 
-@op("sigmoid_focal_loss")
+@op("sigmoid_focal_loss", recorded_dtypes={"logit": FLOATING, "label": FLOATING})
 def sigmoid_focal_loss(
     logit: Tensor,
     label: Tensor,
@@ -343,7 +379,14 @@ def dice_loss(input: Tensor, label: Tensor, epsilon: float = 1e-5) -> Tensor:
     return torch.mean(1 - 2 * overlap / (torch.sum(input, axes) + torch.sum(truth, axes) + epsilon))
 
 
-@op("npair_loss")
+@op(
+    "npair_loss",
+    recorded_dtypes={
+        "anchor": FLOATING,
+        "positive": FLOATING,
+        "labels": ("float32", "float64", "int64"),
+    },
+)
 def npair_loss(anchor: Tensor, positive: Tensor, labels: Tensor, l2_reg: float = 0.002) -> Tensor:
     """Cross entropy of the similarities of all pairs against equality of labels, plus a penalty on
     both norms.

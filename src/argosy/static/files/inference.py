@@ -46,25 +46,31 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
     out.readers = []  # what an inference program computes with is fed
     if skips_pruning:
         return out
+    only_needed(out, [v.name for v in feeds], [v.name for v in fetches])
     block = out.global_block()
     given = feed.with_offsets(block, [v.name for v in feeds])
-    targets, _ = fetch.with_offsets(block, [v.name for v in fetches], given, block.ops)
-    block.ops = pruned(block.ops, targets)
-    used = {n for o in block.ops for n in (*o.input_arg_names, *o.output_arg_names)} | {
-        *targets,
-        *given,
-    }
-    block.vars = {name: v for name, v in block.vars.items() if name in used}
-    out.empty_unreached_blocks()
     unfed = [v.name for v in block.vars.values() if v.is_data and v.name not in given]
     if unfed:
         wanted = [v.name for v in fetches]
         raise ProgramError(
             f"normalize_program: {wanted} depend on {unfed}, which are not among feed_vars"
         )
-    out.changed()
     check_pass(out.blocks, "normalize_program", {*given, *unwritten(program.global_block().ops)})
     return out
+
+
+def only_needed(program: Program, feeds: list[str], fetches: list[str]) -> Program:
+    """Leave in ``program`` what computes ``fetches`` from ``feeds``; returns it."""
+    block = program.global_block()
+    given = feed.with_offsets(block, feeds)
+    targets, _ = fetch.with_offsets(block, fetches, given, block.ops)
+    block.ops = pruned(block.ops, targets, given)
+    used = {n for o in block.ops for n in (*o.input_arg_names, *o.output_arg_names)}
+    used |= {*targets, *given}
+    block.vars = {name: v for name, v in block.vars.items() if name in used}
+    program.empty_unreached_blocks()
+    program.changed()
+    return program
 
 
 # -- as bytes

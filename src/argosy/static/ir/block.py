@@ -15,6 +15,10 @@ from argosy.tensor.engine import unique_name
 AnyVariable = TypeVar("AnyVariable", bound=Variable)
 
 
+# Kinds of variables that hold something of Paddle's engine: a program may name them.
+_WITHOUT_VALUE = ("feed_minibatch", "fetch_list", "raw", "step_scopes")
+
+
 class Block:
     """Variables by name and operators in the order in which they run. ``append_op`` comes from
     ``static.methods``.
@@ -84,7 +88,7 @@ class Block:
         """
         if unused:
             raise UsageError(f"Block.create_var: unknown arguments {sorted(unused)}")
-        if type != Variable.type:
+        if type not in (Variable.type, *_WITHOUT_VALUE):
             raise NotSupported(f"Block.create_var: type={type!r}; only tensors can be made by hand")
         extents = [-1 if n is None else int(n) for n in shape]
         name = name or unique_name.generate("_generated_var")
@@ -102,8 +106,34 @@ class Block:
                 lod=lod,
             )
         )
+        if type != Variable.type:
+            out.type = type
         if initializer is not None:
             op, attrs = initializer.plan(extents, first.dtype)
+            self.append_operator(Operator(self, op.name, op, (), attrs, Ref(name)))
+        return out
+
+    def create_parameter(
+        self,
+        shape: Any,
+        dtype: Any,
+        name: str | None = None,
+        trainable: bool = True,
+        initializer: Any = None,
+        **settings: Any,
+    ) -> Parameter:
+        """Add a parameter to the program; an ``initializer`` adds the operator that fills it to
+        this block. ``settings`` are attributes of a parameter: ``optimize_attr``, ``need_clip``...
+        """
+        name = name or unique_name.generate("_generated_var")
+        extents = [int(n) for n in shape]
+        block = self.program.global_block()
+        out = Parameter(block, name, samples(extents, dtypes.to_torch(dtype))[0], trainable)
+        for key, value in settings.items():
+            setattr(out, key, value)
+        block.add_variable(out)
+        if initializer is not None:
+            op, attrs = initializer.plan(extents, out.raw.dtype)
             self.append_operator(Operator(self, op.name, op, (), attrs, Ref(name)))
         return out
 
@@ -164,3 +194,9 @@ class Block:
         return "\n".join([*lines, "}"])
 
     __repr__ = __str__
+
+    def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
+        return str(self)
+
+    def _to_readable_code(self, skip_op_callstack: bool = True) -> str:
+        return str(self)

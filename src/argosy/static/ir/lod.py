@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.utils.dlpack
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import UsageError
+from argosy.foundation.errors import BadArgument, UsageError
 from argosy.foundation.places import Place, to_place
 from argosy.tensor.engine import to_raw, wrap
 
@@ -104,6 +105,32 @@ class LoDTensor:
     def _is_initialized(self) -> bool:
         return self._value is not None
 
+    def _element_size(self) -> int:
+        return self.raw_tensor().element_size()
+
+    def _as_type(self, dtype: Any) -> LoDTensor:
+        """A copy in another dtype, with the same sequences."""
+        return LoDTensor(self.raw_tensor().to(dtypes.to_torch(dtype), copy=True), self.lod())
+
+    def _share_data_with(self, other: LoDTensor) -> LoDTensor:
+        """Hold the very memory of ``other``."""
+        self._value = other.raw_tensor()
+        return self
+
+    def _copy(self, place: Any) -> LoDTensor:
+        return LoDTensor(self.raw_tensor().to(to_place(place).device, copy=True), self.lod())
+
+    def _clear(self) -> None:
+        self._value, self._offsets = None, []
+
+    def _to_dlpack(self) -> Any:
+        """A capsule that ``from_dlpack`` of any framework reads, over the same memory."""
+        return torch.utils.dlpack.to_dlpack(self.raw_tensor().detach())
+
+    def __getitem__(self, index: Any) -> LoDTensor:
+        """Some of the values, without sequences."""
+        return LoDTensor(self.raw_tensor()[index].clone())
+
     def numpy(self) -> np.ndarray:
         return wrap(self.raw_tensor()).numpy()
 
@@ -169,6 +196,11 @@ class LoDTensor:
         return f"LoDTensor(lod={self._offsets}, {values})"
 
 
+def from_dlpack(capsule: Any) -> LoDTensor:
+    """A LoDTensor over the memory of a DLPack capsule."""
+    return LoDTensor(torch.utils.dlpack.from_dlpack(capsule))
+
+
 class LoDTensorArray(list[LoDTensor]):
     """A list of LoDTensors."""
 
@@ -193,7 +225,7 @@ def create_lod_tensor(
     if isinstance(data, list):
         lengths = [[len(sequence) for sequence in data]]
         if lengths != [list(level) for level in recursive_seq_lens]:
-            raise UsageError(
+            raise BadArgument(
                 "create_lod_tensor: data and recursive_seq_lens do not match: the sequences "
                 f"have lengths {lengths}, "
                 f"but received {[list(level) for level in recursive_seq_lens]}"

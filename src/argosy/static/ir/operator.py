@@ -21,6 +21,9 @@ from argosy.static.ir.special import KINDS, SpecialKind
 FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
 _ROLE_NUMBERS = {FORWARD: 0, BACKWARD: 1, OPTIMIZE: 2}  # what scripts find as the attribute op_role
 
+# Paddle's numbers for them: 256 marks the operators at a loss, 16 those of learning rates.
+ROLES_BY_NUMBER = {0: FORWARD, 256: FORWARD, 1: BACKWARD, 257: BACKWARD, 2: OPTIMIZE, 16: OPTIMIZE}
+
 # The argument, beside those of the op, that lists variables without whose truth an operator does
 # not run.
 ONLY_IF = "only_if"
@@ -112,6 +115,7 @@ class Operator:
         self.name_scope = name_scope
         self.where = where
         self.device = device
+        self.notes: dict[str, Any] = {}  # attributes that scripts set and no run reads
 
     # -- what scripts read
     # --------------------------------------------------------------------------------------
@@ -246,7 +250,29 @@ class Operator:
             "op_role": _ROLE_NUMBERS[self.role],
             "op_namescope": self.name_scope,
             "op_device": self.device,
+            **self.notes,
         }
+
+    def _set_attr(self, name: str, value: Any) -> None:
+        """Change an attribute; one that the op does not have is only noted."""
+        if name == "op_device":
+            self.device = value
+        elif name == "op_namescope":
+            self.name_scope = value
+        elif name == "op_role":
+            self.role = ROLES_BY_NUMBER[int(value)]
+        elif name in self.attrs:
+            self._put(name, value)
+        else:
+            self.notes[name] = value
+        self.block.program.changed()
+
+    def _put(self, name: str, value: Any) -> None:
+        if name in self.kwargs:
+            self.kwargs = {**self.kwargs, name: value}
+            return
+        position = list(self.named_args).index(name)
+        self.args = (*self.args[:position], value, *self.args[position + 1 :])
 
     def __repr__(self) -> str:
         shown = ", ".join(
@@ -255,6 +281,9 @@ class Operator:
         return f"[{', '.join(self.output_arg_names)}] = {self.type}({shown})"
 
     __str__ = __repr__
+
+    def _to_readable_code(self, skip_op_callstack: bool = True) -> str:
+        return repr(self)
 
     def describe(self) -> str:
         """The operator in an error message: number, type and the line of the script that recorded
@@ -275,7 +304,7 @@ class Operator:
                 for i, a in enumerate(args)
             )
             kwargs = {key: values.get(key, value) for key, value in kwargs.items()}
-        return Operator(
+        copy = Operator(
             block,
             self.type,
             self.op,
@@ -287,6 +316,8 @@ class Operator:
             self.where,
             self.device,
         )
+        copy.notes = dict(self.notes)
+        return copy
 
 
 def _shown(value: Any) -> str:

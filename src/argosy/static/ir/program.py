@@ -88,6 +88,7 @@ class Program:
     def __init__(self) -> None:
         self.id = next(_ids)
         self.version = 0
+        self.flushed = -1  # the version that its description was last compared with
         self.blocks = [Block(self, 0)]
         self._current = 0
         self.seed = seed_of_programs.value

@@ -15,17 +15,56 @@ from argosy.static.ir.lod import Lod, LoDTensor, LoDTensorArray
 from argosy.tensor.engine import Tensor, to_raw, wrap
 
 
-class ScopeVariable:
-    """A name in a scope, with or without a value."""
+class WrongKind(ProgramError, RuntimeError):
+    """A variable of a scope was asked for another kind of value than it holds."""
 
-    __slots__ = ("_scope", "array", "lod", "name", "tensor")
+
+class ScopeVariable:
+    """A name in a scope, with or without a value: a tensor, or something else that a script or a
+    run put there.
+    """
+
+    __slots__ = ("_scope", "array", "lod", "name", "other", "tensor")
 
     def __init__(self, scope: Scope, name: str) -> None:
         self._scope = scope
         self.name = name
         self.tensor: torch.Tensor | None = None
         self.lod: Lod = []
+        self.other: Any = None  # a number or strings
         self.array: LoDTensorArray | None = None
+
+    def set_int(self, number: int) -> None:
+        self.other = int(number)
+
+    def is_int(self) -> bool:
+        return type(self.other) is int
+
+    def get_int(self) -> int:
+        return self._other(int)  # type: ignore[no-any-return]
+
+    def set_float(self, number: float) -> None:
+        self.other = float(number)
+
+    def is_float(self) -> bool:
+        return type(self.other) is float
+
+    def get_float(self) -> float:
+        return self._other(float)  # type: ignore[no-any-return]
+
+    def set_string_list(self, strings: list[str]) -> None:
+        self.other = [str(s) for s in strings]
+
+    def get_string_list(self) -> list[str]:
+        return self._other(list)  # type: ignore[no-any-return]
+
+    def _other(self, kind: type) -> Any:
+        if type(self.other) is not kind:
+            raise WrongKind(
+                f"Variable {self.name!r} of the scope holds no {kind.__name__}, but "
+                f"{'a tensor' if self.tensor is not None else repr(self.other)}"
+            )
+        return self.other
 
     def get_lod_tensor_array(self) -> LoDTensorArray:
         """The array that a run left here."""
@@ -61,7 +100,7 @@ class ScopeVariable:
                 old.copy_(value)
             return
         self.tensor = value.detach().clone() if copies else value.detach()
-        self._scope.version += 1
+        self._scope.changed()
 
 
 class LoDRankTable:
@@ -115,11 +154,46 @@ class DenseTensor(LoDTensor):
 
 
 class Scope:
-    """Variables by name; ``version`` changes when one gets other memory."""
+    """Variables by name; ``version`` changes when one gets other memory. Inside of a scope there
+    may be others, which find its variables too.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, parent: Scope | None = None) -> None:
         self.version = 0
         self._vars: dict[str, ScopeVariable] = {}
+        self._parent = parent
+        self._kids: list[Scope] = []
+        self._is_in_pool = True
+
+    def changed(self) -> None:
+        """Note that a variable got other memory, here and for the scopes inside."""
+        self.version += 1
+        for kid in self._kids:
+            kid.changed()
+
+    def new_scope(self) -> Scope:
+        """A scope inside of this one."""
+        kid = Scope(self)
+        self._kids.append(kid)
+        return kid
+
+    def drop_kids(self) -> None:
+        """Forget the scopes inside of this one, with their variables."""
+        for kid in self._kids:
+            kid.erase(kid.local_var_names())
+        self._kids.clear()
+
+    def size(self) -> int:
+        """How many variables it has itself."""
+        return len(self._vars)
+
+    def _remove_from_pool(self) -> None:
+        """Forget its variables; scopes are kept by whoever refers to them."""
+        if not self._is_in_pool:
+            raise WrongKind("Scope: Deleting a nonexistent scope is not allowed")
+        self._is_in_pool = False
+        self.drop_kids()
+        self.erase(self.local_var_names())
 
     def var(self, name: str) -> ScopeVariable:
         """The variable of this name, made if need be."""
@@ -130,11 +204,16 @@ class Scope:
         return self._vars[name]
 
     def find_var(self, name: str) -> ScopeVariable | None:
+        """The variable of this name here or in a scope around."""
+        found = self._vars.get(name)
+        return self._parent.find_var(name) if found is None and self._parent is not None else found
+
+    def find_var_locally(self, name: str) -> ScopeVariable | None:
         return self._vars.get(name)
 
     def holding(self, name: str) -> ScopeVariable:
         """The variable of this name, which must have a value."""
-        found = self._vars.get(name)
+        found = self.find_var(name)
         if found is None or found.tensor is None:
             held = [n for n, v in self._vars.items() if v.tensor is not None]
             raise ProgramError(
@@ -150,7 +229,7 @@ class Scope:
     def erase(self, names: list[str]) -> None:
         for name in names:
             self._vars.pop(name, None)
-        self.version += 1
+        self.changed()
 
 
 class _Current:

@@ -12,6 +12,10 @@ from argosy.static.ir.operator import Operator, names_in
 from argosy.static.ir.variable import Variable
 
 
+class NothingToRead(ProgramError, RuntimeError):
+    """A run would read a variable that gets no value in it."""
+
+
 class Uses:
     """The uses of variables by ``operators``, those of ``block`` that run; ``reads`` says, per
     operator, what it reads.
@@ -62,8 +66,9 @@ class Uses:
         return list(state)
 
     def writes(self) -> list[str]:
-        """Persistable variables that get another tensor."""
-        found = dict[str, None]()
+        """Persistable variables that get another tensor: those that are fed, too."""
+        fed = (name for name in self._feeds if self._block.vars[name].persistable)
+        found = dict[str, None].fromkeys(fed)
         for operator in self._operators:
             for name in operator.output_arg_names:
                 if self._variable(name).persistable and operator.rebinds(name):
@@ -104,14 +109,14 @@ class Uses:
                     "return it from there"
                 )
             )
-            raise ProgramError(f"Executor.run: {reader} reads {name!r}, {problem}")
-        if variable.is_data:
-            raise ProgramError(
+            raise NothingToRead(f"Executor.run: {reader} reads {name!r}, {problem}")
+        if variable.is_data and not variable.persistable:
+            raise NothingToRead(
                 f"Executor.run: {reader} needs {name!r}, which is not fed. Declared: "
                 f"{variable!r}; fed: {list(self._feeds)}"
             )
         if not variable.persistable:
-            raise ProgramError(
+            raise NothingToRead(
                 f"Executor.run: {reader} reads {name!r}, but no operator writes it before. "
                 "Was it recorded in another program, or does a clone for testing lack the operator?"
             )

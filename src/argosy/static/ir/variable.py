@@ -15,15 +15,22 @@ are real, so that they can be used as shapes while recording.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import NotEager, NotSupported, ProgramError, UsageError
+from argosy.foundation.errors import (
+    DtypeError,
+    NotEager,
+    NotSupported,
+    ProgramError,
+    UsageError,
+)
 from argosy.foundation.places import Place
 from argosy.static.ir.owner import OwningBlock
 from argosy.tensor.engine import Parameter as EagerParameter
@@ -97,6 +104,10 @@ class Variable(Tensor):
 
     block: OwningBlock
     is_data = False
+    # whether it must be fed with all its dimensions, as 1.x asks of ``fluid.data``
+    is_fed_exactly = False
+    checks_feed = True  # whether what is fed must have the declared dtype and shape at all
+    notes: Mapping[str, Any] = MappingProxyType({})  # attributes that scripts set and no run reads
     # variables with the offsets of its sequences, a level each, outermost first
     lod_names: tuple[str, ...] = ()
     type = "dense_tensor"
@@ -284,8 +295,15 @@ class Variable(Tensor):
             return self.raw.tolist()
         raise self._no_value("tolist()")
 
-    def item(self, *args: int) -> Any:
-        raise self._no_value("item()")
+    def item(self) -> Variable:
+        """The variable itself, so that ``paddle.shape(x)[0].item()`` may be recorded; it must have
+        at most one dimension.
+        """
+        if len(self.shape) > 1:
+            raise DtypeError(
+                f"Required input var should be 1-D Variable, but received {list(self.shape)}"
+            )
+        return self
 
     def __contains__(self, value: Any) -> bool:
         raise self._no_value("in")
@@ -365,6 +383,9 @@ class Variable(Tensor):
         return format(repr(self), spec)
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
+        return repr(self)
+
+    def _to_readable_code(self) -> str:
         return repr(self)
 
     def __repr__(self) -> str:

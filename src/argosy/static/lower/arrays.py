@@ -11,6 +11,7 @@ from argosy.ops.sequences.rank import joined_offsets, taken
 
 
 def write(array: list[Any], index: torch.Tensor, value: torch.Tensor) -> list[Any]:
+    """Put ``value`` at ``index``; what lies between the end and it stays empty."""
     position = int(index)
     if position < 0:
         raise OutOfRange(f"array_write: index {position} of an array of {len(array)} elements")

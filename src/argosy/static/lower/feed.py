@@ -24,15 +24,29 @@ from argosy.static.lower.dataset_feed import SlotTensor
 class FeedSpec:
     """The declaration of a fed variable; -1 in ``shape`` may be any size. ``source`` is the name
     under which its value is fed.
+
+    What is fed may have fewer dimensions than were declared, as in Paddle 2: those that it has are
+    compared. A variable of 1.x needs all of them, and a number counts as one element.
     """
 
-    __slots__ = ("_known", "dtype", "lod_level", "name", "shape", "source")
+    __slots__ = (
+        "_known",
+        "dtype",
+        "is_checked",
+        "is_exact",
+        "lod_level",
+        "name",
+        "shape",
+        "source",
+    )
 
     def __init__(self, variable: Variable) -> None:
         self.name = self.source = variable.name
         self.dtype = variable.raw.dtype
         self.shape = tuple(variable.shape)
         self.lod_level = variable.lod_level
+        self.is_exact = variable.is_fed_exactly
+        self.is_checked = variable.checks_feed
         self._known = [(axis, n) for axis, n in enumerate(self.shape) if n != -1]
 
     def to_tensor(self, value: Any, device: torch.device) -> torch.Tensor:
@@ -57,6 +71,8 @@ class FeedSpec:
         else:
             held = raw_of(value)
             raw = self._from_list(value) if held is None else held
+        if not self.is_checked:
+            return raw.to(device)
         if raw.dtype is not self.dtype:
             raise UsageError(
                 f"Executor.run: The data type of fed Variable {self.name!r} must be "
@@ -64,10 +80,11 @@ class FeedSpec:
                 f"but received {dtypes.name_of(raw.dtype)}"
             )
         given = raw.shape
-        if len(given) != len(self.shape):
+        rank = len(given)
+        if rank != len(self.shape) and (self.is_exact or not 0 < rank < len(self.shape)):
             raise self._misshapen(given)
         for axis, extent in self._known:
-            if given[axis] != extent:
+            if axis < rank and given[axis] != extent:
                 raise self._misshapen(given)
         return raw if raw.device == device else raw.to(device)
 
@@ -79,7 +96,8 @@ class FeedSpec:
 
     def _from_list(self, value: Any) -> torch.Tensor:
         try:
-            return torch.from_numpy(np.array(value)).to(self.dtype)
+            is_number = self.is_exact and np.ndim(value) == 0
+            return torch.from_numpy(np.array([value] if is_number else value)).to(self.dtype)
         except ValueError as error:
             raise DtypeError(
                 f"Executor.run: feed {self.name!r} is nested lists of different lengths, which "

@@ -80,7 +80,7 @@ def given_out(values: Iterable[Any], as_array: bool) -> list[Any]:
         elif not isinstance(value, torch.Tensor):
             found.append(_sequences(value, as_array))
         elif not as_array:
-            found.append(wrap(value.detach().clone()))
+            found.append(LoDTensor(value.detach().clone()))
         else:
             try:
                 found.append(wrap(value).numpy())
@@ -93,19 +93,23 @@ def given_out(values: Iterable[Any], as_array: bool) -> list[Any]:
 
 
 def _array(elements: list[Any], as_array: bool) -> list[Any]:
-    """The elements of an array of tensors, as arrays or in a LoDTensorArray."""
+    """The elements of an array of tensors, as arrays or in a LoDTensorArray; what a run skipped is
+    empty.
+    """
+    filled = [torch.empty(0) if e is None else e for e in elements]
     if not as_array:
         return LoDTensorArray(
             LoDTensor(e.detach().clone()) if isinstance(e, torch.Tensor) else _sequences(e, False)
-            for e in elements
+            for e in filled
         )
-    plain = (e.raw_tensor() if isinstance(e, LoDTensor) and not e.lod() else e for e in elements)
-    return given_out(plain, True)
+    return given_out(filled, True)
 
 
-def _sequences(value: Any, as_array: bool) -> LoDTensor:
+def _sequences(value: Any, as_array: bool) -> Any:
     if not isinstance(value, LoDTensor):
         raise ProgramError(f"Executor.run: a fetch is a {type(value).__name__}, which is no tensor")
+    if as_array and not value.lod():
+        return value.numpy()
     if as_array:
         raise HoldsSequences(
             "Executor.run: Some of your fetched tensors hold LoD information: they are sequences "

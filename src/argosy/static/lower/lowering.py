@@ -44,7 +44,7 @@ def lower(
     block = program.global_block()
     given = feed.with_offsets(block, feeds)
     wanted, places = fetch.with_offsets(block, fetches, given, block.ops)
-    operators = pruned(block.ops, wanted) if prunes else list(block.ops)
+    operators = pruned(block.ops, wanted, given) if prunes else list(block.ops)
     if adaptation is not None:
         operators = adaptation.operators(operators, wanted)
     lowered = Emitter(block, operators, given, wanted, device, adaptation).emit()
@@ -52,11 +52,13 @@ def lower(
     return lowered
 
 
-def pruned(operators: Sequence[Operator], targets: Sequence[str]) -> list[Operator]:
-    """The operators that ``targets`` depend on."""
-    needed, kept = set(targets), []
+def pruned(
+    operators: Sequence[Operator], targets: Sequence[str], given: Sequence[str] = ()
+) -> list[Operator]:
+    """The operators that ``targets`` depend on, where ``given`` need not be computed."""
+    needed, kept = set(targets).difference(given), []
     for operator in reversed(operators):
         if needed.intersection(operator.output_arg_names):
-            needed.update(operator.input_arg_names)
+            needed.update(name for name in operator.input_arg_names if name not in given)
             kept.append(operator)
-    return checked_operators(operators, kept[::-1], "pruning")
+    return checked_operators(operators, kept[::-1], "pruning", given)

@@ -5,15 +5,18 @@ While a program is recorded they become operators; otherwise the functions simpl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import BadArgument, DtypeError, UsageError
 from argosy.framework.mode import switch
-from argosy.static.record.control import record_branches, record_while
+from argosy.static.record.control import Branches, record_branches, record_while
 from argosy.static.record.kinds import require_same_structure
 from argosy.static.record.recorder import recorder
+from argosy.tensor import logical_and, numel
 from argosy.tensor.engine import Tensor
 
 Function = Callable[[], Any]
@@ -223,6 +226,54 @@ def _run_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any
         loop_vars = results
 
 
+class ConditionalBlock:
+    """Runs a block if a condition holds; the block writes variables made outside.
+
+    With ``is_scalar_condition``, ``inputs`` is one bool tensor of one element; without it the
+    block runs if none of ``inputs`` is empty.
+
+    Example:
+        >>> import numpy, paddle
+        >>> paddle.enable_static()
+        >>> with paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()):
+        ...     x = paddle.static.data("x", [1])
+        ...     out = paddle.full([1], 0.0)
+        ...     branch = paddle.static.nn.control_flow.ConditionalBlock([x > 1.0], True)
+        ...     with branch.block():
+        ...         _ = paddle.assign(x * 2.0, out)
+        ...     exe = paddle.static.Executor()
+        ...     exe.run(feed={"x": numpy.full([1], 3.0, "float32")}, fetch_list=[out])
+        [array([6.], dtype=float32)]
+        >>> paddle.disable_static()
+    """
+
+    def __init__(
+        self, inputs: Any, is_scalar_condition: bool = False, name: str | None = None
+    ) -> None:
+        self._inputs = list(inputs)
+        self._is_scalar = is_scalar_condition
+        for value in self._inputs:
+            _require_tensor(
+                "ConditionalBlock", "inputs", value, ("bool",) if is_scalar_condition else ()
+            )
+
+    @contextlib.contextmanager
+    def block(self) -> Iterator[None]:
+        """Record what happens if the condition holds."""
+        condition = recorder.admit(self._inputs[0] if self._is_scalar else self._all_filled())
+        branches = Branches()
+        with branches.branch():
+            yield
+        with branches.branch():
+            pass
+        names = ("the block", "no block")
+        branches.finish([condition], [None, None], names, "ConditionalBlock")
+
+    def _all_filled(self) -> Any:
+        filled = [numel(value) > 0 for value in self._inputs]
+        return functools.reduce(logical_and, filled)
+
+
 def _nothing() -> None:
     return None
 
@@ -240,7 +291,7 @@ def _require_tensor(call: str, argument: str, value: Any, allowed: tuple[str, ..
             f"{call}: {argument} must be a Tensor, but received {type(value).__name__}"
         )
     dtype = dtypes.name_of(value.raw.dtype)
-    if switch.is_static and dtype not in allowed:
+    if switch.is_static and allowed and dtype not in allowed:
         raise DtypeError(
             f"{call}: the dtype of {argument} must be {' or '.join(allowed)}, but received {dtype}"
         )

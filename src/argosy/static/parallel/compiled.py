@@ -13,7 +13,7 @@ from argosy.foundation.errors import (
     UsageError,
     nearest,
 )
-from argosy.foundation.places import Place
+from argosy.foundation.places import Place, to_place
 from argosy.static.ir.attachment import ServerJob
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope
@@ -72,6 +72,7 @@ class CompiledProgram(PreparedProgram):
         self._exchange = Exchange()
         self._call = "Executor.run"  # in messages
         self._runner: DataParallelRun | None = None
+        self._bound: tuple[Scope, Place] | None = None
         self._checked_version = -1  # of the program, whose loss was looked for
 
     @classmethod
@@ -224,11 +225,11 @@ class CompiledProgram(PreparedProgram):
     def _prepared(self, place: Place, scope: Scope) -> DataParallelRun:
         runner = self._runner
         if runner is None:
-            runner = self._runner = self._compile(place, scope)
+            runner = self._runner = self._new_runner(place, scope)
         elif runner.replicas.scopes[0] is not scope:
             if not self._is_data_parallel:  # one place, whose variables are the scope's own
                 runner.close()
-                self._runner = self._compile(place, scope)
+                self._runner = self._new_runner(place, scope)
                 return self._runner
             raise UsageError(
                 f"{self._call}: this CompiledProgram belongs to the scope of its first run; make "
@@ -237,14 +238,28 @@ class CompiledProgram(PreparedProgram):
         self._check_loss()
         return runner
 
-    def _compile(self, place: Place, scope: Scope) -> DataParallelRun:
+    def _compile(self, scope: Scope, place: Any) -> CompiledProgram:
+        """Bind the program to a scope and a place before its first run; it cannot be bound to
+        others later.
+        """
+        bound = (scope, to_place(place))
+        if self._bound is not None and (self._bound[0] is not scope or self._bound[1] != bound[1]):
+            raise UsageError(
+                "CompiledProgram._compile: it has been compiled for another scope or place; make "
+                "another CompiledProgram"
+            )
+        self._bound = bound
+        return self
+
+    def _new_runner(self, place: Place, scope: Scope) -> DataParallelRun:
         build, execution = (
             self._build_strategy or BuildStrategy(),
             self._exec_strategy or ExecutionStrategy(),
         )
-        spec = RunSpec.of(build, execution, self._has_servers)
         self._check_loss()
         places = self._choose_places(place) if self._is_data_parallel else [place]
+        has_one_party = self._has_servers or (len(places) == 1 and build.num_trainers <= 1)
+        spec = RunSpec.of(build, execution, has_one_party)
         if len(places) > 1 and not self._exchange.takes_places:
             raise NotSupported(
                 f"{self._call}: the strategy of this program exchanges more than gradients "

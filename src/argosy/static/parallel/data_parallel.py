@@ -25,7 +25,7 @@ from argosy.static.parallel.replicas import Replicas
 from argosy.static.parallel.rewrite import has_training, is_of_loss, loss_gradient
 from argosy.static.parallel.strategy import RunSpec
 from argosy.static.parallel.thread_pool import Abandoned, ThreadPool
-from argosy.static.run.call import check_feed_names, run_lowered, seeded, write_rates
+from argosy.static.run.call import known_feeds, run_lowered, seeded, write_rates
 
 Feed = dict[str, Any]
 Fetched = list[torch.Tensor | LoDTensor]
@@ -168,9 +168,9 @@ class DataParallelRun:
             self._lowered_version = self.program.version
         key = (tuple(feed), fetches, prunes)
         if key not in self._lowered:
-            check_feed_names(self.program, feed)
+            names = known_feeds(self.program, feed)
             self._check_loss_gradients(feed)
-            made = [self._lower(i, list(feed), fetches, prunes) for i in range(len(self.places))]
+            made = [self._lower(i, names, fetches, prunes) for i in range(len(self.places))]
             self._lowered[key] = made
         return self._lowered[key]
 

@@ -6,6 +6,7 @@ has joined a job) installs a ``Trainers``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import torch
@@ -54,6 +55,7 @@ class Trainers(Protocol):
 
 
 _installed: Held[Trainers | None] = Held("trainers of programs", None)
+_promised: Held[Callable[[], object] | None] = Held("trainers that are still to meet", None)
 
 
 def install(trainers: Trainers | None) -> None:
@@ -63,10 +65,17 @@ def install(trainers: Trainers | None) -> None:
     _installed.value = trainers
 
 
+def promise(join: Callable[[], object] | None) -> None:
+    """Have the first program that needs trainers call ``join``, which installs them."""
+    _promised.value = join
+
+
 def find(num_trainers: int, trainer_id: int) -> Trainers | None:
     """The trainers of a run; None for a single one, an error if the job is another one."""
     if num_trainers == 1:
         return None
+    if _installed.value is None and _promised.value is not None:
+        _promised.value()
     trainers = _installed.value
     if trainers is None:
         raise ConfigError(

@@ -9,16 +9,13 @@ from typing import Any
 from argosy.foundation.errors import NotSupported, ProgramError, UsageError
 from argosy.framework.mode import switch
 from argosy.static.ir.block import Block
-from argosy.static.ir.operator import BACKWARD, FORWARD, OPTIMIZE, Operator, mapped
+from argosy.static.ir.operator import ROLES_BY_NUMBER, Operator, mapped
 from argosy.static.ir.sub_blocks import renamed
 from argosy.static.ir.variable import Variable
 from argosy.static.record import op_types
+from argosy.static.record.control import record_conditional_block
 from argosy.static.record.op_types import OpType
 from argosy.static.record.recorder import program_guard, recorder
-
-# What the attribute op_role may say: Paddle's numbers, of which 256 marks the operators at a loss
-# and 16 those of learning rates.
-_ROLES = {0: FORWARD, 256: FORWARD, 1: BACKWARD, 257: BACKWARD, 2: OPTIMIZE, 16: OPTIMIZE}
 
 
 def append_op(
@@ -36,11 +33,13 @@ def append_op(
         raise UsageError(
             f"{call}: it records an operator of a program; call paddle.enable_static() first"
         )
+    if type == "conditional_block":
+        return _conditional_block(block, call, inputs or {}, attrs or {})
     kind = op_types.find(type)
     named = {key: value for key, value in (attrs or {}).items() if key not in op_types.HINTS}
     role = int(named.pop("op_role", 0))
-    if role not in _ROLES:
-        raise NotSupported(f"{call}: op_role={role}; {sorted(_ROLES)} are known")
+    if role not in ROLES_BY_NUMBER:
+        raise NotSupported(f"{call}: op_role={role}; {sorted(ROLES_BY_NUMBER)} are known")
     slots = {slot: _variables(block, call, value) for slot, value in (inputs or {}).items()}
     given = {
         slot: values[0] if len(values) == 1 else values for slot, values in slots.items() if values
@@ -51,7 +50,7 @@ def append_op(
     with (
         program_guard(block.program),
         block.program.in_block(block.idx),
-        recorder.in_role(_ROLES[role]),
+        recorder.in_role(ROLES_BY_NUMBER[role]),
     ):
         results = kind.record(**given, **named)
         by_slot = dict(
@@ -64,6 +63,47 @@ def append_op(
     if len(block.ops) == done + 1:
         last.type = type
     return last
+
+
+def run_op(
+    type: str,
+    inputs: Mapping[str, Any] | None,
+    outputs: Mapping[str, Any] | None,
+    attrs: Mapping[str, Any] | None,
+) -> None:
+    """Compute an operator of ``type`` at once; the Tensors ``outputs`` take over its results."""
+    call = f"append_op(type={type!r})"
+    kind = op_types.find(type)
+    named = {key: value for key, value in (attrs or {}).items() if key not in op_types.HINTS}
+    named.pop("op_role", None)
+    slots = {slot: _listed(value) for slot, value in (inputs or {}).items()}
+    given = {
+        slot: values[0] if len(values) == 1 else values for slot, values in slots.items() if values
+    }
+    targets = {slot: _listed(value) for slot, value in (outputs or {}).items()}
+    _check_names(call, kind, [*given, *named], list(targets))
+    results = kind.record(**given, **named)
+    by_slot = dict(
+        zip(kind.outputs, results if isinstance(results, tuple) else (results,), strict=True)
+    )
+    for slot, tensors in targets.items():
+        if slot not in kind.unused:
+            for target, value in zip(tensors, _listed(by_slot[slot]), strict=True):
+                target.raw = value.raw
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _conditional_block(
+    block: Block, call: str, inputs: Mapping[str, Any], attrs: Mapping[str, Any]
+) -> Operator:
+    if not attrs.get("is_scalar_condition"):
+        raise NotSupported(f"{call}: is_scalar_condition=False; use ConditionalBlock")
+    [condition] = _variables(block, call, inputs["Cond"])
+    with program_guard(block.program), block.program.in_block(block.idx):
+        return record_conditional_block(condition, attrs["sub_block"])
 
 
 def _variables(block: Block, call: str, value: Any) -> list[Variable]:

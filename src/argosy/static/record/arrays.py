@@ -7,7 +7,8 @@ each: ``lod_names`` of an array names these.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -19,12 +20,14 @@ from argosy.static.ir.variable import (
     OTHER_STAND_IN,
     STAND_IN,
     Kind,
+    Known,
     Variable,
     offset_samples,
     samples,
 )
 from argosy.static.record.kinds import join, paired, without_values
 from argosy.static.record.recorder import recorder
+from argosy.tensor.creation import full
 from argosy.tensor.engine import unique_name
 
 
@@ -35,9 +38,22 @@ class ArrayVariable(Variable):
 
     type = "lod_tensor_array"
     is_known = False  # whether something was written, so that its samples mean something
+    is_mixed = False  # whether its elements differ in more than extents
+    # What was written at indices that are known, wherever that was recorded.
+    elements: Mapping[int, Known] = MappingProxyType({})
+    num_initial = 0  # elements that it was made with
 
     def __len__(self) -> int:
         raise ProgramError(f"len() of array {self.name!r}: only a run knows it; use array_length")
+
+    def __getitem__(self, index: Any) -> Variable:
+        return record_read(
+            self, index if isinstance(index, Variable) else full([1], index, "int64")
+        )
+
+    def __iter__(self) -> Iterator[Variable]:
+        """The elements that it was made with."""
+        return (self[i] for i in range(self.num_initial))
 
 
 def record_array(dtype: torch.dtype) -> ArrayVariable:
@@ -57,16 +73,21 @@ def new_array(block: Block, kind: Kind, stops: bool = True) -> ArrayVariable:
 
 
 def record_write(array: ArrayVariable, index: Variable, value: Variable) -> None:
-    """Put ``value`` at ``index``."""
+    """Put ``value`` at ``index``; what lies between the end of the array and it stays empty."""
     _require_index("array_write", index)
     array, index, value = (recorder.admit(v) for v in (array, index, value))
     lod = [_found(value.block, name) for name in value.lod_names]
     if not array.is_known:
         array.lod_names = tuple(_companion(array).name for _ in lod)
     kind = without_values(value.kind)
+    position = _constant(index)
+    if position is not None:
+        array.elements = {**array.elements, position: Known(kind, value.stop_gradient)}
     is_alike = kind.dtype is array.raw.dtype and kind.first.ndim == array.raw.ndim
     if array.is_known and is_alike:
         kind = join([array.kind, kind], ("the array", "what is written"), array.name)
+    elif array.is_known:
+        array.is_mixed = True
     array.define(kind, value.stop_gradient and (array.stop_gradient or not array.is_known))
     array.is_known = True
     _append_write(array, index, value)
@@ -103,10 +124,19 @@ def record_read(array: ArrayVariable, index: Variable) -> Variable:
         raise ProgramError(
             f"array_read: nothing was written to {array.name!r} yet, so its elements have no shape"
         )
-    out = _computed("read_from_array", (array, index), array.kind, array.stop_gradient)
+    kind, stops = array.kind, array.stop_gradient
+    known = None if (position := _constant(index)) is None else array.elements.get(position)
+    if array.is_mixed and known is not None:
+        kind, stops = known.kind, known.stops
+    out = _computed("read_from_array", (array, index), kind, stops)
     levels = [_found(array.block, name) for name in array.lod_names]
     out.lod_names = tuple(record_read(level, index).name for level in levels)
     return out
+
+
+def _constant(index: Variable) -> int | None:
+    """The number that an index is known to be while recording, if it is."""
+    return None if index.raw.device.type == "meta" else int(index.raw)
 
 
 def record_length(array: ArrayVariable) -> Variable:

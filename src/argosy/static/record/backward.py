@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from argosy.foundation.errors import NotSupported, ProgramError, UsageError
+from argosy.foundation.errors import DtypeError, NotSupported, ProgramError, UsageError
 from argosy.static.ir.operator import BACKWARD
 from argosy.static.ir.owner import OwningBlock
 from argosy.static.ir.variable import Parameter, Variable
@@ -35,10 +35,14 @@ def append_backward(
     ``checkpoints``, a list of variables, is not kept for the backward pass but computed again.
     """
     if not isinstance(loss, Variable):
-        raise UsageError(
+        raise DtypeError(
             f"append_backward: loss must be a Variable, but received {type(loss).__name__}"
         )
-    if callbacks is not None or distop_context is not None:
+    if callbacks is not None and not isinstance(callbacks, (list, tuple)):
+        raise DtypeError(
+            f"append_backward: callbacks must be a list, but received {type(callbacks).__name__}"
+        )
+    if callbacks or distop_context is not None:
         raise NotSupported("append_backward: callbacks and distop_context are not supported")
     if loss.size != 1:
         raise ProgramError(
@@ -47,7 +51,9 @@ def append_backward(
             "reduce it with mean() or sum()"
         )
     block = loss.block
-    excluded = _names(no_grad_set)
+    excluded = _names(no_grad_set, "append_backward: no_grad_set")
+    if parameter_list is not None:
+        _names(parameter_list, "append_backward: parameter_list")
     reached = _reached(block, [loss], excluded)
     given = (
         block.program.all_parameters()
@@ -55,11 +61,8 @@ def append_backward(
         else [_as_variable(block, p) for p in parameter_list]
     )
     params = [p for p in given if p.name in reached and not p.stop_gradient]
-    if not params:
-        raise ProgramError(
-            f"append_backward: loss {loss.name!r} depends on no trainable parameter"
-            + (f" of {[p.name for p in given]}" if parameter_list is not None else "")
-        )
+    if not reached:
+        return []
     grads = _record(
         block, [loss], [_variable(block, name) for name in reached], None, excluded, is_loss=True
     )
@@ -92,7 +95,7 @@ def gradients(
                 f"{list(seed.shape)}"
             )
     block = ends[0].block
-    excluded = _names(no_grad_set)
+    excluded = _names(no_grad_set, "gradients: no_grad_set")
     reached = _reached(block, ends, excluded)
     wanted = [v for v in starts if v.name in reached]
     if not wanted:
@@ -167,7 +170,17 @@ def _variable(block: OwningBlock, name: str) -> Variable:
     return found
 
 
-def _names(items: Iterable[Any] | None) -> set[str]:
+def _names(items: Any, argument: str) -> set[str]:
+    """The names that a list, tuple or set of variables and names mentions."""
+    if items is not None and not isinstance(items, (list, tuple, set, frozenset)):
+        raise DtypeError(
+            f"{argument} must be a list, tuple or set, but received {type(items).__name__}"
+        )
+    for item in items or ():
+        if not isinstance(item, (str, Variable)):
+            raise DtypeError(
+                f"{argument} must hold Variables or names, but received {type(item).__name__}"
+            )
     return {item if isinstance(item, str) else item.name for item in items or ()}
 
 
@@ -181,7 +194,7 @@ def _listed(value: Any, argument: str, optional: bool = False) -> list[Any]:
     items = list(value) if isinstance(value, (list, tuple)) else [value]
     for item in items:
         if not isinstance(item, Variable) and not (optional and item is None):
-            raise UsageError(
+            raise DtypeError(
                 f"gradients: {argument} must be Variables, but received {type(item).__name__}"
             )
     return items

@@ -17,7 +17,7 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.static.ir.block import Block
-from argosy.static.ir.operator import SubBlock, leaves, mapped
+from argosy.static.ir.operator import Operator, SubBlock, leaves, mapped
 from argosy.static.ir.sub_blocks import bind
 from argosy.static.ir.variable import Variable
 from argosy.static.record.kinds import join, require_same_structure, without_values
@@ -140,6 +140,17 @@ def record_branches(
         with branches.branch():
             results.append(mapped(function(), recorder.admit))
     return branches.finish(conditions, results, names, call)
+
+
+def record_conditional_block(condition: Variable, block: Block) -> Operator:
+    """Record the operator that runs ``block``, recorded before, where ``condition`` holds."""
+    branches = Branches()
+    branches.blocks.append(block)
+    with branches.branch():
+        pass
+    names = ("sub_block", "no block")
+    branches.finish([condition], [None, None], names, "conditional_block")
+    return recorder.main.current_block().ops[-1]
 
 
 def _ordered_as(like: Any, tree: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import NotSupported, UsageError
+from argosy.foundation.errors import DtypeError, NotSupported, UsageError
 from argosy.nn import parameter
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.recorder import recorder
@@ -22,12 +22,10 @@ def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Variab
     LoDTensor. Their offsets are variables of the program too, beside it: ``name@LOD``, or
     ``name@LOD0``, ``name@LOD1`` for two levels.
     """
-    if not isinstance(name, str) or not name:
-        raise UsageError(
-            f"static.data: name must be a string that is not empty, but received {name!r}"
-        )
+    if not isinstance(name, str):
+        raise DtypeError(f"static.data: name must be a string, but received {name!r}")
     if not isinstance(shape, (list, tuple)):
-        raise UsageError(
+        raise DtypeError(
             f"static.data: shape must be a list or tuple, but received {type(shape).__name__}"
         )
     if not isinstance(lod_level, int) or lod_level < 0:
@@ -72,7 +70,7 @@ def create_global_var(
         raise NotSupported(
             "create_global_var(persistable=False): use paddle.full, whose result lives for one run"
         )
-    name = name or unique_name.generate("global_var")
+    name = name or unique_name.generate("_generated_var")
     return recorder.new_state(name, [int(n) for n in shape], dtypes.to_torch(dtype), value)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import NotSupported, ProgramError, raise_as
+from argosy.foundation.errors import DtypeError, NotSupported, ProgramError, raise_as
 from argosy.ops.table import Op
 from argosy.static.ir.operator import leaves, mapped
 from argosy.static.ir.variable import OTHER_STAND_IN, STAND_IN, Kind, Variable
@@ -51,6 +51,22 @@ def infer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     except _ERRORS as error:
         raise_as(_explained(op, args, kwargs, error), error)
     return _paired(first, second, op)
+
+
+def check_dtypes(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse what Paddle refuses in programs, though the op itself could compute with it."""
+    given = dict(zip(op.params, args, strict=False)) | kwargs
+    for name, allowed in op.traits.recorded_dtypes.items():
+        value = given.get(name)
+        if not isinstance(value, (Variable, type(None))):
+            raise DtypeError(
+                f"{op.type}: {name} must be a Variable, but received {type(value).__name__}"
+            )
+        if value is not None and dtypes.name_of(value.raw.dtype) not in allowed:
+            raise DtypeError(
+                f"{op.type}: the data type of {name} must be one of {', '.join(allowed)}, but "
+                f"received {dtypes.name_of(value.raw.dtype)}"
+            )
 
 
 def _kind(value: Any) -> Any:

@@ -27,7 +27,7 @@ from argosy.static.ir.owner import OwningBlock
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Kind, Parameter, Variable, samples
 from argosy.static.record.carry import carry
-from argosy.static.record.infer import infer, is_eager
+from argosy.static.record.infer import check_dtypes, infer, is_eager
 from argosy.tensor.engine import current_mode, pop_mode, push_mode, unique_name
 
 # Where lines that record operators are, but not those of the script: this package, and what runs
@@ -38,6 +38,8 @@ _NOT_SCRIPTS = (f"{_PACKAGE}{os.sep}", contextlib.__file__)
 
 class Recorder:
     """Turns calls of ops into operators of the current main program."""
+
+    records = True  # what makes tensors of values adds operators too
 
     def __init__(self) -> None:
         self.reset()
@@ -78,6 +80,8 @@ class Recorder:
     def __call__(self, op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         block = self.main.current_block()
         args, attrs = mapped(args, self.admit), mapped(attrs, self.admit)
+        if op.traits.recorded_dtypes:
+            check_dtypes(op, args, attrs)
         kind = op.type
         given = {id(v.raw): v for v in leaves([list(args), attrs]) if isinstance(v, Variable)}
         result = infer(op, args, attrs)
@@ -332,6 +336,12 @@ def default_main_program() -> Program:
 def default_startup_program() -> Program:
     """The program that fills the parameters of the main one."""
     return recorder.startup
+
+
+def manual_program_seed(seed: int) -> None:
+    """Let every run of the default programs start from ``seed``."""
+    recorder.main.random_seed = seed
+    recorder.startup.random_seed = seed
 
 
 @contextlib.contextmanager

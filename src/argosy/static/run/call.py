@@ -5,12 +5,13 @@ operator they come from.
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
-from argosy.foundation.errors import ArgosyError, ProgramError, UsageError, nearest, raise_as
+from argosy.foundation.errors import ArgosyError, DtypeError, ProgramError, nearest, raise_as
 from argosy.ops.table import Op
 from argosy.optimizer.optimizer import current_rate
 from argosy.static.ir.lod import LoDTensor, LoDTensorArray
@@ -102,23 +103,24 @@ def fetch_names(fetch_list: Any) -> tuple[str, ...]:
         elif isinstance(item, (list, tuple)):
             names.extend(fetch_names(item))
         else:
-            raise UsageError(
+            raise DtypeError(
                 "Executor.run: fetch_list must hold variables or their names, but received "
                 f"{type(item).__name__}"
             )
     return tuple(names)
 
 
-def check_feed_names(program: Program, fed: dict[str, Any]) -> None:
+def known_feeds(program: Program, fed: dict[str, Any]) -> list[str]:
+    """The names in ``fed`` that the program has; of others the user is warned, as in Paddle."""
     variables = program.global_block().vars
     for name in fed:
         if name not in variables:
-            declared = [v.name for v in variables.values() if v.is_data and "@LOD" not in v.name]
-            raise ProgramError(
-                f"Executor.run: feed {name!r} is no variable of the program, which declares "
-                f"{declared}."
-                f"{nearest(str(name), variables)}"
+            warnings.warn(
+                f"The variable {name} is not found in program. It is not declared or is pruned."
+                f"{nearest(str(name), variables)}",
+                stacklevel=3,
             )
+    return [name for name in fed if name in variables]
 
 
 def _located(lowered: Lowered, error: Exception) -> Exception:

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from argosy.foundation.errors import UsageError
+from argosy.foundation.errors import BadArgument, DtypeError, UsageError
 from argosy.foundation.places import to_place
 from argosy.foundation.process_state import register
 from argosy.static.ir.program import Program
@@ -15,7 +15,7 @@ from argosy.static.ir.scope import Scope, global_scope
 from argosy.static.lower.fetch import given_out, joined
 from argosy.static.lower.lowering import lower
 from argosy.static.record.recorder import default_main_program
-from argosy.static.run.call import check_feed_names, fetch_names, run_lowered, seeded, write_rates
+from argosy.static.run.call import fetch_names, known_feeds, run_lowered, seeded, write_rates
 from argosy.static.run.contract import PreparedProgram
 from argosy.static.run.dataset_runs import run_from_dataset
 from argosy.static.run.readers import next_feeds
@@ -24,6 +24,14 @@ from argosy.tensor.engine import defaults
 # What this process says when it closes an Executor, whichever: so scripts of 1.x leave their
 # parameter servers.
 farewells: list[Callable[[], None]] = register("farewells of executors", [])
+
+
+class ClosedExecutor(UsageError, RuntimeError):
+    """A closed Executor was asked for a run."""
+
+
+class NoProgram(DtypeError, AttributeError):
+    """What was to be run is no program."""
 
 
 class Executor:
@@ -96,7 +104,7 @@ class Executor:
         always kept. Nor do ``feed_var_name`` and ``fetch_var_name``, variables of Paddle's engine.
         """
         if self._is_closed:
-            raise UsageError("Executor.run: the executor is closed")
+            raise ClosedExecutor("Executor.run: Attempted to use a closed Executor")
         program = default_main_program() if program is None else program
         scope = global_scope() if scope is None else scope
         prepared = (
@@ -110,7 +118,7 @@ class Executor:
                 )
             program = prepared.recorded
         if not isinstance(program, Program):
-            raise UsageError(
+            raise NoProgram(
                 "Executor.run: program must be a Program or a CompiledProgram, but received "
                 f"{type(program).__name__}"
             )
@@ -122,18 +130,16 @@ class Executor:
         key = (self._device, tuple(fed), fetches, use_prune)
         lowered = program.lowered.get(key)
         if lowered is None:
-            check_feed_names(program, fed)
-            lowered = program.lowered[key] = lower(
-                program, list(fed), fetches, self._device, use_prune
-            )
-        feeds = lowered.given(fed, self._device)
+            feeds = known_feeds(program, fed)
+            lowered = program.lowered[key] = lower(program, feeds, fetches, self._device, use_prune)
+        given = lowered.given(fed, self._device)
         if program.rates:
             write_rates(program, scope)
         if program.seed:
             with seeded(program.seed):
-                fetched = run_lowered(lowered, feeds, scope, self._device)
+                fetched = run_lowered(lowered, given, scope, self._device)
         else:
-            fetched = run_lowered(lowered, feeds, scope, self._device)
+            fetched = run_lowered(lowered, given, scope, self._device)
         values = joined(fetched, lowered.lods) if lowered.lods else fetched
         return given_out(values, return_numpy)
 
@@ -206,8 +212,30 @@ def _merged(feed: Any) -> dict[str, Any]:
     if isinstance(feed, (list, tuple)) and len(feed) == 1:
         feed = feed[0]
     if not isinstance(feed, dict):
-        raise UsageError(
+        raise DtypeError(
             "Executor.run: feed must be a dict of names and values, or a list with one such "
             f"dict, but received {type(feed).__name__}"
         )
     return feed
+
+
+def fetch_var(name: str, scope: Scope | None = None, return_numpy: bool = True) -> Any:
+    """The value of a variable in ``scope``, the current one by default."""
+    if not isinstance(name, str):
+        raise BadArgument(f"fetch_var: name must be a string, but received {type(name).__name__}")
+    found = (global_scope() if scope is None else scope).find_var(name)
+    if found is None:
+        raise BadArgument(
+            f"fetch_var: Cannot find '{name}' in scope. Perhaps you need to make the variable "
+            "persistable by using var.persistable = True in your program."
+        )
+    value = found.get_tensor()
+    return as_numpy(value) if return_numpy else value
+
+
+def as_numpy(tensor: Any, copy: bool = False) -> Any:
+    """The array, or the list of arrays, that holds what was fetched."""
+    if isinstance(tensor, (list, tuple)):
+        return [as_numpy(item, copy) for item in tensor]
+    [array] = given_out([tensor], as_array=True)
+    return array

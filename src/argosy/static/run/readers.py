@@ -238,6 +238,13 @@ class ProgramLoader:
         if self._queue is not None:
             self._queue.reset()
 
+    def _reset(self) -> None:
+        """End what reads ahead for a pass that was left; one that is iterated ends with its
+        iterator.
+        """
+        if not self.iterable:
+            self.reset()
+
     def _check_of_program(self, call: str) -> None:
         if self.iterable:
             raise BadArgument(

@@ -83,6 +83,12 @@ def test_a_process_without_a_launcher_is_a_job_of_one():
     ) == (0, 0, False, False)
     assert (fleet.server_endpoints(), fleet.server_endpoints(to_string=True)) == ([], "")
     fleet.barrier_worker()
+    for call in (fleet.init_worker, fleet.stop_worker):
+        with pytest.raises(ValueError, match="distributed_optimizer"):
+            call()
+    fleet.distributed_optimizer(
+        paddle.optimizer.SGD(parameters=paddle.nn.Linear(1, 1).parameters())
+    )
     fleet.init_worker()
     fleet.stop_worker()
     fleet.init(is_collective=True)
@@ -371,8 +377,8 @@ def test_module_paths():
     assert callable(recompute)
     assert callable(fused_allreduce_gradients)
     assert fleet.DatasetFactory is paddle.fluid.DatasetFactory  # where 2.0-beta had it
-    with pytest.raises(NotImplementedError, match=r"set DistributedStrategy.lamb"):
-        meta.LambOptimizer  # noqa: B018
+    with pytest.raises(NotImplementedError, match="PipelineOptimizer is not supported"):
+        meta.PipelineOptimizer  # noqa: B018
     with pytest.raises(AttributeError, match="LambOptimizer"):
         meta.LambOptimiser  # noqa: B018
 

@@ -38,6 +38,23 @@ def build(**switches):
     return optimizer, main, startup, loss
 
 
+def test_float16_gradients_of_one_worker():
+    _, main, startup, _ = build(fp16_allreduce=True)
+    casts = [o.output("Out")[0] for o in main.global_block().ops if o.type == "cast"]
+    assert len(casts) == 8
+    assert all(".cast_fp16" in name for name in casts)
+    exe = paddle.static.Executor()
+    with paddle.static.scope_guard(paddle.static.Scope()):
+        exe.run(startup)
+        fed = {"x": np.array([[0.1, 0.2, 1e-9]], "float32")}
+        grad, used = exe.run(main, feed=fed, fetch_list=["hidden.w_0@GRAD", casts[4]])
+    np.testing.assert_array_equal(used, grad.astype("float16").astype("float32"))
+    assert fleet.fleet._get_applied_meta_list() == [
+        "FP16AllReduceOptimizer",
+        "RawProgramOptimizer",
+    ]
+
+
 @contextlib.contextmanager
 def as_on_a_gpu():
     """Plans are made as for another device than a processor; the programs run here all the same."""

@@ -112,6 +112,11 @@ class CommunicateTopology:
 
     get_dim_size = get_dim
 
+    @property
+    def sizes(self) -> list[int]:
+        """How many ranks lie along each axis, in their order."""
+        return self._dims
+
     def world_size(self) -> int:
         return self._world_size
 

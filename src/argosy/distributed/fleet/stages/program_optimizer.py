@@ -29,10 +29,11 @@ from argosy.distributed.fleet.stages.programs.amp import with_mixed_precision
 from argosy.distributed.fleet.stages.programs.dgc import CompressingExchange
 from argosy.distributed.fleet.stages.programs.gradients import FleetExchange, MergedExchange
 from argosy.distributed.fleet.stages.programs.local_sgd import AveragingExchange
+from argosy.distributed.fleet.stages.programs.rounding import rounded_gradients
 from argosy.distributed.fleet.stages.programs.sharding import ShardedExchange, full_state
 from argosy.distributed.fleet.stages.programs.startup import EqualStart
+from argosy.distributed.fleet.stages.programs.workers import Workers
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.runtime.comm.group import Group
 from argosy.static import BuildStrategy, CompiledProgram
 from argosy.static.amp.decorator import OptimizerWithMixedPrecision
 from argosy.static.parallel.compiled import attached_exchange
@@ -47,8 +48,8 @@ _SCALES = {"sum": "One", "customized": "Customized"}
 
 
 class ProgramRecorder:
-    """Records ``minimize(loss)`` of the optimizer ``given`` as ``plan`` says, for the workers of
-    ``group``, None if there is one. After that, ``amp_init`` and the like are those of the
+    """Records ``minimize(loss)`` of the optimizer ``given`` as ``plan`` says, for ``workers``, None
+    if there is one. After that, ``amp_init`` and the like are those of the
     mixed-precision optimizer: ``mixed``, the script's own, or the plan's.
     """
 
@@ -57,7 +58,7 @@ class ProgramRecorder:
         plan: Plan,
         given: Any,
         strategy: DistributedStrategy,
-        group: Group | None,
+        workers: Workers | None,
         mixed: OptimizerWithMixedPrecision | None = None,
     ) -> None:
         if mixed is not None and "amp" in plan:
@@ -73,7 +74,7 @@ class ProgramRecorder:
         self._plan = plan
         self._given = given
         self._strategy = strategy
-        self._group = group
+        self._job_workers = workers
         self._mixed: Any = mixed
 
     @property
@@ -91,24 +92,46 @@ class ProgramRecorder:
     def __call__(
         self, optimizer: Any, loss: Any, startup_program: Any, parameters: Any, no_grad_set: Any
     ) -> Any:
+        pairs = self.backward(optimizer, loss, startup_program, parameters, no_grad_set)
+        return self.apply(optimizer, loss, startup_program, pairs), pairs
+
+    def backward(
+        self, optimizer: Any, loss: Any, startup_program: Any, parameters: Any, no_grad_set: Any
+    ) -> Any:
+        """Record the backward pass; returns the (parameter, gradient) pairs."""
         plan, program = self._plan, loss.block.program
         _refuse_second(plan, program)
-        wrapped = optimizer
-        if "amp" in plan:
-            wrapped = self._mixed = with_mixed_precision(optimizer, plan[Amp])
-        elif self._mixed is not None:
-            wrapped = self._mixed
-            wrapped.inner = optimizer  # that of the plan, which may have replaced the rule
+        wrapped = self._with_precision(optimizer)
         pairs = wrapped.backward(loss, startup_program, parameters, no_grad_set)
         if "recompute" in plan:
             recompute_program(program, list(plan[Recompute].checkpoints))
+        return pairs
+
+    def apply(self, optimizer: Any, loss: Any, startup_program: Any, pairs: Any) -> Any:
+        """Record what follows ``backward``; returns the operators of the update."""
+        plan, program = self._plan, loss.block.program
+        wrapped = optimizer if self._mixed is None else self._mixed
         with program_guard(program, startup_program):
             exchange = self._exchange(pairs, optimizer)
-            operators = self._update(wrapped, optimizer, pairs, exchange)
+            taken = rounded_gradients(pairs) if "fp16_allreduce" in plan else pairs
+            operators = self._update(wrapped, optimizer, taken, exchange)
             if "localsgd" in plan or "adaptive_localsgd" in plan:
                 exchange = self._averaged_parameters(pairs, loss, optimizer, program)
             self._attach(program, exchange)
-        return operators, pairs
+        return operators
+
+    def exchange_gradients(self, program: Any) -> None:
+        """Have workers average the gradients of a program that is recorded already."""
+        if self._job_workers is not None:
+            self._attach(program, FleetExchange(self._job_workers))
+
+    def _with_precision(self, optimizer: Any) -> Any:
+        if "amp" in self._plan:
+            self._mixed = with_mixed_precision(optimizer, self._plan[Amp])
+        elif self._mixed is not None:
+            # that of the plan, which may have replaced the rule
+            self._mixed.inner = optimizer
+        return optimizer if self._mixed is None else self._mixed
 
     # -- the update
     # ----------------------------------------------------------------------------------------------
@@ -136,16 +159,16 @@ class ProgramRecorder:
     # ------------------------------------------------------------------------------------
 
     def _exchange(self, pairs: Any, optimizer: Any) -> FleetExchange | None:
-        plan, group = self._plan, self._group
-        if group is None:
+        plan, workers = self._plan, self._job_workers
+        if workers is None:
             return None
         is_half, is_merged = "fp16_allreduce" in plan, "gradient_merge" in plan
         if "dgc" in plan:
-            return CompressingExchange(group, plan[Dgc], momentum_of(self._given), pairs)
+            return CompressingExchange(workers, plan[Dgc], momentum_of(self._given), pairs)
         if "sharding" in plan:
             is_sum = "gradient_scale" in plan
-            return ShardedExchange(group, plan[Sharding], pairs, optimizer, is_sum, is_half)
-        return (MergedExchange if is_merged else FleetExchange)(group, is_half)
+            return ShardedExchange(workers, plan[Sharding], pairs, optimizer, is_sum, is_half)
+        return (MergedExchange if is_merged else FleetExchange)(workers, is_half)
 
     def _averaged_parameters(
         self, pairs: Any, loss: Any, optimizer: Any, program: Any
@@ -155,22 +178,24 @@ class ProgramRecorder:
         if isinstance(settings, AdaptiveLocalSgd) and not rate:
             rate = optimizer.rate.name  # the program computes it
         names = [p.name for p, _ in pairs]
-        assert self._group is not None
-        return AveragingExchange(self._group, settings, names, loss.name, rate)
+        assert self._job_workers is not None
+        return AveragingExchange(self._job_workers, settings, names, loss.name, rate)
 
     def _attach(self, program: Any, exchange: FleetExchange | None) -> None:
         if exchange is None:
             return
         startup, execution = program_recorder.startup, self._strategy.execution_strategy
         CompiledProgram.attach(program, self._build_strategy(), exchange, execution)
-        CompiledProgram.attach(startup, self._build_strategy(), EqualStart(exchange.group, program))
+        CompiledProgram.attach(
+            startup, self._build_strategy(), EqualStart(exchange.workers, program)
+        )
 
     def _build_strategy(self) -> BuildStrategy:
         """How a run of the program works together with the other workers."""
-        plan, group = self._plan, self._group
-        assert group is not None
+        plan, workers = self._plan, self._job_workers
+        assert workers is not None
         build: BuildStrategy = self._strategy.build_strategy
-        build.num_trainers, build.trainer_id = group.nranks, group.rank
+        build.num_trainers, build.trainer_id = workers.nranks, workers.rank
         build.sync_batch_norm = "sync_batch_norm" in plan
         if "gradient_scale" in plan:
             name = _SCALES[plan[GradientScale].scale_strategy]

@@ -14,10 +14,10 @@ from argosy.distributed.fleet.stages.optimizer_stages import CompressedGradients
 from argosy.distributed.fleet.stages.programs import points
 from argosy.distributed.fleet.stages.programs.gradients import FleetExchange
 from argosy.distributed.fleet.stages.programs.trainee import ProgramTrainee
+from argosy.distributed.fleet.stages.programs.workers import Workers
 from argosy.distributed.fleet.stages.rules import MomentumRule
 from argosy.foundation.errors import NotSupported
 from argosy.ops.table import Op
-from argosy.runtime.comm.group import Group
 from argosy.static.ir.operator import Operator, Ref
 from argosy.static.ir.rows import row_names
 from argosy.static.ir.variable import Parameter, Variable
@@ -40,12 +40,12 @@ class CompressingExchange(FleetExchange):
 
     def __init__(
         self,
-        group: Group,
+        workers: Workers,
         settings: Dgc,
         momentum: MomentumRule,
         pairs: Sequence[tuple[Parameter, Variable]],
     ) -> None:
-        super().__init__(group)
+        super().__init__(workers)
         self._settings = settings
         self._momentum = momentum
         parameters = [p for p, _ in pairs]

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from argosy.distributed.fleet.stages.programs import points
+from argosy.distributed.fleet.stages.programs.workers import Workers
 from argosy.distributed.trainers import AveragedBucket
 from argosy.ops.table import Op
 from argosy.runtime.comm.group import Group
@@ -21,11 +22,15 @@ __all__ = ["FleetExchange", "MergedExchange", "in_place"]
 
 
 class FleetExchange(Exchange):
-    """Data parallelism over the workers ``group``. ``is_half``: gradients travel as float16."""
+    """Data parallelism over ``workers``. ``is_half``: gradients travel as float16."""
 
-    def __init__(self, group: Group, is_half: bool = False) -> None:
-        self.group = group
+    def __init__(self, workers: Workers, is_half: bool = False) -> None:
+        self.workers = workers
         self._make_bucket = half_buckets(torch.float16) if is_half else None
+
+    @property
+    def group(self) -> Group:
+        return self.workers.group
 
     def buffer(
         self, trainers: Trainers, numel: int, dtype: torch.dtype, device: torch.device

@@ -20,8 +20,8 @@ from argosy.distributed.fleet.stages.optimizer_stages import (
 from argosy.distributed.fleet.stages.programs import points
 from argosy.distributed.fleet.stages.programs.gradients import FleetExchange
 from argosy.distributed.fleet.stages.programs.trainee import ProgramTrainee
+from argosy.distributed.fleet.stages.programs.workers import Workers
 from argosy.ops.table import Op
-from argosy.runtime.comm.group import Group
 from argosy.static.ir.operator import Number, Operator, Ref
 from argosy.static.parallel.exchange import Combiner
 from argosy.static.record.recorder import recorder
@@ -45,13 +45,13 @@ class AveragingExchange(FleetExchange):
 
     def __init__(
         self,
-        group: Group,
+        workers: Workers,
         settings: LocalSgd | AdaptiveLocalSgd,
         parameters: Sequence[str],
         loss: str,
         rate: str,
     ) -> None:
-        super().__init__(group)
+        super().__init__(workers)
         self._settings = settings
         is_adaptive = isinstance(settings, AdaptiveLocalSgd)
         self._parameters = [Ref(name) for name in parameters]

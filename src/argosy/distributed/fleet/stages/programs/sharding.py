@@ -17,12 +17,12 @@ import torch
 from argosy.distributed.fleet.planning.settings import Sharding
 from argosy.distributed.fleet.stages.programs import points
 from argosy.distributed.fleet.stages.programs.gradients import FleetExchange, in_place
+from argosy.distributed.fleet.stages.programs.workers import Workers
 from argosy.foundation.errors import NotSupported
 from argosy.nn.clip import ClipGradByGlobalNorm
 from argosy.ops.table import Op
 from argosy.ops.training import clipping
 from argosy.runtime.comm.backend import ReduceOp
-from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.sharding.shards import (
     assign_owners,
     broadcast_from_owners,
@@ -59,7 +59,7 @@ class ShardedExchange(FleetExchange):
 
     def __init__(
         self,
-        group: Group,
+        workers: Workers,
         settings: Sharding,
         pairs: Pairs,
         optimizer: Any,
@@ -71,17 +71,17 @@ class ShardedExchange(FleetExchange):
                 "sharding_configs: stage=3 is not supported in static mode: a program holds "
                 "whole parameters"
             )
-        super().__init__(group, is_half)
+        super().__init__(workers, is_half)
         degree = settings.degree
         sizes = [p.raw.numel() * p.raw.element_size() for p, _ in pairs]
         self._owners = dict(
             zip([p.name for p, _ in pairs], assign_owners(sizes, degree), strict=True)
         )
-        self._rank = group.rank % degree
-        self._scale = float(group.nranks) if is_sum else 1.0
+        self._rank = workers.rank % degree
+        self._scale = float(workers.nranks) if is_sum else 1.0
         self.reduces = (
             settings.stage == 2
-            and degree == group.nranks
+            and degree == workers.nranks
             and not is_half
             and _can_reduce(pairs, self._owners, degree, optimizer)
         )

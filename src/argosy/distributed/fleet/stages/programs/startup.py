@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import torch
 
+from argosy.distributed.fleet.stages.programs.workers import Workers
 from argosy.ops.table import Op
-from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import agreement
 from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.static import Program
@@ -25,8 +25,8 @@ class EqualStart(Exchange):
     the common values.
     """
 
-    def __init__(self, group: Group, main: Program) -> None:
-        self._group = group
+    def __init__(self, workers: Workers, main: Program) -> None:
+        self._job_workers = workers
         self._main = main
 
     def operators(
@@ -58,5 +58,6 @@ class EqualStart(Exchange):
     def _broadcast(self, values: list[torch.Tensor]) -> None:
         lines = [agreement.describe("parameter", value) for value in values]
         what = "the workers' startup programs fill different parameters"
-        self._group.run(agreement.check_same, lines, self._group.transport, what)
-        self._group.run(broadcast_values, values, self._group.transport, 0)
+        group = self._job_workers.group
+        group.run(agreement.check_same, lines, group.transport, what)
+        group.run(broadcast_values, values, group.transport, 0)

@@ -30,6 +30,7 @@ from argosy.fluid.incubate.fleet.parameter_server.distribute_transpiler.distribu
     TrainerRuntimeConfig,
     strategy_of,
 )
+from argosy.fluid.optimizer import Optimizer as _OldOptimizer
 from argosy.fluid.transpiler.distribute_transpiler import (
     DistributedMode,
     DistributeTranspiler,
@@ -232,7 +233,8 @@ class TranspilerOptimizer(DistributedOptimizer):
     def __init__(self, owner: DistributedTranspiler, optimizer: Any, strategy: Any = None) -> None:
         if isinstance(strategy, DistributeTranspilerConfig):
             strategy = strategy_of(strategy)
-        elif strategy is None:
+        elif strategy is None and isinstance(optimizer, _OldOptimizer):
+            # 2.x wants it said
             strategy = StrategyFactory.create_sync_strategy()
         elif not isinstance(strategy, DistributedStrategy):
             raise DtypeError(
@@ -242,6 +244,7 @@ class TranspilerOptimizer(DistributedOptimizer):
         super().__init__(optimizer, strategy)
         self._fleet = owner
         self.opt_info: dict[str, Any] = {
+            **strategy.get_debug_opt(),
             "mpi_rank": owner.worker_index(),
             "mpi_size": owner.worker_num(),
             "trainer": "MultiTrainer",

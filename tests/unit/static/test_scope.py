@@ -1,0 +1,61 @@
+"""Scopes inside of scopes, and what else than tensors a variable of a scope may hold."""
+
+import numpy as np
+import pytest
+from paddle.base import core
+from paddle.base.default_scope_funcs import find_var, scoped_function, var
+
+import paddle
+
+
+@pytest.fixture
+def exe():
+    return paddle.static.Executor(paddle.CPUPlace())
+
+
+def test_an_inner_scope_finds_the_variables_around_it():
+    outer = core.Scope()
+    outer.var("a").get_tensor().set(np.ones(2, "float32"))
+    inner = outer.new_scope()
+    inner.var("b")
+    assert inner.find_var("a") is outer.find_var("a")
+    assert outer.find_var("b") is None
+    assert (outer.size(), inner.size()) == (1, 1)
+    outer.drop_kids()
+    assert inner.find_var("b") is None
+
+
+def test_a_scope_is_taken_out_of_the_pool_once():
+    scope = core.Scope()
+    scope._remove_from_pool()
+    with pytest.raises(RuntimeError, match="Deleting a nonexistent scope is not allowed"):
+        scope._remove_from_pool()
+
+
+def test_a_variable_holds_numbers_strings_or_an_array():
+    scope = core.Scope()
+    number = scope.var("n")
+    assert not number.is_int()
+    number.set_int(3)
+    assert number.get_int() == 3
+    with pytest.raises(RuntimeError, match="holds no float"):
+        number.get_float()
+    array = scope.var("array").get_lod_tensor_array()
+    array.append(core.LoDTensor())
+    assert len(scope.var("array").get_lod_tensor_array()) == 1
+
+
+def test_functions_run_in_scopes_of_their_own():
+    scoped_function(lambda: var("local").set_int(1))
+    assert find_var("local") is None
+
+
+def test_a_run_reads_parameters_of_the_scope_around(exe):
+    out = paddle.static.create_parameter([2], "float32", name="w") * 2.0
+    scope = core.Scope()
+    exe.run(paddle.static.default_startup_program(), scope=scope)
+    inner = scope.new_scope()
+    [first] = exe.run(fetch_list=[out], scope=inner)
+    scope.find_var("w").get_tensor().set(np.zeros(2, "float32"))
+    [second] = exe.run(fetch_list=[out], scope=inner)
+    assert second.tolist() == [0.0, 0.0] != first.tolist()
