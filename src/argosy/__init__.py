@@ -8,6 +8,7 @@ from argosy import _alias, _paths
 _alias.check_environment()
 _paths.install()
 
+import argosy as paddle  # scripts write paddle.paddle
 from argosy import (
     amp,
     autograd,

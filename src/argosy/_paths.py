@@ -153,7 +153,8 @@ def _load_hidden(package: str, child: str) -> None:
     it later would put the module in the place of the function.
     """
     name = f"{package}.{child}"
-    spec = None if name in sys.modules else PathsFinder().find_spec(name)
+    where = getattr(sys.modules[package], "__path__", None)
+    spec = None if name in sys.modules else PathsFinder().find_spec(name, where)
     if spec is not None and isinstance(spec.loader, PathLoader):
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = sys.modules[name.replace(_ROOT, "paddle", 1)] = module

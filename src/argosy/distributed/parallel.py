@@ -124,6 +124,9 @@ def parallel_env() -> ParallelEnv:
     return known
 
 
+_get_global_parallel_env = parallel_env  # scripts that train by hand ask for it by this name
+
+
 def init_parallel_env(nccl_config: Any = None) -> Group | None:
     """Join the job that the environment describes and return its group of all ranks.
 

@@ -53,8 +53,19 @@ class Place:
 
     gpu_device_id = get_device_id
 
+    def _type(self) -> int:
+        """The number of its kind; it only serves to be compared."""
+        return sorted(set(_KINDS.values())).index(self.kind)
+
+    def _equals(self, other: object) -> bool:
+        return self == other
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Place) and (self.kind, self.index) == (other.kind, other.index)
+
+    def _equals(self, other: Place) -> bool:
+        """Whether both are one device."""
+        return self == other
 
     def __hash__(self) -> int:
         return hash((self.kind, self.index))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,13 +35,12 @@ def create_parameter(
         raise UsageError(
             "create_parameter: attr=False means no parameter; pass None or a ParamAttr"
         )
-    wrong = [n for n in shape if isinstance(n, (float, str)) or not hasattr(n, "__index__")]
-    if wrong:
+    if default_initializer is not None and not callable(default_initializer):
         raise DtypeError(
-            "create_parameter: the shape of a parameter must be made of integers, but received "
-            f"{wrong[0]!r}"
+            "create_parameter: default_initializer must be an Initializer, but received "
+            f"{type(default_initializer).__name__}"
         )
-    extents = [int(n) for n in shape]
+    extents = _extents(shape)
     if any(n < 0 for n in extents):
         raise UsageError(
             "create_parameter: the shape of a parameter must have no negative dimension, but "
@@ -76,6 +76,16 @@ def create_parameter(
         parsed.trainable and (engine.is_floating_point or engine.is_complex)
     )
     return parameter
+
+
+def _extents(shape: Any) -> list[int]:
+    try:
+        return [operator.index(n) for n in shape]
+    except TypeError as error:
+        raise DtypeError(
+            "create_parameter: the shape of a parameter must be made of integers, but received "
+            f"{shape!r}"
+        ) from error
 
 
 def _normalised(

@@ -52,6 +52,34 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     return x
 
 
+def redraw(x: Tensor, out: Tensor, call: str) -> Tensor:
+    """Make ``x`` hold the draws ``out``. In the graph its gradient, and that of what it was before,
+    is then zero, as in Paddle.
+    """
+    old = x.raw
+    is_in_graph = torch.is_grad_enabled() and old.requires_grad and not old._is_view()
+    if x.rebind is not None or not is_in_graph:
+        return replace(x, out, call)
+    check_writable(x, call)
+    x.raw = _Redrawn.apply(old, [out.raw])  # type: ignore[no-untyped-call]
+    x.raw.register_hook(torch.zeros_like)  # what is retained is so too
+    if old.retains_grad:
+        x.raw.retain_grad()
+    return x
+
+
+class _Redrawn(torch.autograd.Function):
+    """New values in the place that ``old`` has in the graph."""
+
+    @staticmethod
+    def forward(ctx: Any, old: torch.Tensor, new: list[torch.Tensor]) -> torch.Tensor:
+        return new[0]
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return grad, None
+
+
 def is_view_in_graph(x: Tensor) -> bool:
     """Whether ``x`` shares the memory of another tensor and backward goes through it."""
     return torch.is_grad_enabled() and x.raw.requires_grad and x.raw._is_view()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.distributed.communication import _programs
 from argosy.distributed.communication._call import operation, prepare, start
 from argosy.distributed.communication.reduce import ReduceOp
+from argosy.framework.mode import switch
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.work import Work
 from argosy.tensor.engine import Tensor
@@ -21,4 +23,6 @@ def all_reduce(
     how = operation("all_reduce", op)
     if chosen is None:
         return None
+    if switch.is_static:
+        return _programs.all_reduce(tensor, how, chosen)
     return start(chosen, sync_op, chosen.transport.all_reduce, raw, how)

@@ -277,19 +277,20 @@ class Fleet:
         return self.servers
 
     def _trained_servers(self, call: str) -> Servers | None:
-        """The parameter servers of the job, which only an optimizer tells what to do; the workers
-        of a job without servers need one too.
+        """The parameter servers of the job; without any, a program that Fleet's optimizer has
+        recorded is needed, as in Paddle.
         """
         servers = self._job_servers()
-        if servers is None and self._optimizer is None:
+        record = getattr(self._optimizer, "record", None)
+        if servers is None and (record is None or not record.is_done):
             raise ConfigError(
-                f"fleet.{call}: Fleet can not find suitable runtime handler; call "
-                "fleet.distributed_optimizer() first"
+                f"fleet.{call}: Fleet can not find suitable runtime handler; call minimize() of "
+                "what fleet.distributed_optimizer() returns first"
             )
         return servers
 
     def init_worker(self, scopes: Any = None) -> None:
-        """Make a worker ready to train, after ``distributed_optimizer``. Without servers there is
+        """Make a worker ready to train, after ``minimize`` in a program. Without servers there is
         nothing to do.
         """
         if scopes is not None:
@@ -516,6 +517,8 @@ class Fleet:
 
     def _final_strategy(self) -> DistributedStrategy:
         """The strategy without the switches that the plan left out."""
+        if self.servers is not None:
+            return copy.deepcopy(self.servers.runtime.strategy)
         final = copy.deepcopy(self._user_defined_strategy)
         for switch in self._plan.left_out() if self._plan is not None else ():
             setattr(final.strategy, switch, False)

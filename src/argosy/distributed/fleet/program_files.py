@@ -57,7 +57,7 @@ def save_inference_model(
     program = _checked(call, executor, dirname, main_program)
     if isinstance(feed_names, str) or not all(isinstance(name, str) for name in feed_names):
         raise DtypeError(f"{call}: feeded_var_names must be a list of names, but is {feed_names!r}")
-    if isinstance(targets, (str, Variable)) or not targets:
+    if isinstance(targets, str) or not (isinstance(targets, Variable) or targets):
         raise DtypeError(f"{call}: target_vars must be a list of Variables, but is {targets!r}")
     feeds, fetches = variables(call, program, feed_names), variables(call, program, targets)
     if is_writer:
@@ -65,9 +65,11 @@ def save_inference_model(
             write_model(folder, "__model__", None, feeds, fetches, executor, program)
 
 
-def variables(call: str, program: Program, items: Sequence[Any]) -> list[Variable]:
-    """Variables of ``program`` from variables or their names."""
+def variables(call: str, program: Program, items: Sequence[Any] | Variable) -> list[Variable]:
+    """Variables of ``program`` from variables or their names, or from one variable."""
     block = program.global_block()
+    if isinstance(items, Variable):
+        items = [items]
     for name in items:
         if isinstance(name, str) and not block.has_var(name):
             raise ProgramError(

@@ -119,3 +119,12 @@ def merge_lod_tensor(
 def joined_offsets(parts: list[Tensor]) -> Tensor:
     """The offsets of sequences that come one after the other, of those of each part."""
     return offsets_of(torch.cat([lengths_of(offsets) for offsets in parts]))
+
+
+@op("absolute_offsets", rows=Rows.OTHER)
+def absolute_offsets(levels: list[Tensor]) -> Tensor:
+    """The rows at which the sequences of the outermost level begin."""
+    out = levels[0]
+    for offsets in levels[1:]:
+        out = torch.empty_like(out) if out.is_meta else offsets[out]
+    return out

@@ -24,7 +24,13 @@ import numpy as np
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import NotEager, NotSupported, ProgramError, UsageError
+from argosy.foundation.errors import (
+    DtypeError,
+    NotEager,
+    NotSupported,
+    ProgramError,
+    UsageError,
+)
 from argosy.foundation.places import Place
 from argosy.static.ir.owner import OwningBlock
 from argosy.tensor.engine import Parameter as EagerParameter
@@ -289,8 +295,15 @@ class Variable(Tensor):
             return self.raw.tolist()
         raise self._no_value("tolist()")
 
-    def item(self, *args: int) -> Any:
-        raise self._no_value("item()")
+    def item(self) -> Variable:
+        """The variable itself, so that ``paddle.shape(x)[0].item()`` may be recorded; it must have
+        at most one dimension.
+        """
+        if len(self.shape) > 1:
+            raise DtypeError(
+                f"Required input var should be 1-D Variable, but received {list(self.shape)}"
+            )
+        return self
 
     def __contains__(self, value: Any) -> bool:
         raise self._no_value("in")

@@ -218,6 +218,21 @@ def record_joined(array: ArrayVariable, axis: int, stacks: bool) -> tuple[Variab
     return out, sizes
 
 
+def record_backtrace(
+    ids: ArrayVariable, scores: ArrayVariable, beam_size: int, end_id: int
+) -> tuple[Variable, Variable]:
+    """The sequences that the steps of a beam search lead to, and their scores."""
+    block: Block = recorder.main.current_block()
+    kinds = [Kind(*samples([-1], array.raw.dtype)) for array in (ids, scores)]
+    out, marks = (_new(block, "beam_search_decode", kind) for kind in kinds)
+    lod = [_new(block, "beam_search_decode", Kind(*offset_samples())) for _ in range(2)]
+    out.lod_names = marks.lod_names = tuple(v.name for v in lod)
+    levels = [_found(ids.block, name) for name in ids.lod_names]
+    args = (recorder.admit(ids), recorder.admit(scores), levels, beam_size, end_id)
+    recorder.append(block, "beam_search_decode", None, args, {}, [out, marks, lod])
+    return out, marks
+
+
 def _new(block: Block, operator: str, kind: Kind) -> Variable:
     name = unique_name.generate(f"{unique_name.generate(operator)}.tmp")
     return block.add_variable(Variable(block, name, kind.first, kind.second))

@@ -55,6 +55,14 @@ def test_float16_gradients_of_one_worker():
     ]
 
 
+def test_workers_without_servers_have_nothing_to_start():
+    with pytest.raises(ValueError, match="minimize"):
+        fleet.init_worker()
+    build()
+    fleet.init_worker()
+    fleet.stop_worker()
+
+
 @contextlib.contextmanager
 def as_on_a_gpu():
     """Plans are made as for another device than a processor; the programs run here all the same."""

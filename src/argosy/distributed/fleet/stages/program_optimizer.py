@@ -76,6 +76,7 @@ class ProgramRecorder:
         self._strategy = strategy
         self._job_workers = workers
         self._mixed: Any = mixed
+        self.is_done = False  # whether it has recorded an update
 
     @property
     def mixed_precision(self) -> Any:
@@ -118,6 +119,7 @@ class ProgramRecorder:
             if "localsgd" in plan or "adaptive_localsgd" in plan:
                 exchange = self._averaged_parameters(pairs, loss, optimizer, program)
             self._attach(program, exchange)
+        self.is_done = True
         return operators
 
     def exchange_gradients(self, program: Any) -> None:
