@@ -201,3 +201,20 @@ def test_split_checks_its_call_and_refuses(size, operation, axis, error, message
             dist.split(None, size, operation, axis, num_partitions=2)
     finally:
         paddle.disable_static()
+
+
+def test_an_unknown_backend_is_a_plain_value_error():
+    with pytest.raises(ValueError, match="something") as caught:
+        dist.spawn(print, backend="something", nprocs=2)
+    assert type(caught.value) is ValueError
+
+
+def test_tensors_as_one_flat_tensor_and_back():
+    first, second = paddle.ones([2, 3]), paddle.zeros([4])
+    groups = dist.parallel._coalesce_tensors({0: [first, second]})
+    assert groups[0][0].tolist() == [1.0] * 6 + [0.0] * 4
+    groups[0][0].add_(paddle.to_tensor(1.0))
+    dist.parallel._split_tensors(groups)
+    assert (first.tolist(), second.tolist()) == ([[2.0] * 3] * 2, [1.0] * 4)
+    dist.parallel._reshape_inplace(first, [3, 2])
+    assert first.shape == [3, 2]
