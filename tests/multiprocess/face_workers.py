@@ -337,3 +337,28 @@ def programs(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> N
                 dist.all_reduce(rows[0])
         finally:
             paddle.disable_static()
+
+
+def strategies(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> None:
+    """Four ranks as two pairs of replicas, and as the stages of a pipeline."""
+    from paddle.distributed.fleet.base.orthogonal_strategy import OrthogonalStrategy
+    from paddle.distributed.fleet.base.strategy_group import DPGroup, PPGroup, ShardingGroup
+
+    with joined_job(rank, world_size, meeting, backend):
+        sides = [("dp", 2, DPGroup), ("sharding", 2, ShardingGroup), ("pp", 1, PPGroup)]
+        strategy = OrthogonalStrategy(sides, {"all": ["dp", "sharding"]})
+        assert strategy.strategy_group("dp").group.ranks == [rank % 2, rank % 2 + 2]
+        assert strategy.strategy_group("sharding").group.ranks == [rank // 2 * 2, rank // 2 * 2 + 1]
+        assert strategy.rank_in_strategy("dp") == rank // 2
+        assert strategy.fused_strategy_group("all").world_size == 4
+        with pytest.raises(AssertionError, match="need 2 ranks"):
+            OrthogonalStrategy(sides[:1])
+        stages = PPGroup([[0, 1, 2, 3]])
+        assert (stages.rank_of_next_stage, stages.rank_of_prev_stage) == (
+            (rank + 1) % 4, (rank - 1) % 4,
+        )  # fmt: skip
+        to_next, to_prev, from_next, from_prev = stages.p2p_groups
+        assert sorted(to_next.ranks) == sorted(from_next.ranks) == sorted([rank, (rank + 1) % 4])
+        assert sorted(to_prev.ranks) == sorted(from_prev.ranks) == sorted([rank, (rank - 1) % 4])
+        with pytest.raises(AssertionError, match="multi dp groups"):
+            DPGroup([[0, 1, 2, 3], [0, 1, 2, 3]])

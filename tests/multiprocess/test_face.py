@@ -24,6 +24,10 @@ def test_collectives_of_programs(pool, backend, world_size):
     run_job(pool, f"{HERE}:programs", world_size, backend=backend)
 
 
+def test_groups_of_strategies(pool):
+    run_job(pool, f"{HERE}:strategies", 4, backend="shm")
+
+
 @pytest.mark.parametrize("backend", ["shm", "gloo"])
 def test_groups(pool, backend):
     run_job(pool, f"{HERE}:groups", 3, backend=backend)

@@ -33,3 +33,14 @@ def reduce_scatter(
         return _programs.reduce_scatter(tensor, tensor_list, how, chosen)
     inputs = parts("reduce_scatter", tensor_list, chosen.nranks)
     return start(chosen, sync_op, chosen.transport.reduce_scatter, raw, inputs, how)
+
+
+def _reduce_scatter_base(
+    output: Tensor,
+    input: Tensor,
+    op: Any = ReduceOp.SUM,
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Work | None:
+    """``reduce_scatter`` of one tensor; scripts reach for it by this name."""
+    return reduce_scatter(output, input, op, group, sync_op)
