@@ -29,7 +29,7 @@ def op_proto(name: str) -> OpProto:
     kind = op_types.find(name)
     proto = OpProto(type=name, comment="")
     for parameter in inspect.signature(kind.record).parameters.values():
-        if parameter.name[0].isupper():
+        if parameter.name[0].isupper() or parameter.name in kind.small_slots:
             slot: Any = proto.inputs.add()
             slot.dispensable = parameter.default is not parameter.empty
             slot.duplicable = parameter.name in kind.lists

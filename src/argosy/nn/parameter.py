@@ -83,7 +83,8 @@ def _extents(shape: Any) -> list[int]:
         return [operator.index(n) for n in shape]
     except TypeError as error:
         raise DtypeError(
-            f"create_parameter: shape must be a list of integers, but received {shape!r}"
+            "create_parameter: the shape of a parameter must be made of integers, but received "
+            f"{shape!r}"
         ) from error
 
 

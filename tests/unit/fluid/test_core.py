@@ -138,3 +138,19 @@ def test_programs_can_be_switched() -> None:
         before = framework.switch_main_program(mine)
         assert paddle.static.default_main_program() is mine
         assert framework.switch_main_program(before) is mine
+
+
+def test_an_operator_with_small_slots() -> None:
+    """Momentum before compression begins, SGD after."""
+    scope, place = fluid.Scope(), fluid.CPUPlace()
+    names = ["Param", "Grad", "Velocity", "LearningRate", "current_step", "nranks"]
+    slots = {name: name for name in names}
+    outputs = {"ParamOut": "Param", "VelocityOut": "Velocity", "Grad_out": "Grad"}
+    for step, expected in ((0.0, [2 - 0.5 * 1.9, 1.9]), (15.0, [2 - 0.5 * 1, 1])):
+        for name, value in zip(names, (2, 2, 1, 0.5, step, 2), strict=True):
+            scope.var(name).get_tensor().set(np.array([value], "float32"), place)
+        Operator("dgc_momentum", **slots, **outputs, mu=0.9, rampup_begin_step=10.0).run(
+            scope, place
+        )
+        found = [float(np.array(scope.find_var(name).get_tensor())[0]) for name in names]
+        np.testing.assert_allclose([found[0], found[2], found[1]], [*expected, 1], rtol=1e-6)

@@ -74,9 +74,11 @@ class TestRoles:
             )
 
     def test_a_number_that_is_too_large(self):
-        role = role_maker.UserDefinedCollectiveRoleMaker(2, ["a:1", "b:1"])
-        with pytest.raises(ValueError, match="current_id is 2"):
-            role.generate_role()
+        with pytest.raises(ValueError, match="number of endpoints, 2, but is 2"):
+            role_maker.UserDefinedCollectiveRoleMaker(2, ["a:1", "b:1"])
+        with pytest.raises(ValueError, match="number of endpoints, 1, but is 1"):
+            role_maker.UserDefinedRoleMaker(1, role_maker.Role.SERVER, 2, ["a:1"])
+        role_maker.UserDefinedRoleMaker(1, role_maker.Role.WORKER, 2, ["a:1"])
 
     def test_general_counts_the_listed_workers(self, monkeypatch):
         monkeypatch.setenv("PADDLE_PSERVERS_IP_PORT_LIST", "a:1,b:1")

@@ -517,6 +517,8 @@ class Fleet:
 
     def _final_strategy(self) -> DistributedStrategy:
         """The strategy without the switches that the plan left out."""
+        if self.servers is not None:
+            return copy.deepcopy(self.servers.runtime.strategy)
         final = copy.deepcopy(self._user_defined_strategy)
         for switch in self._plan.left_out() if self._plan is not None else ():
             setattr(final.strategy, switch, False)

@@ -6,6 +6,7 @@ from typing import Any
 
 from argosy.fluid.layer_helper import LayerHelper
 from argosy.foundation.errors import BadArgument
+from argosy.nn.layer import layers
 from argosy.static.record.activation import activate
 
 
@@ -16,6 +17,22 @@ class LayerObjectHelper(LayerHelper):
 
     def __init__(self, name: str) -> None:
         super().__init__(name, name=name)
+        self._namer = layers.LayerHelper(name)
+
+    def create_parameter(
+        self,
+        attr: Any,
+        shape: Any,
+        dtype: Any = None,
+        is_bias: bool = False,
+        default_initializer: Any = None,
+        stop_gradient: bool = False,
+    ) -> Any:
+        """A parameter that the layer owns, so the guard does not keep it."""
+        made = self._namer.create_parameter(attr, shape, dtype, is_bias, default_initializer)
+        if stop_gradient and made is not None:
+            made.stop_gradient = True
+        return made
 
     def input_dtype(self, inputs_in: Any) -> Any:  # type: ignore[override]
         """The dtype that all inputs have; None without inputs."""

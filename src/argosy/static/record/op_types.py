@@ -18,6 +18,7 @@ from argosy.ops import table
 from argosy.static.record.activation import ACTIVATIONS
 from argosy.static.record.folding import align, mul
 from argosy.tensor.engine import apply
+from argosy.tensor.random import gaussian
 
 # Attributes that tell Paddle how to run an operator, not what it computes.
 HINTS = frozenset(
@@ -32,13 +33,15 @@ HINTS = frozenset(
 @dataclass(frozen=True)
 class OpType:
     """What records an operator. ``unused`` are outputs that only Paddle's own gradient operators
-    read: they get no value. ``lists`` are slots that may have several variables.
+    read: they get no value. ``lists`` are slots that may have several variables. Inputs begin with
+    a capital letter, but for ``small_slots``.
     """
 
     record: Callable[..., Any]
     outputs: tuple[str, ...] = ("Out",)
     unused: tuple[str, ...] = ()
     lists: tuple[str, ...] = ()
+    small_slots: tuple[str, ...] = ()
 
 
 _TYPES: dict[str, OpType] = {}
@@ -78,11 +81,12 @@ def define(
     outputs: tuple[str, ...] = ("Out",),
     unused: tuple[str, ...] = (),
     lists: tuple[str, ...] = (),
+    small_slots: tuple[str, ...] = (),
 ) -> Callable[[Any], Any]:
     """Decorate a function that records operators of these types."""
 
     def add(record: Callable[..., Any]) -> Callable[..., Any]:
-        _TYPES.update(dict.fromkeys(names, OpType(record, outputs, unused, lists)))
+        _TYPES.update(dict.fromkeys(names, OpType(record, outputs, unused, lists, small_slots)))
         return record
 
     return add
@@ -234,7 +238,7 @@ def _uniform_random(
 def _gaussian_random(
     shape: Any, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: Any = "float32"
 ) -> Any:
-    return T.gaussian(shape, mean, std, seed, dtype)
+    return gaussian(shape, mean, std, seed, dtype)
 
 
 @define("cast")
@@ -348,3 +352,33 @@ def _softmax_with_cross_entropy(
     Logits: Any, Label: Any, soft_label: bool = False, ignore_index: int = -100, axis: int = -1
 ) -> Any:
     return F.softmax_with_cross_entropy(Logits, Label, soft_label, ignore_index, True, True, axis)
+
+
+# -- updates
+# --------------------------------------------------------------------------------------------------
+
+
+@define(
+    "dgc_momentum",
+    outputs=("ParamOut", "VelocityOut", "Grad_out"),
+    small_slots=("current_step", "nranks"),
+)
+def _dgc_momentum(
+    Param: Any,
+    Grad: Any,
+    Velocity: Any,
+    LearningRate: Any,
+    current_step: Any,
+    nranks: Any,
+    mu: float = 0.9,
+    use_nesterov: bool = False,
+    rampup_begin_step: float = 0.0,
+) -> Any:
+    """Momentum with the mean over ranks; from ``rampup_begin_step`` on, when gradients are
+    compressed ones that carry the momentum already, SGD.
+    """
+    grad = Grad / nranks
+    velocity = mu * Velocity + grad
+    has_begun = current_step >= rampup_begin_step
+    direction = T.where(has_begun, grad, grad + mu * velocity if use_nesterov else velocity)
+    return Param - LearningRate * direction, T.where(has_begun, Velocity, velocity), grad

@@ -33,6 +33,7 @@ from argosy.tensor.engine import current_mode, pop_mode, push_mode, unique_name
 # Where lines that record operators are, but not those of the script: this package, and what runs
 # its ``with`` blocks.
 _PACKAGE = Path(__file__).resolve().parents[2]
+_FACES = tuple(f"{_PACKAGE / folder}{os.sep}" for folder in ("tensor", "nn/functional"))
 _NOT_SCRIPTS = (f"{_PACKAGE}{os.sep}", contextlib.__file__)
 
 
@@ -87,7 +88,7 @@ class Recorder:
         result = infer(op, args, attrs)
         works_in_place = bool(op.traits.mutates)
         stops = not torch.is_grad_enabled() or all(v.stop_gradient for v in given.values())
-        base = self.layer_name
+        base = self.layer_name or _given_name()
 
         def output(value: Any) -> Any:
             nonlocal base
@@ -211,7 +212,9 @@ class Recorder:
 
     def initialize(self, parameter: Variable, initializer: Any) -> None:
         """Add the operator that fills ``parameter`` to the startup program, once."""
-        op, attrs = initializer.plan(list(parameter.shape), parameter.raw.dtype)
+        op, attrs = initializer.seeded_plan(
+            list(parameter.shape), parameter.raw.dtype, self.startup.random_seed
+        )
         self._fill(parameter, op, attrs)
 
     def initialize_from(
@@ -250,6 +253,15 @@ class Recorder:
         attrs = {"shape": list(shape), "value": value, "dtype": dtype}
         self._fill(variable, initialization_ops.fill_constant, attrs)
         return variable
+
+    def rate_of(self, optimizer: Any, program: Program | None = None) -> Variable | None:
+        """The variable of ``program``, by default of the main one, that holds an optimizer's rate;
+        None before ``minimize``.
+        """
+        program = program or self.main
+        names = (source.name for source in program.rates if source.optimizer is optimizer)
+        name = next(names, None)
+        return None if name is None else program.global_block().var(name)
 
     def duplicate(self, parameter: Parameter, name: str) -> Parameter:
         """A parameter with the settings and the initialiser of another."""
@@ -323,9 +335,29 @@ def _caller() -> str:
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
+def _given_name() -> str:
+    """The ``name`` that the script gave to the function of Paddle that is recorded now; its results
+    are named after it.
+    """
+    frame: Any = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_NOT_SCRIPTS):
+        code = frame.f_code
+        if code.co_filename.startswith(_FACES) and "name" in code.co_varnames[: code.co_argcount]:
+            given = frame.f_locals["name"]
+            if isinstance(given, str) and given:
+                return given
+        frame = frame.f_back
+    return ""
+
+
 recorder = Recorder()
 register("default programs", recorder, state=recorder.described, reset=recorder.reset)
-switch.install(recorder.start, recorder.stop, recorder.new_parameter)
+switch.install(
+    recorder.start,
+    recorder.stop,
+    recorder.new_parameter,
+    startup_seed=lambda: recorder.startup.random_seed,
+)
 
 
 def default_main_program() -> Program:

@@ -55,6 +55,14 @@ def test_float16_gradients_of_one_worker():
     ]
 
 
+def test_float16_gradients_are_not_cast():
+    strategy = fleet.DistributedStrategy()
+    strategy.fp16_allreduce = True
+    loss = paddle.static.nn.fc(paddle.static.data("x", [None, 3], "float16"), 4).mean()
+    fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), strategy).minimize(loss)
+    assert "cast" not in [operator.type for operator in loss.block.ops]
+
+
 def test_workers_without_servers_have_nothing_to_start():
     with pytest.raises(ValueError, match="minimize"):
         fleet.init_worker()

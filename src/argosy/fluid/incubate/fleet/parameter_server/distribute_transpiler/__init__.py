@@ -154,7 +154,7 @@ class DistributedTranspiler(Fleet):
             )
         if not self._is_initialized:
             raise BadArgument("fleet.distributed_optimizer: call fleet.init(role_maker) before")
-        made = self._optimizer = TranspilerOptimizer(self, optimizer, strategy)
+        made = self._optimizer = TranspilerOptimizer(optimizer, strategy, self)
         return made
 
     def _transpile(self, strategy: DistributedStrategy, program: Program, startup: Program) -> None:
@@ -165,7 +165,7 @@ class DistributedTranspiler(Fleet):
         transpiler = self._transpiler = _Transpiler(strategy)
         servers = self.server_endpoints(to_string=True)
         transpiler.transpile(
-            self.worker_index(),
+            self.worker_index() if self.is_worker() else 0,
             program,
             str(servers),
             self.worker_num(),
@@ -230,7 +230,10 @@ class DistributedTranspiler(Fleet):
 class TranspilerOptimizer(DistributedOptimizer):
     """An optimizer whose ``minimize`` also makes the programs of this process."""
 
-    def __init__(self, owner: DistributedTranspiler, optimizer: Any, strategy: Any = None) -> None:
+    def __init__(
+        self, optimizer: Any, strategy: Any = None, owner: DistributedTranspiler | None = None
+    ) -> None:
+        owner = fleet if owner is None else owner
         if isinstance(strategy, DistributeTranspilerConfig):
             strategy = strategy_of(strategy)
         elif strategy is None and isinstance(optimizer, _OldOptimizer):
