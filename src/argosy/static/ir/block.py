@@ -53,6 +53,8 @@ class Block:
         parent = self.parent
         return None if parent is None else parent.find_var_recursive(name)
 
+    _find_var_recursive = find_var_recursive  # what scripts call it
+
     @property
     def parent(self) -> Block | None:
         """The block whose operator runs this one."""
@@ -109,7 +111,7 @@ class Block:
         if type != Variable.type:
             out.type = type
         if initializer is not None:
-            op, attrs = initializer.plan(extents, first.dtype)
+            op, attrs = initializer.seeded_plan(extents, first.dtype, self.program.seed)
             self.append_operator(Operator(self, op.name, op, (), attrs, Ref(name)))
         return out
 
@@ -133,7 +135,7 @@ class Block:
             setattr(out, key, value)
         block.add_variable(out)
         if initializer is not None:
-            op, attrs = initializer.plan(extents, out.raw.dtype)
+            op, attrs = initializer.seeded_plan(extents, out.raw.dtype, self.program.seed)
             self.append_operator(Operator(self, op.name, op, (), attrs, Ref(name)))
         return out
 
