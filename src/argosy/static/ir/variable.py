@@ -295,7 +295,7 @@ class Variable(Tensor):
             return self.raw.tolist()
         raise self._no_value("tolist()")
 
-    def item(self) -> Variable:
+    def item(self) -> Variable:  # type: ignore[override]
         """The variable itself, so that ``paddle.shape(x)[0].item()`` may be recorded; it must have
         at most one dimension.
         """

@@ -34,17 +34,17 @@ def d2sum_update(optimizer: Any) -> MakeUpdate:
 
     def make(spec: DenseSpec, values: list[torch.Tensor], make_state: MakeState) -> Update:
         states = [
-            [
+            tuple(
                 make_state(piece, name, tuple(value.shape), 0.0)
                 for name in ("moment", "g2sum", "d2sum")
-            ]
+            )
             for piece, value in zip(spec.pieces, values, strict=True)
         ]
 
         def update(grads: list[torch.Tensor], learning_rate: float | None) -> None:
             rate = float(optimizer.get_lr()) if learning_rate is None else learning_rate
-            for value, state, grad in zip(values, states, grads, strict=True):
-                _step(value, *state, grad, rate)
+            for value, (moment, squares, count), grad in zip(values, states, grads, strict=True):
+                _step(value, moment, squares, count, grad, rate)
 
         return update
 
