@@ -14,6 +14,8 @@ import torch
 from argosy.foundation.errors import UsageError
 from argosy.foundation.process_state import register
 
+_KINDS = ("cpu", "gpu", "gpu_pinned", "xpu")
+
 
 class Place:
     """A device. ``Place('gpu:0')`` and ``Place('cpu')`` parse Paddle's device strings."""
@@ -52,6 +54,13 @@ class Place:
         return self.index
 
     gpu_device_id = get_device_id
+
+    def _type(self) -> int:
+        """Equal for places of one kind of device."""
+        return _KINDS.index(self.kind)
+
+    def _equals(self, other: object) -> bool:
+        return self == other
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Place) and (self.kind, self.index) == (other.kind, other.index)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from argosy import tensor as T
-from argosy.fluid.table import define
+from argosy.fluid.table import define, name_results
 from argosy.foundation.errors import UsageError
 from argosy.nn import functional as F
 from argosy.static.nn.layer import layer_call
@@ -132,3 +132,16 @@ def hsigmoid(
         return F.hsigmoid_loss(
             input, label, num_classes, weight, bias, path_table, path_code, is_sparse
         )
+
+
+name_results(
+    globals(),
+    """
+cross_entropy cross_entropy2
+huber_loss huber_loss:1
+mse_loss reduce_mean
+softmax_with_cross_entropy softmax_with_cross_entropy:1,0
+square_error_cost square_error_cost:1
+""",
+    but="hsigmoid npair_loss",
+)
