@@ -3,6 +3,7 @@ launch.
 """
 
 from argosy.distributed import collective, communication, entry_attr, parallel
+from argosy.distributed._split import split
 from argosy.distributed.collective import is_available, new_group
 from argosy.distributed.communication import (
     P2POp,
