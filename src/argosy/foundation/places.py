@@ -63,6 +63,10 @@ class Place:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Place) and (self.kind, self.index) == (other.kind, other.index)
 
+    def _equals(self, other: Place) -> bool:
+        """Whether both are one device."""
+        return self == other
+
     def __hash__(self) -> int:
         return hash((self.kind, self.index))
 

@@ -212,7 +212,9 @@ class Recorder:
 
     def initialize(self, parameter: Variable, initializer: Any) -> None:
         """Add the operator that fills ``parameter`` to the startup program, once."""
-        op, attrs = initializer.plan(list(parameter.shape), parameter.raw.dtype)
+        op, attrs = initializer.seeded_plan(
+            list(parameter.shape), parameter.raw.dtype, self.startup.random_seed
+        )
         self._fill(parameter, op, attrs)
 
     def initialize_from(
@@ -350,7 +352,12 @@ def _given_name() -> str:
 
 recorder = Recorder()
 register("default programs", recorder, state=recorder.described, reset=recorder.reset)
-switch.install(recorder.start, recorder.stop, recorder.new_parameter)
+switch.install(
+    recorder.start,
+    recorder.stop,
+    recorder.new_parameter,
+    startup_seed=lambda: recorder.startup.random_seed,
+)
 
 
 def default_main_program() -> Program:

@@ -277,6 +277,25 @@ def test_a_table_has_the_learning_rate_of_its_parameter(job, tmp_path):
         np.testing.assert_allclose(value, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("kind", "rows", "steps"), [("SGD", 10, 800), ("SGD", 10**12, 0), ("Adam", 10, 0)]
+)
+def test_auto_trains_in_the_workers_where_the_model_fits(job, kind, rows, steps):
+    made = fleet.DistributedStrategy()
+    made.auto = True
+    job(1, made)
+    ids = paddle.static.data("ids", [None, 1], "int64")
+    start = paddle.nn.initializer.Constant(0.5)
+    found = paddle.static.nn.embedding(ids, [rows, 2], is_sparse=True, param_attr=start)
+    optimizer = fleet.distributed_optimizer(getattr(paddle.optimizer, kind)(0.1), made)
+    optimizer.minimize(found.mean())
+    final = fleet._final_strategy()
+    assert final.a_sync
+    assert final.a_sync_configs["k_steps"] == steps
+    last = paddle.static.default_main_program().global_block().ops[-1].type
+    assert last == ("send" if steps else "send_barrier")
+
+
 def test_the_program_of_a_server_serves(job):
     role = fleet.UserDefinedRoleMaker(
         current_id=0,

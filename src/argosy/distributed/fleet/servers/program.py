@@ -1,8 +1,8 @@
 """Programs in a parameter-server job: ``minimize`` makes lookups pull from servers, gradients go to
 them, and takes the updates out of the workers' program.
 
-``send`` at the end, in a synchronous job ``send_barrier``, hands rows' and dense gradients over and
-brings the dense parameters in the scope up to date. A startup program ends with ``ps_take``: once
+``send_barrier`` at the end, in geo mode ``send``, hands rows' and dense gradients over and brings
+the dense parameters in the scope up to date. A startup program ends with ``ps_take``: once
 the worker has joined the servers, their values count. The program of a server is
 ``listen_and_serv``.
 """
@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from argosy.distributed.entry_attr import ShowClickEntry
+from argosy.distributed.fleet.servers.auto import chosen
 from argosy.distributed.fleet.servers.progress import follow
 from argosy.distributed.fleet.servers.rewrite import (
     Link,
@@ -169,7 +170,10 @@ class ProgramOptimizer:
                 "minimize: in a parameter-server job the loss must not be inside a branch or a loop"
             )
         startup = startup_program or default_startup_program()
-        chosen = _Chosen(parameters if parameters is not None else parameter_list, no_grad_set)
+        strategy = chosen(self._runtime.strategy, self._inner_opt, program)
+        if strategy is not self._runtime.strategy:
+            self._runtime.use_strategy(strategy)
+        wanted = _Chosen(parameters if parameters is not None else parameter_list, no_grad_set)
         tables = sparse_parameters(program.global_block())
         check_names(self._runtime.strategy, list(tables))
         specs, own_rates = {}, set()
@@ -188,8 +192,8 @@ class ProgramOptimizer:
         for name in tables:
             forget(program, name)
             forget(startup, name)
-        dense = [p for p in program.all_parameters() if not p.stop_gradient and p.name in chosen]
-        trained = [pull for pull in pulls if not pull.is_test and pull.table in chosen]
+        dense = [p for p in program.all_parameters() if not p.stop_gradient and p.name in wanted]
+        trained = [pull for pull in pulls if not pull.is_test and pull.table in wanted]
         with program_guard(program, startup):
             found = gradients([loss], [*dense, *(pull.rows for pull in trained)])
             pairs = [(p, g) for p, g in zip(dense, found, strict=False) if g is not None]
@@ -250,7 +254,7 @@ class ProgramOptimizer:
                 recorded.rate(program),
                 link,
             )
-            kind = "send_barrier" if self._runtime.mode.kind == "sync" else "send"
+            kind = "send" if is_local else "send_barrier"
             recorder.append(block, kind, _SEND[kind], arguments, {}, [])
         return block.ops[done:]
 
