@@ -13,6 +13,7 @@ from typing import Any, cast
 from argosy.foundation.errors import BadArgument, CommError, UsageError
 from argosy.runtime.comm import forks
 from argosy.runtime.comm.backend import Backend
+from argosy.runtime.comm.process_group import ProcessGroup
 from argosy.runtime.comm.work import CommQueue, Work
 
 __all__ = ["Group"]
@@ -72,9 +73,11 @@ class Group:
         forks.register(self)
 
     @property
-    def process_group(self) -> Backend | None:
-        """The transport of the group; None if this process is not a member."""
-        return self.transport if self.has_me else None
+    def process_group(self) -> ProcessGroup | None:
+        """The collectives by their names in Paddle's core; None if this process is not a
+        member.
+        """
+        return ProcessGroup(self) if self.has_me else None
 
     pg = process_group
 

@@ -110,6 +110,9 @@ class Variable(Tensor):
     notes: Mapping[str, Any] = MappingProxyType({})  # attributes that scripts set and no run reads
     # variables with the offsets of its sequences, a level each, outermost first
     lod_names: tuple[str, ...] = ()
+    # of data that was declared without sequences and may be fed with some: the levels that there
+    # may be, each without a value in runs that have none
+    late_lod: tuple[str, ...] = ()
     type = "dense_tensor"
 
     def __init__(
