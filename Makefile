@@ -4,7 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test faults check bench clean
+# Paddle's own tests and public scripts, run on the package as it is installed in $(VENV). They need
+# the runners (SHARED) and git directories of the repositories that they read (MIRROR), neither of
+# which is part of this project; ONLY names some cases.
+SHARED ?= ../shared
+MIRROR ?= ../.mirror
+ONLY ?=
+
+.PHONY: demo test faults check bench conformance scripts clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -33,6 +40,12 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_data_parallel.py
 	$(BIN)/python benchmarks/bench_fleet.py
 	$(BIN)/python benchmarks/bench_ps.py
+
+conformance: $(INSTALLED)
+	$(BIN)/python tests/compatibility.py tests --shared $(SHARED) --mirror $(MIRROR) --only '$(ONLY)'
+
+scripts: $(INSTALLED)
+	$(BIN)/python tests/compatibility.py scripts --shared $(SHARED) --mirror $(MIRROR) --only '$(ONLY)'
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -8,6 +8,7 @@ from argosy import _alias, _paths
 _alias.check_environment()
 _paths.install()
 
+import argosy as paddle  # scripts write paddle.paddle
 from argosy import (
     amp,
     autograd,
@@ -92,19 +93,5 @@ from argosy.tensor import Tensor, from_numpy, from_torch, set_printoptions
 from argosy.utils.dlpack import from_dlpack, to_dlpack
 
 __version__ = version.full_version
-
-# Imported on first use: few scripts need them.
-_LAZY = ("base", "dataset", "fluid", "incubate")
-
-
-def __getattr__(name: str):  # type: ignore[no-untyped-def]
-    if name in _LAZY:
-        import importlib
-
-        return importlib.import_module(f"argosy.{name}")
-    from argosy.foundation.errors import nearest
-
-    raise AttributeError(f"module 'paddle' has no attribute {name!r}.{nearest(name, globals())}")
-
 
 _paths.extend(_alias.target())

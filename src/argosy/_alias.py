@@ -52,13 +52,47 @@ class AliasLoader(Loader):
         return self.original.submodule_search_locations is not None
 
 
+class HeldLoader(Loader):
+    """Loads a module that is there already, and gives it back its own spec."""
+
+    def __init__(self, module: ModuleType, original: ModuleSpec) -> None:
+        self.module = module
+        self.original = original
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self.original
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.original.loader, name)
+
+
+def held_spec(fullname: str) -> ModuleSpec:
+    """How a module is loaded that was imported while its finder was asked, by the code of the
+    packages it is in. In this case the import system takes the spec of the module itself, and would
+    run its code again: so that, too, is this one until it is loaded.
+    """
+    module = sys.modules[fullname]
+    own = module.__spec__
+    assert own is not None
+    spec = ModuleSpec(own.name, HeldLoader(module, own), origin=own.origin)
+    spec.submodule_search_locations = own.submodule_search_locations
+    module.__spec__ = spec
+    return spec
+
+
 class AliasFinder(MetaPathFinder):
     """Answers for ``paddle.*``."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if not fullname.startswith(_ALIAS + "."):
             return None
-        return alias_spec(fullname, _target_name(fullname))
+        was_there = fullname in sys.modules
+        found = alias_spec(fullname, _target_name(fullname))
+        is_there = fullname in sys.modules and not was_there  # by loading the packages it is in
+        return held_spec(fullname) if is_there else found
 
 
 def alias_spec(fullname: str, target: str) -> ModuleSpec | None:
@@ -66,7 +100,7 @@ def alias_spec(fullname: str, target: str) -> ModuleSpec | None:
     original = importlib.util.find_spec(target)
     if original is None:
         return None
-    if isinstance(original.loader, AliasLoader):  # an alias of an alias
+    if isinstance(original.loader, (AliasLoader, HeldLoader)):  # an alias of an alias
         original = original.loader.original
     spec = ModuleSpec(fullname, AliasLoader(original), origin=original.origin)
     spec.submodule_search_locations = original.submodule_search_locations

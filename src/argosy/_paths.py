@@ -29,7 +29,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from argosy._alias import alias_spec
+from argosy import _defer
+from argosy._alias import alias_spec, held_spec
 
 _ROOT = __name__.rpartition(".")[0]
 
@@ -82,6 +83,8 @@ def extend(module: ModuleType) -> None:
     homes = table().homes.get(name, {})
     children = table().children.get(name, frozenset())
     own: Callable[[str], Any] | None = module.__dict__.get("__getattr__")
+    if isinstance(own, _defer.PutOff):
+        own = None
 
     def __getattr__(attribute: str) -> Any:
         if attribute in homes:
@@ -150,7 +153,8 @@ def _load_hidden(package: str, child: str) -> None:
     it later would put the module in the place of the function.
     """
     name = f"{package}.{child}"
-    spec = None if name in sys.modules else PathsFinder().find_spec(name)
+    where = getattr(sys.modules[package], "__path__", None)
+    spec = None if name in sys.modules else PathsFinder().find_spec(name, where)
     if spec is not None and isinstance(spec.loader, PathLoader):
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = sys.modules[name.replace(_ROOT, "paddle", 1)] = module
@@ -182,14 +186,16 @@ class PathsFinder(MetaPathFinder):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if not fullname.startswith(_ROOT + "."):
             return None
+        if _defer.before(fullname):
+            return held_spec(fullname)
         known = table()
         module = fullname
         while module != _ROOT:
             if module in known.same:
                 return alias_spec(fullname, known.same[module] + fullname[len(module) :])
             module = module.rpartition(".")[0]
-        if fullname not in known.homes and fullname not in known.children:
-            return None
+        if not any(fullname in part for part in (known.homes, known.children, known.refused)):
+            return _defer.body_spec(fullname)
         found = PathFinder.find_spec(fullname, path) if path else None
         if found is None:
             return ModuleSpec(fullname, PathLoader(), is_package=fullname in known.children)
@@ -197,6 +203,8 @@ class PathsFinder(MetaPathFinder):
             found.loader = FileLoader(found.loader.name, found.loader.path)
         if fullname in known.children and found.submodule_search_locations is None:
             found.submodule_search_locations = []  # a file here, a package of Paddle's
+        if fullname in _defer.PUT_OFF:
+            found.loader = _defer.PutOffLoader(found.loader)
         return found
 
 

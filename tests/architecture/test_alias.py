@@ -72,6 +72,69 @@ def test_a_function_is_not_replaced_by_the_module_that_defines_it():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import paddle.distributed.fleet as reading",
+        "from paddle.distributed import fleet as reading",
+        "import paddle, paddle.fluid as fluid, paddle.fluid.incubate.data_generator as reading",
+        "import paddle.distributed.fleet.data_generator as reading",
+    ],
+)
+def test_a_data_generator_is_imported_without_tensors(statement):
+    done = _run(
+        f"""
+        import sys
+        {statement}
+        class Reader(reading.MultiSlotDataGenerator):
+            def generate_sample(self, line):
+                return lambda: iter([[("words", [1, 2]), ("label", [0.5])]])
+        Reader().run_from_memory()
+        assert not {{"torch", "numpy"}} & set(sys.modules)
+        import paddle
+        assert paddle.distributed.fleet.MultiSlotDataGenerator is Reader.__mro__[1]
+        assert "all_reduce" in dir(paddle.distributed) and "torch" in sys.modules
+        """
+    )
+    assert (done.returncode, done.stdout) == (0, "2 1 2 1 0.5\n"), done.stderr
+
+
+def test_a_package_is_loaded_once_by_whichever_threads_come_first():
+    done = _run(
+        """
+        import sys, threading
+        import paddle
+        before = threading.Barrier(4)
+        found = []
+        def first(name):
+            before.wait()
+            found.append(getattr(paddle, name))
+        names = ["to_tensor", "nn", "distributed", "static"]
+        threads = [threading.Thread(target=first, args=(name,)) for name in names]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        assert len(found) == 4 and paddle.distributed.all_reduce
+        """
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_fails_while_a_package_is_loaded_is_said_each_time(tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
+    done = _run(
+        """
+        import paddle
+        for _ in range(2):
+            try:
+                paddle.to_tensor
+            except ImportError as error:
+                print(error)
+        """,
+        env={"PYTHONPATH": str(tmp_path)},
+    )
+    assert done.stdout == "no torch here\n" * 2, done.stderr
+
+
 def test_importing_prints_nothing():
     done = _run("import paddle")
     assert (done.stdout, done.stderr) == ("", "")

@@ -279,3 +279,126 @@ def leavings(rank: int, world_size: int, meeting: Meeting, *, second: Meeting) -
         gc.collect()
         counts.append((threading.active_count(), len(os.listdir("/proc/self/fd"))))
     return counts[1][0] - counts[0][0], counts[1][1] - counts[0][1]
+
+
+def programs(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> None:
+    """Each collective as an operator of a program; a feed says whose it is and which row."""
+    n = world_size
+    rows = [paddle.to_tensor([10.0 * r + i for i in range(n)]) for r in range(n)]
+    own, total = rows[rank].tolist(), sum(rows).tolist()
+    with joined_job(rank, world_size, meeting, backend):
+
+        def run(build: Any) -> list[list[float]]:
+            main = paddle.static.Program()
+            with paddle.static.program_guard(main):
+                x = paddle.static.data("x", [n])
+                made = build(x) or [x]
+            feed = np.array(own, "float32")
+            got = paddle.static.Executor().run(main, feed={"x": feed}, fetch_list=made)
+            assert feed.tolist() == own
+            return [value.tolist() for value in got]
+
+        def listed(call: Any) -> Any:
+            def build(x: Any) -> Any:
+                made: list[Any] = []
+                call(made, x)
+                return made
+
+            return build
+
+        def part(call: Any) -> Any:
+            def build(x: Any) -> Any:
+                made = x[:1]
+                call(made, paddle.split(x, n))
+                return [made]
+
+            return build
+
+        def message(x: Any) -> None:
+            if rank == 0:
+                dist.send(x, 1)
+            if rank == 1:
+                dist.recv(x, 0)
+            dist.barrier()
+
+        paddle.enable_static()
+        try:
+            assert run(dist.all_reduce) == [total]
+            assert run(lambda x: dist.all_reduce(x, ReduceOp.MAX)) == [rows[-1].tolist()]
+            assert run(lambda x: dist.broadcast(x, n - 1)) == [rows[-1].tolist()]
+            assert run(lambda x: dist.reduce(x, 0)) == [total if rank == 0 else own]
+            assert run(message) == [rows[0].tolist() if rank == 1 else own]
+            assert run(listed(dist.all_gather)) == [row.tolist() for row in rows]
+            sent = listed(lambda made, x: dist.alltoall(made, paddle.split(x, n)))
+            assert run(sent) == [[10.0 * r + rank] for r in range(n)]
+            assert run(part(dist.reduce_scatter)) == [[total[rank]]]
+            assert run(part(dist.scatter)) == [[float(rank)]]
+            with pytest.raises(TypeError, match="takes Variables"):
+                dist.all_reduce(rows[0])
+        finally:
+            paddle.disable_static()
+
+
+def strategies(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> None:
+    """Four ranks as two pairs of replicas, and as the stages of a pipeline."""
+    from paddle.distributed.fleet.base.orthogonal_strategy import OrthogonalStrategy
+    from paddle.distributed.fleet.base.strategy_group import DPGroup, PPGroup, ShardingGroup
+
+    with joined_job(rank, world_size, meeting, backend):
+        sides = [("dp", 2, DPGroup), ("sharding", 2, ShardingGroup), ("pp", 1, PPGroup)]
+        strategy = OrthogonalStrategy(sides, {"all": ["dp", "sharding"]})
+        assert strategy.strategy_group("dp").group.ranks == [rank % 2, rank % 2 + 2]
+        assert strategy.strategy_group("sharding").group.ranks == [rank // 2 * 2, rank // 2 * 2 + 1]
+        assert strategy.rank_in_strategy("dp") == rank // 2
+        assert strategy.fused_strategy_group("all").world_size == 4
+        with pytest.raises(AssertionError, match="need 2 ranks"):
+            OrthogonalStrategy(sides[:1])
+        stages = PPGroup([[0, 1, 2, 3]])
+        assert (stages.rank_of_next_stage, stages.rank_of_prev_stage) == (
+            (rank + 1) % 4, (rank - 1) % 4,
+        )  # fmt: skip
+        to_next, to_prev, from_next, from_prev = stages.p2p_groups
+        assert sorted(to_next.ranks) == sorted(from_next.ranks) == sorted([rank, (rank + 1) % 4])
+        assert sorted(to_prev.ranks) == sorted(from_prev.ranks) == sorted([rank, (rank - 1) % 4])
+        with pytest.raises(AssertionError, match="multi dp groups"):
+            DPGroup([[0, 1, 2, 3], [0, 1, 2, 3]])
+
+
+def process_groups(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> None:
+    """The collectives by their names in Paddle's core, on tensors of the face."""
+    with joined_job(rank, world_size, meeting, backend):
+        pg, n = dist.get_group().process_group, world_size
+        assert (pg.rank(), pg.size()) == (rank, n)
+        own = paddle.full([2], rank + 1.0)
+        pg.allreduce(own).wait()
+        assert _values(own) == [n * (n + 1) / 2] * 2
+        pg.all_reduce(own, ReduceOp.MAX, sync_op=False).wait()
+        assert _values(own) == [n * (n + 1) / 2] * 2
+        own = paddle.full([1], float(rank))
+        pg.reduce(own, 0)
+        assert _values(own) == [n * (n - 1) / 2 if rank == 0 else rank]
+        own = paddle.full([1], float(rank))
+        pg.broadcast(own, n - 1)
+        assert _values(own) == [n - 1]
+        own, every = paddle.full([1], float(rank)), paddle.zeros([n])
+        pg.all_gather(own, every)
+        assert _values(every) == list(range(n))
+        parts = [paddle.zeros([1]) for _ in range(n)]
+        pg.all_gather(parts, own, True)
+        pg.gather(own, parts, 0, True)
+        assert [_values(part) for part in parts] == [[r] for r in range(n)]
+        pg.scatter(every, own, 0)
+        assert _values(own) == [rank]
+        pg.scatter(own, parts[::-1], 0, True)
+        assert _values(own) == [n - 1 - rank]
+        pg.reduce_scatter(own, parts)
+        assert _values(own) == [n * rank]
+        out = paddle.zeros([n])
+        pg.all_to_all(out, every)
+        assert _values(out) == [rank] * n
+        peer = (rank + 1) % n
+        sent = pg.send(paddle.full([1], float(rank)), peer, False)
+        pg.recv(own, (rank - 1) % n, True)
+        sent.wait()
+        assert _values(own) == [(rank - 1) % n]
+        pg.barrier().wait()

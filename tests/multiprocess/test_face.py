@@ -19,6 +19,19 @@ def test_collectives(pool, what, backend, world_size):
     run_job(pool, f"{HERE}:{what}", world_size, backend=backend)
 
 
+@pytest.mark.parametrize(("backend", "world_size"), [("shm", 2), ("gloo", 3)])
+def test_collectives_of_programs(pool, backend, world_size):
+    run_job(pool, f"{HERE}:programs", world_size, backend=backend)
+
+
+def test_process_groups(pool):
+    run_job(pool, f"{HERE}:process_groups", 3, backend="gloo")
+
+
+def test_groups_of_strategies(pool):
+    run_job(pool, f"{HERE}:strategies", 4, backend="shm")
+
+
 @pytest.mark.parametrize("backend", ["shm", "gloo"])
 def test_groups(pool, backend):
     run_job(pool, f"{HERE}:groups", 3, backend=backend)

@@ -132,7 +132,7 @@ def test_sync_equals_one_process_on_all_batches(tmp_path, launch, optimizer, opt
         for name, value in dense.items():
             np.testing.assert_allclose(own_dense[name], value, atol=1e-5, err_msg=name)
         assert own_types.count("ps_pull") == 2  # one for each table
-        assert own_types[-1] == "ps_push"
+        assert own_types[-1] == "send_barrier"
         assert not {"sgd", "adagrad"}.intersection(own_types)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from argosy.foundation.errors import AutogradError, BadArgument, NotSupported, UsageError
-from argosy.tensor.engine import Tensor, wrap
+from argosy.foundation.errors import BadArgument, NotSupported, UsageError, raise_as
+from argosy.tensor.engine import Tensor, explain_backward, wrap
 
 __all__ = ["backward", "grad"]
 
@@ -48,29 +48,23 @@ def _starts(outputs: list[Tensor], given: Any, call: str, name: str) -> list[tor
             raise BadArgument(
                 f"{call}: {name}[{i}] must be a Tensor or None, but received {type(start).__name__}"
             )
-        elif start.raw.shape != out.raw.shape:
+        elif start.raw.numel() != out.raw.numel():
             raise UsageError(
                 f"{call}: {name}[{i}] has shape {start.shape}, its tensor {out.shape}; they must "
-                "be equal"
+                "have as many elements"
             )
         else:
-            starts.append(start.raw)
+            starts.append(start.raw.reshape(out.raw.shape))
     return starts
 
 
 @contextlib.contextmanager
 def _explaining(call: str) -> Iterator[None]:
-    """Turn the engine's complaint about a freed graph into ours."""
+    """Turn the engine's complaints about the graph into ours."""
     try:
         yield
     except RuntimeError as error:
-        if "backward through the graph a second time" not in str(error):
-            raise
-        raise AutogradError(
-            f"{call}: the graph was freed by an earlier backward(). Call the first one with "
-            "retain_graph=True "
-            "to go through it again."
-        ) from error
+        raise_as(explain_backward(call, error), error)
 
 
 def _check_flag(call: str, name: str, value: Any) -> None:
@@ -163,7 +157,21 @@ def grad(
                     f"{call}: the {i}-th input does not appear in the backward graph. "
                     "Check the input, or pass allow_unused=True to get None for it."
                 )
+    if create_graph:
+        found = [_differentiable(raw) for raw in found]
     return [None if raw is None else wrap(raw) for raw in found]
+
+
+def mark_final(gradient: torch.Tensor) -> None:
+    """Say that a gradient cannot be differentiated, whatever ``create_graph`` asks."""
+    gradient.is_final = True  # type: ignore[attr-defined]
+
+
+def _differentiable(raw: torch.Tensor | None) -> torch.Tensor | None:
+    """A gradient for ``create_graph``: one that does not depend on the inputs too goes on."""
+    if raw is None or raw.requires_grad or getattr(raw, "is_final", False):
+        return raw
+    return raw.detach().requires_grad_()
 
 
 def _read_constants(given: Any, call: str) -> list[Tensor]:

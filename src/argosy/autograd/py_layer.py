@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from argosy.autograd._grad_mode import no_grad
+from argosy.autograd.backward_mode import mark_final
 from argosy.foundation.errors import UsageError
 from argosy.tensor.engine import Tensor, check_writable, wrap
 
@@ -104,7 +105,11 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(backward)
     def wrapper(ctx: PyLayerContext, *args: Any) -> Any:
         with no_grad():
-            return backward(ctx, *args)
+            returned = backward(ctx, *args)
+        for value in returned if isinstance(returned, (list, tuple)) else (returned,):
+            if isinstance(value, Tensor):
+                mark_final(value.raw)
+        return returned
 
     return wrapper
 

@@ -24,6 +24,8 @@ from argosy.distributed.communication.reduce_scatter import reduce_scatter
 from argosy.distributed.communication.scatter import scatter
 from argosy.distributed.communication.send import isend, send
 from argosy.distributed.job import default_group, job
+from argosy.distributed.parallel import ParallelEnv, init_parallel_env, parallel_env
+from argosy.foundation import env
 
 __all__ = [
     "Group", "ReduceOp", "all_gather", "all_gather_object", "all_reduce", "alltoall",
@@ -60,6 +62,35 @@ def new_group(
     return group
 
 
+def _init_parallel_env(backend: str) -> None:
+    """Join the job with this backend; scripts that only run programs call it."""
+    env.update({"PADDLE_DISTRI_BACKEND": backend})
+    init_parallel_env()
+
+
+# Scripts reach for these by their names in Paddle.
+
+
 def _get_default_group() -> Group:
-    """The group of all ranks; scripts reach for it by this name."""
+    """The group of all ranks."""
     return default_group("_get_default_group")
+
+
+def _get_global_group() -> Group:
+    """The group of all ranks; one of this process alone outside a job."""
+    return job.world if job.world is not None else Group(0, 0, [0])
+
+
+def _get_global_env() -> ParallelEnv:
+    """The environment as it was when it was last read."""
+    return parallel_env()
+
+
+def _get_group_map() -> dict[int, Group]:
+    """All groups of this process by their numbers."""
+    return job.groups
+
+
+def _get_group_map_by_name() -> dict[str, Group]:
+    """All groups of this process by their names."""
+    return {group.name: group for group in job.groups.values()}

@@ -30,6 +30,13 @@ def _strip_grad_suffix_(name: str) -> str:
     return head if found else name
 
 
+def _as_list(x: Any) -> list[Any]:
+    """``x`` as a list; None is an empty one."""
+    if x is None:
+        return []
+    return list(x) if isinstance(x, (list, tuple)) else [x]
+
+
 def _infer_var_data_type_shape_(grad_var_name: str, block: Block) -> None:
     """Give a gradient the dtype and shape of the variable that it belongs to, or float32."""
     grad = block.vars[grad_var_name]
@@ -93,7 +100,8 @@ def _find_no_grad_vars(
     no_grad_set: Collection[str],
 ) -> set[str]:
     """What the operators of a path compute that nothing on the way to ``targets`` reads."""
-    read, unread = {v.name for v in targets}, set()
+    read = {v.name for v in targets}
+    unread: set[str] = set()
     for operator in reversed(op_path):
         if not operator.sub_blocks:
             unread.update(

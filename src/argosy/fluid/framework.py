@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
+from argosy.fluid import core
 from argosy.fluid.dygraph.tracer import Tracer, tracers
+from argosy.fluid.op_protos import known_types, op_proto
+from argosy.fluid.proto.framework_pb2 import OpProto
 from argosy.fluid.wrapped_decorator import wrap_decorator
 from argosy.foundation import dtypes
-from argosy.foundation.errors import BadArgument, DtypeError
+from argosy.foundation.errors import BadArgument, DtypeError, UsageError
 from argosy.foundation.places import Place, to_place
 from argosy.framework.mode import in_dygraph_mode, switch
 from argosy.static import Program, default_main_program
+from argosy.static.ir.variable import Variable as StaticVariable
 from argosy.static.record.recorder import recorder
-from argosy.tensor.engine import defaults
+from argosy.tensor.engine import Tensor, defaults
 
 EMPTY_VAR_NAME = "@EMPTY@"
 TEMP_VAR_NAME = "@TEMP@"
 GRAD_VAR_SUFFIX = "@GRAD"
 ZERO_VAR_SUFFIX = "@ZERO"
+CONTROL_DEP_VAR_PREFIX = "__control_var"
 
 # Paddle has two sorts of objects for dtypes and this table between them; here there is one.
 paddle_type_to_proto_type = {dtype: dtype for dtype in dtypes.BY_TORCH.values()}
@@ -175,3 +182,77 @@ dygraph_only = non_static_only = _only_if(
     "is only supported in dynamic graph mode: call paddle.disable_static() first",
 )
 fake_interface_only = _only_if(lambda: False, "can only be called on a Tensor, not on a Variable")
+
+
+def _non_static_mode() -> bool:
+    """Whether ops run at once."""
+    return not switch.is_static
+
+
+def _var_base_to_np(var_base: Tensor) -> np.ndarray:
+    """The values of a Tensor."""
+    return var_base.numpy()
+
+
+# -- operators
+# ------------------------------------------------------------------------------------------------
+
+
+class OpProtoHolder:
+    """The slots and attributes of operators by type; ``instance()`` is the one holder."""
+
+    _instance: OpProtoHolder | None = None
+
+    @classmethod
+    def instance(cls) -> OpProtoHolder:
+        """The one holder."""
+        if cls._instance is None:
+            cls._instance = cls()
+        return cls._instance
+
+    def get_op_proto(self, type: str) -> OpProto:
+        """The slots and attributes of a type."""
+        if not self.has_op_proto(type):
+            raise UsageError(f'Operator "{type}" has not been registered.')
+        return op_proto(type)
+
+    def has_op_proto(self, type: str) -> bool:
+        return type in known_types()
+
+    @staticmethod
+    def generated_op_attr_names() -> set[str]:
+        """The attributes that every operator gets when it is recorded."""
+        maker = core.op_proto_and_checker_maker
+        return {
+            maker.kOpRoleAttrName(),
+            maker.kOpRoleVarAttrName(),
+            maker.kOpNameScopeAttrName(),
+            maker.kOpCreationCallstackAttrName(),
+            maker.kOpDeviceAttrName(),
+        }
+
+
+def get_all_op_protos() -> list[OpProto]:
+    """The slots and attributes of all types."""
+    return [op_proto(name) for name in known_types()]
+
+
+def canonicalize_attrs(attrs: Mapping[str, Any], op_proto: OpProto) -> dict[str, Any]:
+    """``attrs`` with those that are declared as numbers of any type wrapped as ``core.Scalar``."""
+    canonical = dict(attrs)
+    for attr in op_proto.attrs:
+        value = attrs.get(attr.name)
+        if value is None or isinstance(value, StaticVariable):
+            continue
+        if attr.type == core.AttrType.SCALAR:
+            canonical[attr.name] = core.Scalar(value)
+        elif attr.type == core.AttrType.SCALARS and not any(
+            isinstance(item, StaticVariable) for item in value
+        ):
+            canonical[attr.name] = [core.Scalar(x) for x in np.ravel(value).tolist()]
+    return canonical
+
+
+def extract_plain_list(array: list[Any]) -> list[Any]:
+    """The numbers in a list of ``core.Scalar``."""
+    return [item.value() for item in array]

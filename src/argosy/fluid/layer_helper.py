@@ -13,6 +13,7 @@ from argosy.foundation.errors import BadArgument, UsageError
 from argosy.framework.param_attr import ParamAttr
 from argosy.static.nn.layer import Helper
 from argosy.static.record.activation import activate
+from argosy.static.record.append_op import run_op
 from argosy.static.record.recorder import default_main_program, default_startup_program, recorder
 from argosy.tensor.engine import unique_name
 
@@ -101,7 +102,8 @@ class LayerHelper(Helper):
 
     def create_variable_for_type_inference(self, dtype: Any, stop_gradient: bool = False) -> Any:
         """A variable that takes over the shape of what is assigned to it."""
-        self._require_program("create_variable_for_type_inference")
+        if not is_static():
+            return T.zeros([0], dtype)
         name = unique_name.generate(f"{self.name}.tmp")
         return self.main_program.current_block().create_var(
             name, [], dtype, stop_gradient=stop_gradient
@@ -160,7 +162,12 @@ class LayerHelper(Helper):
         attrs: Any = None,
         stop_gradient: bool = False,
     ) -> Any:
-        """Add an operator to the current block by its type, as ``Block.append_op`` does."""
+        """Add an operator to the current block by its type, as ``Block.append_op`` does; in dygraph
+        it is computed at once.
+        """
+        if not is_static():
+            run_op(type, inputs, outputs, attrs)
+            return None
         return self.main_program.current_block().append_op(
             type, inputs, outputs, attrs, stop_gradient
         )

@@ -24,7 +24,7 @@ from argosy.foundation.errors import BadArgument, DtypeError, MissingParameters,
 from argosy.optimizer.lars import LarsMomentumOptimizer as _Lars
 from argosy.optimizer.update_group import UpdateGroup, Values
 from argosy.static.ir.variable import Variable
-from argosy.static.record.recorder import default_main_program, program_guard
+from argosy.static.record.recorder import program_guard, recorder
 from argosy.tensor.engine import Tensor
 
 
@@ -103,12 +103,9 @@ class Optimizer(_current.Optimizer):
         """
         if isinstance(self._learning_rate, Variable):
             return self._learning_rate
-        program = program or default_main_program()
-        for source in program.rates:
-            if source.optimizer is self:
-                return program.global_block().var(source.name)
-        if is_static():
-            return None
+        found = recorder.rate_of(self, program)
+        if found is not None or is_static():
+            return found
         return Tensor(np.array([self.current_step_lr()], "float32"))
 
     def minimize(

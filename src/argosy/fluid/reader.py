@@ -6,8 +6,55 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy import io
+from argosy.foundation.errors import BadArgument, NotSupported
+from argosy.foundation.process_state import register
 from argosy.static import Variable
 from argosy.static.run.readers import ProgramLoader
+
+
+class _Order:
+    """Whether loaders give batches in the order of their source."""
+
+    is_kept = True
+
+
+_order = _Order()
+register("order of loaders", _order, state=lambda: _order.is_kept, reset=lambda: _set_order(True))
+
+
+def _set_order(is_kept: bool) -> None:
+    _order.is_kept = is_kept
+
+
+def keep_data_loader_order(*args: bool) -> bool | None:
+    """Whether loaders keep the order of their source; with an argument it is set. They keep it
+    here either way: it is one of those in which they may come.
+    """
+    if not args:
+        return _order.is_kept
+    if len(args) != 1 or not isinstance(args[0], bool):
+        raise BadArgument(f"keep_data_loader_order takes one bool, but received {args}")
+    _set_order(args[0])
+    return None
+
+
+class DataLoaderBase:
+    """What a loader of one's own derives from."""
+
+    def __init__(self) -> None:
+        self._places = None
+
+    def __call__(self) -> Any:
+        return self
+
+    def next(self) -> Any:
+        return self.__next__()
+
+    def __iter__(self) -> Any:
+        raise NotSupported("DataLoaderBase.__iter__: a derived class says what it gives")
+
+    def __next__(self) -> Any:
+        raise NotSupported("DataLoaderBase.__next__: a derived class says what it gives")
 
 
 class DataLoader(io.DataLoader):
@@ -70,6 +117,11 @@ class PyReader:
     @property
     def iterable(self) -> bool:
         return bool(self._loader.iterable)
+
+    @property
+    def queue(self) -> Any:
+        """Where the script may push batches itself."""
+        return self._loader.queue
 
     def decorate_sample_generator(
         self,

@@ -84,6 +84,11 @@ def update(variables: Mapping[str, str]) -> None:
     os.environ.update(variables)
 
 
+def remove(name: str) -> None:
+    """Make a variable one that is not set."""
+    os.environ.pop(name, None)
+
+
 def select(names: tuple[str, ...]) -> dict[str, str]:
     """Those of ``names`` that are set to something, with their text."""
     return {name: os.environ[name] for name in names if os.environ.get(name)}

@@ -14,8 +14,6 @@ import torch
 from argosy.foundation.errors import UsageError
 from argosy.foundation.process_state import register
 
-_KINDS = ("cpu", "gpu", "gpu_pinned", "xpu")
-
 
 class Place:
     """A device. ``Place('gpu:0')`` and ``Place('cpu')`` parse Paddle's device strings."""
@@ -56,14 +54,15 @@ class Place:
     gpu_device_id = get_device_id
 
     def _type(self) -> int:
-        """Equal for places of one kind of device."""
-        return _KINDS.index(self.kind)
-
-    def _equals(self, other: object) -> bool:
-        return self == other
+        """The number of its kind; it only serves to be compared."""
+        return sorted(set(_KINDS.values())).index(self.kind)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Place) and (self.kind, self.index) == (other.kind, other.index)
+
+    def _equals(self, other: Place) -> bool:
+        """Whether both are one device."""
+        return self == other
 
     def __hash__(self) -> int:
         return hash((self.kind, self.index))

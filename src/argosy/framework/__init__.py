@@ -25,4 +25,5 @@ from argosy.framework.random import (
     set_cuda_rng_state,
     set_rng_state,
 )
+from argosy.framework.signals import disable_signal_handler
 from argosy.tensor.engine import Parameter, get_default_dtype, set_default_dtype

@@ -28,28 +28,33 @@ __all__ = [
 class _Switch:
     """The current mode, with what to do when it changes."""
 
-    __slots__ = ("_new_parameter", "_on_disable", "_on_enable", "is_static")
+    __slots__ = ("_new_parameter", "_on_disable", "_on_enable", "_startup_seed", "is_static")
 
     def __init__(self) -> None:
         self.is_static = False
         self._on_enable: Callable[[], None] | None = None
         self._on_disable: Callable[[], None] | None = None
         self._new_parameter: Callable[..., Any] | None = None
+        self._startup_seed: Callable[[], int] | None = None
 
     def install(
         self,
         on_enable: Callable[[], None] | None,
         on_disable: Callable[[], None] | None,
         new_parameter: Callable[..., Any] | None = None,
+        startup_seed: Callable[[], int] | None = None,
     ) -> None:
-        """Name the functions that start and stop recording, and the one that makes the parameters
-        of a program.
+        """Name the functions that start and stop recording, the one that makes the parameters of a
+        program, and the one that tells the seed of the startup program.
         """
-        self._on_enable, self._on_disable, self._new_parameter = (
-            on_enable,
-            on_disable,
-            new_parameter,
-        )
+        self._on_enable, self._on_disable = on_enable, on_disable
+        self._new_parameter, self._startup_seed = new_parameter, startup_seed
+
+    def startup_seed(self) -> int:
+        """The ``random_seed`` of the default startup program, 0 for none: initialisers obey it in
+        both modes.
+        """
+        return 0 if self._startup_seed is None else self._startup_seed()
 
     def new_parameter(self, shape: list[int], dtype: Any, name: str) -> Any:
         """A parameter of the program that is recorded."""

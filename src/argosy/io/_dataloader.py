@@ -33,6 +33,9 @@ class DataLoader:
     traceback, and they end with the iterator. ``use_buffer_reader`` and ``reader_buffer_size`` are
     accepted: without workers a batch is loaded when it is asked for.
 
+    In a static program ``places`` may be several: each step is then a list with a batch for each of
+    them, and batches that are too few for a last step are left out.
+
     Example:
         >>> class Squares(paddle.io.Dataset):
         ...     def __getitem__(self, i):
@@ -77,7 +80,7 @@ class DataLoader:
                 )
         self.dataset = dataset
         self.feed_list = feed_list
-        self.places = [_single_place(places)]
+        self.places = _places(places)
         self.return_list = return_list
         self.drop_last = drop_last
         self.collate_fn = collate_fn
@@ -149,10 +152,12 @@ class DataLoader:
 
     @staticmethod
     def from_dataset(dataset: Any, places: Any, drop_last: bool = True) -> Any:
-        raise NotSupported(
-            "DataLoader.from_dataset: the datasets of fluid.DatasetFactory are not supported; "
-            "use a paddle.io.Dataset"
-        )
+        """Iterate a dataset of ``paddle.distributed`` for static programs: lists of feeds, one for
+        each of ``places``.
+        """
+        if not hasattr(dataset, "new_loader"):
+            raise BadArgument("DataLoader.from_dataset: dataset must be type of DatasetBase")
+        return dataset.new_loader(places, drop_last)
 
     @property
     def _collates(self) -> Any:
@@ -226,15 +231,18 @@ class BatchIterator:
 
     def __next__(self) -> Any:
         try:
-            batch = to_tensors(next(self._batches), self._loader.places[0])
+            batches = [to_tensors(next(self._batches), place) for place in self._loader.places]
         except BaseException:
             # The traceback keeps the frames, and so the workers, alive: end them now
             if not self._loader._persistent_workers:
                 self.close()
             raise
         if self._names is None:
-            return batch
-        return [dict(zip(self._names, batch if isinstance(batch, list) else [batch], strict=True))]
+            return batches[0] if len(batches) == 1 else batches
+        return [
+            dict(zip(self._names, batch if isinstance(batch, list) else [batch], strict=True))
+            for batch in batches
+        ]
 
     def close(self) -> None:
         """End the worker processes of this pass."""
@@ -280,14 +288,15 @@ def _load_stream(loader: DataLoader, collate: Any) -> Iterator[Any]:
             yield collate(batch)
 
 
-def _single_place(places: Any) -> Place:
-    """The one place that batches go to: a script gives none, one, or a list of one."""
+def _places(places: Any) -> list[Place]:
+    """Where batches go: the current place, the one given, or one after another of those given."""
     if places is None:
-        return defaults.place
+        return [defaults.place]
     if not isinstance(places, (list, tuple)):
-        return to_place(places)
-    if len(places) != 1:
+        return [to_place(places)]
+    if len(places) > 1 and in_dynamic_mode():
         raise NotSupported(
-            f"DataLoader: one process feeds one place, but received {len(places)}: {places}"
+            f"DataLoader: one process feeds one place, but received {len(places)}: {places}; "
+            "several are for programs"
         )
-    return to_place(places[0])
+    return [to_place(place) for place in places]

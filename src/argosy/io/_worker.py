@@ -7,7 +7,9 @@ and are called by it.
 
 from __future__ import annotations
 
+import multiprocessing.util
 import random
+import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -40,6 +42,10 @@ class WorkerInfo:
         )
 
 
+# A batch travels as a descriptor through a socket whose name may have 107 characters: that of the
+# folder for temporary files, and "/pymp-xxxxxxxx/listener-xxxxxxxx"
+_LONGEST_FOLDER = 107 - 32
+
 # set once in a worker process, None elsewhere
 _info: Held[WorkerInfo | None] = Held("worker of a DataLoader", None)
 
@@ -68,6 +74,7 @@ class Start:
 
     def __call__(self, worker_id: int) -> None:
         _info.value = WorkerInfo(worker_id, self.num_workers, self.dataset, self.base_seed)
+        _shorten_sockets()
         defaults.set_place("cpu")
         seed = self.base_seed + worker_id
         random.seed(seed)
@@ -76,6 +83,15 @@ class Start:
         np.random.seed(np.random.SeedSequence(words).generate_state(4))
         if self.worker_init_fn is not None:
             self.worker_init_fn(worker_id)
+
+
+def _shorten_sockets() -> None:
+    """Have this worker put its sockets into /tmp where TMPDIR is too long for their names."""
+    folder = tempfile.gettempdir()
+    if len(folder) > _LONGEST_FOLDER:
+        tempfile.tempdir = "/tmp"
+        multiprocessing.util.get_temp_dir()  # made once; removed when the worker ends
+        tempfile.tempdir = folder
 
 
 class Collate:

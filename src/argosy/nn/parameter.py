@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import UsageError
+from argosy.foundation.errors import DtypeError, UsageError
 from argosy.framework.mode import switch
 from argosy.framework.param_attr import ParamAttr, WeightNormParamAttr
 from argosy.nn.initializer.default import default_initializer_for
@@ -34,7 +35,12 @@ def create_parameter(
         raise UsageError(
             "create_parameter: attr=False means no parameter; pass None or a ParamAttr"
         )
-    extents = [int(n) for n in shape]
+    if default_initializer is not None and not callable(default_initializer):
+        raise DtypeError(
+            "create_parameter: default_initializer must be an Initializer, but received "
+            f"{type(default_initializer).__name__}"
+        )
+    extents = _extents(shape)
     if any(n < 0 for n in extents):
         raise UsageError(
             "create_parameter: the shape of a parameter must have no negative dimension, but "
@@ -70,6 +76,16 @@ def create_parameter(
         parsed.trainable and (engine.is_floating_point or engine.is_complex)
     )
     return parameter
+
+
+def _extents(shape: Any) -> list[int]:
+    try:
+        return [operator.index(n) for n in shape]
+    except TypeError as error:
+        raise DtypeError(
+            "create_parameter: the shape of a parameter must be made of integers, but received "
+            f"{shape!r}"
+        ) from error
 
 
 def _normalised(

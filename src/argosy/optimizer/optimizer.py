@@ -23,7 +23,7 @@ from argosy.optimizer.lr import LambdaDecay, LRScheduler
 from argosy.optimizer.state import Power, Slot, StateMismatch, StateStore
 from argosy.optimizer.update_group import EagerGroups, Options, UpdateGroup, Values, is_direct
 from argosy.regularizer import L1Decay, L2Decay
-from argosy.tensor.engine import Tensor, wrap
+from argosy.tensor.engine import Tensor, current_mode, wrap
 
 __all__: list[str] = []
 
@@ -358,6 +358,7 @@ class Optimizer(OptimizerFacts):
                 f"{type(self).__name__}.minimize: The loss should be an Tensor, not "
                 f"{type(loss).__name__}."
             )
+        self._dtype = loss.dtype
         record = getattr(loss, "record_optimizer", None)
         if record is not None:
             operators, recorded = record(self).minimize(
@@ -370,6 +371,13 @@ class Optimizer(OptimizerFacts):
         else:
             self.step()
         return [], pairs
+
+    def _global_learning_rate(self, program: Any = None) -> Any:
+        """The variable of ``program`` that holds the rate, None before ``minimize``; in dygraph the
+        rate as a Tensor.
+        """
+        find = getattr(current_mode(), "rate_of", None)
+        return wrap(torch.tensor(self.get_lr())) if find is None else find(self, program)
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
         """Forget the gradients; by default they then count as zeros, as in Paddle, without being

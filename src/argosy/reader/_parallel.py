@@ -19,48 +19,17 @@ from multiprocessing.connection import wait as wait_for_connections
 from typing import Any
 
 from argosy.foundation.errors import ChildFailed, UsageError
+from argosy.reader.channel import Channel
 
 Reader = Callable[[], Any]
 _END_S = 10.0  # for a reader that is asked for no more
 _GRACE_S = 5.0  # between SIGTERM and SIGKILL
 
 
-class _Channel:
-    """A bounded queue between one writer and one reader that either side can close."""
-
-    def __init__(self, size: int) -> None:
-        self._items: deque[Any] = deque()  # guarded by _changed
-        self._size = size
-        self._is_closed = False  # guarded by _changed
-        self._changed = threading.Condition()
-
-    def put(self, item: Any) -> bool:
-        """Wait for room and add; False when the channel was closed instead."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_closed or len(self._items) < self._size)
-            if not self._is_closed:
-                self._items.append(item)
-                self._changed.notify_all()
-            return not self._is_closed
-
-    def get(self) -> Any:
-        """Wait for the next item; None once the channel is closed and empty."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_closed or self._items)
-            item = self._items.popleft() if self._items else None
-            self._changed.notify_all()
-            return item
-
-    def close(self) -> None:
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify_all()
-
-
 def buffered(reader: Reader, size: int) -> Reader:
     """Read up to ``size`` samples ahead in a thread."""
 
-    def fill(channel: _Channel) -> None:
+    def fill(channel: Channel) -> None:
         try:
             for sample in reader():
                 if not channel.put((sample, None)):
@@ -71,7 +40,7 @@ def buffered(reader: Reader, size: int) -> Reader:
             channel.close()
 
     def serve() -> Iterator[Any]:
-        channel = _Channel(max(int(size), 1))
+        channel = Channel(max(int(size), 1))
         thread = threading.Thread(
             target=fill, args=(channel,), name="paddle.reader.buffered", daemon=True
         )

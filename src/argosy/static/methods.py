@@ -1,5 +1,5 @@
-"""Methods of Program, Block and Variable that need the rooms above ``ir``. ``install`` adds them
-when ``static`` is imported.
+"""Methods of Tensor, Program, Block and Variable that need the rooms above ``ir``. ``install`` adds
+them when ``static`` is imported.
 
 ``ir`` is data and imports nothing else of ``static``; what scripts call on that data may record,
 load or run.
@@ -24,6 +24,7 @@ from argosy.static.record import append_op as by_type
 from argosy.static.record.optimize import RecordedOptimizer
 from argosy.static.record.recorder import recorder
 from argosy.static.run.readers import ProgramLoader
+from argosy.tensor.engine import Parameter as EagerParameter
 from argosy.tensor.engine import Tensor, unique_name
 
 
@@ -192,7 +193,33 @@ _OPERATORS = """
     __le__ __gt__ __ge__ astype
 """.split()  # noqa: SIM905
 
+
+def to_static_var(self: Tensor, to_parameter: bool = False, **settings: Any) -> Variable:
+    """Declare a variable of the main program with the name, shape and dtype of a Tensor; for a
+    Parameter, or ``to_parameter``, a parameter with its settings.
+    """
+    block = recorder.main.global_block()
+    if not to_parameter and not isinstance(self, EagerParameter):
+        options = {"persistable": self.persistable, "stop_gradient": self.stop_gradient} | settings
+        return block.create_var(self.name, self.shape, self.dtype, **options)
+    if isinstance(self, EagerParameter):
+        kept = ("optimize_attr", "regularizer", "do_model_average", "need_clip", "is_distributed")
+        settings = {name: getattr(self, name) for name in kept} | settings
+        settings.setdefault("trainable", self.trainable)
+    return block.create_parameter(self.shape, self.dtype, self.name, **settings)
+
+
+class MainBlock:
+    """``Tensor.block``: a Tensor is in no program; the block is the one that would record it. A
+    Variable has its own.
+    """
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self if instance is None else recorder.main.global_block()
+
+
 _METHODS: dict[type, dict[str, Any]] = {
+    Tensor: {"_to_static_var": to_static_var, "block": MainBlock()},
     Program: {
         "desc": property(ProgramDesc),
         "_get_desc": ProgramDesc,

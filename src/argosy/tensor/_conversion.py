@@ -208,6 +208,11 @@ def _set_data(self: Tensor, value: Tensor) -> None:
     self.raw.data = value.raw.detach()
 
 
+def to_string(self: Tensor, throw_on_error: bool = False, with_details: bool = False) -> str:
+    """The name and the values, as 1.x shows a variable; neither argument changes anything."""
+    return f"Variable: {self.name}\n{self}"
+
+
 METHODS: dict[str, Any] = {
     **{name: _typed(kind) for name, kind in _TORCH_TYPES.items()},
     "_copy_to": _copy_to,
@@ -231,6 +236,7 @@ METHODS: dict[str, Any] = {
     "split_with_sizes": split_with_sizes,
     "stride": stride,
     "to": to,
+    "to_string": to_string,
     "type_as": type_as,
 }
 

@@ -24,7 +24,7 @@ def to_raw(data: Any, dtype: Any = None, place: Any = None) -> torch.Tensor:
     device = defaults.device if place is None else to_place(place).device
     if isinstance(data, (np.ndarray, np.generic)):
         return _from_array(np.asarray(data), wanted, device)
-    raw = getattr(data, "raw", data)
+    raw = data.raw_tensor() if hasattr(data, "raw_tensor") else getattr(data, "raw", data)
     if isinstance(raw, torch.Tensor):
         out = raw.detach()
         same = (wanted is None or wanted is out.dtype) and device == out.device

@@ -4,6 +4,7 @@ dtypes, what was wrong.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import (
     ArgosyError,
+    AutogradError,
     DtypeError,
     IntegerDivisionByZero,
     OutOfRange,
@@ -62,6 +64,27 @@ def explain(op: Op, args: tuple[Any, ...], attrs: dict[str, Any], error: Excepti
     if "index" in reason and "out of" in reason and isinstance(error, RuntimeError):
         return OutOfRange(message)
     return UsageError(message)
+
+
+_MODIFIED = re.compile(r"is at version (\d+); expected version (\d+)")
+
+
+def explain_backward(call: str, error: RuntimeError) -> RuntimeError:
+    """The engine's complaint about the graph in the words of the call; any other error as it is."""
+    text = str(error)
+    if "backward through the graph a second time" in text:
+        return AutogradError(
+            f"{call}: the graph was freed by an earlier backward(). Call the first one with "
+            "retain_graph=True to go through it again."
+        )
+    versions = _MODIFIED.search(text)
+    if versions and "inplace operation" in text:
+        return AutogradError(
+            f"{call}: a tensor that the gradient needs was changed in place after it was used: "
+            f"received tensor_version:{versions[1]} != wrapper_version_snapshot:{versions[2]}. "
+            "Change a clone() of it, or change it before it is used."
+        )
+    return error
 
 
 def _names_dtype(reason: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -38,7 +39,7 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     old, new = x.raw, out.raw
     in_graph = torch.is_grad_enabled() and (new.requires_grad or old.requires_grad)
     if in_graph and not (old._is_view() and new.shape == old.shape):
-        x.raw = new
+        x.take_over(new)
     elif new.shape != old.shape or new.dtype is not old.dtype:
         _take_over(x, new)
     elif new is not old:
@@ -49,6 +50,35 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
                 raise
             overwrite_view(x, new)
     return x
+
+
+def redraw(x: Tensor, out: Tensor, call: str) -> Tensor:
+    """Make ``x`` hold the draws ``out``. In the graph its gradient, and that of what it was before,
+    is then zero, as in Paddle.
+    """
+    old = x.raw
+    is_in_graph = torch.is_grad_enabled() and old.requires_grad and not old._is_view()
+    if x.rebind is not None or not is_in_graph:
+        return replace(x, out, call)
+    check_writable(x, call)
+    x.raw = _Redrawn.apply(old, [out.raw])  # type: ignore[no-untyped-call]
+    # what is retained is zero too
+    x.raw.register_hook(torch.zeros_like)  # type: ignore[no-untyped-call]
+    if old.retains_grad:
+        x.raw.retain_grad()
+    return x
+
+
+class _Redrawn(torch.autograd.Function):
+    """New values in the place that ``old`` has in the graph."""
+
+    @staticmethod
+    def forward(ctx: Any, old: torch.Tensor, new: list[torch.Tensor]) -> torch.Tensor:
+        return new[0]
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return grad, None
 
 
 def is_view_in_graph(x: Tensor) -> bool:
@@ -87,7 +117,7 @@ def relayout(x: Tensor, out: Tensor, call: str) -> Tensor:
         return rebound
     check_writable(x, call)
     if torch.is_grad_enabled():
-        x.raw = out.raw
+        x.take_over(out.raw)
     else:
         _take_over(x, out.raw)
     return x
@@ -98,7 +128,7 @@ def _take_over(x: Tensor, new: torch.Tensor) -> None:
     trained.
     """
     is_trained = x.raw.requires_grad and (new.is_floating_point() or new.is_complex())
-    x.raw = new.detach().requires_grad_() if is_trained else new
+    x.take_over(new.detach().requires_grad_() if is_trained else new)
 
 
 def make_inplace(
@@ -113,9 +143,13 @@ def make_inplace(
     call = name or f"{fn.__name__}_"
     settle = relayout if is_view else replace
 
+    # by whatever name: `x` may be the second argument of a function
+    first = inspect.unwrap(fn).__code__.co_varnames[0]
+
     @functools.wraps(fn)
-    def inplace(x: Any, *args: Any, **kwargs: Any) -> Any:
-        return settle(x, fn(x, *args, **kwargs), call)
+    def inplace(*args: Any, **kwargs: Any) -> Any:
+        changed = args[0] if args else kwargs[first]
+        return settle(changed, fn(*args, **kwargs), call)
 
     inplace.__name__ = inplace.__qualname__ = call
     inplace.__doc__ = (

@@ -12,6 +12,7 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError, ValueMismatch
+from argosy.tensor._inner import METHODS as INNER_METHODS
 from argosy.tensor._tensor import Tensor, wrap
 
 MODULES = (
@@ -61,7 +62,7 @@ def install() -> None:
         "get_tensor": lambda self: self,
         "value": lambda self: self,
     }
-    for name, function in own.items():
+    for name, function in (own | INNER_METHODS).items():
         setattr(Tensor, name, function)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from argosy.foundation.process_state import register
+from argosy.tensor._inner import is_initialised
 
 
 class _PrintOptions:
@@ -99,6 +100,8 @@ def tensor_to_string(x: Any) -> str:
     """Paddle's form: a header with shape, dtype, place and stop_gradient, then the values
     indented.
     """
+    if not is_initialised(x):
+        return "Tensor(Not initialized)"
     raw = x.raw.detach()
     if raw.layout is not torch.strided:
         raw = raw.to_dense()

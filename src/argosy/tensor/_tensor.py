@@ -33,7 +33,7 @@ from argosy.foundation.process_state import register
 from argosy.ops.math import elementwise as _elementwise
 from argosy.ops.math import logic as _logic
 from argosy.ops.table import Op
-from argosy.tensor._explain import explain
+from argosy.tensor._explain import explain, explain_backward
 from argosy.tensor._naming import unique_name
 
 _new = object.__new__
@@ -183,8 +183,8 @@ class SumOrder:
 class Tensor:
     """A multi-dimensional array with Paddle's methods on torch's engine.
 
-    ``Tensor(data)`` copies array-like data as ``paddle.to_tensor`` does. Inside argosy, ``wrap``
-    wraps without a copy.
+    ``Tensor(data)`` copies array-like data as ``paddle.to_tensor`` does; it also takes the
+    arguments of Paddle's C++ object (see ``_inner``). ``wrap`` wraps without a copy.
     """
 
     __slots__ = ("__dict__", "__weakref__", "raw")
@@ -205,14 +205,24 @@ class Tensor:
     # stop_gradient=False was asked of an integer tensor, which never gets a gradient
     _nominal_grad = False
     is_grad_cleared = False  # clear_grad() ran: a missing gradient reads as zeros
+    _num_changes = 0  # in-place changes that ``raw`` does not count
+    _retained: Retained | None = None  # what retain_grads() keeps of an intermediate result
     persistable = False
     is_distributed = False
     rebind: Any = None  # for a variable of a program: records that an in-place function changed it
 
     __array_priority__ = 100  # numpy arrays leave operators to us
 
-    def __init__(
-        self, data: Any = (), dtype: Any = None, place: Any = None, stop_gradient: bool = True
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        from argosy.tensor._inner import construct, is_inner
+
+        if is_inner(args, kwargs):
+            construct(self, args, kwargs)
+        else:
+            self._hold(*args, **kwargs)
+
+    def _hold(
+        self, data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True
     ) -> None:
         from argosy.tensor._convert import to_raw
 
@@ -246,6 +256,11 @@ class Tensor:
         return to_place(self.raw.device)
 
     @property
+    def type(self) -> str:
+        """The kind of variable, one of ``core.VarDesc.VarType``."""
+        return "dense_tensor" if self.raw.layout is torch.strided else "selected_rows"
+
+    @property
     def itemsize(self) -> int:
         return self.raw.itemsize
 
@@ -259,7 +274,8 @@ class Tensor:
 
     @property
     def inplace_version(self) -> int:
-        return self.raw._version
+        """How often the values were changed in place."""
+        return self.raw._version + self._num_changes
 
     @property
     def is_leaf(self) -> bool:
@@ -314,11 +330,13 @@ class Tensor:
     def is_dist(self) -> bool:
         return False
 
-    def _is_initialized(self) -> bool:
-        return True
-
     def _inplace_version(self) -> int:
-        return self.raw._version
+        return self.inplace_version
+
+    def take_over(self, new: torch.Tensor) -> None:
+        """Hold another tensor from now on, as the result of an in-place change."""
+        self._num_changes = self.inplace_version + 1 - new._version
+        self.raw = new
 
     def _grad_ivar(self) -> Tensor | None:
         return self.grad
@@ -357,24 +375,30 @@ class Tensor:
         self.stop_gradient = not flag
 
     @property
+    def _grad_holder(self) -> Any:
+        """Where the gradient is: with a leaf, or with what was asked to retain it."""
+        return self.raw if self.raw.is_leaf else self._retained
+
+    @property
     def grad(self) -> Tensor | None:
         """The gradient that backward accumulated, or None."""
-        t = self.raw
-        if not t.is_leaf and not t.retains_grad:
-            return None
-        raw = t.grad
+        holder = self._grad_holder
+        raw = None if holder is None else holder.grad
         if raw is None:
-            if not self.is_grad_cleared:
+            if not self.is_grad_cleared or holder is None:
                 return None
-            raw = t.grad = torch.zeros_like(t)
+            raw = holder.grad = torch.zeros_like(self.raw)
         out = wrap(raw)
         out._name = f"{self.name}@GRAD"
         return out
 
     @grad.setter
     def grad(self, value: Any) -> None:
+        holder = self._grad_holder
+        if holder is None:
+            holder = self._retained = Retained()
         if value is None:
-            self.raw.grad = None
+            holder.grad = None
             self.is_grad_cleared = False
             return
         if not isinstance(value, Tensor):
@@ -387,7 +411,7 @@ class Tensor:
                 f"{self.dtype.name}, "
                 f"but received shape {value.shape} and dtype {value.dtype.name}"
             )
-        self.raw.grad = value.raw
+        holder.grad = value.raw
 
     @grad.deleter
     def grad(self) -> None:
@@ -430,19 +454,20 @@ class Tensor:
         try:
             torch.autograd.backward(t, start, retain_graph=retain_graph)
         except RuntimeError as error:
-            if "backward through the graph a second time" in str(error):
-                raise AutogradError(
-                    "Tensor.backward: the graph was freed by an earlier backward(). "
-                    "Call the first one with retain_graph=True to go through it again."
-                ) from error
-            raise
+            raise_as(explain_backward("Tensor.backward", error), error)
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
         """Drop the gradient; by default it then reads as zeros, as in Paddle, without being
         stored.
         """
-        self.is_grad_cleared = set_to_zero and (self.is_grad_cleared or self.raw.grad is not None)
-        self.raw.grad = None
+        holder = self._grad_holder
+        if holder is None:
+            return
+        grad = holder.grad
+        # a row-sparse gradient is gone when it is cleared
+        had_one = grad is not None and grad.layout is torch.strided
+        self.is_grad_cleared = set_to_zero and (self.is_grad_cleared or had_one)
+        holder.grad = None
 
     clear_grad = clear_gradient
 
@@ -450,9 +475,13 @@ class Tensor:
         self.clear_gradient(True)
 
     def retain_grads(self) -> None:
-        """Keep the gradient of this intermediate tensor in ``grad``."""
-        if self.raw.requires_grad:
-            self.raw.retain_grad()
+        """Keep the gradient of this intermediate tensor in ``grad``: that of the value it has now,
+        before the hooks that are registered later, of the last backward.
+        """
+        t = self.raw
+        if t.requires_grad and not t.is_leaf and self._retained is None:
+            self._retained = Retained()
+            t.register_hook(self._retained.keep)  # type: ignore[no-untyped-call]
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call ``hook(grad)`` in backward; what it returns replaces the gradient. Returns a handle
@@ -480,8 +509,11 @@ class Tensor:
     # -- values
     # ----------------------------------------------------------------------------------------------
 
-    def numpy(self) -> np.ndarray:
-        """A copy of the values as a NumPy array; bfloat16 comes as uint16 bits, as in Paddle."""
+    def numpy(self, blocking: bool = True) -> np.ndarray:
+        """A copy of the values as a NumPy array; bfloat16 comes as uint16 bits, as in Paddle.
+
+        The call always waits for the values, whatever ``blocking`` says.
+        """
         t = self.raw.detach()
         if t.layout is not torch.strided:
             t = t.to_dense()
@@ -618,6 +650,7 @@ class Tensor:
         out = _new(type(self))
         memo[id(self)] = out
         out.raw = self.raw.detach().clone().requires_grad_(self.raw.requires_grad)
+        memo[id(self.raw)] = out.raw  # an uninitialised tensor says so by naming it
         for key, value in self.__dict__.items():
             out.__dict__[key] = deepcopy(value, memo)
         if self._name is not None:
@@ -718,12 +751,28 @@ class Parameter(Tensor):
 
     @trainable.setter
     def trainable(self, flag: bool) -> None:
+        if not isinstance(flag, bool):
+            raise UsageError(
+                f"Parameter.trainable must be True or False, but received {type(flag).__name__}"
+            )
         self.stop_gradient = not flag
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"
 
     __str__ = __repr__
+
+
+class Retained:
+    """The gradient of an intermediate result, if ``retain_grads`` asked for it."""
+
+    __slots__ = ("grad",)
+
+    def __init__(self) -> None:
+        self.grad: torch.Tensor | None = None
+
+    def keep(self, grad: torch.Tensor) -> None:
+        self.grad = grad
 
 
 class HookHandle:

@@ -9,7 +9,7 @@ call instead.
 from argosy.tensor._arguments import axes, store
 from argosy.tensor._convert import to_raw
 from argosy.tensor._defaults import defaults, float_dtype, get_default_dtype, set_default_dtype
-from argosy.tensor._explain import describe, explain
+from argosy.tensor._explain import describe, explain, explain_backward
 from argosy.tensor._face import unary
 from argosy.tensor._inplace import check_writable, make_inplace, replace
 from argosy.tensor._methods import set_value
@@ -32,7 +32,7 @@ from argosy.tensor._tensor import (
 
 __all__ = [
     "Mode", "Parameter", "Shape", "SumOrder", "Tensor", "apply", "axes", "check_writable",
-    "current_mode", "defaults", "describe", "execute", "explain",
+    "current_mode", "defaults", "describe", "execute", "explain", "explain_backward",
     "float_dtype", "get_default_dtype", "make_inplace", "pop_mode", "push_mode", "replace",
     "rewrap", "set_default_dtype",
     "set_value", "store", "to_raw", "unary", "unique_name", "unwrap", "wrap",

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.dtypes import to_torch
-from argosy.foundation.errors import RankError, UsageError
+from argosy.foundation.errors import BadArgument, RankError, UsageError
 from argosy.ops.math import elementwise
 from argosy.ops.math import linalg as ops
 from argosy.tensor._arguments import axes, store
@@ -131,7 +131,7 @@ def _contracted(axes: Any, rank: int) -> tuple[list[int], list[int]]:
         axes = axes.tolist()
     if isinstance(axes, int):
         if axes < 0:
-            raise UsageError(f"tensordot: axes must not be negative, but received {axes}")
+            raise BadArgument(f"tensordot: axes must not be negative, but received {axes}")
         return list(range(rank - axes, rank)), list(range(axes))
     parts = [part.tolist() if isinstance(part, Tensor) else part for part in axes]
     if not parts or isinstance(parts[0], int):

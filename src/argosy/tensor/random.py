@@ -16,7 +16,7 @@ from argosy.ops.table import Op
 from argosy.tensor._arguments import store
 from argosy.tensor._defaults import defaults, float_dtype
 from argosy.tensor._face import unary
-from argosy.tensor._inplace import replace
+from argosy.tensor._inplace import redraw
 from argosy.tensor._shapes import int_attr, packs_shape, shape_attr
 from argosy.tensor._tensor import Tensor, apply
 
@@ -279,11 +279,11 @@ def binomial(count: Any, prob: Any, name: str | None = None) -> Any:
 
 def _refill(x: Any, op: Op, call: str, *args: Any) -> Any:
     """Overwrite ``x`` with the draws of an op that takes it for its shape and dtype."""
-    return replace(x, apply(op, x, *args), call)
+    return redraw(x, apply(op, x, *args), call)
 
 
 def _redraw(x: Any, op: Op, a: float, b: float, seed: int, call: str) -> Any:
-    return replace(x, apply(op, x.shape, a, b, x.raw.dtype, x.raw.device, seed), call)
+    return redraw(x, apply(op, x.shape, a, b, x.raw.dtype, x.raw.device, seed), call)
 
 
 def uniform_(
@@ -307,7 +307,7 @@ def normal_(x: Any, mean: float = 0.0, std: float = 1.0, name: str | None = None
 
 def log_normal_(x: Any, mean: float = 1.0, std: float = 2.0, name: str | None = None) -> Any:
     """Overwrite with numbers whose logarithms are normal."""
-    return replace(
+    return redraw(
         x, gaussian(x.shape, mean, std, dtype=x.dtype, device=x.place).exp(), "log_normal_"
     )
 
@@ -319,7 +319,7 @@ def bernoulli_(x: Any, p: Any = 0.5, name: str | None = None) -> Any:
         if isinstance(p, Tensor)
         else apply(creation_ops.full_like, x, p)
     )
-    return replace(x, apply(ops.bernoulli, chances), "bernoulli_")
+    return redraw(x, apply(ops.bernoulli, chances), "bernoulli_")
 
 
 def exponential_(x: Any, lam: float = 1.0, name: str | None = None) -> Any:
@@ -350,7 +350,7 @@ def random_(x: Any, from_: int = 0, to: int | None = None, *, generator: Any = N
         )
     dtype = x.raw.dtype
     end = _largest(dtype) if to is None else to
-    return replace(x, apply(ops.randint, from_, end, x.shape, dtype, x.raw.device), "random_")
+    return redraw(x, apply(ops.randint, from_, end, x.shape, dtype, x.raw.device), "random_")
 
 
 def _largest(dtype: torch.dtype) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 
 from argosy.foundation import env
 from argosy.foundation.errors import UsageError
+from argosy.utils import _dataset_file
+from argosy.utils._dataset_file import md5file as md5file
 
 
 class MissingFile(UsageError, RuntimeError):
@@ -18,25 +19,23 @@ def data_home() -> str:
     return os.path.join(env.home(), "dataset")
 
 
-def md5file(fname: str) -> str:
-    """The MD5 sum of a file, in hexadecimal."""
-    with open(fname, "rb") as file:
-        return hashlib.file_digest(file, "md5").hexdigest()
-
-
 def locate(url: str, module_name: str, md5sum: str | None, save_name: str | None = None) -> str:
     """The path of a dataset's file; one that is missing or has another checksum is an error that
     says what to put where.
     """
     path = os.path.join(data_home(), module_name, save_name or url.rsplit("/", 1)[-1])
+    check_file(path, url, md5sum, f"the dataset {module_name!r}")
+    return path
+
+
+def check_file(path: str, url: str, md5sum: str | None, who: str = "the script") -> None:
+    """Raise unless the file is there with its checksum."""
     if not os.path.isfile(path):
         raise MissingFile(
-            f"the dataset {module_name!r} needs the file {path}, which is not there.\n  Fetch it "
-            f"from {url}"
+            f"{who} needs the file {path}, which is not there.\n  Fetch it from {url}"
         )
-    if md5sum is not None and (found := md5file(path)) != md5sum:
+    if md5sum is not None and (found := _dataset_file.md5file(path)) != md5sum:
         raise MissingFile(
             f"the file {path} is torn or another version: its MD5 sum is {found}, expected "
             f"{md5sum}.\n  Fetch it from {url}"
         )
-    return path

@@ -154,3 +154,20 @@ def test_saved_tensors_hooks_see_tensors_and_must_return_them():
         out = x * x
     with pytest.raises(TypeError, match="unpack_hook must return a Tensor, but returned int"):
         out.backward()
+
+
+def test_constant_gradient_of_create_graph_goes_on():
+    x = paddle.ones([2])
+    x.stop_gradient = False
+    (dx,) = paddle.grad(x * 5, x, create_graph=True)
+    assert not dx.stop_gradient
+    assert paddle.grad(x * 5, x)[0].stop_gradient
+
+
+def test_start_of_one_element_fits_a_number():
+    x = paddle.ones([2])
+    x.stop_gradient = False
+    (dx,) = paddle.grad(x.sum(), x, paddle.full([1], 3.0))
+    assert dx.tolist() == [3.0, 3.0]
+    with pytest.raises(ValueError, match="as many elements"):
+        paddle.grad(x.sum(), x, paddle.ones([2]))

@@ -79,3 +79,57 @@ def test_variables_of_programs_have_no_values() -> None:
     for method in (x.backward, x.numpy):
         with pytest.raises(AssertionError):
             method()
+
+
+def test_layers_run_operators_by_their_types() -> None:
+    class Product(dg.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = self.create_parameter([3, 2])
+
+        def forward(self, x: Any) -> Any:
+            out = self._helper.create_variable_for_type_inference("float32")
+            self._helper.append_op("mul", {"X": x, "Y": self.w}, {"Out": out})
+            return self._helper.append_activation(out, "relu")
+
+    with dg.guard():
+        product = Product()
+        out = product(_var(np.ones([4, 3])))
+        assert out.shape == [4, 2]
+        assert "Variable: " in out.to_string(True)
+        fluid.layers.reduce_sum(out).backward()
+        assert product.w.gradient() is not None
+
+
+def test_the_best_loss_is_a_tensor_and_is_saved_as_a_number() -> None:
+    with dg.guard():
+        rate = dg.ReduceLROnPlateau(1.0)
+        rate.step(_var([0.5]))
+        assert rate.best_loss.numpy().tolist() == [0.5]
+        assert rate.state_dict()["best_loss"] == 0.5
+        other = dg.ReduceLROnPlateau(1.0)
+        with pytest.warns(UserWarning, match="unused"):
+            other.set_dict({**rate.state_dict(), "more": 1})
+        other.step(_var([0.25]))
+        assert float(other.best_loss) == 0.25
+
+
+@pytest.mark.usefixtures("static_mode")
+def test_parameters_need_shapes_of_integers() -> None:
+    for arguments in (([1.0, 2.0],), (1,)):
+        with pytest.raises(TypeError):
+            fluid.layers.create_parameter(*arguments, dtype="float32")
+    with pytest.raises(TypeError):
+        fluid.layers.create_parameter([2], "float32", default_initializer=np.ones(2))
+
+
+@pytest.mark.usefixtures("static_mode")
+def test_a_program_without_parameters_has_a_rate() -> None:
+    x = fluid.data("x", [3], "float32")
+    sgd = fluid.optimizer.SGD(0.5)
+    assert sgd.minimize(fluid.layers.mean(x)) == ([], [])
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    rate = sgd._global_learning_rate()
+    [value] = exe.run(feed={"x": np.ones(3, "float32")}, fetch_list=[rate])
+    assert value.item() == 0.5

@@ -15,6 +15,7 @@ from paddle.fluid.incubate.fleet.parameter_server.pslib import fleet as pslib
 from paddle.fluid.incubate.fleet.utils.fs import LocalFS
 from paddle.fluid.incubate.fleet.utils.hdfs import HDFSClient
 
+import paddle
 from argosy.foundation.errors import NotSupported
 from argosy.static.record.recorder import recorder
 from argosy.static.run.contract import PreparedProgram
@@ -73,9 +74,11 @@ class TestRoles:
             )
 
     def test_a_number_that_is_too_large(self):
-        role = role_maker.UserDefinedCollectiveRoleMaker(2, ["a:1", "b:1"])
-        with pytest.raises(ValueError, match="current_id is 2"):
-            role.generate_role()
+        with pytest.raises(ValueError, match="number of endpoints, 2, but is 2"):
+            role_maker.UserDefinedCollectiveRoleMaker(2, ["a:1", "b:1"])
+        with pytest.raises(ValueError, match="number of endpoints, 1, but is 1"):
+            role_maker.UserDefinedRoleMaker(1, role_maker.Role.SERVER, 2, ["a:1"])
+        role_maker.UserDefinedRoleMaker(1, role_maker.Role.WORKER, 2, ["a:1"])
 
     def test_general_counts_the_listed_workers(self, monkeypatch):
         monkeypatch.setenv("PADDLE_PSERVERS_IP_PORT_LIST", "a:1,b:1")
@@ -153,8 +156,22 @@ class TestStrategies:
                 getattr(strategy, f"set_{change}")({"wings": 2})
         with pytest.raises(TypeError, match="a dict of its fields"):
             strategy.set_program_config(3)
-        with pytest.raises(NotSupported, match="dump_fields"):
-            strategy.set_debug_opt({"dump_fields": ["x"]})
+        assert strategy.get_debug_opt() == {}
+        strategy.set_debug_opt({"dump_fields": ["x"]})
+        assert strategy.get_debug_opt()["dump_fields"] == ["x"]
+        assert strategy.get_debug_opt()["dump_file_num"] == 16
+
+    def test_flags_that_the_mode_uses(self, monkeypatch):
+        monkeypatch.setenv("CPU_NUM", "2")
+        strategy = servers.StrategyFactory.create_sync_strategy()
+        config = strategy.get_trainer_runtime_config()
+        config.runtime_configs["communicator_send_queue_size"] = "50"
+        flags = config.get_communicator_flags()
+        assert flags["communicator_send_queue_size"] == "2"
+        assert "communicator_independent_recv_thread" not in flags
+        assert strategy.get_build_strategy().async_mode
+        every = servers.AsyncStrategy().get_trainer_runtime_config().get_communicator_flags()
+        assert "communicator_independent_recv_thread" in every
 
     def test_a_config_is_a_strategy_too(self):
         config = fluid.DistributeTranspilerConfig()
@@ -172,6 +189,8 @@ class TestStrategies:
             fleet.distributed_optimizer("sgd")
         with pytest.raises(TypeError, match="DistributeTranspilerConfig"):
             fleet.distributed_optimizer(fluid.optimizer.SGD(0.1), {"sync": True})
+        with pytest.raises(TypeError, match="StrategyFactory"):
+            fleet.distributed_optimizer(paddle.optimizer.SGD(0.1))
         with pytest.raises(NotSupported, match="StrategyFactory"):
             servers.DistributedStrategy()
         fleet.init(role_maker.UserDefinedRoleMaker(0, role_maker.Role.WORKER, 1, ["a:1"]))
@@ -320,8 +339,9 @@ class TestCollectiveFleet:
             strategy.use_ampp = True
         with pytest.raises(TypeError, match="ExecutionStrategy"):
             strategy.exec_strategy = {}
+        strategy.recompute_checkpoints = "fc_0.tmp_0"
         with pytest.raises(ValueError, match="must be a list"):
-            strategy.recompute_checkpoints = "fc_0.tmp_0"
+            collective.CollectiveOptimizer(fluid.optimizer.SGD(0.1), strategy)
         for field, value, error, message in (
             ("use_dist_fc", True, NotSupported, "use_dist_fc"),
             ("mode", "mpi", ValueError, "'mpi'"),

@@ -194,6 +194,12 @@ def test_recurrent_reader_learns():
     assert float(losses[-1]) < 0.3 < float(losses[0])
 
 
-def test_helper_adds_operators_to_programs_only():
-    with pytest.raises(ValueError, match=r"append_op\(type='mul'\).*enable_static"):
-        LayerHelper("fc").append_op(type="mul")
+def test_helper_computes_operators_in_dygraph():
+    with fluid.dygraph.guard():
+        helper = LayerHelper("fc")
+        x = fluid.dygraph.to_variable(np.ones([2, 3], "float32"))
+        x.stop_gradient = False
+        out = helper.create_variable_for_type_inference("float32")
+        helper.append_op("scale", {"X": [x]}, {"Out": [out]}, {"scale": 2.0})
+        fluid.layers.reduce_sum(out).backward()
+        np.testing.assert_array_equal(x.gradient(), np.full([2, 3], 2.0))

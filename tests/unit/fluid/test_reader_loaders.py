@@ -310,3 +310,38 @@ class TestOldReaders:
 def test_datasets_are_refused():
     with pytest.raises(NotImplementedError, match=r"DataLoader\.from_dataset"):
         fluid.io.DataLoader.from_dataset(None, fluid.cpu_places(1))
+
+
+@pytest.mark.usefixtures("static_mode")
+def test_a_script_pushes_batches_itself():
+    reader = fluid.layers.py_reader(2, [[-1, 2]], ["float32"])
+    doubled = fluid.layers.read_file(reader) * 2.0
+    exe = fluid.Executor(fluid.CPUPlace())
+    for value in (1.0, 2.0):
+        batch = fluid.executor._as_lodtensor(np.full([1, 2], value, "float32"), fluid.CPUPlace())
+        assert reader.queue.push([batch])
+    reader.queue.close()
+    assert not reader.queue.push([batch])
+    got = [exe.run(fetch_list=[doubled])[0].tolist() for _ in range(2)]
+    assert got == [[[2.0, 2.0]], [[4.0, 4.0]]]
+    with pytest.raises(fluid.core.EOFException):
+        exe.run(fetch_list=[doubled])
+    reader.reset()
+    assert not reader.queue.is_closed()
+
+
+def test_a_number_becomes_a_tensor_of_a_dtype():
+    tensor = fluid.executor._as_lodtensor(1, fluid.CPUPlace(), fluid.core.VarDesc.VarType.FP64)
+    assert (tensor.shape(), tensor._dtype()) == ([1], fluid.core.VarDesc.VarType.FP64)
+    with pytest.raises(AssertionError, match="dtype should be given"):
+        fluid.executor._as_lodtensor(1, fluid.CPUPlace())
+    with pytest.raises(RuntimeError, match="hold LoD information"):
+        fluid.executor._as_lodtensor([1], fluid.CPUPlace())
+
+
+def test_a_loader_of_ones_own_says_what_it_gives():
+    with pytest.raises(NotImplementedError):
+        iter(fluid.reader.DataLoaderBase())
+    fluid.reader.keep_data_loader_order(False)
+    assert fluid.reader.keep_data_loader_order() is False
+    fluid.reader.keep_data_loader_order(True)

@@ -5,6 +5,7 @@ Jobs are in ``multiprocess/test_fluid_ps.py``.
 import numpy as np
 import paddle.fluid as fluid
 import pytest
+from paddle.fluid.communicator import Communicator
 from paddle.fluid.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
 
 from argosy.foundation.errors import NotSupported
@@ -46,7 +47,7 @@ class TestPrograms:
         assert program is fluid.default_main_program()
         assert "adam" not in types(program)
         assert types(program).count("ps_pull") == 1
-        assert types(program)[-2:] == ["backward", "ps_push"]
+        assert types(program)[-2:] == ["backward", "send_barrier"]
         assert program._is_distributed
         assert program.clone(for_test=True)._is_distributed
         assert loss.name in program.global_block().vars
@@ -73,7 +74,7 @@ class TestPrograms:
         fluid.optimizer.Adam(0.1).minimize(net())
         copy = fluid.default_main_program().clone()
         fluid.DistributeTranspiler().transpile(0, copy, SERVERS)
-        assert types(copy)[-1] == "ps_push"
+        assert types(copy)[-1] == "send_barrier"
         assert "adam" in types(fluid.default_main_program())
 
     def test_geo_trains_dense_parameters_in_the_trainer(self):
@@ -90,7 +91,7 @@ class TestPrograms:
         double = fluid.layers.scale(loss, 2.0)
         fluid.DistributeTranspiler().transpile(0, pservers=SERVERS)
         found = types(fluid.default_main_program())
-        assert found.index("ps_push") < found.index("moving_average_")
+        assert found.index("send_barrier") < found.index("moving_average_")
         assert double.name in fluid.default_main_program().global_block().vars
 
     def test_servers_have_one_operator(self):
@@ -278,11 +279,6 @@ class TestRefused:
         with pytest.raises(NotSupported, match=r"operator scale uses 'fc_0\.w_0@GRAD'"):
             fluid.DistributeTranspiler().transpile(0, pservers=SERVERS)
 
-    def test_a_rate_of_a_table(self):
-        fluid.optimizer.SGD(0.1).minimize(net(learning_rate=0.5))
-        with pytest.raises(NotSupported, match=r"table 'table': ParamAttr\.learning_rate"):
-            fluid.DistributeTranspiler().transpile(0, pservers=SERVERS)
-
     def test_different_limits(self):
         loss = net()
         fluid.clip.set_gradient_clip(fluid.clip.GradientClipByValue(0.5), ["fc_0.w_0"])
@@ -366,3 +362,20 @@ def test_memory_passes_say_that_they_do_nothing(caplog):
         True,
         True,
     ]
+
+
+def test_a_communicator_without_a_filled_program_has_nothing_to_send():
+    """Neither start nor stop waits for servers that were never started."""
+    x = fluid.layers.data("x", [2])
+    loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    transpiler = fluid.DistributeTranspiler()
+    transpiler.transpile(0, pservers="127.0.0.1:1,127.0.0.1:2", trainers=2)
+    talk = Communicator(transpiler.get_trainer_program())
+    assert not talk.is_running()
+    talk.start()
+    assert talk.is_running()
+    talk.stop()
+    assert not talk.is_running()
+    with pytest.raises(AssertionError, match="must be a Program"):
+        Communicator("program")

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import tempfile
 import threading
 
 import numpy as np
@@ -63,6 +64,30 @@ def test_workers_keep_order_and_structure(use_shared_memory):
     assert batches[0][0].dtype == paddle.float32
     assert batches[2][0].shape == [2, 3]
     assert batches[0][0].stop_gradient
+
+
+def test_workers_share_memory_below_a_long_folder_for_temporary_files(tmp_path, monkeypatch):
+    folder = tmp_path / ("x" * 90)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    batches = list(DataLoader(Squares(), batch_size=5, num_workers=1, timeout=60))
+    assert [square.tolist() for _, square in batches] == [[0, 1, 4, 9, 16], [25, 36, 49, 64, 81]]
+
+
+@pytest.mark.parametrize("return_list", [True, False])
+def test_a_program_on_two_places_gets_a_batch_for_each(return_list):
+    paddle.enable_static()
+    try:
+        with paddle.static.program_guard(paddle.static.Program()):
+            feeds = [paddle.static.data("x", [-1, 3]), paddle.static.data("y", [-1], "int64")]
+        places = [paddle.CPUPlace()] * 2
+        loader = DataLoader(Squares(), feeds, places, return_list, batch_size=2)
+        steps = list(loader)
+    finally:
+        paddle.disable_static()
+    field = 1 if return_list else "y"
+    shown = [[batch[field].tolist() for batch in step] for step in steps]
+    assert shown == [[[0, 1], [4, 9]], [[16, 25], [36, 49]]]  # the fifth batch has no partner
 
 
 def test_workers_are_other_processes():

@@ -150,7 +150,7 @@ def test_variables_that_persist_and_the_startup_program():
     ("op_type", "inputs", "outputs", "attributes", "message"),
     [
         ("scael", "X", "Out", {}, r"type='scael'.*by hand.*'scale'"),
-        ("c_allreduce_sum", "X", "Out", {}, r"type='c_allreduce_sum'.*by hand"),
+        ("c_comm_init", "X", "Out", {}, r"type='c_comm_init'.*by hand"),
         (
             *("scale", "X", "Out", {"factor": 2.0}),
             r"\['X', 'scale', 'bias', .*\['factor'\] are not known",

@@ -28,3 +28,22 @@ def test_arrays_are_refused() -> None:
         F.npair_loss(x, x, labels)
     with pytest.raises(TypeError):
         F.npair_loss(labels, x, x)
+
+
+@pytest.mark.usefixtures("static_mode")
+def test_results_have_the_name_that_was_given() -> None:
+    x = paddle.static.data("x", [2, 3], "float32")
+    assert F.l1_loss(x, x, name="far").name == "far.tmp_0"
+    assert paddle.add(x, x, name="far").name == "far.tmp_1"
+    assert paddle.add(x, x).name.startswith("elementwise_add_0")
+
+
+@pytest.mark.usefixtures("static_mode")
+def test_the_rate_is_a_variable_of_the_program() -> None:
+    adam = paddle.optimizer.Adam(0.25)
+    assert adam._global_learning_rate() is None
+    adam.minimize(paddle.mean(paddle.static.data("x", [2], "float32")))
+    exe = paddle.static.Executor()
+    exe.run(paddle.static.default_startup_program())
+    [rate] = exe.run(feed={"x": np.ones(2, "float32")}, fetch_list=[adam._global_learning_rate()])
+    assert float(rate) == 0.25

@@ -99,6 +99,19 @@ def test_data_norm_counts_in_its_gradients():
     np.testing.assert_allclose(counted[2], [2 + 2e-5, 9 + 2e-5], rtol=1e-6)
 
 
+def test_data_norm_of_axes_of_one():
+    x = paddle.static.data("x", [None, 2, 1])
+    flat = paddle.static.data("flat", [None, 2])
+    outs = [nn.data_norm(x, name="a"), nn.data_norm(flat, name="b")]
+    assert list(outs[0].shape) == [-1, 2, 1]
+    exe = paddle.static.Executor()
+    exe.run(paddle.static.default_startup_program())
+    values = np.arange(6, dtype="float32").reshape(3, 2)
+    fed = {"x": values[:, :, None], "flat": values}
+    deep, plain = exe.run(feed=fed, fetch_list=outs)
+    np.testing.assert_array_equal(deep, plain[:, :, None])
+
+
 def test_what_data_norm_refuses():
     x = data(4)
     for wrong, message in (

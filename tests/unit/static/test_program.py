@@ -114,7 +114,6 @@ def test_values_are_not_there():
         bool,
         int,
         lambda v: v.numpy(),
-        lambda v: v.item(),
         np.asarray,
         lambda v: v.tolist(),
     ):
@@ -122,6 +121,18 @@ def test_values_are_not_there():
             read(x)
     with pytest.raises(ProgramError, match="append_backward"):
         x.backward()
+
+
+def test_the_item_of_a_variable_is_recorded():
+    x = paddle.static.data("x", [None, 3])
+    count = paddle.shape(x)[0].item()
+    out = paddle.full([count, 2], 7.0)
+    [value] = paddle.static.Executor().run(
+        feed={"x": np.zeros([5, 3], "float32")}, fetch_list=[out]
+    )
+    assert value.shape == (5, 2)
+    with pytest.raises(TypeError, match="1-D Variable"):
+        x.item()
 
 
 def test_tensors_with_values_become_constants_once():

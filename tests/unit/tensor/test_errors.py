@@ -48,3 +48,31 @@ def test_raising_an_error_as_itself_keeps_its_cause():
     with pytest.raises(KeyError) as caught:
         act()
     assert causes(caught.value) == [second, first]
+
+
+def test_no_elements_do_not_take_every_shape():
+    assert paddle.zeros([0, 6]).reshape([2, 0, -1]).shape == [2, 0, 3]
+    with pytest.raises(ValueError, match="cannot take the shape"):
+        paddle.zeros([0]).reshape([2, 0, -1])
+
+
+def test_cosine_embedding_loss_takes_floats():
+    ids = paddle.ones([2, 3], "int64")
+    with pytest.raises(ValueError, match="float32 or float64 inputs"):
+        paddle.nn.functional.cosine_embedding_loss(ids, ids, paddle.ones([2]))
+
+
+def test_variance_in_a_program_is_of_floats():
+    assert paddle.var(paddle.to_tensor([1, 3])).item() == 2
+    with paddle.pir_utils.IrGuard(), paddle.static.program_guard(paddle.static.Program()):
+        x = paddle.static.data("x", [2, 3], "int32")
+        with pytest.raises(TypeError, match="floating-point dtype"):
+            paddle.var(x)
+
+
+def test_transposed_convolution_of_an_unknown_size_has_the_size_asked_for():
+    with paddle.pir_utils.IrGuard(), paddle.static.program_guard(paddle.static.Program()):
+        x = paddle.static.data("x", [-1, 2, -1])
+        weight = paddle.static.data("w", [2, 3, 3])
+        out = paddle.nn.functional.conv1d_transpose(x, weight, stride=2, output_size=[12])
+        assert list(out.shape) == [-1, 3, 12]

@@ -123,7 +123,7 @@ def test_what_backward_needs_cannot_be_overwritten_through_a_view_of_a_leaf():
     x.stop_gradient = False
     loss = (x * x).sum()
     x[0][1] = 5.0
-    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+    with pytest.raises(RuntimeError, match="changed in place after it was used"):
         loss.backward()
 
 

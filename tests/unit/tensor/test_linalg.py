@@ -67,3 +67,10 @@ def test_decompositions_are_methods():
 def test_low_rank_methods_choose_at_most_six_components():
     u, s, v = paddle.linalg.svd_lowrank(paddle.ones([8, 9]))
     assert (u.shape, s.shape, v.shape) == ([8, 6], [6], [9, 6])
+
+
+def test_contracted_axis_of_size_one_is_a_sum():
+    x, y = paddle.arange(6, dtype="float32").reshape([2, 3]), paddle.full([1, 4], 2.0)
+    assert paddle.tensordot(x, y, axes=1).tolist() == [[6.0] * 4, [24.0] * 4]
+    with pytest.raises(AssertionError, match="must not be negative"):
+        paddle.tensordot(x, y, axes=-1)

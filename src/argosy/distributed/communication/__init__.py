@@ -1,6 +1,6 @@
 """``paddle.distributed.communication``: the collectives, one module each."""
 
-from argosy.distributed.communication import stream
+from argosy.distributed.communication import _op_types, stream  # types of operators
 from argosy.distributed.communication.all_gather import all_gather, all_gather_object
 from argosy.distributed.communication.all_reduce import all_reduce
 from argosy.distributed.communication.all_to_all import alltoall, alltoall_single

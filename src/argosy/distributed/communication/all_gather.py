@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.distributed.communication import _objects
+from argosy.distributed.communication import _objects, _programs
 from argosy.distributed.communication._call import member_of, prepare, start, targets, then
+from argosy.framework.mode import switch
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.work import Work
 from argosy.tensor.engine import Tensor
@@ -21,6 +22,9 @@ def all_gather(
     """
     raw, chosen = prepare("all_gather", tensor, group)
     if chosen is None:
+        return None
+    if switch.is_static:
+        _programs.all_gather(tensor_list, tensor, chosen)
         return None
     outputs, after = targets("all_gather", tensor_list, raw, chosen.nranks)
     return start(chosen, sync_op, then(chosen.transport.all_gather, after), outputs, raw)

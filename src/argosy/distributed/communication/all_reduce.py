@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.distributed.communication import _programs
 from argosy.distributed.communication._call import operation, prepare, start
 from argosy.distributed.communication.reduce import ReduceOp
+from argosy.framework.mode import switch
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.work import Work
 from argosy.tensor.engine import Tensor
@@ -20,5 +22,8 @@ def all_reduce(
     raw, chosen = prepare("all_reduce", tensor, group)
     how = operation("all_reduce", op)
     if chosen is None:
+        return None
+    if switch.is_static:
+        _programs.all_reduce(tensor, how, chosen)
         return None
     return start(chosen, sync_op, chosen.transport.all_reduce, raw, how)

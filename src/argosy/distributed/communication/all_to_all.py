@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from argosy.distributed.communication import _programs
 from argosy.distributed.communication._call import (
     member_of,
     parts,
@@ -17,6 +18,7 @@ from argosy.distributed.communication._call import (
     then,
 )
 from argosy.foundation.errors import UsageError
+from argosy.framework.mode import switch
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.work import Work
 from argosy.tensor.engine import Tensor
@@ -27,9 +29,18 @@ __all__ = ["alltoall", "alltoall_single"]
 def alltoall(
     out_tensor_list: Any, in_tensor_list: Any, group: Group | None = None, sync_op: bool = True
 ) -> Work | None:
-    """Send the r-th tensor to rank r, and collect what the ranks sent here."""
+    """Send the r-th tensor to rank r, and collect what the ranks sent here.
+
+    Paddle 2.x has the lists in the other order: an empty one behind a list with tensors is the
+    output.
+    """
     chosen = member_of("alltoall", group)
     if chosen is None:
+        return None
+    if isinstance(in_tensor_list, list) and not in_tensor_list and out_tensor_list:
+        out_tensor_list, in_tensor_list = in_tensor_list, out_tensor_list
+    if switch.is_static:
+        _programs.all_to_all(out_tensor_list, in_tensor_list, chosen)
         return None
     inputs = parts("alltoall", in_tensor_list, chosen.nranks)
     if not inputs:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.distributed.communication import _objects
+from argosy.distributed.communication import _objects, _programs
 from argosy.distributed.communication._call import member_of, prepare, start
 from argosy.foundation.errors import UsageError
+from argosy.framework.mode import switch
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.work import Work
 from argosy.tensor.engine import Tensor
@@ -21,7 +22,11 @@ def broadcast(
     raw, chosen = prepare("broadcast", tensor, group)
     if chosen is None:
         return None
-    return start(chosen, sync_op, chosen.transport.broadcast, raw, chosen.rank_of(src, "broadcast"))
+    root = chosen.rank_of(src, "broadcast")
+    if switch.is_static:
+        _programs.broadcast(tensor, root, chosen)
+        return None
+    return start(chosen, sync_op, chosen.transport.broadcast, raw, root)
 
 
 def broadcast_object_list(object_list: list[Any], src: int, group: Group | None = None) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 
+from argosy.distributed.communication import _programs
 from argosy.distributed.communication._call import member_of
 from argosy.distributed.job import NotInitialised, default_group, job
+from argosy.framework.mode import switch
 from argosy.runtime.comm.group import Group
 from argosy.tensor.engine import Tensor
 
@@ -55,7 +57,11 @@ def destroy_process_group(group: Group | None = None) -> None:
 def barrier(group: Group | None = None) -> None:
     """Wait until every rank of the group has called it."""
     chosen = group if group is not None else default_group("barrier")
-    if chosen.has_me:
+    if not chosen.has_me:
+        return
+    if switch.is_static:
+        _programs.barrier(chosen)
+    else:
         chosen.run(chosen.transport.barrier)
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import torch
 
-from argosy.distributed.communication import _objects
+from argosy.distributed.communication import _objects, _programs
 from argosy.distributed.communication._call import member_of, prepare
 from argosy.foundation.errors import UsageError
+from argosy.framework.mode import switch
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.work import Work
 from argosy.tensor.engine import Tensor
@@ -26,6 +27,9 @@ def recv(
     peer = chosen.rank_of(src, "recv")
     if peer == chosen.rank:
         raise UsageError(f"recv: rank {src} cannot receive from itself")
+    if switch.is_static:
+        _programs.recv(tensor, peer, chosen)
+        return None
     return chosen.message("recv", peer, not sync_op, chosen.transport.recv, raw, peer)
 
 

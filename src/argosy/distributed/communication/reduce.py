@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.distributed.communication import _programs
 from argosy.distributed.communication._call import operation, prepare, start
+from argosy.framework.mode import switch
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.work import Work
 from argosy.tensor.engine import Tensor
@@ -34,4 +36,8 @@ def reduce(
     how = operation("reduce", op)
     if chosen is None:
         return None
-    return start(chosen, sync_op, chosen.transport.reduce, raw, chosen.rank_of(dst, "reduce"), how)
+    root = chosen.rank_of(dst, "reduce")
+    if switch.is_static:
+        _programs.reduce(tensor, root, how, chosen)
+        return None
+    return start(chosen, sync_op, chosen.transport.reduce, raw, root, how)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.distributed.communication import _objects
+from argosy.distributed.communication import _objects, _programs
 from argosy.distributed.communication._call import member_of, parts, prepare, start
 from argosy.foundation.errors import CheckpointError, UsageError
+from argosy.framework.mode import switch
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.work import Work
 from argosy.tensor.engine import Tensor
@@ -27,6 +28,9 @@ def scatter(
     if chosen is None:
         return None
     root, inputs = chosen.rank_of(src, "scatter"), None
+    if switch.is_static:
+        _programs.scatter(tensor, tensor_list, root, chosen)
+        return None
     if chosen.rank == root and tensor_list is not None:
         inputs = parts("scatter", tensor_list, chosen.nranks)
     return start(chosen, sync_op, chosen.transport.scatter, raw, inputs, root)

@@ -6,9 +6,10 @@ from typing import Any
 
 import torch
 
-from argosy.distributed.communication import _objects
+from argosy.distributed.communication import _objects, _programs
 from argosy.distributed.communication._call import member_of, prepare
 from argosy.foundation.errors import UsageError
+from argosy.framework.mode import switch
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.work import Work
 from argosy.tensor.engine import Tensor
@@ -26,6 +27,9 @@ def send(
     peer = chosen.rank_of(dst, "send")
     if peer == chosen.rank:
         raise UsageError(f"send: rank {dst} cannot send to itself")
+    if switch.is_static:
+        _programs.send(tensor, peer, chosen)
+        return None
     return chosen.message("send", peer, not sync_op, chosen.transport.send, raw, peer)
 
 

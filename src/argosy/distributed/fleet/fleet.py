@@ -276,19 +276,34 @@ class Fleet:
             raise _not_initialised()
         return self.servers
 
+    def _trained_servers(self, call: str) -> Servers | None:
+        """The parameter servers of the job; without any, a program that Fleet's optimizer has
+        recorded is needed, as in Paddle.
+        """
+        servers = self._job_servers()
+        record = getattr(self._optimizer, "record", None)
+        if servers is None and (record is None or not record.is_done):
+            raise ConfigError(
+                f"fleet.{call}: Fleet can not find suitable runtime handler; call minimize() of "
+                "what fleet.distributed_optimizer() returns first"
+            )
+        return servers
+
     def init_worker(self, scopes: Any = None) -> None:
-        """Make a worker ready to train. Without servers there is nothing to do."""
+        """Make a worker ready to train, after ``minimize`` in a program. Without servers there is
+        nothing to do.
+        """
         if scopes is not None:
             raise NotSupported(
                 "fleet.init_worker: scopes is not supported; a worker trains in the global scope"
             )
-        servers = self._job_servers()
+        servers = self._trained_servers("init_worker")
         if servers is not None:
             servers.runtime.init_worker()
 
     def stop_worker(self) -> None:
         """End a worker's part. Without servers there is nothing to do."""
-        servers = self._job_servers()
+        servers = self._trained_servers("stop_worker")
         if servers is not None:
             servers.runtime.stop_worker()
 
@@ -502,6 +517,8 @@ class Fleet:
 
     def _final_strategy(self) -> DistributedStrategy:
         """The strategy without the switches that the plan left out."""
+        if self.servers is not None:
+            return copy.deepcopy(self.servers.runtime.strategy)
         final = copy.deepcopy(self._user_defined_strategy)
         for switch in self._plan.left_out() if self._plan is not None else ():
             setattr(final.strategy, switch, False)
@@ -572,6 +589,15 @@ class Fleet:
             self.servers.save_persistables(executor, dirname, main_program, mode)
             return
         program_files.save_persistables(self.is_first_worker(), executor, dirname, main_program)
+
+    def load_model(self, path: str, mode: int = 0) -> None:
+        """Take back what ``save_persistables`` wrote: without servers, the variables of the default
+        program; with servers, their tables.
+        """
+        if self._job_servers() is not None:
+            server_calls(self._job_servers)["load_model"](path, mode)
+            return
+        program_files.load_persistables(path)
 
     def auto_checkpoint(
         self,
@@ -661,7 +687,8 @@ def _add_server_call(name: str, call: Callable[..., Any]) -> None:
 
 
 for _name, _call in server_calls(lambda: None).items():
-    _add_server_call(_name, _call)
+    if not hasattr(Fleet, _name):
+        _add_server_call(_name, _call)
 
 
 def _check_optimizer(optimizer: Any) -> None:

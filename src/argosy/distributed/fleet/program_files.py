@@ -19,11 +19,19 @@ from argosy.distributed.fleet.stages.programs.sharding import full_state
 from argosy.foundation.errors import DtypeError, ProgramError, nearest
 from argosy.foundation.files import replacing
 from argosy.framework import tensor_file
-from argosy.static import Executor, Program, Variable, default_main_program, global_scope, save_vars
+from argosy.static import (
+    Executor,
+    Program,
+    Variable,
+    default_main_program,
+    global_scope,
+    load_vars,
+    save_vars,
+)
 from argosy.static.files.inference import write_model
 from argosy.static.files.variables import file_of, is_persistable, valid_program
 
-__all__ = ["save_inference_model", "save_persistables", "variables"]
+__all__ = ["load_persistables", "save_inference_model", "save_persistables", "variables"]
 
 
 def save_persistables(is_writer: bool, executor: Any, dirname: Any, main_program: Any) -> None:
@@ -36,6 +44,13 @@ def save_persistables(is_writer: bool, executor: Any, dirname: Any, main_program
     with folder_replaced(dirname) as folder:
         save_vars(executor, folder, program, predicate=is_persistable)
         _write_rest(folder, split)
+
+
+def load_persistables(dirname: str) -> None:
+    """Give the persistable variables of the default program the values of their files in
+    ``dirname``.
+    """
+    load_vars(Executor(), dirname, default_main_program(), predicate=is_persistable)
 
 
 def _write_rest(folder: str, values: dict[str, torch.Tensor]) -> None:
@@ -57,7 +72,7 @@ def save_inference_model(
     program = _checked(call, executor, dirname, main_program)
     if isinstance(feed_names, str) or not all(isinstance(name, str) for name in feed_names):
         raise DtypeError(f"{call}: feeded_var_names must be a list of names, but is {feed_names!r}")
-    if isinstance(targets, (str, Variable)) or not targets:
+    if isinstance(targets, str) or not (isinstance(targets, Variable) or targets):
         raise DtypeError(f"{call}: target_vars must be a list of Variables, but is {targets!r}")
     feeds, fetches = variables(call, program, feed_names), variables(call, program, targets)
     if is_writer:
@@ -65,9 +80,11 @@ def save_inference_model(
             write_model(folder, "__model__", None, feeds, fetches, executor, program)
 
 
-def variables(call: str, program: Program, items: Sequence[Any]) -> list[Variable]:
-    """Variables of ``program`` from variables or their names."""
+def variables(call: str, program: Program, items: Sequence[Any] | Variable) -> list[Variable]:
+    """Variables of ``program`` from variables or their names, or from one variable."""
     block = program.global_block()
+    if isinstance(items, Variable):
+        items = [items]
     for name in items:
         if isinstance(name, str) and not block.has_var(name):
             raise ProgramError(

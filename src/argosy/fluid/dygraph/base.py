@@ -62,21 +62,28 @@ def enabled() -> bool:
 
 
 def enable_dygraph(place: Any = None) -> None:
-    """Open a guard that lasts until ``disable_dygraph``; nothing if it is open."""
-    if _Lasting.opened is None:
+    """Open a guard that lasts until ``disable_dygraph``; an open one stays."""
+    if _Lasting.opened is not None:
+        switch.disable()
+    else:
         stack = contextlib.ExitStack()
         stack.enter_context(guard(place))
         _Lasting.opened = stack
 
 
 def disable_dygraph() -> None:
-    """Close the guard that ``enable_dygraph`` opened, if any."""
+    """Close the guard that ``enable_dygraph`` opened, and record from now on."""
+    _close()
+    switch.enable()
+
+
+def _close() -> None:
     stack, _Lasting.opened = _Lasting.opened, None
     if stack is not None:
         stack.close()
 
 
-register("guard of enable_dygraph", _Lasting, attributes=("opened",), reset=disable_dygraph)
+register("guard of enable_dygraph", _Lasting, attributes=("opened",), reset=_close)
 
 enable_imperative = enable_dygraph
 disable_imperative = disable_dygraph

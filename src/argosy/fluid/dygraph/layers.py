@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from argosy import nn
+from argosy.fluid.dygraph.layer_object_helper import LayerObjectHelper
 from argosy.fluid.dygraph.tracer import tracers
 from argosy.foundation.errors import CheckpointError, nearest
 from argosy.tensor.engine import Parameter
@@ -23,6 +24,9 @@ class Layer(nn.Layer):
     ``fluid.layers.dropout`` inside the guard. Differs from Paddle 1.8: ``eval`` goes on recording
     for backward, and gradients of two backward passes add up.
     """
+
+    def _new_helper(self, name: str) -> Any:
+        return LayerObjectHelper(name)
 
     def create_parameter(
         self,

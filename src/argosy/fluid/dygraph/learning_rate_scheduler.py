@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -57,7 +58,11 @@ class LearningRateDecay:
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint needs to go on from here."""
         self._state_keys()
-        return {key: self.__dict__[key] for key in self.keys if key in self.__dict__}
+        own = {key: self.__dict__[key] for key in self.keys if key in self.__dict__}
+        return {
+            key: value.numpy().reshape(-1)[0] if isinstance(value, Tensor) else value
+            for key, value in own.items()
+        }
 
     def set_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what ``state_dict`` gave."""
@@ -69,6 +74,12 @@ class LearningRateDecay:
                     f"{sorted(state_dict)}"
                 )
             self.__dict__[key] = state_dict[key]
+        if len(state_dict) > len(self.keys):
+            warnings.warn(
+                f"{type(self).__name__}.set_dict: there are some unused values in state_dict; "
+                "maybe it was saved with another schedule",
+                stacklevel=2,
+            )
 
     set_state_dict = set_dict
 
@@ -398,7 +409,7 @@ class ReduceLROnPlateau(LearningRateDecay):
         )
         self.decay_rate, self.min_lr, self.eps = decay_rate, min_lr, eps
         self.patience, self.cooldown, self.verbose = patience, cooldown, verbose
-        self.best_loss: float | None = None
+        self.best_loss: Any = None  # a Tensor of shape [1], a number if loaded
         self.cooldown_counter = self.num_bad_epochs = self.epoch_num = 0
 
     def _state_keys(self) -> None:
@@ -427,8 +438,8 @@ class ReduceLROnPlateau(LearningRateDecay):
         if self.cooldown_counter > 0:
             self.cooldown_counter -= 1
             return
-        if self.best_loss is None or self._is_better(value, self.best_loss):
-            self.best_loss, self.num_bad_epochs = value, 0
+        if self.best_loss is None or self._is_better(value, float(self.best_loss)):
+            self.best_loss, self.num_bad_epochs = loss.detach(), 0
         else:
             self.num_bad_epochs += 1
         if self.num_bad_epochs > self.patience:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from argosy import nn
 from argosy.fluid.dygraph.layers import Layer
+from argosy.fluid.layers.gru import ACTIVATIONS, gru_step
 from argosy.fluid.layers.nn import drop, pool2d, reduce_mean, reduce_sum
 from argosy.fluid.table import at_least_1d
 from argosy.foundation.errors import BadArgument, UsageError
@@ -19,7 +20,7 @@ from argosy.nn.initializer import NormalInitializer as Normal
 from argosy.static.record.activation import activate
 from argosy.static.record.folding import mul
 from argosy.tensor import abs as absolute
-from argosy.tensor import concat, matmul, reshape, split, square
+from argosy.tensor import reshape, square
 from argosy.tensor.engine import Tensor
 from argosy.utils import convert_to_list
 
@@ -632,9 +633,6 @@ def _listed(input: Any) -> list[Any]:
     return list(input) if isinstance(input, (list, tuple)) else [input]
 
 
-_ACTIVATIONS = {"identity": None, "sigmoid": "sigmoid", "tanh": "tanh", "relu": "relu"}
-
-
 @_takes_scope()
 class GRUUnit(Layer):
     """``hidden = (1 - u) * hidden + u * candidate`` with ``size // 3`` units; ``origin_mode`` swaps
@@ -656,9 +654,9 @@ class GRUUnit(Layer):
     ) -> None:
         super().__init__(dtype=dtype)
         for name in (activation, gate_activation):
-            if name not in _ACTIVATIONS:
+            if name not in ACTIVATIONS:
                 raise UsageError(
-                    f"GRUUnit: activations can be {', '.join(_ACTIVATIONS)}, but received {name!r}"
+                    f"GRUUnit: activations can be {', '.join(ACTIVATIONS)}, but received {name!r}"
                 )
         self._activation, self._gate_activation = activation, gate_activation
         self._origin_mode = origin_mode
@@ -681,30 +679,6 @@ class GRUUnit(Layer):
             self._gate_activation,
             self._origin_mode,
         )
-
-
-def gru_step(
-    input: Any,
-    hidden: Any,
-    weight: Any,
-    bias: Any,
-    activation: str,
-    gate_activation: str,
-    origin_mode: bool,
-) -> tuple[Any, Any, Any]:
-    """What ``GRUUnit`` returns, from its weight and bias."""
-    n = weight.shape[0]
-    if bias is not None:
-        input = input + bias
-    gate_weight, candidate_weight = split(reshape(weight, [-1]), [2 * n * n, n * n])
-    projected_gates, projected_candidate = split(input, [2 * n, n], axis=1)
-    gates = projected_gates + matmul(hidden, reshape(gate_weight, [n, 2 * n]))
-    update, reset = split(activate(gates, _ACTIVATIONS[gate_activation]), 2, axis=1)
-    reset_hidden = reset * hidden
-    candidate = projected_candidate + matmul(reset_hidden, reshape(candidate_weight, [n, n]))
-    candidate = activate(candidate, _ACTIVATIONS[activation])
-    kept, taken = (hidden, candidate) if not origin_mode else (candidate, hidden)
-    return kept + update * (taken - kept), reset_hidden, concat([update, reset, candidate], axis=1)
 
 
 # -- losses: means and sums have shape [1]

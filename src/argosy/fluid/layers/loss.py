@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import torch
+
 from argosy import tensor as T
 from argosy.fluid.table import define, name_results
-from argosy.foundation.errors import UsageError
+from argosy.foundation.errors import BadArgument, DtypeError, UsageError
 from argosy.nn import functional as F
+from argosy.ops.losses.nce import SAMPLERS
+from argosy.ops.losses.nce import nce as nce_op
 from argosy.static.nn.layer import layer_call
+from argosy.tensor.engine import Tensor, apply
 
 kIgnoreIndex = -100
 
@@ -134,6 +140,50 @@ def hsigmoid(
         )
 
 
+def nce(
+    input: Any,
+    label: Any,
+    num_total_classes: int,
+    sample_weight: Any = None,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    num_neg_samples: int | None = None,
+    name: str | None = None,
+    sampler: str = "uniform",
+    custom_dist: Any = None,
+    seed: int = 0,
+    is_sparse: bool = False,
+) -> Any:
+    """The noise-contrastive loss of each row, [N, 1]: true classes ``label`` [N, true classes]
+    against ``num_neg_samples`` (10 if not given) that ``sampler`` draws.
+
+    ``sampler`` is "uniform", "log_uniform", or "custom_dist", which draws by the probabilities
+    ``custom_dist``. A ``seed`` other than 0 draws the same each time. ``is_sparse`` only says how
+    Paddle keeps the gradient of the weight.
+    """
+    if not isinstance(input, Tensor) or not input.is_floating_point():
+        raise DtypeError(f"nce: input must be a Variable of float32 or float64, not {input!r:.80}")
+    if not isinstance(label, Tensor) or label.raw.dtype is not torch.int64:
+        raise DtypeError(f"nce: label must be a Variable of int64, not {label!r:.80}")
+    if sampler not in SAMPLERS:
+        raise UsageError(f"nce: Unsupported sampler type {sampler!r}; there are {SAMPLERS}")
+    if sampler == "custom_dist" and custom_dist is None:
+        raise BadArgument("nce: sampler='custom_dist' needs custom_dist")
+    count = 10 if num_neg_samples is None else int(num_neg_samples)
+    with layer_call("nce", name) as helper:
+        weight = helper.create_parameter(
+            param_attr, [num_total_classes, input.shape[1]], input.dtype
+        )
+        bias = helper.create_parameter(bias_attr, [num_total_classes, 1], input.dtype, is_bias=True)
+        chances = None
+        if sampler == "custom_dist":
+            chances = T.assign(np.asarray(custom_dist, "float32"))
+        cost = apply(
+            nce_op, input, label, weight, bias, sample_weight, chances, sampler, count, int(seed)
+        )
+        return cost / float(count + 1)
+
+
 name_results(
     globals(),
     """
@@ -143,5 +193,5 @@ mse_loss reduce_mean
 softmax_with_cross_entropy softmax_with_cross_entropy:1,0
 square_error_cost square_error_cost:1
 """,
-    but="hsigmoid npair_loss",
+    but="hsigmoid nce npair_loss",
 )

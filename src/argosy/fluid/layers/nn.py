@@ -49,6 +49,8 @@ allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False, name=None)
   -> tensor.allclose(input, other, rtol, atol, equal_nan), as [1]
 bmm(x, y, name=None) -> tensor.bmm(x, y)
 brelu(x, t_min=0.0, t_max=24.0, name=None) -> tensor.clip(x, t_min, t_max)
+clamp(input, min=None, max=None, output=None, name=None)
+  -> tensor.clip(input, min, max), into output
 clip(x, min, max, name=None) -> tensor.clip(x, min, max)
 clip_by_norm(x, max_norm, name=None) -> nn.clip.clip_by_norm(x, max_norm)
 crop_tensor(x, shape=None, offsets=None, name=None) -> tensor.crop(x, shape, offsets)

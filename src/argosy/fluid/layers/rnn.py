@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from argosy import tensor as T
-from argosy.fluid.dygraph.nn import gru_step
+from argosy.fluid.layers.gru import gru_step
 from argosy.fluid.layers.nn import fc
-from argosy.foundation.errors import UsageError
+from argosy.foundation.errors import BadArgument, UsageError
 from argosy.nn import functional as F
 from argosy.ops.sequences import sequence_rnn as ops
 from argosy.static.nn.layer import layer_call, require_bias
@@ -56,6 +56,51 @@ def dynamic_lstm(
             gate_activation, cell_activation, candidate_activation,
         )  # fmt: skip
         return hidden, cell
+
+
+def dynamic_lstmp(
+    input: Any,
+    size: int,
+    proj_size: int,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    use_peepholes: bool = True,
+    is_reverse: bool = False,
+    gate_activation: str = "sigmoid",
+    cell_activation: str = "tanh",
+    candidate_activation: str = "tanh",
+    proj_activation: str = "tanh",
+    dtype: Any = "float32",
+    name: str | None = None,
+    h_0: Any = None,
+    c_0: Any = None,
+    cell_clip: float | None = None,
+    proj_clip: float | None = None,
+) -> tuple[Any, Any]:
+    """As ``dynamic_lstm``, but what goes on to the next step is a projection of the hidden state to
+    ``proj_size``; returns projections and cell states.
+
+    ``h_0`` [sequences, proj_size] and ``c_0`` have a row for each sequence.
+    """
+    require_bias("dynamic_lstmp", bias_attr)
+    activations = [gate_activation, cell_activation, candidate_activation, proj_activation]
+    _require_activations("dynamic_lstmp", *activations)
+    for argument, clip in (("cell_clip", cell_clip), ("proj_clip", proj_clip)):
+        if clip is not None and clip < 0:
+            raise BadArgument(f"{argument} should not be negative.")
+    width = size // 4
+    with layer_call("lstmp", name) as helper:
+        weight = helper.create_parameter(param_attr, [proj_size, 4 * width], dtype)
+        projection = helper.create_parameter(param_attr, [width, proj_size], dtype)
+        bias = helper.create_parameter(
+            bias_attr, [1, (7 if use_peepholes else 4) * width], dtype, is_bias=True
+        )
+        projected, cell = with_sequences(
+            "dynamic_lstmp", ops.dynamic_lstmp, input, weight, projection, bias, h_0, c_0,
+            use_peepholes, is_reverse, activations, float(cell_clip or 0.0),
+            float(proj_clip or 0.0),
+        )  # fmt: skip
+        return projected, cell
 
 
 def dynamic_gru(

@@ -224,7 +224,7 @@ class DistributeTranspiler:
         ...     trainer = fluid.default_main_program()  # what get_trainer_program gives
         ...     server = transpiler.get_pserver_program("127.0.0.1:6174")
         >>> trainer.global_block().ops[-1].type, server.global_block().ops[0].type
-        ('ps_push', 'listen_and_serv')
+        ('send_barrier', 'listen_and_serv')
         >>> paddle.disable_static()
     """
 

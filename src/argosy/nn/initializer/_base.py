@@ -7,6 +7,7 @@ program instead.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import BadArgument
+from argosy.framework.mode import switch
 from argosy.ops.table import Op
 
 Plan = tuple[Op, dict[str, Any]]
@@ -37,10 +39,19 @@ class Initializer:
             record(self)
             return param
         raw = param.raw
-        op, attrs = self.plan(list(raw.shape), raw.dtype)
+        op, attrs = self.seeded_plan(list(raw.shape), raw.dtype, switch.startup_seed())
         with torch.no_grad():
             raw.copy_(op.fn(**attrs))
         return param
+
+    def seeded_plan(self, shape: Sequence[int], dtype: torch.dtype, seed: int) -> Plan:
+        """The plan, drawing from ``seed`` if it is not 0: the ``random_seed`` of a program is that
+        of each of its initialisers, so equal parameters start equal.
+        """
+        op, attrs = self.plan(shape, dtype)
+        if seed and not attrs.get("seed") and "seed" in inspect.signature(op.fn).parameters:
+            attrs = {**attrs, "seed": seed}
+        return op, attrs
 
 
 def require(call: str, **values: Any) -> None:

@@ -86,7 +86,7 @@ class Layer:
         fields = self.__dict__
         fields["training"] = True
         fields["_full_name"] = unique_name.generate(scope)
-        fields["_helper"] = LayerHelper(fields["_full_name"])
+        fields["_helper"] = self._new_helper(fields["_full_name"])
         fields["_dtype"] = dtype
         fields["_built"] = False
         fields["_parameters"] = OrderedDict()
@@ -99,6 +99,9 @@ class Layer:
         fields["_post_hooks_with_kwargs"] = {}
         fields["_post_hooks_always_called"] = {}
         fields["_state_dict_hooks"] = OrderedDict()
+
+    def _new_helper(self, name: str) -> LayerHelper:
+        return LayerHelper(name)
 
     # -- calling
     # ----------------------------------------------------------------------------------------------
@@ -614,7 +617,9 @@ class Layer:
         """
         missing: list[str] = []
         matched: set[str] = set()
-        for name, target in self.state_dict(use_hook=False).items():
+        # not self.state_dict(): a subclass may have one that converts on the way out
+        own = self._collect_state(OrderedDict(), True, "", False, False, True)
+        for name, target in own.items():
             key = name if use_structured_name else target.name
             value = state_dict.get(key) if hasattr(state_dict, "get") else None
             if value is None:

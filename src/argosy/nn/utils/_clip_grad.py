@@ -72,5 +72,9 @@ def clip_grad_value_(parameters: Any, clip_value: float) -> None:
     place.
     """
     bound = float(clip_value)
+    if bound < 0:
+        raise UsageError(
+            f"clip_grad_value_: clip_value must not be negative, but received {clip_value}"
+        )
     for grad in _merged_grads(parameters):
         ops.values_of(grad).clamp_(-bound, bound)

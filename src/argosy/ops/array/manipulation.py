@@ -44,7 +44,12 @@ def resolve_shape(x: Tensor, shape: Any) -> list[int]:
     if x.numel() == 0:
         if sizes.count(-1) == 1 and sizes.count(0) == list(x.shape).count(0):
             known = math.prod(n for n in sizes if n > 0)
-            sizes[sizes.index(-1)] = math.prod(n for n in x.shape if n) // known
+            rest, left_over = divmod(math.prod(n for n in x.shape if n), known)
+            if left_over:
+                raise UsageError(
+                    f"reshape: a tensor of shape {list(x.shape)} cannot take the shape {sizes}"
+                )
+            sizes[sizes.index(-1)] = rest
         return sizes
     for i, n in enumerate(sizes):
         if n == 0:

@@ -195,6 +195,9 @@ def hinge_embedding_loss(
     return reduce(near + far, reduction, "hinge_embedding_loss")
 
 
+_LABELS = (torch.int32, torch.int64, torch.float32, torch.float64)
+
+
 @op("cosine_embedding_loss")
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, label: Tensor, margin: float = 0.0, reduction: str = "mean"
@@ -205,6 +208,11 @@ def cosine_embedding_loss(
         raise UsageError(
             "cosine_embedding_loss: expected a 1-D label and 1-D or 2-D inputs, but received "
             f"label {list(label.shape)}, inputs {list(input1.shape)}"
+        )
+    if input1.dtype not in (torch.float32, torch.float64) or label.dtype not in _LABELS:
+        raise UsageError(
+            "cosine_embedding_loss: expected float32 or float64 inputs and an int32, int64, "
+            f"float32 or float64 label, but received {input1.dtype} and {label.dtype}"
         )
     tiny = 1e-11
     squares = (torch.square(input1).sum(-1) + tiny) * (torch.square(input2).sum(-1) + tiny)

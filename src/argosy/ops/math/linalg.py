@@ -126,11 +126,11 @@ def baddbmm(input: Tensor, x: Tensor, y: Tensor, beta: float = 1.0, alpha: float
 
 @op("tensordot", rows=Rows.OTHER)
 def tensordot(x: Tensor, y: Tensor, axes_x: list[int], axes_y: list[int]) -> Tensor:
-    """Sum products over pairs of axes; the remaining axes of ``x``, then those of ``y``, are
-    left.
+    """Sum products over pairs of axes, of which one may have size 1; the remaining axes of ``x``,
+    then those of ``y``, are left.
     """
     for a, b in zip(axes_x, axes_y, strict=True):
-        if x.shape[a] != y.shape[b]:
+        if x.shape[a] != y.shape[b] and 1 not in (x.shape[a], y.shape[b]):
             raise RankError(
                 f"tensordot: x has size {x.shape[a]} in axis {a} while y has size {y.shape[b]} "
                 f"in axis {b}; "

@@ -132,6 +132,8 @@ def var(x: Tensor, axis: Axis = None, correction: float = 1, keepdim: bool = Fal
     """Mean squared deviation with divisor ``n - correction``; integers are computed in truncated
     integers.
     """
+    if x.is_meta and not x.is_floating_point():  # only where programs are recorded
+        raise DtypeError(f"var: x must be of a floating-point dtype in a program, not {x.dtype}")
     axes = axes_of(x, axis)
     divisor = _count(x, axes) - correction
     if x.is_floating_point() and divisor > 0:

@@ -83,6 +83,10 @@ def _transpose(n: int, engine: Callable[..., Tensor], **traits: Any) -> Op:
             x = x.movedim(-1, 1)
         if isinstance(padding, str):
             dilation = [1] * n  # Paddle drops the dilation under "SAME"
+        if x.is_meta and output_size is not None:
+            # Recorded for inputs whose sizes may be unknown yet: the run checks that they fit.
+            out = x.new_empty((x.shape[0], weight.shape[1] * groups, *output_size))
+            return out.movedim(1, -1) if channel_last else out
         sizes, kernel = x.shape[2:], weight.shape[2:]
         pairs = to_pairs(padding, sizes, kernel, stride)
         natural = [

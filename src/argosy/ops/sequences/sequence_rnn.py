@@ -7,7 +7,7 @@ first, so that those of a step are always the first ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -37,6 +37,13 @@ def _steps(offsets: Tensor, is_reverse: bool) -> tuple[Tensor, list[Tensor]]:
             counts.pop()
         rows.append(starts[: len(counts)] + (-step if is_reverse else step))
     return order, rows
+
+
+def _by_step(x: Tensor, rows: list[Tensor]) -> tuple[Tensor, ...]:
+    """What each step takes of ``x``. It is gathered at once: a gradient of all of ``x`` for every
+    step would take time by the square of the length.
+    """
+    return x[torch.cat(rows)].split([len(index) for index in rows]) if rows else ()
 
 
 def _in_rows(steps: list[Tensor], rows: list[Tensor]) -> Tensor:
@@ -80,9 +87,9 @@ def dynamic_lstm(
     order, rows = _steps(offsets, is_reverse)
     hidden, cell = _first(h0, order, x, width), _first(c0, order, x, width)
     hiddens, cells = [], []
-    for index in rows:
-        hidden, cell = hidden[: len(index)], cell[: len(index)]
-        candidate, into, keep, out = (x[index] + hidden @ weight).chunk(4, 1)
+    for given in _by_step(x, rows):
+        hidden, cell = hidden[: len(given)], cell[: len(given)]
+        candidate, into, keep, out = (given + hidden @ weight).chunk(4, 1)
         old = cell
         cell = candidate_act(candidate) * gate(into + old * peep_input) + old * gate(
             keep + old * peep_forget
@@ -93,6 +100,60 @@ def dynamic_lstm(
     if not rows:
         return x[:, :width], x[:, :width]
     return _in_rows(hiddens, rows), _in_rows(cells, rows)
+
+
+@op("dynamic_lstmp", rows=Rows.OTHER)
+def dynamic_lstmp(
+    x: Tensor,
+    offsets: Tensor,
+    weight: Tensor,
+    projection: Tensor,
+    bias: Tensor,
+    h0: Tensor | None,
+    c0: Tensor | None,
+    use_peepholes: bool,
+    is_reverse: bool,
+    activations: Sequence[str],
+    cell_clip: float,
+    projection_clip: float,
+) -> tuple[Tensor, Tensor]:
+    """As ``dynamic_lstm``, but what goes on to the next step is a projection [D, P] of the hidden
+    state: projections [rows, P] and cells [rows, D]; a clip of 0 is none.
+
+    ``activations`` are those of gates, cell, candidate and projection; a projection that has one is
+    put through that of the cell, as Paddle does.
+    """
+    width, size = projection.shape
+    if x.is_meta:
+        return x.new_empty([x.shape[0], size]), x.new_empty([x.shape[0], width])
+    gate, cell_act, candidate_act = (_ACTIVATIONS[a] for a in activations[:3])
+    project_act = _ACTIVATIONS["identity"] if activations[3] == "identity" else cell_act
+    x = x + bias[:, : 4 * width]
+    peep_input, peep_forget, peep_output = (
+        bias[:, 4 * width :].chunk(3, 1) if use_peepholes else (0.0, 0.0, 0.0)
+    )
+    order, rows = _steps(offsets, is_reverse)
+    state, cell = _first(h0, order, x, size), _first(c0, order, x, width)
+    states, cells = [], []
+    for given in _by_step(x, rows):
+        state, cell = state[: len(given)], cell[: len(given)]
+        candidate, into, keep, out = (given + state @ weight).chunk(4, 1)
+        old = cell
+        cell = candidate_act(candidate) * gate(into + old * peep_input) + old * gate(
+            keep + old * peep_forget
+        )
+        cell = _clipped(cell, cell_clip)
+        hidden = gate(out + cell * peep_output) * cell_act(cell)
+        state = _clipped(project_act(hidden @ projection), projection_clip)
+        states.append(state)
+        cells.append(cell)
+    if not rows:
+        return x[:, :size], x[:, :width]
+    return _in_rows(states, rows), _in_rows(cells, rows)
+
+
+def _clipped(x: Tensor, limit: float) -> Tensor:
+    return x.clamp(-limit, limit) if limit else x
 
 
 @op("dynamic_gru", rows=Rows.OTHER)
@@ -125,8 +186,8 @@ def dynamic_gru(
     order, rows = _steps(offsets, is_reverse)
     hidden = _first(h0, order, x, width)
     hiddens = []
-    for index in rows:
-        hidden, given = hidden[: len(index)], x[index]
+    for given in _by_step(x, rows):
+        hidden = hidden[: len(given)]
         update, reset = gate(given[:, : 2 * width] + hidden @ gate_weight).chunk(2, 1)
         candidate = candidate_act(given[:, 2 * width :] + (reset * hidden) @ candidate_weight)
         kept, taken = (candidate, hidden) if origin_mode else (hidden, candidate)

@@ -13,6 +13,7 @@ from typing import Any, cast
 from argosy.foundation.errors import BadArgument, CommError, UsageError
 from argosy.runtime.comm import forks
 from argosy.runtime.comm.backend import Backend
+from argosy.runtime.comm.process_group import ProcessGroup
 from argosy.runtime.comm.work import CommQueue, Work
 
 __all__ = ["Group"]
@@ -24,24 +25,39 @@ class Group:
     ``ranks`` are global; ``rank`` is this process's own among them, -1 if it is not a member.
     Collectives run in the order in which they are called, whether waited for or not. ``label`` is
     what messages call the group, its ``name`` unless said otherwise.
+
+    Groups that communicate are made by a session; it names the ``global_rank`` of this process and
+    the ``transport``. A script may describe one as in Paddle, by its own rank in it: such a group
+    has no transport unless it is given one.
     """
 
     def __init__(
         self,
+        rank_in_group: int | None = None,
+        id: int = 0,
+        ranks: Sequence[int] | int = (),
+        pg: Any = None,
+        name: str | None = None,
         *,
-        id: int,
-        name: str,
-        ranks: Sequence[int],
-        global_rank: int,
-        transport: Backend | None,
+        global_rank: int | None = None,
+        transport: Backend | None = None,
         label: str | None = None,
     ) -> None:
+        members: Any = ranks
+        if isinstance(ranks, int):  # up to Paddle 2.3: rank, number of ranks, id, ranks
+            id, members, pg = ranks, pg, None
+        transport = transport if transport is not None else pg
         self.id = id
-        self.name = name
-        self.label = label or name
-        self.ranks = list(ranks)
+        self.name = name if name is not None else f"_default_pg{id}"
+        self.label = label or self.name
+        self.ranks: list[int] = list(members)
         self.nranks = len(self.ranks)
-        self.rank = self.get_group_rank(global_rank)
+        if global_rank is None:
+            own = -1 if rank_in_group is None else rank_in_group
+            global_rank = self.ranks[own] if own >= 0 else -1
+            self.rank = own
+        else:
+            self.rank = self.get_group_rank(global_rank)
         self.has_me = self.rank >= 0
         self.world_size = self.nranks if self.has_me else -1
         # Read at every collective. Where there is none, reading a collective of it is the error.
@@ -57,9 +73,11 @@ class Group:
         forks.register(self)
 
     @property
-    def process_group(self) -> Backend | None:
-        """The transport of the group; None if this process is not a member."""
-        return self.transport if self.has_me else None
+    def process_group(self) -> ProcessGroup | None:
+        """The collectives by their names in Paddle's core; None if this process is not a
+        member.
+        """
+        return ProcessGroup(self) if self.has_me else None
 
     pg = process_group
 

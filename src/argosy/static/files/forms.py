@@ -184,6 +184,16 @@ def _joined(operator: Operator, named: dict[str, Any]) -> str:
     return "" if _are_refs(out) and len(out) == 2 else "must have two variables as its results"
 
 
+def _backtraced(operator: Operator, named: dict[str, Any]) -> str:
+    args, out = operator.args, operator.out
+    types = [Ref, Ref, list, int, int]
+    if [type(a) for a in args] != types or not _are_refs(args[2]) or named:
+        return "must have ids, scores, offsets, a beam size and an end id as its arguments"
+    if not isinstance(out, list) or len(out) != 3 or not _are_refs(out[:2]):
+        return "must have ids, scores and offsets as its results"
+    return "" if _are_refs(out[2]) and len(out[2]) == 2 else "must have two levels of offsets"
+
+
 # What a file may have beside calls of the op table. Not py_func: a file has no functions.
 _FORMS: dict[str, Callable[[Operator, dict[str, Any]], str]] = {
     "backward": _backward,
@@ -194,4 +204,5 @@ _FORMS: dict[str, Callable[[Operator, dict[str, Any]], str]] = {
     "lod_tensor_to_array": _ranked,
     "array_to_lod_tensor": _ranked,
     "tensor_array_to_tensor": _joined,
+    "beam_search_decode": _backtraced,
 }

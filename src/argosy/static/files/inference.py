@@ -9,6 +9,7 @@ is ``__model__`` and a file per variable, or one for all. The program is in the 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,6 @@ from argosy.foundation.errors import (
     CheckpointError,
     DtypeError,
     NotSupported,
-    ProgramError,
     UsageError,
 )
 from argosy.framework import io
@@ -52,10 +52,13 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
     unfed = [v.name for v in block.vars.values() if v.is_data and v.name not in given]
     if unfed:
         wanted = [v.name for v in fetches]
-        raise ProgramError(
-            f"normalize_program: {wanted} depend on {unfed}, which are not among feed_vars"
+        warnings.warn(
+            f"normalize_program: {wanted} depend on {unfed}, which are not among feed_vars; they "
+            "must be fed all the same",
+            stacklevel=2,
         )
-    check_pass(out.blocks, "normalize_program", {*given, *unwritten(program.global_block().ops)})
+    known = {*given, *unfed, *unwritten(program.global_block().ops)}
+    check_pass(out.blocks, "normalize_program", known)
     return out
 
 

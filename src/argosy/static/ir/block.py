@@ -13,6 +13,8 @@ from argosy.static.ir.owner import OwningProgram
 from argosy.static.ir.variable import Known, Parameter, Variable, offset_samples, samples
 from argosy.tensor.engine import unique_name
 
+_LATE_LEVELS = 3  # that sequences may nest where nothing was declared
+
 AnyVariable = TypeVar("AnyVariable", bound=Variable)
 
 
@@ -53,6 +55,8 @@ class Block:
             return self.vars[name]
         parent = self.parent
         return None if parent is None else parent.find_var_recursive(name)
+
+    _find_var_recursive = find_var_recursive  # what scripts call it
 
     @property
     def parent(self) -> Block | None:
@@ -110,7 +114,7 @@ class Block:
         if type != Variable.type:
             out.type = type
         if initializer is not None:
-            op, attrs = initializer.plan(extents, first.dtype)
+            op, attrs = initializer.seeded_plan(extents, first.dtype, self.program.seed)
             self.append_operator(Operator(self, op.name, op, (), attrs, Ref(name)))
         return out
 
@@ -134,7 +138,7 @@ class Block:
             setattr(out, key, value)
         block.add_variable(out)
         if initializer is not None:
-            op, attrs = initializer.plan(extents, out.raw.dtype)
+            op, attrs = initializer.seeded_plan(extents, out.raw.dtype, self.program.seed)
             self.append_operator(Operator(self, op.name, op, (), attrs, Ref(name)))
         return out
 
@@ -155,6 +159,12 @@ class Block:
             self.add_variable(Variable(self, n, *offset_samples(), is_data=True)).name
             for n in names
         )
+
+    def declare_late_lod(self, variable: Variable) -> tuple[str, ...]:
+        """The names of the offsets that data declared without sequences may be fed with."""
+        if not variable.late_lod:
+            variable.late_lod = self._create_offsets(variable.name, _LATE_LEVELS)
+        return variable.late_lod
 
     def add_variable(self, variable: AnyVariable) -> AnyVariable:
         parent = self.parent

@@ -29,6 +29,7 @@ ARRAY_TYPES = (
     "lod_tensor_to_array",
     "array_to_lod_tensor",
     "tensor_array_to_tensor",
+    "beam_search_decode",
 )
 
 KINDS: dict[str, SpecialKind] = {

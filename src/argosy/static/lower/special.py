@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from argosy.ops.sequences.beam import backtraced
 from argosy.static.ir.operator import Operator
 from argosy.static.lower import arrays
 from argosy.static.lower.emitter import Emitter, emits
@@ -23,6 +24,7 @@ _ARRAY_FUNCTIONS: dict[str, Any] = {
     "lod_tensor_to_array": arrays.steps,
     "array_to_lod_tensor": arrays.sequences,
     "tensor_array_to_tensor": arrays.joined,
+    "beam_search_decode": backtraced,
 }
 
 

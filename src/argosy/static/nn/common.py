@@ -742,9 +742,10 @@ def data_norm(
         )
     with layer_call("data_norm", name, input) as helper:
         shape = list(input.shape)
-        if len(shape) != 2 or shape[1] < 0:
+        if len(shape) < 2 or shape[1] < 0 or any(size != 1 for size in shape[2:]):
             raise UsageError(
-                f"data_norm: input must be [rows, known width], but its shape is {shape}"
+                "data_norm: input must be [rows, known width], with axes of size 1 behind them at "
+                f"most, but its shape is {shape}"
             )
         _channels("data_norm", input, data_layout)
         if slot_dim > 0 and shape[1] % slot_dim:
@@ -763,9 +764,12 @@ def data_norm(
             parameter("batch_sum", "batch_sum", 0.0),
             parameter("batch_square_sum", "batch_square", 1e4),
         ]
-        out = apply(data_ops.data_norm, input, *sums, epsilon, slot_dim)
+        rows = input if len(shape) == 2 else input.reshape([-1, shape[1]])
+        out = apply(data_ops.data_norm, rows, *sums, epsilon, slot_dim)
         if enable_scale_and_shift:
             out = out * scale + shift
+        if len(shape) > 2:
+            out = out.reshape([-1, *shape[1:]])
         return activate(out, act)
 
 

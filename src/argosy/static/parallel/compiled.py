@@ -256,9 +256,10 @@ class CompiledProgram(PreparedProgram):
             self._build_strategy or BuildStrategy(),
             self._exec_strategy or ExecutionStrategy(),
         )
-        spec = RunSpec.of(build, execution, self._has_servers)
         self._check_loss()
         places = self._choose_places(place) if self._is_data_parallel else [place]
+        has_one_party = self._has_servers or (len(places) == 1 and build.num_trainers <= 1)
+        spec = RunSpec.of(build, execution, has_one_party)
         if len(places) > 1 and not self._exchange.takes_places:
             raise NotSupported(
                 f"{self._call}: the strategy of this program exchanges more than gradients "

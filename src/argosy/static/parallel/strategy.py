@@ -176,13 +176,16 @@ class RunSpec:
 
     @classmethod
     def of(
-        cls, build: BuildStrategy, execution: ExecutionStrategy, has_servers: bool = False
+        cls, build: BuildStrategy, execution: ExecutionStrategy, has_one_party: bool = True
     ) -> RunSpec:
+        """``has_one_party``: nobody else updates the variables of this process, so that there is
+        nothing to keep in step.
+        """
         scale = build.gradient_scale_strategy
-        if build.async_mode and not has_servers:
+        if build.async_mode and not has_one_party:
             raise NotSupported(
                 "BuildStrategy.async_mode=True: only a program that trains through parameter "
-                "servers is updated asynchronously"
+                "servers is updated asynchronously; several places and trainers update together"
             )
         if (
             scale is GradientScaleStrategy._Undefined

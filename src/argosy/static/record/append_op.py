@@ -65,6 +65,37 @@ def append_op(
     return last
 
 
+def run_op(
+    type: str,
+    inputs: Mapping[str, Any] | None,
+    outputs: Mapping[str, Any] | None,
+    attrs: Mapping[str, Any] | None,
+) -> None:
+    """Compute an operator of ``type`` at once; the Tensors ``outputs`` take over its results."""
+    call = f"append_op(type={type!r})"
+    kind = op_types.find(type)
+    named = {key: value for key, value in (attrs or {}).items() if key not in op_types.HINTS}
+    named.pop("op_role", None)
+    slots = {slot: _listed(value) for slot, value in (inputs or {}).items()}
+    given = {
+        slot: values[0] if len(values) == 1 else values for slot, values in slots.items() if values
+    }
+    targets = {slot: _listed(value) for slot, value in (outputs or {}).items()}
+    _check_names(call, kind, [*given, *named], list(targets))
+    results = kind.record(**given, **named)
+    by_slot = dict(
+        zip(kind.outputs, results if isinstance(results, tuple) else (results,), strict=True)
+    )
+    for slot, tensors in targets.items():
+        if slot not in kind.unused:
+            for target, value in zip(tensors, _listed(by_slot[slot]), strict=True):
+                target.raw = value.raw
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
 def _conditional_block(
     block: Block, call: str, inputs: Mapping[str, Any], attrs: Mapping[str, Any]
 ) -> Operator:

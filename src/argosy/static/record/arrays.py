@@ -103,7 +103,7 @@ def _append_write(array: Variable, index: Variable, value: Variable) -> None:
 def _companion(array: ArrayVariable) -> ArrayVariable:
     """A new array for offsets, made where ``array`` is."""
     block = array.block
-    out = new_array(block, Kind(*offset_samples()))
+    out = new_array(block, Kind(*offset_samples()))  # type: ignore[arg-type]
     out.is_known = True
     maker = next(i for i, o in enumerate(block.ops) if array.name in o.output_arg_names)
     block.ops.insert(maker, Operator(block, "create_array", None, (), {}, Ref(out.name)))
@@ -216,6 +216,21 @@ def record_joined(array: ArrayVariable, axis: int, stacks: bool) -> tuple[Variab
     args = (recorder.admit(array), axis, stacks)
     recorder.append(block, "tensor_array_to_tensor", None, args, {}, [out, sizes])
     return out, sizes
+
+
+def record_backtrace(
+    ids: ArrayVariable, scores: ArrayVariable, beam_size: int, end_id: int
+) -> tuple[Variable, Variable]:
+    """The sequences that the steps of a beam search lead to, and their scores."""
+    block: Block = recorder.main.current_block()
+    kinds = [Kind(*samples([-1], array.raw.dtype)) for array in (ids, scores)]
+    out, marks = (_new(block, "beam_search_decode", kind) for kind in kinds)
+    lod = [_new(block, "beam_search_decode", Kind(*offset_samples())) for _ in range(2)]
+    out.lod_names = marks.lod_names = tuple(v.name for v in lod)
+    levels = [_found(ids.block, name) for name in ids.lod_names]
+    args = (recorder.admit(ids), recorder.admit(scores), levels, beam_size, end_id)
+    recorder.append(block, "beam_search_decode", None, args, {}, [out, marks, lod])
+    return out, marks
 
 
 def _new(block: Block, operator: str, kind: Kind) -> Variable:

@@ -18,13 +18,14 @@ from argosy.ops import table
 from argosy.static.record.activation import ACTIVATIONS
 from argosy.static.record.folding import align, mul
 from argosy.tensor.engine import apply
+from argosy.tensor.random import gaussian
 
 # Attributes that tell Paddle how to run an operator, not what it computes.
 HINTS = frozenset(
     """
-    force_cpu fix_seed infer_flags numeric_stable_mode op_callstack op_device op_namescope
-    op_role_var remote_prefetch use_cudnn
-    use_mkldnn use_quantizer with_quant_attr
+    dynamic_shape force_cpu fix_seed infer_flags numeric_stable_mode op_callstack op_device
+    op_namescope op_role_var remote_prefetch use_calc_stream use_cudnn use_mkldnn
+    use_model_parallel use_quantizer with_quant_attr
     """.split()  # noqa: SIM905
 )
 
@@ -32,12 +33,15 @@ HINTS = frozenset(
 @dataclass(frozen=True)
 class OpType:
     """What records an operator. ``unused`` are outputs that only Paddle's own gradient operators
-    read: they get no value.
+    read: they get no value. ``lists`` are slots that may have several variables. Inputs begin with
+    a capital letter, but for ``small_slots``.
     """
 
     record: Callable[..., Any]
     outputs: tuple[str, ...] = ("Out",)
     unused: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
+    small_slots: tuple[str, ...] = ()
 
 
 _TYPES: dict[str, OpType] = {}
@@ -61,11 +65,28 @@ def find(name: str) -> OpType:
     )
 
 
-def _type(
-    *names: str, outputs: tuple[str, ...] = ("Out",), unused: tuple[str, ...] = ()
+def known() -> list[str]:
+    """The names of all types."""
+    plain = (
+        name
+        for op in map(table.get, table.names())
+        if op.params in (("x",), ("x", "y"))
+        for name in op.known_names
+    )
+    return sorted({*_TYPES, *ACTIVATIONS, *plain})
+
+
+def define(
+    *names: str,
+    outputs: tuple[str, ...] = ("Out",),
+    unused: tuple[str, ...] = (),
+    lists: tuple[str, ...] = (),
+    small_slots: tuple[str, ...] = (),
 ) -> Callable[[Any], Any]:
+    """Decorate a function that records operators of these types."""
+
     def add(record: Callable[..., Any]) -> Callable[..., Any]:
-        _TYPES.update(dict.fromkeys(names, OpType(record, outputs, unused)))
+        _TYPES.update(dict.fromkeys(names, OpType(record, outputs, unused, lists, small_slots)))
         return record
 
     return add
@@ -79,32 +100,32 @@ def _listed(values: Any) -> list[Any]:
 # --------------------------------------------------------------------------------------------------
 
 
-@_type("scale")
+@define("scale")
 def _scale(X: Any, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True) -> Any:
     return T.scale(X, scale, bias, bias_after_scale)
 
 
-@_type("sum")
+@define("sum", lists=("X",))
 def _sum(X: Any) -> Any:
     return T.add_n(_listed(X))
 
 
-@_type("mean")
+@define("mean")
 def _mean(X: Any) -> Any:
     return T.mean(X)
 
 
-@_type("elementwise_div")
+@define("elementwise_div")
 def _divide(X: Any, Y: Any, axis: int = -1) -> Any:
     return T.divide(X, align(X, Y, axis), rounding_mode=None if X.is_floating_point() else "trunc")
 
 
-@_type("mul")
+@define("mul")
 def _mul(X: Any, Y: Any, x_num_col_dims: int = 1, y_num_col_dims: int = 1) -> Any:
     return mul(X, Y, x_num_col_dims, y_num_col_dims)
 
 
-@_type("matmul")
+@define("matmul")
 def _matmul(
     X: Any, Y: Any, transpose_X: bool = False, transpose_Y: bool = False, alpha: float = 1.0
 ) -> Any:
@@ -112,47 +133,47 @@ def _matmul(
     return out if alpha == 1.0 else out * alpha
 
 
-@_type("matmul_v2")
+@define("matmul_v2")
 def _matmul_v2(X: Any, Y: Any, trans_x: bool = False, trans_y: bool = False) -> Any:
     return T.matmul(X, Y, trans_x, trans_y)
 
 
-@_type("pow")
+@define("pow")
 def _pow(X: Any, factor: float = 1.0) -> Any:
     return T.pow(X, factor)
 
 
-@_type("clip")
+@define("clip")
 def _clip(X: Any, min: float, max: float) -> Any:
     return T.clip(X, min, max)
 
 
-@_type("increment")
+@define("increment")
 def _increment(X: Any, step: float = 1.0) -> Any:
     return T.scale(X, 1.0, step)
 
 
-@_type("leaky_relu")
+@define("leaky_relu")
 def _leaky_relu(X: Any, alpha: float = 0.02) -> Any:
     return F.leaky_relu(X, alpha)
 
 
-@_type("gelu")
+@define("gelu")
 def _gelu(X: Any, approximate: bool = False) -> Any:
     return F.gelu(X, approximate)
 
 
-@_type("softmax")
+@define("softmax")
 def _softmax(X: Any, axis: int = -1) -> Any:
     return F.softmax(X, axis)
 
 
-@_type("log_softmax")
+@define("log_softmax")
 def _log_softmax(X: Any, axis: int = -1) -> Any:
     return F.log_softmax(X, axis)
 
 
-@_type("dropout", unused=("Mask",))
+@define("dropout", unused=("Mask",))
 def _dropout(
     X: Any,
     dropout_prob: float = 0.5,
@@ -189,43 +210,43 @@ _TYPES.update(
 # ------------------------------------------------------------------------------------------------
 
 
-@_type("fill_constant")
+@define("fill_constant")
 def _fill_constant(
     shape: Any, dtype: Any = "float32", value: float = 0.0, str_value: str = ""
 ) -> Any:
     return T.full(shape, float(str_value) if str_value else value, dtype)
 
 
-@_type("fill_zeros_like")
+@define("fill_zeros_like")
 def _fill_zeros_like(X: Any) -> Any:
     return T.zeros_like(X)
 
 
-@_type("fill_any_like")
+@define("fill_any_like")
 def _fill_any_like(X: Any, value: float = 0.0, dtype: Any = -1) -> Any:
     return T.full_like(X, value, None if dtype == -1 else dtype)
 
 
-@_type("uniform_random")
+@define("uniform_random")
 def _uniform_random(
     shape: Any, min: float = -1.0, max: float = 1.0, seed: int = 0, dtype: Any = "float32"
 ) -> Any:
     return T.uniform(shape, dtype, min, max, seed)
 
 
-@_type("gaussian_random")
+@define("gaussian_random")
 def _gaussian_random(
     shape: Any, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: Any = "float32"
 ) -> Any:
-    return T.gaussian(shape, mean, std, seed, dtype)
+    return gaussian(shape, mean, std, seed, dtype)
 
 
-@_type("cast")
+@define("cast")
 def _cast(X: Any, out_dtype: Any, in_dtype: Any = None) -> Any:
     return T.cast(X, out_dtype)
 
 
-@_type("shape")
+@define("shape")
 def _shape(Input: Any) -> Any:
     return T.cast(T.shape(Input), "int32")
 
@@ -234,75 +255,75 @@ def _shape(Input: Any) -> Any:
 # ------------------------------------------------------------------------------------------
 
 
-@_type("reshape", "reshape2", unused=("XShape",))
+@define("reshape", "reshape2", unused=("XShape",))
 def _reshape(X: Any, shape: Any) -> Any:
     return T.reshape(X, shape)
 
 
-@_type("transpose", "transpose2", unused=("XShape",))
+@define("transpose", "transpose2", unused=("XShape",))
 def _transpose(X: Any, axis: Any) -> Any:
     return T.transpose(X, axis)
 
 
-@_type("squeeze", "squeeze2", unused=("XShape",))
+@define("squeeze", "squeeze2", unused=("XShape",))
 def _squeeze(X: Any, axes: Any = ()) -> Any:
     return T.squeeze(X, list(axes) or None)
 
 
-@_type("unsqueeze", "unsqueeze2", unused=("XShape",))
+@define("unsqueeze", "unsqueeze2", unused=("XShape",))
 def _unsqueeze(X: Any, axes: Any) -> Any:
     return T.unsqueeze(X, axes)
 
 
-@_type("flatten_contiguous_range", unused=("XShape",))
+@define("flatten_contiguous_range", unused=("XShape",))
 def _flatten(X: Any, start_axis: int = 1, stop_axis: int = 1) -> Any:
     return T.flatten(X, start_axis, stop_axis)
 
 
-@_type("concat")
+@define("concat", lists=("X",))
 def _concat(X: Any, axis: int = 0) -> Any:
     return T.concat(_listed(X), axis)
 
 
-@_type("stack", outputs=("Y",))
+@define("stack", outputs=("Y",), lists=("X",))
 def _stack(X: Any, axis: int = 0) -> Any:
     return T.stack(_listed(X), axis)
 
 
-@_type("split")
+@define("split", lists=("Out",))
 def _split(X: Any, num: int = 0, sections: Any = (), axis: int = 0) -> Any:
     return list(T.split(X, list(sections) or num, axis))
 
 
-@_type("slice")
+@define("slice")
 def _slice(Input: Any, axes: Any, starts: Any, ends: Any, decrease_axis: Any = ()) -> Any:
     out = T.slice(Input, axes, starts, ends)
     return T.squeeze(out, list(decrease_axis)) if decrease_axis else out
 
 
-@_type("gather")
+@define("gather")
 def _gather(X: Any, Index: Any, axis: int = 0) -> Any:
     return T.gather(X, Index, axis)
 
 
-@_type("where")
+@define("where")
 def _where(Condition: Any, X: Any, Y: Any) -> Any:
     return T.where(Condition, X, Y)
 
 
-@_type("top_k", "top_k_v2", outputs=("Out", "Indices"))
+@define("top_k", "top_k_v2", outputs=("Out", "Indices"))
 def _top_k(X: Any, k: int = 1, axis: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     return T.topk(X, k, axis, largest, sorted)
 
 
-@_type("lookup_table_v2")
+@define("lookup_table_v2")
 def _lookup_v2(
     W: Any, Ids: Any, padding_idx: int = -1, is_sparse: bool = False, is_distributed: bool = False
 ) -> Any:
     return F.embedding(Ids, W, None if padding_idx == -1 else padding_idx, is_sparse)
 
 
-@_type("lookup_table")
+@define("lookup_table")
 def _lookup(
     W: Any, Ids: Any, padding_idx: int = -1, is_sparse: bool = False, is_distributed: bool = False
 ) -> Any:
@@ -313,7 +334,7 @@ def _lookup(
 # --------------------------------------------------------------------------------------------------
 
 
-@_type("cross_entropy", outputs=("Y",))
+@define("cross_entropy", outputs=("Y",))
 def _cross_entropy(X: Any, Label: Any, soft_label: bool = False, ignore_index: int = -100) -> Any:
     out = F.cross_entropy(
         X,
@@ -326,8 +347,38 @@ def _cross_entropy(X: Any, Label: Any, soft_label: bool = False, ignore_index: i
     return out if out.ndim == X.ndim else T.unsqueeze(out, [-1])
 
 
-@_type("softmax_with_cross_entropy", outputs=("Loss", "Softmax"))
+@define("softmax_with_cross_entropy", outputs=("Loss", "Softmax"))
 def _softmax_with_cross_entropy(
     Logits: Any, Label: Any, soft_label: bool = False, ignore_index: int = -100, axis: int = -1
 ) -> Any:
     return F.softmax_with_cross_entropy(Logits, Label, soft_label, ignore_index, True, True, axis)
+
+
+# -- updates
+# --------------------------------------------------------------------------------------------------
+
+
+@define(
+    "dgc_momentum",
+    outputs=("ParamOut", "VelocityOut", "Grad_out"),
+    small_slots=("current_step", "nranks"),
+)
+def _dgc_momentum(
+    Param: Any,
+    Grad: Any,
+    Velocity: Any,
+    LearningRate: Any,
+    current_step: Any,
+    nranks: Any,
+    mu: float = 0.9,
+    use_nesterov: bool = False,
+    rampup_begin_step: float = 0.0,
+) -> Any:
+    """Momentum with the mean over ranks; from ``rampup_begin_step`` on, when gradients are
+    compressed ones that carry the momentum already, SGD.
+    """
+    grad = Grad / nranks
+    velocity = mu * Velocity + grad
+    has_begun = current_step >= rampup_begin_step
+    direction = T.where(has_begun, grad, grad + mu * velocity if use_nesterov else velocity)
+    return Param - LearningRate * direction, T.where(has_begun, Velocity, velocity), grad

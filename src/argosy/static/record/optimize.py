@@ -50,6 +50,11 @@ class RecordedOptimizer:
         gradient) pairs.
         """
         pairs = self.backward(loss, startup_program, parameters, no_grad_set, None)
+        if not pairs:  # nothing to train, but the program has its rate
+            program = loss.block.program
+            with program_guard(program, startup_program):
+                self.rate(program)
+            return [], []
         return self.apply_gradients(pairs, startup_program=startup_program), pairs
 
     def backward(

@@ -224,7 +224,9 @@ class Recorder:
 
     def initialize(self, parameter: Variable, initializer: Any) -> None:
         """Add the operator that fills ``parameter`` to the startup program, once."""
-        op, attrs = initializer.plan(list(parameter.shape), parameter.raw.dtype)
+        op, attrs = initializer.seeded_plan(
+            list(parameter.shape), parameter.raw.dtype, self.startup.random_seed
+        )
         self._fill(parameter, op, attrs)
 
     def initialize_from(
@@ -263,6 +265,15 @@ class Recorder:
         attrs = {"shape": list(shape), "value": value, "dtype": dtype}
         self._fill(variable, initialization_ops.fill_constant, attrs)
         return variable
+
+    def rate_of(self, optimizer: Any, program: Program | None = None) -> Variable | None:
+        """The variable of ``program``, by default of the main one, that holds an optimizer's rate;
+        None before ``minimize``.
+        """
+        program = program or self.main
+        names = (source.name for source in program.rates if source.optimizer is optimizer)
+        name = next(names, None)
+        return None if name is None else program.global_block().var(name)
 
     def duplicate(self, parameter: Parameter, name: str) -> Parameter:
         """A parameter with the settings and the initialiser of another."""
@@ -384,7 +395,12 @@ def _caller() -> tuple[str, str]:
 
 recorder = Recorder()
 register("default programs", recorder, state=recorder.described, reset=recorder.reset)
-switch.install(recorder.start, recorder.stop, recorder.new_parameter)
+switch.install(
+    recorder.start,
+    recorder.stop,
+    recorder.new_parameter,
+    startup_seed=lambda: recorder.startup.random_seed,
+)
 
 
 def default_main_program() -> Program:

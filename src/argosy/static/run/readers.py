@@ -19,6 +19,7 @@ from argosy.foundation.errors import BadArgument, UsageError
 from argosy.foundation.places import Place, to_place
 from argosy.io.generator_loader import regular
 from argosy.reader import buffered
+from argosy.reader.channel import Channel
 from argosy.static.ir.lod import LoDTensor, lod_tensor_from_samples
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import raw_of
@@ -35,6 +36,44 @@ class EOFException(Exception):
 
     No error: who catches those of argosy does not catch the end of the data.
     """
+
+
+class LoDTensorBlockingQueue:
+    """Batches that the script pushes for a program to read; without, it is the loader's source
+    that gives them.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._channel = Channel(capacity)
+
+    def push(self, lod_tensor_vec: Sequence[Any]) -> bool:
+        """Add a batch, a LoDTensor for each variable, when there is room; False if it is closed."""
+        return self._channel.put(list(lod_tensor_vec))
+
+    def pop(self) -> list[Any] | None:
+        """The next batch; None when it is closed and empty."""
+        batch: list[Any] | None = self._channel.get()
+        return batch
+
+    def size(self) -> int:
+        return len(self._channel)
+
+    def capacity(self) -> int:
+        return self._capacity
+
+    def is_closed(self) -> bool:
+        return self._channel.is_closed
+
+    def close(self) -> None:
+        """Let what is in it be the end."""
+        self._channel.close()
+
+    def reset(self) -> None:
+        """Be empty and open again."""
+        self._channel.reopen()
+
+    kill = close
 
 
 class ProgramLoader:
@@ -70,6 +109,7 @@ class ProgramLoader:
         self._places: list[Place] = [defaults.place]
         self._source: Callable[[], Any] | None = None
         self._running: Generator[Feed] | None = None
+        self._queue: LoDTensorBlockingQueue | None = None  # once the script has asked for it
         if not iterable:
             default_main_program().readers.append(self)
 
@@ -77,6 +117,17 @@ class ProgramLoader:
     def names(self) -> list[str]:
         """The variables that it gives values to."""
         return [v.name for v in self.feed_list]
+
+    @property
+    def queue(self) -> LoDTensorBlockingQueue:
+        """Where the script may push batches itself, in place of ``start()``."""
+        if self._queue is None:
+            self._queue = LoDTensorBlockingQueue(self._capacity)
+        return self._queue
+
+    def _pushed(self) -> Generator[Feed]:
+        while (batch := self.queue.pop()) is not None:
+            yield self._named(batch)
 
     # -- the source
     # ----------------------------------------------------------------------------------------------
@@ -184,6 +235,8 @@ class ProgramLoader:
         running, self._running = self._running, None
         if running is not None:
             running.close()  # ends the thread that reads ahead
+        if self._queue is not None:
+            self._queue.reset()
 
     def _reset(self) -> None:
         """End what reads ahead for a pass that was left; one that is iterated ends with its
@@ -203,6 +256,8 @@ class ProgramLoader:
         """The next batch for each of the places; fewer only at the end of a loader made with
         ``drop_last=False``.
         """
+        if self._running is None and self._queue is not None:
+            self._running = self._pushed()
         if self._running is None:
             raise UsageError(
                 f"Executor.run: the program reads {self.names} from a DataLoader that has not "

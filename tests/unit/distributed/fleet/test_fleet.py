@@ -53,38 +53,6 @@ def test_questions_before_init():
     ):
         with pytest.raises(ValueError, match=r"call fleet.init\(\) first"):
             call()
-    fleet.init()
-    with pytest.raises(ValueError, match="shrink: this job has no parameter servers"):
-        fleet.fleet.shrink()
-    with pytest.raises(ValueError, match=r"fleet.step: call fleet.distributed_optimizer\(\) first"):
-        fleet.step()
-
-
-def test_a_process_without_a_launcher_is_a_job_of_one():
-    assert fleet.init() is fleet.fleet
-    assert (
-        fleet.is_first_worker(),
-        fleet.worker_index(),
-        fleet.worker_num(),
-        fleet.is_worker(),
-    ) == (True, 0, 1, True)
-    assert (
-        fleet.rank(),
-        fleet.nranks(),
-        fleet.world_size(),
-        fleet.node_num(),
-        fleet.local_rank(),
-    ) == (0, 1, 1, 1, "0")
-    assert (
-        fleet.server_num(),
-        fleet.server_index(),
-        fleet.is_server(),
-        fleet.is_coordinator(),
-    ) == (0, 0, False, False)
-    assert (fleet.server_endpoints(), fleet.server_endpoints(to_string=True)) == ([], "")
-    fleet.barrier_worker()
-    fleet.init_worker()
-    fleet.stop_worker()
     fleet.init(is_collective=True)
     assert fleet.worker_endpoints(to_string=True) == "127.0.0.1:6170"
     assert fleet.all_reduce([1.5]).tolist() == [1.5]

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import paddle
+from argosy.distributed.fleet.servers.d2sum import d2sum_update, replaces
 from argosy.distributed.fleet.servers.rules import dense_update, sparse_rule
 from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.foundation.errors import NotSupported, UsageError
@@ -215,6 +216,28 @@ def test_servers_train_dense_parameters_as_the_optimizer_does(name):
         update([g.clone() for g in grads], 0.1)
     for param, value in zip(local, values, strict=True):
         torch.testing.assert_close(value, param.raw.detach(), atol=1e-6, rtol=0)
+
+
+def test_adam_d2sum_takes_the_place_of_adam():
+    [spec] = place_dense("dense", {"w": (3,)}, 1, "{}", True, True)
+    values = [torch.tensor([1.0, -2.0, 3.0])]
+    given = paddle.nn.Linear(1, 1).parameters()
+    adam = paddle.optimizer.Adam(0.1, parameters=given)
+    update = d2sum_update(adam)(
+        spec, values, lambda piece, state, shape, start: torch.full(shape, start)
+    )
+    w, moment, squares, count = np.array([1.0, -2.0, 3.0]), 0.0, 0.0, 0.0
+    for grad in (np.array([0.5, -1.0, 0.0]), np.array([1.0, 2.0, 3.0])):
+        update([torch.tensor(grad, dtype=torch.float32)], None)
+        count, squares = count * 0.9999 + 1, squares * 0.9999 + grad**2
+        moment = (moment + grad) * 0.99 - grad
+        w = w + 0.1 * moment * np.sqrt(count * (1 + 1e-8) / (squares + count * 1e-8))
+    np.testing.assert_allclose(values[0], w, rtol=1e-5)
+    assert replaces(adam)
+    assert not replaces(paddle.optimizer.SGD(0.1, parameters=given))
+    assert not replaces(paddle.optimizer.AdamW(0.1, parameters=given))
+    with pytest.raises(NotSupported, match="adam_d2sum = False"):
+        replaces(paddle.optimizer.Adam(0.1, parameters=given, weight_decay=0.1))
 
 
 def test_rows_decay_where_the_optimizer_says_so():

@@ -184,6 +184,8 @@ def test_what_is_saved_is_loaded(job, tmp_path):
     # 6, 7 and 9: three shows without a click are worth 0.3
     fleet.shrink()
     assert sorted(seen()) == [5, 8]
+    with pytest.warns(UserWarning, match="threshold is not used"):
+        fleet.shrink(3)
     with pytest.raises(UsageError, match="YYYYMMDD"):
         fleet.set_date("emb", "tomorrow")
     # one day passes; what was told is told again
@@ -197,7 +199,6 @@ def test_what_is_saved_is_loaded(job, tmp_path):
         fleet.save_one_table("nothing", str(tmp_path / "one"))
     for call, words in (
         (lambda: fleet.load_model(str(tmp_path / "all"), 1), "mode 1"),
-        (lambda: fleet.shrink(3), "threshold"),
         (lambda: fleet.save_cache_model("x"), "save_cache_model"),
         (lambda: fleet.save_cache_table(0, 1, 2), "save_cache_table"),
     ):
@@ -252,6 +253,66 @@ def test_entries_decide_which_ids_get_a_row(job, tmp_path):
     assert rows_of(tmp_path / "saved", "fixed") == {}
 
 
+def test_a_table_has_the_learning_rate_of_its_parameter(job, tmp_path):
+    chosen = strategy()
+    running = job(1, chosen)
+    start = paddle.nn.initializer.Constant(0.5)
+    ids = paddle.static.data("ids", [None, 1], "int64")
+    found = [
+        paddle.static.nn.sparse_embedding(
+            ids, [10, 2], param_attr=paddle.ParamAttr(name, start, learning_rate=rate)
+        )
+        for name, rate in (("slow", 1.0), ("fast", 3.0))
+    ]
+    loss = sum(each.sum() for each in found)
+    fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), chosen).minimize(loss)
+    exe, main = paddle.static.Executor(), paddle.static.default_main_program()
+    assert main.global_block().ops[-1].type == "send_barrier"
+    exe.run(paddle.static.default_startup_program())
+    running.serve()
+    exe.run(main, feed={"ids": [[1]]})
+    fleet.save_inference_model(exe, str(tmp_path / "model"), ["ids"], found[0])
+    for name, expected in (("slow", 0.4), ("fast", 0.2)):
+        [(value,)] = rows_of(tmp_path / "model" / "tables", name).values()
+        np.testing.assert_allclose(value, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "steps"), [("SGD", 10, 800), ("SGD", 10**12, 0), ("Adam", 10, 0)]
+)
+def test_auto_trains_in_the_workers_where_the_model_fits(job, kind, rows, steps):
+    made = fleet.DistributedStrategy()
+    made.auto = True
+    job(1, made)
+    ids = paddle.static.data("ids", [None, 1], "int64")
+    start = paddle.nn.initializer.Constant(0.5)
+    found = paddle.static.nn.embedding(ids, [rows, 2], is_sparse=True, param_attr=start)
+    optimizer = fleet.distributed_optimizer(getattr(paddle.optimizer, kind)(0.1), made)
+    optimizer.minimize(found.mean())
+    final = fleet._final_strategy()
+    assert final.a_sync
+    assert final.a_sync_configs["k_steps"] == steps
+    last = paddle.static.default_main_program().global_block().ops[-1].type
+    assert last == ("send" if steps else "send_barrier")
+
+
+def test_the_program_of_a_server_serves(job):
+    role = fleet.UserDefinedRoleMaker(
+        current_id=0,
+        role=fleet.Role.SERVER,
+        worker_num=1,
+        server_endpoints=["127.0.0.1:1"],
+    )
+    fleet.init(role)
+    _, loss = simple_model(initializer=paddle.nn.initializer.Constant(0.5))
+    fleet.distributed_optimizer(paddle.optimizer.Adam(0.1), strategy()).minimize(loss)
+    main = paddle.static.default_main_program()
+    assert [o.type for o in main.global_block().ops] == ["listen_and_serv"]
+    assert "listen_and_serv" in str(main)
+    fleet.init_server("")  # as scripts do that have no model to begin with
+    fleet.fleet.servers.runtime.close()
+
+
 def test_inference_reads_rows_and_makes_none(job, tmp_path):
     chosen = strategy()
     running = job(1, chosen)
@@ -267,7 +328,7 @@ def test_inference_reads_rows_and_makes_none(job, tmp_path):
     for infer in (before, DistributedInfer()):
         program = infer.get_dist_infer_program()
         results.append(exe.run(program, feed={"ids": [[1], [3]]}, fetch_list=[found])[0])
-        assert "ps_push" not in [o.type for o in program.global_block().ops]
+        assert not {"send", "send_barrier"} & {o.type for o in program.global_block().ops}
     np.testing.assert_array_equal(results[0], results[1])
     assert results[0][0].all()
     assert not results[0][1].any()

@@ -13,6 +13,7 @@ import pytest
 from paddle.distributed.fleet.base.role_maker import (
     PaddleCloudRoleMaker,
     Role,
+    RoleMakerBase,
     UserDefinedRoleMaker,
 )
 
@@ -66,13 +67,48 @@ def test_public_spellings(variables):
     assert role.get_trainer_endpoints() == ENDPOINTS.split(",")
 
 
+def test_endpoints_say_how_many_workers_there_are(variables):
+    variables(PADDLE_TRAINERS_NUM=2)
+    assert PaddleCloudRoleMaker(is_collective=True)._is_non_distributed()
+    variables(PADDLE_TRAINER_ENDPOINTS=ENDPOINTS)
+    role = PaddleCloudRoleMaker(is_collective=True)
+    assert (role._worker_num(), role._worker_index()) == (3, 0)
+    variables(PADDLE_TRAINER_ENDPOINTS="", PADDLE_MASTER="10.0.0.1:6170", PADDLE_TRAINER_ID=1)
+    role = PaddleCloudRoleMaker(is_collective=True)
+    assert (role._worker_num(), role._worker_index()) == (2, 1)
+
+
+def test_the_base_knows_no_roles(capsys):
+    role = RoleMakerBase()
+    for question in ("_is_worker", "_is_server", "_worker_num", "_role_id", "_node_num"):
+        with pytest.raises(NotImplementedError):
+            getattr(role, question)()
+    assert (role._get_trainer_endpoints(), role._get_pserver_endpoints()) == ([], [])
+    assert "role: None, current_id: -1" in role.to_string()
+    assert role._all_gather(1, "worker") is None
+    assert role._all_reduce(1, "sum", "worker") is None
+    role._barrier("worker")
+    assert capsys.readouterr().out.count("warning: RoleMakerBase does not have") == 3
+
+
+def test_a_server_keeps_what_workers_would_exchange(variables):
+    variables(
+        PADDLE_PSERVERS_IP_PORT_LIST=SERVERS,
+        PADDLE_TRAINERS_NUM=2,
+        TRAINING_ROLE="PSERVER",
+        POD_IP=SERVERS.split(",")[0].split(":")[0],
+        PADDLE_PORT=SERVERS.split(",")[0].split(":")[1],
+    )
+    role = PaddleCloudRoleMaker(init_gloo=False)
+    with pytest.warns(UserWarning, match="this process is a server"):
+        assert role._all_gather(1, "worker") == 1
+    with pytest.warns(UserWarning, match="does not communicate"):
+        assert role._all_reduce(1, "sum", "worker") == 1
+
+
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"PADDLE_TRAINERS_NUM": 2}, "Can not find PADDLE_TRAINER_ENDPOINTS"),
-        ({"PADDLE_TRAINER_ENDPOINTS": ENDPOINTS}, "Can not find PADDLE_TRAINER_ID"),
-        ({"PADDLE_TRAINERS_NUM": 2, "PADDLE_TRAINER_ENDPOINTS": ENDPOINTS},
-        "PADDLE_TRAINERS_NUM is 2, but PADDLE_TRAINER_ENDPOINTS lists 3"),
         ({"PADDLE_TRAINER_ID": 3, "PADDLE_TRAINER_ENDPOINTS": ENDPOINTS},
         "PADDLE_TRAINER_ID is 3.*below PADDLE_TRAINERS_NUM, which is 3"),
         ({"PADDLE_TRAINER_ID": "x", "PADDLE_TRAINER_ENDPOINTS": ENDPOINTS},

@@ -38,6 +38,52 @@ def build(**switches):
     return optimizer, main, startup, loss
 
 
+def test_float16_gradients_of_one_worker():
+    _, main, startup, _ = build(fp16_allreduce=True)
+    casts = [o.output("Out")[0] for o in main.global_block().ops if o.type == "cast"]
+    assert len(casts) == 8
+    assert all(".cast_fp16" in name for name in casts)
+    exe = paddle.static.Executor()
+    with paddle.static.scope_guard(paddle.static.Scope()):
+        exe.run(startup)
+        fed = {"x": np.array([[0.1, 0.2, 1e-9]], "float32")}
+        grad, used = exe.run(main, feed=fed, fetch_list=["hidden.w_0@GRAD", casts[4]])
+    np.testing.assert_array_equal(used, grad.astype("float16").astype("float32"))
+    assert fleet.fleet._get_applied_meta_list() == [
+        "FP16AllReduceOptimizer",
+        "RawProgramOptimizer",
+    ]
+
+
+def test_float16_gradients_are_not_cast():
+    strategy = fleet.DistributedStrategy()
+    strategy.fp16_allreduce = True
+    loss = paddle.static.nn.fc(paddle.static.data("x", [None, 3], "float16"), 4).mean()
+    fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), strategy).minimize(loss)
+    assert "cast" not in [operator.type for operator in loss.block.ops]
+
+
+def test_a_model_is_taken_back_without_servers(tmp_path):
+    _, main, startup, _ = build()
+    exe, scope = paddle.static.Executor(), paddle.static.Scope()
+    with paddle.static.scope_guard(scope), paddle.static.program_guard(main, startup):
+        exe.run(startup)
+        fleet.save_persistables(exe, str(tmp_path / "model"), main)
+        kept = np.array(scope.find_var("out.w_0").get_tensor())
+        exe.run(main, feed={"x": np.ones([2, 3], "float32")})
+        assert not np.array_equal(np.array(scope.find_var("out.w_0").get_tensor()), kept)
+        fleet.load_model(str(tmp_path / "model"))
+        np.testing.assert_array_equal(np.array(scope.find_var("out.w_0").get_tensor()), kept)
+
+
+def test_workers_without_servers_have_nothing_to_start():
+    with pytest.raises(ValueError, match="minimize"):
+        fleet.init_worker()
+    build()
+    fleet.init_worker()
+    fleet.stop_worker()
+
+
 @contextlib.contextmanager
 def as_on_a_gpu():
     """Plans are made as for another device than a processor; the programs run here all the same."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import paddle.distributed.fleet as fleet
 import pytest
 
+import paddle
 from argosy.distributed.fleet.base._message import Message
 from argosy.distributed.fleet.base._strategy_fields import TABLES
 
@@ -308,3 +309,16 @@ def test_described_tables():
         strategy.fleet_desc_configs = {"emb": {"sparse_embedx_dims": 9}}
     with pytest.raises(ValueError, match="names no setting of a table"):
         strategy.sparse_table_configs = {"emb": {"table_parameters.emb.shard_number": 7}}
+
+
+def test_flags_of_the_process_follow():
+    strategy = fleet.DistributedStrategy()
+    strategy.conv_workspace_size_limit = 1000
+    strategy.fuse_grad_size_in_MB = 7
+    names = ["FLAGS_conv_workspace_size_limit", "FLAGS_fuse_parameter_memory_size",
+        "FLAGS_fuse_parameter_groups_size"]  # fmt: skip
+    before = paddle.get_flags(names)
+    strategy._enable_env()
+    found = paddle.get_flags(names)
+    paddle.set_flags(before)
+    assert list(found.values()) == [1000, 7.0, 50]

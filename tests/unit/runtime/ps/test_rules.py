@@ -35,6 +35,20 @@ def table_std_adagrad(w, s, g, shows, lr, t):
     return w - lr * g * np.sqrt(3.0 / (3.0 + s)), s + g * g
 
 
+def table_adagrad_v2(w, s, g, shows, lr, t):
+    g = g / shows[:, None]
+    total = s + (g * g).mean(1, keepdims=True)
+    return w - lr * g / (np.sqrt(total) + 1e-8), total
+
+
+def table_shared_adam(w, s, g, shows, lr, t):
+    m = 0.9 * s[:, :1] + 0.1 * g
+    v = 0.999 * s[:, 1:2] + 0.001 * g * g
+    rate = lr * np.sqrt(1 - 0.999**t) / (1 - 0.9**t)
+    state = np.stack([m.mean(1), v.mean(1), np.full(len(w), t)], 1)
+    return w - rate * m / (np.sqrt(v) + 1e-8), state
+
+
 def adam(w, s, g, shows, lr, t):
     dim = w.shape[1]
     m = 0.9 * s[:, :dim] + 0.1 * g
@@ -55,6 +69,8 @@ CASES = [
     (Rule("adagrad"), adagrad),
     (Rule("table_adagrad"), table_adagrad),
     (Rule("table_std_adagrad"), table_std_adagrad),
+    (Rule("table_adagrad_v2"), table_adagrad_v2),
+    (Rule("table_shared_adam"), table_shared_adam),
     (Rule("adam"), adam),
     (Rule("adam", settings={"decoupled_decay": 0.02}), adamw),
 ]

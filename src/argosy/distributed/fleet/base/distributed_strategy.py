@@ -13,7 +13,7 @@ from argosy.distributed.fleet.base._message import Message
 from argosy.distributed.fleet.base._strategy_fields import TABLES
 from argosy.distributed.fleet.base._strategy_text import overview
 from argosy.foundation.errors import DtypeError, UsageError, nearest
-from argosy.framework import get_flags
+from argosy.framework import get_flags, set_flags
 
 __all__ = ["DistributedStrategy"]
 
@@ -248,6 +248,13 @@ class DistributedStrategy:
         merged = copy.deepcopy(self.strategy)
         _prototxt.merge(text, merged, str(pb_file))
         self.__dict__["strategy"] = merged
+
+    def _enable_env(self) -> None:
+        """Give the flags of the process the values that this strategy has for them."""
+        flags = {f"FLAGS_{name}": getattr(self.strategy, name) for name in _FROM_FLAGS}
+        flags["FLAGS_fuse_parameter_memory_size"] = float(self.strategy.fuse_grad_size_in_MB)
+        flags["FLAGS_fuse_parameter_groups_size"] = int(self.strategy.fuse_grad_size_in_TFLOPS)
+        set_flags(flags)
 
     def is_strict_auto(self) -> bool:
         """Whether ``auto`` is on and nothing else was chosen."""

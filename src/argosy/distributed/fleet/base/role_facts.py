@@ -67,7 +67,8 @@ class RoleFacts:
 
 def from_variables(variables: Mapping[str, str], is_collective: bool) -> RoleFacts:
     """Read the variables that launchers set (those of ``VARIABLES`` that are there); what is
-    missing or contradictory is an error that names it.
+    missing or contradictory is an error that names it. In a collective job the endpoints say how
+    many workers there are, whatever PADDLE_TRAINERS_NUM says.
     """
     return _collective(variables) if is_collective else _parameter_server(variables)
 
@@ -79,21 +80,13 @@ def _collective(variables: Mapping[str, str]) -> RoleFacts:
             f"PADDLE_TRAINING_ROLE must be TRAINER in a collective job, but is {role!r}"
         )
     endpoints = _list(variables, "PADDLE_TRAINER_ENDPOINTS")
-    count = _integer(variables, "PADDLE_TRAINERS_NUM", len(endpoints) or 1)
-    if endpoints and len(endpoints) != count:
-        raise ConfigError(
-            f"PADDLE_TRAINERS_NUM is {count}, but PADDLE_TRAINER_ENDPOINTS lists "
-            f"{len(endpoints)}: {', '.join(endpoints)}"
-        )
+    meets = bool({"PADDLE_MASTER", "MASTER_ADDR"} & variables.keys())
+    count = len(endpoints) or (_integer(variables, "PADDLE_TRAINERS_NUM", 1) if meets else 1)
     if count == 1 and not endpoints:
         return RoleFacts(
             worker_endpoints=(_ALONE,), endpoint=_ALONE, is_alone=True, **_devices(variables)
         )
-    if not endpoints and not {"PADDLE_MASTER", "MASTER_ADDR"} & variables.keys():
-        raise _missing(
-            "PADDLE_TRAINER_ENDPOINTS", f"PADDLE_TRAINERS_NUM says that there are {count} workers"
-        )
-    index = _integer(variables, "PADDLE_TRAINER_ID", 0 if count == 1 else None)
+    index = _integer(variables, "PADDLE_TRAINER_ID", 0)
     _check_index("PADDLE_TRAINER_ID", index, "PADDLE_TRAINERS_NUM", count)
     listed = endpoints[index] if endpoints else ""
     endpoint = variables.get("PADDLE_CURRENT_ENDPOINT", listed)

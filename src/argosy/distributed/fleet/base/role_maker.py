@@ -4,6 +4,7 @@ other.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -56,6 +57,11 @@ class RoleMakerBase:
         if self._known is None:
             self._known = self._find_out()
         return self._known
+
+    @property
+    def _answers(self) -> bool:
+        """Whether the class says which role a process has; the base does not."""
+        return type(self)._find_out is not RoleMakerBase._find_out
 
     def _generate_role(self) -> None:
         """Find out the role now, so that what is wrong is said now."""
@@ -118,10 +124,10 @@ class RoleMakerBase:
         return self.facts.world_device_ids
 
     def _get_trainer_endpoints(self) -> list[str]:
-        return list(self.facts.worker_endpoints)
+        return list(self.facts.worker_endpoints) if self._answers else []
 
     def _get_pserver_endpoints(self) -> list[str]:
-        return list(self.facts.server_endpoints)
+        return list(self.facts.server_endpoints) if self._answers else []
 
     def _get_trainer_endpoint(self) -> str:
         return self.facts.endpoint
@@ -152,11 +158,10 @@ class RoleMakerBase:
 
     def to_string(self) -> str:
         """One line that says who this process is."""
-        facts = self.facts
+        role, number = (self.facts.role, self.facts.index) if self._answers else (None, -1)
         return (
-            f"role: {facts.role}, current_id: {facts.index}, worker_endpoints: "
-            f"{list(facts.worker_endpoints)}, "
-            f"server_endpoints: {list(facts.server_endpoints)}"
+            f"role: {role}, current_id: {number}, worker_endpoints: "
+            f"{self._get_trainer_endpoints()}, server_endpoints: {self._get_pserver_endpoints()}"
         )
 
     # -- talking within a role
@@ -164,16 +169,20 @@ class RoleMakerBase:
 
     def _barrier(self, comm_world: str) -> None:
         """Wait until every process of ``comm_world`` ('worker', 'server' or 'all') is here."""
+        if self._is_apart("barrier", comm_world):
+            return
         group = self.world(comm_world, "barrier")
         if group is not None:
             group.run(group.transport.barrier)
 
-    def _all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> np.ndarray:
+    def _all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> Any:
         """The element-wise sum, maximum or minimum over the processes, of the shape of
         ``input``.
         """
         if mode not in _MODES:
             raise UsageError(f"all_reduce: mode must be 'sum', 'max' or 'min', but is {mode!r}")
+        if self._is_apart("all_reduce", comm_world):
+            return input if self._answers else None
         group = self.world(comm_world, "all_reduce")
         mine = np.array(input)
         if group is None:
@@ -183,8 +192,10 @@ class RoleMakerBase:
         group.run(group.transport.all_reduce, total, _MODES[mode])
         return total.numpy().reshape(mine.shape)
 
-    def _all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
+    def _all_gather(self, input: Any, comm_world: str = "worker") -> Any:
         """The values of all processes, in rank order."""
+        if self._is_apart("all_gather", comm_world):
+            return input if self._answers else None
         group = self.world(comm_world, "all_gather")
         if group is None:
             return [input]
@@ -192,17 +203,30 @@ class RoleMakerBase:
         all_gather_object(found, input, group)
         return found
 
+    def _is_apart(self, call: str, comm_world: str) -> bool:
+        """Whether this process has no part in ``comm_world``, so that it keeps what it has: a role
+        maker that knows no roles, a server among the workers.
+        """
+        if not self._answers:
+            print(f"warning: RoleMakerBase does not have {call.replace('_', ' ')} worker.")
+            return True
+        if comm_world == "worker" and self.facts.server_endpoints and self._is_server():
+            warnings.warn(
+                f"{call}: comm_world is 'worker', but this process is a server: it does not "
+                "communicate with other nodes",
+                stacklevel=3,
+            )
+            return True
+        return False
+
     def world(self, comm_world: str, call: str) -> Group | None:
         """The group to talk over; None if this process is the only one."""
         if comm_world not in _WORLDS:
             raise UsageError(
                 f"{call}: comm_world must be 'worker', 'server' or 'all', but is {comm_world!r}"
             )
-        if self.facts.server_endpoints:
-            if comm_world != "worker":
-                return self._served_worlds().group(comm_world, call)
-            if self._is_server():
-                raise UsageError(f"{call}: comm_world is 'worker', but this process is a server")
+        if self.facts.server_endpoints and comm_world != "worker":
+            return self._served_worlds().group(comm_world, call)
         if comm_world == "server":
             raise UsageError(f"{call}: comm_world is 'server', but this job has no servers")
         if self.facts.num_workers < 2:
@@ -264,10 +288,10 @@ class RoleMakerBase:
     def generate_role(self) -> None:
         self._generate_role()
 
-    def all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
+    def all_gather(self, input: Any, comm_world: str = "worker") -> Any:
         return self._all_gather(input, comm_world)
 
-    def all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> np.ndarray:
+    def all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> Any:
         return self._all_reduce(input, mode, comm_world)
 
     def barrier(self, comm_world: str = "worker") -> None:

@@ -130,10 +130,14 @@ class Plan:
         return found
 
     def meta_optimizers(self) -> list[str]:
-        """The stages under the names of Paddle's meta optimizers, outermost first."""
-        return [
-            _META_OPTIMIZERS[s.name] for s in reversed(self.stages) if s.name in _META_OPTIMIZERS
-        ]
+        """The stages under the names of Paddle's meta optimizers, outermost first. A program of one
+        worker has that of data parallelism too.
+        """
+        names = [s.name for s in reversed(self.stages) if s.name in _META_OPTIMIZERS]
+        facts = self.facts
+        if facts.mode == STATIC and facts.is_collective and facts.num_workers < 2:
+            names.append("data_parallel")
+        return [_META_OPTIMIZERS[name] for name in names]
 
     def left_out(self) -> list[str]:
         """The switches that were on and have no part in the plan; hints about tuning are not among
@@ -231,8 +235,10 @@ def _check_conditions(draft: _Draft) -> None:
         for switch in ("localsgd", "adaptive_localsgd"):
             draft.drop(switch, f"it needs SGD or Momentum, but the optimizer is {name}")
     if facts.num_workers < 2:
-        for switch in ("localsgd", "adaptive_localsgd", "dgc", "fp16_allreduce", "sharding"):
+        for switch in ("localsgd", "adaptive_localsgd", "dgc", "sharding"):
             draft.drop(switch, "there is one worker", is_refused=False)
+        if facts.mode != STATIC:  # programs round gradients all the same
+            draft.drop("fp16_allreduce", "there is one worker", is_refused=False)
     if strategy.gradient_merge_configs["k_steps"] < 2:
         draft.drop("gradient_merge", "gradient_merge_configs['k_steps'] is 1", is_refused=False)
     if not strategy.recompute_configs["checkpoints"]:

@@ -5,6 +5,7 @@ servers, the life of both roles, care of tables.
 from __future__ import annotations
 
 import datetime
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -202,9 +203,10 @@ class Servers:
     def shrink(self, threshold: Any = None) -> None:
         """Drop rows that are worth too little, as the tables' own settings say."""
         if threshold is not None:
-            raise NotSupported(
-                "fleet.shrink: threshold is not supported; sparse_table_configs has "
-                "delete_threshold and delete_after_unseen_days"
+            warnings.warn(
+                "fleet.shrink: threshold is not used; sparse_table_configs has delete_threshold "
+                "and delete_after_unseen_days",
+                stacklevel=3,
             )
         if self._is_first():
             self.runtime.shrink()

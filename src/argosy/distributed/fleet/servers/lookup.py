@@ -135,7 +135,7 @@ class Lookups:
         """Push the gradients of all rows, table by table in one order on every worker; a table that
         was not used gets an empty push.
         """
-        rate, own_rates = runtime.rate(), runtime.known_model("step").own_rates
+        rate, model = runtime.rate(), runtime.known_model("step")
         for table in sorted(self._fetched):
             used = [(ids, rows.grad) for ids, rows in self._fetched[table] if rows.grad is not None]
             if used:
@@ -146,7 +146,7 @@ class Lookups:
                     np.empty(0, np.int64),
                     np.empty((0, self._dim_by_table[table]), np.float32),
                 )
-            runtime.worker.push(table, ids, grads, None if table in own_rates else rate)
+            runtime.worker.push(table, ids, grads, model.rate(table, rate))
         for fetched in self._fetched.values():
             fetched.clear()
 

@@ -16,7 +16,7 @@ import torch
 
 from argosy.distributed.entry_attr import ShowClickEntry
 from argosy.distributed.fleet.servers.lookup import Lookups, RowSource, rows_at
-from argosy.distributed.fleet.servers.rules import dense_update, sparse_rule
+from argosy.distributed.fleet.servers.rules import dense_update, multiplier_of, sparse_rule
 from argosy.distributed.fleet.servers.runtime import Model, PsRuntime
 from argosy.distributed.fleet.servers.tables import check_names, configured, with_entry
 from argosy.foundation.errors import NotSupported
@@ -146,6 +146,7 @@ def convert(model: Any, optimizer: Any, runtime: PsRuntime) -> tuple[Any, Lookup
     found = list(_sparse_embeddings(model, is_torch))
     specs: dict[int, SparseSpec] = {}
     own_rates: set[str] = set()
+    multipliers: dict[str, float] = {}
     rows: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for _, _, path, layer in found:
         weight = layer.weight
@@ -163,6 +164,7 @@ def convert(model: Any, optimizer: Any, runtime: PsRuntime) -> tuple[Any, Lookup
         specs[id(weight)] = with_entry(spec, _entry(layer, path), runtime.mode)
         if has_own_rate:
             own_rates.add(name)
+        multipliers[name] = 1.0 if is_torch else multiplier_of(weight)
         rows[name] = np.arange(raw.shape[0]), raw.float().numpy()
     lookups = Lookups({spec.name: spec.dim for spec in specs.values()})
     check_names(runtime.strategy, list(rows))
@@ -194,6 +196,7 @@ def convert(model: Any, optimizer: Any, runtime: PsRuntime) -> tuple[Any, Lookup
         optimizer=optimizer,
         rows=rows,
         own_rates=frozenset(own_rates),
+        multipliers=multipliers,
     )
     return model, lookups
 

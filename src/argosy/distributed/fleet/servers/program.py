@@ -1,9 +1,10 @@
 """Programs in a parameter-server job: ``minimize`` makes lookups pull from servers, gradients go to
 them, and takes the updates out of the workers' program.
 
-``ps_push`` at the end hands rows' and dense gradients over and brings the dense parameters in the
-scope up to date. A startup program ends with ``ps_take``: once the worker has joined the servers,
-their values count.
+``send_barrier`` at the end, in geo mode ``send``, hands rows' and dense gradients over and brings
+the dense parameters in the scope up to date. A startup program ends with ``ps_take``: once
+the worker has joined the servers, their values count. The program of a server is
+``listen_and_serv``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 import torch
 
 from argosy.distributed.entry_attr import ShowClickEntry
+from argosy.distributed.fleet.servers.auto import chosen
 from argosy.distributed.fleet.servers.progress import follow
 from argosy.distributed.fleet.servers.rewrite import (
     Link,
@@ -26,7 +28,7 @@ from argosy.distributed.fleet.servers.rewrite import (
     sparse_parameters,
     variable,
 )
-from argosy.distributed.fleet.servers.rules import sparse_rule
+from argosy.distributed.fleet.servers.rules import multiplier_of, sparse_rule
 from argosy.distributed.fleet.servers.runtime import Model, PsRuntime
 from argosy.distributed.fleet.servers.tables import check_names, configured, with_entry
 from argosy.foundation.errors import NotSupported, UsageError, nearest
@@ -101,14 +103,12 @@ def _push(
     link: Link,
 ) -> None:
     """Hand over the gradients of a step, table by table in one order on every worker."""
-    worker, own_rates = link.runtime.worker, link.runtime.known_model("step").own_rates
+    worker, model = link.runtime.worker, link.runtime.known_model("step")
     for table, ids, grad, counted in sorted(
         zip(tables, keys, grads, counts, strict=True), key=lambda part: part[0]
     ):
         pair = None if counted is None else (counted[0].numpy(), counted[1].numpy())
-        worker.push(
-            table, ids.numpy(), grad.detach().numpy(), None if table in own_rates else rate, pair
-        )
+        worker.push(table, ids.numpy(), grad.detach().numpy(), model.rate(table, rate), pair)
     worker.end_step([g.detach() for g in dense], rate)
 
 
@@ -121,7 +121,14 @@ def _take(values: list[torch.Tensor], names: list[str], link: Link) -> list[torc
 
 
 _COUNT = Op("ps_count", _count)
-_PUSH = Op("ps_push", _push)
+
+
+def _serve(link: Link) -> None:
+    link.runtime.run_server()
+
+
+_SEND = {name: Op(name, _push) for name in ("send", "send_barrier")}
+_SERVE = Op("listen_and_serv", _serve)
 _TAKE = Op("ps_take", _take)
 
 
@@ -163,7 +170,10 @@ class ProgramOptimizer:
                 "minimize: in a parameter-server job the loss must not be inside a branch or a loop"
             )
         startup = startup_program or default_startup_program()
-        chosen = _Chosen(parameters if parameters is not None else parameter_list, no_grad_set)
+        strategy = chosen(self._runtime.strategy, self._inner_opt, program)
+        if strategy is not self._runtime.strategy:
+            self._runtime.use_strategy(strategy)
+        wanted = _Chosen(parameters if parameters is not None else parameter_list, no_grad_set)
         tables = sparse_parameters(program.global_block())
         check_names(self._runtime.strategy, list(tables))
         specs, own_rates = {}, set()
@@ -182,14 +192,15 @@ class ProgramOptimizer:
         for name in tables:
             forget(program, name)
             forget(startup, name)
-        dense = [p for p in program.all_parameters() if not p.stop_gradient and p.name in chosen]
-        trained = [pull for pull in pulls if not pull.is_test and pull.table in chosen]
+        dense = [p for p in program.all_parameters() if not p.stop_gradient and p.name in wanted]
+        trained = [pull for pull in pulls if not pull.is_test and pull.table in wanted]
         with program_guard(program, startup):
             found = gradients([loss], [*dense, *(pull.rows for pull in trained)])
             pairs = [(p, g) for p, g in zip(dense, found, strict=False) if g is not None]
             self._runtime.model = _model(
-                specs, [p for p, _ in pairs], self._inner_opt, rows, frozenset(own_rates)
-            )
+                specs, [p for p, _ in pairs], self._inner_opt, rows, frozenset(own_rates),
+                {name: multiplier_of(param) for name, (param, _) in tables.items()},
+            )  # fmt: skip
             _record_take(startup, [p.name for p, _ in pairs], link)
             pushed = [
                 (p, g) for p, g in zip(trained, found[len(dense) :], strict=True) if g is not None
@@ -197,7 +208,12 @@ class ProgramOptimizer:
             program.attachments.put(LookAhead, LookAhead(link.look_ahead))
             program.attachments.put(Follows, Follows(partial(follow, self._runtime, program)))
             program.run_options = dict(self._runtime.strategy.trainer_desc_configs)
-            return self._record_update(program, pushed, pairs, entries, link), pairs
+            operators = self._record_update(program, pushed, pairs, entries, link)
+        if self._runtime.role.is_server():
+            block = program.global_block()
+            del block.ops[:]
+            recorder.append(block, _SERVE.name, _SERVE, (link,), {}, [])
+        return operators, pairs
 
     def _spec(self, param: Any, padding: int, startup: Program) -> tuple[SparseSpec, bool]:
         """The table of a parameter, and whether it has a learning rate of its own."""
@@ -238,7 +254,8 @@ class ProgramOptimizer:
                 recorded.rate(program),
                 link,
             )
-            recorder.append(block, "ps_push", _PUSH, arguments, {}, [])
+            kind = "send" if is_local else "send_barrier"
+            recorder.append(block, kind, _SEND[kind], arguments, {}, [])
         return block.ops[done:]
 
 
@@ -307,7 +324,7 @@ def _initial(param: Parameter, startup: Program) -> Initial:
     if kind is assign_value:
         return Initial("constant", 0.0)  # of rows beyond those that are given
     if kind is uniform_random:
-        return Initial("uniform", float(settings["low"]), float(settings["high"]), seed)
+        return Initial("uniform", float(settings["min"]), float(settings["max"]), seed)
     if kind is gaussian_random or kind is truncated_gaussian_random:
         name = "normal" if kind is gaussian_random else "truncated_normal"
         return Initial(name, float(settings["mean"]), float(settings["std"]), seed)
@@ -334,6 +351,7 @@ def _model(
     optimizer: Any,
     rows: dict[str, tuple[np.ndarray, np.ndarray]],
     own_rates: frozenset[str],
+    multipliers: dict[str, float],
 ) -> Model:
     names = [p.name for p in dense]
 
@@ -359,4 +377,5 @@ def _model(
         rows=rows,
         is_ready=is_ready,
         own_rates=own_rates,
+        multipliers=multipliers,
     )

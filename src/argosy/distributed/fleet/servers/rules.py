@@ -13,13 +13,20 @@ from argosy.foundation.errors import NotSupported
 from argosy.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from argosy.optimizer import LBFGS, SGD, Adagrad, Adam, AdamW, Momentum, Optimizer
 from argosy.optimizer.state import Clock
-from argosy.optimizer.update_group import rate_of as multiplier_of
+from argosy.optimizer.update_group import rate_of as rate_of_param
 from argosy.regularizer import L2Decay
 from argosy.runtime.ps.tables.dense_table import DenseSpec, MakeState, MakeUpdate, Update
 from argosy.runtime.ps.tables.rules import Rule
 from argosy.tensor.engine import Tensor, wrap
 
-__all__ = ["dense_update", "needs_all_in_one_place", "needs_whole", "rate_of", "sparse_rule"]
+__all__ = [
+    "dense_update",
+    "multiplier_of",
+    "needs_all_in_one_place",
+    "needs_whole",
+    "rate_of",
+    "sparse_rule",
+]
 
 
 # -- sparse
@@ -41,11 +48,6 @@ def sparse_rule(optimizer: Any, param: Any) -> Rule:
             f"{type(optimizer).__name__}: rows on servers are updated by SGD, Momentum, Adagrad, "
             "Adam or AdamW"
         )
-    if multiplier_of(param) != 1.0:
-        raise NotSupported(
-            f"table {param.name!r}: ParamAttr.learning_rate is not supported; rows on servers "
-            "have the optimizer's rate"
-        )
     regularizer, decay = getattr(param, "regularizer", None) or optimizer.regularization, 0.0
     if regularizer is not None:
         if type(regularizer) is not L2Decay:
@@ -63,12 +65,17 @@ def sparse_rule(optimizer: Any, param: Any) -> Rule:
     bounds = {"clip": (clip.min, clip.max)} if clip is not None else {}
     return Rule(
         rule.name,
-        float(rate_of(optimizer)),
+        float(rate_of(optimizer)) * multiplier_of(param),
         rule.settings,
         decay,
         initial_state=rule.initial_state,
         **bounds,
     )
+
+
+def multiplier_of(param: Any) -> float:
+    """What ``ParamAttr.learning_rate`` multiplies the rate of a table's rows by."""
+    return float(rate_of_param(param))
 
 
 def _is_clipped(param: Any, clip: Any) -> bool:

@@ -11,13 +11,14 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from argosy.distributed.fleet.servers.d2sum import d2sum_update, replaces
 from argosy.distributed.fleet.servers.rules import (
     dense_update,
     needs_all_in_one_place,
@@ -92,6 +93,11 @@ class Model:
     rows: dict[str, tuple[np.ndarray, np.ndarray]]
     is_ready: Callable[[], bool] = lambda: True
     own_rates: frozenset[str] = frozenset()  # tables that the script's learning rate does not reach
+    multipliers: Mapping[str, float] = field(default_factory=dict)  # of the rate, by table
+
+    def rate(self, table: str, rate: float) -> float | None:
+        """The learning rate of a table where the script's is ``rate``; None for its own."""
+        return None if table in self.own_rates else rate * self.multipliers.get(table, 1.0)
 
 
 class PsRuntime:
@@ -182,6 +188,8 @@ class PsRuntime:
         number, count = self.role.server_index(), self.role.server_num()
 
         def update(*args: Any) -> Any:
+            if self.strategy.adam_d2sum and replaces(model.optimizer):
+                return d2sum_update(model.optimizer)(*args)
             return dense_update(model.optimizer, model.params)(*args)
 
         patience_s = env.integer(_PATIENCE, 0)
@@ -197,7 +205,7 @@ class PsRuntime:
             self._tables.create(
                 "dense", dense_specs(model, count)[number].to_json(), self.mode.on_servers
             )
-        if dirname is not None and is_new:
+        if dirname and is_new:  # scripts without a model to start from pass ""
             checkpoint.load_part(self._tables, checkpoint_in(dirname), number, count, is_first=True)
 
     @property
@@ -369,10 +377,9 @@ class PsRuntime:
 
     def shrink(self) -> int:
         """Drop rows that are worth too little, in every table that counts shows; how many."""
-        kept = [
-            spec.name for spec in self.known_model("shrink").sparse if spec.show_click is not None
-        ]
-        if not kept:
+        sparse = self.known_model("shrink").sparse
+        kept = [spec.name for spec in sparse if spec.show_click is not None]
+        if sparse and not kept:
             raise UsageError(
                 "fleet.shrink: no table counts shows and clicks, so none can tell which rows to "
                 "drop"

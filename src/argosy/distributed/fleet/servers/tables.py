@@ -22,7 +22,7 @@ __all__ = ["check_names", "check_strategy", "configured", "with_entry"]
 _REFUSED = (
     "amp", "gradient_merge", "localsgd", "adaptive_localsgd", "dgc", "lars", "lamb", "pipeline",
     "sharding", "tensor_parallel",
-    "asp", "qat", "semi_auto", "auto_search", "is_fl_ps_mode", "with_coordinator", "adam_d2sum",
+    "asp", "qat", "semi_auto", "auto_search", "is_fl_ps_mode", "with_coordinator",
     "heter_ccl_mode",
 )  # fmt: skip
 
@@ -81,7 +81,9 @@ _RULES = {
     "SparseNaiveSGDRule": ("sgd", "naive"),
     "SparseAdaGradSGDRule": ("table_adagrad", "adagrad"),
     "StdAdaGradSGDRule": ("table_std_adagrad", "adagrad"),
+    "SparseAdaGradV2SGDRule": ("table_adagrad_v2", "adagrad"),
     "SparseAdamSGDRule": ("adam", "adam"),
+    "SparseSharedAdamSGDRule": ("table_shared_adam", "adam"),
 }
 _COUNTED = {
     "nonclk_coeff": "nonclick_weight",
@@ -195,7 +197,7 @@ def _rule(spec: SparseSpec, accessor: Any) -> tuple[Rule, float] | None:
             raise NotSupported(
                 f"{where}: show_scale=False: {chosen.name} divides gradients by the shows of a row"
             )
-        own = {"initial_g2sum": float(settings.initial_g2sum)}
+        own = {} if name == "table_adagrad_v2" else {"initial_g2sum": float(settings.initial_g2sum)}
     elif group == "adam":
         own = {
             "beta1": settings.beta1_decay_rate,

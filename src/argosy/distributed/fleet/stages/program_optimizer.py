@@ -29,6 +29,7 @@ from argosy.distributed.fleet.stages.programs.amp import with_mixed_precision
 from argosy.distributed.fleet.stages.programs.dgc import CompressingExchange
 from argosy.distributed.fleet.stages.programs.gradients import FleetExchange, MergedExchange
 from argosy.distributed.fleet.stages.programs.local_sgd import AveragingExchange
+from argosy.distributed.fleet.stages.programs.rounding import rounded_gradients
 from argosy.distributed.fleet.stages.programs.sharding import ShardedExchange, full_state
 from argosy.distributed.fleet.stages.programs.startup import EqualStart
 from argosy.distributed.fleet.stages.programs.workers import Workers
@@ -75,6 +76,7 @@ class ProgramRecorder:
         self._strategy = strategy
         self._job_workers = workers
         self._mixed: Any = mixed
+        self.is_done = False  # whether it has recorded an update
 
     @property
     def mixed_precision(self) -> Any:
@@ -112,10 +114,12 @@ class ProgramRecorder:
         wrapped = optimizer if self._mixed is None else self._mixed
         with program_guard(program, startup_program):
             exchange = self._exchange(pairs, optimizer)
-            operators = self._update(wrapped, optimizer, pairs, exchange)
+            taken = rounded_gradients(pairs) if "fp16_allreduce" in plan else pairs
+            operators = self._update(wrapped, optimizer, taken, exchange)
             if "localsgd" in plan or "adaptive_localsgd" in plan:
                 exchange = self._averaged_parameters(pairs, loss, optimizer, program)
             self._attach(program, exchange)
+        self.is_done = True
         return operators
 
     def exchange_gradients(self, program: Any) -> None:

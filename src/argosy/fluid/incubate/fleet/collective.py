@@ -55,7 +55,12 @@ _OWN: dict[str, Any] = {
     "amp_loss_scaling": 2**15,
     "_ut4grad_allreduce": False,
 }
-_FREE = ("dist_fc_config", "collective_mode", "exec_strategy")  # without a type of their own
+_FREE = (  # without a type of their own
+    "dist_fc_config",
+    "collective_mode",
+    "exec_strategy",
+    "recompute_checkpoints",
+)
 
 
 class DistributedStrategy(BuildStrategy):
@@ -79,10 +84,6 @@ class DistributedStrategy(BuildStrategy):
         if name == "exec_strategy" and not isinstance(value, ExecutionStrategy):
             raise DtypeError(
                 f"DistributedStrategy.exec_strategy must be an ExecutionStrategy, but is {value!r}"
-            )
-        if name == "recompute_checkpoints" and not isinstance(value, list):
-            raise BadArgument(
-                f"DistributedStrategy.recompute_checkpoints must be a list, but is {value!r}"
             )
         if name in _FREE:
             object.__setattr__(self, name, value)
@@ -301,6 +302,11 @@ class CollectiveOptimizer(DistributedOptimizer):
                 "distributed_optimizer: strategy must be a DistributedStrategy, but is "
                 f"{strategy!r}"
             )
+        if not isinstance(strategy.recompute_checkpoints, list):
+            raise BadArgument(
+                "distributed_optimizer: DistributedStrategy.recompute_checkpoints must be a list, "
+                f"but is {strategy.recompute_checkpoints!r}"
+            )
         super().__init__(optimizer, strategy)
         self._fleet = fleet if owner is None else owner
         self.print_config = False
@@ -315,10 +321,11 @@ class CollectiveOptimizer(DistributedOptimizer):
         """Record training and make ``fleet.main_program``; returns the operators of the update and
         the (parameter, gradient) pairs.
         """
-        strategy, program = self._strategy, loss.block.program
+        strategy = self._strategy
         startup = default_startup_program() if startup_program is None else startup_program
         self._check(strategy)
         optimizer = self._wrapped(strategy)
+        program = loss.block.program
         if strategy.averages_parameters and self._fleet.worker_num() > 1:
             optimizer = self._averaging(optimizer)
         found = optimizer.minimize(loss, startup, parameter_list, no_grad_set)

@@ -47,7 +47,12 @@ def _serve(server: _Server) -> None:
     server.runtime.run_server()
 
 
+def _leave_unset(table: str) -> None:
+    """The rows of ``table`` are on the servers, so a trainer fills none."""
+
+
 _TABLES = Op("ps_tables", _make_tables)
+_UNSET = Op("fake_init", _leave_unset)
 _SERVE = Op("listen_and_serv", _serve)
 
 
@@ -83,6 +88,8 @@ class TrainerJob(ServerJob):
             # servers clip as the script did, whatever becomes of the optimizer later
             self.trainer.model = dataclasses.replace(model, optimizer=copy.copy(training.optimizer))
         put_last(program, training.later)
+        for spec in model.sparse:
+            recorder.append(startup.global_block(), "fake_init", _UNSET, (spec.name,), {}, [])
         self.sizes = {spec.name: int(before[spec.name].shape[0]) for spec in model.sparse}
         program.attachments.put(ServerJob, self)
 

@@ -93,6 +93,49 @@ def _table_std_adagrad(
 
 
 @numba.njit(nogil=True, cache=True)
+def _table_adagrad_v2(
+    memory: Any, rows: Any, grads: Any, shows: Any, lr: Any, h: Any, decay: Any
+) -> None:
+    dim = grads.shape[1]
+    for i in range(rows.shape[0]):
+        ask_for(memory, rows, i, 4 * dim + 4)
+        w, g = memory[rows[i]], grads[i]
+        scale = np.float32(1.0) / shows[i]
+        total = np.float32(0.0)
+        for c in range(dim):
+            slope = g[c] * scale + decay * w[c]
+            total += slope * slope
+        w[dim] += total / np.float32(dim)
+        rate = lr / (np.sqrt(w[dim]) + np.float32(1e-8))
+        for c in range(dim):
+            w[c] -= rate * (g[c] * scale + decay * w[c])
+
+
+@numba.njit(nogil=True, cache=True)
+def _table_shared_adam(
+    memory: Any, rows: Any, grads: Any, shows: Any, lr: Any, h: Any, decay: Any
+) -> None:
+    """Adam with one pair of moments for all values of a row: the means of what they would be."""
+    beta1, beta2, eps, dim = h[0], h[1], h[2], grads.shape[1]
+    one = np.float32(1.0)
+    for i in range(rows.shape[0]):
+        ask_for(memory, rows, i, 4 * dim + 12)
+        w, g = memory[rows[i]], grads[i]
+        first, second, steps = w[dim], w[dim + 1], w[dim + 2] + one
+        correction = math.sqrt(1.0 - float(beta2) ** steps)
+        rate = np.float32(lr * correction / (1.0 - float(beta1) ** steps))
+        firsts = seconds = np.float32(0.0)
+        for c in range(dim):
+            slope = g[c] + decay * w[c]
+            m = beta1 * first + (one - beta1) * slope
+            v = beta2 * second + (one - beta2) * slope * slope
+            w[c] -= rate * m / (np.sqrt(v) + eps)
+            firsts += m
+            seconds += v
+        w[dim], w[dim + 1], w[dim + 2] = firsts / np.float32(dim), seconds / np.float32(dim), steps
+
+
+@numba.njit(nogil=True, cache=True)
 def _adam(memory: Any, rows: Any, grads: Any, shows: Any, lr: Any, h: Any, decay: Any) -> None:
     beta1, beta2, eps, decoupled, dim = h[0], h[1], h[2], h[3], grads.shape[1]
     one = np.float32(1.0)
@@ -139,6 +182,10 @@ _KINDS = {
     "adagrad": _Kind(_adagrad, {"epsilon": 1e-6}, lambda dim: dim),
     "table_adagrad": _Kind(_table_adagrad, {"initial_g2sum": 3.0}, lambda dim: 1),
     "table_std_adagrad": _Kind(_table_std_adagrad, {"initial_g2sum": 3.0}, lambda dim: dim),
+    "table_adagrad_v2": _Kind(_table_adagrad_v2, {}, lambda dim: 1),
+    "table_shared_adam": _Kind(
+        _table_shared_adam, {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}, lambda dim: 3
+    ),
     "adam": _Kind(
         _adam,
         {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "decoupled_decay": 0.0},

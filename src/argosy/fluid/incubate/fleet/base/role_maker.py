@@ -44,7 +44,8 @@ class UserDefinedRoleMaker(_current.UserDefinedRoleMaker):
         _check_endpoints(call, "server_endpoints", server_endpoints)
         if role not in (Role.WORKER, Role.SERVER):
             raise DtypeError(f"{call}: role must be Role.WORKER or Role.SERVER, but is {role!r}")
-        _check_number(call, "current_id", current_id, least=0)
+        servers = len(server_endpoints or ()) if role == Role.SERVER else None
+        _check_number(call, "current_id", current_id, least=0, below=servers)
         _check_number(call, "worker_num", worker_num, least=1)
         super().__init__(
             current_id=current_id,
@@ -60,7 +61,8 @@ class UserDefinedCollectiveRoleMaker(_current.UserDefinedRoleMaker):
     def __init__(self, current_id: int = 0, worker_endpoints: list[str] | None = None) -> None:
         call = "UserDefinedCollectiveRoleMaker"
         _check_endpoints(call, "worker_endpoints", worker_endpoints)
-        _check_number(call, "current_id", current_id, least=0)
+        workers = len(worker_endpoints or ())
+        _check_number(call, "current_id", current_id, least=0, below=workers)
         super().__init__(
             is_collective=True, current_id=current_id, worker_endpoints=worker_endpoints
         )
@@ -109,8 +111,14 @@ def _check_endpoints(call: str, argument: str, endpoints: Any) -> None:
         )
 
 
-def _check_number(call: str, argument: str, value: Any, least: int) -> None:
+def _check_number(
+    call: str, argument: str, value: Any, least: int, below: int | None = None
+) -> None:
     if not isinstance(value, int):
         raise DtypeError(f"{call}: {argument} must be an integer, but is {value!r}")
     if value < least:
         raise BadArgument(f"{call}: {argument} must be at least {least}, but is {value}")
+    if below is not None and value >= below:
+        raise BadArgument(
+            f"{call}: {argument} must be below the number of endpoints, {below}, but is {value}"
+        )

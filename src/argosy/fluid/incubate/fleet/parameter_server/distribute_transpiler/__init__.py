@@ -30,6 +30,7 @@ from argosy.fluid.incubate.fleet.parameter_server.distribute_transpiler.distribu
     TrainerRuntimeConfig,
     strategy_of,
 )
+from argosy.fluid.optimizer import Optimizer as _OldOptimizer
 from argosy.fluid.transpiler.distribute_transpiler import (
     DistributedMode,
     DistributeTranspiler,
@@ -153,7 +154,7 @@ class DistributedTranspiler(Fleet):
             )
         if not self._is_initialized:
             raise BadArgument("fleet.distributed_optimizer: call fleet.init(role_maker) before")
-        made = self._optimizer = TranspilerOptimizer(self, optimizer, strategy)
+        made = self._optimizer = TranspilerOptimizer(optimizer, strategy, self)
         return made
 
     def _transpile(self, strategy: DistributedStrategy, program: Program, startup: Program) -> None:
@@ -164,7 +165,7 @@ class DistributedTranspiler(Fleet):
         transpiler = self._transpiler = _Transpiler(strategy)
         servers = self.server_endpoints(to_string=True)
         transpiler.transpile(
-            self.worker_index(),
+            self.worker_index() if self.is_worker() else 0,
             program,
             str(servers),
             self.worker_num(),
@@ -229,10 +230,14 @@ class DistributedTranspiler(Fleet):
 class TranspilerOptimizer(DistributedOptimizer):
     """An optimizer whose ``minimize`` also makes the programs of this process."""
 
-    def __init__(self, owner: DistributedTranspiler, optimizer: Any, strategy: Any = None) -> None:
+    def __init__(
+        self, optimizer: Any, strategy: Any = None, owner: DistributedTranspiler | None = None
+    ) -> None:
+        owner = fleet if owner is None else owner
         if isinstance(strategy, DistributeTranspilerConfig):
             strategy = strategy_of(strategy)
-        elif strategy is None:
+        elif strategy is None and isinstance(optimizer, _OldOptimizer):
+            # 2.x wants it said
             strategy = StrategyFactory.create_sync_strategy()
         elif not isinstance(strategy, DistributedStrategy):
             raise DtypeError(
@@ -242,6 +247,7 @@ class TranspilerOptimizer(DistributedOptimizer):
         super().__init__(optimizer, strategy)
         self._fleet = owner
         self.opt_info: dict[str, Any] = {
+            **strategy.get_debug_opt(),
             "mpi_rank": owner.worker_index(),
             "mpi_size": owner.worker_num(),
             "trainer": "MultiTrainer",

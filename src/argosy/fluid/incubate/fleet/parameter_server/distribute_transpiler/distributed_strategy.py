@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from argosy.distributed.fleet.utils.log_util import logger
 from argosy.fluid.transpiler.distribute_transpiler import (
     DistributedMode,
     DistributeTranspilerConfig,
@@ -29,6 +30,19 @@ __all__ = [
     "SyncStrategy",
     "TrainerRuntimeConfig",
 ]
+
+
+_WAITING = (
+    "communicator_max_merge_var_num",
+    "communicator_send_wait_times",
+    "communicator_thread_pool_size",
+    "communicator_send_queue_size",
+)
+_USED: dict[int | None, tuple[str, ...]] = {
+    DistributedMode.SYNC: _WAITING,
+    DistributedMode.HALF_ASYNC: _WAITING,
+    DistributedMode.GEO: ("communicator_thread_pool_size", "communicator_send_wait_times"),
+}  # by mode; async uses all
 
 
 class TrainerRuntimeConfig:
@@ -57,8 +71,18 @@ class TrainerRuntimeConfig:
         }
 
     def get_communicator_flags(self) -> dict[str, str]:
-        """The settings as strings."""
-        return {name: str(value) for name, value in self.runtime_configs.items()}
+        """The settings that the mode has a use for, as strings. Where a step waits for servers, as
+        many gradients are under way as there are threads.
+        """
+        own = self.runtime_configs
+        if self.mode in (DistributedMode.SYNC, DistributedMode.HALF_ASYNC):
+            threads = env.get("CPU_NUM", "1")
+            for name in ("communicator_max_merge_var_num", "communicator_send_queue_size"):
+                if own[name] != threads:
+                    logger.warning("%s must be CPU_NUM, %s, but is %s", name, threads, own[name])
+                    own[name] = threads
+        names = _USED.get(self.mode, own)
+        return {name: str(own[name]) for name in names}
 
     def __repr__(self) -> str:
         flags = ", ".join(f"{k}={v}" for k, v in self.get_communicator_flags().items())
@@ -85,6 +109,7 @@ class DistributedStrategy:
         self._build_strategy = BuildStrategy()
         self._execute_strategy.num_threads = env.integer("CPU_NUM", 1)
         self._execute_strategy.use_thread_barrier = True
+        self.debug_opt: dict[str, Any] | None = None
         self._fix()
 
     def _fix(self) -> None:
@@ -93,6 +118,7 @@ class DistributedStrategy:
         for name, value in self._program.items():
             setattr(self._program_config, name, value)
         self._trainer_runtime_config.mode = self._mode
+        self._build_strategy.async_mode = True
 
     def worker_mode(self) -> Mode:
         """How the trainers keep in step."""
@@ -106,12 +132,22 @@ class DistributedStrategy:
         return dataclasses.replace(mode, queue_size=size, max_merge=merged)
 
     def set_debug_opt(self, opt_info: dict[str, Any] | None) -> None:
-        """What should be dumped. Not supported, unless it is nothing."""
-        if opt_info:
-            raise NotSupported(f"set_debug_opt: dumping ({', '.join(opt_info)}) is not supported")
+        """What runs over a dataset should dump; such a run refuses it."""
+        self.debug_opt = opt_info
 
     def get_debug_opt(self) -> dict[str, Any]:
-        return {}
+        """What should be dumped, complete; empty if nothing was said."""
+        given = self.debug_opt
+        if not isinstance(given, dict):
+            return {}
+        return {
+            "dump_slot": bool(given.get("dump_slot", 0)),
+            "dump_converter": str(given.get("dump_converter", "")),
+            "dump_fields": given.get("dump_fields", []),
+            "dump_file_num": given.get("dump_file_num", 16),
+            "dump_fields_path": given.get("dump_fields_path", ""),
+            "dump_param": given.get("dump_param", []),
+        }
 
     def get_program_config(self) -> DistributeTranspilerConfig:
         return self._program_config
@@ -149,6 +185,7 @@ class DistributedStrategy:
 
     def set_build_strategy(self, config: Any) -> None:
         self._build_strategy = _changed(self._build_strategy, config)
+        self._fix()
 
 
 class SyncStrategy(DistributedStrategy):

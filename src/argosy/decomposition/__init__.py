@@ -1,0 +1,3 @@
+"""``paddle.decomposition``: operators as sums of primitive ones."""
+
+from argosy.decomposition.decomp import decompose

@@ -1,0 +1,1 @@
+"""``fluid.contrib.layers``: recurrent layers made of basic operators."""

@@ -1,0 +1,32 @@
+"""``fluid.executor``: running programs; what is fed as LoDTensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argosy.foundation import dtypes
+from argosy.foundation.errors import BadArgument, UsageError
+from argosy.static.ir.lod import LoDTensor
+
+
+class HoldsSequences(UsageError, RuntimeError):
+    """A list was fed where an array is wanted."""
+
+
+def _as_lodtensor(data: Any, place: Any, dtype: Any = None) -> LoDTensor:
+    """An array, or a number as shape [1] of ``dtype``, as a LoDTensor without sequences."""
+    if isinstance(data, list):
+        raise HoldsSequences(
+            "Some of your feed data hold LoD information. They can not be completely cast from a "
+            "list of Python ndarray to LoDTensor. Please convert data to LoDTensor directly "
+            "before feeding the data."
+        )
+    if np.isscalar(data):
+        if dtype is None:
+            raise BadArgument("dtype should be given when casting python scalar to tensor")
+        data = np.array([data], dtypes.name_of(dtypes.to_torch(dtype)))
+    out = LoDTensor()
+    out.set(data, place)
+    return out

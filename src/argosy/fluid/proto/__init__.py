@@ -1,0 +1,1 @@
+"""Paddle's messages, at its path."""

@@ -1,0 +1,1 @@
+"""``paddle.jit``: of it, what scripts use to read signatures."""

@@ -1,0 +1,1 @@
+"""``paddle.jit.dy2static``, at its path."""

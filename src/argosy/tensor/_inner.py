@@ -1,0 +1,194 @@
+"""The methods of Tensor that Paddle's Python code and its tests call on its C++ object: shared
+memory, versions, gradients by hand, and the constructor in C++'s forms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from argosy.foundation import dtypes
+from argosy.foundation.errors import AutogradError, UsageError
+from argosy.foundation.places import Place, to_place
+from argosy.tensor._convert import to_raw
+from argosy.tensor._defaults import defaults
+from argosy.tensor._tensor import Tensor, wrap
+
+# -- the constructor of paddle.base.core.eager.Tensor
+# --------------------------------------------------------------------------------------------------
+
+_OF_ARRAY = ("value", "place", "persistable", "zero_copy", "name", "stop_gradient")
+_OF_TENSOR = ("value", "place", "name", "stop_gradient")
+_OF_SHAPE = ("dtype", "dims", "name", "type", "persistable")
+_INNER_ONLY = {"value", "dims", "name", "type", "persistable", "zero_copy"}
+
+
+def is_inner(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether these are arguments of C++'s constructor, not data with a dtype."""
+    if len(args) > 1 and (isinstance(args[0], dtypes.DType) or isinstance(args[1], Place)):
+        return True
+    return not (args or "data" in kwargs) or not _INNER_ONLY.isdisjoint(kwargs)
+
+
+def construct(tensor: Tensor, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Fill a new Tensor: uninitialised, of a shape, or with the values of an array or a tensor."""
+    first = args[0] if args else kwargs.get("value")
+    if isinstance(first, dtypes.DType) or "dims" in kwargs:
+        names: tuple[str, ...] = _OF_SHAPE
+    elif first is None or isinstance(first, np.ndarray):
+        names = _OF_ARRAY
+    else:
+        names = _OF_TENSOR
+    unknown = set(kwargs) - set(names)
+    if unknown or len(args) > len(names):
+        raise UsageError(
+            f"Tensor: expected at most the arguments {', '.join(names)}, but received "
+            f"{len(args)} positional ones and {sorted(kwargs)}"
+        )
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    if first is None or "dims" in given:
+        kind = dtypes.to_torch(given.get("dtype") or "float32")
+        tensor.raw = torch.empty(tuple(given.get("dims") or (0,)), dtype=kind)
+        mark_uninitialised(tensor)
+    else:
+        tensor.raw = _values(first, given.get("place"), bool(given.get("zero_copy")))
+    if given.get("name"):
+        tensor.name = given["name"]
+    if given.get("persistable"):
+        tensor.persistable = True
+    if given.get("stop_gradient") is False:
+        tensor.stop_gradient = False
+
+
+def _values(value: Any, place: Any, shares_memory: bool) -> torch.Tensor:
+    device = defaults.device if place is None else to_place(place).device
+    if shares_memory and isinstance(value, np.ndarray) and device.type == "cpu":
+        return torch.from_numpy(value)
+    return to_raw(value, place=place)
+
+
+def mark_uninitialised(tensor: Tensor) -> None:
+    """Call the tensor uninitialised until it holds another one."""
+    tensor.__dict__["_uninitialised"] = tensor.raw
+
+
+def is_initialised(tensor: Tensor) -> bool:
+    return tensor.__dict__.get("_uninitialised") is not tensor.raw
+
+
+# -- memory
+# --------------------------------------------------------------------------------------------------
+
+
+def _share_buffer_to(self: Tensor, dst: Tensor) -> None:
+    """Let ``dst`` use the memory of this tensor; it keeps its shape if it has as many elements."""
+    own = self.raw.detach()
+    fits = dst.raw.numel() == own.numel() and is_initialised(dst)
+    dst.raw = own.view(dst.raw.shape) if fits else own
+
+
+def _is_shared_buffer_with(self: Tensor, other: Tensor) -> bool:
+    """Whether both use one piece of memory."""
+    own, others = self.raw.untyped_storage(), other.raw.untyped_storage()
+    return own.data_ptr() == others.data_ptr() != 0
+
+
+def _share_underline_tensor_to(self: Tensor, dst: Tensor) -> None:
+    """Let ``dst`` be this tensor under another name."""
+    dst.raw = self.raw
+
+
+def _is_shared_underline_tensor_with(self: Tensor, other: Tensor) -> bool:
+    return self.raw is other.raw
+
+
+def _slice(self: Tensor, begin_idx: int, end_idx: int) -> Tensor:
+    """Rows ``begin_idx`` to ``end_idx``, in the same memory."""
+    return wrap(self.raw.detach()[begin_idx:end_idx])
+
+
+def _clear(self: Tensor) -> None:
+    """Let go of the memory."""
+    self.raw = torch.empty((0,), dtype=self.raw.dtype, device=self.raw.device)
+    mark_uninitialised(self)
+
+
+def _set(self: Tensor, array: Any, place: Any = None) -> None:
+    """Hold a copy of an array, of any shape: what ``param.value().get_tensor().set(...)`` does."""
+    new = to_raw(array, place=place)
+    with torch.no_grad():
+        if new.shape == self.raw.shape and new.dtype is self.raw.dtype:
+            self.raw.copy_(new)
+        else:
+            self.take_over(new.requires_grad_(self.raw.requires_grad))
+
+
+def _md5sum(self: Tensor) -> str:
+    """The MD5 sum of the values' bytes."""
+    return hashlib.md5(self.numpy().tobytes(), usedforsecurity=False).hexdigest()
+
+
+# -- gradients
+# --------------------------------------------------------------------------------------------------
+
+
+def _zero_grads(self: Tensor) -> None:
+    """Set the gradient to zeros, or make one of zeros."""
+    grad = self.raw.grad
+    if grad is None:
+        self.raw.grad = torch.zeros_like(self.raw)
+    else:
+        grad.zero_()
+
+
+def _set_grad_ivar(self: Tensor, grad: Tensor) -> None:
+    self.grad = grad
+
+
+def _copy_gradient_from(self: Tensor, other: Tensor) -> None:
+    """Let the gradient be ``other``."""
+    self.grad = other
+
+
+def _register_backward_hook(self: Tensor, hook: Callable[[], None]) -> int:
+    """Call ``hook()`` each time that a backward has put the gradient of this leaf in place."""
+    if self.stop_gradient:
+        raise AutogradError(
+            "Tensor._register_backward_hook: the tensor stops gradient, so it gets none"
+        )
+    if not self.raw.is_leaf:
+        raise AutogradError("Tensor._register_backward_hook: only leaf tensors can have such hooks")
+    self.raw.register_post_accumulate_grad_hook(lambda _: hook())  # type: ignore[no-untyped-call]
+    return len(self.raw._post_accumulate_grad_hooks)
+
+
+METHODS: dict[str, Any] = {
+    "_bump_inplace_version": lambda self: torch.autograd.graph.increment_version(self.raw),
+    "_clear": _clear,
+    "_clear_data": _clear,
+    "_clear_dataptr": _clear,
+    "_copy_gradient_from": _copy_gradient_from,
+    "_grad_name": lambda self: f"{self.name}@GRAD",
+    "_grad_value": lambda self: self.grad,
+    "_is_dense_tensor_hold_allocation": is_initialised,
+    "_is_gradient_set_empty": lambda self: self.raw.grad is None,
+    "_is_initialized": is_initialised,
+    "_is_shared_buffer_with": _is_shared_buffer_with,
+    "_is_shared_underline_tensor_with": _is_shared_underline_tensor_with,
+    "_md5sum": _md5sum,
+    "_numel": lambda self: self.raw.numel(),
+    "_offset": lambda self: self.offset,
+    "_place_str": property(lambda self: str(self.place)),
+    "_register_backward_hook": _register_backward_hook,
+    "_set_grad_ivar": _set_grad_ivar,
+    "_share_buffer_to": _share_buffer_to,
+    "_share_underline_tensor_to": _share_underline_tensor_to,
+    "_slice": _slice,
+    "_unsafe_share_buffer_to": _share_buffer_to,
+    "_zero_grads": _zero_grads,
+    "set": _set,
+}
