@@ -94,18 +94,4 @@ from argosy.utils.dlpack import from_dlpack, to_dlpack
 
 __version__ = version.full_version
 
-# Imported on first use: few scripts need them.
-_LAZY = ("base", "dataset", "fluid", "incubate")
-
-
-def __getattr__(name: str):  # type: ignore[no-untyped-def]
-    if name in _LAZY:
-        import importlib
-
-        return importlib.import_module(f"argosy.{name}")
-    from argosy.foundation.errors import nearest
-
-    raise AttributeError(f"module 'paddle' has no attribute {name!r}.{nearest(name, globals())}")
-
-
 _paths.extend(_alias.target())

@@ -194,7 +194,7 @@ class PathsFinder(MetaPathFinder):
             if module in known.same:
                 return alias_spec(fullname, known.same[module] + fullname[len(module) :])
             module = module.rpartition(".")[0]
-        if fullname not in known.homes and fullname not in known.children:
+        if not any(fullname in part for part in (known.homes, known.children, known.refused)):
             return _defer.body_spec(fullname)
         found = PathFinder.find_spec(fullname, path) if path else None
         if found is None:

@@ -2,4 +2,18 @@
 where.
 """
 
-from argosy.dataset import cifar, common, flowers, image, imdb, mnist, uci_housing
+from argosy.dataset import (
+    cifar,
+    common,
+    conll05,
+    flowers,
+    image,
+    imdb,
+    imikolov,
+    mnist,
+    movielens,
+    sentiment,
+    uci_housing,
+    wmt14,
+    wmt16,
+)

@@ -11,7 +11,7 @@ def __getattr__(name: str) -> str:
     """``DATA_HOME`` follows the environment, so it is looked up at each use."""
     if name == "DATA_HOME":
         return data_home()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module 'paddle.dataset.common' has no attribute {name!r}")
 
 
 def download(url: str, module_name: str, md5sum: str | None, save_name: str | None = None) -> str:

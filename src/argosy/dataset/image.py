@@ -4,7 +4,7 @@ readers use.
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import io
 from typing import Any
 
@@ -27,10 +27,21 @@ __all__ = [
 ]
 
 
+def _opencv() -> Any:
+    """OpenCV, or None. It is imported, not looked for: while another thread imports it, looking
+    finds a module without a spec, and importing waits.
+    """
+    try:
+        return importlib.import_module("cv2")
+    except ImportError:
+        return None
+
+
 def load_image_bytes(bytes: bytes, is_color: bool = True) -> np.ndarray:
     """Decode a file's content, with OpenCV where it is installed, else with Pillow."""
-    if importlib.util.find_spec("cv2") is not None:
-        return try_import("cv2").imdecode(np.frombuffer(bytes, np.uint8), 1 if is_color else 0)  # type: ignore[no-any-return]
+    opencv = _opencv()
+    if opencv is not None:
+        return opencv.imdecode(np.frombuffer(bytes, np.uint8), 1 if is_color else 0)  # type: ignore[no-any-return]
     module: Any = try_import(
         "PIL.Image", "Decoding images needs Pillow or OpenCV: `pip install Pillow`."
     )

@@ -3,6 +3,7 @@ launch.
 """
 
 from argosy.distributed import collective, communication, entry_attr, parallel
+from argosy.distributed._split import split
 from argosy.distributed.collective import is_available, new_group
 from argosy.distributed.communication import (
     P2POp,
@@ -70,4 +71,4 @@ def __getattr__(name: str) -> object:
         return importlib.import_module(f"argosy.distributed.{name}")
     if name in _LATER:
         return getattr(importlib.import_module(f"argosy.distributed.{_LATER[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module 'paddle.distributed' has no attribute {name!r}")

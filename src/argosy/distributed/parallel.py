@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -258,10 +258,28 @@ def build_groups(vars: list[Tensor], group_size: int) -> list[list[Any]]:
         else:
             groups.append([var])
             held = num_bytes
+    return _coalesce_tensors(dict(enumerate(groups)))
+
+
+def _coalesce_tensors(var_groups: Mapping[Any, list[Tensor]]) -> list[list[Any]]:
+    """Each group of tensors as one flat tensor: [flat tensor, the tensors, their shapes]."""
     return [
         [concat([v.detach().reshape([-1]) for v in group]), group, [v.shape for v in group]]
-        for group in groups
+        for group in var_groups.values()
     ]
+
+
+def _split_tensors(coalesced_grads_and_grad_vars: list[list[Any]]) -> None:
+    """Give the tensors of each group the values that their flat tensor has now."""
+    for flat, group, _ in coalesced_grads_and_grad_vars:
+        sizes = [v.raw.numel() for v in group]
+        for var, part in zip(group, flat.raw.detach().split(sizes), strict=True):
+            var.raw.detach().copy_(part.view(var.raw.shape))
+
+
+def _reshape_inplace(x: Tensor, shape: list[int]) -> None:
+    """Let ``x`` have another shape."""
+    x.reshape_(shape)
 
 
 def sync_params_buffers(

@@ -58,7 +58,7 @@ def spawn(
             "must be equal"
         )
     backend = options.get("backend", "auto")
-    hosts.choose(backend, ["here", "here"], is_cuda=False)
+    _check_backend(backend)
     context = start(
         func,
         args if isinstance(args, (tuple, list)) else (args,),
@@ -71,6 +71,14 @@ def spawn(
     if join:
         context.join()
     return context
+
+
+def _check_backend(backend: str) -> None:
+    try:
+        hosts.choose(backend, ["here", "here"], is_cuda=False)
+    except UsageError as error:
+        # scripts compare the very class, not only whether it is one
+        raise ValueError(f"spawn: {error}") from error
 
 
 def _check_options(options: dict[str, Any]) -> None:

@@ -136,7 +136,7 @@ def raise_as(found: Exception, error: Exception) -> NoReturn:
 
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> str:
     """Describe the known names closest to ``name``, for the end of a message; empty when there are
-    none.
+    none. Names that share less than three quarters of their letters are no help.
     """
-    close = difflib.get_close_matches(name, list(known), n=limit, cutoff=0.5)
+    close = difflib.get_close_matches(name, list(known), n=limit, cutoff=0.75)
     return f" Did you mean {', '.join(repr(c) for c in close)}?" if close else ""

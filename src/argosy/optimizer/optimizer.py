@@ -358,6 +358,7 @@ class Optimizer(OptimizerFacts):
                 f"{type(self).__name__}.minimize: The loss should be an Tensor, not "
                 f"{type(loss).__name__}."
             )
+        self._dtype = loss.dtype
         record = getattr(loss, "record_optimizer", None)
         if record is not None:
             operators, recorded = record(self).minimize(

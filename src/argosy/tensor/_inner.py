@@ -49,7 +49,7 @@ def construct(tensor: Tensor, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
             f"Tensor: expected at most the arguments {', '.join(names)}, but received "
             f"{len(args)} positional ones and {sorted(kwargs)}"
         )
-    given = dict(zip(names, args, strict=False)) | kwargs
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
     if first is None or "dims" in given:
         kind = dtypes.to_torch(given.get("dtype") or "float32")
         tensor.raw = torch.empty(tuple(given.get("dims") or (0,)), dtype=kind)
@@ -162,8 +162,8 @@ def _register_backward_hook(self: Tensor, hook: Callable[[], None]) -> int:
         )
     if not self.raw.is_leaf:
         raise AutogradError("Tensor._register_backward_hook: only leaf tensors can have such hooks")
-    self.raw.register_post_accumulate_grad_hook(lambda _: hook())
-    return len(self.raw._post_accumulate_grad_hooks)  # type: ignore[attr-defined]
+    self.raw.register_post_accumulate_grad_hook(lambda _: hook())  # type: ignore[no-untyped-call]
+    return len(self.raw._post_accumulate_grad_hooks)
 
 
 class GradNode:

@@ -179,3 +179,51 @@ def test_module_paths():
     assert collective.all_reduce is communication.all_reduce is dist.all_reduce
     assert communication.stream is dist.stream
     assert Group is dist.Group
+
+
+@pytest.mark.parametrize(
+    ("size", "operation", "axis", "error", "message"),
+    [
+        ((7, 8), "embedding", 0, AssertionError, "divisible by num_partitions"),
+        ((8, 7), "linear", 1, AssertionError, "divisible by num_partitions"),
+        ((8, 8), "conv", 0, AssertionError, "must be one of"),
+        ((8, 8), "embedding", 1, AssertionError, "first axis"),
+        ((8, 8), "linear", 2, ValueError, "axis must be 0 or 1"),
+        ((8, 8), "linear", 1, NotImplementedError, "tensor parallelism is not supported"),
+    ],
+)
+def test_split_checks_its_call_and_refuses(size, operation, axis, error, message):
+    with pytest.raises(ValueError, match="dynamic"):
+        dist.split(None, size, "linear", axis, num_partitions=2)
+    paddle.enable_static()
+    try:
+        with pytest.raises(error, match=message):
+            dist.split(None, size, operation, axis, num_partitions=2)
+    finally:
+        paddle.disable_static()
+
+
+def test_an_unknown_backend_is_a_plain_value_error():
+    with pytest.raises(ValueError, match="something") as caught:
+        dist.spawn(print, backend="something", nprocs=2)
+    assert type(caught.value) is ValueError
+
+
+def test_tensors_as_one_flat_tensor_and_back():
+    first, second = paddle.ones([2, 3]), paddle.zeros([4])
+    groups = dist.parallel._coalesce_tensors({0: [first, second]})
+    assert groups[0][0].tolist() == [1.0] * 6 + [0.0] * 4
+    groups[0][0].add_(paddle.to_tensor(1.0))
+    dist.parallel._split_tensors(groups)
+    assert (first.tolist(), second.tolist()) == ([[2.0] * 3] * 2, [1.0] * 4)
+    dist.parallel._reshape_inplace(first, [3, 2])
+    assert first.shape == [3, 2]
+
+
+@pytest.mark.parametrize("arguments", [(-1, 2, [-1, -2]), (-1, 2, 0, [-1, -2])])
+def test_a_group_described_by_hand_has_no_transport(arguments):
+    group = dist.collective.Group(*arguments)
+    assert group.ranks == [-1, -2]
+    assert not group.is_member()
+    assert group.process_group is None
+    assert dist.barrier(group) is None

@@ -407,3 +407,10 @@ def end_processes(procs: Sequence[TrainerProc], ask: Callable[[Any], None]) -> N
             one.proc.wait(timeout=_GRACE_S)
         if one.log_fn is not None:
             one.log_fn.close()
+
+
+def _print_arguments(args: argparse.Namespace) -> None:
+    print("-----------  Configuration Arguments -----------")
+    for name, value in sorted(vars(args).items()):
+        print(f"{name}: {value}")
+    print("------------------------------------------------")

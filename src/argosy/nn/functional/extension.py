@@ -24,7 +24,7 @@ def sequence_mask(x: Any, maxlen: Any = None, dtype: Any = "int64", name: str | 
         >>> paddle.nn.functional.sequence_mask(paddle.to_tensor([1, 3])).tolist()
         [[1, 0, 0], [1, 1, 1]]
     """
-    width = -1 if maxlen is None else int(maxlen)
+    width = maxlen if isinstance(maxlen, Tensor) else -1 if maxlen is None else int(maxlen)
     return apply(id_ops.sequence_mask, x, width, dtypes.to_torch(dtype))
 
 

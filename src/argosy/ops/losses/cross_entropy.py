@@ -17,7 +17,7 @@ from argosy.ops.traits import FLOATING, Precision
 IGNORED = -100  # Paddle's default ignore_index
 
 # torch.nn.functional.nll_loss without its Python checks; the code 0 is "none", 1 is "mean".
-_nll_loss: Callable[..., Tensor] = torch._C._nn.nll_loss
+_nll_loss: Callable[..., Tensor] = torch._C._nn.nll_loss  # type: ignore[attr-defined]
 
 # From here on the lowest of all logarithms takes longer than that of the chosen ones.
 _FEW = 4_000

@@ -86,11 +86,12 @@ def one_hot(x: Tensor, num_classes: int) -> Tensor:
 
 
 @op("sequence_mask", rows=Rows.OTHER)
-def sequence_mask(x: Tensor, maxlen: int, dtype: torch.dtype) -> Tensor:
+def sequence_mask(x: Tensor, maxlen: Tensor | int, dtype: torch.dtype) -> Tensor:
     """Ones at positions below each length in ``x``; a negative ``maxlen`` stands for the largest
     length.
     """
-    width = int(x.max()) if maxlen < 0 else maxlen
+    width = int(maxlen)
+    width = int(x.max()) if width < 0 else width
     return (torch.arange(width, device=x.device) < x.unsqueeze(-1)).to(dtype)
 
 

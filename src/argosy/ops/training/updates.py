@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from argosy.ops.table import op
+from argosy.ops.traits import Precision
 
 Tensors = list[Tensor]
 
@@ -106,6 +107,12 @@ def overwrite_(targets: Tensors, values: Tensors) -> Tensors:
     """Give ``targets`` the values of others, in their own dtype."""
     torch._foreach_copy_(targets, values)
     return targets
+
+
+@op("widened", precision=Precision.UNTOUCHED)
+def widened(tensors: Tensors) -> Tensors:
+    """Float32 copies of low-precision parameters or gradients, to update with."""
+    return [t.to(torch.float32) for t in tensors]
 
 
 @op("accumulate_", mutates=("sums",))

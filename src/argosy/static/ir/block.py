@@ -12,6 +12,8 @@ from argosy.static.ir.owner import OwningProgram
 from argosy.static.ir.variable import Known, Parameter, Variable, offset_samples, samples
 from argosy.tensor.engine import unique_name
 
+_LATE_LEVELS = 3  # that sequences may nest where nothing was declared
+
 AnyVariable = TypeVar("AnyVariable", bound=Variable)
 
 
@@ -156,6 +158,12 @@ class Block:
             self.add_variable(Variable(self, n, *offset_samples(), is_data=True)).name
             for n in names
         )
+
+    def declare_late_lod(self, variable: Variable) -> tuple[str, ...]:
+        """The names of the offsets that data declared without sequences may be fed with."""
+        if not variable.late_lod:
+            variable.late_lod = self._create_offsets(variable.name, _LATE_LEVELS)
+        return variable.late_lod
 
     def add_variable(self, variable: AnyVariable) -> AnyVariable:
         parent = self.parent

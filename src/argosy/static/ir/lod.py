@@ -124,7 +124,8 @@ class LoDTensor(TensorMemory):
 
     def _to_dlpack(self) -> Any:
         """A capsule that ``from_dlpack`` of any framework reads, over the same memory."""
-        return torch.utils.dlpack.to_dlpack(self.raw_tensor().detach())
+        held = self.raw_tensor().detach()
+        return torch.utils.dlpack.to_dlpack(held)  # type: ignore[attr-defined]
 
     def __getitem__(self, index: Any) -> LoDTensor:
         """Some of the values, without sequences."""

@@ -241,6 +241,9 @@ class Operator:
     def attr(self, name: str) -> Any:
         attrs = self.all_attrs()
         if name not in attrs:
+            parameter = self.op and self.op.signature.parameters.get(name)
+            if parameter and parameter.default is not parameter.empty:
+                return parameter.default
             raise UsageError(f"operator {self.type}: no attribute {name!r}; it has {sorted(attrs)}")
         return attrs[name]
 

@@ -18,6 +18,7 @@ from argosy.ops import table
 from argosy.static.record.activation import ACTIVATIONS
 from argosy.static.record.folding import align, mul
 from argosy.tensor.engine import apply
+from argosy.tensor.random import gaussian
 
 # Attributes that tell Paddle how to run an operator, not what it computes.
 HINTS = frozenset(
@@ -237,7 +238,7 @@ def _uniform_random(
 def _gaussian_random(
     shape: Any, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: Any = "float32"
 ) -> Any:
-    return T.gaussian(shape, mean, std, seed, dtype)
+    return gaussian(shape, mean, std, seed, dtype)
 
 
 @define("cast")

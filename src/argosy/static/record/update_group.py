@@ -53,7 +53,7 @@ class RecordedGroup(UpdateGroup):
         if keeps_masters:
             self._work = [_master(p) for p in params]
         elif self._is_low:
-            self._work = [apply(manipulation_ops.cast, p, torch.float32) for p in params]
+            self._work = list(apply(updates.widened, list(params)))
         self.slots = {}
         for param, work in zip(params, self._work, strict=True):
             owner = work.name if keeps_masters else param.name
@@ -83,6 +83,8 @@ class RecordedGroup(UpdateGroup):
         dtype = work[0].raw.dtype
         if grads[0].raw.dtype is dtype:
             return grads
+        if dtype is torch.float32:
+            return list(apply(updates.widened, list(grads)))
         return [apply(manipulation_ops.cast, g, dtype) for g in grads]
 
     def dense(self, grads: Values) -> Values:

@@ -39,5 +39,6 @@ def __getattr__(name: str) -> Any:
             f"on one rank use {_INSTEAD[name]}"
         )
     raise AttributeError(
-        f"module {__name__!r} has no attribute {name!r}.{nearest(name, [*_INSTEAD, *__all__])}"
+        f"module 'paddle.distributed.fleet.meta_parallel' has no attribute {name!r}."
+        f"{nearest(name, [*_INSTEAD, *__all__])}"
     )

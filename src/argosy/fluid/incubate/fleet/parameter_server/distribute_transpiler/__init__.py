@@ -165,7 +165,7 @@ class DistributedTranspiler(Fleet):
         transpiler = self._transpiler = _Transpiler(strategy)
         servers = self.server_endpoints(to_string=True)
         transpiler.transpile(
-            self.worker_index(),
+            self.worker_index() if self.is_worker() else 0,
             program,
             str(servers),
             self.worker_num(),
