@@ -1,0 +1,1 @@
+"""``paddle.hapi``: of it, what other modules take."""
