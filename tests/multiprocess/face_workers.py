@@ -362,3 +362,43 @@ def strategies(rank: int, world_size: int, meeting: Meeting, *, backend: str) ->
         assert sorted(to_prev.ranks) == sorted(from_prev.ranks) == sorted([rank, (rank - 1) % 4])
         with pytest.raises(AssertionError, match="multi dp groups"):
             DPGroup([[0, 1, 2, 3], [0, 1, 2, 3]])
+
+
+def process_groups(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> None:
+    """The collectives by their names in Paddle's core, on tensors of the face."""
+    with joined_job(rank, world_size, meeting, backend):
+        pg, n = dist.get_group().process_group, world_size
+        assert (pg.rank(), pg.size()) == (rank, n)
+        own = paddle.full([2], rank + 1.0)
+        pg.allreduce(own).wait()
+        assert _values(own) == [n * (n + 1) / 2] * 2
+        pg.all_reduce(own, ReduceOp.MAX, sync_op=False).wait()
+        assert _values(own) == [n * (n + 1) / 2] * 2
+        own = paddle.full([1], float(rank))
+        pg.reduce(own, 0)
+        assert _values(own) == [n * (n - 1) / 2 if rank == 0 else rank]
+        own = paddle.full([1], float(rank))
+        pg.broadcast(own, n - 1)
+        assert _values(own) == [n - 1]
+        own, every = paddle.full([1], float(rank)), paddle.zeros([n])
+        pg.all_gather(own, every)
+        assert _values(every) == list(range(n))
+        parts = [paddle.zeros([1]) for _ in range(n)]
+        pg.all_gather(parts, own, True)
+        pg.gather(own, parts, 0, True)
+        assert [_values(part) for part in parts] == [[r] for r in range(n)]
+        pg.scatter(every, own, 0)
+        assert _values(own) == [rank]
+        pg.scatter(own, parts[::-1], 0, True)
+        assert _values(own) == [n - 1 - rank]
+        pg.reduce_scatter(own, parts)
+        assert _values(own) == [n * rank]
+        out = paddle.zeros([n])
+        pg.all_to_all(out, every)
+        assert _values(out) == [rank] * n
+        peer = (rank + 1) % n
+        sent = pg.send(paddle.full([1], float(rank)), peer, False)
+        pg.recv(own, (rank - 1) % n, True)
+        sent.wait()
+        assert _values(own) == [(rank - 1) % n]
+        pg.barrier().wait()

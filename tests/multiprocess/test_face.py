@@ -24,6 +24,10 @@ def test_collectives_of_programs(pool, backend, world_size):
     run_job(pool, f"{HERE}:programs", world_size, backend=backend)
 
 
+def test_process_groups(pool):
+    run_job(pool, f"{HERE}:process_groups", 3, backend="gloo")
+
+
 def test_groups_of_strategies(pool):
     run_job(pool, f"{HERE}:strategies", 4, backend="shm")
 

@@ -241,7 +241,7 @@ def is_compiled_with_avx() -> bool:
 
 def is_compiled_with_mkldnn() -> bool:
     """Whether PyTorch was built with oneDNN."""
-    return torch.backends.mkldnn.is_available()
+    return bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
 
 
 is_compiled_with_onednn = is_compiled_with_mkldnn
@@ -281,7 +281,8 @@ def nccl_version() -> int:
     """The version of NCCL as one number, 21805 for 2.18.5; 0 without NCCL."""
     if not (is_compiled_with_nccl() and is_compiled_with_cuda()):
         return 0
-    major, minor, patch = (*torch.cuda.nccl.version(), 0, 0)[:3]
+    version = torch.cuda.nccl.version()  # type: ignore[no-untyped-call]
+    major, minor, patch = (*version, 0, 0)[:3]
     return int(major) * 10000 + int(minor) * 100 + int(patch)
 
 
@@ -319,7 +320,7 @@ supports_bfloat16 = supports_int8 = supports_avx512f
 
 def get_cublas_switch() -> bool:
     """Whether products of float32 matrices may be computed in TF32."""
-    return torch.backends.cuda.matmul.allow_tf32
+    return bool(torch.backends.cuda.matmul.allow_tf32)
 
 
 def set_cublas_switch(active: bool) -> None:

@@ -152,10 +152,12 @@ class DataLoader:
 
     @staticmethod
     def from_dataset(dataset: Any, places: Any, drop_last: bool = True) -> Any:
-        raise NotSupported(
-            "DataLoader.from_dataset: the datasets of fluid.DatasetFactory are not supported; "
-            "use a paddle.io.Dataset"
-        )
+        """Iterate a dataset of ``paddle.distributed`` for static programs: lists of feeds, one for
+        each of ``places``.
+        """
+        if not hasattr(dataset, "new_loader"):
+            raise BadArgument("DataLoader.from_dataset: dataset must be type of DatasetBase")
+        return dataset.new_loader(places, drop_last)
 
     @property
     def _collates(self) -> Any:

@@ -136,3 +136,18 @@ def test_the_elements_of_an_array_in_one_tensor():
     got = run([joined, sizes])
     assert np.asarray(got[0]).shape == (2, 3)
     assert numbers(got[1]) == [1, 2]
+
+
+@pytest.mark.parametrize("lengths", [[[2, 1]], [[1, 1], [2, 1]], []])
+def test_data_declared_without_sequences_may_have_some(lengths):
+    x, by = fluid.layers.data("x", [1]), fluid.layers.data("by", [1])
+    x.stop_gradient = False
+    table = control_flow.lod_rank_table(by)
+    ordered = layers.reorder_lod_tensor_by_rank(x, table)
+    grad = fluid.gradients([layers.reduce_sum(ordered)], [x])[0]
+    rows = np.arange(3 if lengths else 2, dtype="float32").reshape(-1, 1)
+    fed = fluid.create_lod_tensor(rows, lengths, fluid.CPUPlace())
+    got, slope = run([ordered, grad], x=fed, by=sequences([1, 2]))
+    assert numbers(got) == ([2, 0, 1] if lengths else [1, 0])
+    assert got.recursive_sequence_lengths() == [level[::-1] for level in lengths]
+    assert slope.recursive_sequence_lengths() == lengths

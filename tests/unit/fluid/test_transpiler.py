@@ -5,6 +5,7 @@ Jobs are in ``multiprocess/test_fluid_ps.py``.
 import numpy as np
 import paddle.fluid as fluid
 import pytest
+from paddle.fluid.communicator import Communicator
 from paddle.fluid.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
 
 from argosy.foundation.errors import NotSupported
@@ -361,3 +362,20 @@ def test_memory_passes_say_that_they_do_nothing(caplog):
         True,
         True,
     ]
+
+
+def test_a_communicator_without_a_filled_program_has_nothing_to_send():
+    """Neither start nor stop waits for servers that were never started."""
+    x = fluid.layers.data("x", [2])
+    loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    transpiler = fluid.DistributeTranspiler()
+    transpiler.transpile(0, pservers="127.0.0.1:1,127.0.0.1:2", trainers=2)
+    talk = Communicator(transpiler.get_trainer_program())
+    assert not talk.is_running()
+    talk.start()
+    assert talk.is_running()
+    talk.stop()
+    assert not talk.is_running()
+    with pytest.raises(AssertionError, match="must be a Program"):
+        Communicator("program")

@@ -590,6 +590,15 @@ class Fleet:
             return
         program_files.save_persistables(self.is_first_worker(), executor, dirname, main_program)
 
+    def load_model(self, path: str, mode: int = 0) -> None:
+        """Take back what ``save_persistables`` wrote: without servers, the variables of the default
+        program; with servers, their tables.
+        """
+        if self._job_servers() is not None:
+            server_calls(self._job_servers)["load_model"](path, mode)
+            return
+        program_files.load_persistables(path)
+
     def auto_checkpoint(
         self,
         directory: str,
@@ -678,7 +687,8 @@ def _add_server_call(name: str, call: Callable[..., Any]) -> None:
 
 
 for _name, _call in server_calls(lambda: None).items():
-    _add_server_call(_name, _call)
+    if not hasattr(Fleet, _name):
+        _add_server_call(_name, _call)
 
 
 def _check_optimizer(optimizer: Any) -> None:

@@ -19,11 +19,19 @@ from argosy.distributed.fleet.stages.programs.sharding import full_state
 from argosy.foundation.errors import DtypeError, ProgramError, nearest
 from argosy.foundation.files import replacing
 from argosy.framework import tensor_file
-from argosy.static import Executor, Program, Variable, default_main_program, global_scope, save_vars
+from argosy.static import (
+    Executor,
+    Program,
+    Variable,
+    default_main_program,
+    global_scope,
+    load_vars,
+    save_vars,
+)
 from argosy.static.files.inference import write_model
 from argosy.static.files.variables import file_of, is_persistable, valid_program
 
-__all__ = ["save_inference_model", "save_persistables", "variables"]
+__all__ = ["load_persistables", "save_inference_model", "save_persistables", "variables"]
 
 
 def save_persistables(is_writer: bool, executor: Any, dirname: Any, main_program: Any) -> None:
@@ -36,6 +44,13 @@ def save_persistables(is_writer: bool, executor: Any, dirname: Any, main_program
     with folder_replaced(dirname) as folder:
         save_vars(executor, folder, program, predicate=is_persistable)
         _write_rest(folder, split)
+
+
+def load_persistables(dirname: str) -> None:
+    """Give the persistable variables of the default program the values of their files in
+    ``dirname``.
+    """
+    load_vars(Executor(), dirname, default_main_program(), predicate=is_persistable)
 
 
 def _write_rest(folder: str, values: dict[str, torch.Tensor]) -> None:

@@ -10,7 +10,7 @@ from argosy.fluid.core import VarDesc
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.ops.sequences import rank as ops
 from argosy.static.ir.variable import Variable
-from argosy.static.nn.sequence_lod import lod_variables
+from argosy.static.nn.sequence_lod import possible_levels
 from argosy.static.record import arrays
 from argosy.static.record.arrays import ArrayVariable
 from argosy.tensor.engine import apply
@@ -20,7 +20,7 @@ def lod_rank_table(x: Any, level: int = 0) -> Any:
     """The sequences of ``x`` on ``level`` by length, longest first."""
     [x] = x if isinstance(x, (list, tuple)) and len(x) == 1 else [x]
     variable = _require("lod_rank_table", "x", x)
-    levels = lod_variables(variable)
+    levels = possible_levels(variable)
     if not 0 <= level < len(levels):
         raise UsageError(
             f"lod_rank_table: level={level}, but {variable.name!r} has a lod_level of {len(levels)}"
@@ -45,7 +45,7 @@ def lod_tensor_to_array(x: Any, table: Any) -> Any:
         variables.append(_require(call, "x", item))
     _require(call, "table", table)
     [variable] = variables
-    levels = lod_variables(variable)[table.lod_level - 1 :]
+    levels = possible_levels(variable)[table.lod_level - 1 :]
     if not levels:
         raise UsageError(
             f"{call}: the table has sequences of level {table.lod_level - 1}, but "
@@ -70,7 +70,7 @@ def shrink_memory(x: Any, i: Any, table: Any) -> Any:
     """Those rows, or sequences, of ``x`` whose sequences of ``table`` have a step ``i``."""
     for argument, value in (("x", x), ("i", i), ("table", table)):
         _require("shrink_memory", argument, value)
-    return _with_levels(*apply(ops.shrink_rnn_memory, x, lod_variables(x), i, table))
+    return _with_levels(*apply(ops.shrink_rnn_memory, x, possible_levels(x), i, table))
 
 
 def reorder_lod_tensor_by_rank(x: Any, rank_table: Any) -> Any:
@@ -81,7 +81,7 @@ def reorder_lod_tensor_by_rank(x: Any, rank_table: Any) -> Any:
     if table.type != VarDesc.VarType.LOD_RANK_TABLE:
         raise DtypeError(f"{call}: rank_table must be made by lod_rank_table, not {table!r}")
     return _with_levels(
-        *apply(ops.reorder_lod_tensor_by_rank, variable, lod_variables(variable), table)
+        *apply(ops.reorder_lod_tensor_by_rank, variable, possible_levels(variable), table)
     )
 
 
@@ -91,7 +91,7 @@ def split_lod_tensor(input: Any, mask: Any, level: int = 0) -> tuple[Any, Any]:
     """
     for argument, value in (("input", input), ("mask", mask)):
         _require("split_lod_tensor", argument, value)
-    levels = lod_variables(input)[level:]
+    levels = possible_levels(input)[level:]
     out, other, lod, other_lod = apply(ops.split_lod_tensor, input, levels, mask)
     return _with_levels(out, lod), _with_levels(other, other_lod)
 
@@ -103,7 +103,7 @@ def merge_lod_tensor(in_true: Any, in_false: Any, x: Any, mask: Any, level: int 
         if value is None:
             raise UsageError(f"merge_lod_tensor: {argument} must not be None")
         _require("merge_lod_tensor", argument, value)
-    levels = [lod_variables(part) for part in (in_true, in_false)]
+    levels = [possible_levels(part) for part in (in_true, in_false)]
     return _with_levels(*apply(ops.merge_lod_tensor, in_true, in_false, *levels, mask))
 
 

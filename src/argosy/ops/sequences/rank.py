@@ -2,27 +2,35 @@
 always the first ones.
 
 A table of ranks is [sequences, 2]: which sequence stands there, and how long it is. ``levels`` are
-the offsets of sequences that nest, outermost first, as in ``sequence``; there may be none.
+the offsets of sequences that nest, outermost first, as in ``sequence``; there may be none, and
+those at the end may be None, which is none too.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from argosy.foundation.errors import OutOfRange
+from argosy.foundation.errors import OutOfRange, UsageError
 from argosy.ops.sequences.sequence import lengths_of
 from argosy.ops.sequences.sequence_shape import offsets_of, ranges
 from argosy.ops.table import op
 from argosy.ops.traits import Rows
 
+Levels = list[Tensor]  # with None at the end, perhaps
 
-def taken(levels: list[Tensor], chosen: Tensor) -> tuple[Tensor, list[Tensor]]:
+
+def taken(levels: Levels, chosen: Tensor) -> tuple[Tensor, Levels]:
     """The rows of the sequences ``chosen`` of the outermost level, and the offsets of what they
     become one after the other. Without levels a row is chosen.
     """
-    new = []
+    new: list[Any] = []
     for offsets in levels:
+        if offsets is None:
+            new.append(None)
+            continue
         lengths = lengths_of(offsets)[chosen]
         new.append(offsets_of(lengths))
         chosen = ranges(offsets[:-1][chosen], lengths)
@@ -32,6 +40,8 @@ def taken(levels: list[Tensor], chosen: Tensor) -> tuple[Tensor, list[Tensor]]:
 @op("lod_rank_table", rows=Rows.OTHER)
 def lod_rank_table(offsets: Tensor) -> Tensor:
     """The table of the sequences at ``offsets``; equally long ones keep their order."""
+    if offsets is None:
+        raise UsageError("lod_rank_table: what was fed has no sequences on this level")
     if offsets.is_meta:
         return offsets.new_empty([offsets.shape[0] - 1, 2])
     lengths, order = lengths_of(offsets).sort(descending=True, stable=True)
@@ -56,8 +66,11 @@ def shrink_rnn_memory(
     if x.is_meta:
         return x.new_empty(x.shape), [torch.empty_like(offsets) for offsets in levels]
     count = int((table[:, 1] > index.reshape(())).sum())
-    new = []
+    new: list[Any] = []
     for offsets in levels:
+        if offsets is None:
+            new.append(None)
+            continue
         new.append(offsets[: count + 1])
         count = int(offsets[count])
     return x[:count], new
@@ -70,7 +83,7 @@ def reorder_lod_tensor_by_rank(
     """The rows, or sequences, of ``x`` in the order of the table."""
     if x.is_meta:
         return torch.empty_like(x), [torch.empty_like(offsets) for offsets in levels]
-    count = levels[0].shape[0] - 1 if levels else x.shape[0]
+    count = x.shape[0] if not levels or levels[0] is None else levels[0].shape[0] - 1
     if count != table.shape[0]:
         raise OutOfRange(
             f"reorder_lod_tensor_by_rank: x has {count} sequences, the table {table.shape[0]}"
@@ -116,8 +129,10 @@ def merge_lod_tensor(
     return torch.cat([in_true, in_false]).index_select(0, rows), new
 
 
-def joined_offsets(parts: list[Tensor]) -> Tensor:
+def joined_offsets(parts: Levels) -> Any:
     """The offsets of sequences that come one after the other, of those of each part."""
+    if any(offsets is None for offsets in parts):
+        return None
     return offsets_of(torch.cat([lengths_of(offsets) for offsets in parts]))
 
 

@@ -39,6 +39,13 @@ def _steps(offsets: Tensor, is_reverse: bool) -> tuple[Tensor, list[Tensor]]:
     return order, rows
 
 
+def _by_step(x: Tensor, rows: list[Tensor]) -> tuple[Tensor, ...]:
+    """What each step takes of ``x``. It is gathered at once: a gradient of all of ``x`` for every
+    step would take time by the square of the length.
+    """
+    return x[torch.cat(rows)].split([len(index) for index in rows]) if rows else ()
+
+
 def _in_rows(steps: list[Tensor], rows: list[Tensor]) -> Tensor:
     """What each step gave, at the rows that it took."""
     return torch.cat(steps)[torch.argsort(torch.cat(rows))]
@@ -80,9 +87,9 @@ def dynamic_lstm(
     order, rows = _steps(offsets, is_reverse)
     hidden, cell = _first(h0, order, x, width), _first(c0, order, x, width)
     hiddens, cells = [], []
-    for index in rows:
-        hidden, cell = hidden[: len(index)], cell[: len(index)]
-        candidate, into, keep, out = (x[index] + hidden @ weight).chunk(4, 1)
+    for given in _by_step(x, rows):
+        hidden, cell = hidden[: len(given)], cell[: len(given)]
+        candidate, into, keep, out = (given + hidden @ weight).chunk(4, 1)
         old = cell
         cell = candidate_act(candidate) * gate(into + old * peep_input) + old * gate(
             keep + old * peep_forget
@@ -128,9 +135,9 @@ def dynamic_lstmp(
     order, rows = _steps(offsets, is_reverse)
     state, cell = _first(h0, order, x, size), _first(c0, order, x, width)
     states, cells = [], []
-    for index in rows:
-        state, cell = state[: len(index)], cell[: len(index)]
-        candidate, into, keep, out = (x[index] + state @ weight).chunk(4, 1)
+    for given in _by_step(x, rows):
+        state, cell = state[: len(given)], cell[: len(given)]
+        candidate, into, keep, out = (given + state @ weight).chunk(4, 1)
         old = cell
         cell = candidate_act(candidate) * gate(into + old * peep_input) + old * gate(
             keep + old * peep_forget
@@ -179,8 +186,8 @@ def dynamic_gru(
     order, rows = _steps(offsets, is_reverse)
     hidden = _first(h0, order, x, width)
     hiddens = []
-    for index in rows:
-        hidden, given = hidden[: len(index)], x[index]
+    for given in _by_step(x, rows):
+        hidden = hidden[: len(given)]
         update, reset = gate(given[:, : 2 * width] + hidden @ gate_weight).chunk(2, 1)
         candidate = candidate_act(given[:, 2 * width :] + (reset * hidden) @ candidate_weight)
         kept, taken = (candidate, hidden) if origin_mode else (hidden, candidate)

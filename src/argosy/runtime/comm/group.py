@@ -13,6 +13,7 @@ from typing import Any, cast
 from argosy.foundation.errors import BadArgument, CommError, UsageError
 from argosy.runtime.comm import forks
 from argosy.runtime.comm.backend import Backend
+from argosy.runtime.comm.process_group import ProcessGroup
 from argosy.runtime.comm.work import CommQueue, Work
 
 __all__ = ["Group"]
@@ -42,13 +43,14 @@ class Group:
         transport: Backend | None = None,
         label: str | None = None,
     ) -> None:
+        members: Any = ranks
         if isinstance(ranks, int):  # up to Paddle 2.3: rank, number of ranks, id, ranks
-            id, ranks, pg = ranks, pg, None
+            id, members, pg = ranks, pg, None
         transport = transport if transport is not None else pg
         self.id = id
         self.name = name if name is not None else f"_default_pg{id}"
         self.label = label or self.name
-        self.ranks = list(ranks)
+        self.ranks: list[int] = list(members)
         self.nranks = len(self.ranks)
         if global_rank is None:
             own = -1 if rank_in_group is None else rank_in_group
@@ -71,9 +73,11 @@ class Group:
         forks.register(self)
 
     @property
-    def process_group(self) -> Backend | None:
-        """The transport of the group; None if this process is not a member."""
-        return self.transport if self.has_me else None
+    def process_group(self) -> ProcessGroup | None:
+        """The collectives by their names in Paddle's core; None if this process is not a
+        member.
+        """
+        return ProcessGroup(self) if self.has_me else None
 
     pg = process_group
 

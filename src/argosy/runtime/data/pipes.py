@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
 from types import TracebackType
@@ -19,6 +20,7 @@ from argosy.runtime.data.slots import BadData
 _CHUNK_BYTES = 1 << 20
 _PLAIN = ("", "cat")
 _SIGPIPE_CODE = 128 + signal.SIGPIPE
+_NOT_FOUND = 127  # the shell's word for a command that does not exist
 IDLE_VARIABLE, IDLE_S = "ARGOSY_PIPE_IDLE_S", 600.0
 
 # The last stage decides, but a source that fails must not look like a short file. That the last
@@ -62,7 +64,9 @@ class Pipe:
 
     def __enter__(self) -> Pipe:
         if self._download in _PLAIN and not os.path.isfile(self.path):
-            raise BadData(f"{self.path}: there is no such file")
+            warnings.warn(f"{self.path}: there is no such file; it has no samples", stacklevel=2)
+            self._file = self._resources.enter_context(open(os.devnull, "rb", buffering=0))
+            return self
         source = self._source_command()
         if source is None and self._command in _PLAIN:
             self._file = self._resources.enter_context(open(self.path, "rb", buffering=0))
@@ -135,7 +139,13 @@ class Pipe:
         if self._program is None:
             return
         code = self._program.finish(self._idle_s)
-        if code:
+        if code == _NOT_FOUND:
+            warnings.warn(
+                f"{self._program.what} is not there; the file has no "
+                f"samples.{self._program.last_words}",
+                stacklevel=2,
+            )
+        elif code:
             how = (
                 f"ended with exit code {code}"
                 if code > 0

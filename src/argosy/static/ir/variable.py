@@ -110,6 +110,9 @@ class Variable(Tensor):
     notes: Mapping[str, Any] = MappingProxyType({})  # attributes that scripts set and no run reads
     # variables with the offsets of its sequences, a level each, outermost first
     lod_names: tuple[str, ...] = ()
+    # of data that was declared without sequences and may be fed with some: the levels that there
+    # may be, each without a value in runs that have none
+    late_lod: tuple[str, ...] = ()
     type = "dense_tensor"
 
     def __init__(
@@ -284,7 +287,7 @@ class Variable(Tensor):
             return self.raw.item()
         raise self._no_value(f"{kind}()")
 
-    def numpy(self) -> np.ndarray:
+    def numpy(self) -> np.ndarray:  # type: ignore[override]
         raise self._no_value("numpy()")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -295,7 +298,7 @@ class Variable(Tensor):
             return self.raw.tolist()
         raise self._no_value("tolist()")
 
-    def item(self) -> Variable:
+    def item(self) -> Variable:  # type: ignore[override]
         """The variable itself, so that ``paddle.shape(x)[0].item()`` may be recorded; it must have
         at most one dimension.
         """

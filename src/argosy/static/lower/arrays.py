@@ -38,12 +38,16 @@ def steps(
     arrays of the offsets inside of it.
     """
     starts = levels[0][:-1][table[:, 0]]
-    values, lods = [], []
+    rows, lods = [], []
     for step in range(int(table[0, 1]) if len(table) else 0):
-        rows, lod = taken(levels[1:], starts[table[:, 1] > step] + step)
-        values.append(x.index_select(0, rows))
+        taken_rows, lod = taken(levels[1:], starts[table[:, 1] > step] + step)
+        rows.append(taken_rows)
         lods.append(lod)
-    return values, [list(level) for level in zip(*lods, strict=True)] or [[] for _ in levels[1:]]
+    if not rows:
+        return [], [[] for _ in levels[1:]]
+    # At once, so that the gradient is one of all rows too.
+    values = x.index_select(0, torch.cat(rows)).split([len(taken_rows) for taken_rows in rows])
+    return list(values), [list(level) for level in zip(*lods, strict=True)]
 
 
 def sequences(

@@ -106,6 +106,9 @@ class FeedSpec:
             ) from error
 
 
+_ANY_LEVEL = -1  # how deep sequences nest, where that was not declared
+
+
 @dataclass(frozen=True, slots=True)
 class LodSpec:
     """One level of the offsets that come with the value of ``source``; ``reader`` says what needs
@@ -127,6 +130,9 @@ class LodSpec:
         lod, rows = _lod_of(value)
         if not lod and not self.reader:
             return None
+        if self.lod_level == _ANY_LEVEL:
+            is_there = self.level < len(lod)
+            return torch.tensor(lod[self.level], device=device) if is_there else None
         if len(lod) != self.lod_level:
             needs = f", which {self.reader} needs" if self.reader else ""
             raise UsageError(
@@ -159,7 +165,9 @@ def with_offsets(block: Block, feeds: Sequence[str]) -> list[str]:
     names = dict.fromkeys(feeds)
     for variable in (block.vars[name] for name in feeds if name in block.vars):
         names.update(
-            (n, None) for n in variable.lod_names if n in block.vars and block.vars[n].is_data
+            (n, None)
+            for n in (*variable.lod_names, *variable.late_lod)
+            if n in block.vars and block.vars[n].is_data
         )
     return list(names)
 
@@ -176,8 +184,13 @@ def feed_specs(
             # A computed variable may share the offsets of a fed one, whose own they are.
             if name not in owners or name.startswith(f"{variable.name}@LOD"):
                 owners[name] = variable, level
+    late = {n: v for v in (block.vars[name] for name in names) for n in v.late_lod}
     specs: list[FeedSpec | LodSpec] = []
     for name in names:
+        if name in late:
+            level = late[name].late_lod.index(name)
+            specs.append(LodSpec(name, late[name].name, level, _ANY_LEVEL, ""))
+            continue
         if name not in owners:
             specs.append(FeedSpec(block.vars[name]))
             continue

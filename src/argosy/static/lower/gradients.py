@@ -58,8 +58,12 @@ def gradients_of(
     return gradients
 
 
-def unshared(value: torch.Tensor) -> torch.Tensor:
-    """A value that the updates of parameters after it do not change."""
+def unshared(value: Any) -> Any:
+    """A value that the updates of parameters after it do not change; it may be an array of
+    values, or None.
+    """
+    if not isinstance(value, torch.Tensor):
+        return [unshared(element) for element in value] if isinstance(value, list) else value
     return value.clone() if value._is_view() or value.is_leaf else value
 
 

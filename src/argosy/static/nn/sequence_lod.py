@@ -71,6 +71,16 @@ def lod_variables(variable: Variable) -> list[Variable]:
     return [_offsets(variable, level) for level in range(variable.lod_level)]
 
 
+def possible_levels(variable: Variable) -> list[Variable]:
+    """As ``lod_variables``; of data that was declared without sequences, those that it may be fed
+    with: a run without them has None.
+    """
+    if variable.lod_level or not variable.is_data:
+        return lod_variables(variable)
+    block = variable.block
+    return [block.vars[name] for name in block.declare_late_lod(variable)]
+
+
 def _offsets(variable: Variable, level: int = -1) -> Variable:
     """The variable with the offsets of one level of the sequences of ``variable``."""
     found: Variable | None = variable.block.find_var_recursive(variable.lod_names[level])

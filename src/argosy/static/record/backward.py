@@ -125,7 +125,7 @@ def _record(
                 variable.raw,
                 variable.alt,
                 stop_gradient=False,
-                lod=variable.lod_names,
+                lod=variable.lod_names or variable.late_lod,
             )
         )
     kwargs: dict[str, Any] = {"no_grad": sorted(excluded)} if excluded else {}

@@ -66,7 +66,9 @@ def run_from_dataset(
 ) -> None:
     """What ``train_from_dataset`` and, without ``updates``, ``infer_from_dataset`` do."""
     call = "train_from_dataset" if updates else "infer_from_dataset"
-    if dataset is None or not hasattr(dataset, "feeds"):
+    if dataset is None:
+        raise NoDataset("dataset is need and should be initialized")
+    if not hasattr(dataset, "feeds"):
         raise NoDataset(
             f"{call}: dataset is need and should be initialized, but received "
             f"{type(dataset).__name__}"

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -62,9 +64,16 @@ class Watch:
                 raise UsageError(
                     f"fetch_handler must be a FetchHandler, but is a {type(handler).__name__}"
                 )
-            self.names = [
-                v.name if isinstance(v, Variable) else str(v) for v in handler.var_dict.values()
-            ]
+            if isinstance(handler.var_dict, Mapping):
+                given = handler.var_dict.values()
+                self.names = [v.name if isinstance(v, Variable) else str(v) for v in given]
+            else:
+                warnings.warn(
+                    "fetch_handler: var_dict must be a dict of names and variables, but is a "
+                    f"{type(handler.var_dict).__name__}: nothing is shown",
+                    stacklevel=4,
+                )
+                self._handler = None
         self._latest: list[Any] | None = None
         self._stop = threading.Event()
         self._error: BaseException | None = None

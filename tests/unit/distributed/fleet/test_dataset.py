@@ -118,8 +118,7 @@ def test_zeros_in_sequences_are_padding_in_memory(program, tmp_path):
 
 def test_preload_and_release(program, files):
     dataset = in_memory(program[1], files)
-    with pytest.raises(ValueError, match="load_into_memory"):
-        dataset.get_memory_data_size()
+    assert dataset.get_memory_data_size() == 0
     dataset.preload_into_memory(1)
     with pytest.raises(ValueError, match="not done"):
         dataset.preload_into_memory()
@@ -128,10 +127,96 @@ def test_preload_and_release(program, files):
     dataset.release_memory()
     with pytest.raises(ValueError, match="load_into_memory"):
         list(dataset.feeds(0))
-    dataset.set_filelist(["absent"])
+    dataset.set_filelist(files)
+    dataset.update_settings(pipe_command="exit 3")
     dataset.preload_into_memory()
-    with pytest.raises(RuntimeError, match="absent: there is no such file"):
+    with pytest.raises(RuntimeError, match="ended with exit code 3"):
         dataset.wait_preload_done()
+
+
+def test_samples_with_one_id_are_merged(program, tmp_path):
+    lines = [
+        "1 a 1 7 2 0 0", "1 a 1 0 2 1 2",  # each has one slot
+        "1 b 1 5 2 1 1",  # alone
+        "1 c 1 5 2 1 1", "1 c 1 6 2 1 1",  # both have ids
+        "1 d 1 0 2 3 3", "1 d 1 0 2 4 4",  # the last counts
+    ]  # fmt: skip
+    (tmp_path / "data").write_text("\n".join(lines) + "\n")
+    dataset = in_memory(program[1], [str(tmp_path / "data")])
+    dataset._set_merge_by_lineid(2)
+    dataset.load_into_memory()
+    with pytest.warns(UserWarning, match="3 samples are dropped"):
+        dataset.global_shuffle()
+    assert sorted(samples(dataset)) == [(0, 4.0), (7, 1.0)]
+    assert dataset.dataset.get_shuffle_data_size() == 2
+    dataset.update_settings(merge_size=3)
+    with pytest.warns(UserWarning, match="2 samples are dropped"):
+        dataset.dataset.merge_by_lineid()
+    assert dataset.get_memory_data_size() == 0
+
+
+@pytest.mark.parametrize("kind", ["QueueDataset", "InMemoryDataset"])
+@pytest.mark.parametrize("drop_last", [True, False])
+def test_a_loader_of_a_dataset(program, files, kind, drop_last):
+    main, variables, total = program
+    dataset = getattr(paddle.distributed, kind)()
+    dataset.init(batch_size=5, thread_num=2, use_var=variables)
+    dataset.set_filelist(files)
+    if kind == "InMemoryDataset":
+        dataset.load_into_memory()
+    loader = paddle.io.DataLoader.from_dataset(dataset, [paddle.CPUPlace()], drop_last)
+    exe = paddle.static.Executor()
+    for _ in range(2):
+        found = list(loader())
+        assert [data[0]["y"].shape() for data in found] == [[5, 2], [5, 2], [2, 2]][: 3 - drop_last]
+        assert found[0][0]["x"].lod() == [[0, 1, 3, 4, 6, 7]]
+        [value] = exe.run(main, feed=found[0], fetch_list=[total])
+        assert value == found[0][0]["y"].numpy().sum()
+    with pytest.raises(AssertionError, match="Filelist number"):
+        paddle.io.DataLoader.from_dataset(dataset, [paddle.CPUPlace()] * 4)
+    with pytest.raises(AssertionError, match="DatasetBase"):
+        paddle.io.DataLoader.from_dataset([1], [paddle.CPUPlace()])
+
+
+def test_the_object_inside_a_dataset_has_its_settings(program, files):
+    inner = paddle.base.core.Dataset("MultiSlotDataset")
+    inner.set_thread_num(12)
+    inner.set_filelist(files)
+    inner.set_trainer_num(4)
+    inner.set_hdfs_config("name", "ugi")
+    inner.set_download_cmd("fetch")
+    inner.set_enable_pv_merge(False)
+    assert inner.get_thread_num() == 12
+    assert inner.get_filelist() == files
+    assert inner.get_trainer_num() == 4
+    assert inner.get_hdfs_config() == ("name", "ugi")
+    assert inner.get_download_cmd() == "fetch"
+
+
+def test_a_dataset_of_boxps_is_one_in_memory(program, files):
+    dataset = fleet.BoxPSDataset()
+    dataset.init(batch_size=4, use_var=program[1], rank_offset="", pv_batch_size=1)
+    dataset.set_filelist(files)
+    dataset.load_into_memory()
+    dataset.begin_pass()
+    dataset.end_pass(True)
+    assert dataset.get_memory_data_size() == 12
+    dataset._set_enable_pv_merge(True)
+    with pytest.raises(NotImplementedError, match="page views"):
+        dataset.load_into_memory()
+
+
+def test_users_meet_at_one_worker(program, files):
+    dataset = in_memory(program[1], files)
+    dataset._set_uid_slot("x")
+    dataset._set_shuffle_by_uid(True)
+    assert 'uid_slot: "x"' in dataset._desc()
+    dataset.load_into_memory()
+    dataset.global_shuffle()
+    assert dataset.get_shuffle_data_size() == 12
+    dataset._set_uid_slot("y")
+    with pytest.raises(ValueError, match="a slot of ids"):
+        dataset._uids(dataset._records)
 
 
 def test_a_line_that_is_a_batch(program, files):
@@ -147,8 +232,6 @@ def test_a_line_that_is_a_batch(program, files):
     ("settings", "message"),
     [
         ({"batch_size": 0}, "batch_size must be a positive"),
-        ({"fs_name": "hdfs://x"}, "download_cmd"),
-        ({"merge_size": 2}, "merge_size"),
         ({"bacth_size": 2}, "no setting 'bacth_size'"),
     ],
 )

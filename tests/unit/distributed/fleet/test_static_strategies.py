@@ -63,6 +63,19 @@ def test_float16_gradients_are_not_cast():
     assert "cast" not in [operator.type for operator in loss.block.ops]
 
 
+def test_a_model_is_taken_back_without_servers(tmp_path):
+    _, main, startup, _ = build()
+    exe, scope = paddle.static.Executor(), paddle.static.Scope()
+    with paddle.static.scope_guard(scope), paddle.static.program_guard(main, startup):
+        exe.run(startup)
+        fleet.save_persistables(exe, str(tmp_path / "model"), main)
+        kept = np.array(scope.find_var("out.w_0").get_tensor())
+        exe.run(main, feed={"x": np.ones([2, 3], "float32")})
+        assert not np.array_equal(np.array(scope.find_var("out.w_0").get_tensor()), kept)
+        fleet.load_model(str(tmp_path / "model"))
+        np.testing.assert_array_equal(np.array(scope.find_var("out.w_0").get_tensor()), kept)
+
+
 def test_workers_without_servers_have_nothing_to_start():
     with pytest.raises(ValueError, match="minimize"):
         fleet.init_worker()

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -94,9 +95,14 @@ def test_a_source_that_fails_is_no_short_file(tmp_path):
         read([str(tmp_path / "torn.gz")])
 
 
-def test_a_missing_file(tmp_path):
-    with pytest.raises(BadData, match="absent: there is no such file"):
-        read([str(tmp_path / "absent")])
+def test_what_is_not_there_has_no_samples(tmp_path):
+    paths = write(tmp_path, 1, 1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert read([str(tmp_path / "absent"), *paths]) == read(paths)
+        assert read(paths, "no-such-command") == []
+    assert "absent: there is no such file" in str(caught[0].message)
+    assert "'no-such-command' is not there" in str(caught[-1].message)
 
 
 def test_nothing_is_left_behind_when_the_reader_stops_early(tmp_path):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy.distributed.fleet.dataset._description import Description, Use
+from argosy.distributed.fleet.dataset.inner import Inner
 from argosy.foundation import dtypes
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
 
@@ -28,7 +29,10 @@ class DatasetBase:
         self.thread_num = 1
         self.filelist: list[str] = []
         self.use_ps_gpu = False
-        self._download_command = "cat"
+        self.trainer_num = -1
+        self.hdfs_config = ("", "")
+        self.download_command = "cat"
+        self.dataset = Inner(self)
 
     def init(
         self,
@@ -96,14 +100,24 @@ class DatasetBase:
         self.proto_desc.input_type = input_type
 
     def _set_hdfs_config(self, fs_name: str, fs_ugi: str) -> None:
-        if fs_name or fs_ugi:
-            raise NotSupported(
-                "dataset: fs_name and fs_ugi (HDFS); give a download_cmd that prints a file, "
-                "e.g. 'hdfs dfs -cat'"
-            )
+        """Take note of the name and the account of a file system; its files are read by a
+        ``download_cmd`` that prints them.
+        """
+        self.hdfs_config = (fs_name, fs_ugi)
 
     def _set_download_cmd(self, download_cmd: str) -> None:
-        self._download_command = download_cmd
+        self.download_command = download_cmd
+
+    def _set_uid_slot(self, uid_slot: str) -> None:
+        """Name the slot that says whose sample it is, see ``_set_shuffle_by_uid``."""
+        self.proto_desc.uid_slot = uid_slot
+
+    def _set_trainer_num(self, trainer_num: int) -> None:
+        self.trainer_num = trainer_num
+
+    def _set_enable_pv_merge(self, enable_pv_merge: bool) -> None:
+        if enable_pv_merge:
+            raise NotSupported("dataset: merging of the samples of a page view")
 
     def _set_use_ps_gpu(self, use_ps_gpu: Any) -> None:
         if use_ps_gpu:
@@ -121,7 +135,7 @@ class DatasetBase:
         from argosy.runtime.data.reading import Reading
 
         for path in self.filelist:
-            if path.startswith(_REMOTE) and self._download_command.strip() in ("", "cat"):
+            if path.startswith(_REMOTE) and self.download_command.strip() in ("", "cat"):
                 raise NotSupported(
                     f"dataset: {path} is not local; give a download_cmd that prints it, e.g. "
                     "'hdfs dfs -cat'"
@@ -130,7 +144,7 @@ class DatasetBase:
             self._layout(),
             self.filelist,
             self.proto_desc.pipe_command,
-            self._download_command,
+            self.download_command,
             num_threads,
         )
 
@@ -149,8 +163,23 @@ class DatasetBase:
             f"{type(self).__name__} reads nothing: use QueueDataset or InMemoryDataset"
         )
 
+    @property
+    def batch_size(self) -> int:
+        return self.proto_desc.batch_size or 1
+
+    def new_loader(self, places: Any, drop_last: bool) -> Any:
+        """What ``DataLoader.from_dataset`` gives."""
+        from argosy.distributed.fleet.dataset._loader import DatasetLoader
+
+        return DatasetLoader(self, places, drop_last)
+
     def feeds(self, num_threads: int) -> Iterator[dict[str, Any]]:
         """What programs are fed with, batch by batch; closing the iterator ends what reads."""
+        for feed, _ in self.counted_feeds(num_threads):
+            yield feed
+
+    def counted_feeds(self, num_threads: int) -> Iterator[tuple[dict[str, Any], int]]:
+        """``feeds`` with the number of samples of each."""
         from argosy.runtime.data.records import batch_of
         from argosy.static.lower.dataset_feed import feed_of
 
@@ -158,10 +187,11 @@ class DatasetBase:
         slots = [use.slot for use in uses]
         for records in self._batches(num_threads):
             columns = self._columns(batch_of(records, slots))
-            yield {
+            feed = {
                 u.name: feed_of(values, offsets, u.shape)
                 for u, (values, offsets) in zip(uses, columns, strict=True)
             }
+            yield feed, len(records)
 
     def _columns(self, columns: list[Any]) -> list[Any]:
         """The values and offsets of each slot of a batch, as the kind of dataset wants them."""

@@ -56,15 +56,18 @@ class Description:
     uses: list[Use] = field(default_factory=list)
     pipe_command: str = "cat"
     input_type: int | None = None
+    uid_slot: str | None = None
 
     def __str__(self) -> str:
         lines = [f'name: "{self.name}"'] if self.name else []
         if self.batch_size is not None:
             lines.append(f"batch_size: {self.batch_size}")
-        if self.uses:
+        if self.uses or self.uid_slot is not None:
             lines.append("multi_slot_desc {")
             for use in self.uses:
                 lines += ["  slots {", *(f"    {line}" for line in use.lines()), "  }"]
+            if self.uid_slot is not None:
+                lines.append(f'  uid_slot: "{self.uid_slot}"')
             lines.append("}")
         lines.append(f'pipe_command: "{self.pipe_command}"')
         if self.input_type is not None:

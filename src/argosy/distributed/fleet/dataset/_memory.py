@@ -4,11 +4,14 @@ as often as wanted.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 
 from argosy.distributed.fleet.dataset._base import DatasetBase
@@ -46,6 +49,8 @@ class InMemoryDataset(DatasetBase):
         self.parse_ins_id = False
         self.parse_content = False
         self.merge_by_lineid = False
+        self._merge_size = 0
+        self._shuffles_by_uid = False
         self.fea_eval = False
         self.fleet_send_batch_size: int | None = None
         self.fleet_send_sleep_seconds: int | None = None
@@ -109,25 +114,36 @@ class InMemoryDataset(DatasetBase):
         self.fleet_send_sleep_seconds = fleet_send_sleep_seconds
 
     def _set_merge_by_lineid(self, merge_size: int = 2) -> None:
-        if merge_size > 0:
-            raise NotSupported(
-                "InMemoryDataset: merge_size (merging samples with the same line id)"
-            )
+        """Let a global shuffle merge the samples with one id into one; groups that do not have
+        ``merge_size`` samples are dropped, none for 0.
+        """
+        self.merge_by_lineid = self.parse_ins_id = True
+        self._merge_size = merge_size
 
     def _set_fea_eval(self, record_candidate_size: int, fea_eval: bool = True) -> None:
         """Allow ``slots_shuffle``. It draws from all samples, whatever the number of candidates."""
         self.fea_eval = bool(fea_eval)
 
     def _set_shuffle_by_uid(self, enable_shuffle_uid: bool) -> None:
-        if enable_shuffle_uid:
-            raise NotSupported(
-                "InMemoryDataset._set_shuffle_by_uid(True): use parse_ins_id, which brings equal "
-                "ids together"
-            )
+        """Let a global shuffle bring the samples with one value in the slot of ``_set_uid_slot`` to
+        one worker.
+        """
+        self._shuffles_by_uid = bool(enable_shuffle_uid)
 
     def _set_generate_unique_feasigns(self, generate_uni_feasigns: bool, shard_num: int) -> None:
-        if generate_uni_feasigns:
-            raise NotSupported("InMemoryDataset._set_generate_unique_feasigns(True)")
+        """Only tunes, in Paddle: rows are fetched for each batch, from servers that share them out
+        by themselves.
+        """
+
+    def _generate_local_tables_unlock(
+        self,
+        table_id: int,
+        fea_dim: int,
+        read_thread_num: int,
+        consume_thread_num: int,
+        shard_num: int,
+    ) -> None:
+        """As ``_set_generate_unique_feasigns``: there is nothing to fetch before a batch."""
 
     _setters: dict[str, Callable[[Any, Any], None]] = {
         "batch_size": lambda self, v: self._set_batch_size(v),
@@ -136,7 +152,7 @@ class InMemoryDataset(DatasetBase):
         "pipe_command": lambda self, v: self._set_pipe_command(v),
         "input_type": lambda self, v: self._set_input_type(v),
         "download_cmd": lambda self, v: self._set_download_cmd(v),
-        "merge_size": lambda self, v: self._set_merge_by_lineid(v),
+        "merge_size": lambda self, v: self._set_merge_by_lineid(v) if v > 0 else None,
         "parse_ins_id": lambda self, v: self._set_parse_ins_id(v),
         "parse_content": lambda self, v: self._set_parse_content(v),
         "fea_eval": lambda self, v: self._set_fea_eval(0, v),
@@ -215,7 +231,7 @@ class InMemoryDataset(DatasetBase):
     def _batches(self, num_threads: int) -> Iterator[Any]:
         from argosy.runtime.data.reading import batches
 
-        yield from batches([self._held("train_from_dataset")], self.proto_desc.batch_size or 1)
+        yield from batches([self._held("train_from_dataset")], self.batch_size)
 
     def _columns(self, columns: list[Any]) -> list[Any]:
         if self.proto_desc.input_type != 1:
@@ -245,7 +261,9 @@ class InMemoryDataset(DatasetBase):
         if group is not None:
             from argosy.runtime.data.exchange import draw_workers, exchange, workers_of_keys
 
-            if self.parse_ins_id:
+            if self._shuffles_by_uid:
+                workers = workers_of_keys(self._uids(records), group.nranks)
+            elif self.parse_ins_id:
                 workers = workers_of_keys(records.keys, group.nranks)
             else:
                 # workers often have the same seed
@@ -253,7 +271,37 @@ class InMemoryDataset(DatasetBase):
                 workers = draw_workers(len(records), group.nranks, seed)
             self._records = exchange(group, records, workers)
         self.local_shuffle()
+        if self.merge_by_lineid:
+            self.merge_lines()
         self._num_shuffled = len(self._records)
+
+    def _uids(self, records: Any) -> Any:
+        """The first value of each sample in the slot of users."""
+        names = [use.name for use in self.proto_desc.uses]
+        slot = self.proto_desc.uid_slot
+        if slot not in names or records.is_float[names.index(slot)]:
+            raise UsageError(
+                f"_set_shuffle_by_uid: _set_uid_slot must name a slot of ids, but named {slot!r}; "
+                f"there are {names}"
+            )
+        values, offsets = records.column(names.index(slot))
+        return values[offsets[:-1]].view("uint64")
+
+    def merge_lines(self) -> None:
+        """Merge the samples with one id, if ``merge_size`` was set; says how many are dropped."""
+        if not self.merge_by_lineid:
+            return
+        from argosy.runtime.data.merging import merged
+
+        records = self._held("merge_by_lineid")
+        if not len(records.keys):
+            # samples without ids have one in common, the empty one
+            records = dataclasses.replace(records, keys=np.zeros(len(records), np.uint64))
+        is_dense = [use.lod_level == 0 for use in self.proto_desc.uses]
+        self._records, num_dropped = merged(records, is_dense, self._merge_size)
+        if num_dropped:
+            warnings.warn(f"merge_by_lineid: {num_dropped} samples are dropped", stacklevel=2)
+        self._unshuffled = None
 
     def slots_shuffle(self, slots: list[str]) -> None:
         """Give the values of ``slots`` to other samples at random, to see how much a model needs
@@ -282,7 +330,7 @@ class InMemoryDataset(DatasetBase):
         """The number of samples in memory; with ``fleet`` of all workers, each of which calls
         it.
         """
-        return _total(len(self._held("get_memory_data_size")), fleet)
+        return _total(0 if self._records is None else len(self._records), fleet)
 
     def get_shuffle_data_size(self, fleet: Any = None) -> int:
         """The number of samples that the last global shuffle left here, 0 before one; with

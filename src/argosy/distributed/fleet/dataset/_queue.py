@@ -8,7 +8,7 @@ from typing import Any
 from argosy.distributed.fleet.dataset._base import DatasetBase
 from argosy.foundation.errors import NotSupported
 
-__all__ = ["QueueDataset", "FileInstantDataset", "BoxPSDataset"]
+__all__ = ["QueueDataset", "FileInstantDataset"]
 
 
 class QueueDataset(DatasetBase):
@@ -28,7 +28,7 @@ class QueueDataset(DatasetBase):
         from argosy.runtime.data.reading import batches
 
         with self._reading(num_threads or self.thread_num) as reading:
-            yield from batches(reading, self.proto_desc.batch_size or 1)
+            yield from batches(reading, self.batch_size)
 
     def local_shuffle(self) -> None:
         """Refuse: nothing is in memory."""
@@ -49,10 +49,3 @@ class FileInstantDataset(QueueDataset):
     """As QueueDataset: here both read files as they are needed."""
 
     _feed_type = "MultiSlotFileInstantDataFeed"
-
-
-class BoxPSDataset(DatasetBase):
-    """Belongs to Baidu's BoxPS, which is not public."""
-
-    def __init__(self) -> None:
-        raise NotSupported("BoxPSDataset: BoxPS is not public; use InMemoryDataset")

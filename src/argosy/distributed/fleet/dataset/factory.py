@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.distributed.fleet.dataset import _base, _memory, _queue
+from argosy.distributed.fleet.dataset import _base, _box, _memory, _queue
 from argosy.foundation.errors import UsageError, nearest
 
 __all__ = [
@@ -19,7 +19,8 @@ __all__ = [
 
 def _setters(kind: type[_base.DatasetBase]) -> dict[str, Any]:
     """``set_x`` for each ``_set_x``, and ``desc``."""
-    wanted = [n for n in dir(kind) if n.startswith("_set_") or n == "_desc"]
+    others = ("_desc", "_generate_local_tables_unlock")
+    wanted = [n for n in dir(kind) if n.startswith("_set_") or n in others]
     return {n[1:]: getattr(kind, n) for n in wanted}
 
 
@@ -32,18 +33,45 @@ class QueueDataset(_queue.QueueDataset):
 
 
 class InMemoryDataset(_memory.InMemoryDataset):
-    """Loads its files and shuffles."""
+    """Loads its files and shuffles.
+
+    Walks over graphs are made on GPUs: without them, as in Paddle, their settings are kept and
+    lines are read as always.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.graph_config: dict[str, Any] = {}
+        self._pass_id = 0
+
+    def set_graph_config(self, config: dict[str, Any]) -> None:
+        """Keep the settings of walks over a graph."""
+        self.graph_config = dict(config)
+
+    def set_pass_id(self, pass_id: int) -> None:
+        """Number the pass over the graph."""
+        self._pass_id = pass_id
+
+    def get_pass_id(self) -> int:
+        return self._pass_id
+
+    def get_epoch_finish(self) -> bool:
+        """Whether all nodes of the graph were visited: without walks never."""
+        return False
+
+
+class BoxPSDataset(_box.BoxPSDataset):
+    """As InMemoryDataset."""
 
 
 class FileInstantDataset(_queue.FileInstantDataset):
     """As QueueDataset."""
 
 
-for _kind in (DatasetBase, QueueDataset, InMemoryDataset, FileInstantDataset):
+for _kind in (DatasetBase, QueueDataset, InMemoryDataset, BoxPSDataset, FileInstantDataset):
     for _name, _function in _setters(_kind).items():
         setattr(_kind, _name, _function)
 
-BoxPSDataset = _queue.BoxPSDataset
 _KINDS = {
     kind.__name__: kind
     for kind in (InMemoryDataset, QueueDataset, FileInstantDataset, BoxPSDataset)

@@ -11,6 +11,10 @@ from argosy.foundation.errors import NotSupported
 __all__ = ["PSLib", "fleet"]
 
 
+class NoPslib(NotSupported, ImportError):
+    """Paddle, too, fails to import what this needs where pslib is not built in."""
+
+
 class PSLib:
     """Refuses what scripts ask of it: tables of pslib have layouts and update rules of their
     own.
@@ -19,7 +23,7 @@ class PSLib:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise NotSupported(
+        raise NoPslib(
             f"pslib.fleet.{name} is not supported; use "
             "fluid.incubate.fleet.parameter_server.distribute_transpiler, or "
             "paddle.distributed.fleet, "

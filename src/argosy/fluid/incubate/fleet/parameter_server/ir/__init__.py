@@ -1,0 +1,1 @@
+"""What is known of programs that are rewritten for servers."""
