@@ -358,7 +358,6 @@ class Optimizer(OptimizerFacts):
                 f"{type(self).__name__}.minimize: The loss should be an Tensor, not "
                 f"{type(loss).__name__}."
             )
-        self._dtype = loss.dtype
         record = getattr(loss, "record_optimizer", None)
         if record is not None:
             operators, recorded = record(self).minimize(
@@ -371,6 +370,12 @@ class Optimizer(OptimizerFacts):
         else:
             self.step()
         return [], pairs
+
+    @property
+    def _dtype(self) -> Any:
+        """The dtype of the first parameter; None if the optimizer was given none."""
+        params = self._parameters()
+        return params[0].dtype if params else None
 
     def _global_learning_rate(self, program: Any = None) -> Any:
         """The variable of ``program`` that holds the rate, None before ``minimize``; in dygraph the
