@@ -130,6 +130,8 @@ class Block:
         this block. ``settings`` are attributes of a parameter: ``optimize_attr``, ``need_clip``...
         """
         name = name or unique_name.generate("_generated_var")
+        if settings.pop("lod_level", 0):
+            raise NotSupported("Block.create_parameter: a parameter has no sequences: lod_level")
         extents = [int(n) for n in shape]
         block = self.program.global_block()
         out = Parameter(block, name, samples(extents, dtypes.to_torch(dtype))[0], trainable)
