@@ -89,3 +89,11 @@ def test_copies_are_independent(duplicate):
     other["fc"].weight.set_value(paddle.zeros([2, 2]))
     assert float(abs(model["fc"].weight).sum()) > 0
     assert list(other.state_dict()) == list(model.state_dict())
+
+
+def test_an_item_of_a_parameter_list_is_replaced():
+    held = nn.ParameterList([paddle.create_parameter([2, 2], "float32")])
+    other = paddle.create_parameter([2, 3], "float32")
+    held[0] = other
+    assert held[0] is other
+    assert [name for name, _ in held.named_parameters()] == ["0"]

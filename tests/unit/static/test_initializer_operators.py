@@ -27,3 +27,17 @@ def test_parameters_of_blocks_take_a_level_of_no_sequences() -> None:
     assert [op.type for op in block.ops] == ["fill_constant"]
     with pytest.raises(NotImplementedError, match="lod_level"):
         block.create_parameter([2], "float32", "v", lod_level=1)
+
+
+@pytest.mark.usefixtures("static_mode")
+def test_a_parameter_that_is_made_twice_is_filled_once() -> None:
+    block = paddle.static.Program().global_block()
+    for _ in range(2):
+        block.create_parameter([2], "float32", "w", initializer=I.Constant(1.0))
+    assert [op.type for op in block.ops] == ["fill_constant"]
+
+
+@pytest.mark.usefixtures("static_mode")
+def test_loss_layers_name_their_results() -> None:
+    x = paddle.static.data("x", [2], "float32")
+    assert "far" in paddle.nn.L1Loss(name="far")(x, x).name

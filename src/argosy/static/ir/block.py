@@ -138,7 +138,8 @@ class Block:
         for key, value in settings.items():
             setattr(out, key, value)
         block.add_variable(out)
-        if initializer is not None:
+        is_filled = any(name in operator.output_arg_names for operator in self.ops)
+        if initializer is not None and not is_filled:
             op, attrs = initializer.seeded_plan(extents, out.raw.dtype, self.program.seed)
             self.append_operator(Operator(self, op.name, op, (), attrs, Ref(name)))
         return out
