@@ -93,12 +93,12 @@ def _read(path: str) -> _Package:
         name = match.group(1) if match else title
         movies[int(number)] = MovieInfo(number, categories.split("|"), name)
     words = dict.fromkeys(w.lower() for m in movies.values() for w in m.title.split())
-    categories = dict.fromkeys(c for m in movies.values() for c in m.categories)
+    kinds = dict.fromkeys(c for m in movies.values() for c in m.categories)
     users = {int(row[0]): UserInfo(*row[:4]) for row in _rows(path, "users")}
     return _Package(
         movies,
         {word: i for i, word in enumerate(words)},
-        {category: i for i, category in enumerate(categories)},
+        {category: i for i, category in enumerate(kinds)},
         users,
     )
 

@@ -23,6 +23,8 @@ class Bernoulli(Distribution):
         0.25
     """
 
+    probs: Any  # in the base it is a method
+
     def __init__(self, probs: Any, name: str | None = None) -> None:
         self.name = name or "Bernoulli"
         (given,), kind = parameters(probs)
@@ -33,32 +35,32 @@ class Bernoulli(Distribution):
         super().__init__(self.probs.shape)
 
     @property
-    def mean(self) -> Tensor:
+    def mean(self) -> Any:
         return self.probs
 
     @property
-    def variance(self) -> Tensor:
+    def variance(self) -> Any:
         return self.probs * (1 - self.probs)
 
-    def sample(self, shape: Sequence[int] = ()) -> Tensor:
+    def sample(self, shape: Sequence[int] = ()) -> Any:
         with no_grad():
             return T.bernoulli(T.expand(self.probs, self._extend_shape(shape)))
 
-    def rsample(self, shape: Sequence[int] = (), temperature: float = 1.0) -> Tensor:
+    def rsample(self, shape: Sequence[int] = (), temperature: float = 1.0) -> Any:
         """Logits of a relaxed draw, nearer to one of 0 and 1 the smaller ``temperature`` is."""
         share = T.uniform(self._extend_shape(shape), self.dtype, 0.0, 1.0)
         noise = T.log(share) - T.log1p(-share)
         return (noise + self.logits) / temperature
 
-    def cdf(self, value: Tensor) -> Tensor:
+    def cdf(self, value: Tensor) -> Any:
         """The probability of at most ``value``."""
         probs, value = T.broadcast_tensors([self.probs, like(self.probs, value)])
         zeros, ones = T.zeros_like(probs), T.ones_like(probs)
         return T.where(value < 0, zeros, T.where(value < 1, ones - probs, ones))
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def log_prob(self, value: Tensor) -> Any:
         logits, value = T.broadcast_tensors([self.logits, like(self.probs, value)])
         return -F.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
-    def entropy(self) -> Tensor:
+    def entropy(self) -> Any:
         return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")

@@ -34,18 +34,18 @@ class Categorical(Distribution):
         self._prob = self.logits / T.sum(self.logits, axis=-1, keepdim=True)
         super().__init__(list(self.logits.shape)[:-1])
 
-    def sample(self, shape: Sequence[int] = ()) -> Tensor:
+    def sample(self, shape: Sequence[int] = ()) -> Any:
         *batch, num_categories = list(self.logits.shape)
         with no_grad():
             weights = T.reshape(F.softmax(self.logits, axis=-1), [math.prod(batch), num_categories])
             drawn = T.multinomial(weights, math.prod(shape), replacement=True)
             return T.reshape(T.transpose(drawn, [1, 0]), [*shape, *batch])
 
-    def entropy(self) -> Tensor:
+    def entropy(self) -> Any:
         logs = F.log_softmax(self.logits, axis=-1)
         return -T.sum(T.exp(logs) * logs, axis=-1)
 
-    def probs(self, value: Tensor) -> Tensor:
+    def probs(self, value: Tensor) -> Any:
         batch = len(self._prob.shape) - 1
         if batch == 0:
             picked = T.gather(self._prob, T.reshape(value, [-1]))
@@ -54,8 +54,8 @@ class Categorical(Distribution):
             value = T.reshape(value, [1] * batch + [-1])
         return T.take_along_axis(self._prob, value, axis=-1)
 
-    def prob(self, value: Tensor) -> Tensor:
+    def prob(self, value: Tensor) -> Any:
         return self.probs(value)
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def log_prob(self, value: Tensor) -> Any:
         return T.log(self.probs(value))

@@ -31,37 +31,37 @@ class Distribution:
         return self._event_shape
 
     @property
-    def mean(self) -> Tensor:
+    def mean(self) -> Any:
         raise NotSupported(f"{type(self).__name__}.mean")
 
     @property
-    def variance(self) -> Tensor:
+    def variance(self) -> Any:
         raise NotSupported(f"{type(self).__name__}.variance")
 
-    def sample(self, shape: Sequence[int] = ()) -> Tensor:
+    def sample(self, shape: Sequence[int] = ()) -> Any:
         """Draw ``shape`` times; no gradient flows through it."""
         raise NotSupported(f"{type(self).__name__}.sample")
 
-    def rsample(self, shape: Sequence[int] = ()) -> Tensor:
+    def rsample(self, shape: Sequence[int] = ()) -> Any:
         """Draw ``shape`` times, so that gradients reach the parameters."""
         raise NotSupported(f"{type(self).__name__}.rsample")
 
-    def entropy(self) -> Tensor:
+    def entropy(self) -> Any:
         raise NotSupported(f"{type(self).__name__}.entropy")
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def log_prob(self, value: Tensor) -> Any:
         """The logarithm of the density, or of the probability, of ``value``."""
         raise NotSupported(f"{type(self).__name__}.log_prob")
 
-    def prob(self, value: Tensor) -> Tensor:
+    def prob(self, value: Tensor) -> Any:
         """The density, or the probability, of ``value``."""
         return self.log_prob(value).exp()
 
-    def probs(self, value: Tensor) -> Tensor:
+    def probs(self, value: Tensor) -> Any:
         """As ``prob``, under its name of 2.0."""
         return self.prob(value)
 
-    def kl_divergence(self, other: Distribution) -> Tensor:
+    def kl_divergence(self, other: Distribution) -> Any:
         """How far ``other`` is from this distribution."""
         from argosy.distribution.kl import kl_divergence
 

@@ -18,7 +18,7 @@ from argosy.tensor.engine import Tensor
 __all__ = ["kl_divergence"]
 
 
-def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
+def kl_divergence(p: Distribution, q: Distribution) -> Any:
     """How far ``q`` is from ``p``.
 
     Example:
@@ -32,22 +32,22 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     raise NotSupported(f"kl_divergence between {type(p).__name__} and {type(q).__name__}")
 
 
-def _normal(p: Any, q: Any) -> Tensor:
+def _normal(p: Any, q: Any) -> Any:
     ratio = p.scale / q.scale
     offset = (p.loc - q.loc) / q.scale
     return 0.5 * (ratio * ratio + offset * offset - 1.0) - T.log(ratio)
 
 
-def _uniform(p: Any, q: Any) -> Tensor:
+def _uniform(p: Any, q: Any) -> Any:
     return T.log((q.high - q.low) / (p.high - p.low))
 
 
-def _categorical(p: Any, q: Any) -> Tensor:
+def _categorical(p: Any, q: Any) -> Any:
     logs, others = (F.log_softmax(x.logits, axis=-1) for x in (p, q))
     return T.sum(T.exp(logs) * (logs - others), axis=-1, keepdim=True)
 
 
-def _bernoulli(p: Any, q: Any) -> Tensor:
+def _bernoulli(p: Any, q: Any) -> Any:
     def log(logits: Any) -> Any:
         return -F.softplus(-logits)
 

@@ -29,34 +29,34 @@ class Uniform(Distribution):
         super().__init__(self.low.shape)
 
     @property
-    def mean(self) -> Tensor:
+    def mean(self) -> Any:
         return (self.low + self.high) / 2
 
     @property
-    def variance(self) -> Tensor:
+    def variance(self) -> Any:
         return (self.high - self.low) ** 2 / 12
 
-    def sample(self, shape: Sequence[int] = (), seed: int = 0) -> Tensor:
+    def sample(self, shape: Sequence[int] = (), seed: int = 0) -> Any:
         with no_grad():
             return self._draw(shape, seed)
 
-    def rsample(self, shape: Sequence[int] = ()) -> Tensor:
+    def rsample(self, shape: Sequence[int] = ()) -> Any:
         return self._draw(shape, 0)
 
-    def _draw(self, shape: Sequence[int], seed: int) -> Tensor:
+    def _draw(self, shape: Sequence[int], seed: int) -> Any:
         share = T.uniform(self._extend_shape(shape), self.dtype, 0.0, 1.0, seed)
         return self.low + share * (self.high - self.low)
 
-    def prob(self, value: Tensor) -> Tensor:
+    def prob(self, value: Tensor) -> Any:
         return self._inside(value) / (self.high - self.low)
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def log_prob(self, value: Tensor) -> Any:
         return T.log(self._inside(value)) - T.log(self.high - self.low)
 
-    def _inside(self, value: Tensor) -> Tensor:
+    def _inside(self, value: Tensor) -> Any:
         """1 strictly between the bounds, 0 elsewhere."""
         value = like(self.low, value)
         return T.cast(T.logical_and(self.low < value, value < self.high), self.low.dtype)
 
-    def entropy(self) -> Tensor:
+    def entropy(self) -> Any:
         return T.log(self.high - self.low)

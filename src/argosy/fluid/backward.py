@@ -100,7 +100,8 @@ def _find_no_grad_vars(
     no_grad_set: Collection[str],
 ) -> set[str]:
     """What the operators of a path compute that nothing on the way to ``targets`` reads."""
-    read, unread = {v.name for v in targets}, set()
+    read = {v.name for v in targets}
+    unread: set[str] = set()
     for operator in reversed(op_path):
         if not operator.sub_blocks:
             unread.update(

@@ -209,6 +209,31 @@ def get_xpu_device_count() -> int:
     return device.xpu.device_count() if device.is_compiled_with_xpu() else 0
 
 
+class XPUVersion(enum.Enum):
+    """Generations of XPUs."""
+
+    XPU1 = 1
+    XPU2 = 2
+    XPU3 = 3
+
+
+class CustomPlace(Place):
+    """A device of a plugin, of which there are none."""
+
+    __slots__ = ()
+
+    def __init__(self, device_type: str, device_id: int = 0) -> None:
+        raise UsageError(
+            f"CustomPlace({device_type!r}, {device_id}): the device type is not registered as a "
+            "custom device."
+        )
+
+
+def is_compiled_with_mlu() -> bool:
+    """False."""
+    return False
+
+
 def is_compiled_with_avx() -> bool:
     """Whether PyTorch uses the vector instructions of x86."""
     return torch.backends.cpu.get_cpu_capability().startswith("AVX")
@@ -216,7 +241,7 @@ def is_compiled_with_avx() -> bool:
 
 def is_compiled_with_mkldnn() -> bool:
     """Whether PyTorch was built with oneDNN."""
-    return torch.backends.mkldnn.is_available()
+    return bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
 
 
 is_compiled_with_onednn = is_compiled_with_mkldnn
@@ -256,7 +281,8 @@ def nccl_version() -> int:
     """The version of NCCL as one number, 21805 for 2.18.5; 0 without NCCL."""
     if not (is_compiled_with_nccl() and is_compiled_with_cuda()):
         return 0
-    major, minor, patch = (*torch.cuda.nccl.version(), 0, 0)[:3]
+    version = torch.cuda.nccl.version()  # type: ignore[no-untyped-call]
+    major, minor, patch = (*version, 0, 0)[:3]
     return int(major) * 10000 + int(minor) * 100 + int(patch)
 
 
@@ -294,7 +320,7 @@ supports_bfloat16 = supports_int8 = supports_avx512f
 
 def get_cublas_switch() -> bool:
     """Whether products of float32 matrices may be computed in TF32."""
-    return torch.backends.cuda.matmul.allow_tf32
+    return bool(torch.backends.cuda.matmul.allow_tf32)
 
 
 def set_cublas_switch(active: bool) -> None:

@@ -14,7 +14,8 @@ import torch
 from argosy.foundation.errors import BadArgument, DtypeError
 from argosy.ops.table import Op
 from argosy.ops.training import clipping as ops
-from argosy.tensor.engine import apply, current_mode, wrap
+from argosy.ops.training import row_updates as row_ops
+from argosy.tensor.engine import Tensor, apply, current_mode, wrap
 
 __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
 
@@ -158,6 +159,23 @@ def clip_by_norm(x: Any, max_norm: float, name: str | None = None) -> Any:
 def _squared_l2_norm(x: Any) -> Any:
     """The sum of squares, of shape [1]; hybrid-parallel scripts build their own clipping on it."""
     return apply(ops.squared_l2_norm, x)
+
+
+def get_tensor_from_selected_rows(x: Any, name: str | None = None) -> Any:
+    """The values of a row-sparse gradient, without the numbers of the rows."""
+    return apply(row_ops.get_tensor_from_selected_rows, _rows(x, "get_tensor_from_selected_rows"))
+
+
+def merge_selected_rows(x: Any, name: str | None = None) -> Any:
+    """A row-sparse gradient with each row once: those that repeat are summed."""
+    return apply(row_ops.merge_selected_rows, _rows(x, "merge_selected_rows"))
+
+
+def _rows(x: Any, call: str) -> Any:
+    if not isinstance(x, Tensor) or x.type != "selected_rows":
+        found = x.type if isinstance(x, Tensor) else type(x).__name__
+        raise DtypeError(f"{call}: x must be a row-sparse tensor, but received {found}")
+    return x
 
 
 # the names of Paddle 1.x, which later versions keep

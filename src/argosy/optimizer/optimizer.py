@@ -371,6 +371,12 @@ class Optimizer(OptimizerFacts):
             self.step()
         return [], pairs
 
+    @property
+    def _dtype(self) -> Any:
+        """The dtype of the first parameter; None if the optimizer was given none."""
+        params = self._parameters()
+        return params[0].dtype if params else None
+
     def _global_learning_rate(self, program: Any = None) -> Any:
         """The variable of ``program`` that holds the rate, None before ``minimize``; in dygraph the
         rate as a Tensor.

@@ -49,13 +49,13 @@ def construct(tensor: Tensor, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
             f"Tensor: expected at most the arguments {', '.join(names)}, but received "
             f"{len(args)} positional ones and {sorted(kwargs)}"
         )
-    given = dict(zip(names, args, strict=False)) | kwargs
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
     if first is None or "dims" in given:
         kind = dtypes.to_torch(given.get("dtype") or "float32")
         tensor.raw = torch.empty(tuple(given.get("dims") or (0,)), dtype=kind)
         mark_uninitialised(tensor)
     else:
-        tensor.raw = _values(first, given.get("place"), bool(given.get("zero_copy")))
+        tensor.raw = _raw_values(first, given.get("place"), bool(given.get("zero_copy")))
     if given.get("name"):
         tensor.name = given["name"]
     if given.get("persistable"):
@@ -64,7 +64,7 @@ def construct(tensor: Tensor, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
         tensor.stop_gradient = False
 
 
-def _values(value: Any, place: Any, shares_memory: bool) -> torch.Tensor:
+def _raw_values(value: Any, place: Any, shares_memory: bool) -> torch.Tensor:
     device = defaults.device if place is None else to_place(place).device
     if shares_memory and isinstance(value, np.ndarray) and device.type == "cpu":
         return torch.from_numpy(value)
@@ -162,8 +162,50 @@ def _register_backward_hook(self: Tensor, hook: Callable[[], None]) -> int:
         )
     if not self.raw.is_leaf:
         raise AutogradError("Tensor._register_backward_hook: only leaf tensors can have such hooks")
-    self.raw.register_post_accumulate_grad_hook(lambda _: hook())
-    return len(self.raw._post_accumulate_grad_hooks)  # type: ignore[attr-defined]
+    self.raw.register_post_accumulate_grad_hook(lambda _: hook())  # type: ignore[no-untyped-call]
+    return len(self.raw._post_accumulate_grad_hooks)
+
+
+class GradNode:
+    """A node of the graph that backward walks, under Paddle's name for it."""
+
+    __slots__ = ("_node",)
+
+    _NAMES = {
+        "AccumulateGrad": "GradNodeAccumulation",
+        "AddmmBackward": "AddmmGradNode",
+        "BmmBackward": "MatmulGradNode",
+        "CloneBackward": "AssignGradNode",
+        "DivBackward": "DivideGradNode",
+        "MmBackward": "MatmulGradNode",
+        "MulBackward": "MultiplyGradNode",
+        "SubBackward": "SubtractGradNode",
+        "TBackward": "TransposeGradNode",
+    }
+
+    def __init__(self, node: Any) -> None:
+        self._node = node
+
+    def name(self) -> str:
+        name = self._node.name().rpartition("::")[2].rstrip("0123456789")
+        return self._NAMES.get(name, name.removesuffix("Backward") + "GradNode")
+
+    @property
+    def next_functions(self) -> list[GradNode | None]:
+        """The nodes that backward comes to next; only None for a leaf."""
+        nodes = [node for node, _ in self._node.next_functions if node is not None]
+        return [GradNode(node) for node in nodes] or [None]
+
+    def __repr__(self) -> str:
+        return f"<{self.name()}>"
+
+
+def _grad_fn(self: Tensor) -> GradNode | None:
+    """The node that computes the gradients of what this tensor was computed from; None for a
+    leaf.
+    """
+    node = self.raw.grad_fn
+    return None if node is None else GradNode(node)
 
 
 METHODS: dict[str, Any] = {
@@ -190,5 +232,6 @@ METHODS: dict[str, Any] = {
     "_slice": _slice,
     "_unsafe_share_buffer_to": _share_buffer_to,
     "_zero_grads": _zero_grads,
+    "grad_fn": property(_grad_fn),
     "set": _set,
 }

@@ -62,7 +62,8 @@ def redraw(x: Tensor, out: Tensor, call: str) -> Tensor:
         return replace(x, out, call)
     check_writable(x, call)
     x.raw = _Redrawn.apply(old, [out.raw])  # type: ignore[no-untyped-call]
-    x.raw.register_hook(torch.zeros_like)  # what is retained is so too
+    # what is retained is zero too
+    x.raw.register_hook(torch.zeros_like)  # type: ignore[no-untyped-call]
     if old.retains_grad:
         x.raw.retain_grad()
     return x

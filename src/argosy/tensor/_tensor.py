@@ -375,6 +375,11 @@ class Tensor:
         self.stop_gradient = not flag
 
     @property
+    def _grad_holder(self) -> Any:
+        """Where the gradient is: with a leaf, or with what was asked to retain it."""
+        return self.raw if self.raw.is_leaf else self._retained
+
+    @property
     def grad(self) -> Tensor | None:
         """The gradient that backward accumulated, or None."""
         holder = self._grad_holder
@@ -386,11 +391,6 @@ class Tensor:
         out = wrap(raw)
         out._name = f"{self.name}@GRAD"
         return out
-
-    @property
-    def _grad_holder(self) -> Any:
-        """Where the gradient is: with a leaf, or with what was asked to retain it."""
-        return self.raw if self.raw.is_leaf else self._retained
 
     @grad.setter
     def grad(self, value: Any) -> None:

@@ -218,3 +218,12 @@ def test_tensors_as_one_flat_tensor_and_back():
     assert (first.tolist(), second.tolist()) == ([[2.0] * 3] * 2, [1.0] * 4)
     dist.parallel._reshape_inplace(first, [3, 2])
     assert first.shape == [3, 2]
+
+
+@pytest.mark.parametrize("arguments", [(-1, 2, [-1, -2]), (-1, 2, 0, [-1, -2])])
+def test_a_group_described_by_hand_has_no_transport(arguments):
+    group = dist.collective.Group(*arguments)
+    assert group.ranks == [-1, -2]
+    assert not group.is_member()
+    assert group.process_group is None
+    assert dist.barrier(group) is None

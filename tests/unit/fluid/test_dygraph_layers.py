@@ -133,3 +133,11 @@ def test_a_program_without_parameters_has_a_rate() -> None:
     rate = sgd._global_learning_rate()
     [value] = exe.run(feed={"x": np.ones(3, "float32")}, fetch_list=[rate])
     assert value.item() == 0.5
+
+
+@pytest.mark.usefixtures("static_mode")
+def test_what_layers_data_declares_is_not_checked() -> None:
+    x = fluid.layers.data("x", [3, 2], "float32")
+    exe = fluid.Executor(fluid.CPUPlace())
+    [out] = exe.run(feed={"x": np.ones([3, 2], "float32")}, fetch_list=[fluid.layers.mean(x)])
+    assert out.item() == 1.0

@@ -127,3 +127,14 @@ def test_first_argument_of_an_in_place_form_has_any_name():
     assert x.tolist() == [[2.0, 2.0], [2.0, 2.0]]
     paddle.addmm_(input=x, x=paddle.ones([2, 2]), y=paddle.ones([2, 2]))
     assert x.tolist() == [[4.0, 4.0], [4.0, 4.0]]
+
+
+def test_nodes_of_the_graph():
+    x = paddle.ones([2])
+    x.stop_gradient = False
+    node = (x + x**2).grad_fn
+    assert node.name() == "AddGradNode"
+    assert {n.name() for n in node.next_functions} == {"GradNodeAccumulation", "PowGradNode"}
+    leaf = next(n for n in node.next_functions if n.name() == "GradNodeAccumulation")
+    assert leaf.next_functions == [None]
+    assert x.grad_fn is None

@@ -24,7 +24,8 @@ def all_gather(
     if chosen is None:
         return None
     if switch.is_static:
-        return _programs.all_gather(tensor_list, tensor, chosen)
+        _programs.all_gather(tensor_list, tensor, chosen)
+        return None
     outputs, after = targets("all_gather", tensor_list, raw, chosen.nranks)
     return start(chosen, sync_op, then(chosen.transport.all_gather, after), outputs, raw)
 

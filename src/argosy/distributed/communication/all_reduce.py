@@ -24,5 +24,6 @@ def all_reduce(
     if chosen is None:
         return None
     if switch.is_static:
-        return _programs.all_reduce(tensor, how, chosen)
+        _programs.all_reduce(tensor, how, chosen)
+        return None
     return start(chosen, sync_op, chosen.transport.all_reduce, raw, how)

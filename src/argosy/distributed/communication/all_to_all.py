@@ -40,7 +40,8 @@ def alltoall(
     if isinstance(in_tensor_list, list) and not in_tensor_list and out_tensor_list:
         out_tensor_list, in_tensor_list = in_tensor_list, out_tensor_list
     if switch.is_static:
-        return _programs.all_to_all(out_tensor_list, in_tensor_list, chosen)
+        _programs.all_to_all(out_tensor_list, in_tensor_list, chosen)
+        return None
     inputs = parts("alltoall", in_tensor_list, chosen.nranks)
     if not inputs:
         raise UsageError("alltoall: the input tensor list must not be empty")

@@ -24,7 +24,8 @@ def broadcast(
         return None
     root = chosen.rank_of(src, "broadcast")
     if switch.is_static:
-        return _programs.broadcast(tensor, root, chosen)
+        _programs.broadcast(tensor, root, chosen)
+        return None
     return start(chosen, sync_op, chosen.transport.broadcast, raw, root)
 
 

@@ -28,7 +28,8 @@ def recv(
     if peer == chosen.rank:
         raise UsageError(f"recv: rank {src} cannot receive from itself")
     if switch.is_static:
-        return _programs.recv(tensor, peer, chosen)
+        _programs.recv(tensor, peer, chosen)
+        return None
     return chosen.message("recv", peer, not sync_op, chosen.transport.recv, raw, peer)
 
 

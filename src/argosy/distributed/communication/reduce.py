@@ -38,5 +38,6 @@ def reduce(
         return None
     root = chosen.rank_of(dst, "reduce")
     if switch.is_static:
-        return _programs.reduce(tensor, root, how, chosen)
+        _programs.reduce(tensor, root, how, chosen)
+        return None
     return start(chosen, sync_op, chosen.transport.reduce, raw, root, how)

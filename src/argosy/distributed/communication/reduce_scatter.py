@@ -30,7 +30,8 @@ def reduce_scatter(
     if chosen is None:
         return None
     if switch.is_static:
-        return _programs.reduce_scatter(tensor, tensor_list, how, chosen)
+        _programs.reduce_scatter(tensor, tensor_list, how, chosen)
+        return None
     inputs = parts("reduce_scatter", tensor_list, chosen.nranks)
     return start(chosen, sync_op, chosen.transport.reduce_scatter, raw, inputs, how)
 

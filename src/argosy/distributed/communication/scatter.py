@@ -29,7 +29,8 @@ def scatter(
         return None
     root, inputs = chosen.rank_of(src, "scatter"), None
     if switch.is_static:
-        return _programs.scatter(tensor, tensor_list, root, chosen)
+        _programs.scatter(tensor, tensor_list, root, chosen)
+        return None
     if chosen.rank == root and tensor_list is not None:
         inputs = parts("scatter", tensor_list, chosen.nranks)
     return start(chosen, sync_op, chosen.transport.scatter, raw, inputs, root)

@@ -28,7 +28,8 @@ def send(
     if peer == chosen.rank:
         raise UsageError(f"send: rank {dst} cannot send to itself")
     if switch.is_static:
-        return _programs.send(tensor, peer, chosen)
+        _programs.send(tensor, peer, chosen)
+        return None
     return chosen.message("send", peer, not sync_op, chosen.transport.send, raw, peer)
 
 

@@ -38,7 +38,7 @@ class SplitParameter(Parameter):
     share: Parameter
 
     @classmethod
-    def take_over(
+    def split(
         cls, param: Parameter, name: str, group: Group, order: Order, replicas: Group | None
     ) -> SplitParameter:
         """Turn ``param`` itself, called ``name`` in messages, into one that is split. Its values
@@ -260,7 +260,7 @@ class SplitLayers:
                     f"sharding stage 3: parameter {name!r} has row-sparse gradients; keep its "
                     "layer whole by exclude_layer, or use stage 1"
                 )
-            self.params.append(SplitParameter.take_over(param, name, group, self.order, replicas))
+            self.params.append(SplitParameter.split(param, name, group, self.order, replicas))
         self._install(layer, frozenset())
 
     def _install(self, layer: Layer, above: frozenset[int]) -> None:

@@ -39,13 +39,13 @@ class LayerObjectHelper(LayerHelper):
         self.kwargs["input"] = inputs_in
         return super().input_dtype()
 
-    def append_activation(  # type: ignore[override]
+    def append_activation(
         self, input_var: Any, act: str | None = None, use_cudnn: Any = None, use_mkl_dnn: Any = None
     ) -> Any:
         """``act(input_var)``; which kernel computes it is not ours to choose."""
         return activate(input_var, act)
 
-    def is_instance(self, param: Any, cls: type) -> None:  # type: ignore[override]
+    def is_instance(self, param: Any, cls: type) -> None:
         """Complain if an argument is of another class."""
         if not isinstance(param, cls):
             raise BadArgument(f"The input {param!r} must be {cls.__name__}, in layer {self.name}")

@@ -45,7 +45,7 @@ def data(
     is_whole = not append_batch_size or any(n is None or n < 0 for n in shape)
     variable = static.data(name, list(shape) if is_whole else [-1, *shape], dtype, lod_level)
     variable.stop_gradient = stop_gradient
-    variable.checks_feed = False  # only fluid.data, which is newer, does
+    variable.checks_feed = False  # as in 1.x, which checks what fluid.data declares
     return variable
 
 

@@ -132,7 +132,7 @@ class GRUCell(RNNCell):
             name, hidden_size, param_attr, bias_attr, gate_activation, activation, dtype
         )
 
-    def call(self, inputs: Any, states: Any) -> Any:
+    def call(self, inputs: Any, states: Any) -> Any:  # type: ignore[override]
         for argument, value in (("inputs", inputs), ("states", states)):
             _require("GRUCell", argument, value)
         hidden = self.gru_unit(inputs, states)
@@ -164,7 +164,7 @@ class LSTMCell(RNNCell):
         options = gate_activation, activation, forget_bias, dtype
         self.lstm_unit = BasicLSTMUnit(name, hidden_size, param_attr, bias_attr, *options)
 
-    def call(self, inputs: Any, states: Any) -> Any:
+    def call(self, inputs: Any, states: Any) -> Any:  # type: ignore[override]
         _require("LSTMCell", "inputs", inputs)
         if not isinstance(states, (list, tuple)):
             raise DtypeError(f"LSTMCell: states must be a list, but received {states!r}")

@@ -92,9 +92,7 @@ class Message:
             self._present[name] = value
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and list(self.ListFields()) == list(
-            other.ListFields()  # type: ignore[attr-defined]
-        )
+        return type(self) is type(other) and list(self.ListFields()) == list(other.ListFields())
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -28,7 +28,7 @@ class Uniform(Initializer):
 
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
         return ops.uniform_random, {
-            "shape": list(shape), "low": float(self._low), "high": float(self._high),
+            "shape": list(shape), "min": float(self._low), "max": float(self._high),
             "dtype": dtype,
         }  # fmt: skip
 

@@ -48,7 +48,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def _uniform(shape: Sequence[int], limit: float, dtype: torch.dtype) -> Plan:
-    return ops.uniform_random, {"shape": list(shape), "low": -limit, "high": limit, "dtype": dtype}
+    return ops.uniform_random, {"shape": list(shape), "min": -limit, "max": limit, "dtype": dtype}
 
 
 def _normal(shape: Sequence[int], std: float, dtype: torch.dtype) -> Plan:

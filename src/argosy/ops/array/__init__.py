@@ -3,6 +3,7 @@
 from argosy.ops.array import (
     creation,
     gathering,
+    graphs,
     indexing,
     initialization,
     joining,

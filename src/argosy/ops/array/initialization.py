@@ -34,7 +34,7 @@ def fill_constant(shape: Sequence[int], value: float, dtype: torch.dtype) -> Ten
     return torch.full(list(shape), value, dtype=dtype)
 
 
-@op("assign_value")
+@op("assign_value", layer="assign")
 def assign_value(values: Any, dtype: torch.dtype) -> Tensor:
     """A new tensor of given values: a NumPy array or nested lists of numbers."""
     return torch.as_tensor(values).to(dtype, copy=True)  # what comes of it is trained in place
@@ -42,9 +42,9 @@ def assign_value(values: Any, dtype: torch.dtype) -> Tensor:
 
 @op("uniform_random", is_random=True, precision=Precision.GRAY)
 def uniform_random(
-    shape: Sequence[int], low: float, high: float, dtype: torch.dtype, seed: int = 0
+    shape: Sequence[int], min: float, max: float, dtype: torch.dtype, seed: int = 0
 ) -> Tensor:
-    return _drawn(shape, dtype).uniform_(low, high, generator=_generator(seed)).to(dtype)
+    return _drawn(shape, dtype).uniform_(min, max, generator=_generator(seed)).to(dtype)
 
 
 @op("gaussian_random", is_random=True, precision=Precision.GRAY)

@@ -28,6 +28,18 @@ def split_rows(grad: Tensor) -> tuple[Tensor, Tensor]:
     return merged.indices()[0], merged.values()
 
 
+@op("get_tensor_from_selected_rows", sparse_gradients=SparseGradients.TAKEN)
+def get_tensor_from_selected_rows(x: Tensor) -> Tensor:
+    """The values of the rows that are there, as they come."""
+    return x._values() if x.is_sparse else x
+
+
+@op("merge_selected_rows", sparse_gradients=SparseGradients.TAKEN)
+def merge_selected_rows(x: Tensor) -> Tensor:
+    """The same rows, each once: those that repeat are summed."""
+    return x.coalesce() if x.is_sparse else x
+
+
 @op("sgd_rows_", mutates=("param",))
 def sgd_rows_(param: Tensor, rows: Tensor, values: Tensor, lr: float) -> Tensor:
     return param.index_add_(0, rows, values, alpha=-lr)

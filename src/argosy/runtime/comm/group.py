@@ -43,13 +43,14 @@ class Group:
         transport: Backend | None = None,
         label: str | None = None,
     ) -> None:
+        members: Any = ranks
         if isinstance(ranks, int):  # up to Paddle 2.3: rank, number of ranks, id, ranks
-            id, ranks, pg = ranks, pg, None
+            id, members, pg = ranks, pg, None
         transport = transport if transport is not None else pg
         self.id = id
         self.name = name if name is not None else f"_default_pg{id}"
         self.label = label or self.name
-        self.ranks = list(ranks)
+        self.ranks: list[int] = list(members)
         self.nranks = len(self.ranks)
         if global_rank is None:
             own = -1 if rank_in_group is None else rank_in_group

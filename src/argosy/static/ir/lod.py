@@ -19,6 +19,7 @@ import torch.utils.dlpack
 from argosy.foundation import dtypes
 from argosy.foundation.errors import BadArgument, UsageError
 from argosy.foundation.places import Place, to_place
+from argosy.static.ir.tensor_memory import TensorMemory
 from argosy.tensor.engine import to_raw, wrap
 
 Lod = list[list[int]]
@@ -56,7 +57,7 @@ def lod_problem(lod: Sequence[Sequence[int]], rows: int) -> str:
     return ""
 
 
-class LoDTensor:
+class LoDTensor(TensorMemory):
     """Values with the offsets of their sequences; what programs with ``lod_level`` are fed and
     return.
 
@@ -79,7 +80,10 @@ class LoDTensor:
     def set(self, array: Any, place: Any = None) -> None:
         """Take over a copy of the values of an array or a Tensor."""
         raw = (array.raw_tensor() if isinstance(array, LoDTensor) else to_raw(array)).clone()
-        self._value = raw if place is None else raw.to(to_place(place).device)
+        self.take_over(raw if place is None else raw.to(to_place(place).device))
+
+    def take_over(self, raw: torch.Tensor) -> None:
+        self._value = raw
 
     def raw_tensor(self) -> torch.Tensor:
         if self._value is None:
@@ -112,11 +116,6 @@ class LoDTensor:
         """A copy in another dtype, with the same sequences."""
         return LoDTensor(self.raw_tensor().to(dtypes.to_torch(dtype), copy=True), self.lod())
 
-    def _share_data_with(self, other: LoDTensor) -> LoDTensor:
-        """Hold the very memory of ``other``."""
-        self._value = other.raw_tensor()
-        return self
-
     def _copy(self, place: Any) -> LoDTensor:
         return LoDTensor(self.raw_tensor().to(to_place(place).device, copy=True), self.lod())
 
@@ -125,11 +124,13 @@ class LoDTensor:
 
     def _to_dlpack(self) -> Any:
         """A capsule that ``from_dlpack`` of any framework reads, over the same memory."""
-        return torch.utils.dlpack.to_dlpack(self.raw_tensor().detach())
+        held = self.raw_tensor().detach()
+        return torch.utils.dlpack.to_dlpack(held)  # type: ignore[attr-defined]
 
     def __getitem__(self, index: Any) -> LoDTensor:
         """Some of the values, without sequences."""
-        return LoDTensor(self.raw_tensor()[index].clone())
+        # by way of NumPy, which knows negative steps
+        return LoDTensor(torch.from_numpy(np.ascontiguousarray(self.numpy()[index])))
 
     def numpy(self) -> np.ndarray:
         return wrap(self.raw_tensor()).numpy()

@@ -241,6 +241,9 @@ class Operator:
     def attr(self, name: str) -> Any:
         attrs = self.all_attrs()
         if name not in attrs:
+            parameter = self.op and self.op.signature.parameters.get(name)
+            if parameter and parameter.default is not parameter.empty:
+                return parameter.default
             raise UsageError(f"operator {self.type}: no attribute {name!r}; it has {sorted(attrs)}")
         return attrs[name]
 
@@ -248,7 +251,7 @@ class Operator:
         return {
             **self.attrs,
             "op_role": _ROLE_NUMBERS[self.role],
-            "op_namescope": self.name_scope,
+            "op_namescope": f"/{self.name_scope}/" if self.name_scope else "/",
             "op_device": self.device,
             **self.notes,
         }
@@ -258,7 +261,7 @@ class Operator:
         if name == "op_device":
             self.device = value
         elif name == "op_namescope":
-            self.name_scope = value
+            self.name_scope = str(value).strip("/")
         elif name == "op_role":
             self.role = ROLES_BY_NUMBER[int(value)]
         elif name in self.attrs:

@@ -12,6 +12,7 @@ from argosy.foundation.errors import ProgramError, UsageError, nearest
 from argosy.foundation.places import to_place
 from argosy.foundation.process_state import register
 from argosy.static.ir.lod import Lod, LoDTensor, LoDTensorArray
+from argosy.static.ir.selected_rows import SelectedRows
 from argosy.tensor.engine import Tensor, to_raw, wrap
 
 
@@ -76,6 +77,17 @@ class ScopeVariable:
         """The table of sequences that a run left here."""
         return LoDRankTable(self.get_tensor().raw_tensor())
 
+    def get_selected_rows(self) -> SelectedRows:
+        """The rows, as an object through which they can be read and set."""
+        if not isinstance(self.other, SelectedRows):
+            self.other = SelectedRows(store=self.hold)
+        return self.other
+
+    def hold(self, value: torch.Tensor) -> None:
+        """Hold ``value`` itself."""
+        self.tensor = value
+        self._scope.changed()
+
     def get_tensor(self) -> DenseTensor:
         """The value, as an object through which it can be read and set."""
         return DenseTensor(self)
@@ -137,6 +149,9 @@ class DenseTensor(LoDTensor):
         elif old is not None:
             raw = raw.to(old.device)
         self._variable.store(raw, copies=False)
+
+    def take_over(self, raw: torch.Tensor) -> None:
+        self._variable.hold(raw)
 
     def raw_tensor(self) -> torch.Tensor:
         if self._variable.tensor is None:

@@ -287,7 +287,7 @@ class Variable(Tensor):
             return self.raw.item()
         raise self._no_value(f"{kind}()")
 
-    def numpy(self) -> np.ndarray:
+    def numpy(self) -> np.ndarray:  # type: ignore[override]
         raise self._no_value("numpy()")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -298,7 +298,7 @@ class Variable(Tensor):
             return self.raw.tolist()
         raise self._no_value("tolist()")
 
-    def item(self) -> Variable:
+    def item(self) -> Variable:  # type: ignore[override]
         """The variable itself, so that ``paddle.shape(x)[0].item()`` may be recorded; it must have
         at most one dimension.
         """

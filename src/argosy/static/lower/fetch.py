@@ -63,7 +63,7 @@ def with_lod(value: Any, lod: list[Any]) -> Any:
     return _sequence(value, lod) if lod else value
 
 
-def _sequence(value: Any, lod: list[torch.Tensor | None]) -> LoDTensor | torch.Tensor:
+def _sequence(value: Any, lod: list[torch.Tensor | None]) -> Any:
     levels = [level.tolist() for level in lod if level is not None]  # None: fed without it
     return LoDTensor(value, levels) if levels else value
 

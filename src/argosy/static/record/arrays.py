@@ -103,7 +103,7 @@ def _append_write(array: Variable, index: Variable, value: Variable) -> None:
 def _companion(array: ArrayVariable) -> ArrayVariable:
     """A new array for offsets, made where ``array`` is."""
     block = array.block
-    out = new_array(block, Kind(*offset_samples()))
+    out = new_array(block, Kind(*offset_samples()))  # type: ignore[arg-type]
     out.is_known = True
     maker = next(i for i, o in enumerate(block.ops) if array.name in o.output_arg_names)
     block.ops.insert(maker, Operator(block, "create_array", None, (), {}, Ref(out.name)))

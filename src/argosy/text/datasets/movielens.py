@@ -77,7 +77,10 @@ class Movielens(Texts):
         self.data = list(self._samples())
 
     def _rows(self, name: str) -> Iterator[list[str]]:
-        with zipfile.ZipFile(self.data_file) as package, package.open(f"ml-1m/{name}.dat") as file:
+        with (
+            zipfile.ZipFile(str(self.data_file)) as package,
+            package.open(f"ml-1m/{name}.dat") as file,
+        ):
             for line in file:
                 yield line.decode("latin").strip().split("::")
 

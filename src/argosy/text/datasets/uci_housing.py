@@ -22,7 +22,7 @@ class UCIHousing(Texts):
         self, data_file: str | None = None, mode: str = "train", download: bool = True
     ) -> None:
         super().__init__(data_file, mode, download, self.SOURCE)
-        self.data = load_data(self.data_file)[("train", "test").index(self.mode)]
+        self.data = load_data(str(self.data_file))[("train", "test").index(self.mode)]
         self.dtype = get_default_dtype()
 
     def __getitem__(self, idx: int) -> tuple[np.ndarray, np.ndarray]:

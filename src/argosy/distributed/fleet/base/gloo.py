@@ -85,7 +85,8 @@ class Gloo:
             raise ConfigError("Gloo.init: call set_hdfs_store(path, '', '') first")
         os.makedirs(self._path, exist_ok=True)
         name = f"gloo-{self._prefix}"
-        store = dist.FileStore(os.path.join(self._path, name), self._size)
+        path = os.path.join(self._path, name)
+        store = dist.FileStore(path, self._size)  # type: ignore[attr-defined]
         self._transport = TorchBackend(
             "gloo", name, self._rank, self._size, store, self._timeout_s, self._address()
         )

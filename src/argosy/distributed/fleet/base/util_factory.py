@@ -50,7 +50,8 @@ class UtilBase:
         """The element-wise sum, max or min of ``input`` (numbers, lists, arrays) over 'worker',
         'server' or 'all' processes.
         """
-        return self.role_maker.all_reduce(input, mode, comm_world)
+        total: np.ndarray = self.role_maker.all_reduce(input, mode, comm_world)
+        return total
 
     def barrier(self, comm_world: str = "worker") -> None:
         """Wait for the other processes of ``comm_world``."""
@@ -58,7 +59,8 @@ class UtilBase:
 
     def all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
         """The values that the processes passed, in rank order."""
-        return self.role_maker.all_gather(input, comm_world)
+        values: list[Any] = self.role_maker.all_gather(input, comm_world)
+        return values
 
     def get_file_shard(self, files: list[str]) -> list[str]:
         """This worker's share of ``files``: contiguous, and if they cannot be shared equally the

@@ -43,8 +43,8 @@ def d2sum_update(optimizer: Any) -> MakeUpdate:
 
         def update(grads: list[torch.Tensor], learning_rate: float | None) -> None:
             rate = float(optimizer.get_lr()) if learning_rate is None else learning_rate
-            for value, state, grad in zip(values, states, grads, strict=True):
-                _step(value, *state, grad, rate)
+            for value, (moment, g2sum, d2sum), grad in zip(values, states, grads, strict=True):
+                _step(value, moment, g2sum, d2sum, grad, rate)
 
         return update
 

@@ -324,7 +324,7 @@ def _initial(param: Parameter, startup: Program) -> Initial:
     if kind is assign_value:
         return Initial("constant", 0.0)  # of rows beyond those that are given
     if kind is uniform_random:
-        return Initial("uniform", float(settings["low"]), float(settings["high"]), seed)
+        return Initial("uniform", float(settings["min"]), float(settings["max"]), seed)
     if kind is gaussian_random or kind is truncated_gaussian_random:
         name = "normal" if kind is gaussian_random else "truncated_normal"
         return Initial(name, float(settings["mean"]), float(settings["std"]), seed)

@@ -186,8 +186,9 @@ def basic_lstm(
 
     def unit(scope: str, suffix: str) -> Any:
         attrs = _named(param_attr, suffix.format("w")), _named(bias_attr, suffix.format("b"))
-        options = gate_activation, activation, forget_bias, dtype
-        return BasicLSTMUnit(scope, hidden_size, *attrs, *options)
+        return BasicLSTMUnit(
+            scope, hidden_size, *attrs, gate_activation, activation, forget_bias, dtype
+        )
 
     out, [hidden, cell] = _run_layers(
         input,

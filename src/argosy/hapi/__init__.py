@@ -1,0 +1,1 @@
+"""``paddle.hapi``: of the high-level API only what metrics and scripts around it use."""

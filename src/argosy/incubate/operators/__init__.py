@@ -1,0 +1,1 @@
+"""``paddle.incubate.operators``: operations on graphs."""
