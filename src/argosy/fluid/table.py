@@ -18,14 +18,17 @@ code, in the same module.
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from argosy.fluid.dygraph.tracer import records
+from argosy.fluid.dygraph.tracer import is_static, records
 from argosy.static.nn.layer import anywhere
 from argosy.static.record.activation import activate
+from argosy.static.record.recorder import recorder
 from argosy.tensor import assign, reshape
 
 Class = TypeVar("Class")
@@ -63,6 +66,39 @@ def define(scope: dict[str, Any], text: str) -> None:
         scope[row.name] = make(row, scope["__name__"])
 
 
+def name_results(scope: dict[str, Any], text: str, but: str = "") -> None:
+    """Let the functions of a module name what they compute as 1.x does: after themselves, or after
+    what a line of ``text`` says (``topk top_k``, ``lrn lrn:1``; see ``static.record.naming``).
+
+    Those in ``but`` name their results themselves, or are made of functions that do.
+    """
+    layers = dict(line.split(maxsplit=1) for line in text.strip().splitlines())
+    for name, function in list(scope.items()):
+        is_own = inspect.isfunction(function) and function.__module__ == scope["__name__"]
+        if is_own and not name.startswith("_") and name not in but.split():
+            scope[name] = _naming(function, layers.get(name, name))
+
+
+def _naming(function: Callable[..., Any], layer: str) -> Callable[..., Any]:
+    if getattr(function, "names_itself", False):
+        return function
+    parameters = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not is_static() or recorder.namer is not None:
+            return function(*args, **kwargs)
+        given = dict(zip(parameters, args, strict=False)) | kwargs
+        return recorder.as_layer(
+            layer,
+            given.get("name") or "",
+            given.get("act") is not None,
+            lambda: function(*args, **kwargs),
+        )
+
+    return call
+
+
 def make(row: Row, module: str) -> Callable[..., Any]:
     """The function of a row."""
     home, _, name = row.target.rpartition(".")
@@ -93,6 +129,7 @@ def make(row: Row, module: str) -> Callable[..., Any]:
     function: Callable[..., Any] = scope[row.name]
     besides = "".join(f", {word}" for word in row.besides)
     summary = (target.__doc__ or "").strip().partition("\n\n")[0]
+    function.names_itself = home.startswith("static")  # type: ignore[attr-defined]
     function.__doc__ = f"{summary}\n\n``paddle.{row.target}({row.arguments})``{besides}."
     return function
 

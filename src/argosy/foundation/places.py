@@ -57,9 +57,6 @@ class Place:
         """The number of its kind; it only serves to be compared."""
         return sorted(set(_KINDS.values())).index(self.kind)
 
-    def _equals(self, other: object) -> bool:
-        return self == other
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Place) and (self.kind, self.index) == (other.kind, other.index)
 

@@ -1,6 +1,6 @@
 """What Paddle keeps under ``paddle.incubate``."""
 
-from argosy.incubate import optimizer
+from argosy.incubate import autotune, optimizer
 from argosy.incubate.optimizer import LookAhead, ModelAverage
 
 __all__ = ["LookAhead", "ModelAverage"]

@@ -60,7 +60,8 @@ class Traits:
     have it; given without a type it stands for the type of its operators. ``is_reshape``: the same
     elements in the same order, in another shape. ``recorded_dtypes`` names the dtypes that a
     parameter may have in a program; eager calls take whatever the computation can. ``is_fused``: it
-    hands raw memory to a kernel that compares no sizes.
+    hands raw memory to a kernel that compares no sizes. ``layer`` says how Paddle's function for it
+    names its results in a program (``static/record/naming.py``); by default after the type.
     """
 
     types: tuple[str, ...] = ()
@@ -73,6 +74,7 @@ class Traits:
     is_reshape: bool = False
     is_fused: bool = False
     recorded_dtypes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    layer: str = ""
 
     def __post_init__(self) -> None:
         for name, is_valid in _VALID.items():
@@ -106,5 +108,6 @@ _VALID = {
     "sparse_gradients": _is_a(SparseGradients),
     "is_reshape": _is_a(bool),
     "is_fused": _is_a(bool),
+    "layer": _is_a(str),
     "recorded_dtypes": _is_mapping_to(tuple),
 }

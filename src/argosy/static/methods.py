@@ -7,6 +7,8 @@ load or run.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -129,6 +131,41 @@ def new_loader(self: Variable, feed_list: Any, *options: Any) -> ProgramLoader:
     return ProgramLoader(feed_list, *options)
 
 
+# Operators with a number that Paddle records as one ``scale``; for others it makes a tensor of the
+# number first, which has a name as well.
+_SCALED = {"__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__"}
+
+
+def as_operator(name: str) -> Callable[..., Any]:
+    """The operator ``name`` of Tensor, whose results in a program are called ``tmp_0``."""
+    compute = getattr(Tensor, name)
+
+    @functools.wraps(compute)
+    def operate(self: Variable, *others: Any) -> Any:
+        has_number = bool(others) and isinstance(others[0], (bool, int, float))
+
+        def tmp(result: int) -> str:
+            if has_number and name not in _SCALED:
+                unique_name.generate("tmp")
+            return unique_name.generate("tmp")
+
+        # inside of a layer function, what operators compute is named after it
+        with recorder.naming(recorder.namer if recorder.is_in_layer else tmp):
+            return compute(self, *others)
+
+    return operate
+
+
+def get_item(self: Variable, index: Any) -> Any:
+    """``self[index]``, which is called ``x_slice_0`` in a program."""
+
+    def sliced(result: int) -> str:
+        return unique_name.generate(f"{self.name}_slice")
+
+    with recorder.naming(recorder.namer if recorder.is_in_layer else sliced):
+        return Tensor.__getitem__(self, index)
+
+
 def record_init(self: Parameter, initializer: Any) -> None:
     """Let the startup program fill this parameter: what an initialiser does when it is called on
     one of a program.
@@ -148,6 +185,13 @@ def deepcopied(self: Parameter, memo: dict[int, Any]) -> Any:
     out = recorder.duplicate(self, unique_name.generate(self.name))
     memo[id(self)] = out
     return out
+
+
+_OPERATORS = """
+    __add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __pow__ __rpow__
+    __floordiv__ __rfloordiv__ __mod__ __rmod__ __matmul__ __rmatmul__ __neg__ __eq__ __ne__ __lt__
+    __le__ __gt__ __ge__ astype
+""".split()  # noqa: SIM905
 
 
 def to_static_var(self: Tensor, to_parameter: bool = False, **settings: Any) -> Variable:
@@ -195,6 +239,8 @@ _METHODS: dict[type, dict[str, Any]] = {
         "rebind": rebind,
         "record_optimizer": record_optimizer,
         "new_loader": new_loader,
+        "__getitem__": get_item,
+        **{name: as_operator(name) for name in _OPERATORS},
     },
     Parameter: {"record_init": record_init, "record_from": record_from, "__deepcopy__": deepcopied},
 }

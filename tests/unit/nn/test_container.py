@@ -91,9 +91,11 @@ def test_copies_are_independent(duplicate):
     assert list(other.state_dict()) == list(model.state_dict())
 
 
-def test_an_item_of_a_parameter_list_is_replaced():
-    held = nn.ParameterList([paddle.create_parameter([2, 2], "float32")])
-    other = paddle.create_parameter([2, 3], "float32")
-    held[0] = other
-    assert held[0] is other
-    assert [name for name, _ in held.named_parameters()] == ["0"]
+def test_entry_of_a_parameter_list_is_replaced():
+    params = paddle.nn.ParameterList([paddle.create_parameter([2, 2], "float32")])
+    new = paddle.create_parameter([2, 3], "float32")
+    params[0] = new
+    assert params[0] is new
+    params[0] = paddle.ones([2, 3])
+    assert params[0] is new
+    assert new.tolist() == [[1.0] * 3] * 2

@@ -39,7 +39,7 @@ def test_gradients_of_parameters_and_of_variables_on_the_way():
     assert operator.input("targets") == [loss.name]
     assert "w" in operator.input("inputs")
     start()
-    of_w, of_square, of_loss = run("w@GRAD", f"{square.name}@GRAD", "reduce_sum_0.tmp_0@GRAD")
+    of_w, of_square, of_loss = run("w@GRAD", f"{square.name}@GRAD", "sum_0.tmp_0@GRAD")
     np.testing.assert_array_equal(of_w, [6.0, 6.0])
     np.testing.assert_array_equal(of_square, [1.0, 1.0])
     assert of_loss == 1.0

@@ -24,7 +24,7 @@ def test_ops_are_recorded_not_run():
     assert isinstance(y, paddle.static.Variable)
     assert isinstance(y, paddle.Tensor)
     assert types(paddle.static.default_main_program()) == ["relu", "elementwise_add"]
-    assert y.name == "elementwise_add_0.tmp_0"
+    assert y.name == "tmp_0"
     assert not paddle.in_dynamic_mode()
 
 
@@ -162,11 +162,11 @@ def test_operators_tell_inputs_outputs_and_attributes():
         F.dropout(layer(x), 0.3)
     linear, dropout = paddle.static.default_main_program().global_block().ops
     assert linear.inputs == {"x": ["x"], "weight": ["linear_0.w_0"], "bias": ["linear_0.b_0"]}
-    assert linear.output_arg_names == ["linear_1.tmp_0"]
-    assert dropout.input("x") == ["linear_1.tmp_0"]
+    assert linear.output_arg_names == ["linear_1.tmp_1"]
+    assert dropout.input("x") == ["linear_1.tmp_1"]
     assert dropout.attr("p") == 0.3
     assert dropout.has_attr("is_test")
-    assert dropout.all_attrs()["op_namescope"] == "head"
+    assert dropout.all_attrs()["op_namescope"] == "/head/"
     assert linear.idx == 0
     with pytest.raises(UsageError, match="no input 'w'"):
         linear.input("w")
@@ -178,7 +178,7 @@ def test_text_of_a_program():
     text = str(paddle.static.default_main_program())
     assert "var x : shape(-1, 4).dtype(float32).stop_gradient(True)" in text
     assert "persist trainable param linear_0.w_0 : shape(4, 2)" in text
-    assert "[relu_0.tmp_0] = relu(x=linear_1.tmp_0)" in text
+    assert "[relu_0.tmp_0] = relu(x=linear_1.tmp_1)" in text
 
 
 def test_clone_for_test_leaves_the_forward_part_in_test_mode():
@@ -269,7 +269,7 @@ def test_contents_of_a_program():
         "x",
         "linear_0.w_0",
         "linear_0.b_0",
-        "linear_1.tmp_0",
+        "linear_1.tmp_1",
     }
     assert block.has_var("x")
     assert block.var("x") is x

@@ -124,7 +124,7 @@ def hide_what_a_branch_reads(program):
 PROBLEMS = {
     drop_what_others_read: r"operator 0 'tanh'.* reads 'relu_0.tmp_0' before any operator has",
     read_too_early: r"operator 0 'tanh'.* reads 'relu_0.tmp_0' before any operator has written it",
-    drop_inside_a_branch: r"'cond'.* takes \['elementwise_add_0.tmp_0'\], which nothing writes",
+    drop_inside_a_branch: r"'cond'.* takes \['tmp_2'\], which nothing writes",
     read_no_variable: r"'tanh'.* reads 'nowhere', which is no variable",
     write_no_variable: r"'tanh'.* writes 'nowhere', which is no variable",
     write_twice: r"operator 0 'relu'.* writes 'relu_0.tmp_0' twice",

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from argosy import tensor as T
-from argosy.fluid.table import define
+from argosy.fluid.table import define, name_results
 from argosy.foundation.errors import BadArgument, DtypeError, UsageError
 from argosy.nn import functional as F
 from argosy.ops.losses.nce import SAMPLERS
@@ -182,3 +182,16 @@ def nce(
             nce_op, input, label, weight, bias, sample_weight, chances, sampler, count, int(seed)
         )
         return cost / float(count + 1)
+
+
+name_results(
+    globals(),
+    """
+cross_entropy cross_entropy2
+huber_loss huber_loss:1
+mse_loss reduce_mean
+softmax_with_cross_entropy softmax_with_cross_entropy:1,0
+square_error_cost square_error_cost:1
+""",
+    but="hsigmoid nce npair_loss",
+)

@@ -8,7 +8,7 @@ from argosy import static
 from argosy import tensor as T
 from argosy.fluid.dygraph.tracer import is_static
 from argosy.fluid.layers.tensor import assign
-from argosy.fluid.table import at_least_1d
+from argosy.fluid.table import at_least_1d, name_results
 from argosy.foundation.errors import UsageError
 from argosy.ops.losses import metric as ops
 from argosy.tensor.engine import apply
@@ -48,3 +48,6 @@ def auc(
         )
     total, recent, counts = static.auc(input, label, curve, num_thresholds, topk, slide_steps)
     return at_least_1d(total), at_least_1d(recent), counts
+
+
+name_results(globals(), "")

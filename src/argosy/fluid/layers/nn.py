@@ -9,7 +9,7 @@ import torch
 from argosy import tensor as T
 from argosy.fluid import input as _input
 from argosy.fluid.dygraph.tracer import records, tracers
-from argosy.fluid.table import at_least_1d, define
+from argosy.fluid.table import at_least_1d, define, name_results
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
@@ -799,3 +799,24 @@ def autoincreased_step_counter(
         T.increment(counter, step)
     block.ops[:] = [*block.ops[num_before:], *block.ops[:num_before]]
     return counter
+
+
+name_results(
+    globals(),
+    """
+adaptive_pool2d max_pool2d_with_index
+dice_loss reduce_mean
+flatten flatten:0,1
+lrn lrn:1
+reshape reshape2:0,1
+resize_nearest nearest_interp
+resize_bilinear bilinear_interp
+smooth_l1 smooth_l1_loss:1
+squeeze squeeze:0,1
+topk top_k
+transpose transpose:0,1
+unsqueeze unsqueeze2:0,1
+where where_index
+""",
+    but="embedding instance_norm autoincreased_step_counter label_smooth image_resize",
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from argosy import tensor as T
-from argosy.fluid.table import define
+from argosy.fluid.table import define, name_results
 from argosy.nn import functional as F
 
 if TYPE_CHECKING:  # the names of the table
@@ -50,3 +50,6 @@ def softshrink(x: Any, alpha: float | None = None) -> Any:
 def thresholded_relu(x: Any, threshold: float | None = None) -> Any:
     """``x``, and 0 up to the threshold, 1 by default."""
     return F.thresholded_relu(x, 1.0 if threshold is None else threshold)
+
+
+name_results(globals(), "")

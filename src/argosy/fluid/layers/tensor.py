@@ -9,7 +9,7 @@ import numpy as np
 from argosy import tensor as T
 from argosy.fluid.dygraph.tracer import records, tracers
 from argosy.fluid.layers.nn import shape_like
-from argosy.fluid.table import at_least_1d, define
+from argosy.fluid.table import at_least_1d, define, name_results
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError
 from argosy.nn import parameter as _parameter
@@ -115,7 +115,7 @@ def create_global_var(
     """
     if not records():
         return T.full(shape, value, dtype)
-    name = name or unique_name.generate("global_var")
+    name = name or unique_name.generate("_generated_var")
     extents = [int(n) for n in shape]
     if persistable:
         return recorder.new_state(name, extents, dtypes.to_torch(dtype), float(value))
@@ -180,3 +180,18 @@ def has_inf(x: Any) -> Any:
 def has_nan(x: Any) -> Any:
     """Whether an element is NaN, of shape [1]."""
     return at_least_1d(T.any(T.isnan(x)))
+
+
+name_results(
+    globals(),
+    """
+argmax arg_max
+argmin arg_min
+has_inf isinf
+has_nan isnan
+ones fill_constant
+sums sum
+zeros fill_constant
+""",
+    but="create_global_var create_parameter create_tensor",
+)

@@ -282,7 +282,7 @@ class ParameterList(Layer):
         if not isinstance(param, Tensor):
             raise DtypeError(f"param should be 'Parameter' or 'Tensor', but received {type(param)}")
         if isinstance(param, Parameter):
-            self.add_parameter(str(idx), param)
+            setattr(self, str(idx), param)
         else:
             getattr(self, str(idx)).set_value(param)
 

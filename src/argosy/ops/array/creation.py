@@ -13,7 +13,7 @@ from argosy.ops.table import op
 from argosy.ops.traits import Precision
 
 
-@op("full")
+@op("full", layer="fill_constant fill_constant")
 def full(shape: Any, value: Any, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:
     size = ints(shape)
     if isinstance(value, Tensor):
@@ -28,7 +28,7 @@ def full(shape: Any, value: Any, dtype: torch.dtype, device: torch.device | None
     return torch.full(size, value, dtype=dtype, device=device)
 
 
-@op("full_like", types=("fill_any_like",))
+@op("full_like", types=("fill_any_like",), layer="full_like")
 def full_like(
     x: Tensor, value: Any, dtype: torch.dtype | None = None, device: torch.device | None = None
 ) -> Tensor:
@@ -143,12 +143,12 @@ def _at_least_matrix(x: Tensor, call: str) -> Tensor:
     return x
 
 
-@op("tril")
+@op("tril", layer="=tril")
 def tril(x: Tensor, diagonal: int = 0) -> Tensor:
     return torch.tril(_at_least_matrix(x, "tril"), diagonal)
 
 
-@op("triu")
+@op("triu", layer="=triu")
 def triu(x: Tensor, diagonal: int = 0) -> Tensor:
     return torch.triu(_at_least_matrix(x, "triu"), diagonal)
 

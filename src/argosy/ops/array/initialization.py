@@ -34,7 +34,7 @@ def fill_constant(shape: Sequence[int], value: float, dtype: torch.dtype) -> Ten
     return torch.full(list(shape), value, dtype=dtype)
 
 
-@op("assign_value")
+@op("assign_value", layer="assign")
 def assign_value(values: Any, dtype: torch.dtype) -> Tensor:
     """A new tensor of given values: a NumPy array or nested lists of numbers."""
     return torch.as_tensor(values).to(dtype, copy=True)  # what comes of it is trained in place

@@ -62,7 +62,9 @@ def resolve_shape(x: Tensor, shape: Any) -> list[int]:
     return sizes
 
 
-@op("transpose", types=("transpose2",), precision=Precision.GRAY, rows=Rows.OTHER)
+@op(
+    "transpose", types=("transpose2",), precision=Precision.GRAY, rows=Rows.OTHER, layer="transpose"
+)
 def transpose(x: Tensor, perm: Any) -> Tensor:
     """Reorder the axes; those that ``perm`` leaves out at its end stay where they are."""
     order = ints(perm)
@@ -95,7 +97,7 @@ def matrix_transpose(x: Tensor) -> Tensor:
     return x.mT
 
 
-@op("flatten", types=("flatten_contiguous_range",), is_reshape=True)
+@op("flatten", types=("flatten_contiguous_range",), is_reshape=True, layer="flatten")
 def flatten(x: Tensor, start_axis: int = 0, stop_axis: int = -1) -> Tensor:
     rank = max(x.ndim, 1)
     start, stop = axis_in(start_axis, rank, "flatten"), axis_in(stop_axis, rank, "flatten")
@@ -104,7 +106,7 @@ def flatten(x: Tensor, start_axis: int = 0, stop_axis: int = -1) -> Tensor:
     return x.flatten(start, stop)
 
 
-@op("squeeze", types=("squeeze2",), is_reshape=True)
+@op("squeeze", types=("squeeze2",), is_reshape=True, layer="squeeze")
 def squeeze(x: Tensor, axes: Any = None) -> Tensor:
     """Drop the given axes of extent 1 (all of them by default); an axis of another extent stays."""
     if axes is None:
@@ -163,12 +165,12 @@ def pin_memory(x: Tensor) -> Tensor:
     return x.pin_memory()
 
 
-@op("expand", types=("expand_v2",))
+@op("expand", types=("expand_v2",), layer="expand")
 def expand(x: Tensor, shape: Any) -> Tensor:
     return torch.expand_copy(x, ints(shape))
 
 
-@op("expand_as", types=("expand_as_v2",))
+@op("expand_as", types=("expand_as_v2",), layer="expand_as")
 def expand_as(x: Tensor, y: Tensor) -> Tensor:
     return torch.expand_copy(x, y.shape)
 
@@ -282,7 +284,7 @@ def rank(x: Tensor) -> Tensor:
     return torch.tensor(x.ndim, dtype=torch.int32)
 
 
-@op("numel", types=("size",))
+@op("numel", types=("size",), layer="numel")
 def numel(x: Tensor) -> Tensor:
     return torch.tensor(x.numel(), dtype=torch.int64)
 

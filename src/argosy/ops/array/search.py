@@ -14,13 +14,13 @@ from argosy.ops.table import define, op
 from argosy.ops.traits import Rows
 
 
-@op("argmax", types=("arg_max",), rows=Rows.OTHER)
+@op("argmax", types=("arg_max",), rows=Rows.OTHER, layer="argmax")
 def argmax(x: Tensor, axis: int | None, keepdim: bool, dtype: torch.dtype) -> Tensor:
     out = torch.argmax(x, axis, keepdim)
     return out if dtype is torch.int64 else out.to(dtype)
 
 
-@op("argmin", types=("arg_min",), rows=Rows.OTHER)
+@op("argmin", types=("arg_min",), rows=Rows.OTHER, layer="argmin")
 def argmin(x: Tensor, axis: int | None, keepdim: bool, dtype: torch.dtype) -> Tensor:
     out = torch.argmin(x, axis, keepdim)
     return out if dtype is torch.int64 else out.to(dtype)
@@ -29,7 +29,7 @@ def argmin(x: Tensor, axis: int | None, keepdim: bool, dtype: torch.dtype) -> Te
 # Paddle keeps equal elements in order whether or not a stable sort is asked for.
 
 
-@op("argsort")
+@op("argsort", layer="argsort:1")
 def argsort(x: Tensor, axis: int = -1, descending: bool = False) -> Tensor:
     return torch.argsort(x, dim=axis, descending=descending, stable=True)
 

@@ -64,7 +64,7 @@ def _source_positions(
     return (size - 1) - ((size - 1) - position.abs()).abs()
 
 
-@op("grid_sample", types=("grid_sampler",))
+@op("grid_sample", types=("grid_sampler",), layer="grid_sample")
 def grid_sample(
     x: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: bool
 ) -> Tensor:

@@ -26,7 +26,11 @@ _FEW = 4_000
 _SMALLEST_LOG = -1e20
 
 
-@op("mean_cross_entropy", precision={"softmax_with_cross_entropy": Precision.BLACK})
+@op(
+    "mean_cross_entropy",
+    precision={"softmax_with_cross_entropy": Precision.BLACK},
+    layer="softmax_with_cross_entropy mean",
+)
 def mean_cross_entropy(input: Tensor, label: Tensor) -> Tensor:
     """Cross entropy of logits and hard labels, classes in the last axis, averaged over all
     positions.
@@ -80,7 +84,7 @@ def _flatten_positions(input: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
     return input.reshape(-1, shape[-1]), label.reshape(-1)
 
 
-@op("cross_entropy", precision=Precision.BLACK)
+@op("cross_entropy", precision=Precision.BLACK, layer="softmax_with_cross_entropy:1 reduction")
 def cross_entropy(
     input: Tensor,
     label: Tensor,
@@ -209,6 +213,7 @@ def _gather_weight(weight: Tensor, scores: Tensor, label: Tensor, counts: Tensor
 
 @op(
     "softmax_with_cross_entropy",
+    layer="softmax_with_cross_entropy:1,0",
     types=(
         "softmax_with_cross_entropy",
         "cross_entropy_with_softmax",

@@ -54,6 +54,7 @@ def _gap(input: Tensor, label: Tensor) -> Tensor:
 
 @op(
     "mse_loss",
+    layer="elementwise_sub square reduction",
     precision={"square": Precision.BLACK},
     recorded_dtypes={"input": FLOATING, "label": FLOATING},
 )
@@ -71,6 +72,7 @@ def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
 
 @op(
     "square_error_cost",
+    layer="square_error_cost:1",
     precision={"square": Precision.BLACK},
     recorded_dtypes={"input": FLOATING, "label": FLOATING},
 )
@@ -80,6 +82,7 @@ def square_error_cost(input: Tensor, label: Tensor) -> Tensor:
 
 @op(
     "l1_loss",
+    layer="elementwise_sub abs reduction",
     recorded_dtypes={
         "input": (*FLOATING, "int32", "int64"),
         "label": (*FLOATING, "int32", "int64"),
@@ -92,6 +95,7 @@ def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
 @op(
     "smooth_l1_loss",
     types=("huber_loss",),
+    layer="huber_loss reduction",
     precision=Precision.BLACK,
     recorded_dtypes={"input": FLOATING, "label": FLOATING},
 )
@@ -106,7 +110,7 @@ def smooth_l1_loss(
     return reduce(loss if is_huber else loss / delta, reduction, "smooth_l1_loss")
 
 
-@op("bce_loss")
+@op("bce_loss", layer="bce_loss reduction")
 def binary_cross_entropy(
     input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -118,7 +122,11 @@ def binary_cross_entropy(
     return reduce(loss if weight is None else loss * weight, reduction, "binary_cross_entropy")
 
 
-@op("sigmoid_cross_entropy_with_logits", precision=Precision.BLACK)
+@op(
+    "sigmoid_cross_entropy_with_logits",
+    precision=Precision.BLACK,
+    layer="sigmoid_cross_entropy_with_logits reduction",
+)
 def binary_cross_entropy_with_logits(
     logit: Tensor,
     label: Tensor,
@@ -152,7 +160,7 @@ def log_loss(input: Tensor, label: Tensor, epsilon: float = 1e-4) -> Tensor:
     return -label * torch.log(input + epsilon) - (1 - label) * torch.log(1 - input + epsilon)
 
 
-@op("kldiv_loss")
+@op("kldiv_loss", layer="kldiv_loss reduction")
 def kl_div(
     input: Tensor, label: Tensor, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:

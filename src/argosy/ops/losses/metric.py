@@ -9,7 +9,7 @@ from argosy.ops.table import op
 from argosy.ops.traits import Rows
 
 
-@op("accuracy", rows=Rows.OTHER)
+@op("accuracy", rows=Rows.OTHER, layer="accuracy:2,0,1")
 def accuracy(input: Tensor, label: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
     """Share of rows whose label is among the ``k`` largest, the number of those rows (int32), and
     of all (int32).

@@ -30,13 +30,13 @@ def binary(
     return define(name, compute, **traits)
 
 
-@op("add", types=("elementwise_add",), precision=Precision.GRAY)
+@op("add", types=("elementwise_add",), precision=Precision.GRAY, layer="=elementwise_add")
 def add(x: Any, y: Any) -> Tensor:
     x, y = align(x, y)
     return torch.add(x, y) if isinstance(x, Tensor) else torch.add(y, x)
 
 
-@op("subtract", types=("elementwise_sub",), precision=Precision.GRAY)
+@op("subtract", types=("elementwise_sub",), precision=Precision.GRAY, layer="=elementwise_sub")
 def subtract(x: Any, y: Any) -> Tensor:
     x, y = align(x, y)
     if _is_bool(x) and _is_bool(y):
@@ -48,13 +48,13 @@ def subtract(x: Any, y: Any) -> Tensor:
     return difference
 
 
-@op("multiply", types=("elementwise_mul",), precision=Precision.GRAY)
+@op("multiply", types=("elementwise_mul",), precision=Precision.GRAY, layer="=elementwise_mul")
 def multiply(x: Any, y: Any) -> Tensor:
     x, y = align(x, y)
     return torch.mul(x, y) if isinstance(x, Tensor) else torch.mul(y, x)
 
 
-@op("divide", types=("elementwise_div",), precision=Precision.GRAY)
+@op("divide", types=("elementwise_div",), precision=Precision.GRAY, layer="=elementwise_div")
 def divide(x: Any, y: Any, rounding_mode: str | None = None) -> Tensor:
     x, y = align(x, y)
     if rounding_mode is not None:
@@ -81,7 +81,12 @@ def _as_int8(value: Any) -> Any:
     return value.to(torch.int8) if isinstance(value, Tensor) else int(value)
 
 
-@op("floor_divide", types=("elementwise_floordiv",), precision=Precision.GRAY)
+@op(
+    "floor_divide",
+    types=("elementwise_floordiv",),
+    precision=Precision.GRAY,
+    layer="=elementwise_floordiv",
+)
 def floor_divide(x: Any, y: Any) -> Tensor:
     """Divide and round down. No gradient passes, and a 0-d tensor widens the result like any
     other.
@@ -91,7 +96,7 @@ def floor_divide(x: Any, y: Any) -> Tensor:
     return quotient.detach()
 
 
-@op("remainder", types=("elementwise_mod",), precision=Precision.GRAY)
+@op("remainder", types=("elementwise_mod",), precision=Precision.GRAY, layer="=elementwise_mod")
 def remainder(x: Any, y: Any) -> Tensor:
     x, y = align(x, y)
     if not isinstance(x, Tensor):
@@ -103,6 +108,7 @@ def remainder(x: Any, y: Any) -> Tensor:
 @op(
     "pow",
     types=("elementwise_pow",),
+    layer="=elementwise_pow",
     precision={"pow": Precision.BLACK, "elementwise_pow": Precision.GRAY},
 )
 def pow(x: Any, y: Any) -> Tensor:
@@ -110,7 +116,7 @@ def pow(x: Any, y: Any) -> Tensor:
     return torch.pow(x, y)
 
 
-@op("pow_number", precision={"pow": Precision.BLACK})
+@op("pow_number", precision={"pow": Precision.BLACK}, layer="pow")
 def pow_number(x: Tensor, y: float) -> Tensor:
     """``x`` to the power of a number that is first cast to the dtype of ``x``."""
     return torch.pow(x, promotion.number(y, x.dtype))
@@ -129,20 +135,30 @@ def matmul(x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = 
     return torch.matmul(x, y)
 
 
-@op("neg")
+@op("neg", layer="scale")
 def neg(x: Tensor) -> Tensor:
     return x.clone() if x.dtype is torch.bool else torch.neg(x)
 
 
 abs = define("abs", torch.abs, ("x",))
 maximum = binary(
-    "maximum", torch.maximum, strict, types=("elementwise_max",), precision=Precision.GRAY
+    "maximum",
+    torch.maximum,
+    strict,
+    types=("elementwise_max",),
+    precision=Precision.GRAY,
+    layer="=elementwise_max",
 )
 minimum = binary(
-    "minimum", torch.minimum, strict, types=("elementwise_min",), precision=Precision.GRAY
+    "minimum",
+    torch.minimum,
+    strict,
+    types=("elementwise_min",),
+    precision=Precision.GRAY,
+    layer="=elementwise_min",
 )
-fmax = binary("fmax", torch.fmax, strict, types=("elementwise_fmax",))
-fmin = binary("fmin", torch.fmin, strict, types=("elementwise_fmin",))
+fmax = binary("fmax", torch.fmax, strict, types=("elementwise_fmax",), layer="=elementwise_fmax")
+fmin = binary("fmin", torch.fmin, strict, types=("elementwise_fmin",), layer="=elementwise_fmin")
 nextafter = binary("nextafter", lambda x, y: torch.nextafter(x, y).detach(), promote=strict)
 gcd = binary("gcd", torch.gcd, promote=strict)
 lcm = binary("lcm", torch.lcm, promote=strict)

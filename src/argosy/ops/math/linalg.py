@@ -16,7 +16,7 @@ from argosy.ops.table import define, op
 from argosy.ops.traits import Precision, Rows
 
 
-@op("linear", precision={"linear_v2": Precision.WHITE})
+@op("linear", precision={"linear_v2": Precision.WHITE}, layer="linear:bias")
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``x @ weight + bias`` with weight laid out [in, out]."""
     if x.ndim == 2 and bias is not None:

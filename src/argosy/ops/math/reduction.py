@@ -51,7 +51,7 @@ def _group(x: Tensor, axis: Axis) -> tuple[Tensor, list[int]]:
     return x.permute(order).reshape(kept + [_count(x, axes)]), with_ones
 
 
-@op("sum", types=("reduce_sum",), precision=Precision.BLACK)
+@op("sum", types=("reduce_sum",), precision=Precision.BLACK, layer="sum")
 def sum(
     x: Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdim: bool = False
 ) -> Tensor:
@@ -65,6 +65,7 @@ def sum(
 @op(
     "mean",
     types=("reduce_mean",),
+    layer="mean",
     precision={"mean": Precision.BLACK, "reduce_mean": Precision.BLACK},
 )
 def mean(
@@ -81,13 +82,13 @@ def mean(
     return torch.div(total, _count(x, axes_of(x, axis)), rounding_mode="trunc").to(x.dtype)
 
 
-@op("max", types=("reduce_max", "amax"))
+@op("max", types=("reduce_max", "amax"), layer="max")
 def max(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
     """Equal maxima share the gradient."""
     return torch.amax(x, () if axis is None else axis, keepdim)
 
 
-@op("min", types=("reduce_min", "amin"))
+@op("min", types=("reduce_min", "amin"), layer="min")
 def min(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
     """Equal minima share the gradient."""
     return torch.amin(x, () if axis is None else axis, keepdim)
@@ -104,12 +105,12 @@ def prod(
     return x.to(dtype)
 
 
-@op("all", types=("reduce_all",))
+@op("all", types=("reduce_all",), layer="all")
 def all(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
     return torch.all(x.to(torch.bool), axis, keepdim)
 
 
-@op("any", types=("reduce_any",))
+@op("any", types=("reduce_any",), layer="any")
 def any(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
     return torch.any(x.to(torch.bool), axis, keepdim)
 

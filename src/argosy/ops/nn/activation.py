@@ -99,12 +99,12 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     return F.gelu(x, approximate=approximate)
 
 
-@op("hardsigmoid", types=("hard_sigmoid",))
+@op("hardsigmoid", types=("hard_sigmoid",), layer="hardsigmoid")
 def hardsigmoid(x: Tensor, slope: float, offset: float) -> Tensor:
     return F.hardtanh(x * slope + offset, 0.0, 1.0)
 
 
-@op("hardswish", types=("hard_swish",))
+@op("hardswish", types=("hard_swish",), layer="hardswish")
 def hardswish(x: Tensor) -> Tensor:
     return F.hardswish(x)
 

@@ -124,11 +124,18 @@ def _extra(
 
 conv1d = _convolution(1, torch.conv1d, precision={"conv2d": Precision.WHITE})
 conv2d = _convolution(
-    2, torch.conv2d, types=("conv2d", "depthwise_conv2d"), precision=Precision.WHITE
+    2,
+    torch.conv2d,
+    types=("conv2d", "depthwise_conv2d"),
+    precision=Precision.WHITE,
+    layer="conv2d:bias",
 )
 conv3d = _convolution(3, torch.conv3d)
 conv1d_transpose = _transpose(1, torch.conv_transpose1d)
 conv2d_transpose = _transpose(
-    2, torch.conv_transpose2d, types=("conv2d_transpose", "depthwise_conv2d_transpose")
+    2,
+    torch.conv_transpose2d,
+    types=("conv2d_transpose", "depthwise_conv2d_transpose"),
+    layer="conv2d_transpose:bias",
 )
 conv3d_transpose = _transpose(3, torch.conv_transpose3d)

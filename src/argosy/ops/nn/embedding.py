@@ -13,6 +13,7 @@ from argosy.ops.traits import Precision, Rows
 @op(
     "embedding",
     types=("lookup_table_v2", "lookup_table"),
+    layer="embedding",
     precision={"lookup_table_v2": Precision.EXTRA_BLACK, "lookup_table": Precision.EXTRA_BLACK},
 )
 def embedding(

@@ -18,6 +18,7 @@ from argosy.ops.traits import Precision
 @op(
     "batch_norm_",
     types=("batch_norm",),
+    layer="batch_norm:2",
     mutates=("mean", "variance"),
     test_attrs={"is_test": True},
     precision=Precision.GRAY | Precision.MIXED,
@@ -121,7 +122,9 @@ def batch_norm_from_moments_(
     return (x * scale.to(wide).view(shape) + shift.to(wide).view(shape)).to(x.dtype)
 
 
-@op("layer_norm", precision=Precision.BLACK | Precision.GRAY | Precision.MIXED)
+@op(
+    "layer_norm", precision=Precision.BLACK | Precision.GRAY | Precision.MIXED, layer="layer_norm:2"
+)
 def layer_norm(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float, begin_norm_axis: int
 ) -> Tensor:
@@ -163,7 +166,7 @@ def group_norm(
     return torch.group_norm(x, groups, weight, bias, epsilon)
 
 
-@op("instance_norm", precision=Precision.MIXED)
+@op("instance_norm", precision=Precision.MIXED, layer="instance_norm:2")
 def instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float) -> Tensor:
     """Normalise every channel of every sample by itself; a channel of one element is zero
     exactly.

@@ -99,7 +99,7 @@ def _pad_for(
     return torch_f.pad(x, for_engine(amounts), value=value)
 
 
-@op("max_pool", types=("pool_max",))
+@op("max_pool", types=("pool_max",), layer="pool2d")
 def max_pool(
     x: Tensor,
     kernel: Sequence[int],
@@ -171,7 +171,7 @@ def _without_padding(
     return result.masked_fill(~is_inside, -1)
 
 
-@op("avg_pool", types=("pool_avg",))
+@op("avg_pool", types=("pool_avg",), layer="pool2d")
 def avg_pool(
     x: Tensor,
     kernel: Sequence[int],
@@ -239,7 +239,7 @@ def lp_pool(
     return out.movedim(1, -1) if channel_last else out
 
 
-@op("adaptive_avg_pool")
+@op("adaptive_avg_pool", layer="pool2d")
 def adaptive_avg_pool(x: Tensor, output_size: Sequence[int], channel_last: bool) -> Tensor:
     n = len(output_size)
     _check("adaptive_avg_pool", x, n)
@@ -248,7 +248,7 @@ def adaptive_avg_pool(x: Tensor, output_size: Sequence[int], channel_last: bool)
     return _ADAPTIVE_AVG[n](x, output_size)
 
 
-@op("adaptive_max_pool_with_index")
+@op("adaptive_max_pool_with_index", layer="max_pool2d_with_index")
 def adaptive_max_pool_with_index(x: Tensor, output_size: Sequence[int]) -> tuple[Tensor, Tensor]:
     _check("adaptive_max_pool", x, len(output_size))
     out, index = _ADAPTIVE_MAX[len(output_size)](x, output_size)

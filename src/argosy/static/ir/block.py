@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import NotSupported, ProgramError, UsageError, nearest
-from argosy.static.ir.operator import Operator, Ref
+from argosy.static.ir.operator import Number, Operator, Ref, mapped
 from argosy.static.ir.owner import OwningProgram
 from argosy.static.ir.variable import Known, Parameter, Variable, offset_samples, samples
 from argosy.tensor.engine import unique_name
@@ -199,6 +200,23 @@ class Block:
         variable = self.vars.pop(old)
         variable.take_name(new)
         self.add_variable(variable)
+
+    def rename_made(self, names: Mapping[str, str], start: int) -> None:
+        """Give variables that the operators from ``start`` on made other names."""
+
+        def renamed(leaf: Any) -> Any:
+            if isinstance(leaf, (Ref, Number)) and leaf.name in names:
+                return replace(leaf, name=names[leaf.name])
+            return leaf
+
+        for operator in self.ops[start:]:
+            operator.args = mapped(operator.args, renamed)
+            operator.kwargs = mapped(operator.kwargs, renamed)
+            operator.out = mapped(operator.out, renamed)
+        for old, new in names.items():
+            self.vars[old].take_name(new)
+        self.vars = {variable.name: variable for variable in self.vars.values()}
+        self.program.changed()
 
     def __str__(self) -> str:
         inside = f" in block {self.parent_idx}" if self.parent_idx >= 0 else ""

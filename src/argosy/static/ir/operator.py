@@ -251,7 +251,7 @@ class Operator:
         return {
             **self.attrs,
             "op_role": _ROLE_NUMBERS[self.role],
-            "op_namescope": self.name_scope,
+            "op_namescope": f"/{self.name_scope}/" if self.name_scope else "/",
             "op_device": self.device,
             **self.notes,
         }
@@ -261,7 +261,7 @@ class Operator:
         if name == "op_device":
             self.device = value
         elif name == "op_namescope":
-            self.name_scope = value
+            self.name_scope = str(value).strip("/")
         elif name == "op_role":
             self.role = ROLES_BY_NUMBER[int(value)]
         elif name in self.attrs:

@@ -29,7 +29,9 @@ from argosy.static.nn.layer import (
     require_weight,
 )
 from argosy.static.record.activation import activate
-from argosy.tensor.engine import Tensor, apply, unique_name
+from argosy.static.record.naming import aside
+from argosy.static.record.recorder import recorder
+from argosy.tensor.engine import Tensor, apply
 from argosy.tensor.math import add_n
 from argosy.utils import convert_to_list
 
@@ -101,9 +103,6 @@ def fc(
                 [F.linear(item, weight) for item, weight in zip(flat, weights, strict=True)]
             )
             return activate(total if bias is None else total + bias, activation)
-        if bias is not None:
-            # in Paddle the product without the bias has the first name
-            unique_name.generate(f"{helper.name}.tmp")
         return activate(F.linear(flat[0], weights[0], bias), activation)
 
 
@@ -190,7 +189,8 @@ def sparse_embedding(
             param_attr, size, dtype, default_initializer=XavierUniform()
         )
         weight.sparse_table = EmbeddingTable(entry, table_class, slot or 0, is_test)
-        flat = input.squeeze(-1) if len(input.shape) > 1 and input.shape[-1] == 1 else input
+        with recorder.naming(aside(helper.name)):
+            flat = input.squeeze(-1) if len(input.shape) > 1 and input.shape[-1] == 1 else input
         return F.embedding(flat, weight, padding_idx=padding_idx, sparse=not is_test)
 
 
@@ -226,9 +226,12 @@ def prelu(
         slope: Any = helper.create_parameter(
             param_attr, slopes, x.dtype, default_initializer=Constant(0.25)
         )
-        if mode == "channel":
-            slope = slope.reshape([slopes[-1]] if channel == -1 else [shape[1], *[1] * (rank - 2)])
-        return x.clip(min=0.0) + slope * x.clip(max=0.0)
+        with recorder.naming(aside(helper.name)):
+            if mode == "channel":
+                extents = [slopes[-1]] if channel == -1 else [shape[1], *[1] * (rank - 2)]
+                slope = slope.reshape(extents)
+            positive, negative = x.clip(min=0.0), slope * x.clip(max=0.0)
+        return positive + negative
 
 
 @recorded

@@ -19,6 +19,7 @@ from argosy.foundation.errors import DtypeError, NotSupported, ProgramError, rai
 from argosy.ops.table import Op
 from argosy.static.ir.operator import leaves, mapped
 from argosy.static.ir.variable import OTHER_STAND_IN, STAND_IN, Kind, Variable
+from argosy.static.record.compiler import keep_compiler_out
 from argosy.tensor.engine import Tensor, explain
 
 _META = torch.device("meta")
@@ -88,6 +89,7 @@ def _run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], other: bool) -> 
         return _constant(op, given, named)
     has_values = any(t.device.type != "meta" for t in tensors)
     if not has_values:
+        keep_compiler_out()
         return op.fn(*given, **named)
     try:
         out = op.fn(*given, **named)

@@ -11,7 +11,7 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
-from argosy.static.ir.variable import OTHER_STAND_IN, STAND_IN, Kind, Variable
+from argosy.static.ir.variable import OTHER_STAND_IN, STAND_IN, Kind, Variable, samples
 
 
 def without_values(kind: Kind) -> Kind:
@@ -94,3 +94,15 @@ def _outline(tree: Any) -> str:
     return (
         "None" if tree is None else "Tensor" if isinstance(tree, Variable) else type(tree).__name__
     )
+
+
+def try_set_static_shape_tensor(tensor: Any, shape: Any) -> None:
+    """Give a variable the extents that the values of ``shape``, a variable too, are known to be."""
+    if not isinstance(tensor, Variable) or not isinstance(shape, Variable):
+        return
+    if -1 not in tensor.shape or shape.raw.device.type == "meta":
+        return
+    first = shape.raw.tolist()
+    second = first if shape.alt is None else shape.alt.tolist()
+    extents = [a if a == b else -1 for a, b in zip(first, second, strict=True)]
+    tensor.define(Kind(*samples(extents, tensor.raw.dtype)))

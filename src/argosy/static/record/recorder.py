@@ -7,16 +7,17 @@ the name scope of new operators.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import UsageError
+from argosy.foundation.errors import BadArgument, UsageError
 from argosy.foundation.process_state import register
 from argosy.framework.mode import switch
 from argosy.ops.array import creation as creation_ops
@@ -28,13 +29,18 @@ from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Kind, Parameter, Variable, samples
 from argosy.static.record.carry import carry
 from argosy.static.record.infer import check_dtypes, infer, is_eager
+from argosy.static.record.naming import Names, aside, names_of, plan
 from argosy.tensor.engine import current_mode, pop_mode, push_mode, unique_name
 
 # Where lines that record operators are, but not those of the script: this package, and what runs
 # its ``with`` blocks.
 _PACKAGE = Path(__file__).resolve().parents[2]
-_FACES = tuple(f"{_PACKAGE / folder}{os.sep}" for folder in ("tensor", "nn/functional"))
 _NOT_SCRIPTS = (f"{_PACKAGE}{os.sep}", contextlib.__file__)
+# Where functions are that Paddle has, whose argument ``name`` is for what they compute.
+_FACE = tuple(
+    str(_PACKAGE.joinpath(*path)) + os.sep
+    for path in (("tensor",), ("nn", "functional"), ("fluid", "layers"), ("static", "nn"))
+)
 
 
 class Recorder:
@@ -51,11 +57,14 @@ class Recorder:
         self.startup = Program()
         self.role = FORWARD
         self.name_scope = ""
+        self.name_scopes: dict[str, int] = {}  # how often each was entered
         self.device = ""  # of device_guard
         # without any of which the operators recorded now do not run
         self.conditions: tuple[Variable, ...] = ()
         # of the function of static.nn that is recorded now: its outputs are named after it
         self.layer_name = ""
+        # what names results instead of the op, inside of ``naming``
+        self.namer: Names | None = None
 
     def described(self) -> tuple[Any, ...]:
         """Equal for two recorders that have recorded nothing and are in the middle of nothing."""
@@ -70,6 +79,7 @@ class Recorder:
             seeds,
             self.role,
             self.name_scope,
+            dict(self.name_scopes),
             self.device,
             self.conditions,
             self.layer_name,
@@ -88,10 +98,12 @@ class Recorder:
         result = infer(op, args, attrs)
         works_in_place = bool(op.traits.mutates)
         stops = not torch.is_grad_enabled() or all(v.stop_gradient for v in given.values())
-        base = self.layer_name or _given_name()
+        where, name = _caller()
+        arguments = dict(zip(op.params, args, strict=False)) | attrs
+        namer = self.namer or names_of(op, arguments, name, self.layer_name)
+        made = itertools.count()
 
         def output(value: Any) -> Any:
-            nonlocal base
             if not isinstance(value, Kind):
                 return value
             if works_in_place and id(value.first) in given:
@@ -99,12 +111,11 @@ class Recorder:
                 if changed.stop_gradient and not stops and not changed.persistable:
                     changed.know(changed.kind, False)
                 return changed
-            base = base or unique_name.generate(kind)
             is_number = value.first.is_floating_point() or value.first.is_complex()
             return block.add_variable(
                 Variable(
                     block,
-                    unique_name.generate(f"{base}.tmp"),
+                    namer(next(made)),
                     value.first,
                     value.second,
                     stop_gradient=stops or not is_number,
@@ -113,7 +124,7 @@ class Recorder:
 
         out = mapped(result, output)
         carry(op, given.values(), out)
-        self.append(block, kind, op, args, attrs, out)
+        self.append(block, kind, op, args, attrs, out, where)
         return out
 
     def append(
@@ -124,6 +135,7 @@ class Recorder:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         out: Any,
+        where: str | None = None,
     ) -> Operator:
         """Add an operator; Variables among its arguments become references."""
         if self.conditions and block is self.conditions[0].block:  # initialisers always run
@@ -138,7 +150,7 @@ class Recorder:
                 mapped(out, _reference),
                 self.role,
                 self.name_scope,
-                _caller(),
+                _caller()[0] if where is None else where,
                 self.device,
             )
         )
@@ -311,6 +323,45 @@ class Recorder:
         finally:
             self.layer_name = old
 
+    @property
+    def is_in_layer(self) -> bool:
+        """Whether a layer function is recorded now."""
+        return bool(self.layer_name) or self.namer is not None
+
+    @contextlib.contextmanager
+    def naming(self, namer: Names | None) -> Iterator[None]:
+        """Let ``namer`` name what is recorded inside; None lets the ops do that again."""
+        old, self.namer = self.namer, namer
+        try:
+            yield
+        finally:
+            self.namer = old
+
+    def as_layer(self, layer: str, name: str, has_act: bool, compute: Callable[[], Any]) -> Any:
+        """What ``compute`` returns, named as the results of one layer function of Paddle, whatever
+        operators it records; ``layer`` as in ``naming``. An activation is one variable more.
+        """
+        found = plan(layer)
+        base = name or unique_name.generate(found.kind)
+        block = self.main.current_block()
+        done = len(block.ops)
+        with self.naming(aside(base)):
+            result = compute()
+        outs = [
+            leaf
+            for leaf in leaves(result)
+            if isinstance(leaf, Variable)
+            and leaf.block is block
+            and leaf.name.startswith(f"{base}.part_")
+        ]
+        positions = [*found.positions, *range(len(found.positions), len(outs))]
+        names = [unique_name.generate(f"{base}.tmp") for _ in range(max(positions, default=-1) + 1)]
+        if has_act:  # its result is what the function returns
+            names.append(unique_name.generate(f"{base}.tmp"))
+            positions[0] = len(names) - 1
+        block.rename_made({v.name: names[p] for v, p in zip(outs, positions, strict=False)}, done)
+        return result
+
     def start(self) -> None:
         push_mode(self)
 
@@ -327,27 +378,19 @@ def _reference(value: Any) -> Any:
     return Ref(value.name) if isinstance(value, Variable) else value
 
 
-def _caller() -> str:
-    """File and line of the script that called into the package."""
-    frame: Any = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(_NOT_SCRIPTS):
-        frame = frame.f_back
-    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
-
-
-def _given_name() -> str:
-    """The ``name`` that the script gave to the function of Paddle that is recorded now; its results
-    are named after it.
+def _caller() -> tuple[str, str]:
+    """File and line of the script that called into the package, and the ``name`` that it gave to
+    the function of the face that records now, if it gave one.
     """
     frame: Any = sys._getframe(2)
+    name = ""
     while frame is not None and frame.f_code.co_filename.startswith(_NOT_SCRIPTS):
         code = frame.f_code
-        if code.co_filename.startswith(_FACES) and "name" in code.co_varnames[: code.co_argcount]:
-            given = frame.f_locals["name"]
-            if isinstance(given, str) and given:
-                return given
+        if not name and "name" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+            given = frame.f_locals["name"] if code.co_filename.startswith(_FACE) else ""
+            name = given if isinstance(given, str) else ""
         frame = frame.f_back
-    return ""
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}", name
 
 
 recorder = Recorder()
@@ -395,11 +438,16 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
 
 @contextlib.contextmanager
 def name_scope(prefix: str | None = None) -> Iterator[None]:
-    """Note ``prefix`` on the operators recorded inside, for whoever reads the program."""
+    """Note ``prefix`` on the operators recorded inside, for whoever reads the program; entered
+    again, the scope is numbered.
+    """
     if not prefix:
-        raise UsageError("name_scope: prefix can not be None or empty")
+        raise BadArgument("name_scope: prefix can not be None or empty")
     old = recorder.name_scope
-    recorder.name_scope = f"{old}/{prefix}" if old else prefix
+    path = f"{old}/{prefix}" if old else prefix
+    times = recorder.name_scopes.get(path, 0)
+    recorder.name_scopes[path] = times + 1
+    recorder.name_scope = f"{path}_{times}" if times else path
     try:
         yield
     finally:
