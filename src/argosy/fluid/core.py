@@ -209,6 +209,31 @@ def get_xpu_device_count() -> int:
     return device.xpu.device_count() if device.is_compiled_with_xpu() else 0
 
 
+class XPUVersion(enum.Enum):
+    """Generations of XPUs."""
+
+    XPU1 = 1
+    XPU2 = 2
+    XPU3 = 3
+
+
+class CustomPlace(Place):
+    """A device of a plugin, of which there are none."""
+
+    __slots__ = ()
+
+    def __init__(self, device_type: str, device_id: int = 0) -> None:
+        raise UsageError(
+            f"CustomPlace({device_type!r}, {device_id}): the device type is not registered as a "
+            "custom device."
+        )
+
+
+def is_compiled_with_mlu() -> bool:
+    """False."""
+    return False
+
+
 def is_compiled_with_avx() -> bool:
     """Whether PyTorch uses the vector instructions of x86."""
     return torch.backends.cpu.get_cpu_capability().startswith("AVX")
@@ -287,7 +312,7 @@ def _capability(place: Place) -> tuple[int, int]:
 
 def supports_avx512f() -> bool:
     """Whether the CPU has AVX-512."""
-    return torch.backends.cpu.get_cpu_capability() == "AVX512"
+    return bool(torch.backends.cpu.get_cpu_capability() == "AVX512")
 
 
 supports_bfloat16 = supports_int8 = supports_avx512f

@@ -437,7 +437,7 @@ class Tensor:
         if not t.requires_grad:
             return
         if grad_tensor is None or isinstance(grad_tensor, SumOrder):
-            start = None if t.ndim == 0 else torch.ones_like(t)
+            start = None if t.ndim == 0 and not t.is_complex() else torch.ones_like(t)
         else:
             if not isinstance(grad_tensor, Tensor):
                 raise DtypeError(

@@ -171,3 +171,9 @@ def test_start_of_one_element_fits_a_number():
     assert dx.tolist() == [3.0, 3.0]
     with pytest.raises(ValueError, match="as many elements"):
         paddle.grad(x.sum(), x, paddle.ones([2]))
+
+
+def test_backward_of_a_complex_number_starts_at_one():
+    z = paddle.to_tensor(1 + 2j, stop_gradient=False)
+    (z * z).backward()
+    assert z.grad.item() == 2 - 4j

@@ -89,3 +89,13 @@ def test_copies_are_independent(duplicate):
     other["fc"].weight.set_value(paddle.zeros([2, 2]))
     assert float(abs(model["fc"].weight).sum()) > 0
     assert list(other.state_dict()) == list(model.state_dict())
+
+
+def test_entry_of_a_parameter_list_is_replaced():
+    params = paddle.nn.ParameterList([paddle.create_parameter([2, 2], "float32")])
+    new = paddle.create_parameter([2, 3], "float32")
+    params[0] = new
+    assert params[0] is new
+    params[0] = paddle.ones([2, 3])
+    assert params[0] is new
+    assert new.tolist() == [[1.0] * 3] * 2

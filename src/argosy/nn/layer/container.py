@@ -281,7 +281,10 @@ class ParameterList(Layer):
     def __setitem__(self, idx: int, param: Tensor) -> None:
         if not isinstance(param, Tensor):
             raise DtypeError(f"param should be 'Parameter' or 'Tensor', but received {type(param)}")
-        getattr(self, str(idx)).set_value(param)
+        if isinstance(param, Parameter):
+            setattr(self, str(idx), param)
+        else:
+            getattr(self, str(idx)).set_value(param)
 
     def __len__(self) -> int:
         return len(self._parameters)

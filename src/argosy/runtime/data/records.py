@@ -166,9 +166,8 @@ def _shaped(values: Array, slot: Slot, records: Records, number: int) -> Array:
         shaped = values.reshape(slot.shape)
     except ValueError:
         shaped = None
-    # Sums may fit where counts do not: two samples of 1 and 3 values are no batch of two rows of 2.
     counts = records.counts[:, number]
-    if shaped is None or (slot.shape and slot.shape[0] == -1 and counts.min() != counts.max()):
+    if shaped is None:  # else, as in Paddle, the numbers of values of the samples may differ
         held = (
             f"{counts.min()}"
             if counts.min() == counts.max()

@@ -72,24 +72,30 @@ def run_op(
     attrs: Mapping[str, Any] | None,
 ) -> None:
     """Compute an operator of ``type`` at once; the Tensors ``outputs`` take over its results."""
-    call = f"append_op(type={type!r})"
     kind = op_types.find(type)
-    named = {key: value for key, value in (attrs or {}).items() if key not in op_types.HINTS}
-    named.pop("op_role", None)
-    slots = {slot: _listed(value) for slot, value in (inputs or {}).items()}
-    given = {
-        slot: values[0] if len(values) == 1 else values for slot, values in slots.items() if values
-    }
     targets = {slot: _listed(value) for slot, value in (outputs or {}).items()}
-    _check_names(call, kind, [*given, *named], list(targets))
-    results = kind.record(**given, **named)
-    by_slot = dict(
-        zip(kind.outputs, results if isinstance(results, tuple) else (results,), strict=True)
-    )
+    results = compute_op(type, inputs or {}, attrs or {}, list(targets))
+    by_slot = dict(zip(kind.outputs, results, strict=True))
     for slot, tensors in targets.items():
         if slot not in kind.unused:
             for target, value in zip(tensors, _listed(by_slot[slot]), strict=True):
                 target.raw = value.raw
+
+
+def compute_op(
+    type: str, inputs: Mapping[str, Any], attrs: Mapping[str, Any], outputs: list[str] | None = None
+) -> tuple[Any, ...]:
+    """The results of an operator of ``type``, one for each of its outputs."""
+    kind = op_types.find(type)
+    named = {key: value for key, value in attrs.items() if key not in op_types.HINTS}
+    named.pop("op_role", None)
+    slots = {slot: _listed(value) for slot, value in inputs.items()}
+    given = {
+        slot: values[0] if len(values) == 1 else values for slot, values in slots.items() if values
+    }
+    _check_names(f"append_op(type={type!r})", kind, [*given, *named], outputs or [])
+    results = kind.record(**given, **named)
+    return results if isinstance(results, tuple) else (results,)
 
 
 def _listed(value: Any) -> list[Any]:

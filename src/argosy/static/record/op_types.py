@@ -7,6 +7,7 @@ aliases; here are those that differ.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +46,13 @@ class OpType:
 
 
 _TYPES: dict[str, OpType] = {}
+
+
+def input_slots(name: str) -> tuple[str, ...]:
+    """The slots for the inputs of a type, in their order."""
+    kind = find(name)
+    parameters = inspect.signature(kind.record).parameters
+    return tuple(p for p in parameters if p[0].isupper() or p in kind.small_slots)
 
 
 def find(name: str) -> OpType:

@@ -146,8 +146,11 @@ def test_samples_with_one_id_are_merged(program, tmp_path):
     dataset._set_merge_by_lineid(2)
     dataset.load_into_memory()
     with pytest.warns(UserWarning, match="3 samples are dropped"):
-        dataset.global_shuffle()
+        dataset.dataset.merge_by_lineid()
     assert sorted(samples(dataset)) == [(0, 4.0), (7, 1.0)]
+    dataset.load_into_memory()
+    with pytest.warns(UserWarning, match="3 samples are dropped"):
+        dataset.global_shuffle()
     assert dataset.dataset.get_shuffle_data_size() == 2
     dataset.update_settings(merge_size=3)
     with pytest.warns(UserWarning, match="2 samples are dropped"):
@@ -172,6 +175,15 @@ def test_a_loader_of_a_dataset(program, files, kind, drop_last):
         assert found[0][0]["x"].lod() == [[0, 1, 3, 4, 6, 7]]
         [value] = exe.run(main, feed=found[0], fetch_list=[total])
         assert value == found[0][0]["y"].numpy().sum()
+    two = paddle.io.DataLoader.from_dataset(dataset, [paddle.CPUPlace()] * 2, drop_last)
+    sizes = [[feed["y"].shape()[0] for feed in data] for data in two]
+    in_memory = [[5, 5]] if drop_last else [[5, 5], [1, 1]]
+    assert (
+        sizes
+        == ([[5, 4]] if kind == "QueueDataset" and not drop_last else in_memory)[
+            : 0 if kind == "QueueDataset" and drop_last else None
+        ]
+    )
     with pytest.raises(AssertionError, match="Filelist number"):
         paddle.io.DataLoader.from_dataset(dataset, [paddle.CPUPlace()] * 4)
     with pytest.raises(AssertionError, match="DatasetBase"):

@@ -130,8 +130,8 @@ class DatasetBase:
     # -- reading
     # ----------------------------------------------------------------------------------------------
 
-    def _reading(self, num_threads: int) -> Any:
-        """The files' records, several files at a time."""
+    def _reading(self, num_threads: int, files: Sequence[str] | None = None) -> Any:
+        """The records of all files, or of ``files``, several files at a time."""
         from argosy.runtime.data.reading import Reading
 
         for path in self.filelist:
@@ -142,7 +142,7 @@ class DatasetBase:
                 )
         return Reading(
             self._layout(),
-            self.filelist,
+            self.filelist if files is None else files,
             self.proto_desc.pipe_command,
             self.download_command,
             num_threads,
@@ -175,23 +175,29 @@ class DatasetBase:
 
     def feeds(self, num_threads: int) -> Iterator[dict[str, Any]]:
         """What programs are fed with, batch by batch; closing the iterator ends what reads."""
-        for feed, _ in self.counted_feeds(num_threads):
-            yield feed
+        for records in self._batches(num_threads):
+            yield self._feed(records)
 
-    def counted_feeds(self, num_threads: int) -> Iterator[tuple[dict[str, Any], int]]:
-        """``feeds`` with the number of samples of each."""
+    def readers(self, count: int) -> list[Iterator[tuple[dict[str, Any], int]]]:
+        """Feeds and their numbers of samples, from ``count`` readers that share the data."""
+        return [
+            ((self._feed(records), len(records)) for records in part) for part in self._parts(count)
+        ]
+
+    def _parts(self, count: int) -> list[Iterator[Any]]:
+        """The batches of each of ``count`` readers."""
+        return [self._batches(1)]
+
+    def _feed(self, records: Any) -> dict[str, Any]:
         from argosy.runtime.data.records import batch_of
         from argosy.static.lower.dataset_feed import feed_of
 
         uses = self.proto_desc.uses
-        slots = [use.slot for use in uses]
-        for records in self._batches(num_threads):
-            columns = self._columns(batch_of(records, slots))
-            feed = {
-                u.name: feed_of(values, offsets, u.shape)
-                for u, (values, offsets) in zip(uses, columns, strict=True)
-            }
-            yield feed, len(records)
+        columns = self._columns(batch_of(records, [use.slot for use in uses]))
+        return {
+            u.name: feed_of(values, offsets, u.shape)
+            for u, (values, offsets) in zip(uses, columns, strict=True)
+        }
 
     def _columns(self, columns: list[Any]) -> list[Any]:
         """The values and offsets of each slot of a batch, as the kind of dataset wants them."""

@@ -23,7 +23,7 @@ class BoxPSDataset(InMemoryDataset):
         self.pv_batch_size = 1
         self.parse_logkey = self.merge_by_sid = self.enable_pv_merge = False
 
-    def init(self, **kwargs: Any) -> None:
+    def init(self, **kwargs: Any) -> None:  # type: ignore[override]
         """As ``InMemoryDataset.init``, with the settings of page views."""
         for name in ("rank_offset", "pv_batch_size", "parse_logkey", "merge_by_sid",
             "enable_pv_merge"):  # fmt: skip

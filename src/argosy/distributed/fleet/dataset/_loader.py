@@ -15,8 +15,10 @@ __all__ = ["DatasetLoader"]
 
 
 class DatasetLoader:
-    """Iterates a dataset anew each time: lists of feeds, a dict of LoDTensors for each place. With
-    ``drop_last`` batches that are not full, and places without a batch, are left out.
+    """Iterates a dataset anew each time: lists of feeds, a dict of LoDTensors for each place. Each
+    place has a reader of its own; the others go on when one is at its end. Where fewer batches than
+    places are left these are dropped, with ``drop_last`` a reader's last batch too, if it is not
+    full.
     """
 
     def __init__(self, dataset: Any, places: Any, drop_last: bool) -> None:
@@ -35,17 +37,20 @@ class DatasetLoader:
         return iter(self)
 
     def __iter__(self) -> Iterator[list[dict[str, Any]]]:
+        left = self._dataset.readers(len(self._places))
         held: list[dict[str, Any]] = []
-        for feed, num_samples in self._dataset.counted_feeds(len(self._places)):
-            if self._drop_last and num_samples < self._dataset.batch_size:
-                continue
-            place = self._places[len(held)]
-            held.append({name: _tensor(value, place) for name, value in feed.items()})
-            if len(held) == len(self._places):
-                yield held
-                held = []
-        if held and not self._drop_last:
-            yield held
+        while left:
+            for reader in list(left):
+                feed, num_samples = next(reader, (None, 0))
+                if feed is None or (self._drop_last and num_samples < self._dataset.batch_size):
+                    left.remove(reader)
+                    continue
+                place = self._places[len(held)]
+                held.append({name: _tensor(value, place) for name, value in feed.items()})
+                if len(held) == len(self._places):
+                    yield held
+                    held = []
+                    break
 
 
 def _tensor(value: Any, place: Any) -> LoDTensor:

@@ -9,6 +9,7 @@ import datetime
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -232,6 +233,14 @@ class InMemoryDataset(DatasetBase):
         from argosy.runtime.data.reading import batches
 
         yield from batches([self._held("train_from_dataset")], self.batch_size)
+
+    def _parts(self, count: int) -> list[Iterator[Any]]:
+        from argosy.runtime.data.reading import batches
+
+        records = self._held("DataLoader.from_dataset")
+        ends = [len(records) * i // count for i in range(count + 1)]
+        parts = [records.slice(a, b) for a, b in pairwise(ends)]
+        return [batches([part], self.batch_size) for part in parts]
 
     def _columns(self, columns: list[Any]) -> list[Any]:
         if self.proto_desc.input_type != 1:

@@ -30,6 +30,15 @@ class QueueDataset(DatasetBase):
         with self._reading(num_threads or self.thread_num) as reading:
             yield from batches(reading, self.batch_size)
 
+    def _parts(self, count: int) -> list[Iterator[Any]]:
+        return [self._batches_of(self.filelist[i::count]) for i in range(count)]
+
+    def _batches_of(self, files: list[str]) -> Iterator[Any]:
+        from argosy.runtime.data.reading import batches
+
+        with self._reading(1, files) as reading:
+            yield from batches(reading, self.batch_size)
+
     def local_shuffle(self) -> None:
         """Refuse: nothing is in memory."""
         raise NotSupported(

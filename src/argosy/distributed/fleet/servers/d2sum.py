@@ -34,10 +34,10 @@ def d2sum_update(optimizer: Any) -> MakeUpdate:
 
     def make(spec: DenseSpec, values: list[torch.Tensor], make_state: MakeState) -> Update:
         states = [
-            [
+            tuple(
                 make_state(piece, name, tuple(value.shape), 0.0)
                 for name in ("moment", "g2sum", "d2sum")
-            ]
+            )
             for piece, value in zip(spec.pieces, values, strict=True)
         ]
 

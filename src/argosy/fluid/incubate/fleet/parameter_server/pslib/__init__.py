@@ -8,7 +8,7 @@ from typing import Any
 
 from argosy.foundation.errors import NotSupported
 
-__all__ = ["PSLib", "fleet"]
+__all__ = ["FleetWrapper", "PSLib", "fleet"]
 
 
 class NoPslib(NotSupported, ImportError):
@@ -32,3 +32,22 @@ class PSLib:
 
 
 fleet = PSLib()
+
+
+class FleetWrapper:
+    """``core.Fleet``, the client of pslib's servers, as builds without pslib have it: settings are
+    kept, and no table has a cache.
+    """
+
+    def __init__(self) -> None:
+        self.client2client_config = (0, 0, 0)
+
+    def set_client2client_config(
+        self, request_timeout_ms: int, connect_timeout_ms: int, max_retry: int
+    ) -> None:
+        """Keep how clients would talk to each other."""
+        self.client2client_config = (request_timeout_ms, connect_timeout_ms, max_retry)
+
+    def get_cache_threshold(self, table_id: int) -> float:
+        """How much a row must be worth to be in the cache of a table: there is none."""
+        return 0.0

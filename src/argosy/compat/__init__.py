@@ -1,0 +1,1 @@
+"""``paddle.compat``, at its path."""

@@ -1,0 +1,3 @@
+"""``paddle.incubate.multiprocessing``: Python's, whose queues take Tensors."""
+
+from multiprocessing import *  # noqa: F403
