@@ -320,7 +320,7 @@ def _capability(place: Place) -> tuple[int, int]:
 
 def supports_avx512f() -> bool:
     """Whether the CPU has AVX-512."""
-    return torch.backends.cpu.get_cpu_capability() == "AVX512"
+    return bool(torch.backends.cpu.get_cpu_capability() == "AVX512")
 
 
 supports_bfloat16 = supports_int8 = supports_avx512f
