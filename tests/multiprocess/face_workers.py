@@ -281,6 +281,15 @@ def leavings(rank: int, world_size: int, meeting: Meeting, *, second: Meeting) -
     return counts[1][0] - counts[0][0], counts[1][1] - counts[0][1]
 
 
+def _appended(x: Any, kind: str, slot: str, result: str, **attributes: Any) -> list[Any]:
+    """The result of an operator that is added by hand."""
+    block = paddle.static.default_main_program().current_block()
+    out = block.create_var(name="out", dtype="float32")
+    attributes["ring_id"] = 0
+    block.append_op(type=kind, inputs={slot: [x]}, outputs={result: [out]}, attrs=attributes)
+    return [out]
+
+
 def programs(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> None:
     """Each collective as an operator of a program; a feed says whose it is and which row."""
     n = world_size
@@ -335,6 +344,13 @@ def programs(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> N
             assert run(part(dist.scatter)) == [[float(rank)]]
             with pytest.raises(TypeError, match="takes Variables"):
                 dist.all_reduce(rows[0])
+            assert run(lambda x: _appended(x, "c_allreduce_sum", "X", "Out")) == [total]
+            assert run(lambda x: _appended(x, "all_reduce", "x", "out", reduce_type=0)) == [total]
+            assert run(lambda x: _appended(x, "broadcast", "x", "out", root=1)) == [
+                rows[1].tolist()
+            ]
+            whole = [value for row in rows for value in row.tolist()]
+            assert run(lambda x: _appended(x, "all_gather", "x", "out", nranks=n)) == [whole]
         finally:
             paddle.disable_static()
 

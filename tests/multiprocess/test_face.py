@@ -21,7 +21,7 @@ def test_collectives(pool, what, backend, world_size):
 
 @pytest.mark.parametrize(("backend", "world_size"), [("shm", 2), ("gloo", 3)])
 def test_collectives_of_programs(pool, backend, world_size):
-    run_job(pool, f"{HERE}:programs", world_size, backend=backend)
+    run_job(pool, f"{HERE}:programs", world_size, backend=backend, deadline_s=60.0)
 
 
 def test_process_groups(pool):
@@ -29,7 +29,7 @@ def test_process_groups(pool):
 
 
 def test_groups_of_strategies(pool):
-    run_job(pool, f"{HERE}:strategies", 4, backend="shm")
+    run_job(pool, f"{HERE}:strategies", 4, backend="shm", deadline_s=60.0)
 
 
 @pytest.mark.parametrize("backend", ["shm", "gloo"])

@@ -28,7 +28,8 @@ def kl_divergence(p: Distribution, q: Distribution) -> Any:
     """
     for kind, compute in _BY_KIND.items():
         if isinstance(p, kind) and isinstance(q, kind):
-            return compute(p, q)
+            found: Tensor = compute(p, q)
+            return found
     raise NotSupported(f"kl_divergence between {type(p).__name__} and {type(q).__name__}")
 
 
@@ -56,7 +57,7 @@ def _bernoulli(p: Any, q: Any) -> Any:
     )
 
 
-_BY_KIND: dict[type, Callable[[Any, Any], Tensor]] = {
+_BY_KIND: dict[type, Callable[[Any, Any], Any]] = {
     Normal: _normal,
     Uniform: _uniform,
     Categorical: _categorical,

@@ -121,6 +121,14 @@ class Scalar:
         return self._value
 
 
+class DeviceType(enum.IntEnum):
+    """The devices of a ``ParallelExecutor``."""
+
+    CPU = 0
+    CUDA = 1
+    XPU = 3
+
+
 class op_proto_and_checker_maker:
     """What the attributes ``op_role`` and the like of an operator mean."""
 
@@ -312,7 +320,7 @@ def _capability(place: Place) -> tuple[int, int]:
 
 def supports_avx512f() -> bool:
     """Whether the CPU has AVX-512."""
-    return torch.backends.cpu.get_cpu_capability() == "AVX512"
+    return bool(torch.backends.cpu.get_cpu_capability() == "AVX512")
 
 
 supports_bfloat16 = supports_int8 = supports_avx512f
@@ -487,6 +495,11 @@ def _set_prim_backward_blacklist(*names: str) -> None:
 
 def _reset_prim_forward_blacklist() -> None:
     primitives.forward_blacklist.clear()
+
+
+def _clear_prim_vjp_skip_default_ops() -> None:
+    """Forget the operators whose gradients are not to be broken up."""
+    primitives.backward_blacklist.clear()
 
 
 def _set_eager_deletion_mode(threshold: float, fraction: float, use_memory_pool: bool) -> None:

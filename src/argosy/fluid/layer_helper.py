@@ -15,7 +15,7 @@ from argosy.static.nn.layer import Helper
 from argosy.static.record.activation import activate
 from argosy.static.record.append_op import run_op
 from argosy.static.record.recorder import default_main_program, default_startup_program, recorder
-from argosy.tensor.engine import unique_name
+from argosy.tensor.engine import Tensor, unique_name
 
 
 class LayerHelper(Helper):
@@ -92,6 +92,13 @@ class LayerHelper(Helper):
         if stop_gradient and parameter is not None:
             parameter.stop_gradient = True
         return parameter
+
+    def to_variable(self, value: Any, name: str | None = None) -> Any:
+        """An array as a Tensor of dygraph; a Tensor as it is."""
+        made = value if isinstance(value, Tensor) else T.to_tensor(value)
+        if name:
+            made.name = name
+        return made
 
     def get_parameter(self, name: str) -> Any:
         return self.main_program.global_block().var(name)

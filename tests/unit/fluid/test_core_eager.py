@@ -136,3 +136,9 @@ def test_seed_of_a_program_is_that_of_each_initialiser():
         assert (value == first).all()
     paddle.seed(8)
     assert (paddle.nn.Linear(3, 3).weight.numpy() != first).any()
+
+
+def test_devices_of_executors():
+    assert core.DeviceType.CPU == 0
+    core._set_prim_backward_blacklist("sum")
+    core._clear_prim_vjp_skip_default_ops()

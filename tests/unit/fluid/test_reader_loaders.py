@@ -307,8 +307,8 @@ class TestOldReaders:
         reader.reset()
 
 
-def test_datasets_are_refused():
-    with pytest.raises(NotImplementedError, match=r"DataLoader\.from_dataset"):
+def test_only_datasets_are_iterated_as_such():
+    with pytest.raises(AssertionError, match="must be type of DatasetBase"):
         fluid.io.DataLoader.from_dataset(None, fluid.cpu_places(1))
 
 

@@ -175,9 +175,10 @@ def test_rnn_of_a_cell_is_the_basic_layer_with_its_parameters():
 
 def test_layers_in_both_directions_are_named_after_their_attributes():
     x = fluid.data("x", [None, 3, 2])
+    start = fluid.data("start", [4, None, 4])
     attr = fluid.ParamAttr(name="own")
     out, hidden = basic_gru(
-        x, None, 4, num_layers=2, bidirectional=True, param_attr=attr, bias_attr=attr
+        x, start, 4, num_layers=2, bidirectional=True, param_attr=attr, bias_attr=attr
     )
     assert (list(out.shape), list(hidden.shape)) == ([-1, 3, 8], [4, -1, 4])
     names = {p.name for p in fluid.default_main_program().all_parameters()}

@@ -18,3 +18,26 @@ def test_attributes_of_random_initialisers() -> None:
     assert (normal.attr("mean"), normal.attr("std"), normal.attr("seed")) == (1.0, 2.0, 0)
     with pytest.raises(ValueError, match="low"):
         uniform.attr("low")
+
+
+@pytest.mark.usefixtures("static_mode")
+def test_parameters_of_blocks_take_a_level_of_no_sequences() -> None:
+    block = paddle.static.Program().global_block()
+    block.create_parameter([2], "float32", "w", lod_level=0, initializer=I.Constant(1.0))
+    assert [op.type for op in block.ops] == ["fill_constant"]
+    with pytest.raises(NotImplementedError, match="lod_level"):
+        block.create_parameter([2], "float32", "v", lod_level=1)
+
+
+@pytest.mark.usefixtures("static_mode")
+def test_a_parameter_that_is_made_twice_is_filled_once() -> None:
+    block = paddle.static.Program().global_block()
+    for _ in range(2):
+        block.create_parameter([2], "float32", "w", initializer=I.Constant(1.0))
+    assert [op.type for op in block.ops] == ["fill_constant"]
+
+
+@pytest.mark.usefixtures("static_mode")
+def test_loss_layers_name_their_results() -> None:
+    x = paddle.static.data("x", [2], "float32")
+    assert "far" in paddle.nn.L1Loss(name="far")(x, x).name

@@ -16,20 +16,17 @@ from argosy.tensor import concat, split
 
 @op_types.define("all_reduce", outputs=("out",))
 def _all_reduce(x: Any, ring_id: int = 0, reduce_type: int = 0) -> Any:
-    _programs.reduced(x, ring_id, ReduceOp(reduce_type))
-    return None
+    return _programs.reduced(x, ring_id, ReduceOp(reduce_type))
 
 
 @op_types.define("reduce", outputs=("out",))
 def _reduce(x: Any, ring_id: int = 0, root_id: int = 0, reduce_type: int = 0) -> Any:
-    _programs.reduced_on(x, ring_id, root_id, ReduceOp(reduce_type))
-    return None
+    return _programs.reduced_on(x, ring_id, root_id, ReduceOp(reduce_type))
 
 
 @op_types.define("broadcast", outputs=("out",))
 def _broadcast(x: Any, ring_id: int = 0, root: int = 0) -> Any:
-    _programs.of_root(x, ring_id, root)
-    return None
+    return _programs.of_root(x, ring_id, root)
 
 
 @op_types.define("all_gather", outputs=("out",))
@@ -39,8 +36,7 @@ def _all_gather(x: Any, ring_id: int = 0, nranks: int = 1) -> Any:
 
 @op_types.define("reduce_scatter", outputs=("out",))
 def _reduce_scatter(x: Any, ring_id: int = 0, nranks: int = 1) -> Any:
-    _programs.reduced_part(x, ring_id, nranks, ReduceOp.SUM)
-    return None
+    return _programs.reduced_part(x, ring_id, nranks, ReduceOp.SUM)
 
 
 @op_types.define("all_to_all", outputs=("out",))
@@ -66,8 +62,7 @@ def _c_reducescatter(X: Any, ring_id: int = 0, nranks: int = 1) -> Any:
 
 @op_types.define("c_scatter")
 def _c_scatter(X: Any, ring_id: int = 0, root: int = 0, nranks: int = 1) -> Any:
-    _programs.part_of_root(X, ring_id, root, nranks)
-    return None
+    return _programs.part_of_root(X, ring_id, root, nranks)
 
 
 @op_types.define("alltoall")
@@ -83,13 +78,11 @@ def _as_it_is(X: Any, ring_id: int = 0) -> Any:
 def _define_reductions(op: ReduceOp) -> None:
     @op_types.define(f"c_allreduce_{op.name.lower()}")
     def all_reduce(X: Any, ring_id: int = 0) -> Any:
-        _programs.reduced(X, ring_id, op)
-        return None
+        return _programs.reduced(X, ring_id, op)
 
     @op_types.define(f"c_reduce_{op.name.lower()}")
     def reduce(X: Any, ring_id: int = 0, root_id: int = 0) -> Any:
-        _programs.reduced_on(X, ring_id, root_id, op)
-        return None
+        return _programs.reduced_on(X, ring_id, root_id, op)
 
 
 for _op in ReduceOp:

@@ -12,7 +12,6 @@ from argosy.ops.sequences import rank as ops
 from argosy.static.ir.variable import Variable
 from argosy.static.nn.sequence_lod import possible_levels
 from argosy.static.record import arrays
-from argosy.static.record.arrays import ArrayVariable
 from argosy.tensor.engine import apply
 
 
@@ -61,8 +60,6 @@ def array_to_lod_tensor(x: Any, table: Any) -> Any:
             _require("array_to_lod_tensor", "x", item)
         [x] = x
     _require("array_to_lod_tensor", "x", x)
-    if not isinstance(x, ArrayVariable):
-        raise DtypeError(f"array_to_lod_tensor: x must be an array, but received {x!r}")
     return arrays.record_sequences(x, _require("array_to_lod_tensor", "table", table))
 
 

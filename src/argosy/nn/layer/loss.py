@@ -77,6 +77,7 @@ class CrossEntropyLoss(Layer):
             self.axis,
             self.use_softmax,
             self.label_smoothing,
+            name=self.name,
         )
 
 
@@ -95,7 +96,9 @@ class NLLLoss(_Loss):
         self._ignore_index = ignore_index
 
     def forward(self, input: Any, label: Any) -> Any:
-        return F.nll_loss(input, label, self._weight, self._ignore_index, self.reduction)
+        return F.nll_loss(
+            input, label, self._weight, self._ignore_index, self.reduction, name=self.name
+        )
 
 
 class MSELoss(_Loss):
@@ -115,7 +118,7 @@ class L1Loss(_Loss):
         super().__init__(reduction, name)
 
     def forward(self, input: Any, label: Any) -> Any:
-        return F.l1_loss(input, label, self.reduction)
+        return F.l1_loss(input, label, self.reduction, name=self.name)
 
 
 class SmoothL1Loss(Layer):
@@ -135,7 +138,9 @@ class SmoothL1Loss(Layer):
         self.name = name
 
     def forward(self, input: Any, label: Any) -> Any:
-        return F.smooth_l1_loss(input, label, self.reduction, self.delta, self.is_huber)
+        return F.smooth_l1_loss(
+            input, label, self.reduction, self.delta, self.is_huber, name=self.name
+        )
 
 
 class BCELoss(_Loss):
@@ -148,7 +153,7 @@ class BCELoss(_Loss):
         self.weight = weight
 
     def forward(self, input: Any, label: Any) -> Any:
-        return F.binary_cross_entropy(input, label, self.weight, self.reduction)
+        return F.binary_cross_entropy(input, label, self.weight, self.reduction, name=self.name)
 
 
 class BCEWithLogitsLoss(_Loss):
@@ -167,7 +172,12 @@ class BCEWithLogitsLoss(_Loss):
 
     def forward(self, logit: Any, label: Any) -> Any:
         return F.binary_cross_entropy_with_logits(
-            logit, label, self.weight, self.reduction, self.pos_weight
+            logit,
+            label,
+            self.weight,
+            self.reduction,
+            self.pos_weight,
+            name=self.name,
         )
 
 
@@ -195,7 +205,9 @@ class MarginRankingLoss(_Loss):
         self.margin = margin
 
     def forward(self, input: Any, other: Any, label: Any) -> Any:
-        return F.margin_ranking_loss(input, other, label, self.margin, self.reduction)
+        return F.margin_ranking_loss(
+            input, other, label, self.margin, self.reduction, name=self.name
+        )
 
 
 class HingeEmbeddingLoss(Layer):
@@ -210,7 +222,7 @@ class HingeEmbeddingLoss(Layer):
         self.name = name
 
     def forward(self, input: Any, label: Any) -> Any:
-        return F.hinge_embedding_loss(input, label, self.margin, self.reduction)
+        return F.hinge_embedding_loss(input, label, self.margin, self.reduction, name=self.name)
 
 
 class CosineEmbeddingLoss(_Loss):
@@ -227,7 +239,9 @@ class CosineEmbeddingLoss(_Loss):
         self.margin = margin
 
     def forward(self, input1: Any, input2: Any, label: Any) -> Any:
-        return F.cosine_embedding_loss(input1, input2, label, self.margin, self.reduction)
+        return F.cosine_embedding_loss(
+            input1, input2, label, self.margin, self.reduction, name=self.name
+        )
 
 
 class TripletMarginLoss(_Loss):
@@ -250,7 +264,15 @@ class TripletMarginLoss(_Loss):
 
     def forward(self, input: Any, positive: Any, negative: Any) -> Any:
         return F.triplet_margin_loss(
-            input, positive, negative, self.margin, self.p, self.epsilon, self.swap, self.reduction
+            input,
+            positive,
+            negative,
+            self.margin,
+            self.p,
+            self.epsilon,
+            self.swap,
+            self.reduction,
+            name=self.name,
         )
 
 
@@ -282,6 +304,7 @@ class TripletMarginWithDistanceLoss(_Loss):
             self.margin,
             self.swap,
             self.reduction,
+            name=self.name,
         )
 
 
@@ -292,7 +315,7 @@ class SoftMarginLoss(_Loss):
         super().__init__(reduction, name)
 
     def forward(self, input: Any, label: Any) -> Any:
-        return F.soft_margin_loss(input, label, self.reduction)
+        return F.soft_margin_loss(input, label, self.reduction, name=self.name)
 
 
 class MultiLabelSoftMarginLoss(_Loss):
@@ -305,7 +328,9 @@ class MultiLabelSoftMarginLoss(_Loss):
         self.weight = weight
 
     def forward(self, input: Any, label: Any) -> Any:
-        return F.multi_label_soft_margin_loss(input, label, self.weight, self.reduction)
+        return F.multi_label_soft_margin_loss(
+            input, label, self.weight, self.reduction, name=self.name
+        )
 
 
 class MultiMarginLoss(_Loss):
@@ -325,7 +350,9 @@ class MultiMarginLoss(_Loss):
         self.weight = weight
 
     def forward(self, input: Any, label: Any) -> Any:
-        return F.multi_margin_loss(input, label, self.p, self.margin, self.weight, self.reduction)
+        return F.multi_margin_loss(
+            input, label, self.p, self.margin, self.weight, self.reduction, name=self.name
+        )
 
 
 class MultiLabelMarginLoss(_Loss):
@@ -335,7 +362,7 @@ class MultiLabelMarginLoss(_Loss):
         super().__init__(reduction, name)
 
     def forward(self, input: Any, label: Any) -> Any:
-        return F.multi_label_margin_loss(input, label, self.reduction)
+        return F.multi_label_margin_loss(input, label, self.reduction, name=self.name)
 
 
 class PoissonNLLLoss(_Loss):
@@ -358,7 +385,13 @@ class PoissonNLLLoss(_Loss):
 
     def forward(self, input: Any, label: Any) -> Any:
         return F.poisson_nll_loss(
-            input, label, self._log_input, self._full, self._epsilon, self.reduction
+            input,
+            label,
+            self._log_input,
+            self._full,
+            self._epsilon,
+            self.reduction,
+            name=self.name,
         )
 
 
@@ -377,7 +410,9 @@ class GaussianNLLLoss(_Loss):
         self.epsilon = epsilon
 
     def forward(self, input: Any, label: Any, variance: Any) -> Any:
-        return F.gaussian_nll_loss(input, label, variance, self.full, self.epsilon, self.reduction)
+        return F.gaussian_nll_loss(
+            input, label, variance, self.full, self.epsilon, self.reduction, name=self.name
+        )
 
 
 class CTCLoss(Layer):
@@ -436,4 +471,5 @@ class RNNTLoss(Layer):
             self.blank,
             self.fastemit_lambda,
             self.reduction,
+            name=self.name,
         )

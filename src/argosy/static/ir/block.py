@@ -131,13 +131,16 @@ class Block:
         this block. ``settings`` are attributes of a parameter: ``optimize_attr``, ``need_clip``...
         """
         name = name or unique_name.generate("_generated_var")
+        if settings.pop("lod_level", 0):
+            raise NotSupported("Block.create_parameter: a parameter has no sequences: lod_level")
         extents = [int(n) for n in shape]
         block = self.program.global_block()
         out = Parameter(block, name, samples(extents, dtypes.to_torch(dtype))[0], trainable)
         for key, value in settings.items():
             setattr(out, key, value)
         block.add_variable(out)
-        if initializer is not None:
+        is_filled = any(name in operator.output_arg_names for operator in self.ops)
+        if initializer is not None and not is_filled:
             op, attrs = initializer.seeded_plan(extents, out.raw.dtype, self.program.seed)
             self.append_operator(Operator(self, op.name, op, (), attrs, Ref(name)))
         return out

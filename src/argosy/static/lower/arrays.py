@@ -46,7 +46,8 @@ def steps(
     if not rows:
         return [], [[] for _ in levels[1:]]
     # At once, so that the gradient is one of all rows too.
-    values = x.index_select(0, torch.cat(rows)).split([len(taken_rows) for taken_rows in rows])
+    gathered = x.index_select(0, torch.cat(rows))
+    values = torch.split(gathered, [len(taken_rows) for taken_rows in rows])
     return list(values), [list(level) for level in zip(*lods, strict=True)]
 
 
@@ -56,8 +57,8 @@ def sequences(
     """The sequences of which ``array`` has the steps, in the order of their numbers in ``table``,
     and the offsets inside of them.
     """
-    if not array:
-        raise OutOfRange("array_to_lod_tensor: the array has no elements")
+    if not isinstance(array, list) or not array:
+        raise OutOfRange("array_to_lod_tensor: x must be an array with elements")
     counts = [(table[:, 1] > step).sum() for step in range(len(array))]
     firsts = torch.stack([torch.zeros_like(counts[0]), *counts]).cumsum(0)
     ranks = torch.argsort(table[:, 0])

@@ -67,6 +67,8 @@ def _pieces(call: str, program: Program, name: str, value: Any, num_places: int)
                 f"received {len(rows)}"
             )
         return [rows[i] for i in range(num_places)]
+    if rows.ndim == 0 and num_places == 1:
+        return [value]
     if rows.ndim == 0:
         raise UsageError(
             f"{call}: feed {name!r} is a single number, which cannot be split on {num_places} "
@@ -95,12 +97,12 @@ def _check_count(call: str, name: str, count: int, what: str, num_places: int) -
         )
 
 
-def merged(
-    call: str, name: str, values: Sequence[torch.Tensor | LoDTensor]
-) -> torch.Tensor | LoDTensor:
+def merged(call: str, name: str, values: Sequence[Any]) -> Any:
     """The values of the places one after the other on dimension 0; numbers become a vector,
-    sequences follow each other.
+    sequences follow each other, and arrays have their elements merged.
     """
+    if isinstance(values[0], list):
+        return [merged(call, name, elements) for elements in zip(*values, strict=True)]
     raws = [v.raw_tensor() if isinstance(v, LoDTensor) else v for v in values]
     parts = [(v.reshape(1) if v.ndim == 0 else v).detach().to(raws[0].device) for v in raws]
     if any(p.shape[1:] != parts[0].shape[1:] for p in parts):

@@ -181,9 +181,11 @@ def record_steps(x: Variable, levels: Sequence[Variable], table: Variable) -> Ar
     return out
 
 
-def record_sequences(array: ArrayVariable, table: Variable) -> Variable:
-    """The sequences whose steps ``array`` has, in the order that they had before ``table``."""
-    if not array.is_known:
+def record_sequences(array: Variable, table: Variable) -> Variable:
+    """The sequences whose steps ``array`` has, in the order that they had before ``table``. As in
+    Paddle only a run finds out whether it is an array.
+    """
+    if isinstance(array, ArrayVariable) and not array.is_known:
         raise ProgramError(f"array_to_lod_tensor: nothing was written to {array.name!r} yet")
     block: Block = recorder.main.current_block()
     kind = array.kind

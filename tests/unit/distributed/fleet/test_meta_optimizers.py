@@ -108,3 +108,13 @@ def test_recomputation_needs_only_the_strategy():
     pairs = optimizer.backward(loss)
     assert any("checkpoints" in str(o.kwargs) for o in loss.block.ops)
     optimizer.apply_optimize(loss, None, pairs)
+
+
+def test_momentum_with_compressed_gradients_is_a_switch():
+    from paddle.distributed.fleet.meta_optimizers import DGCMomentumOptimizer
+
+    with pytest.raises(NotImplementedError, match="set DistributedStrategy"):
+        DGCMomentumOptimizer(0.1, 0.9, 0)
+    paddle.disable_static()
+    with pytest.raises(NotImplementedError, match="In dygraph, don't support"):
+        DGCMomentumOptimizer(0.1, 0.9, 0)

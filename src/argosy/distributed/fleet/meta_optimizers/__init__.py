@@ -2,6 +2,7 @@
 Scripts set the switch and call ``fleet.distributed_optimizer``.
 """
 
+from argosy.distributed.fleet.meta_optimizers.dgc_optimizer import DGCMomentumOptimizer
 from argosy.distributed.fleet.meta_optimizers.planned import (
     AdaptiveLocalSGDOptimizer,
     AMPOptimizer,

@@ -259,6 +259,8 @@ def _run_direction(
     drops: tuple[float, str],
 ) -> tuple[Any, list[Any]]:
     """The outputs of all layers in one direction, and each state at the end, a row per layer."""
+    # outside of the step, where memories begin
+    starts = [[init[i, way] for init in inits or ()] for i in range(len(units))]
     rnn = StaticRNN()
     with rnn.step():
         step = rnn.step_input(x)
@@ -267,7 +269,7 @@ def _run_direction(
             olds = [
                 rnn.memory(batch_ref=x, shape=[-1, hidden_size])
                 if inits is None
-                else rnn.memory(init=inits[k][i, way])
+                else rnn.memory(init=starts[i][k])
                 for k in range(num_states)
             ]
             news = unit(step, *olds)
