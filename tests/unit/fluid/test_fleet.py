@@ -231,8 +231,9 @@ class TestServersFleet:
         with pytest.raises(ValueError, match="minimize"):
             fleet.init_worker()
         fleet.init(role_maker.UserDefinedRoleMaker(0, role_maker.Role.SERVER, 1, ["a:1"]))
-        with pytest.raises(ValueError, match="minimize"):
-            fleet.init_server()
+        for path in (None, ""):  # no model to begin with
+            with pytest.raises(ValueError, match="minimize"):
+                fleet.init_server(path)
         with pytest.raises(ValueError, match="workers call it"):
             fleet.stop_worker()
 

@@ -108,12 +108,12 @@ class DistributedTranspiler(Fleet):
 
     def init_server(self, model_dir: str | None = None) -> None:
         """Make the tables of this server, from what ``save_persistables`` wrote to ``model_dir`` if
-        it is given.
+        it is given; scripts without a model to begin with pass "".
         """
-        if model_dir is not None and not os.path.isdir(model_dir):
+        if model_dir and not os.path.isdir(model_dir):
             raise BadArgument(f"fleet.init_server: there is no directory named {model_dir!r}")
         self._executor.run(self._server_program("init_server", self.startup_program))
-        if model_dir is not None:
+        if model_dir:
             io.load_persistables(self._executor, model_dir, self.main_program)
 
     def run_server(self) -> None:
