@@ -15,6 +15,7 @@ from argosy.static.files.programs import dumps
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Operator
 from argosy.static.ir.program import Program
+from argosy.static.ir.uses import Uses
 from argosy.static.ir.variable import Variable
 
 
@@ -190,6 +191,22 @@ class ProgramDesc:
         """Equal for programs of equal content."""
         self.flush()
         return hashlib.sha256(self.serialize_to_string()).hexdigest()
+
+
+def get_eager_deletion_vars(desc: ProgramDesc, skip_vars: list[str]) -> list[list[list[str]]]:
+    """By block and operator, the variables that a run frees after the operator; ``skip_vars`` are
+    fetched.
+    """
+    freed = []
+    for block in desc.program.blocks:
+        last = Uses(block, block.ops, [], skip_vars).ends()
+        freed.append(
+            [
+                [n for n in last.get(i, ()) if not block.vars[n].persistable]
+                for i in range(len(block.ops))
+            ]
+        )
+    return freed
 
 
 def _notes(program: Program) -> list[list[Any]]:

@@ -147,7 +147,7 @@ def test_threads_share_the_torch_threads_of_the_caller(pool):
 
 def test_everybody_sees_what_each_brings_in_every_meeting(pool):
     def visit(place):
-        return [pool.meeting.exchange(place, (place, number)) for number in range(20)]
+        return [pool.barrier.exchange(place, (place, number)) for number in range(20)]
 
     for value, error in pool.run([lambda place=place: visit(place) for place in range(3)]):
         assert error is None
@@ -158,20 +158,20 @@ def test_whoever_waits_is_let_go_when_another_fails(pool):
     def fail():
         raise ArgosyError("broken")
 
-    calls = [lambda: pool.meeting.exchange(0), fail, lambda: pool.meeting.exchange(2)]
+    calls = [lambda: pool.barrier.exchange(0), fail, lambda: pool.barrier.exchange(2)]
     for _ in range(2):  # also the second time
         errors = [error for _, error in pool.run(calls)]
         assert [type(e) for e in errors] == [Abandoned, ArgosyError, Abandoned]
     outcomes = pool.run(
-        [lambda place=place: pool.meeting.exchange(place, place) for place in range(3)]
+        [lambda place=place: pool.barrier.exchange(place, place) for place in range(3)]
     )
     assert [value for value, _ in outcomes] == [[0, 1, 2]] * 3
 
 
 def test_places_that_meet_unequally_often_are_told(pool):
     once, twice = (
-        (lambda place: pool.meeting.exchange(place)),
-        (lambda place: [pool.meeting.exchange(place) for _ in range(2)]),
+        (lambda place: pool.barrier.exchange(place)),
+        (lambda place: [pool.barrier.exchange(place) for _ in range(2)]),
     )
     for _ in range(20):  # whichever comes first
         outcomes = pool.run([lambda: once(0), lambda: twice(1), lambda: once(2)])
@@ -194,7 +194,7 @@ def test_an_interrupt_of_the_caller_ends_the_run(pool, monkeypatch):
             return self.inner.get()
 
     monkeypatch.setattr(pool, "_done", Interrupted(pool._done))
-    blocked = [lambda: pool.meeting.exchange(0), lambda: pool.meeting.exchange(1), lambda: None]
+    blocked = [lambda: pool.barrier.exchange(0), lambda: pool.barrier.exchange(1), lambda: None]
     with pytest.raises(KeyboardInterrupt):
         pool.run(blocked)
     assert [value for value, _ in pool.run([lambda: 1] * 3)] == [1, 1, 1]

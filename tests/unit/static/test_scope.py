@@ -59,3 +59,19 @@ def test_a_run_reads_parameters_of_the_scope_around(exe):
     scope.find_var("w").get_tensor().set(np.zeros(2, "float32"))
     [second] = exe.run(fetch_list=[out], scope=inner)
     assert second.tolist() == [0.0, 0.0] != first.tolist()
+
+
+def test_a_scope_makes_room_for_what_is_loaded(exe):
+    weight = paddle.static.create_parameter([2, 3], "float32", name="w")
+    scope = core.Scope()
+    core._create_loaded_parameter([weight], scope, exe._default_executor)
+    assert scope.find_var("w").get_tensor().shape() == [2, 3]
+
+
+def test_what_a_run_frees_is_told_by_block_and_operator():
+    x = paddle.static.data("x", [2])
+    hidden = x * 2.0
+    out = hidden + 1.0
+    main = paddle.static.default_main_program()
+    [freed] = core._get_eager_deletion_vars(main.desc, [out.name])
+    assert freed == [["x"], [hidden.name]]

@@ -15,7 +15,7 @@ class _Globals:
         self.bias: Initializer | None = None
 
 
-_globals = register("default initialisers", _Globals())
+_globals = register("default initialisers", _Globals(), attributes=("weight", "bias"))
 
 
 def set_global_initializer(

@@ -43,7 +43,7 @@ def _by_step(x: Tensor, rows: list[Tensor]) -> tuple[Tensor, ...]:
     """What each step takes of ``x``. It is gathered at once: a gradient of all of ``x`` for every
     step would take time by the square of the length.
     """
-    return x[torch.cat(rows)].split([len(index) for index in rows]) if rows else ()
+    return torch.split(x[torch.cat(rows)], [len(index) for index in rows]) if rows else ()
 
 
 def _in_rows(steps: list[Tensor], rows: list[Tensor]) -> Tensor:

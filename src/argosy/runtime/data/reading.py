@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 
@@ -87,6 +88,8 @@ class Reading:
         self._num_threads = max(1, min(num_threads, len(paths)))
         self._stop = threading.Event()
         self._readers: list[_FileReader] = []
+        # Also when the process ends: a thread inside of compiled code then would abort it.
+        self._end = weakref.finalize(self, _end, self._stop, self._readers)
 
     @property
     def is_float(self) -> npt.NDArray[np.bool_]:
@@ -115,11 +118,15 @@ class Reading:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._stop.set()
-        for reader in self._readers:
-            reader.pipe.cancel()  # its thread may be waiting for a command that says nothing
-        for reader in self._readers:
-            reader.thread.join()
+        self._end()
+
+
+def _end(stop: threading.Event, readers: Sequence[_FileReader]) -> None:
+    stop.set()
+    for reader in readers:
+        reader.pipe.cancel()  # its thread may be waiting for a command that says nothing
+    for reader in readers:
+        reader.thread.join()
 
 
 def batches(chunks: Iterable[Records], size: int) -> Iterator[Records]:

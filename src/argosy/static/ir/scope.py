@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from argosy.foundation.places import to_place
 from argosy.foundation.process_state import register
 from argosy.static.ir.lod import Lod, LoDTensor, LoDTensorArray
 from argosy.static.ir.selected_rows import SelectedRows
+from argosy.static.ir.variable import Variable
 from argosy.tensor.engine import Tensor, to_raw, wrap
 
 
@@ -297,3 +298,12 @@ def raw_of(value: Any) -> torch.Tensor | None:
     if isinstance(value, LoDTensor):
         return value.raw_tensor()
     return value if isinstance(value, torch.Tensor) else None
+
+
+def create_loaded_parameter(variables: Iterable[Variable], scope: Scope, executor: Any) -> None:
+    """Make room in ``scope`` for the values of ``variables`` that it holds none of yet."""
+    for variable in variables:
+        held = scope.var(variable.name)
+        if held.tensor is None:
+            extents = [max(n, 0) for n in variable.shape]
+            held.store(torch.zeros(extents, dtype=variable.raw.dtype), copies=False)

@@ -46,7 +46,8 @@ def steps(
     if not rows:
         return [], [[] for _ in levels[1:]]
     # At once, so that the gradient is one of all rows too.
-    values = x.index_select(0, torch.cat(rows)).split([len(taken_rows) for taken_rows in rows])
+    gathered = x.index_select(0, torch.cat(rows))
+    values = torch.split(gathered, [len(taken_rows) for taken_rows in rows])
     return list(values), [list(level) for level in zip(*lods, strict=True)]
 
 

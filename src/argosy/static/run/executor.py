@@ -62,6 +62,11 @@ class Executor:
         # whose threads ``close`` ends
         self._compiled: weakref.WeakSet[PreparedProgram] = weakref.WeakSet()
 
+    @property
+    def _default_executor(self) -> Executor:
+        """What runs programs; in Paddle an object of its own."""
+        return self
+
     def close(self) -> None:
         """Refuse further runs, end the threads of compiled programs that it has run, and leave
         parameter servers as 1.x does.

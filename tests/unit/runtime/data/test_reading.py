@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import os
 import signal
@@ -173,3 +174,13 @@ def test_a_child_that_keeps_the_stream_open_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(programs, "_ORPHAN_S", 0.5)
     with pytest.raises(ProgramTimeout, match="a process that it started keeps its output open"):
         read(write(tmp_path, 2), "cat; sleep 1000 &")
+
+
+def test_a_reading_that_is_given_up_ends_its_threads(tmp_path):
+    reading = Reading(LAYOUT, write(tmp_path, 1), "yes '1 4'")
+    next(iter(reading))
+    assert my_threads()
+    assert reading._end.atexit  # so it is when the process ends
+    del reading
+    gc.collect()
+    assert my_threads() == []
