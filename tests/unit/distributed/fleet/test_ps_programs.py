@@ -296,6 +296,21 @@ def test_auto_trains_in_the_workers_where_the_model_fits(job, kind, rows, steps)
     assert last == ("send" if steps else "send_barrier")
 
 
+def test_a_program_knows_its_place_and_what_to_dump(job):
+    made = strategy()
+    made.trainer_desc_configs = {"dump_fields": ["x", "y"], "dump_fields_path": "folder"}
+    job(1, made)
+    _, loss = simple_model(initializer=paddle.nn.initializer.Constant(0.5))
+    optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), made)
+    with pytest.raises(NotSupported, match="one loss, but received 2"):
+        optimizer.minimize([loss, loss])
+    optimizer.minimize([loss])
+    options = paddle.static.default_main_program()._fleet_opt
+    assert options["dump_fields"] == ["x", "y"]
+    assert options["dump_fields_path"] == "folder"
+    assert (options["mpi_size"], options["mpi_rank"]) == (1, 0)
+
+
 def test_the_program_of_a_server_serves(job):
     role = fleet.UserDefinedRoleMaker(
         current_id=0,

@@ -164,6 +164,12 @@ class ProgramOptimizer:
         Rows of tables that are not among the parameters to train, or in ``no_grad_set``, are looked
         up and stay as they are.
         """
+        if isinstance(loss, (list, tuple)):
+            if len(loss) != 1:
+                raise NotSupported(
+                    f"minimize: a job with servers trains one loss, but received {len(loss)}"
+                )
+            [loss] = loss
         program: Program = loss.block.program
         if loss.block.idx != 0:
             raise NotSupported(
@@ -207,13 +213,20 @@ class ProgramOptimizer:
             ]
             program.attachments.put(LookAhead, LookAhead(link.look_ahead))
             program.attachments.put(Follows, Follows(partial(follow, self._runtime, program)))
-            program.run_options = dict(self._runtime.strategy.trainer_desc_configs)
+            program.run_options = self._options()
             operators = self._record_update(program, pushed, pairs, entries, link)
         if self._runtime.role.is_server():
             block = program.global_block()
             del block.ops[:]
             recorder.append(block, _SERVE.name, _SERVE, (link,), {}, [])
         return operators, pairs
+
+    def _options(self) -> dict[str, Any]:
+        """What ``_fleet_opt`` of the program says: settings of runs, and the place in the job."""
+        role = self._runtime.role
+        rank = role.server_index() if role.is_server() else role.worker_index()
+        place = {"mpi_size": role.worker_num(), "mpi_rank": rank}
+        return {**self._runtime.strategy.trainer_desc_configs, **place}
 
     def _spec(self, param: Any, padding: int, startup: Program) -> tuple[SparseSpec, bool]:
         """The table of a parameter, and whether it has a learning rate of its own."""

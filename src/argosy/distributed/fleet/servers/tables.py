@@ -38,7 +38,7 @@ def check_strategy(strategy: DistributedStrategy) -> None:
         raise NotSupported(
             "a_sync_configs['heter_worker_device_guard']: heterogeneous workers are not supported"
         )
-    for name in ("dump_fields", "dump_param", "local_sparse", "remote_sparse"):
+    for name in ("local_sparse", "remote_sparse"):  # what to dump is refused where it is run
         if strategy.trainer_desc_configs[name]:
             raise NotSupported(f"trainer_desc_configs[{name!r}] is not supported")
 
