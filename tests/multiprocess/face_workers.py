@@ -170,6 +170,11 @@ def groups(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> Non
     with joined_job(rank, world_size, meeting, backend) as world:
         assert dist.init_parallel_env() is world is dist.get_group() is dist.get_group(0)
         assert dist.get_backend() == backend.upper()
+        nobody = dist.new_group([-1, -2])
+        assert nobody.process_group is None
+        assert dist.barrier(nobody) is None
+        with pytest.raises(ValueError, match="outside the job"):
+            dist.new_group([0, world_size])
         left, right = dist.new_group([0, 1]), dist.new_group([2, 1])
         assert (left.nranks, right.ranks) == (2, [1, 2])
         assert dist.get_group(right.id) is right

@@ -12,6 +12,7 @@ import torch
 
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError, raise_as
 from argosy.tensor.engine import Tensor, explain_backward, wrap
+from argosy.tensor.final_hooks import run_final_hooks
 
 __all__ = ["backward", "grad"]
 
@@ -105,6 +106,7 @@ def backward(
             torch.autograd.backward(
                 [t for t, _ in chosen], [s for _, s in chosen], retain_graph=retain_graph
             )
+        run_final_hooks()
 
 
 def grad(

@@ -31,7 +31,8 @@ def set_config(config: dict[str, Any] | str | None = None) -> None:
     kernel = given.get("kernel", {})
     if _checked("kernel", kernel, "enable", bool):
         set_flags({"FLAGS_use_autotune": kernel["enable"]})
-    if _checked("kernel", kernel, "tuning_range", list) and len(kernel["tuning_range"]) != 2:
+    tuning_range: Any = kernel.get("tuning_range")
+    if _checked("kernel", kernel, "tuning_range", list) and len(tuning_range) != 2:
         raise BadArgument("autotune.set_config: tuning_range must be [start, end]")
     _checked("layout", given.get("layout", {}), "enable", bool)
     loader = given.get("dataloader", {})

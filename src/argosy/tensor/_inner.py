@@ -187,7 +187,7 @@ class GradNode:
         self._node = node
 
     def name(self) -> str:
-        name = self._node.name().rpartition("::")[2].rstrip("0123456789")
+        name: str = self._node.name().rpartition("::")[2].rstrip("0123456789")
         return self._NAMES.get(name, name.removesuffix("Backward") + "GradNode")
 
     @property

@@ -35,6 +35,7 @@ from argosy.ops.math import logic as _logic
 from argosy.ops.table import Op
 from argosy.tensor._explain import explain, explain_backward
 from argosy.tensor._naming import unique_name
+from argosy.tensor.final_hooks import run_final_hooks
 
 _new = object.__new__
 _raw_tensor = torch.Tensor
@@ -455,6 +456,7 @@ class Tensor:
             torch.autograd.backward(t, start, retain_graph=retain_graph)
         except RuntimeError as error:
             raise_as(explain_backward("Tensor.backward", error), error)
+        run_final_hooks()
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
         """Drop the gradient; by default it then reads as zeros, as in Paddle, without being

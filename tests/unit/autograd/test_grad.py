@@ -177,3 +177,16 @@ def test_backward_of_a_complex_number_starts_at_one():
     z = paddle.to_tensor(1 + 2j, stop_gradient=False)
     (z * z).backward()
     assert z.grad.item() == 2 - 4j
+
+
+def test_hook_of_the_end_of_one_backward():
+    x, calls = paddle.ones([1]), []
+    x.stop_gradient = False
+    add = paddle.base.core.eager._add_backward_final_hook
+    add(lambda: calls.append(x.grad.item()))
+    (x * 2).backward()
+    (x * 2).backward()
+    assert calls == [2.0]
+    add(lambda: calls.append(x.grad.item()))
+    paddle.autograd.backward([x * 2])
+    assert calls == [2.0, 6.0]

@@ -15,7 +15,7 @@ def softmax_mask_fuse(x: Any, mask: Any, name: str | None = None) -> Any:
 
     Example:
         >>> x, mask = paddle.zeros([1, 1, 1, 2]), paddle.to_tensor([[[[0.0, -10000.0]]]])
-        >>> paddle.incubate.softmax_mask_fuse(x, mask).tolist()
+        >>> paddle.incubate.softmax_mask_fuse(x, mask).numpy().round(3).tolist()
         [[[[1.0, 0.0]]]]
     """
     return F.softmax(x + mask, axis=-1)

@@ -10,8 +10,9 @@ from argosy.nn.initializer._scaled import XavierUniform
 
 
 class _Globals:
-    weight: Initializer | None = None
-    bias: Initializer | None = None
+    def __init__(self) -> None:
+        self.weight: Initializer | None = None
+        self.bias: Initializer | None = None
 
 
 _globals = register("default initialisers", _Globals(), attributes=("weight", "bias"))

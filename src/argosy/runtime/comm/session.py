@@ -222,7 +222,8 @@ class Session:
         if len(set(members)) != len(members):
             raise UsageError(f"new_group: ranks must be different, but received {members}")
         outside = [r for r in members if not 0 <= r < self.world_size]
-        if outside:
+        # a group of nobody is one that nobody waits in, as in Paddle
+        if outside and len(outside) < len(members):
             raise UsageError(
                 f"new_group: ranks {outside} are outside the job's 0..{self.world_size - 1}"
             )

@@ -19,7 +19,7 @@ def keep_compiler_out() -> None:
         from torch._compile import _disable_dynamo
         from torch._decomp import global_decomposition_table as tables
 
-        marked = _disable_dynamo(lambda: None).__code__  # type: ignore[attr-defined]
+        marked = _disable_dynamo(lambda: None).__code__
         position = marked.co_freevars.index("fn")
         waiting = [fn for table in tables.values() for fn in table.values()]
     except (ImportError, AttributeError, ValueError):  # another torch: it loads what it wants
