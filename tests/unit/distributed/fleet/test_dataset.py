@@ -190,6 +190,17 @@ def test_a_loader_of_a_dataset(program, files, kind, drop_last):
         paddle.io.DataLoader.from_dataset([1], [paddle.CPUPlace()])
 
 
+def test_a_file_here_may_have_a_name_like_one_elsewhere(program, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "afs:part").write_text("1 7 2 1 2\n")
+    dataset = in_memory(program[1], ["afs:part"], download_cmd="cat")
+    dataset.load_into_memory()
+    assert samples(dataset) == [(7, 1.0)]
+    dataset.set_filelist(["afs:absent"])
+    with pytest.raises(NotImplementedError, match="not local"):
+        dataset.load_into_memory()
+
+
 def test_the_object_inside_a_dataset_has_its_settings(program, files):
     inner = paddle.base.core.Dataset("MultiSlotDataset")
     inner.set_thread_num(12)

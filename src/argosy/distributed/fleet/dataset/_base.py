@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -135,7 +136,8 @@ class DatasetBase:
         from argosy.runtime.data.reading import Reading
 
         for path in self.filelist:
-            if path.startswith(_REMOTE) and self.download_command.strip() in ("", "cat"):
+            is_plain = self.download_command.strip() in ("", "cat")
+            if path.startswith(_REMOTE) and is_plain and not os.path.isfile(path):
                 raise NotSupported(
                     f"dataset: {path} is not local; give a download_cmd that prints it, e.g. "
                     "'hdfs dfs -cat'"
