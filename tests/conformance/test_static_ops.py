@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import paddle
-from argosy.foundation.errors import ProgramError
+from argosy.foundation.errors import DtypeError, ProgramError
+from argosy.tensor.engine import wrap
 from goldens import cases as families
 from goldens import harness
 
@@ -28,6 +29,13 @@ ALL = list(_op_cases())
 
 # The face reads these arguments as numbers, so a program cannot take them from a variable.
 NEEDS_VALUES = {"common-pad by tensor", "common-interpolate by tensor"}
+
+# Paddle checks these dtypes while a program is recorded, and not when it computes at once.
+REFUSED = {
+    *("loss-mse_int", "loss-hinge_layer"),
+    *(f"reduction-{op}_{kind}" for op in ("std", "var") for kind in ("int32", "int64")),
+    *(f"reduction-{op}_{kind}_axis" for op in ("std", "var") for kind in ("int32", "int64")),
+}
 
 
 @functools.cache
@@ -60,14 +68,9 @@ def _run_recorded(paddle, fn, arrays, grad):
         total = _weighted_sum(paddle, out) if grad and is_known else None
         grads = paddle.static.gradients(total, leaves) if total is not None else None
     main.verify()
-    found = iter(
-        paddle.static.Executor().run(
-            main,
-            feed,
-            [harness._tensors(out), [g for g in grads or () if g is not None]],
-            return_numpy=False,
-        )
-    )
+    fetches = [harness._tensors(out), [g for g in grads or () if g is not None]]
+    fetched = paddle.static.Executor().run(main, feed, fetches, return_numpy=False)
+    found = (wrap(value.raw_tensor()) for value in fetched)  # bfloat16 is no dtype of NumPy's
     result = {"out": _filled(out, found)}
     if total is not None:
         result["grad"] = [None if g is None else next(found) for g in grads]
@@ -112,6 +115,9 @@ def test_recorded_op_equals_paddle(family, name, monkeypatch):
             result = case.run(paddle, harness.Draw(name))
     except ProgramError:
         assert f"{family}-{name}" in NEEDS_VALUES
+        return
+    except DtypeError:
+        assert f"{family}-{name}" in REFUSED
         return
     finally:
         paddle.disable_static()
@@ -204,5 +210,7 @@ def test_an_unknown_first_dimension_is_inferred(family, name, monkeypatch):
     try:
         with np.errstate(all="ignore"):
             case.run(paddle, harness.Draw(name))
+    except DtypeError:
+        assert f"{family}-{name}" in REFUSED
     finally:
         paddle.disable_static()

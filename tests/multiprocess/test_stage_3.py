@@ -129,7 +129,7 @@ def test_refusals(pool):
             "cast": "parameter 'weight' is split over the ranks",
             "no_sync": "gradients of a backward under no_sync()",
             "fails": "shapes cannot be multiplied",
-            "in place": "modified by an inplace operation",
+            "in place": "was changed in place after it was used",
             "order": "CollectiveMismatch: sharding stage 3: ranks [1] of group",
         }.items():
             assert text in words.get(name, "nothing was raised"), (name, words.get(name))

@@ -126,10 +126,13 @@ def _pool_workers() -> list:
 
 def _threads() -> Found:
     """Python's own: what it shows as a dummy is a thread of a library, which Python never hears the
-    end of.
+    end of. torch's compiler keeps pools without a name; those of the package have one.
     """
     own = [
-        thread for thread in threading.enumerate() if not isinstance(thread, threading._DummyThread)
+        thread
+        for thread in threading.enumerate()
+        if not isinstance(thread, threading._DummyThread)
+        and not thread.name.startswith("ThreadPoolExecutor-")
     ]
     return {thread: f"thread {thread.name!r}" for thread in own}
 

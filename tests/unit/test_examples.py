@@ -40,7 +40,7 @@ def test_resnet_learns(resnet, capsys):
     assert "taken for" in shown
 
 
-def test_resnet_is_the_same_in_both_modes(resnet):
+def test_resnet_is_the_same_in_both_modes(resnet, fresh_programs):
     images, labels = resnet.make(4 * resnet.BATCH, seed=1)
     curves, answers = [], []
     for mode in (resnet.dygraph, resnet.static):

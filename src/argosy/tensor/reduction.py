@@ -240,13 +240,7 @@ def _quantile(
             raise UsageError(
                 f"quantile: q should be a 0-D or 1-D tensor, but received shape {q.shape}"
             )
-        q = q.tolist()
-    levels = [float(v) for v in q] if isinstance(q, (list, tuple)) else [float(q)]
-    if not levels:
-        raise UsageError("quantile: q should not be empty")
-    for level in levels:
-        if not 0 <= level <= 1:
-            raise UsageError(f"quantile: q should be in range [0, 1], but received {level}")
+    levels = q if isinstance(q, Tensor) and q.raw.is_meta else _levels(q)  # a program's: at its run
     if interpolation not in _INTERPOLATIONS:
         raise UsageError(
             f"quantile: interpolation must be one of {_INTERPOLATIONS}, but received "
@@ -255,6 +249,17 @@ def _quantile(
     return apply(
         ops.quantile, x, levels, axes(axis, "quantile"), keepdim, interpolation, ignore_nan
     )
+
+
+def _levels(q: Any) -> list[float]:
+    given = q.tolist() if isinstance(q, Tensor) else q
+    levels = [float(v) for v in given] if isinstance(given, (list, tuple)) else [float(given)]
+    if not levels:
+        raise UsageError("quantile: q should not be empty")
+    for level in levels:
+        if not 0 <= level <= 1:
+            raise UsageError(f"quantile: q should be in range [0, 1], but received {level}")
+    return levels
 
 
 def quantile(

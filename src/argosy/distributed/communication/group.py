@@ -29,6 +29,8 @@ def is_initialized() -> bool:
 
 def get_group(id: int = 0) -> Group | None:
     """The group that was made with this id; None with a warning if there is none."""
+    if id not in job.groups and job.promised is not None:
+        job.promised()
     if id not in job.groups:
         warnings.warn(f"Group {id} is not initialized.", stacklevel=2)
         return None

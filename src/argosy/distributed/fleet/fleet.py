@@ -277,12 +277,13 @@ class Fleet:
         return self.servers
 
     def _trained_servers(self, call: str) -> Servers | None:
-        """The parameter servers of the job; without any, a program that Fleet's optimizer has
-        recorded is needed, as in Paddle.
+        """The parameter servers of the job; without any, static mode needs a program that Fleet's
+        optimizer has recorded, as in Paddle.
         """
         servers = self._job_servers()
         record = getattr(self._optimizer, "record", None)
-        if servers is None and (record is None or not record.is_done):
+        is_ready = in_dynamic_mode() or (record is not None and record.is_done)
+        if servers is None and not is_ready:
             raise ConfigError(
                 f"fleet.{call}: Fleet can not find suitable runtime handler; call minimize() of "
                 "what fleet.distributed_optimizer() returns first"

@@ -115,7 +115,7 @@ class GateCell(RNNCellBase):
         return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
 
     @property
-    def _mode(self) -> str:
+    def kind(self) -> str:
         """The name of this cell's recurrence in the ``rnn`` op."""
         raise NotImplementedError
 
@@ -156,7 +156,7 @@ class SimpleRNNCell(GateCell):
         return (self.hidden_size,)
 
     @property
-    def _mode(self) -> str:
+    def kind(self) -> str:
         return f"RNN_{self.activation.upper()}"
 
     def extra_repr(self) -> str:
@@ -212,7 +212,7 @@ class LSTMCell(GateCell):
         return ((self.proj_size or self.hidden_size,), (self.hidden_size,))
 
     @property
-    def _mode(self) -> str:
+    def kind(self) -> str:
         return "LSTM"
 
 
@@ -243,5 +243,5 @@ class GRUCell(GateCell):
         return (self.hidden_size,)
 
     @property
-    def _mode(self) -> str:
+    def kind(self) -> str:
         return "GRU"

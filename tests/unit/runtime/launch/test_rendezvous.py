@@ -23,6 +23,12 @@ from argosy.runtime.launch.rendezvous import decode, encode, make_handler, state
 KEY = state_key("job")
 
 
+@pytest.fixture(autouse=True)
+def own_stores(monkeypatch):
+    """Handlers say to torch, for the whole process, that it serves no store; a launcher ends so."""
+    monkeypatch.setenv("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
+
+
 def example() -> _RendezvousState:
     state = _RendezvousState()
     now = datetime.now(UTC)
