@@ -64,3 +64,12 @@ class Bernoulli(Distribution):
 
     def entropy(self) -> Any:
         return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+
+    def kl_divergence(self, other: Any) -> Any:
+        self._require_kind(Bernoulli, other)
+
+        def log(logits: Any) -> Any:
+            return -F.softplus(-logits)
+
+        own, others = self.logits, other.logits
+        return self.probs * (log(own) - log(others)) + (1 - self.probs) * (log(-own) - log(-others))

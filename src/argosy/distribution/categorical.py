@@ -59,3 +59,8 @@ class Categorical(Distribution):
 
     def log_prob(self, value: Tensor) -> Any:
         return T.log(self.probs(value))
+
+    def kl_divergence(self, other: Any) -> Any:
+        self._require_kind(Categorical, other)
+        logs, others = (F.log_softmax(x.logits, axis=-1) for x in (self, other))
+        return T.sum(T.exp(logs) * (logs - others), axis=-1, keepdim=True)

@@ -62,10 +62,14 @@ class Distribution:
         return self.prob(value)
 
     def kl_divergence(self, other: Distribution) -> Any:
-        """How far ``other`` is from this distribution."""
-        from argosy.distribution.kl import kl_divergence
+        """How far ``other``, of the same kind, is from this distribution."""
+        raise NotSupported(f"kl_divergence of {type(self).__name__}")
 
-        return kl_divergence(self, other)
+    def _require_kind(self, kind: type, other: Any) -> None:
+        if not isinstance(other, kind):
+            raise NotSupported(
+                f"kl_divergence between {type(self).__name__} and {type(other).__name__}"
+            )
 
     def _extend_shape(self, sample_shape: Sequence[int]) -> list[int]:
         return [*sample_shape, *self._batch_shape, *self._event_shape]

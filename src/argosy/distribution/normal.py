@@ -59,3 +59,9 @@ class Normal(Distribution):
     def log_prob(self, value: Tensor) -> Any:
         offset = (like(self.loc, value) - self.loc) / self.scale
         return -0.5 * offset * offset - T.log(self.scale) - math.log(math.sqrt(2 * math.pi))
+
+    def kl_divergence(self, other: Any) -> Any:
+        self._require_kind(Normal, other)
+        ratio = self.scale / other.scale
+        offset = (self.loc - other.loc) / other.scale
+        return 0.5 * (ratio * ratio + offset * offset - 1.0) - T.log(ratio)

@@ -60,3 +60,7 @@ class Uniform(Distribution):
 
     def entropy(self) -> Any:
         return T.log(self.high - self.low)
+
+    def kl_divergence(self, other: Any) -> Any:
+        self._require_kind(Uniform, other)
+        return T.log((other.high - other.low) / (self.high - self.low))

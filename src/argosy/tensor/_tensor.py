@@ -185,7 +185,7 @@ class Tensor:
     """A multi-dimensional array with Paddle's methods on torch's engine.
 
     ``Tensor(data)`` copies array-like data as ``paddle.to_tensor`` does; it also takes the
-    arguments of Paddle's C++ object (see ``_inner``). ``wrap`` wraps without a copy.
+    arguments of Paddle's C++ object (see ``_construct``). ``wrap`` wraps without a copy.
     """
 
     __slots__ = ("__dict__", "__weakref__", "raw")
@@ -215,7 +215,7 @@ class Tensor:
     __array_priority__ = 100  # numpy arrays leave operators to us
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        from argosy.tensor._inner import construct, is_inner
+        from argosy.tensor._construct import construct, is_inner
 
         if is_inner(args, kwargs):
             construct(self, args, kwargs)

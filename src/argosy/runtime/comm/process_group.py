@@ -8,15 +8,12 @@ call returns a task with ``wait()``; with ``sync_op`` it has run before.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 
 from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.work import Work
-
-if TYPE_CHECKING:
-    from argosy.runtime.comm.group import Group
 
 __all__ = ["ProcessGroup"]
 
@@ -33,10 +30,26 @@ def _raws(tensors: Any, count: int) -> list[torch.Tensor]:
     return list(_raw(tensors).chunk(count))
 
 
+class Communicator(Protocol):
+    """What is asked of a group."""
+
+    rank: int
+    nranks: int
+    transport: Backend
+
+    @property
+    def backend(self) -> str: ...
+    def run(self, call: Callable[..., Any], *args: Any) -> Any: ...
+    def submit(self, call: Callable[..., Any], *args: Any) -> Work: ...
+    def message(
+        self, what: str, peer: int, is_async: bool, call: Callable[..., Any], *args: Any
+    ) -> Work: ...
+
+
 class ProcessGroup:
     """The collectives of ``group``."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: Communicator) -> None:
         self._group = group
 
     @property

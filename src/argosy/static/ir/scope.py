@@ -13,7 +13,6 @@ from argosy.foundation.places import to_place
 from argosy.foundation.process_state import register
 from argosy.static.ir.lod import Lod, LoDTensor, LoDTensorArray
 from argosy.static.ir.selected_rows import SelectedRows
-from argosy.static.ir.variable import Variable
 from argosy.tensor.engine import Tensor, to_raw, wrap
 
 
@@ -300,7 +299,7 @@ def raw_of(value: Any) -> torch.Tensor | None:
     return value if isinstance(value, torch.Tensor) else None
 
 
-def create_loaded_parameter(variables: Iterable[Variable], scope: Scope, executor: Any) -> None:
+def create_loaded_parameter(variables: Iterable[Any], scope: Scope, executor: Any) -> None:
     """Make room in ``scope`` for the values of ``variables`` that it holds none of yet."""
     for variable in variables:
         held = scope.var(variable.name)

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.foundation.errors import BadArgument, NotSupported
+from argosy.foundation.errors import NotSupported
 
-__all__ = ["Dataset", "Inner"]
+__all__ = ["Inner"]
 
 
 class Inner:
@@ -71,16 +71,3 @@ class Inner:
 
     def get_shuffle_data_size(self) -> int:
         return int(self._owner.get_shuffle_data_size())
-
-
-class Dataset(Inner):
-    """A dataset in memory of its own."""
-
-    def __init__(self, name: str = "MultiSlotDataset") -> None:
-        from argosy.distributed.fleet.dataset._memory import InMemoryDataset
-
-        if name not in ("MultiSlotDataset", "SlotRecordDataset"):
-            raise BadArgument(
-                f"core.Dataset: there are MultiSlotDataset and SlotRecordDataset, not {name!r}"
-            )
-        super().__init__(InMemoryDataset())
