@@ -33,7 +33,7 @@ ALLOWED = {
     "argosy.static.record.reinfer:_special": "made while imported",
     "argosy.static.nn.layer:_keeper": "set while imported",
     "argosy.static.record.op_types:_TYPES": "made while imported",
-    "argosy.tensor._tensor:Tensor": "made while imported",
+    "argosy.tensor._core.tensor:Tensor": "made while imported",
 }
 
 IMMUTABLE = {"Op"}  # but for what it finds out about itself when first asked

@@ -4,10 +4,10 @@ from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from argosy.tensor import _methods
-from argosy.tensor._methods import from_numpy, from_torch
-from argosy.tensor._print import set_printoptions
-from argosy.tensor._tensor import Parameter, Tensor
+from argosy.tensor._core import methods as _methods
+from argosy.tensor._core.methods import from_numpy, from_torch
+from argosy.tensor._core.print import set_printoptions
+from argosy.tensor._core.tensor import Parameter, Tensor
 from argosy.tensor.attribute import *
 from argosy.tensor.creation import *
 from argosy.tensor.linalg import *

@@ -9,10 +9,10 @@ import torch
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.ops.array import creation as creation_ops
 from argosy.ops.array import gathering as ops
-from argosy.tensor._arguments import store
-from argosy.tensor._inplace import make_inplace
+from argosy.tensor._core.arguments import store
+from argosy.tensor._core.inplace import make_inplace
+from argosy.tensor._core.tensor import Tensor, apply
 from argosy.tensor._shapes import int_attr, shape_attr
-from argosy.tensor._tensor import Tensor, apply
 
 __all__ = [
     "diagonal_scatter", "gather", "gather_nd", "index_add", "index_add_", "index_fill",

@@ -7,11 +7,11 @@ from typing import Any
 from argosy.foundation.dtypes import to_torch
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.ops.array import creation as ops
-from argosy.tensor._arguments import store
-from argosy.tensor._defaults import defaults
-from argosy.tensor._inplace import make_inplace
+from argosy.tensor._core.arguments import store
+from argosy.tensor._core.defaults import defaults
+from argosy.tensor._core.inplace import make_inplace
+from argosy.tensor._core.tensor import Tensor, apply
 from argosy.tensor._shapes import int_attr
-from argosy.tensor._tensor import Tensor, apply
 
 __all__ = [
     "complex", "diag", "diag_embed", "diagflat", "meshgrid", "polar", "tril", "tril_",

@@ -11,10 +11,10 @@ from argosy.foundation.errors import UsageError
 from argosy.ops.array import joining as ops
 from argosy.ops.array import manipulation as layout_ops
 from argosy.ops.table import Op
-from argosy.tensor._arguments import store
-from argosy.tensor._face import _dress
+from argosy.tensor._core.arguments import store
+from argosy.tensor._core.face import _dress
+from argosy.tensor._core.tensor import Tensor, apply
 from argosy.tensor._shapes import int_attr, shape_attr
-from argosy.tensor._tensor import Tensor, apply
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shape", "broadcast_shapes",

@@ -9,10 +9,10 @@ from typing import Any
 from argosy.foundation.dtypes import DType, to_torch
 from argosy.foundation.errors import UsageError
 from argosy.ops.array import manipulation as ops
-from argosy.tensor._face import unary
-from argosy.tensor._inplace import make_inplace
+from argosy.tensor._core.face import unary
+from argosy.tensor._core.inplace import make_inplace
+from argosy.tensor._core.tensor import apply
 from argosy.tensor._shapes import int_attr, packs_ints, shape_attr
-from argosy.tensor._tensor import apply
 
 __all__ = [
     "as_complex", "as_real", "as_strided", "broadcast_to", "cast", "cast_", "crop", "expand",

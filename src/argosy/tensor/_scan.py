@@ -10,9 +10,9 @@ from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError
 from argosy.ops.math import scan as ops
 from argosy.ops.table import Op
-from argosy.tensor._arguments import store
-from argosy.tensor._inplace import replace
-from argosy.tensor._tensor import apply
+from argosy.tensor._core.arguments import store
+from argosy.tensor._core.inplace import replace
+from argosy.tensor._core.tensor import apply
 
 __all__ = [
     "cummax", "cummin", "cumprod", "cumprod_", "cumsum", "cumsum_", "cumulative_trapezoid",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from argosy.foundation.errors import DtypeError, UsageError
-from argosy.tensor._tensor import Shape, Tensor
+from argosy.tensor._core.tensor import Shape, Tensor
 
 
 def shape_attr(shape: Any, call: str) -> Any:

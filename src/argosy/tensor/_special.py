@@ -13,9 +13,9 @@ from argosy.ops.math import special as ops
 from argosy.ops.nn import activation as activations
 from argosy.ops.nn import softmax as softmaxes
 from argosy.ops.table import Op
-from argosy.tensor._arguments import store
-from argosy.tensor._inplace import make_inplace
-from argosy.tensor._tensor import apply
+from argosy.tensor._core.arguments import store
+from argosy.tensor._core.inplace import make_inplace
+from argosy.tensor._core.tensor import apply
 
 __all__ = [
     "abs", "abs_", "acos", "acos_", "acosh", "acosh_", "angle", "asin", "asin_", "asinh", "asinh_",

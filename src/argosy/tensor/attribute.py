@@ -7,9 +7,9 @@ from typing import Any
 from argosy.foundation.dtypes import DType
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.ops.array import manipulation as ops
-from argosy.tensor import _conversion  # noqa: F401  (binds methods)
-from argosy.tensor._face import unary
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor._core import conversion as _conversion  # noqa: F401  (binds methods)
+from argosy.tensor._core.face import unary
+from argosy.tensor._core.tensor import Tensor, apply
 
 __all__ = [
     "imag",

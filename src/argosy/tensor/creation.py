@@ -13,9 +13,11 @@ from argosy.foundation.errors import DtypeError
 from argosy.foundation.places import to_place
 from argosy.ops.array import creation as ops
 from argosy.ops.array.initialization import assign_value
-from argosy.tensor._arguments import store
-from argosy.tensor._defaults import defaults, float_dtype
-from argosy.tensor._face import _dress, unary
+from argosy.tensor._core.arguments import store
+from argosy.tensor._core.defaults import defaults, float_dtype
+from argosy.tensor._core.face import _dress, unary
+from argosy.tensor._core.inplace import replace
+from argosy.tensor._core.tensor import Tensor, apply, current_mode
 from argosy.tensor._grids import (
     complex,
     diag,
@@ -31,9 +33,7 @@ from argosy.tensor._grids import (
     triu_indices,
     vander,
 )
-from argosy.tensor._inplace import replace
 from argosy.tensor._shapes import packs_shape, shape_attr
-from argosy.tensor._tensor import Tensor, apply, current_mode
 
 __all__ = [
     "arange", "assign", "clone", "complex", "diag", "diag_embed", "diagflat", "empty",

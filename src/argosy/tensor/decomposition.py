@@ -8,9 +8,9 @@ from typing import Any
 
 from argosy.ops.math import decomposition as ops
 from argosy.ops.math import linalg as products
-from argosy.tensor._arguments import store
-from argosy.tensor._face import unary
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor._core.arguments import store
+from argosy.tensor._core.face import unary
+from argosy.tensor._core.tensor import Tensor, apply
 
 TENSOR_METHODS = [
     "cholesky", "cholesky_inverse", "cholesky_solve", "cond", "corrcoef", "cov", "eig", "eigvals",

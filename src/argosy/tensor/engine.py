@@ -6,15 +6,15 @@ nests too. ``apply`` is the one way to call an op of the table, and modes are wh
 call instead.
 """
 
-from argosy.tensor._arguments import axes, store
-from argosy.tensor._convert import to_raw
-from argosy.tensor._defaults import defaults, float_dtype, get_default_dtype, set_default_dtype
-from argosy.tensor._explain import describe, explain, explain_backward
-from argosy.tensor._face import unary
-from argosy.tensor._inplace import check_writable, make_inplace, replace
-from argosy.tensor._methods import set_value
-from argosy.tensor._naming import unique_name
-from argosy.tensor._tensor import (
+from argosy.tensor._core.arguments import axes, store
+from argosy.tensor._core.convert import to_raw
+from argosy.tensor._core.defaults import defaults, float_dtype, get_default_dtype, set_default_dtype
+from argosy.tensor._core.explain import describe, explain, explain_backward
+from argosy.tensor._core.face import unary
+from argosy.tensor._core.inplace import check_writable, make_inplace, replace
+from argosy.tensor._core.methods import set_value
+from argosy.tensor._core.naming import unique_name
+from argosy.tensor._core.tensor import (
     Mode,
     Parameter,
     Shape,

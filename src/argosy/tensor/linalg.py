@@ -10,10 +10,10 @@ from argosy.foundation.dtypes import to_torch
 from argosy.foundation.errors import BadArgument, RankError, UsageError
 from argosy.ops.math import elementwise
 from argosy.ops.math import linalg as ops
-from argosy.tensor._arguments import axes, store
-from argosy.tensor._face import binary
-from argosy.tensor._inplace import make_inplace
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor._core.arguments import axes, store
+from argosy.tensor._core.face import binary
+from argosy.tensor._core.inplace import make_inplace
+from argosy.tensor._core.tensor import Tensor, apply
 from argosy.tensor.decomposition import cholesky, inverse
 
 __all__ = [

@@ -7,11 +7,11 @@ from typing import Any
 
 from argosy.ops.math import logic as ops
 from argosy.ops.table import Op
-from argosy.tensor._arguments import store
-from argosy.tensor._arithmetic import binary_inplace, binary_with_out
-from argosy.tensor._face import unary
-from argosy.tensor._inplace import make_inplace
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor._core.arguments import store
+from argosy.tensor._core.arithmetic import binary_inplace, binary_with_out
+from argosy.tensor._core.face import unary
+from argosy.tensor._core.inplace import make_inplace
+from argosy.tensor._core.tensor import Tensor, apply
 
 __all__ = [
     "allclose", "bitwise_and", "bitwise_and_", "bitwise_invert", "bitwise_invert_",

@@ -7,6 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.tensor import _gathering, _joining, _layout
+from argosy.tensor._core.indexing import get_item as __getitem__
+from argosy.tensor._core.indexing import set_item as __setitem__
+from argosy.tensor._core.tensor import Tensor
 from argosy.tensor._gathering import *
 from argosy.tensor._gathering import (
     fill_,
@@ -16,12 +19,9 @@ from argosy.tensor._gathering import (
     put_along_axis_,
     zero_,
 )
-from argosy.tensor._indexing import get_item as __getitem__
-from argosy.tensor._indexing import set_item as __setitem__
 from argosy.tensor._joining import *
 from argosy.tensor._layout import *
 from argosy.tensor._layout import T, mT
-from argosy.tensor._tensor import Tensor
 
 __all__ = [*_layout.__all__, *_joining.__all__, *_gathering.__all__, "tolist"]
 

@@ -6,8 +6,9 @@ tensor) and ``_scan`` (along an axis).
 
 from __future__ import annotations
 
-from argosy.tensor import _arithmetic, _scan, _special
-from argosy.tensor._arithmetic import *  # noqa: F403
+from argosy.tensor import _scan, _special
+from argosy.tensor._core import arithmetic as _arithmetic
+from argosy.tensor._core.arithmetic import *  # noqa: F403
 from argosy.tensor._scan import *  # noqa: F403
 from argosy.tensor._special import *  # noqa: F403
 

@@ -13,12 +13,12 @@ from argosy.foundation.places import to_place
 from argosy.ops.array import creation as creation_ops
 from argosy.ops.array import sampling as ops
 from argosy.ops.table import Op
-from argosy.tensor._arguments import store
-from argosy.tensor._defaults import defaults, float_dtype
-from argosy.tensor._face import unary
-from argosy.tensor._inplace import redraw
+from argosy.tensor._core.arguments import store
+from argosy.tensor._core.defaults import defaults, float_dtype
+from argosy.tensor._core.face import unary
+from argosy.tensor._core.inplace import redraw
+from argosy.tensor._core.tensor import Tensor, apply
 from argosy.tensor._shapes import int_attr, packs_shape, shape_attr
-from argosy.tensor._tensor import Tensor, apply
 
 __all__ = [
     "bernoulli", "bernoulli_", "binomial", "cauchy_", "geometric_", "log_normal", "log_normal_",

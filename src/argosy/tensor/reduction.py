@@ -9,8 +9,8 @@ from argosy.foundation.errors import DtypeError, RankError, UsageError
 from argosy.ops.math import histogram as histogram_ops
 from argosy.ops.math import reduction as ops
 from argosy.ops.table import Op
-from argosy.tensor._arguments import axes, store
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor._core.arguments import axes, store
+from argosy.tensor._core.tensor import Tensor, apply
 
 __all__ = [
     "all", "amax", "amin", "any", "bincount", "count_nonzero", "histogram", "histogram_bin_edges",

@@ -10,10 +10,10 @@ from argosy.foundation.dtypes import to_torch
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.ops.array import search as ops
 from argosy.ops.table import Op
-from argosy.tensor._arguments import axes, store
-from argosy.tensor._face import _dress
-from argosy.tensor._inplace import replace
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor._core.arguments import axes, store
+from argosy.tensor._core.face import _dress
+from argosy.tensor._core.inplace import replace
+from argosy.tensor._core.tensor import Tensor, apply
 from argosy.tensor.creation import full
 from argosy.tensor.manipulation import unbind
 

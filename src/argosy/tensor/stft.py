@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.ops.math import fft as ops
-from argosy.tensor._tensor import apply
+from argosy.tensor._core.tensor import apply
 
 TENSOR_METHODS = ["istft", "stft"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import UsageError
-from argosy.tensor._tensor import Tensor
+from argosy.tensor._core.tensor import Tensor
 
 
 def check_writable(x: Tensor, call: str) -> None:

@@ -33,8 +33,8 @@ from argosy.foundation.process_state import register
 from argosy.ops.math import elementwise as _elementwise
 from argosy.ops.math import logic as _logic
 from argosy.ops.table import Op
-from argosy.tensor._explain import explain, explain_backward
-from argosy.tensor._naming import unique_name
+from argosy.tensor._core.explain import explain, explain_backward
+from argosy.tensor._core.naming import unique_name
 from argosy.tensor.final_hooks import run_final_hooks
 
 _new = object.__new__
@@ -185,7 +185,7 @@ class Tensor:
     """A multi-dimensional array with Paddle's methods on torch's engine.
 
     ``Tensor(data)`` copies array-like data as ``paddle.to_tensor`` does; it also takes the
-    arguments of Paddle's C++ object (see ``_construct``). ``wrap`` wraps without a copy.
+    arguments of Paddle's C++ object (see ``construct``). ``wrap`` wraps without a copy.
     """
 
     __slots__ = ("__dict__", "__weakref__", "raw")
@@ -215,7 +215,7 @@ class Tensor:
     __array_priority__ = 100  # numpy arrays leave operators to us
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        from argosy.tensor._construct import construct, is_inner
+        from argosy.tensor._core.construct import construct, is_inner
 
         if is_inner(args, kwargs):
             construct(self, args, kwargs)
@@ -225,7 +225,7 @@ class Tensor:
     def _hold(
         self, data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True
     ) -> None:
-        from argosy.tensor._convert import to_raw
+        from argosy.tensor._core.convert import to_raw
 
         self.raw = to_raw(data, dtype, place)
         if not stop_gradient:
@@ -627,7 +627,7 @@ class Tensor:
         return format(str(self), spec)
 
     def __repr__(self) -> str:
-        from argosy.tensor._print import tensor_to_string
+        from argosy.tensor._core.print import tensor_to_string
 
         return tensor_to_string(self)
 

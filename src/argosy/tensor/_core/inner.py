@@ -11,9 +11,9 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import AutogradError
-from argosy.tensor._construct import is_initialised, mark_uninitialised
-from argosy.tensor._convert import to_raw
-from argosy.tensor._tensor import Tensor, wrap
+from argosy.tensor._core.construct import is_initialised, mark_uninitialised
+from argosy.tensor._core.convert import to_raw
+from argosy.tensor._core.tensor import Tensor, wrap
 
 # -- memory
 # --------------------------------------------------------------------------------------------------

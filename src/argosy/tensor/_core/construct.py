@@ -11,8 +11,8 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError
 from argosy.foundation.places import Place, to_place
-from argosy.tensor._convert import to_raw
-from argosy.tensor._defaults import defaults
+from argosy.tensor._core.convert import to_raw
+from argosy.tensor._core.defaults import defaults
 
 _OF_ARRAY = ("value", "place", "persistable", "zero_copy", "name", "stop_gradient")
 _OF_TENSOR = ("value", "place", "name", "stop_gradient")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from argosy.foundation.errors import DtypeError
-from argosy.tensor._inplace import replace
-from argosy.tensor._tensor import Tensor
+from argosy.tensor._core.inplace import replace
+from argosy.tensor._core.tensor import Tensor
 
 
 def axes(axis: Any, call: str) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy.ops.table import Op
-from argosy.tensor._tensor import apply
+from argosy.tensor._core.tensor import apply
 
 
 def unary(op: Op, doc: str, name: str | None = None) -> Callable[..., Any]:

@@ -12,11 +12,11 @@ from argosy.foundation.errors import DtypeError, OutOfRange, UsageError
 from argosy.ops import table
 from argosy.ops.math import elementwise as ops
 from argosy.ops.table import Op
-from argosy.tensor._arguments import store
-from argosy.tensor._defaults import defaults
-from argosy.tensor._face import binary
-from argosy.tensor._inplace import make_inplace, replace
-from argosy.tensor._tensor import Tensor, apply
+from argosy.tensor._core.arguments import store
+from argosy.tensor._core.defaults import defaults
+from argosy.tensor._core.face import binary
+from argosy.tensor._core.inplace import make_inplace, replace
+from argosy.tensor._core.tensor import Tensor, apply
 
 __all__ = [
     "add", "add_", "add_n", "atan2", "clamp", "clamp_", "clip", "clip_", "copysign", "copysign_",

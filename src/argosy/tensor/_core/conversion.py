@@ -16,10 +16,10 @@ from argosy.foundation.errors import AutogradError, DtypeError
 from argosy.foundation.places import Place, to_place
 from argosy.ops.array import manipulation as ops
 from argosy.tensor import creation
-from argosy.tensor._inplace import replace
+from argosy.tensor._core.inplace import replace
+from argosy.tensor._core.tensor import Tensor, apply
 from argosy.tensor._joining import split
 from argosy.tensor._layout import tile
-from argosy.tensor._tensor import Tensor, apply
 
 _TORCH_TYPES = {
     "bfloat16": torch.bfloat16, "bool": torch.bool, "byte": torch.uint8,

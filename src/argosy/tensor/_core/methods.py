@@ -12,8 +12,8 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError, ValueMismatch
-from argosy.tensor._inner import METHODS as INNER_METHODS
-from argosy.tensor._tensor import Tensor, wrap
+from argosy.tensor._core.inner import METHODS as INNER_METHODS
+from argosy.tensor._core.tensor import Tensor, wrap
 
 MODULES = (
     "creation",

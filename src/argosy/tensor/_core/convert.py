@@ -10,7 +10,7 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.foundation.places import to_place
-from argosy.tensor._defaults import defaults
+from argosy.tensor._core.defaults import defaults
 
 
 def to_raw(data: Any, dtype: Any = None, place: Any = None) -> torch.Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from argosy.foundation.process_state import register
-from argosy.tensor._construct import is_initialised
+from argosy.tensor._core.construct import is_initialised
 
 
 class _PrintOptions:

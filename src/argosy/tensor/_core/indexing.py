@@ -11,9 +11,9 @@ import torch
 
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.ops.array import indexing as ops
-from argosy.tensor import _tensor
-from argosy.tensor._inplace import check_writable, is_view_in_graph, overwrite_view
-from argosy.tensor._tensor import Tensor, apply, wrap
+from argosy.tensor._core import tensor as _tensor
+from argosy.tensor._core.inplace import check_writable, is_view_in_graph, overwrite_view
+from argosy.tensor._core.tensor import Tensor, apply, wrap
 
 _PLAIN = frozenset({int, slice, type(None), type(Ellipsis)})
 _INDEX_DTYPES = (torch.int64, torch.int32, torch.bool)
