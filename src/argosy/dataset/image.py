@@ -41,7 +41,8 @@ def load_image_bytes(bytes: bytes, is_color: bool = True) -> np.ndarray:
     """Decode a file's content, with OpenCV where it is installed, else with Pillow."""
     opencv = _opencv()
     if opencv is not None:
-        return opencv.imdecode(np.frombuffer(bytes, np.uint8), 1 if is_color else 0)  # type: ignore[no-any-return]
+        raw = np.frombuffer(bytes, np.uint8)
+        return opencv.imdecode(raw, 1 if is_color else 0)  # type: ignore[no-any-return]
     module: Any = try_import(
         "PIL.Image", "Decoding images needs Pillow or OpenCV: `pip install Pillow`."
     )

@@ -145,7 +145,10 @@ def get_available_custom_device() -> list[str]:
 
 def get_cudnn_version() -> int | None:
     """The version of cuDNN as a number, None where it is not used."""
-    return torch.backends.cudnn.version() if torch.cuda.is_available() else None  # type: ignore[no-untyped-call]
+    if not torch.cuda.is_available():
+        return None
+    version: int | None = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
+    return version
 
 
 def synchronize(device: Any = None) -> None:

@@ -183,6 +183,7 @@ def _report(state: str, key: str, events: list[_Event]) -> str:
     for e in events:
         ratio = e.total / total if total else 0.0
         lines.append(
-            f"{e.name[:47]:<48}{e.calls:>8}{e.total:>12.4f}{e.least:>12.4f}{e.most:>12.4f}{e.average:>12.4f}{ratio:>10.4f}"
+            f"{e.name[:47]:<48}{e.calls:>8}{e.total:>12.4f}{e.least:>12.4f}{e.most:>12.4f}"
+            f"{e.average:>12.4f}{ratio:>10.4f}"
         )
     return "\n".join(lines)

@@ -39,7 +39,8 @@ def dtype_of(code: Any, order: Any = "=") -> np.dtype[Any]:
     kind, size = ("b", 1) if match[1] else (match[2], int(match[3]))
     if kind in _SIZES and size not in _SIZES[kind]:
         raise BadArray(f"an element type {code!r}, which does not exist")
-    return np.dtype(f"{kind}{size}").newbyteorder("=" if order == "|" else order)  # type: ignore[arg-type]
+    there: Any = "=" if order == "|" else order
+    return np.dtype(f"{kind}{size}").newbyteorder(there)
 
 
 def bytes_of(shape: Any, itemsize: int) -> int:

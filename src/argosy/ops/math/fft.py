@@ -22,7 +22,8 @@ def _transform(name: str, over_axes: bool) -> Op:
             raise UsageError(
                 f"{name}: norm should be 'forward', 'backward' or 'ortho', but received {norm!r}"
             )
-        if over_axes and sizes is not None and axes is not None and len(sizes) != len(axes):  # type: ignore[arg-type]
+        both = over_axes and sizes is not None and axes is not None
+        if both and len(sizes) != len(axes):  # type: ignore[arg-type]
             raise UsageError(
                 f"{name}: s and axes must have equal lengths, but received {sizes} and {axes}"
             )

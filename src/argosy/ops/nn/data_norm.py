@@ -61,5 +61,6 @@ def data_norm(
     With ``slot_dim``, columns come in slots of that many; a slot whose first number is zero gives
     zeros and is not counted.
     """
-    out: Tensor = _DataNorm.apply(x, size, total, square, epsilon, slot_dim)  # type: ignore[no-untyped-call]
+    args = x, size, total, square, epsilon, slot_dim
+    out: Tensor = _DataNorm.apply(*args)  # type: ignore[no-untyped-call]
     return out

@@ -101,7 +101,8 @@ class Session:
         self.store: Any = None
         try:
             self.number = _whether_there(lambda: int(store.add(f"argosy/sessions/{rank}", 1)))
-            self.store = dist.PrefixStore(f"argosy/{self.number}", store)  # type: ignore[attr-defined]
+            part = f"argosy/{self.number}"
+            self.store = dist.PrefixStore(part, store)  # type: ignore[attr-defined]
             self._store_places = connections.connected_to(_port_of(store))
             self._hosts, self._board = self._meet()
             self._board.is_busy = lambda: any(

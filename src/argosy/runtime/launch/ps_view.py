@@ -63,7 +63,9 @@ class Display:
 
     def over(self, stream: IO[bytes]) -> IO[bytes]:
         """``stream``, or what prints above the live table if both are on the terminal."""
-        return _Above(self._live.console) if self._live is not None and stream.isatty() else stream  # type: ignore[return-value]
+        if self._live is None or not stream.isatty():
+            return stream
+        return _Above(self._live.console)  # type: ignore[return-value]
 
     def print(self, text: str) -> None:
         """Print a message of the launcher."""

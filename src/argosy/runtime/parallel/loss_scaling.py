@@ -94,4 +94,6 @@ class _Grown(torch.autograd.Function):
 
 def grown(value: torch.Tensor, scale: LossScale) -> torch.Tensor:
     """``value``, whose gradient is multiplied by the factor."""
-    return _Grown.apply(value, scale.value) if value.requires_grad else value  # type: ignore[no-untyped-call]
+    if not value.requires_grad:
+        return value
+    return _Grown.apply(value, scale.value)  # type: ignore[no-untyped-call]

@@ -81,7 +81,10 @@ class Reducer(Rounds):
             [i for i in reversed(range(len(self._params))) if i not in self._is_fresh_by_sparse]
         )
         self._held.handles += [
-            p.register_post_accumulate_grad_hook(make_hook(weakref.WeakMethod(self._on_hook), i))  # type: ignore[no-untyped-call]
+            # torch has no types for it
+            p.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
+                make_hook(weakref.WeakMethod(self._on_hook), i)
+            )
             for i, p in enumerate(self._params)
         ]
 

@@ -175,9 +175,12 @@ def _as_variable(number: Any, column: Sequence[Any]) -> Variable:
     variable = next((leaf for leaf in column if isinstance(leaf, Variable)), None)
     if variable is not None:
         shape = list(variable.shape) if variable.size == 1 else []
-        return full(shape, number, dtypes.name_of(variable.raw.dtype))  # type: ignore[no-any-return]
+        same: Variable = full(shape, number, dtypes.name_of(variable.raw.dtype))
+        return same
     types = {type(leaf) for leaf in column}
-    return full([], number, "float64" if float in types else "int64" if int in types else "bool")  # type: ignore[no-any-return]
+    kind = "float64" if float in types else "int64" if int in types else "bool"
+    scalar: Variable = full([], number, kind)
+    return scalar
 
 
 def shown(leaf: Any) -> str:

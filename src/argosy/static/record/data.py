@@ -52,7 +52,8 @@ def create_parameter(
     default_initializer: Any = None,
 ) -> Parameter:
     """A parameter of the main program that the startup program fills."""
-    return parameter.create_parameter(shape, dtype, name, attr, is_bias, default_initializer)  # type: ignore[return-value]
+    made: Any = parameter.create_parameter(shape, dtype, name, attr, is_bias, default_initializer)
+    return made  # type: ignore[no-any-return]
 
 
 def create_global_var(

@@ -42,7 +42,9 @@ def center_offsets(output_size: Any, width: int, height: int) -> tuple[int, int,
 
 
 def pair(size: Any) -> tuple[int, int]:
-    return (int(size), int(size)) if isinstance(size, numbers.Number) else (size[0], size[1])  # type: ignore[call-overload]
+    if isinstance(size, numbers.Number):
+        return int(size), int(size)  # type: ignore[call-overload]
+    return size[0], size[1]
 
 
 def paddings(padding: Any, fill: Any, mode: Any) -> tuple[int, int, int, int]:

@@ -159,7 +159,8 @@ def affine(
             "affine: translate needs two values and scale must be positive, but are "
             f"{translate!r}, {scale!r}"
         )
-    shears = [float(shear), 0.0] if isinstance(shear, numbers.Number) else list(shear)  # type: ignore[arg-type]
+    is_one = isinstance(shear, numbers.Number)
+    shears = [float(shear), 0.0] if is_one else list(shear)
     shears = shears * 2 if len(shears) == 1 else shears
     if len(shears) != 2:
         raise UsageError(f"affine: shear should be one or two values, but received {shear!r}")

@@ -18,7 +18,8 @@ from argosy.foundation.errors import ArgosyError, UsageError
 __all__ = ["merge", "write"]
 
 _TOKEN = re.compile(
-    r"""(?P<space>\s+|\#[^\n]*)|(?P<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|(?P<mark>[{}<>\[\]:,;])|(?P<word>[-+.\w]+)""",
+    r"""(?P<space>\s+|\#[^\n]*)|(?P<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
+    r"""|(?P<mark>[{}<>\[\]:,;])|(?P<word>[-+.\w]+)""",
     re.S,
 )
 _ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.S)

@@ -97,7 +97,8 @@ class CommunicateTopology:
             )
         self._parallel_names = list(hybrid_group_names)
         self._dims = list(dims)
-        self.coordinate: Any = collections.namedtuple("Coordinate", self._parallel_names)  # type: ignore[misc]
+        names = self._parallel_names
+        self.coordinate: Any = collections.namedtuple("Coordinate", names)  # type: ignore[misc]
         self._world_size = math.prod(self._dims)
         points: Any = itertools.product(*map(range, self._dims))
         self._rank2coord = [self.coordinate(*point) for point in points]

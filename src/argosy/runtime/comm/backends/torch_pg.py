@@ -99,7 +99,8 @@ class TorchBackend(Backend):
             if seat is None
             else WatchedStore(store, seat, f"joining of group {name!r} ({kind})")
         )
-        prefix = dist.PrefixStore(f"argosy/{kind}/{name}", self._store)  # type: ignore[attr-defined]
+        part = f"argosy/{kind}/{name}"
+        prefix = dist.PrefixStore(part, self._store)  # type: ignore[attr-defined]
         self._connections = Connections()
         self._group: Any = None
         self._arrivals: Arrivals | None = None  # of a gloo group on one host
@@ -220,7 +221,8 @@ class TorchBackend(Backend):
     def _refusal(self, activity: str) -> ArgosyError:
         if self._is_forked:
             return forks.refusal(activity.partition(" #")[0], self._job_rank, self.name)
-        return type(self._error)(f"group {self.name!r} cannot be used any more: {self._error}")  # type: ignore[misc]
+        text = f"group {self.name!r} cannot be used any more: {self._error}"
+        return type(self._error)(text)  # type: ignore[misc]
 
     @property
     def _job_rank(self) -> int:

@@ -199,7 +199,8 @@ class SplitTensor:
         ``saving`` must be open.
         """
         use = _Use(self)
-        value: torch.Tensor = _Gather.apply(self.share, use, is_synchronised)  # type: ignore[no-untyped-call]
+        args = self.share, use, is_synchronised
+        value: torch.Tensor = _Gather.apply(*args)  # type: ignore[no-untyped-call]
         saving.watch(use, value)
         return value
 

@@ -73,7 +73,8 @@ class ShardedReducer(Rounds):
                 )
                 handles.append(param.register_hook(before))  # type: ignore[no-untyped-call]
             after = make_hook(weakref.WeakMethod(self._on_gradient), i)
-            handles.append(param.register_post_accumulate_grad_hook(after))  # type: ignore[no-untyped-call]
+            register = param.register_post_accumulate_grad_hook
+            handles.append(register(after))  # type: ignore[no-untyped-call]
 
     def _open_round(self) -> None:
         self._reset_round(self._plan)

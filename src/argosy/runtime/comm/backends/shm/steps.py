@@ -229,7 +229,8 @@ class Steps:
         """What ``call`` is told after the end."""
         if self.is_forked:
             return forks.refusal(call, self._ranks[self.rank], self.name)
-        return type(self.error)(f"group {self.name!r} cannot be used any more: {self.error}")  # type: ignore[misc]
+        text = f"group {self.name!r} cannot be used any more: {self.error}"
+        return type(self.error)(text)  # type: ignore[misc]
 
     def on_forked(self) -> None:
         self.is_forked = True
