@@ -20,7 +20,7 @@ from argosy.fluid.incubate.fleet.base.fleet_base import (
     check_program,
     named_targets,
 )
-from argosy.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import (  # noqa: E501
+from argosy.fluid.incubate.fleet.parameter_server.distributed_strategy import (
     AsyncStrategy,
     DistributedStrategy,
     GeoStrategy,
