@@ -80,6 +80,7 @@ class DataParallel(Layer):
         """Take rank 0's parameters, those still to be created included."""
         _take_first_ranks(self._layers.parameters())
         for layer in self._layers.sublayers(include_self=True):
+            # ``_build_once`` is what scripts of 1.x override, ``_built`` what they look at
             if not layer._built and type(layer)._build_once is not nn.Layer._build_once:
                 layer.__dict__["_build_once"] = _then_take_first_ranks(layer)
 

@@ -377,7 +377,7 @@ class CollectiveOptimizer(DistributedOptimizer):
                     "already; set use_amp"
                 )
             optimizer = RecomputeOptimizer(optimizer)
-            optimizer._set_checkpoints(strategy.recompute_checkpoints)
+            optimizer._set_checkpoints(strategy.recompute_checkpoints)  # its name in Paddle
         if strategy.use_amp:
             if isinstance(optimizer, OptimizerWithMixedPrecision):
                 raise BadArgument(
