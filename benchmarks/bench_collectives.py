@@ -57,7 +57,7 @@ def worker(rounds: int) -> int:
                 f"{size >> 10:>8} KB of a user's tensor {mine:>8.0f} {theirs:>10.0f} "
                 f"{gain:>7.1f} {wanted:>7.1f}"
             )
-    bucket = group.process_group.make_bucket(BUCKET_BYTES // 4, torch.float32)
+    bucket = group.transport.make_bucket(BUCKET_BYTES // 4, torch.float32)
 
     def average() -> None:
         bucket.publish()
