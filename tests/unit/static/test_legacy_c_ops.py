@@ -27,7 +27,7 @@ def test_gradients_go_through():
     assert x.grad.tolist() == [2.0, 2.0]
 
 
-def test_wrong_calls():
+def test_unknown_operators_tensors_and_attributes_are_refused():
     x = paddle.ones([2])
     with pytest.raises(AttributeError, match="has no attribute 'nothing_like_it'"):
         _ = _legacy_C_ops.nothing_like_it

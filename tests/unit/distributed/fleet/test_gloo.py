@@ -22,7 +22,7 @@ def joined(rank, size, folder):
     return gloo
 
 
-def test_alone(tmp_path):
+def test_one_process_gets_its_own_numbers_back(tmp_path):
     gloo = joined(0, 1, tmp_path)
     assert (gloo.rank(), gloo.size()) == (0, 1)
     assert gloo.all_reduce([1, 2], "max") == [1, 2]
