@@ -413,12 +413,6 @@ def default_startup_program() -> Program:
     return recorder.startup
 
 
-def manual_program_seed(seed: int) -> None:
-    """Let every run of the default programs start from ``seed``."""
-    recorder.main.random_seed = seed
-    recorder.startup.random_seed = seed
-
-
 @contextlib.contextmanager
 def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
     """Record into ``main_program``, and initialisers into ``startup_program`` if it is given."""
