@@ -133,11 +133,11 @@ class TestIterable:
         loader = fluid.io.DataLoader.from_generator(fields, capacity=2)
         with pytest.raises(AssertionError, match="has not been set"):
             next(iter(loader))
-        with pytest.raises(OSError, match="the disk is gone"):
+        with pytest.raises(SystemError, match="OSError: the disk is gone"):
             list(loader.set_batch_generator(broken))
-        with pytest.raises(ValueError, match=r"1 fields, but feed_list has 2: \['x', 'y'\]"):
+        with pytest.raises(SystemError, match=r"1 fields, but feed_list has 2: \['x', 'y'\]"):
             list(loader.set_batch_generator(lambda: iter([[np.zeros((2, 3))]])))
-        with pytest.raises(TypeError, match="'x' is not a regular array"):
+        with pytest.raises(SystemError, match="'x' is not a regular array"):
             list(loader.set_batch_generator(lambda: iter([[[[1], [1, 2]], [[1]]]])))
         with pytest.raises(
             AssertionError, match=r"start\(\) cannot be called when DataLoader is iterable"
