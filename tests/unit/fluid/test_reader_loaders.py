@@ -229,7 +229,7 @@ class TestOfProgram:
             loader.start()
         for _ in range(3):
             exe.run()
-        with pytest.raises(OSError, match="the disk is gone"):
+        with pytest.raises(SystemError, match="the disk is gone"):
             exe.run()
         loader.reset()
         loader.reset()

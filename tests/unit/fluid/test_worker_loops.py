@@ -67,19 +67,15 @@ def test_states_of_workers_are_paddles():
 def test_a_worker_collates_the_samples_it_is_told():
     context = multiprocessing.get_context("fork")
     indices, out, done = context.Queue(), context.Queue(), context.Event()
-    started = context.Value("i", -1)
-
-    def start(worker_id):
-        started.value = worker_id
-
     worker = context.Process(
         target=_worker_loop,
-        args=(list(range(9)), 0, indices, out, done, True, np.stack, True, start, 2, 3, False, 5),
+        args=(list(range(9)), 0, indices, out, done, True, np.stack, True, out.put, 2, 3, False, 5),
     )
     worker.start()
     indices.put((0, [3, 4]))
+    worker_id = out.get(timeout=60)  # the function that starts it puts it there
     number, batch = out.get(timeout=60)
     done.set()
     indices.put(None)
     worker.join(60)
-    assert (number, batch.tolist(), started.value, worker.exitcode) == (0, [3, 4], 2, 0)
+    assert (worker_id, number, batch.tolist(), worker.exitcode) == (2, 0, [3, 4], 0)

@@ -61,6 +61,19 @@ def offset_samples() -> tuple[torch.Tensor, torch.Tensor]:
     return first, second
 
 
+class Extents(Shape):
+    """The shape of a variable: a list, as in Paddle 3, that equals the tuple that it is in 2.6."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return list.__eq__(self, list(other) if isinstance(other, tuple) else other)  # type: ignore[arg-type]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
     """What is known of a value without a run: two samples, the second only if an extent is
@@ -71,12 +84,12 @@ class Kind:
     second: torch.Tensor | None = None
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> Extents:
         """Extent of each dimension; -1 where only a run tells."""
         if self.second is None:
-            return Shape(self.first.shape)
+            return Extents(self.first.shape)
         pairs = zip(self.first.shape, self.second.shape, strict=True)
-        return Shape([a if a == b else -1 for a, b in pairs])
+        return Extents([a if a == b else -1 for a, b in pairs])
 
     @property
     def dtype(self) -> torch.dtype:
@@ -179,7 +192,7 @@ class Variable(Tensor):
         return self.known.kind.second
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> Extents:
         """Extent of each dimension; -1 where only a run tells."""
         return self.kind.shape
 
