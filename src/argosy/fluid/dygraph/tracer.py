@@ -31,6 +31,7 @@ class Tracer:
             weakref.WeakValueDictionary()
         )
         self._num_noted = 0
+        self._num_names = 0
 
     @property
     def _train_mode(self) -> bool:
@@ -49,6 +50,11 @@ class Tracer:
     @_has_grad.setter
     def _has_grad(self, flag: bool) -> None:
         torch.set_grad_enabled(flag)
+
+    def _generate_unique_name(self, key: str = "dygraph_tmp") -> str:
+        """``key`` with the number of names that this guard has given."""
+        self._num_names += 1
+        return f"{key}_{self._num_names - 1}"
 
     def note(self, parameter: Parameter) -> None:
         """Remember a parameter."""
