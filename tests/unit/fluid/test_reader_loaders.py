@@ -337,6 +337,11 @@ def test_a_number_becomes_a_tensor_of_a_dtype():
         fluid.executor._as_lodtensor(1, fluid.CPUPlace())
     with pytest.raises(RuntimeError, match="hold LoD information"):
         fluid.executor._as_lodtensor([1], fluid.CPUPlace())
+    for numbers in ([1, 2], (1, 2)):
+        tensor = fluid.executor._as_lodtensor(numbers, fluid.CPUPlace(), "float64")
+        assert (tensor.shape(), tensor._dtype()) == ([2], fluid.core.VarDesc.VarType.FP64)
+    with pytest.raises(TypeError, match="hold LoD information"):
+        fluid.executor._as_lodtensor([{1, 2}, {1}], fluid.CPUPlace(), "int32")
 
 
 def test_a_loader_of_ones_own_says_what_it_gives():

@@ -192,3 +192,26 @@ def test_the_shape_of_a_variable_equals_lists_and_tuples():
     assert shape == (-1, 3) == shape
     assert shape != (1, 3)
     assert shape != 3
+
+
+def test_a_feed_that_nothing_needs_and_a_model_without_variables(tmp_path):
+    with paddle.static.program_guard(paddle.static.Program()):
+        x, y = paddle.static.data("x", [2]), paddle.static.data("y", [2])
+        exe, path = paddle.static.Executor(), str(tmp_path / "m")
+        with pytest.raises(ValueError, match="'y', which is not involved in the target_vars"):
+            paddle.static.save_inference_model(path, [x, y], [x + 1], exe)
+        with pytest.warns(UserWarning, match="no variable in your model"):
+            paddle.static.save_inference_model(path, [x], [x + 1], exe)
+
+
+def test_the_first_extent_of_sequences_may_be_their_number():
+    with paddle.static.program_guard(paddle.static.Program()):
+        out = paddle.static.data("x", [2, 1], "int64") + 1
+        exe = paddle.static.Executor()
+        assert exe.run(feed={"x": make_sequences()}, fetch_list=[out])[0].tolist() == [
+            [1],
+            [2],
+            [3],
+        ]
+        with pytest.raises(ValueError, match="should have shape"):
+            exe.run(feed={"x": np.zeros((3, 1), "int64")}, fetch_list=[out])

@@ -84,7 +84,7 @@ class FeedSpec:
         if rank != len(self.shape) and (self.is_exact or not 0 < rank < len(self.shape)):
             raise self._misshapen(given)
         for axis, extent in self._known:
-            if axis < rank and given[axis] != extent:
+            if axis < rank and given[axis] != extent and (axis or extent != _sequences(value)):
                 raise self._misshapen(given)
         return raw if raw.device == device else raw.to(device)
 
@@ -104,6 +104,12 @@ class FeedSpec:
                 "are no array; "
                 "make a LoDTensor of sequences with create_lod_tensor"
             ) from error
+
+
+def _sequences(value: Any) -> int:
+    """How many sequences what is fed has; Paddle takes their number for the first extent."""
+    lod = value.lod() if isinstance(value, LoDTensor) else None
+    return len(lod[0]) - 1 if lod else -1
 
 
 _ANY_LEVEL = -1  # how deep sequences nest, where that was not declared
