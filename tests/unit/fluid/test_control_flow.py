@@ -264,7 +264,7 @@ class TestVariablesThatOnlyBlocksWrite:
         assert run([out, later], n=np.array([1])) == [[5.0], [6.0]]
         with pytest.raises(
             ProgramError,
-            match=r"elementwise_add.*: it reads 'out'.*no value.* 'while', recorded at \S+py",
+            match=r"scale.*: it reads 'out'.*no value.* 'while', recorded at \S+py",
         ):
             run([later], n=np.array([0]))
 

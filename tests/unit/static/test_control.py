@@ -62,7 +62,7 @@ def test_cond_is_one_operator_with_two_blocks():
     assert operator.type == "cond"
     assert program.num_blocks == 3
     assert [block.idx for block in operator.sub_blocks] == [1, 2]
-    assert [o.type for o in program.block(1).ops] == ["elementwise_mul"]
+    assert [o.type for o in program.block(1).ops] == ["scale"]
     assert program.block(1).parent_idx == 0
     assert program.current_block() is program.global_block()
     assert operator.input("captured") == ["x", y.name]

@@ -34,6 +34,7 @@ from argosy.static.lower.gradients import (
     unshared,
 )
 from argosy.static.lower.guard import guarded
+from argosy.static.lower.joining import joined
 from argosy.static.lower.lowered import Adaptation, Lowered
 from argosy.static.lower.spans import Spans, planned, recomputed
 from argosy.static.lower.text import Text, listed
@@ -85,9 +86,8 @@ class Emitter:
     def nested(self, index: int, sub: SubBlock, repeats: bool = False) -> Emitter:
         """What writes a block that the operator at ``index`` runs."""
         block = self.block.program.blocks[sub.index]
-        inner = Emitter(
-            block, list(block.ops), [], list(sub.results), self.device, self.adaptation, self
-        )
+        operators = joined(block, list(block.ops), [], list(sub.results))
+        inner = Emitter(block, operators, [], list(sub.results), self.device, self.adaptation, self)
         inner.is_before_backward = self.is_before_backward or index < self.last_backward
         inner.repeats = self.repeats or repeats
         return inner
