@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from argosy.foundation.errors import BadArgument
 from argosy import static
+from argosy.foundation.errors import BadArgument
 from argosy.static import Program
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Operator, SubBlock, leaves

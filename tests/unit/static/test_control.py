@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import paddle
-from argosy.foundation.errors import BadArgument, DtypeError, ProgramError, UsageError
+from argosy.foundation.errors import BadArgument, ProgramError, UsageError
 
 nn = paddle.static.nn
 cond, while_loop = nn.cond, nn.while_loop

@@ -413,6 +413,12 @@ def test_lod_reset_and_append_check_the_offsets(exe):
         use_prune=True,
     )
     assert value.lod() == [[0, 1, 4], [0, 1, 2, 3, 4]]
+    with pytest.raises(UsageError, match="level must be a list or a Variable, but received int"):
+        lod_append(x, 2)
+    flags = paddle.static.data("flags", [None], "bool")
+    for call in (lambda: lod_append(flags, [0, 1]), lambda: lod_reset(flags, target_lod=[0, 1])):
+        with pytest.raises(TypeError, match="'flags' is bool"):
+            call()
 
 
 # -- copies and files
