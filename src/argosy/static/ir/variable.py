@@ -62,15 +62,13 @@ def offset_samples() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 class Extents(Shape):
-    """The shape of a variable: a list, which equals a tuple too, as the shapes of programs are
-    tuples up to Paddle 2.6.
-    """
+    """The shape of a variable: a list, as in Paddle 3, that equals the tuple that it is in 2.6."""
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]  # as of any list
+    __hash__ = None  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> bool:
-        return list.__eq__(self, list(other) if isinstance(other, tuple) else other)
+        return list.__eq__(self, list(other) if isinstance(other, tuple) else other)  # type: ignore[arg-type]
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -86,7 +84,7 @@ class Kind:
     second: torch.Tensor | None = None
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> Extents:
         """Extent of each dimension; -1 where only a run tells."""
         if self.second is None:
             return Extents(self.first.shape)
@@ -197,7 +195,7 @@ class Variable(Tensor):
         return self.known.kind.second
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> Extents:
         """Extent of each dimension; -1 where only a run tells."""
         return self.kind.shape
 
