@@ -330,6 +330,27 @@ def test_a_script_pushes_batches_itself():
     assert not reader.queue.is_closed()
 
 
+def test_a_script_joins_the_thread_that_reads_ahead():
+    reader = fluid.layers.py_reader(2, [[-1, 1]], ["float32"])
+    doubled = fluid.layers.read_file(reader) * 2.0
+    reader.decorate_batch_generator(lambda: ([np.full([1, 1], i, "float32")] for i in range(1000)))
+    exe = fluid.Executor(fluid.CPUPlace())
+    assert reader.thread is None
+    reader.start()
+    seen = [exe.run(fetch_list=[doubled])[0].tolist()]
+    reader.exited = True
+    with pytest.raises(fluid.core.EOFException):
+        while True:
+            seen.append(exe.run(fetch_list=[doubled])[0].tolist())
+    reader.thread.join()
+    assert seen == [[[2.0 * i]] for i in range(len(seen))]
+    assert len(seen) < 10
+    reader.reset()
+    reader.start()  # another pass
+    assert exe.run(fetch_list=[doubled])[0].tolist() == [[0.0]]
+    reader.reset()
+
+
 def test_a_number_becomes_a_tensor_of_a_dtype():
     tensor = fluid.executor._as_lodtensor(1, fluid.CPUPlace(), fluid.core.VarDesc.VarType.FP64)
     assert (tensor.shape(), tensor._dtype()) == ([1], fluid.core.VarDesc.VarType.FP64)
