@@ -197,6 +197,13 @@ class CompiledProgram(PreparedProgram):
         self._follow()
         runner = self._prepared(place, scope)
         fetches = fetch_names(fetch_list)
+        if runner.spec.is_dry:
+            if fetches:
+                raise UsageError(
+                    f"{self._call}: with ExecutionStrategy._dry_run nothing is computed, so "
+                    f"there is nothing to fetch, but fetch_list names {list(fetches)}"
+                )
+            return []
         results = runner.run(self._feeds(runner, feed), fetches, use_prune)
         if not self._is_data_parallel:
             return given_out(results[0], return_numpy)
