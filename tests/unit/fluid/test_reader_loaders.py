@@ -242,7 +242,7 @@ class TestOfProgram:
         loader.start()
         fluid.layers.reduce_sum(fields[0])
         with pytest.raises(
-            ValueError, match=r"'x' should have shape \[-1, 3\], but received \[2, 4\]"
+            ValueError, match=r"'x' should .* shape = \(-1, 3\), but received fed shape \[2, 4\]"
         ):
             exe.run()
 
@@ -314,6 +314,11 @@ def test_only_datasets_are_iterated_as_such():
 
 
 @pytest.mark.usefixtures("static_mode")
+def test_the_shape_of_layers_data_is_a_list():
+    with pytest.raises(TypeError, match="shape must be a list or tuple, but received 2"):
+        fluid.layers.data("x", 2)
+
+
 def test_a_script_pushes_batches_itself():
     reader = fluid.layers.py_reader(2, [[-1, 2]], ["float32"])
     doubled = fluid.layers.read_file(reader) * 2.0

@@ -227,7 +227,7 @@ def test_a_loader_may_end_with_fewer_batches_than_places(exe, parallel):
 def test_wrong_feeds_are_told(exe, parallel):
     x = static.data("x", [None, 2])
     total, program = x.sum(), parallel(4)
-    with pytest.raises(UsageError, match="must be float32, but received float64"):
+    with pytest.raises(UsageError, match="must be 'float32', but received 'float64'"):
         exe.run(program, feed={"x": np.ones((4, 2))}, fetch_list=[total])
     with (
         pytest.warns(UserWarning, match="variable z is not found"),
