@@ -68,7 +68,7 @@ class Extents(Shape):
     __hash__ = None  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> bool:
-        return list.__eq__(self, list(other) if isinstance(other, tuple) else other)  # type: ignore[arg-type]
+        return list.__eq__(self, list(other) if isinstance(other, tuple) else other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
