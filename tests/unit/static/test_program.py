@@ -381,3 +381,9 @@ def test_variables_made_by_hand_with_an_initialiser():
         startup.create_var(name="rows", type=kind.SELECTED_ROWS)
     with pytest.raises(UsageError, match=r"unknown arguments \['shap'\]"):
         startup.create_var(name="wrong", shap=[2])
+
+
+def test_a_variable_made_by_hand_need_not_tell_its_shape_and_dtype():
+    variable = paddle.static.Program().global_block().create_var("x", shape=None, dtype=None)
+    assert variable.shape == []
+    assert variable.dtype == paddle.float32

@@ -283,6 +283,21 @@ class Emitter:
         """Let no gradient flow into a variable from here on."""
         self.text.append(f"{self.text.local(name)} = {self.text.local(name)}.detach()")
 
+    def starts(self, operator: Operator, name: str) -> bool:
+        """Whether gradients end at this output: they are wanted of it, and none reaches what it is
+        computed of.
+        """
+        variable = self.variable(name)
+        if not (self.trains and variable.is_source and is_differentiable(variable)):
+            return False
+        inputs = [self.variable(n) for n in operator.input_arg_names]
+        return name not in self.detached and not any(is_differentiable(v) for v in inputs)
+
+    def track(self, name: str) -> None:
+        """Let gradients of a variable be taken from here on; operators may still write it."""
+        local = self.text.local(name)
+        self.text.append(f"{local} = {local}.detach().requires_grad_().clone()")
+
     def stops(self, operator: Operator, name: str) -> bool:
         """Whether a gradient that would flow into this output must be stopped."""
         variable = self.variable(name)
@@ -356,8 +371,12 @@ def _emit_call(emitter: Emitter, index: int, operator: Operator) -> None:
         right = f"{right} if {test} else {_nones(operator.out)}" if left else f"if {test}: {right}"
     emitter.text.append(f"{left} = {right}" if left else right)
     for name in operator.output_arg_names:
-        if operator.role == FORWARD and emitter.stops(operator, name):
+        if operator.role != FORWARD:
+            continue
+        if emitter.stops(operator, name):
             emitter.detach(name)
+        elif emitter.starts(operator, name):
+            emitter.track(name)
 
 
 def _nones(out: Any) -> str:
