@@ -353,6 +353,9 @@ def test_dispatchers():
     assert hashed.dispatch(variables) == ["c:1", "d:1"]  # the same in every process
     with pytest.raises(NotSupported, match="PSDispatcher does not say how"):
         fluid.transpiler.ps_dispatcher.PSDispatcher(["a:1"]).dispatch(variables)
+    from paddle.incubate.distributed.fleet.parameter_server.ir import ps_dispatcher  # of 2.x
+
+    assert ps_dispatcher.RoundRobin is fluid.transpiler.RoundRobin
 
 
 def test_memory_passes_say_that_they_do_nothing(caplog):
