@@ -358,6 +358,12 @@ def test_dispatchers():
     assert ps_dispatcher.RoundRobin is fluid.transpiler.RoundRobin
 
 
+def test_modes_are_found_at_the_communicator_too():
+    from paddle.fluid.communicator import DistributedMode
+
+    assert DistributedMode is fluid.transpiler.distribute_transpiler.DistributedMode
+
+
 def test_memory_passes_say_that_they_do_nothing(caplog):
     fluid.memory_optimize(fluid.default_main_program())
     fluid.transpiler.release_memory(fluid.default_main_program())
