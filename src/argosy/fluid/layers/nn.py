@@ -209,7 +209,7 @@ def _elementwise(name: str, compute: Any) -> Any:
 
 def _divide(x: Any, y: Any) -> Any:
     """Divide; integers give integers, rounded towards zero."""
-    return T.divide(x, y) if x.is_floating_point() else T.divide(x, y, rounding_mode="trunc")
+    return T.divide(x, y, rounding_mode="trunc") if T.is_integer(x) else T.divide(x, y)
 
 
 elementwise_add = _elementwise("add", T.add)
