@@ -16,16 +16,17 @@ from argosy.foundation.errors import UsageError
 from argosy.foundation.process_state import register
 from argosy.framework.mode import switch
 from argosy.static.nn.layer import install_keeper
-from argosy.tensor.engine import Parameter
+from argosy.tensor.engine import Parameter, first_generation
 
 
 class Tracer:
     """The state of one guard. Parameters are held weakly, in the order of their creation, but those
-    that no layer owns.
+    that no layer owns. ``is_first`` says that tensors behave as those of 1.x.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_first: bool = False) -> None:
         self.is_training = True
+        self.is_first = is_first
         self._held: list[Parameter] = []
         self._parameters: weakref.WeakValueDictionary[int, Parameter] = (
             weakref.WeakValueDictionary()
@@ -87,9 +88,11 @@ class Tracers:
 
     def push(self, tracer: Tracer) -> None:
         self._open.append(tracer)
+        first_generation.switch(tracer.is_first)
 
     def pop(self) -> None:
         self._open.pop()
+        first_generation.switch(self.current.is_first)
 
     def note(self, parameter: Parameter | None, is_owned: bool = True) -> None:
         """Remember a parameter with the innermost guard, if there is one, which keeps it alive if

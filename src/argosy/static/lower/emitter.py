@@ -283,6 +283,24 @@ class Emitter:
         """Let no gradient flow into a variable from here on."""
         self.text.append(f"{self.text.local(name)} = {self.text.local(name)}.detach()")
 
+    def attach(self, name: str) -> None:
+        """Let gradients be taken of a variable that is computed from nothing they flow to."""
+        held = self.text.local(name)
+        self.text.append(f"{held} = {held}.detach().requires_grad_()")
+
+    def begins(self, operator: Operator, name: str) -> bool:
+        """Whether this output is where gradients end, as no input of the operator has one."""
+        return (
+            self.trains
+            and self.text.has_grad
+            and name in self.text.locals
+            and name not in self.detached
+            and ONLY_IF not in operator.kwargs
+            and not operator.mutates(name)
+            and is_differentiable(self.variable(name))
+            and not any(is_differentiable(self.variable(n)) for n in operator.input_arg_names)
+        )
+
     def stops(self, operator: Operator, name: str) -> bool:
         """Whether a gradient that would flow into this output must be stopped."""
         variable = self.variable(name)
@@ -358,6 +376,8 @@ def _emit_call(emitter: Emitter, index: int, operator: Operator) -> None:
     for name in operator.output_arg_names:
         if operator.role == FORWARD and emitter.stops(operator, name):
             emitter.detach(name)
+        elif operator.role == FORWARD and emitter.begins(operator, name):
+            emitter.attach(name)
 
 
 def _nones(out: Any) -> str:

@@ -31,7 +31,9 @@ def append_backward(
     """Take the gradients of ``loss``; returns the trainable parameters it depends on with their
     gradient variables.
 
-    Every variable on the way gets one too: ``x@GRAD`` can be fetched. What lies between
+    Every variable on the way gets one too: ``x@GRAD`` can be fetched. Where nothing trains, these
+    are what is computed from data; else only what is computed from parameters has one. Variables
+    of ``parameter_list`` may be any of them. What lies between
     ``checkpoints``, a list of variables, is not kept for the backward pass but computed again.
     """
     if not isinstance(loss, Variable):
@@ -54,6 +56,8 @@ def append_backward(
     excluded = _names(no_grad_set, "append_backward: no_grad_set")
     if parameter_list is not None:
         _names(parameter_list, "append_backward: parameter_list")
+    if loss.stop_gradient:
+        _wake(block, loss)
     reached = _reached(block, [loss], excluded)
     given = (
         block.program.all_parameters()
@@ -162,6 +166,22 @@ def _reached(block: OwningBlock, targets: list[Variable], excluded: set[str]) ->
                 reached.update((name, None) for name in operator.input_arg_names if flows(name))
         around = around.parent
     return reached
+
+
+def _wake(block: OwningBlock, loss: Variable) -> None:
+    """Let gradients flow to all that ``loss`` is computed from, though none of it trains, but not
+    to what has to be there before: data and parameters.
+    """
+    path = {loss.name}
+    for operator in reversed(block.ops):
+        if path.isdisjoint(operator.output_arg_names):
+            continue
+        path.update(operator.input_arg_names)
+        for variable in (_variable(block, name) for name in operator.output_arg_names):
+            dtype = variable.raw.dtype
+            is_number = dtype.is_floating_point or dtype.is_complex
+            if variable.name in path and is_number and not variable.persistable:
+                variable.stop_gradient = False
 
 
 def _variable(block: OwningBlock, name: str) -> Variable:

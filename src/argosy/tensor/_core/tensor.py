@@ -210,6 +210,8 @@ class Tensor:
     _retained: Retained | None = None  # what retain_grads() keeps of an intermediate result
     persistable = False
     is_distributed = False
+    stem = "generated_tensor"  # of the names that are made up
+    before_backward: Callable[[torch.Tensor], None] | None = None  # prepares a graph
     rebind: Any = None  # for a variable of a program: records that an in-place function changed it
 
     __array_priority__ = 100  # numpy arrays leave operators to us
@@ -286,7 +288,7 @@ class Tensor:
     def name(self) -> str:
         """A unique name, made up on first use unless one was set."""
         if self._name is None:
-            self._name = unique_name.generate("generated_tensor")
+            self._name = unique_name.generate(self.stem)
         return self._name
 
     @name.setter
@@ -378,7 +380,12 @@ class Tensor:
     @property
     def _grad_holder(self) -> Any:
         """Where the gradient is: with a leaf, or with what was asked to retain it."""
-        return self.raw if self.raw.is_leaf else self._retained
+        raw = self.raw
+        if raw.is_leaf:
+            return raw
+        if self._retained is None:
+            self._retained = raw.grad_fn.metadata.get(GRADIENTS, {}).get(raw.output_nr)
+        return self._retained
 
     @property
     def grad(self) -> Tensor | None:
@@ -452,6 +459,8 @@ class Tensor:
                     f"{self.shape}; "
                     "they must be equal"
                 )
+        if self.before_backward is not None:
+            self.before_backward(t)
         try:
             torch.autograd.backward(t, start, retain_graph=retain_graph)
         except RuntimeError as error:
@@ -763,6 +772,9 @@ class Parameter(Tensor):
         return f"Parameter containing:\n{super().__repr__()}"
 
     __str__ = __repr__
+
+
+GRADIENTS = "gradients"  # where a node of the graph keeps those of its results, if it does
 
 
 class Retained:
