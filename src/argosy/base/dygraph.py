@@ -10,8 +10,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from argosy.fluid.dygraph import base
 from argosy.fluid.dygraph.base import open_for_good, open_guard
+from argosy.fluid.dygraph.base import to_variable as _to_variable
 from argosy.fluid.dygraph.tracer import Tracer
 from argosy.tensor.engine import Tensor
 
@@ -38,4 +38,4 @@ def to_variable(
         warnings.warn(
             "Currently, zero_copy is not supported, and it will be discarded.", stacklevel=2
         )
-    return base.to_variable(value, name, False, dtype)
+    return _to_variable(value, name, False, dtype)

@@ -196,6 +196,16 @@ def test_backward_leaves_gradients_with_results_inside_of_a_guard_of_1_x():
         np.testing.assert_array_equal(top.gradient(), [[0.0, 0.0]])
 
 
+def test_a_result_beside_one_that_is_used_has_a_gradient_of_zeros_in_1_x():
+    with fluid.dygraph.guard():
+        x = variable(2, 2)
+        x.stop_gradient = False
+        top, bottom = fluid.layers.split(x * 3.0, 2, dim=0)
+        top.backward()
+        np.testing.assert_array_equal(top.gradient(), [[1.0, 1.0]])
+        np.testing.assert_array_equal(bottom.gradient(), [[0.0, 0.0]])
+
+
 def test_backward_leaves_gradients_with_leaves_only_elsewhere():
     with paddle.base.dygraph.guard():
         x = variable(2, 2)
@@ -220,6 +230,7 @@ def test_to_variable_of_base_copies_and_says_so():
             x = paddle.base.dygraph.to_variable(array, zero_copy=True)
         array[0] = 1.0
         assert x.numpy()[0] == 0.0
+        assert paddle.base.dygraph.base.to_variable(array).numpy()[0] == 1.0
 
 
 def test_enabling_dygraph_of_base_keeps_the_tensors_of_today():

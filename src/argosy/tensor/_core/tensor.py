@@ -384,7 +384,11 @@ class Tensor:
         if raw.is_leaf:
             return raw
         if self._retained is None:
-            self._retained = raw.grad_fn.metadata.get(GRADIENTS, {}).get(raw.output_nr)
+            kept = raw.grad_fn.metadata.get(GRADIENTS)
+            if kept:  # what nothing depends on, beside a result that something does, has zeros
+                self._retained = kept.setdefault(raw.output_nr, Retained())
+                if self._retained.grad is None:
+                    self._retained.grad = torch.zeros_like(raw)
         return self._retained
 
     @property
