@@ -8,6 +8,8 @@ programs use.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 
@@ -16,6 +18,7 @@ from argosy.foundation.errors import UsageError
 from argosy.foundation.process_state import register
 from argosy.framework.mode import switch
 from argosy.static.nn.layer import install_keeper
+from argosy.static.record.append_op import run_op
 from argosy.tensor.engine import Parameter, first_generation
 
 
@@ -50,6 +53,22 @@ class Tracer:
     @_has_grad.setter
     def _has_grad(self, flag: bool) -> None:
         torch.set_grad_enabled(flag)
+
+    def trace_op(
+        self,
+        type: str,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any],
+        attrs: Mapping[str, Any],
+        stop_gradient: bool = False,
+        inplace_map: Any = None,
+    ) -> None:
+        """Compute an operator by its type; the Tensors ``outputs`` take over its results, without a
+        graph if ``stop_gradient``. Inputs in the slot of an output are those that it overwrites.
+        """
+        given = {slot: value for slot, value in inputs.items() if slot not in outputs}
+        with torch.set_grad_enabled(not stop_gradient and torch.is_grad_enabled()):
+            run_op(type, given, outputs, attrs)
 
     def note(self, parameter: Parameter) -> None:
         """Remember a parameter."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from argosy.foundation.errors import UsageError
+from argosy.foundation.errors import DtypeError, UsageError
 from argosy.tensor._core.tensor import Tensor
 
 
@@ -24,6 +24,12 @@ def check_writable(x: Tensor, call: str) -> None:
         )
 
 
+def _not_a_tensor(x: Any, call: str) -> DtypeError:
+    return DtypeError(
+        f"{call}: what it changes in place must be a Tensor, but received {type(x).__name__}"
+    )
+
+
 def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     """Make ``x`` hold the value of ``out``.
 
@@ -32,6 +38,8 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     of a tensor in the graph is overwritten, so that the change reaches the tensor; autograd refuses
     later if it needed the old value.
     """
+    if not isinstance(x, Tensor):
+        raise _not_a_tensor(x, call)
     if x.rebind is not None:
         rebound: Tensor = x.rebind(out)
         return rebound
@@ -149,6 +157,8 @@ def make_inplace(
     @functools.wraps(fn)
     def inplace(*args: Any, **kwargs: Any) -> Any:
         changed = args[0] if args else kwargs[first]
+        if not isinstance(changed, Tensor):
+            raise _not_a_tensor(changed, call)
         return settle(changed, fn(*args, **kwargs), call)
 
     inplace.__name__ = inplace.__qualname__ = call

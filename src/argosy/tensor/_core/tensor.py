@@ -22,6 +22,7 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import (
     AutogradError,
+    BadArgument,
     DtypeError,
     OutOfRange,
     RankError,
@@ -452,16 +453,15 @@ class Tensor:
             start = None if t.ndim == 0 and not t.is_complex() else torch.ones_like(t)
         else:
             if not isinstance(grad_tensor, Tensor):
-                raise DtypeError(
-                    "Tensor.backward: the type of grad_tensor must be paddle.Tensor, "
+                raise BadStart(
+                    "Tensor.backward: The type of grad_tensor must be paddle.Tensor, "
                     f"but received {type(grad_tensor).__name__}"
                 )
             start = grad_tensor.raw
             if start.shape != t.shape:
-                raise UsageError(
-                    f"Tensor.backward: grad_tensor has shape {grad_tensor.shape}, the tensor "
-                    f"{self.shape}; "
-                    "they must be equal"
+                raise BadArgument(
+                    "Tensor.backward: Tensor shape not match, Tensor of grad_tensor has shape "
+                    f"{grad_tensor.shape}, the tensor {self.shape}; they must be equal"
                 )
         if self.before_backward is not None:
             self.before_backward(t)
@@ -495,8 +495,17 @@ class Tensor:
         """
         t = self.raw
         if t.requires_grad and not t.is_leaf and self._retained is None:
-            self._retained = Retained()
-            t.register_hook(self._retained.keep)  # type: ignore[no-untyped-call]
+            kept = self._retained = Retained()
+            t.register_hook(kept.keep)  # type: ignore[no-untyped-call]
+            number, like = t.output_nr, {"dtype": t.dtype, "device": t.device}
+            shape = t.shape
+
+            def fill(grads: tuple[torch.Tensor | None, ...]) -> None:
+                """Keep zeros where only results beside it had a gradient."""
+                if grads[number] is None:
+                    kept.keep(torch.zeros(shape, **like))  # type: ignore[call-overload]
+
+            t.grad_fn.register_prehook(fill)  # type: ignore[union-attr]
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call ``hook(grad)`` in backward; what it returns replaces the gradient. Returns a handle
@@ -751,8 +760,21 @@ class Parameter(Tensor):
     optimize_attr: dict[str, float]
 
     def __init__(
-        self, data: Any, dtype: Any = None, trainable: bool = True, name: str | None = None
+        self,
+        data: Any = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        *,
+        shape: Any = None,
     ) -> None:
+        """Hold ``data``, or, as ``EagerParamBase(shape=..., dtype=...)`` does, be of a shape and
+        filled later.
+        """
+        if data is None:
+            from argosy.tensor._core.construct import unfilled
+
+            data = unfilled(shape, dtype)
         super().__init__(data, dtype)
         if self.raw.is_floating_point() or self.raw.is_complex():
             self.raw.requires_grad_(trainable)
@@ -768,7 +790,8 @@ class Parameter(Tensor):
     def trainable(self, flag: bool) -> None:
         if not isinstance(flag, bool):
             raise UsageError(
-                f"Parameter.trainable must be True or False, but received {type(flag).__name__}"
+                "The type of trainable MUST be bool, but the type is "
+                f"{type(flag).__name__}"
             )
         self.stop_gradient = not flag
 
@@ -776,6 +799,10 @@ class Parameter(Tensor):
         return f"Parameter containing:\n{super().__repr__()}"
 
     __str__ = __repr__
+
+
+class BadStart(BadArgument, TypeError):
+    """What backward is to begin with is no Tensor."""
 
 
 GRADIENTS = "gradients"  # where a node of the graph keeps those of its results, if it does
