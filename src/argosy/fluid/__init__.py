@@ -4,4 +4,4 @@ What it has is in its modules and in the table ``argosy/paths.txt``; all of it i
 use.
 """
 
-import argosy.complex  # noqa: F401  (the module of 1.x in the place of the function)
+import argosy.complex  # the module of 1.x in the place of the function

@@ -27,7 +27,7 @@ def guard():
 
 
 @pytest.mark.parametrize("name", BINARY)
-@pytest.mark.parametrize("x, y", [(A, A), (A, B), (B, A)])
+@pytest.mark.parametrize(("x", "y"), [(A, A), (A, B), (B, A)])
 def test_complex_and_real_numbers_meet(name, x, y):
     found = getattr(cpx, name)(fluid.dygraph.to_variable(x), fluid.dygraph.to_variable(y))
     np.testing.assert_allclose(found.numpy(), BINARY[name](x, y))
@@ -48,7 +48,7 @@ def test_reshape_in_place_is_the_same_tensor():
 
 
 def test_real_numbers_alone_are_refused():
-    with pytest.raises(ValueError, match="none of its inputs is complex, but .*float64"):
+    with pytest.raises(ValueError, match=r"none of its inputs is complex, but .*float64"):
         cpx.kron(fluid.dygraph.to_variable(B), fluid.dygraph.to_variable(B))
 
 

@@ -322,7 +322,7 @@ class Layer:
     def create_tensor(
         self, name: str | None = None, persistable: bool | None = None, dtype: Any = None
     ) -> Tensor:
-        """Make an empty Tensor to be filled later, or a variable of the program that is recorded."""
+        """Make an empty Tensor to be filled later; while recording, a variable of the program."""
         full_name = (
             f"{self._full_name}.{name}"
             if name

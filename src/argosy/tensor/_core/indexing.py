@@ -115,6 +115,7 @@ def _as_tensor(values: Any) -> Tensor:
     array = np.asarray(values)
     if array.dtype.kind not in "biu":
         raise UsageError(
-            f"an array used as an index must hold bools or integers, but this one holds {array.dtype}"
+            "an array used as an index must hold bools or integers, but this one holds "
+            f"{array.dtype}"
         )
     return Tensor(array if array.dtype.kind == "b" else array.astype(np.int64))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -143,7 +144,7 @@ def make_inplace(
     fn: Callable[..., Any], name: str | None = None, is_view: bool = False
 ) -> Callable[..., Any]:
     """Build ``fn_`` from ``fn``: computes, then makes its first argument hold the result, and
-    returns that argument.
+    returns that argument. In a program it is ``fn`` with a warning, as in Paddle.
 
     ``is_view`` says that ``fn`` returns a view of its argument, which is then not copied onto
     itself.
@@ -159,6 +160,13 @@ def make_inplace(
         changed = args[0] if args else kwargs[first]
         if not isinstance(changed, Tensor):
             raise _not_a_tensor(changed, call)
+        if changed.rebind is not None:
+            warnings.warn(
+                f"In static graph mode, {call}() is the same as {fn.__name__}() and does not "
+                "perform inplace operation.",
+                stacklevel=2,
+            )
+            return fn(*args, **kwargs)
         return settle(changed, fn(*args, **kwargs), call)
 
     inplace.__name__ = inplace.__qualname__ = call

@@ -619,12 +619,7 @@ class Tensor:
     __nonzero__ = __bool__
 
     def __index__(self) -> int:
-        value = self._number("python index")
-        if isinstance(value, float):
-            raise DtypeError(
-                f"only integer tensors can be used as an index, but this one is {self.dtype.name}"
-            )
-        return int(value)
+        return int(self._number("python index"))
 
     def __len__(self) -> int:
         if self.raw.ndim == 0:
@@ -790,8 +785,7 @@ class Parameter(Tensor):
     def trainable(self, flag: bool) -> None:
         if not isinstance(flag, bool):
             raise UsageError(
-                "The type of trainable MUST be bool, but the type is "
-                f"{type(flag).__name__}"
+                f"The type of trainable MUST be bool, but the type is {type(flag).__name__}"
             )
         self.stop_gradient = not flag
 
