@@ -168,7 +168,7 @@ def test_base_has_the_names_of_paddle_2_5():
     from paddle.base.dygraph.base import to_variable
     from paddle.base.framework import program_guard
 
-    assert to_variable is fluid.dygraph.to_variable
+    assert to_variable is base.dygraph.to_variable
     assert program_guard is base.program_guard is paddle.static.program_guard
 
 

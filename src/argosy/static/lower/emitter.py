@@ -292,7 +292,7 @@ class Emitter:
         """Whether this output is where gradients end, as no input of the operator has one."""
         return (
             self.trains
-            and self.text.has_grad
+            and self.text.has_grad is True
             and name in self.text.locals
             and name not in self.detached
             and ONLY_IF not in operator.kwargs

@@ -50,7 +50,8 @@ def _keep_gradients(root: torch.Tensor) -> None:
             continue
         seen.add(node)
         if GRADIENTS not in node.metadata:
-            node.metadata[GRADIENTS] = kept = {}
+            kept: dict[int, Retained] = {}
+            node.metadata[GRADIENTS] = kept
             node.register_prehook(_keeper(kept))
         waiting.extend(following for following, _ in node.next_functions)
 

@@ -385,7 +385,8 @@ class Tensor:
         if raw.is_leaf:
             return raw
         if self._retained is None:
-            kept = raw.grad_fn.metadata.get(GRADIENTS)
+            node: Any = raw.grad_fn
+            kept = node.metadata.get(GRADIENTS)
             if kept:  # what nothing depends on, beside a result that something does, has zeros
                 self._retained = kept.setdefault(raw.output_nr, Retained())
                 if self._retained.grad is None:
