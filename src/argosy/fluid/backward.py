@@ -14,8 +14,9 @@ from argosy import static
 from argosy.foundation.errors import BadArgument
 from argosy.static import Program
 from argosy.static.ir.block import Block
-from argosy.static.ir.operator import Operator, SubBlock, leaves
+from argosy.static.ir.operator import Operator
 from argosy.static.ir.variable import Variable, samples
+from argosy.static.record.backward import let_pass
 
 _SUFFIX = "@GRAD"
 
@@ -28,8 +29,10 @@ def append_backward(
     checkpoints: Any = None,
     distop_context: Any = None,
 ) -> Any:
-    """``paddle.static.append_backward``, with gradients of what is computed of data alone too."""
-    _let_pass([loss])
+    """``paddle.static.append_backward``, with gradients of what is computed of data alone too: in
+    1.x a result stops gradients only if it was told to, not because all inputs do.
+    """
+    let_pass([loss])
     return static.append_backward(
         loss, parameter_list, no_grad_set, callbacks, checkpoints, distop_context
     )
@@ -39,43 +42,11 @@ def gradients(
     targets: Any, inputs: Any, target_gradients: Any = None, no_grad_set: Any = None
 ) -> Any:
     """``paddle.static.gradients``, also for inputs that are computed of data alone."""
-    _let_pass(_as_list(targets))
+    let_pass(_as_list(targets))
     return static.gradients(targets, inputs, target_gradients, no_grad_set)
 
 
 calc_gradient = gradients
-
-
-def _let_pass(targets: Sequence[Any]) -> None:
-    """Let gradients of ``targets`` reach all that they are computed of.
-
-    In 1.x the result of an operator stops gradients only if it was told to, not because all inputs
-    do.
-    """
-    for target in targets:
-        if isinstance(target, Variable):
-            around: Any = target.block
-            reached = {target.name}
-            while around is not None:
-                _let_pass_in(around, reached)
-                around = around.parent
-
-
-def _let_pass_in(block: Any, reached: set[str]) -> None:
-    for operator in reversed(block.ops):
-        outputs = reached.intersection(operator.output_arg_names)
-        if not outputs or not operator.input_arg_names or operator.takes_gradients:
-            continue
-        for name in outputs:
-            variable = block.find_var_recursive(name)
-            is_kept = variable.persistable or variable.is_data or variable.is_stopped
-            if variable.stop_gradient and not is_kept and variable.raw.is_floating_point():
-                variable.stop_gradient = False
-        subs = [leaf for leaf in leaves(operator.kwargs) if isinstance(leaf, SubBlock)]
-        results = [name for sub in subs for name in sub.results]
-        for inner in operator.sub_blocks:
-            _let_pass_in(inner, reached.union(results))
-        reached.update(operator.input_arg_names)
 
 
 def _append_grad_suffix_(name: str) -> str:

@@ -237,14 +237,24 @@ def test_layers_can_be_copied():
     assert types(paddle.static.default_startup_program()) == ["uniform_random", "fill_constant"] * 2
 
 
-def test_in_place_functions_write_the_variable():
+def test_in_place_functions_make_a_new_variable_and_say_so():
+    x = paddle.static.data("x", [3])
+    with pytest.warns(UserWarning, match=r"add_\(\) is the same as add\(\)"):
+        made = x.add_(paddle.ones([3]))
+    with pytest.warns(UserWarning, match=r"tanh_\(\) is the same as tanh\(\)"):
+        paddle.tanh_(x)
+    fetched = paddle.static.Executor().run(feed={"x": np.ones(3, "float32")}, fetch_list=[x, made])
+    np.testing.assert_array_equal(fetched[0], [1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(fetched[1], [2.0, 2.0, 2.0])
+
+
+def test_assignments_write_the_variable():
     x = paddle.static.data("x", [3])
     y = x * 2.0
     kept = y + 0.0
-    y.add_(paddle.ones([3]))
     y[0] = 9.0
     fetched = paddle.static.Executor().run(feed={"x": np.ones(3, "float32")}, fetch_list=[y, kept])
-    np.testing.assert_array_equal(fetched[0], [9.0, 3.0, 3.0])
+    np.testing.assert_array_equal(fetched[0], [9.0, 2.0, 2.0])
     np.testing.assert_array_equal(fetched[1], [2.0, 2.0, 2.0])
 
 

@@ -69,7 +69,7 @@ def aligned(x: Tensor, y: Tensor, axis: int) -> Tensor:
 def _along(base: Op) -> Op:
     def compute(x: Tensor, y: Tensor, axis: int) -> Tensor:
         y = aligned(x, y, axis)
-        if base is elementwise.divide and not x.is_floating_point():
+        if base is elementwise.divide and not (x.is_floating_point() or x.is_complex()):
             return torch.div(x, y, rounding_mode="trunc").detach()  # as 1.x divides integers
         out: Tensor = base.fn(x, y)
         return out

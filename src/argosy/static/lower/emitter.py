@@ -290,6 +290,8 @@ class Emitter:
         variable = self.variable(name)
         if not (self.trains and variable.is_source and is_differentiable(variable)):
             return False
+        if ONLY_IF in operator.kwargs:  # it may have no value
+            return False
         inputs = [self.variable(n) for n in operator.input_arg_names]
         return name not in self.detached and not any(is_differentiable(v) for v in inputs)
 

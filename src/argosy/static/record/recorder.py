@@ -282,6 +282,11 @@ class Recorder:
         copy = block.add_variable(variable.copy_to(block))
         self.append(block, op.name, op, (), attrs, copy)
 
+    def new_variable(self, name: str, dtype: Any, persistable: bool) -> Variable:
+        """A variable of the current block that takes over the shape of what is written to it."""
+        block = self.main.current_block()
+        return block.create_var(name, [], dtype, persistable=persistable)
+
     def new_state(
         self, name: str, shape: Sequence[int], dtype: torch.dtype, value: float
     ) -> Variable:
@@ -465,6 +470,7 @@ switch.install(
     recorder.stop,
     recorder.new_parameter,
     startup_seed=lambda: recorder.startup.random_seed,
+    new_variable=recorder.new_variable,
 )
 
 
