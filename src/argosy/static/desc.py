@@ -7,6 +7,7 @@ A view holds nothing; what it sets, it sets on what it shows.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Operator
 from argosy.static.ir.program import Program
 from argosy.static.ir.uses import Uses
-from argosy.static.ir.variable import Variable
+from argosy.static.ir.variable import Kind, Variable, samples
 
 
 class LegacyFormat(ProgramError, RuntimeError):
@@ -34,6 +35,12 @@ class VarDesc:
 
     def shape(self) -> list[int]:
         return list(self.variable.shape)
+
+    def set_shape(self, shape: Sequence[int]) -> None:
+        """Declare another shape; what was recorded before keeps its own."""
+        raw = self.variable.raw
+        self.variable.define(Kind(*samples([int(n) for n in shape], raw.dtype)))
+        self.variable.block.program.changed()
 
     def dtype(self) -> Any:
         return self.variable.dtype

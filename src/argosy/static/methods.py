@@ -18,6 +18,7 @@ from argosy.foundation.errors import DtypeError, UsageError
 from argosy.ops.math.elementwise import scale
 from argosy.static.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from argosy.static.files.inference import only_needed
+from argosy.static.files.io import set_state_dict, state_dict
 from argosy.static.files.programs import loads
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import OPTIMIZE, Operator
@@ -257,6 +258,8 @@ _METHODS: dict[type, dict[str, Any]] = {
         # what servers need of a program hangs on its parameters and attachments
         "_copy_dist_param_info_from": copy_param_info_from,
         "_to_readable_code": readable,
+        "state_dict": state_dict,
+        "set_state_dict": set_state_dict,
         "parse_from_string": staticmethod(parse_from_string),
         "_lr_schedule_guard": lr_schedule_guard,
     },

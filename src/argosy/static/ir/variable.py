@@ -352,21 +352,32 @@ class Variable(Tensor):
 
     def get_value(self, scope: Any = None) -> Any:
         """The value that ``scope`` (the current one by default) holds."""
-        from argosy.static.ir.scope import global_scope
+        return self._scope("get_value", scope).holding(self.name).get_tensor()
 
-        return (scope or global_scope()).holding(self.name).get_tensor()
+    def _scope(self, call: str, scope: Any) -> Any:
+        from argosy.static.ir.scope import Scope, global_scope
+
+        if scope is not None and not isinstance(scope, Scope):
+            raise DtypeError(
+                f"Variable.{call}: scope must be a Scope, but received {type(scope).__name__}"
+            )
+        return scope or global_scope()
 
     def set_value(self, value: Any, scope: Any = None) -> None:
         """Overwrite the value that ``scope`` (the current one by default) holds."""
-        from argosy.static.ir.scope import global_scope
-
+        scope = self._scope("set_value", scope)
+        if not hasattr(value, "__array__") and not isinstance(value, Tensor):
+            raise DtypeError(
+                "Variable.set_value: expected an array or a tensor, but received "
+                f"{type(value).__name__}"
+            )
         array = value.numpy() if isinstance(value, Tensor) else np.asarray(value)
         if list(array.shape) != list(self.shape):
             raise UsageError(
                 f"Variable.set_value: {self.name!r} has shape {list(self.shape)}, the value "
                 f"{list(array.shape)}"
             )
-        (scope or global_scope()).holding(self.name).get_tensor().set(array)
+        scope.holding(self.name).get_tensor().set(array)
 
     # -- copies and text
     # ----------------------------------------------------------------------------------------

@@ -83,11 +83,7 @@ class FeedSpec:
         if rank != len(self.shape) and (self.is_exact or not 0 < rank < len(self.shape)):
             raise self._misshapen(given)
         for axis, extent in self._known:
-            if (
-                axis < rank
-                and given[axis] != extent
-                and not (axis == 0 and _num_sequences(value) == extent)
-            ):
+            if axis < rank and given[axis] != extent and (axis or extent != _sequences(value)):
                 raise self._misshapen(given)
         return raw if raw.device == device else raw.to(device)
 
@@ -107,6 +103,12 @@ class FeedSpec:
                 "are no array; "
                 "make a LoDTensor of sequences with create_lod_tensor"
             ) from error
+
+
+def _sequences(value: Any) -> int:
+    """How many sequences what is fed has; Paddle takes their number for the first extent."""
+    lod = value.lod() if isinstance(value, LoDTensor) else None
+    return len(lod[0]) - 1 if lod else -1
 
 
 _ANY_LEVEL = -1  # how deep sequences nest, where that was not declared
@@ -153,14 +155,6 @@ class LodSpec:
                 f"Executor.run: The lod {lod} of fed Variable {self.source!r} is wrong: {problem}"
             )
         return torch.tensor(lod[self.level], dtype=torch.int64, device=device)
-
-
-def _num_sequences(value: Any) -> int:
-    """How many sequences a fed value has, which a first dimension may count in place of rows; -1
-    if it has none.
-    """
-    lod = value.lod() if isinstance(value, LoDTensor) else []
-    return len(lod[0]) - 1 if lod else -1
 
 
 def _lod_of(value: Any) -> tuple[list[list[int]], int]:

@@ -18,8 +18,7 @@ import numpy as np
 from argosy.batch import batch as batch_samples
 from argosy.foundation.errors import BadArgument, UsageError
 from argosy.foundation.places import Place, to_place
-from argosy.io.generator_loader import regular
-from argosy.reader import buffered
+from argosy.io.generator_loader import read_ahead, regular
 from argosy.reader.channel import Channel
 from argosy.static.ir.lod import LoDTensor, lod_tensor_from_samples
 from argosy.static.ir.program import Program
@@ -204,8 +203,7 @@ class ProgramLoader:
                 "DataLoader: its data source has not been set; call one of its set_*_generator "
                 "methods"
             )
-        ahead: Generator[Feed] = buffered(self._source, self._capacity)()
-        return ahead
+        return read_ahead(self._source, self._capacity)
 
     # -- iterable
     # ----------------------------------------------------------------------------------------------
