@@ -57,12 +57,10 @@ class Appending:
         """Make the accumulators of the update rule for each parameter, powers included."""
         for param in parameters:
             for slot in self._slots(param, {}):
-                fill, shape, dtype = 0.0, None, None
                 if isinstance(slot, Power):
-                    fill, shape = slot.beta, [1]
+                    self._add_accumulator(slot.name, param, None, slot.beta, [1])
                 else:
-                    fill, shape, dtype = slot.fill, slot.shape, slot.dtype
-                self._add_accumulator(slot.name, param, dtype, fill, shape)
+                    self._add_accumulator(slot.name, param, slot.dtype, slot.fill, slot.shape)
 
     def _add_accumulator(
         self,

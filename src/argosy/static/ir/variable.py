@@ -242,7 +242,7 @@ class Variable(Tensor):
         """The operator that wrote this variable last, or None."""
         return next((o for o in reversed(self.block.ops) if self.name in o.output_arg_names), None)
 
-    @property  # type: ignore[misc]
+    @property
     def grad(self) -> Any:
         """The gradient variable that ``append_backward`` made, or None."""
         return self.block.vars.get(self.grad_name)

@@ -130,10 +130,12 @@ class RecordedOptimizer:
     def rate_variable(self, param: Parameter) -> Variable:
         """The learning rate of a parameter."""
         program = param.block.program
-        rate = program.current_block().find_var_recursive(self.rate(program).name)
-        assert rate is not None  # just made
+        rate: Variable = program.current_block().find_var_recursive(self.rate(program).name)
         multiplier = _multiplier(param)
-        return rate if multiplier == 1.0 else apply(scale, rate, multiplier, 0.0)
+        if multiplier == 1.0:
+            return rate
+        own: Variable = apply(scale, rate, multiplier, 0.0)
+        return own
 
     def new_accumulator(self, name: str, param: Parameter, slot: Slot) -> Variable:
         """A variable that the startup program fills and that belongs to a parameter."""

@@ -42,7 +42,5 @@ def checkpoint_names(program: Program, checkpoints: Sequence[Any]) -> list[str]:
     }
     for name in names:
         if name not in written and name not in block.vars:
-            raise UsageError(
-                f"recompute: checkpoint {name!r} is not a variable of the program"
-            )
+            raise UsageError(f"recompute: checkpoint {name!r} is not a variable of the program")
     return [name for name in names if name in written]
