@@ -21,7 +21,7 @@ from argosy.static.files.inference import only_needed
 from argosy.static.files.io import set_state_dict, state_dict
 from argosy.static.files.programs import loads
 from argosy.static.ir.block import Block
-from argosy.static.ir.operator import OPTIMIZE, Operator
+from argosy.static.ir.operator import OPTIMIZE, Number, Operator
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record import append_op as by_type
@@ -128,6 +128,11 @@ def rebind(self: Variable, value: Any) -> Variable:
 def record_optimizer(self: Variable, optimizer: Any) -> RecordedOptimizer:
     """What records the steps of ``optimizer`` in the program of this variable."""
     return RecordedOptimizer(optimizer)
+
+
+def as_number(self: Variable) -> Number:
+    """What stands for the value of a variable of one element where an op takes a number."""
+    return Number(self.name)
 
 
 def new_loader(self: Variable, feed_list: Any, *options: Any) -> ProgramLoader:
@@ -269,6 +274,7 @@ _METHODS: dict[type, dict[str, Any]] = {
         "desc": property(VarDesc),
         "rebind": rebind,
         "record_optimizer": record_optimizer,
+        "as_number": as_number,
         "new_loader": new_loader,
         "__getitem__": get_item,
         **{name: as_operator(name) for name in _OPERATORS},

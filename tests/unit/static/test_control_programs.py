@@ -207,7 +207,5 @@ def test_several_places_refuse_gradients_inside_of_branches():
     several = paddle.static.CompiledProgram(main).with_data_parallel(
         loss.name, places=[paddle.CPUPlace()] * 2
     )
-    with pytest.raises(
-        NotSupported, match=r"operator \d+ 'cond', .* takes gradients inside of its blocks"
-    ):
+    with pytest.raises(NotSupported, match="an optimizer is used in a branch or a loop"):
         exe.run(several, feed={"x": DATA}, fetch_list=[loss])

@@ -127,8 +127,7 @@ def dirac(shape: Sequence[int], groups: int, dtype: torch.dtype) -> Tensor:
     return out
 
 
-@op("bilinear_kernel")
-def bilinear_kernel(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+def bilinear_kernel(shape: Sequence[int]) -> Tensor:
     """Paddle's interpolation kernel [out, in, k, k]; its row coordinate is not rounded down to the
     row.
     """
@@ -139,4 +138,4 @@ def bilinear_kernel(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
     x = cell % size
     y = (cell / size) % size
     kernel = (1 - (x / half - centre).abs()) * (1 - (y / half - centre).abs())
-    return kernel.to(torch.float32).reshape(list(shape)).to(dtype)
+    return kernel.to(torch.float32).reshape(list(shape))

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import NotSupported, ProgramError, UsageError, nearest
+from argosy.static.ir.filling import fill
 from argosy.static.ir.operator import Number, Operator, Ref, mapped
 from argosy.static.ir.owner import OwningProgram
 from argosy.static.ir.variable import Known, Parameter, Variable, offset_samples, samples
@@ -115,8 +116,7 @@ class Block:
         if type != Variable.type:
             out.type = type
         if initializer is not None:
-            op, attrs = initializer.seeded_plan(extents, first.dtype, self.program.seed)
-            self.append_operator(Operator(self, op.name, op, (), attrs, Ref(name)))
+            fill(self, out, initializer)
         return out
 
     def create_parameter(
@@ -142,8 +142,7 @@ class Block:
         block.add_variable(out)
         is_filled = any(name in operator.output_arg_names for operator in self.ops)
         if initializer is not None and not is_filled:
-            op, attrs = initializer.seeded_plan(extents, out.raw.dtype, self.program.seed)
-            self.append_operator(Operator(self, op.name, op, (), attrs, Ref(name)))
+            fill(self, out, initializer)
         return out
 
     def free_name(self, name: str) -> str:
@@ -182,7 +181,10 @@ class Block:
         return variable
 
     def append_operator(self, operator: Operator) -> Operator:
-        self.ops.append(operator)
+        return self.insert_operator(len(self.ops), operator)
+
+    def insert_operator(self, index: int, operator: Operator) -> Operator:
+        self.ops.insert(index, operator)
         self.program.changed()
         return operator
 

@@ -36,6 +36,11 @@ from argosy.static.ir.owner import OwningBlock
 from argosy.tensor.engine import Parameter as EagerParameter
 from argosy.tensor.engine import Shape, Tensor
 
+
+class FixedGradient(NotEager, RuntimeError):
+    """The gradient of a variable of a program was set by hand."""
+
+
 # Sizes that stand for an unknown one: with many divisors in common, so that a reshape that will fit
 # also fits now, and unlikely in a script, so that an error message can show -1 in their place.
 STAND_IN, OTHER_STAND_IN = 1920, 2688
@@ -254,10 +259,17 @@ class Variable(Tensor):
         """The operator that wrote this variable last, or None."""
         return next((o for o in reversed(self.block.ops) if self.name in o.output_arg_names), None)
 
-    @property  # type: ignore[misc]
+    @property
     def grad(self) -> Any:
         """The gradient variable that ``append_backward`` made, or None."""
         return self.block.vars.get(self.grad_name)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        raise FixedGradient(
+            f"Variable {self.name!r}: its gradient is what a run of the program computes, and "
+            "cannot be set; append_backward makes the variable that holds it"
+        )
 
     def __len__(self) -> int:
         shape = self.shape

@@ -15,6 +15,7 @@ from argosy.foundation.errors import (
 )
 from argosy.foundation.places import Place, to_place
 from argosy.static.ir.attachment import ServerJob
+from argosy.static.ir.operator import OPTIMIZE
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope
 from argosy.static.lower.fetch import given_out
@@ -289,6 +290,11 @@ class CompiledProgram(PreparedProgram):
                 f"{self._call}: a program that trains through parameter servers runs on one "
                 f"place, but {len(places)} were given; start more workers"
             )
+        if len(places) > 1 and _updates_in_branches(self._program):
+            raise NotSupported(
+                f"{self._call}: an optimizer is used in a branch or a loop of the program, where "
+                f"gradients cannot be averaged over {len(places)} places; run it on one place"
+            )
         return DataParallelRun(
             self._program, places, self._replicas(places, scope), spec, self._exchange
         )
@@ -364,3 +370,8 @@ def _check_type(call: str, argument: str, value: Any, wanted: type) -> None:
         raise DtypeError(
             f"{call}: {argument} must be a {wanted.__name__}, but received {type(value).__name__}"
         )
+
+
+def _updates_in_branches(program: Program) -> bool:
+    inner = (operator for block in program.blocks[1:] for operator in block.ops)
+    return any(operator.role == OPTIMIZE for operator in inner)

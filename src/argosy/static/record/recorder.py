@@ -23,6 +23,7 @@ from argosy.framework.mode import switch
 from argosy.ops.array import creation as creation_ops
 from argosy.ops.array import initialization as initialization_ops
 from argosy.ops.table import Op
+from argosy.static.ir.filling import fill
 from argosy.static.ir.operator import FORWARD, ONLY_IF, Operator, Ref, leaves, mapped
 from argosy.static.ir.owner import OwningBlock
 from argosy.static.ir.program import Program
@@ -254,10 +255,13 @@ class Recorder:
 
     def initialize(self, parameter: Variable, initializer: Any) -> None:
         """Add the operator that fills ``parameter`` to the startup program, once."""
-        op, attrs = initializer.seeded_plan(
-            list(parameter.shape), parameter.raw.dtype, self.startup.random_seed
-        )
-        self._fill(parameter, op, attrs)
+        block = self.startup.global_block()
+        if parameter.name in block.vars:
+            return
+        where, _ = _caller()
+        for operator in fill(block, block.add_variable(parameter.copy_to(block)), initializer):
+            operator.role, operator.name_scope = self.role, self.name_scope
+            operator.where, operator.device = where, self.device
 
     def initialize_from(
         self, variable: Variable, op: Op, source: Variable, attrs: tuple[Any, ...]
