@@ -1,8 +1,8 @@
 """Whether ops run at once or are recorded. ``switch`` is the one holder of the answer; the static
-layer takes it over.
+layer takes it over with ``switch.install``.
 
-Until that layer installs itself with ``switch.install``, the mode is always dynamic and
-``enable_static`` says what is missing.
+That layer is loaded when recording is first asked for: ``switch.promise`` says how. Without it the
+mode is always dynamic and ``enable_static`` says what is missing.
 """
 
 from __future__ import annotations
@@ -28,10 +28,18 @@ __all__ = [
 class _Switch:
     """The current mode, with what to do when it changes."""
 
-    __slots__ = ("_new_parameter", "_on_disable", "_on_enable", "_startup_seed", "is_static")
+    __slots__ = (
+        "_load",
+        "_new_parameter",
+        "_on_disable",
+        "_on_enable",
+        "_startup_seed",
+        "is_static",
+    )
 
     def __init__(self) -> None:
         self.is_static = False
+        self._load: Callable[[], object] | None = None
         self._on_enable: Callable[[], None] | None = None
         self._on_disable: Callable[[], None] | None = None
         self._new_parameter: Callable[..., Any] | None = None
@@ -50,6 +58,10 @@ class _Switch:
         self._on_enable, self._on_disable = on_enable, on_disable
         self._new_parameter, self._startup_seed = new_parameter, startup_seed
 
+    def promise(self, load: Callable[[], object]) -> None:
+        """Have ``load``, which installs the functions, called when recording is first asked for."""
+        self._load = load
+
     def startup_seed(self) -> int:
         """The ``random_seed`` of the default startup program, 0 for none: initialisers obey it in
         both modes.
@@ -65,6 +77,8 @@ class _Switch:
     def enable(self) -> None:
         if self.is_static:
             return
+        if self._on_enable is None and self._load is not None:
+            self._load()
         if self._on_enable is None:
             raise NotSupported(
                 "paddle.enable_static(): static graphs are not part of this build; they arrive "
