@@ -404,10 +404,15 @@ class Recorder:
         ]
         positions = [*found.positions, *range(len(found.positions), len(outs))]
         names = [unique_name.generate(f"{base}.tmp") for _ in range(max(positions, default=-1) + 1)]
+        renamed = {}
         if has_act:  # its result is what the function returns
+            before = _argument_of(outs[:1], block.ops[done:])
+            if before.startswith(f"{base}.part_"):
+                renamed[before] = names[positions[0]]
             names.append(unique_name.generate(f"{base}.tmp"))
             positions[0] = len(names) - 1
-        block.rename_made({v.name: names[p] for v, p in zip(outs, positions, strict=False)}, done)
+        renamed |= {v.name: names[p] for v, p in zip(outs, positions, strict=False)}
+        block.rename_made(renamed, done)
         return result
 
     def start(self) -> None:
@@ -446,6 +451,15 @@ class _Parts:
             return self._recorder.record(op, args, attrs)
         finally:
             self._recorder.is_apart = False
+
+
+def _argument_of(made: Sequence[Variable], ops: Sequence[Operator]) -> str:
+    """The only variable that the operator which made this one takes, if there is one."""
+    for operator in reversed(ops):
+        if any(v.name in operator.output_arg_names for v in made):
+            names = operator.input_arg_names
+            return names[0] if len(names) == 1 else ""
+    return ""
 
 
 def _reference(value: Any) -> Any:
