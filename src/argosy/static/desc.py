@@ -97,10 +97,10 @@ class OpDesc:
         return self.operator.type
 
     def input(self, name: str) -> list[str]:
-        return self.operator.inputs.get(name, [])
+        return self.operator.input_slots.get(name, [])
 
     def output(self, name: str) -> list[str]:
-        return self.operator.outputs.get(name, [])
+        return self.operator.output_slots.get(name, [])
 
     def input_names(self) -> list[str]:
         return self.operator.input_names
@@ -125,6 +125,12 @@ class OpDesc:
 
     def _set_attr(self, name: str, value: Any) -> None:
         self.operator._set_attr(name, value)
+
+    def infer_var_type(self, block: Any) -> None:
+        """Nothing is left to do: what an operator makes is known when it is added."""
+
+    def check_attrs(self) -> None:
+        """Nothing is left to do: attributes are checked when an operator is added."""
 
     def infer_shape(self, block: BlockDesc) -> None:
         """Nothing is left to do: shapes are known since the operator was recorded."""

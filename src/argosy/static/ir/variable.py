@@ -36,6 +36,11 @@ from argosy.static.ir.owner import OwningBlock
 from argosy.tensor.engine import Parameter as EagerParameter
 from argosy.tensor.engine import Shape, Tensor
 
+
+class FixedGradient(NotEager, RuntimeError):
+    """The gradient of a variable of a program was set by hand."""
+
+
 # Sizes that stand for an unknown one: with many divisors in common, so that a reshape that will fit
 # also fits now, and unlikely in a script, so that an error message can show -1 in their place.
 STAND_IN, OTHER_STAND_IN = 1920, 2688
@@ -119,6 +124,9 @@ class Variable(Tensor):
     is_data = False
     # whether it must be fed with all its dimensions, as 1.x asks of ``fluid.data``
     is_fed_exactly = False
+    # whether gradients are wanted of it although none reaches what it is computed of
+    is_source = False
+    is_stopped = False  # whether it was told to let no gradient pass, whatever reaches it
     checks_feed = True  # whether what is fed must have the declared dtype and shape at all
     notes: Mapping[str, Any] = MappingProxyType({})  # attributes that scripts set and no run reads
     # variables with the offsets of its sequences, a level each, outermost first
@@ -239,6 +247,7 @@ class Variable(Tensor):
             self._own = Known(self._own.kind, bool(stop))
         else:
             holder.known[self.name] = Known(self.kind, bool(stop))
+        self.is_source, self.is_stopped = not stop, bool(stop)
         self.block.program.changed()
 
     @property
@@ -250,10 +259,17 @@ class Variable(Tensor):
         """The operator that wrote this variable last, or None."""
         return next((o for o in reversed(self.block.ops) if self.name in o.output_arg_names), None)
 
-    @property  # type: ignore[misc]
+    @property
     def grad(self) -> Any:
         """The gradient variable that ``append_backward`` made, or None."""
         return self.block.vars.get(self.grad_name)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        raise FixedGradient(
+            f"Variable {self.name!r}: its gradient is what a run of the program computes, and "
+            "cannot be set; append_backward makes the variable that holds it"
+        )
 
     def __len__(self) -> int:
         shape = self.shape

@@ -75,9 +75,8 @@ class FeedSpec:
             return raw.to(device)
         if raw.dtype is not self.dtype:
             raise UsageError(
-                f"Executor.run: The data type of fed Variable {self.name!r} must be "
-                f"{dtypes.name_of(self.dtype)}, "
-                f"but received {dtypes.name_of(raw.dtype)}"
+                f"The data type of fed Variable {self.name!r} must be "
+                f"{dtypes.name_of(self.dtype)!r}, but received {dtypes.name_of(raw.dtype)!r}"
             )
         given = raw.shape
         rank = len(given)
@@ -90,8 +89,8 @@ class FeedSpec:
 
     def _misshapen(self, given: torch.Size) -> UsageError:
         return UsageError(
-            f"Executor.run: The fed Variable {self.name!r} should have shape "
-            f"{list(self.shape)}, but received {list(given)}"
+            f"The fed Variable {self.name!r} should have dimensions = {len(self.shape)}, shape = "
+            f"{self.shape}, but received fed shape {list(given)} on each device"
         )
 
     def _from_list(self, value: Any) -> torch.Tensor:
