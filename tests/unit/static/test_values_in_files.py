@@ -213,5 +213,5 @@ def test_the_first_extent_of_sequences_may_be_their_number():
             [2],
             [3],
         ]
-        with pytest.raises(ValueError, match="should have shape"):
+        with pytest.raises(ValueError, match="The fed Variable 'x' should have"):
             exe.run(feed={"x": np.zeros((3, 1), "int64")}, fetch_list=[out])
