@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,23 @@ def _close() -> None:
 
 
 register("guard of enable_dygraph", _Lasting, attributes=("opened",), reset=_close)
+
+
+def switch_to_static_graph(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a function that records a program, whatever the mode that it is called in."""
+
+    @functools.wraps(function)
+    def recording(*args: Any, **kwargs: Any) -> Any:
+        if switch.is_static:
+            return function(*args, **kwargs)
+        switch.enable()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            switch.disable()
+
+    return recording
+
 
 enable_imperative = enable_dygraph
 disable_imperative = disable_dygraph

@@ -35,6 +35,7 @@ class Tracer:
             weakref.WeakValueDictionary()
         )
         self._num_noted = 0
+        self._num_names = 0
 
     @property
     def _train_mode(self) -> bool:
@@ -69,6 +70,11 @@ class Tracer:
         given = {slot: value for slot, value in inputs.items() if slot not in outputs}
         with torch.set_grad_enabled(not stop_gradient and torch.is_grad_enabled()):
             run_op(type, given, outputs, attrs)
+
+    def _generate_unique_name(self, key: str = "dygraph_tmp") -> str:
+        """``key`` with the number of names that this guard has given."""
+        self._num_names += 1
+        return f"{key}_{self._num_names - 1}"
 
     def note(self, parameter: Parameter) -> None:
         """Remember a parameter."""

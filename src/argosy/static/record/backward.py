@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from argosy.foundation.errors import DtypeError, NotSupported, ProgramError, UsageError
-from argosy.static.ir.operator import BACKWARD
+from argosy.static.ir.operator import BACKWARD, SubBlock, leaves
 from argosy.static.ir.owner import OwningBlock
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.recompute import recompute_program
@@ -57,7 +57,7 @@ def append_backward(
     if parameter_list is not None:
         _names(parameter_list, "append_backward: parameter_list")
     if loss.stop_gradient:
-        _wake(block, loss)
+        let_pass([loss])
     reached = _reached(block, [loss], excluded)
     given = (
         block.program.all_parameters()
@@ -168,20 +168,34 @@ def _reached(block: OwningBlock, targets: list[Variable], excluded: set[str]) ->
     return reached
 
 
-def _wake(block: OwningBlock, loss: Variable) -> None:
-    """Let gradients flow to all that ``loss`` is computed from, though none of it trains, but not
-    to what has to be there before: data and parameters.
+def let_pass(targets: Iterable[Any]) -> None:
+    """Let gradients of ``targets`` reach all that they are computed of, but what has to be there
+    before (data and parameters) and what was told to stop them.
     """
-    path = {loss.name}
+    for target in targets:
+        if isinstance(target, Variable):
+            around: Any = target.block
+            reached = {target.name}
+            while around is not None:
+                _let_pass_in(around, reached)
+                around = around.parent
+
+
+def _let_pass_in(block: Any, reached: set[str]) -> None:
     for operator in reversed(block.ops):
-        if path.isdisjoint(operator.output_arg_names):
+        outputs = reached.intersection(operator.output_arg_names)
+        if not outputs or not operator.input_arg_names or operator.takes_gradients:
             continue
-        path.update(operator.input_arg_names)
-        for variable in (_variable(block, name) for name in operator.output_arg_names):
-            dtype = variable.raw.dtype
-            is_number = dtype.is_floating_point or dtype.is_complex
-            if variable.name in path and is_number and not variable.persistable:
+        for variable in (_variable(block, name) for name in outputs):
+            is_kept = variable.persistable or variable.is_data or variable.is_stopped
+            is_number = variable.raw.is_floating_point() or variable.raw.is_complex()
+            if variable.stop_gradient and not is_kept and is_number:
                 variable.stop_gradient = False
+        subs = [leaf for leaf in leaves(operator.kwargs) if isinstance(leaf, SubBlock)]
+        results = [name for sub in subs for name in sub.results]
+        for inner in operator.sub_blocks:
+            _let_pass_in(inner, reached.union(results))
+        reached.update(operator.input_arg_names)
 
 
 def _variable(block: OwningBlock, name: str) -> Variable:
