@@ -59,13 +59,13 @@ class _Sum(torch.autograd.Function):
 class _Joined(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, ring_id: int, nranks: int) -> torch.Tensor:
-        ctx.group = ring_id, nranks
+        ctx.ring_id, ctx.nranks = ring_id, nranks
         return torch.cat(_programs.all_gathered(x, ring_id, nranks))
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        part = _programs.reduce_scattered(grads[0], *ctx.group, int(ReduceOp.SUM))
-        return part, None, None
+        total = int(ReduceOp.SUM)
+        return _programs.reduce_scattered(grads[0], ctx.ring_id, ctx.nranks, total), None, None
 
 
 class _Part(torch.autograd.Function):

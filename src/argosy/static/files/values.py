@@ -159,7 +159,7 @@ class _Kinds:
 
     def write(self, obj: Any, file: IO[bytes]) -> bool:
         if isinstance(obj, Program):
-            file.write(obj.desc.serialize_to_string())  # type: ignore[attr-defined]
+            file.write(obj.desc.serialize_to_string())
         elif isinstance(obj, (LoDTensor, SelectedRows)):
             write_value(obj, file)
         else:
