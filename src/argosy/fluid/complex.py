@@ -10,7 +10,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from argosy import tensor
+from argosy.tensor import complex as _complex
 
 
 class ComplexModule(ModuleType):
@@ -18,7 +18,7 @@ class ComplexModule(ModuleType):
 
     def __call__(self, real: Any, imag: Any, name: str | None = None) -> Any:
         """As ``paddle.tensor.complex``."""
-        return tensor.complex(real, imag, name)
+        return _complex(real, imag, name)
 
 
 sys.modules[__name__].__class__ = ComplexModule
