@@ -154,7 +154,8 @@ def _load_hidden(package: str, child: str) -> None:
     """
     name = f"{package}.{child}"
     where = getattr(sys.modules[package], "__path__", None)
-    spec = None if name in sys.modules else PathsFinder().find_spec(name, where)
+    is_other = name in sys.modules or name in table().same  # to look for that would load it
+    spec = None if is_other else PathsFinder().find_spec(name, where)
     if spec is not None and isinstance(spec.loader, PathLoader):
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = sys.modules[name.replace(_ROOT, "paddle", 1)] = module

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from argosy.foundation.errors import BadArgument, DtypeError, UsageError
-from argosy.nn.initializer._base import Initializer, Plan
+from argosy.nn.initializer._base import HALF, Initializer, Plan
 from argosy.ops.array import initialization as ops
 from argosy.tensor.engine import Tensor
 
@@ -33,6 +33,8 @@ class Assign(Initializer):
     A value with another number of elements gives the parameter its own shape, with a warning; in a
     program the run refuses it. Differs from Paddle, where every value does, silently.
     """
+
+    _cast_dtypes = HALF
 
     def __init__(self, value: Any, name: str | None = None) -> None:
         if isinstance(value, Tensor):
@@ -89,9 +91,11 @@ class Dirac(Initializer):
 class Bilinear(Initializer):
     """Fill the weight of a transposed convolution with Paddle's kernel for upsampling."""
 
+    _cast_dtypes = (*HALF, torch.float64)
+
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
         if len(shape) != 4 or shape[2] != shape[3]:
             raise UsageError(
                 f"Bilinear: expected a shape [out, in, k, k], but received {list(shape)}"
             )
-        return ops.bilinear_kernel, {"shape": list(shape), "dtype": dtype}
+        return ops.assign_value, {"values": ops.bilinear_kernel(shape).numpy(), "dtype": dtype}
