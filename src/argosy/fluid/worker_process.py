@@ -55,12 +55,12 @@ def _check(pid: int, pids: set[int]) -> None:
     pids.clear()
     if found.si_code == os.CLD_EXITED:
         raise WorkerFailed(
-            f"(Fatal) DataLoader process (pid {pid}) exited unexpectedly with code "
+            f"FatalError: DataLoader process (pid {pid}) exited unexpectedly with code "
             f"{found.si_status}. Load the data in this process to see the error: num_workers=0, or "
             "use_multiprocess=False."
         )
     raise WorkerFailed(
-        f"(Fatal) DataLoader process (pid {pid}) was killed by signal: "
+        f"FatalError: DataLoader process (pid {pid}) was killed by signal: "
         f"{signal.strsignal(found.si_status)}."
     )
 

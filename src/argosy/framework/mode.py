@@ -31,6 +31,7 @@ class _Switch:
     __slots__ = (
         "_load",
         "_new_parameter",
+        "_new_variable",
         "_on_disable",
         "_on_enable",
         "_startup_seed",
@@ -43,6 +44,7 @@ class _Switch:
         self._on_enable: Callable[[], None] | None = None
         self._on_disable: Callable[[], None] | None = None
         self._new_parameter: Callable[..., Any] | None = None
+        self._new_variable: Callable[..., Any] | None = None
         self._startup_seed: Callable[[], int] | None = None
 
     def install(
@@ -51,12 +53,14 @@ class _Switch:
         on_disable: Callable[[], None] | None,
         new_parameter: Callable[..., Any] | None = None,
         startup_seed: Callable[[], int] | None = None,
+        new_variable: Callable[..., Any] | None = None,
     ) -> None:
-        """Name the functions that start and stop recording, the one that makes the parameters of a
-        program, and the one that tells the seed of the startup program.
+        """Name the functions that start and stop recording, those that make the parameters and
+        other variables of a program, and the one that tells the seed of the startup program.
         """
         self._on_enable, self._on_disable = on_enable, on_disable
         self._new_parameter, self._startup_seed = new_parameter, startup_seed
+        self._new_variable = new_variable
 
     def promise(self, load: Callable[[], object]) -> None:
         """Have ``load``, which installs the functions, called when recording is first asked for."""
@@ -73,6 +77,12 @@ class _Switch:
         if self._new_parameter is None:
             raise InternalError("a static layer is installed that makes no parameters")
         return self._new_parameter(shape, dtype, name)
+
+    def new_variable(self, name: str, dtype: Any, persistable: bool) -> Any:
+        """A variable of the program that is recorded, to be written later."""
+        if self._new_variable is None:
+            raise InternalError("a static layer is installed that makes no variables")
+        return self._new_variable(name, dtype, persistable)
 
     def enable(self) -> None:
         if self.is_static:

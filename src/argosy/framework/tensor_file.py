@@ -23,14 +23,6 @@ import torch
 from argosy.foundation import arrays, dtypes
 from argosy.foundation.errors import CheckpointError, NotSupported
 
-_CODE_BY_DTYPE = {
-    torch.bool: 0, torch.int16: 1, torch.int32: 2, torch.int64: 3, torch.float16: 4,
-    torch.float32: 5, torch.float64: 6,
-    torch.uint8: 20, torch.int8: 21, torch.bfloat16: 22, torch.complex64: 23, torch.complex128: 24,
-    torch.float8_e4m3fn: 32, torch.float8_e5m2: 33,
-}  # fmt: skip
-_DTYPE_BY_CODE = {code: dtype for dtype, code in _CODE_BY_DTYPE.items()}
-
 
 def write(raw: torch.Tensor, file: IO[bytes]) -> None:
     """Append one tensor to ``file``."""
@@ -41,9 +33,9 @@ def write(raw: torch.Tensor, file: IO[bytes]) -> None:
 
 def header(dtype: torch.dtype, shape: Iterable[int]) -> bytes:
     """What stands before the elements of a tensor."""
-    if dtype not in _CODE_BY_DTYPE:
+    if dtype not in dtypes.CODE_BY_TORCH:
         raise NotSupported(f"the binary format has no element type for {dtypes.name_of(dtype)}")
-    description = b"\x08" + _varint(_CODE_BY_DTYPE[dtype])
+    description = b"\x08" + _varint(dtypes.CODE_BY_TORCH[dtype])
     for extent in shape:
         description += b"\x10" + _varint(extent)
     return struct.pack("<IQIi", 0, 0, 0, len(description)) + description
@@ -86,9 +78,9 @@ def _described(description: bytes, source: str) -> tuple[torch.dtype, list[int]]
             code = value
         elif field == 2:
             shape.append(value)
-    if code not in _DTYPE_BY_CODE:
+    if code not in dtypes.TORCH_BY_CODE:
         raise CheckpointError(f"{source} holds a tensor of unknown element type {code}")
-    return _DTYPE_BY_CODE[code], shape
+    return dtypes.TORCH_BY_CODE[code], shape
 
 
 def _exactly(file: IO[bytes], size: int, source: str) -> bytes:

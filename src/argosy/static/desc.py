@@ -90,10 +90,10 @@ class OpDesc:
         return self.operator.type
 
     def input(self, name: str) -> list[str]:
-        return self.operator.inputs.get(name, [])
+        return self.operator.input_slots.get(name, [])
 
     def output(self, name: str) -> list[str]:
-        return self.operator.outputs.get(name, [])
+        return self.operator.output_slots.get(name, [])
 
     def input_names(self) -> list[str]:
         return self.operator.input_names

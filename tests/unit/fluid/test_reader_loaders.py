@@ -1,5 +1,6 @@
 """Batches for programs: DataFeeder, loaders that are iterated, loaders that belong to a program."""
 
+import contextlib
 import threading
 
 import numpy as np
@@ -241,7 +242,7 @@ class TestOfProgram:
         loader.start()
         fluid.layers.reduce_sum(fields[0])
         with pytest.raises(
-            ValueError, match=r"'x' should have shape \[-1, 3\], but received \[2, 4\]"
+            ValueError, match=r"'x' should .* shape = \(-1, 3\), but received fed shape \[2, 4\]"
         ):
             exe.run()
 
@@ -313,6 +314,11 @@ def test_only_datasets_are_iterated_as_such():
 
 
 @pytest.mark.usefixtures("static_mode")
+def test_the_shape_of_layers_data_is_a_list():
+    with pytest.raises(TypeError, match="shape must be a list or tuple, but received 2"):
+        fluid.layers.data("x", 2)
+
+
 def test_a_script_pushes_batches_itself():
     reader = fluid.layers.py_reader(2, [[-1, 2]], ["float32"])
     doubled = fluid.layers.read_file(reader) * 2.0
@@ -328,6 +334,27 @@ def test_a_script_pushes_batches_itself():
         exe.run(fetch_list=[doubled])
     reader.reset()
     assert not reader.queue.is_closed()
+
+
+def test_a_script_joins_the_thread_that_reads_ahead():
+    reader = fluid.layers.py_reader(2, [[-1, 1]], ["float32"])
+    doubled = fluid.layers.read_file(reader) * 2.0
+    reader.decorate_batch_generator(lambda: ([np.full([1, 1], i, "float32")] for i in range(1000)))
+    exe = fluid.Executor(fluid.CPUPlace())
+    assert reader.thread is None
+    reader.start()
+    seen = [exe.run(fetch_list=[doubled])[0].tolist()]
+    reader.exited = True
+    with contextlib.suppress(fluid.core.EOFException):
+        while True:
+            seen.append(exe.run(fetch_list=[doubled])[0].tolist())
+    reader.thread.join()
+    assert seen == [[[2.0 * i]] for i in range(len(seen))]
+    assert len(seen) < 10
+    reader.reset()
+    reader.start()  # another pass
+    assert exe.run(fetch_list=[doubled])[0].tolist() == [[0.0]]
+    reader.reset()
 
 
 def test_a_number_becomes_a_tensor_of_a_dtype():

@@ -138,7 +138,7 @@ def test_verify_looks_into_blocks():
     taken = branch.ops.pop(0)
     with pytest.raises(
         ProgramError,
-        match=r"'elementwise_add'.* reads 'tmp_2' before any operator",
+        match=r"'scale'.* reads 'tmp_2' before any operator",
     ):
         program.verify()
     branch.ops = [taken]

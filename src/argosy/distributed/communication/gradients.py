@@ -64,7 +64,8 @@ class _Joined(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        part = _programs.reduce_scattered(grads[0], *ctx.group, int(ReduceOp.SUM))
+        ring_id, nranks = ctx.group
+        part = _programs.reduce_scattered(grads[0], ring_id, nranks, int(ReduceOp.SUM))
         return part, None, None
 
 

@@ -40,8 +40,12 @@ class Initializer:
             return param
         raw = param.raw
         op, attrs = self.seeded_plan(list(raw.shape), raw.dtype, switch.startup_seed())
-        with torch.no_grad():
-            raw.copy_(op.fn(**attrs))
+        values = op.fn(**attrs)
+        if values.shape == raw.shape:
+            with torch.no_grad():
+                raw.copy_(values)
+        else:  # Assign
+            param.raw = values.to(raw).requires_grad_(raw.requires_grad)
         return param
 
     def seeded_plan(self, shape: Sequence[int], dtype: torch.dtype, seed: int) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,8 +30,8 @@ class Constant(Initializer):
 class Assign(Initializer):
     """Fill with given values: an array, nested lists or a Tensor of the parameter's size.
 
-    Differs from Paddle: the parameter keeps the shape it was created with; there it silently takes
-    that of the value.
+    A value with another number of elements gives the parameter its own shape, with a warning; in a
+    program the run refuses it. Differs from Paddle, where every value does, silently.
     """
 
     def __init__(self, value: Any, name: str | None = None) -> None:
@@ -52,13 +53,16 @@ class Assign(Initializer):
             )
 
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
-        if self._value.size != int(np.prod(shape)):
-            raise UsageError(
-                f"Assign: the value has shape {list(self._value.shape)}, the parameter "
-                f"{list(shape)}; they must have "
-                "the same number of elements"
+        value = self._value
+        if value.size == int(np.prod(shape)):
+            value = value.reshape(shape)
+        else:
+            warnings.warn(
+                f"Assign: the value has shape {list(value.shape)}, the parameter {list(shape)}; "
+                "the parameter takes the shape of the value.",
+                stacklevel=4,
             )
-        return ops.assign_value, {"values": self._value.reshape(shape), "dtype": dtype}
+        return ops.assign_value, {"values": value, "dtype": dtype}
 
 
 class Dirac(Initializer):

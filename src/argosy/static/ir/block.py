@@ -76,8 +76,8 @@ class Block:
     def create_var(
         self,
         name: str | None = None,
-        shape: Any = (),
-        dtype: Any = "float32",
+        shape: Any = None,
+        dtype: Any = None,
         persistable: bool = False,
         stop_gradient: bool = False,
         is_data: bool = False,
@@ -86,7 +86,8 @@ class Block:
         initializer: Any = None,
         **unused: Any,
     ) -> Variable:
-        """Add a variable of a declared shape; None and -1 stand for a dimension that a run tells.
+        """Add a variable of a declared shape, by default that of a number; None and -1 stand for a
+        dimension that a run tells. The default dtype is float32.
 
         An ``initializer`` adds the operator that fills it to this block. ``lod_level`` counts for
         data; of other variables, what they are computed from tells.
@@ -95,10 +96,10 @@ class Block:
             raise UsageError(f"Block.create_var: unknown arguments {sorted(unused)}")
         if type not in (Variable.type, *_WITHOUT_VALUE):
             raise NotSupported(f"Block.create_var: type={type!r}; only tensors can be made by hand")
-        extents = [-1 if n is None else int(n) for n in shape]
+        extents = [-1 if n is None else int(n) for n in shape or ()]
         name = name or unique_name.generate("_generated_var")
         lod = self._create_offsets(name, lod_level) if is_data else ()
-        first, second = samples(extents, dtypes.to_torch(dtype))
+        first, second = samples(extents, dtypes.to_torch("float32" if dtype is None else dtype))
         out = self.add_variable(
             Variable(
                 self,

@@ -61,6 +61,19 @@ def offset_samples() -> tuple[torch.Tensor, torch.Tensor]:
     return first, second
 
 
+class Extents(Shape):
+    """The shape of a variable: a list, as in Paddle 3, that equals the tuple that it is in 2.6."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return list.__eq__(self, list(other) if isinstance(other, tuple) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
     """What is known of a value without a run: two samples, the second only if an extent is
@@ -71,12 +84,12 @@ class Kind:
     second: torch.Tensor | None = None
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> Extents:
         """Extent of each dimension; -1 where only a run tells."""
         if self.second is None:
-            return Shape(self.first.shape)
+            return Extents(self.first.shape)
         pairs = zip(self.first.shape, self.second.shape, strict=True)
-        return Shape([a if a == b else -1 for a, b in pairs])
+        return Extents([a if a == b else -1 for a, b in pairs])
 
     @property
     def dtype(self) -> torch.dtype:
@@ -106,6 +119,9 @@ class Variable(Tensor):
     is_data = False
     # whether it must be fed with all its dimensions, as 1.x asks of ``fluid.data``
     is_fed_exactly = False
+    # whether gradients are wanted of it although none reaches what it is computed of
+    is_source = False
+    is_stopped = False  # whether it was told to let no gradient pass, whatever reaches it
     checks_feed = True  # whether what is fed must have the declared dtype and shape at all
     notes: Mapping[str, Any] = MappingProxyType({})  # attributes that scripts set and no run reads
     # variables with the offsets of its sequences, a level each, outermost first
@@ -179,7 +195,7 @@ class Variable(Tensor):
         return self.known.kind.second
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> Extents:
         """Extent of each dimension; -1 where only a run tells."""
         return self.kind.shape
 
@@ -226,6 +242,7 @@ class Variable(Tensor):
             self._own = Known(self._own.kind, bool(stop))
         else:
             holder.known[self.name] = Known(self.kind, bool(stop))
+        self.is_source, self.is_stopped = not stop, bool(stop)
         self.block.program.changed()
 
     @property

@@ -75,23 +75,26 @@ class FeedSpec:
             return raw.to(device)
         if raw.dtype is not self.dtype:
             raise UsageError(
-                f"Executor.run: The data type of fed Variable {self.name!r} must be "
-                f"{dtypes.name_of(self.dtype)}, "
-                f"but received {dtypes.name_of(raw.dtype)}"
+                f"The data type of fed Variable {self.name!r} must be "
+                f"{dtypes.name_of(self.dtype)!r}, but received {dtypes.name_of(raw.dtype)!r}"
             )
         given = raw.shape
         rank = len(given)
         if rank != len(self.shape) and (self.is_exact or not 0 < rank < len(self.shape)):
             raise self._misshapen(given)
         for axis, extent in self._known:
-            if axis < rank and given[axis] != extent:
+            if (
+                axis < rank
+                and given[axis] != extent
+                and not (axis == 0 and _num_sequences(value) == extent)
+            ):
                 raise self._misshapen(given)
         return raw if raw.device == device else raw.to(device)
 
     def _misshapen(self, given: torch.Size) -> UsageError:
         return UsageError(
-            f"Executor.run: The fed Variable {self.name!r} should have shape "
-            f"{list(self.shape)}, but received {list(given)}"
+            f"The fed Variable {self.name!r} should have dimensions = {len(self.shape)}, shape = "
+            f"{self.shape}, but received fed shape {list(given)} on each device"
         )
 
     def _from_list(self, value: Any) -> torch.Tensor:
@@ -150,6 +153,14 @@ class LodSpec:
                 f"Executor.run: The lod {lod} of fed Variable {self.source!r} is wrong: {problem}"
             )
         return torch.tensor(lod[self.level], dtype=torch.int64, device=device)
+
+
+def _num_sequences(value: Any) -> int:
+    """How many sequences a fed value has, which a first dimension may count in place of rows; -1
+    if it has none.
+    """
+    lod = value.lod() if isinstance(value, LoDTensor) else []
+    return len(lod[0]) - 1 if lod else -1
 
 
 def _lod_of(value: Any) -> tuple[list[list[int]], int]:

@@ -16,8 +16,9 @@ from argosy import tensor as T
 from argosy.foundation.errors import NotSupported, nearest
 from argosy.nn import functional as F
 from argosy.ops import table
+from argosy.ops.fluid.product import ALONG
 from argosy.static.record.activation import ACTIVATIONS
-from argosy.static.record.folding import align, mul
+from argosy.static.record.folding import mul
 from argosy.tensor.engine import apply
 from argosy.tensor.random import gaussian
 
@@ -61,11 +62,13 @@ def find(name: str) -> OpType:
         return _TYPES[name]
     if name in ACTIVATIONS:
         return OpType(lambda X: ACTIVATIONS[name](X))
-    op = table.find(name)
+    op = next(iter(table.of_type(name)), None) or table.find(name)
     if op is not None and op.params == ("x",):
         return OpType(lambda X: apply(op, X))
+    if op in ALONG:
+        return OpType(lambda X, Y, axis=-1: apply(ALONG[op], X, Y, axis))
     if op is not None and op.params == ("x", "y"):
-        return OpType(lambda X, Y, axis=-1: apply(op, X, align(X, Y, axis)))
+        return OpType(lambda X, Y, axis=-1: apply(op, X, Y))
     raise NotSupported(
         f"append_op(type={name!r}): operators of this type cannot be added by hand; call the "
         "function of paddle that "
@@ -121,11 +124,6 @@ def _sum(X: Any) -> Any:
 @define("mean")
 def _mean(X: Any) -> Any:
     return T.mean(X)
-
-
-@define("elementwise_div")
-def _divide(X: Any, Y: Any, axis: int = -1) -> Any:
-    return T.divide(X, align(X, Y, axis), rounding_mode=None if X.is_floating_point() else "trunc")
 
 
 @define("mul")
