@@ -250,7 +250,7 @@ class PathsFinder(MetaPathFinder):
         file itself.
         """
         for finder in sys.meta_path:
-            if finder is not self:
+            if not isinstance(finder, PathsFinder):
                 found = finder.find_spec(fullname, path)
                 if found is not None:
                     return found

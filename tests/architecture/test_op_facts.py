@@ -17,6 +17,8 @@ ALLOWED = {
     "fluid/incubate/fleet/parameter_server/ir/pserver_pass.py": (
         "Paddle's slots for states of the shape of a parameter, which 1.x can cut"
     ),
+    "fluid/layers/collective.py": "the values that reduce_type takes",
+    "geometric/message_passing/send_recv.py": "the values that reduce_op takes",
     "fft.py": "the functions of paddle.fft with one set of arguments",
     "nn/initializer/_scaled.py": "Paddle's gains, by the names that calculate_gain takes",
     "static/record/activation.py": "activations that act= names, where Paddle's differ from ours",
