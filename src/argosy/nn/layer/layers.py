@@ -168,6 +168,11 @@ class Layer:
             result = hook(self, inputs, outputs)
         return outputs if result is None else result
 
+    @property
+    def has_forward_hooks(self) -> bool:
+        """Whether a call runs more than ``forward``."""
+        return bool(self._forward_pre_hooks or self._forward_post_hooks)
+
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> HookRemoveHelper:
@@ -249,6 +254,9 @@ class Layer:
                     return
                 if name not in self._buffers:
                     self._non_persistable_buffer_names_set.add(name)
+                elif value.rebind is not None and _has_values(self._buffers[name]):
+                    value.keep_in(self._buffers[name])  # a program that is recorded writes to it
+                    return
             for other in ("_parameters", "_sub_layers", "_buffers"):
                 if other != store:
                     fields[other].pop(name, None)
@@ -757,6 +765,11 @@ class Layer:
         if lines:
             body += "\n  " + "\n  ".join(lines) + "\n"
         return f"{type(self).__name__}({body})"
+
+
+def _has_values(held: Any) -> bool:
+    """Whether a buffer is a Tensor, and no variable of a program."""
+    return isinstance(held, Tensor) and held.rebind is None
 
 
 def _is_device(text: Any) -> bool:
