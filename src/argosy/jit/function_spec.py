@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.static.ir.operator import leaves
 from argosy.static.record.data import InputSpec
@@ -177,7 +178,7 @@ def key_of(value: Any, spec: Any = None) -> Any:
         specs_by_key = spec if isinstance(spec, dict) else {}
         return dict, *[(k, key_of(v, specs_by_key.get(k))) for k, v in value.items()]
     if isinstance(value, np.ndarray):
-        return value.shape, value.dtype
+        return value.shape, dtypes.to_torch(str(value.dtype)), False
     try:
         hash(value)
     except TypeError:

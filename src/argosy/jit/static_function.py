@@ -10,7 +10,6 @@ import inspect
 import logging
 import types
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -403,5 +402,3 @@ def unwrap_decorators(function: Any) -> tuple[list[Any], Any]:
         function = function.dygraph_function
     return found, function
 
-
-Function = Callable[..., Any]

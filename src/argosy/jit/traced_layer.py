@@ -168,6 +168,13 @@ def _chosen(variables: list[Any], numbers: Any) -> list[Any]:
     return list(variables) if numbers is None else [variables[i] for i in numbers]
 
 
+def extract_vars(inputs: Any, err_tag: str = "inputs") -> list[Tensor]:
+    """The Tensors in nested lists, tuples and dicts."""
+    found = list(leaves(inputs))
+    _require_tensors(found, err_tag)
+    return found
+
+
 def _require_tensors(values: Any, name: str) -> None:
     for value in leaves(list(values)):
         if not isinstance(value, Tensor):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -76,19 +75,7 @@ class TranslatedLayer(Layer):
         cls, path: str, model_filename: str | None = None, params_filename: str | None = None
     ) -> TranslatedLayer:
         """The model at ``path``: a prefix of files, or a folder of one."""
-        methods, files = _found(path, model_filename, params_filename)
-        info = model_files.read_info(path)
-        tensors: dict[str, Tensor] = {}
-        for name, method in methods.items():
-            folder, filename = files[name]
-            missing = [v for v in kept_by(method) if v.name not in tensors]
-            if not missing:
-                continue
-            values = model_files.read_variables(kept_by(method), folder, filename)
-            for variable in missing:
-                known = info.get(variable.name, {})
-                tensors[variable.name] = _tensor(variable, values[variable.name], known)
-        layer = cls(methods, tensors)
+        layer = cls(*read_model(path, model_filename, params_filename))
         layer.eval()
         return layer
 
@@ -149,6 +136,25 @@ class TranslatedLayer(Layer):
         return copy
 
 
+def read_model(
+    path: str, model_filename: str | None, params_filename: str | None
+) -> tuple[dict[str, SavedMethod], dict[str, Tensor]]:
+    """The methods of a model, and what stands behind their variables, by name."""
+    methods, files = _found(path, model_filename, params_filename)
+    info = model_files.read_info(path)
+    tensors: dict[str, Tensor] = {}
+    for name, method in methods.items():
+        folder, filename = files[name]
+        missing = [v for v in kept_by(method) if v.name not in tensors]
+        if not missing:
+            continue
+        values = model_files.read_variables(kept_by(method), folder, filename)
+        for variable in missing:
+            known = info.get(variable.name, {})
+            tensors[variable.name] = _tensor(variable, values[variable.name], known)
+    return methods, tensors
+
+
 Files = dict[str, tuple[str, str | None]]
 
 
@@ -200,5 +206,3 @@ def _raw(value: Any) -> torch.Tensor:
 def _spec(variable: Variable) -> InputSpec:
     return InputSpec(list(variable.shape), variable.dtype, variable.name)
 
-
-Method = Callable[..., Any]

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from argosy.jit.operators.lists import length_of
+from argosy.jit.operators.lists import as_array, length_of
 from argosy.jit.operators.values import is_unknown
 from argosy.static.ir.variable import Variable
 from argosy.static.record.arrays import ArrayVariable
 from argosy.static.record.recorder import recorder
-from argosy.tensor import cast, gather, minimum, reshape
+from argosy.tensor import cast, full, gather, minimum, reshape
 from argosy.tensor import shape as shape_of
 from argosy.tensor.engine import Tensor
 
@@ -48,14 +48,18 @@ def range_(*bounds: Any) -> Any:
     if not any(is_unknown(bound) for bound in bounds):
         return range(*bounds)
     start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    dtypes = {b.dtype.name for b in map(recorder.admit, (start, stop, step)) if is_unknown(b)}
+    kind = "int64" if "int64" in dtypes or dtypes - {"int32"} else "int32"
     start, stop, step = (_whole(bound) for bound in (start, stop, step))
     # as many as there are between, none if there are fewer than none
-    count = -((start - stop) // step) if _is_number(step, 1) is False else stop - start
-    return Sized(count, lambda i: i * step + start)
+    is_one = not is_unknown(step) and step == 1
+    count = stop - start if is_one else -((start - stop) // step)
+    return Sized(count, lambda i: _number(i if is_one else i * step, start, kind))
 
 
-def _is_number(value: Any, number: int) -> bool:
-    return not is_unknown(value) and value == number
+def _number(offset: Any, start: Any, dtype: str) -> Any:
+    found = offset + start if is_unknown(start) or start else offset
+    return cast(found, dtype) if is_unknown(found) and dtype != "int64" else found
 
 
 def _whole(bound: Any) -> Any:
@@ -63,7 +67,7 @@ def _whole(bound: Any) -> Any:
         return bound
     variable = recorder.admit(bound)
     variable = reshape(variable, []) if variable.shape else variable
-    return variable if variable.dtype.name == "int64" else cast(variable, "int64")
+    return cast(variable, "int64") if variable.dtype.name != "int64" else variable
 
 
 def enumerate_(iterable: Any, start: Any = 0) -> Any:
@@ -87,8 +91,6 @@ def zip_(*iterables: Any, strict: bool = False) -> Any:
 
 
 def _whole_length(length: Any) -> Any:
-    from argosy.tensor import full
-
     return cast(length, "int64") if is_unknown(length) else full([], length, "int64")
 
 
@@ -97,8 +99,6 @@ def _listed(iterable: Any) -> Sized:
     if isinstance(iterable, Tensor):
         variable = recorder.admit(iterable)
         return Sized(variable.shape[0], lambda i: _row(variable, i))
-    from argosy.jit.operators.lists import as_array
-
     array = as_array(list(iterable))
     return Sized(length_of(array), lambda i: array[reshape(i, [1])])
 

@@ -391,12 +391,12 @@ class Layer:
             raise UsageError("super().__init__() should be called first")
         if not isinstance(name, str):
             raise DtypeError(
-                f"The name of a {kind} should be a string, but received {type(name).__name__}."
+                f"The name of {kind} should be a string, but received {type(name).__name__}."
             )
         if "." in name:
-            raise KeyError(f"The name of a {kind} can not contain '.', but received {name!r}.")
+            raise KeyError(f"The name of {kind} can not contain '.', but received {name!r}.")
         if name == "":
-            raise KeyError(f"The name of a {kind} can not be empty.")
+            raise KeyError(f"The name of {kind} can not be empty.")
 
     def _descend(self, target: str) -> tuple[Layer, str]:
         path, _, leaf = target.rpartition(".")
