@@ -38,6 +38,11 @@ class AutoCast:
         # what to do with an op, and whether it is one that takes mixed inputs as they are
         self._choices: dict[Op, tuple[str, bool]] = {}
 
+    @property
+    def records(self) -> bool:
+        """Whether what makes tensors of values adds operators to a program."""
+        return getattr(self.inner, "records", False)
+
     def around(self, inner: Mode) -> AutoCast:
         """The same in front of another mode, which runs or records the ops."""
         return AutoCast(self._white, self._black, self.level, self.dtype, self._use_promote, inner)

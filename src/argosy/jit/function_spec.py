@@ -133,9 +133,7 @@ def spec_of(value: Any, spec: Any, name: str) -> Any:
         return named(spec, name)
     if isinstance(value, dict):
         inner = spec if isinstance(spec, dict) else {}
-        return {
-            key: spec_of(v, inner.get(key), str(key)) for key, v in value.items()
-        }
+        return {key: spec_of(v, inner.get(key), str(key)) for key, v in value.items()}
     if isinstance(value, (list, tuple)):
         parts = spec if isinstance(spec, (list, tuple)) else ()
         items = [

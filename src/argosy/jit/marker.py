@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import DtypeError
-from argosy.jit.operators.call import LEFT_ALONE
+from argosy.jit.operators.call import CONVERSION_OPTIONS, ConversionOptions
 
 __all__ = ["not_to_static"]
 
@@ -29,5 +29,5 @@ def not_to_static(func: Any = None) -> Any:
     if not callable(func):
         raise DtypeError(f"not_to_static: expected a function, but received {type(func).__name__}")
     inner = getattr(func, "__func__", func)
-    setattr(inner, LEFT_ALONE, True)
+    setattr(inner, CONVERSION_OPTIONS, ConversionOptions(not_convert=True))
     return func

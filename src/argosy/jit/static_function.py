@@ -401,4 +401,3 @@ def unwrap_decorators(function: Any) -> tuple[list[Any], Any]:
         found.append(function)
         function = function.dygraph_function
     return found, function
-

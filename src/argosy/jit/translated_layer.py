@@ -205,4 +205,3 @@ def _raw(value: Any) -> torch.Tensor:
 
 def _spec(variable: Variable) -> InputSpec:
     return InputSpec(list(variable.shape), variable.dtype, variable.name)
-

@@ -49,7 +49,7 @@ def nested_structures(x):
 
 def logic(x):
     a, b = x.sum() > 0, x.max() < 100
-    if a and b or not a and x.min() > -1:
+    if (a and b) or (not a and x.min() > -1):
         return x + 1
     return x - 1
 
@@ -153,6 +153,28 @@ def inner_function(x):
     return grow(x) + grow(-x)
 
 
+def tensors_of_variables(x):
+    y = paddle.to_tensor(x) + 1
+    z = paddle.to_tensor([x.sum(), 2.0, y.max()])
+    return y.sum() + z
+
+
+class Holder:
+    def __init__(self):
+        self.a, self.b = 3, 4
+
+
+def attributes_of_an_object(x):
+    holder = Holder()
+    i = x.sum()
+    while i < 10:
+        holder.b = x * 2
+        i = i + holder.a
+        if holder.b.sum() > 6:
+            break
+    return holder.b + 0
+
+
 def augmented(x):
     y = x
     for _ in range(3):
@@ -168,7 +190,7 @@ FUNCTIONS = [
     early_return, three_ways, ternary, only_one_branch_binds, returns_none_sometimes,
     nested_structures, logic, chained, counts, leaves_early, returns_from_a_loop, loop_over_rows,
     loop_over_python, last_in_a_loop, appends, range_of_a_tensor, assigns_parts, inner_function,
-    augmented, matched_shape,
+    augmented, matched_shape, tensors_of_variables, attributes_of_an_object,
 ]  # fmt: skip
 
 INPUTS = ([1.0, 2.0], [-3.0, 1.0], [4.0, 5.0])
@@ -244,9 +266,9 @@ def test_values_that_are_known_decide_while_recording():
     assert f(x, True).tolist() == [2.0, 2.0]
     assert f(x, False).tolist() == [0.0, 0.0]
     assert taken == ["then", "else"]
-    assert [o.type for o in f.program_cache.concrete_programs()[0].main_program.global_block().ops] == [
-        "elementwise_add"
-    ]
+    assert [
+        o.type for o in f.program_cache.concrete_programs()[0].main_program.global_block().ops
+    ] == ["elementwise_add"]
 
 
 def test_casts_of_a_tensor_are_those_of_each_run():
@@ -290,7 +312,9 @@ def test_branches_of_different_structure_are_an_error_at_the_line_of_the_script(
             y = [x, x]
         return y
 
-    with pytest.raises(ValueError, match=r"test_control_flow.py.*line \d+, in f\n +if x.sum\(\) > 0:"):
+    with pytest.raises(
+        ValueError, match=r"test_control_flow.py.*line \d+, in f\n +if x.sum\(\) > 0:"
+    ):
         f(paddle.ones([2]))
 
 
@@ -318,7 +342,7 @@ def test_globals_that_a_branch_binds_are_joined():
 
     @paddle.jit.to_static(full_graph=True)
     def f(x):
-        global seen  # noqa: PLW0603
+        global seen
         if x.sum() > 0:
             seen = x + 1
         else:

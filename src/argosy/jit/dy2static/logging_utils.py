@@ -21,9 +21,15 @@ class TranslatorLogger:
     def logger(self) -> logging.Logger:
         return _logger
 
+    logger_name = _logger.name
+
     @property
     def verbosity_level(self) -> int:
         return state.verbosity
+
+    @verbosity_level.setter
+    def verbosity_level(self, level: int) -> None:
+        state.verbosity = _checked("set_verbosity", level)
 
     @property
     def transformed_code_level(self) -> int:
@@ -58,6 +64,9 @@ def _checked(name: str, level: Any) -> int:
     if level < 0:
         raise UsageError(f"{name}: level must be 0 or more, but received {level}")
     return level
+
+
+translator_logger = TranslatorLogger()
 
 
 def set_verbosity(level: int = 0, also_to_stdout: bool = False) -> None:

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
+from argosy.jit.errors import Dygraph2StaticException
 from argosy.jit.operators.call import is_convertible
 from argosy.jit.static_function import unwrap_decorators
 
@@ -19,10 +20,6 @@ __all__ = [
     "parse_arg_and_kwargs",
     "parse_varargs_name",
 ]
-
-
-class Dygraph2StaticException(Exception):
-    """A function that cannot be converted, in scripts that raise Paddle's error for it."""
 
 
 def parse_arg_and_kwargs(function: Callable[..., Any]) -> tuple[list[str], dict[str, Any]]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy.foundation.errors import UsageError
+from argosy.jit.convert.returns import VALUE
+from argosy.jit.errors import NotConvertible
 from argosy.jit.operators.lists import as_arrays
 from argosy.jit.operators.slots import Slots, slots_of
 from argosy.jit.operators.values import (
@@ -57,7 +59,11 @@ def record_if(test: Any, then: Block, otherwise: Block, slots: Slots) -> None:
     slots.set(before)
     aligned = _Alignment([block.idx for block in branches.blocks], slots.names())
     results = aligned.results(*sides)
-    joined = branches.finish([condition], results, ("the branch if true", "else"), "if")
+    sides_told = ("the branch if true", "else")
+    try:
+        joined = branches.finish([condition], results, sides_told, "if")
+    except UsageError as error:
+        raise NotConvertible(f"Your if/else have different return type: {error}") from error
     slots.set(aligned.filled(joined))
 
 
@@ -109,9 +115,11 @@ class _Alignment:
             return {k: p[0] for k, p in pairs.items()}, {k: p[1] for k, p in pairs.items()}
         if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
             if len(a) != len(b):
-                raise UsageError(
-                    f"if: {name!r} has {len(a)} elements in one branch and {len(b)} in the other; "
-                    "where a Tensor decides, both must have as many"
+                what = "the return value" if name == VALUE else repr(name)
+                raise NotConvertible(
+                    f"Your if/else have different number of return value: {what} has {len(a)} "
+                    f"elements in one branch and {len(b)} in the other; where a Tensor decides, "
+                    "both must have as many"
                 )
             pairs_of = [self._pair(name, x, y) for x, y in zip(a, b, strict=True)]
             return _rebuilt(a, [p[0] for p in pairs_of]), _rebuilt(a, [p[1] for p in pairs_of])

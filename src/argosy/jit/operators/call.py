@@ -6,6 +6,7 @@ import builtins
 import contextlib
 import functools
 import inspect
+import logging
 import os
 import sysconfig
 import types
@@ -28,8 +29,17 @@ from argosy.jit.operators.iteration import enumerate_, range_, zip_
 from argosy.jit.operators.lists import concat_, stack_
 from argosy.nn import Layer
 
-# The mark of a function that is called as it is.
-LEFT_ALONE = "_jst_left_alone"
+logger = logging.getLogger("paddle.jit")
+
+# The attribute of a function that says how it is converted.
+CONVERSION_OPTIONS = "__jst_not_to_static"
+
+
+@dataclass(frozen=True)
+class ConversionOptions:
+    """How a function is converted."""
+
+    not_convert: bool = False
 
 
 @dataclass
@@ -117,6 +127,13 @@ def converted(function: types.FunctionType) -> types.FunctionType:
     """``function`` converted, if it is the script's and its source is at hand."""
     if not is_convertible(function):
         return function
+    if function.__code__.co_flags & inspect.CO_GENERATOR:
+        logger.warning(
+            "Your function:`%s` doesn't support to transform to static function because it is a "
+            "generator function, it will be run as-is.",
+            function.__name__,
+        )
+        return function
     try:
         return converter.converted(function)
     except NoSource:
@@ -125,7 +142,8 @@ def converted(function: types.FunctionType) -> types.FunctionType:
 
 def is_convertible(function: types.FunctionType) -> bool:
     """Whether a function is the script's, and nobody said that it must stay as it is."""
-    if getattr(function, LEFT_ALONE, False):
+    options = getattr(function, CONVERSION_OPTIONS, None)
+    if options is not None and options.not_convert:
         return False
     path = function.__code__.co_filename
     if path.startswith(_FOREIGN):

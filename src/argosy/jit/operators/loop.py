@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy.foundation.errors import UsageError
+from argosy.jit.errors import NotConvertible
 from argosy.jit.operators.branch import record_if
 from argosy.jit.operators.iteration import Sized, sized
 from argosy.jit.operators.lists import as_arrays
@@ -19,6 +20,7 @@ from argosy.jit.operators.values import (
     copied,
     is_unknown,
 )
+from argosy.static.ir.block import Block
 from argosy.static.ir.operator import leaves, mapped
 from argosy.static.ir.variable import Variable
 from argosy.static.record.arrays import ArrayVariable
@@ -27,12 +29,13 @@ from argosy.static.record.control import (
     checked_condition,
     loop_variable,
     record_loop,
+    record_no_value,
     sub_block,
 )
 from argosy.static.record.kinds import require_same_structure
 from argosy.static.record.recorder import recorder
 from argosy.static.record.reinfer import settle
-from argosy.tensor import assign
+from argosy.tensor import assign, full
 from argosy.tensor.engine import Tensor
 
 
@@ -120,8 +123,10 @@ def record_while(test: Callable[[], Any], body: Callable[[], Any], slots: Slots)
     with sub_block() as block:
         body()
         turned = [
-            _turned(name, old, new)
-            for name, old, new in zip(slots.names(), carried, slots.get(), strict=True)
+            _turned(name, _refitted(block, first, old, new), new)
+            for name, first, old, new in zip(
+                slots.names(), before, carried, slots.get(), strict=True
+            )
         ]
         slots.set([new for _, new, _ in turned])
         again = checked_condition(as_condition(test()))
@@ -134,6 +139,22 @@ def record_while(test: Callable[[], Any], body: Callable[[], Any], slots: Slots)
         [new for _, new in pairs] + [again],
     )
     slots.set([old for old, *_ in turned])
+
+
+def _refitted(block: Block, first: Any, old: Any, new: Any) -> Any:
+    """What stands in front of the loop for the number ``first``; if a turn does not read it and
+    makes a tensor of another kind of it, it is a variable of that kind.
+    """
+    if type(first) not in (bool, int, float) or not isinstance(new, Variable):
+        return old
+    is_alike = old.raw.dtype is new.raw.dtype and old.raw.ndim == new.raw.ndim
+    if is_alike or any(old.name in operator.input_arg_names for operator in block.ops):
+        return old
+    with recorder.main.in_block(block.parent_idx):
+        if -1 in new.shape:
+            return record_no_value(new.kind)
+        number: Variable = full(list(new.shape), first, new.dtype)
+        return loop_variable(number)
 
 
 def _entering(name: str, value: Any) -> Any:
@@ -163,7 +184,9 @@ def _turned(name: str, old: Any, new: Any) -> tuple[Any, Any, list[tuple[Variabl
         new = mapped(new, as_variable)
         old = _resolved(pending, new)
     if new is UNDEFINED:
-        raise UsageError(f"{name!r} has a value before a loop over Tensors and none after a turn")
+        raise NotConvertible(
+            f"{name!r} has a value before a loop over Tensors and none after a turn"
+        )
     require_same_structure(old, new, ("before the loop", "after a turn"), f"loop variable {name!r}")
     new = mapped(new, lambda leaf: recorder.admit(leaf) if isinstance(leaf, Tensor) else leaf)
     pairs = []
@@ -198,4 +221,4 @@ def _checked(name: str, old: Any, new: Any) -> Any:
     try:
         return as_carried(old, new)
     except UsageError as error:
-        raise type(error)(f"loop variable {name!r}: {error}") from error
+        raise NotConvertible(f"loop variable {name!r}: {error}") from error

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.foundation.errors import UsageError
 from argosy.framework.mode import switch
+from argosy.jit.errors import NotConvertible
 from argosy.static.ir.operator import leaves, mapped
 from argosy.static.ir.variable import Kind, Variable
 from argosy.static.record.control import record_no_value
@@ -52,7 +52,7 @@ class Pending:
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__"):
             raise AttributeError(attribute)
-        raise UsageError(
+        raise NotConvertible(
             f"{self._name!r} is read in a loop over Tensors before the loop has given it a value; "
             "give it one before the loop"
         )
