@@ -16,6 +16,7 @@ class State:
     """
 
     is_enabled: bool = True
+    is_whole: bool = True  # whether what is recorded now may not fall back
     falls_back: bool = True
     verbosity: int = 0
     code_level: int = -1
@@ -30,6 +31,7 @@ register(
     state,
     attributes=(
         "is_enabled",
+        "is_whole",
         "falls_back",
         "verbosity",
         "code_level",

@@ -217,7 +217,11 @@ class StaticFunction:
             function = types.MethodType(self._converted(), self._instance)
         else:
             function = self._converted()
-        program = ConcreteProgram(function, args, kwargs, layers)
+        before, state.is_whole = state.is_whole, self._full_graph
+        try:
+            program = ConcreteProgram(function, args, kwargs, layers)
+        finally:
+            state.is_whole = before
         program.partial_program.training = self._is_train_mode()
         self._cache.add(key, program)
         return program
@@ -361,7 +365,9 @@ class StaticFunction:
     @property
     def code(self) -> str:
         """The converted function as Python."""
-        return converter.text(self._function)
+        if isinstance(self._function, types.FunctionType) and is_convertible(self._function):
+            return converter.text(self._function)
+        return inspect.getsource(self._function)
 
     def _refuse_property(self) -> None:
         if self._property:

@@ -322,9 +322,9 @@ def test_what_cannot_be_recorded_is_an_error_at_the_line_of_the_script():
     @paddle.jit.to_static(full_graph=True)
     def f(x):
         y = x + 1
-        return y.numpy()
+        return y.tolist()
 
-    with pytest.raises(AssertionError, match=r"line \d+, in f\n +return y.numpy\(\)"):
+    with pytest.raises(AssertionError, match=r"line \d+, in f\n +return y.tolist\(\)"):
         f(paddle.ones([2]))
 
 
@@ -335,6 +335,17 @@ def test_without_full_graph_what_cannot_be_recorded_runs_eagerly(caplog):
 
     assert f(paddle.ones([2])).tolist() == [2.0, 2.0]
     assert "run eagerly" in caplog.text
+
+
+def test_numpy_of_a_tensor_is_the_tensor_where_all_is_recorded():
+    @paddle.jit.to_static(full_graph=True)
+    def f(x):
+        if x.sum().numpy() > 0:
+            return x + 1
+        return x
+
+    assert f(paddle.ones([2])).tolist() == [2.0, 2.0]
+    assert f(-paddle.ones([2])).tolist() == [-1.0, -1.0]
 
 
 def test_globals_that_a_branch_binds_are_joined():

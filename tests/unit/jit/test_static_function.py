@@ -324,7 +324,8 @@ def test_the_translator_gives_programs_code_and_outputs():
 
     assert translator.get_output(f, paddle.ones([2])).tolist() == [2.0, 2.0]
     main, startup, inputs, outputs = translator.get_program(f, paddle.ones([2]))
-    assert [v.name for v in inputs] == ["x"] and len(outputs) == 1
+    assert [v.name for v in inputs] == ["x"]
+    assert len(outputs) == 1
     assert not startup.global_block().ops
     assert "_jst.if_(" in translator.get_code(f)
     paddle.enable_static()

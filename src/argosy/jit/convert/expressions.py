@@ -74,6 +74,8 @@ class Expressions(ast.NodeTransformer):
             node.args = [source.load("__class__"), source.load(self._first)]
             return source.at(node, node)
         self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "numpy" and not node.args:
+            return source.at(node, source.helper("numpy", node.func.value))
         node.func = source.at(node, source.helper("call", node.func))
         return node
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy.jit.operators.lists import length_of
+from argosy.jit.state import state
 from argosy.jit.operators.values import as_condition, is_unknown
 from argosy.static.ir.variable import Variable
 from argosy.static.record.arrays import ArrayVariable
@@ -72,6 +73,13 @@ def assert_(condition: Any, message: Callable[[], Any] | None = None) -> None:
         record_assert(as_condition(condition), data, message=text)
     elif not condition:
         raise AssertionError(*(() if message is None else (message(),)))
+
+
+def numpy(value: Any) -> Any:
+    """``value.numpy()``; of what only a run knows the value itself, as Paddle takes it, where all
+    of a function has to be recorded.
+    """
+    return value if is_unknown(value) and state.is_whole else value.numpy()
 
 
 def shape(value: Any) -> Any:

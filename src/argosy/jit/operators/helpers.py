@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.jit.operators.branch import choose, if_
-from argosy.jit.operators.builtin import assert_, returned, shape
+from argosy.jit.operators.builtin import assert_, numpy, returned, shape
 from argosy.jit.operators.logic import and_, chain, not_, or_
 from argosy.jit.operators.loop import for_, while_
 
@@ -18,6 +18,7 @@ __all__ = [
     "for_",
     "if_",
     "not_",
+    "numpy",
     "or_",
     "returned",
     "shape",
