@@ -175,6 +175,25 @@ def attributes_of_an_object(x):
     return holder.b + 0
 
 
+def bound_for_one_branch_alone(x):
+    i = 0
+    if x.sum() > 0:
+        x = x + 1
+        i = i + 1
+        y = x + i
+    else:
+        i = i + 1
+        y = x - i
+    return y, i
+
+
+def set_in_a_loop(x):
+    res = paddle.zeros([4, 2])
+    for i in range(paddle.shape(res)[0]):
+        res[i] = x
+    return res * x
+
+
 def augmented(x):
     y = x
     for _ in range(3):
@@ -190,7 +209,8 @@ FUNCTIONS = [
     early_return, three_ways, ternary, only_one_branch_binds, returns_none_sometimes,
     nested_structures, logic, chained, counts, leaves_early, returns_from_a_loop, loop_over_rows,
     loop_over_python, last_in_a_loop, appends, range_of_a_tensor, assigns_parts, inner_function,
-    augmented, matched_shape, tensors_of_variables, attributes_of_an_object,
+    augmented, bound_for_one_branch_alone, set_in_a_loop, matched_shape, tensors_of_variables,
+    attributes_of_an_object,
 ]  # fmt: skip
 
 INPUTS = ([1.0, 2.0], [-3.0, 1.0], [4.0, 5.0])

@@ -2,13 +2,13 @@
 
     if a:                     def then(): nonlocal x; x = f(x)
         x = f(x)      ->      def otherwise(): nonlocal x; x = g(x)
-    else:                     _jst.if_(a, then, otherwise, ("x",), ...)
+    else:                     _jst.if_(a, then, otherwise, ("x",), ("x",), ...)
         x = g(x)
 
 The helper calls one of them, or records both. What they bind lives in the cells that they share
 with the function around them: the helper finds the cells in their closures, by the names it is
 given, and an empty cell is a name that is not bound. Names whose values nothing reads afterwards
-are not in the list, so what is recorded need not agree on them.
+are not in the second list, so what is recorded need not agree on them.
 """
 
 from __future__ import annotations
@@ -116,6 +116,7 @@ class Blocks:
             node.test,
             source.load(then),
             source.load(otherwise),
+            source.strings(sorted(bound)),
             source.strings(carried),
             _attribute_list(attributes),
             source.strings(sorted(grown)),

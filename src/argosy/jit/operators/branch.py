@@ -9,7 +9,7 @@ from argosy.foundation.errors import UsageError
 from argosy.jit.convert.returns import VALUE
 from argosy.jit.errors import NotConvertible
 from argosy.jit.operators.lists import as_arrays
-from argosy.jit.operators.slots import Slots, slots_of
+from argosy.jit.operators.slots import NO_SLOTS, Slots, slots_of
 from argosy.jit.operators.values import (
     UNDEFINED,
     Pending,
@@ -34,36 +34,48 @@ def if_(
     then: Block,
     otherwise: Block,
     names: Sequence[str],
+    live: Sequence[str],
     attributes: Sequence[Any],
     grown: Sequence[str],
 ) -> None:
-    """Run the block that ``test`` chooses, or record both."""
+    """Run the block that ``test`` chooses, or record both. Of ``names``, which they bind, those of
+    ``live`` are read later.
+    """
     if not is_unknown(test):
         (then if test else otherwise)()
         return
-    record_if(test, then, otherwise, slots_of(then, names, attributes, grown))
+    kept = slots_of(then, live, attributes, grown)
+    local = slots_of(then, [name for name in names if name not in live], (), ())
+    record_if(test, then, otherwise, kept, local)
 
 
-def record_if(test: Any, then: Block, otherwise: Block, slots: Slots) -> None:
-    """Record both blocks; afterwards ``slots`` hold what the one that a run takes leaves there."""
+def record_if(
+    test: Any, then: Block, otherwise: Block, slots: Slots, local: Slots = NO_SLOTS
+) -> None:
+    """Record both blocks; afterwards ``slots`` hold what the one that a run takes leaves there, and
+    those of ``local`` what they held before.
+    """
     condition = as_condition(test)
     as_arrays(slots)
-    before = slots.get()
+    before, aside = slots.get(), local.get()
     branches = Branches()
     sides = []
     for block in (then, otherwise):
         with branches.branch():
             slots.set([copied(value) for value in before])
+            local.set([copied(value) for value in aside])
             block()
             sides.append(slots.get())
     slots.set(before)
+    local.set(aside)
     aligned = _Alignment([block.idx for block in branches.blocks], slots.names())
     results = aligned.results(*sides)
     sides_told = ("the branch if true", "else")
     try:
         joined = branches.finish([condition], results, sides_told, "if")
     except UsageError as error:
-        raise NotConvertible(f"Your if/else have different return type: {error}") from error
+        what = "number of return value" if "nested alike" in str(error) else "return type"
+        raise NotConvertible(f"Your if/else have different {what}. {error}") from error
     slots.set(aligned.filled(joined))
 
 
@@ -117,7 +129,7 @@ class _Alignment:
             if len(a) != len(b):
                 what = "the return value" if name == VALUE else repr(name)
                 raise NotConvertible(
-                    f"Your if/else have different number of return value: {what} has {len(a)} "
+                    f"Your if/else have different number of return value. {what} has {len(a)} "
                     f"elements in one branch and {len(b)} in the other; where a Tensor decides, "
                     "both must have as many"
                 )

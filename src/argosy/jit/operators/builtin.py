@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy.jit.operators.lists import length_of
-from argosy.jit.state import state
 from argosy.jit.operators.values import as_condition, is_unknown
+from argosy.jit.state import state
 from argosy.static.ir.variable import Variable
 from argosy.static.record.arrays import ArrayVariable
 from argosy.static.record.assert_op import record_assert

@@ -115,6 +115,9 @@ class Slots:
         return Slots([*self.slots, box], tuple(self.grown))
 
 
+NO_SLOTS = Slots(())
+
+
 def slots_of(
     function: Callable[..., Any],
     names: Sequence[str],
