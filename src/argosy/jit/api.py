@@ -96,7 +96,7 @@ def to_static(
     def decorated(target: Any) -> Any:
         if not isinstance(target, Layer):
             return wrapped(target)
-        target.forward = wrapped(target.forward)
+        target.forward = wrapped(target.forward)  # type: ignore[method-assign]
         return target
 
     return decorated if function is None else decorated(function)

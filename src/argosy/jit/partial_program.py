@@ -40,8 +40,9 @@ class PartialProgram:
         self._fetches = list(dict.fromkeys(fetches))
         self._positions = [self._fetches.index(name) for name in fetches]
         self._tensors = tensors
+        self.training = True  # whether it was recorded in training mode
         self._call = call
-        self._version = -1
+        self._lowered_version = -1
         self._lowered: Lowered | None = None
         self._state: list[Tensor] = []
         self._written: list[Tensor] = []
@@ -53,13 +54,13 @@ class PartialProgram:
         )
         self._state = [self._tensors[name] for name in lowered.reads]
         self._written = [self._tensors[name] for name in lowered.writes]
-        self._lowered, self._version = lowered, self.program.version
+        self._lowered, self._lowered_version = lowered, self.program.version
         return lowered
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> list[Any]:
         """Run; returns the outputs as Tensors, None where one got no value."""
         lowered = self._lowered
-        if lowered is None or self._version != self.program.version:
+        if lowered is None or self._lowered_version != self.program.version:
             lowered = self._lower()
         try:
             fetched, written = lowered.run(tuple(inputs), [t.raw for t in self._state])

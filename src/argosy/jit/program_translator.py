@@ -6,6 +6,7 @@ import types
 from typing import Any, ClassVar
 
 from argosy.foundation.errors import BadArgument, DtypeError
+from argosy.foundation.process_state import register
 from argosy.jit.operators.call import converted, converter
 from argosy.jit.state import state
 from argosy.jit.static_function import StaticFunction, unwrap_decorators
@@ -66,7 +67,8 @@ class ProgramTranslator:
         if not state.is_enabled:
             return function
         if isinstance(function, types.MethodType):
-            return types.MethodType(converted(function.__func__), function.__self__)
+            inner: Any = function.__func__
+            return types.MethodType(converted(inner), function.__self__)
         return converted(function)
 
     def get_program(self, dygraph_func: Any, *args: Any, **kwargs: Any) -> Any:
@@ -89,6 +91,7 @@ class ProgramTranslator:
 
 # Functions that a translator was asked for, so that each is recorded once.
 _known: dict[Any, StaticFunction] = {}
+register("functions of the translator", _known, state=lambda: None, reset=_known.clear)
 
 
 def _static(function: Any) -> StaticFunction:

@@ -129,7 +129,7 @@ class Saving:
         self._path = path
         self._options = options
         self._info: dict[str, dict[str, Any]] = {}
-        self._values: dict[str, Any] = {}
+        self._held: dict[str, Any] = {}
         self._shared: list[Variable] = []
         self._properties: dict[str, Any] = {}
 
@@ -147,12 +147,12 @@ class Saving:
             self._shared += model_files.write_method(
                 prefix,
                 method,
-                self._values,
+                self._held,
                 with_variables=not options.combine_params,
                 skips_pruning=options.skip_prune_program,
             )
         if options.combine_params:
-            model_files.write_variables(self._path, self._shared, self._values)
+            model_files.write_variables(self._path, self._shared, self._held)
             text = json.dumps(self._properties)
             save_to_file(self._path + model_files.INFER_PROPERTY_SUFFIX, text.encode())
         if self._info:
@@ -204,7 +204,7 @@ class Saving:
             else {t.raw.data_ptr(): name for name, t in layer.state_dict().items() if t.size}
         )
         for name, tensor in program.captures.by_name().items():
-            self._values[name] = tensor.raw
+            self._held[name] = tensor.raw
             info: dict[str, Any] = {"stop_gradient": bool(tensor.stop_gradient)}
             known = structured.get(id(tensor)) or by_raw.get(tensor.raw.data_ptr())
             if known:

@@ -78,7 +78,9 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     tensor.stack: stack_,
 }
 
+# What was converted may be forgotten, and changes nothing while it is known.
 converter = Converter(helpers)
+register("converted functions", converter, state=lambda: None, reset=converter.forget)
 
 
 def call(function: Any) -> Any:
