@@ -3,7 +3,7 @@ module.
 """
 
 # ruff: noqa: E402
-from argosy import _alias, _paths
+from argosy import _alias, _defer, _paths
 
 _alias.check_environment()
 _paths.install()
@@ -44,7 +44,6 @@ from argosy.device import (
     is_compiled_with_xpu,
     set_device,
 )
-from argosy.distributed import DataParallel
 from argosy.foundation.dtypes import DType as dtype
 from argosy.foundation.dtypes import (
     bfloat16,
@@ -93,5 +92,7 @@ from argosy.tensor import Tensor, from_numpy, from_torch, set_printoptions
 from argosy.utils.dlpack import from_dlpack, to_dlpack
 
 __version__ = version.full_version
+
+framework.mode.switch.promise(lambda: _defer.load_body(static.__name__))
 
 _paths.extend(_alias.target())

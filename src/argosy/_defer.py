@@ -1,10 +1,11 @@
 """Packages whose code runs when something is asked of them, not when they are imported.
 
 A dataset starts a process for every file it pipes through a script, and all that such a script
-needs is a data generator: ``import paddle.distributed.fleet`` must not load torch for it. So
-``paddle``, ``paddle.distributed``, ``paddle.distributed.fleet`` and ``paddle.fluid`` are put off:
-they are modules with a ``__getattr__`` that runs their ``__init__.py``. The few names of ``EARLY``
-come without it, and importing any module but those of ``LIGHT`` runs it too.
+needs is a data generator: ``import paddle.distributed.fleet`` must not load torch for it. And an
+eager script of one process needs neither programs nor collectives, which are half of the modules.
+So ``paddle`` and the packages of ``PUT_OFF`` are put off: they are modules with a ``__getattr__``
+that runs their ``__init__.py``. The few names of ``EARLY`` come without it, and importing any
+module but those of ``LIGHT`` runs it too.
 
 What runs a package's code is the import of a module ``__body__`` in it. That way the import system
 sees to it that it happens once, that other threads wait, and that an error leaves it undone.
@@ -25,7 +26,13 @@ from argosy import _alias
 ROOT = __name__.rpartition(".")[0]
 _FLEET = f"{ROOT}.distributed.fleet"
 _GENERATORS = f"{_FLEET}.data_generator"
-PUT_OFF = (f"{ROOT}.distributed", _FLEET, f"{ROOT}.fluid")
+PUT_OFF = (
+    f"{ROOT}.distributed",
+    _FLEET,
+    f"{ROOT}.fluid",
+    f"{ROOT}.static",
+    f"{ROOT}.vision",
+)
 LIGHT = frozenset({
     f"{ROOT}._alias", f"{ROOT}._defer", f"{ROOT}._paths", *PUT_OFF, _GENERATORS,
     f"{_GENERATORS}.data_generator", f"{ROOT}.fluid.incubate",

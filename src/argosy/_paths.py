@@ -22,12 +22,12 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from argosy import _defer
 from argosy._alias import alias_spec, held_spec
@@ -154,7 +154,8 @@ def _load_hidden(package: str, child: str) -> None:
     """
     name = f"{package}.{child}"
     where = getattr(sys.modules[package], "__path__", None)
-    spec = None if name in sys.modules else PathsFinder().find_spec(name, where)
+    is_other = name in sys.modules or name in table().same  # to look for that would load it
+    spec = None if is_other else PathsFinder().find_spec(name, where)
     if spec is not None and isinstance(spec.loader, PathLoader):
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = sys.modules[name.replace(_ROOT, "paddle", 1)] = module
@@ -173,11 +174,25 @@ class PathLoader(Loader):
 
 
 class FileLoader(SourceFileLoader):
-    """Loads a module from its file and adds what the table has for it."""
+    """Loads a module from its file and adds what the table has for it; a name that it lacks is
+    missed in the name of ``paddle``.
+    """
 
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
-        extend(module)
+        if _has_rows(module.__name__):
+            extend(module)
+        else:
+            module.__dict__.setdefault("__getattr__", partial(_refuse, module))
+
+
+def _has_rows(module: str) -> bool:
+    known = table()
+    return any(module in part for part in (known.homes, known.children, known.refused))
+
+
+def _refuse(module: ModuleType, attribute: str) -> NoReturn:
+    raise _unknown(module, attribute)
 
 
 class PathsFinder(MetaPathFinder):
@@ -194,11 +209,11 @@ class PathsFinder(MetaPathFinder):
             if module in known.same:
                 return alias_spec(fullname, known.same[module] + fullname[len(module) :])
             module = module.rpartition(".")[0]
-        if not any(fullname in part for part in (known.homes, known.children, known.refused)):
-            return _defer.body_spec(fullname)
         found = PathFinder.find_spec(fullname, path) if path else None
-        if found is None:
+        if found is None and _has_rows(fullname):
             return ModuleSpec(fullname, PathLoader(), is_package=fullname in known.children)
+        if found is None:
+            return _defer.body_spec(fullname)
         if isinstance(found.loader, SourceFileLoader):
             found.loader = FileLoader(found.loader.name, found.loader.path)
         if fullname in known.children and found.submodule_search_locations is None:

@@ -7,8 +7,6 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import BadArgument
-from argosy.ops.math.elementwise import multiply
-from argosy.tensor.engine import apply
 
 __all__ = ["L1Decay", "L2Decay"]
 
@@ -43,13 +41,15 @@ class L1Decay(_CoefficientDecay):
     """
 
     def __call__(self, param: Any, grad: Any = None, block: Any = None) -> Any:
-        from argosy.tensor.math import sign
+        from argosy.tensor.math import scale, sign
 
-        return apply(multiply, sign(param), self.coeff)
+        return scale(sign(param), self.coeff)
 
 
 class L2Decay(_CoefficientDecay):
     """The penalty ½·coeff·Σx²; a float given as ``weight_decay`` to an optimizer means this one."""
 
     def __call__(self, param: Any, grad: Any = None, block: Any = None) -> Any:
-        return apply(multiply, param, self.coeff)
+        from argosy.tensor.math import scale
+
+        return scale(param, self.coeff)

@@ -49,6 +49,8 @@ def test_unknown_names_suggest_known_ones():
         _ = paddle.io.dataloader.BatchSample
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("paddle.io.dataloader.nowhere")
+    with pytest.raises(AttributeError, match=r"'paddle\.optimizer\.adam'.*'Adam'"):
+        _ = importlib.import_module("paddle.optimizer.adam").Adamm  # a module of no row
 
 
 @pytest.mark.parametrize(

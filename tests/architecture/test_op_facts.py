@@ -14,6 +14,9 @@ FEWEST = 4  # names from which on strings together are a list of ops
 
 # Files with such a list, and what it is if not facts about ops.
 ALLOWED = {
+    "fluid/incubate/fleet/parameter_server/ir/pserver_pass.py": (
+        "Paddle's slots for states of the shape of a parameter, which 1.x can cut"
+    ),
     "fft.py": "the functions of paddle.fft with one set of arguments",
     "nn/initializer/_scaled.py": "Paddle's gains, by the names that calculate_gain takes",
     "static/record/activation.py": "activations that act= names, where Paddle's differ from ours",

@@ -31,6 +31,7 @@ ALLOWED = {
     "argosy.static.ir.program:_ids": "numbers of programs, which only grow",
     "argosy.static.lower.emitter:_emitters": "made while imported",
     "argosy.static.record.reinfer:_special": "made while imported",
+    "argosy.framework.static_kinds:_installed": "set while imported",
     "argosy.static.nn.layer:_keeper": "set while imported",
     "argosy.static.record.op_types:_TYPES": "made while imported",
     "argosy.tensor._core.tensor:Tensor": "made while imported",

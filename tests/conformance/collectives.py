@@ -217,6 +217,25 @@ def all_to_all_of_equal_parts(group: Backend) -> None:
 
 
 @contract
+def results_may_take_the_place_of_what_is_sent(group: Backend) -> None:
+    ranks = range(group.world_size)
+    for count in (COUNT, 20 * COUNT):  # several pieces too
+        for src in ranks:
+            parts = [fill(src, count, torch.float32, salt=r) for r in ranks]
+            tensor = parts[0] if group.rank == src else torch.zeros(count)
+            group.scatter(tensor, parts if group.rank == src else None, src)
+            assert_equal(tensor, fill(src, count, torch.float32, salt=group.rank))
+        parts = [fill(group.rank, count, torch.float32, salt=r) for r in ranks]
+        group.all_to_all(parts, parts)
+        for s in ranks:
+            assert_equal(parts[s], fill(s, count, torch.float32, salt=group.rank))
+        parts = [fill(group.rank, count, torch.float32, salt=r) for r in ranks]
+        group.reduce_scatter(parts[0], parts, ReduceOp.SUM)
+        sums = [fill(r, count, torch.float32, salt=group.rank) for r in ranks]
+        assert_equal(parts[0], combined(sums, ReduceOp.SUM))
+
+
+@contract
 def all_to_all_of_unequal_parts(group: Backend) -> None:
     ranks = range(group.world_size)
 

@@ -156,3 +156,44 @@ def train_attached(
             return kept(scope)
     finally:
         paddle.disable_static()
+
+
+def fluid_collectives(rank: int, world_size: int, meeting: dict[str, Any]) -> dict[str, Any]:
+    """Each of ``fluid.layers.collective`` on ``rank + 1``, and the gradients of three."""
+    from paddle import fluid
+
+    calls = fluid.layers.collective
+    paddle.enable_static()
+    try:
+        with joined_job(rank, world_size, meeting):
+            main = fluid.Program()
+            with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():
+                x = fluid.data("x", [world_size, 1])
+                x.stop_gradient = False
+                differentiable = {
+                    "sum": calls._c_allreduce(x),
+                    "joined": calls._c_allgather(x, world_size, use_calc_stream=True),
+                    "part": calls._c_reducescatter(x, world_size),
+                }
+                scale = fluid.data("scale", [1])
+                fetched = {
+                    f"grad of {name}": fluid.gradients(out * scale, x)[0]
+                    for name, out in differentiable.items()
+                }
+                kept = fluid.layers.create_tensor("float32")
+                fetched |= differentiable | {
+                    "max": calls._c_allreduce(x, kept, "max"),
+                    "prod": calls._allreduce(x, reduce_type="prod"),
+                    "root": calls._c_broadcast(fluid.layers.scale(x), root=1),
+                    "same": calls._c_sync_comm_stream(calls._c_sync_calc_stream(x), 0),
+                }
+            fed = {
+                "x": np.full((world_size, 1), rank + 1.0, "float32"),
+                "scale": np.full(1, 10.0 * (rank + 1), "float32"),
+            }
+            found = fluid.Executor(fluid.CPUPlace()).run(
+                main, feed=fed, fetch_list=list(fetched.values())
+            )
+            return {n: v.ravel().tolist() for n, v in zip(fetched, found, strict=True)}
+    finally:
+        paddle.disable_static()

@@ -65,3 +65,20 @@ def test_a_plain_executor_trains_a_program_compiled_for_trainers(pool):
     expected = static_workers.train_whole(4, **model)
     for values in run_job(pool, f"{HERE}:train_attached", 2, steps=4, model=model):
         assert_equal(values, expected)
+
+
+def test_collectives_of_1x_pass_gradients_on(pool):
+    first, second = run_job(pool, f"{HERE}:fluid_collectives", 2)
+    assert first == {
+        "sum": [3.0, 3.0],
+        "joined": [1.0, 1.0, 2.0, 2.0],
+        "part": [3.0],
+        "grad of sum": [30.0, 30.0],
+        "grad of joined": [30.0, 30.0],
+        "grad of part": [10.0, 20.0],
+        "max": [2.0, 2.0],
+        "prod": [2.0, 2.0],
+        "root": [2.0, 2.0],
+        "same": [1.0, 1.0],
+    }
+    assert second == first | {"same": [2.0, 2.0]}

@@ -10,13 +10,43 @@ from typing import Any
 
 import torch
 
+from argosy import static
 from argosy.foundation.errors import BadArgument
 from argosy.static import Program
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Operator
 from argosy.static.ir.variable import Variable, samples
+from argosy.static.record.backward import let_pass
 
 _SUFFIX = "@GRAD"
+
+
+def append_backward(
+    loss: Any,
+    parameter_list: Any = None,
+    no_grad_set: Any = None,
+    callbacks: Any = None,
+    checkpoints: Any = None,
+    distop_context: Any = None,
+) -> Any:
+    """``paddle.static.append_backward``, with gradients of what is computed of data alone too: in
+    1.x a result stops gradients only if it was told to, not because all inputs do.
+    """
+    let_pass([loss])
+    return static.append_backward(
+        loss, parameter_list, no_grad_set, callbacks, checkpoints, distop_context
+    )
+
+
+def gradients(
+    targets: Any, inputs: Any, target_gradients: Any = None, no_grad_set: Any = None
+) -> Any:
+    """``paddle.static.gradients``, also for inputs that are computed of data alone."""
+    let_pass(_as_list(targets))
+    return static.gradients(targets, inputs, target_gradients, no_grad_set)
+
+
+calc_gradient = gradients
 
 
 def _append_grad_suffix_(name: str) -> str:

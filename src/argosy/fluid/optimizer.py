@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from argosy import optimizer as _current
+from argosy.fluid import _older_rules as _rules
 from argosy.fluid.clip import clips_of_parameters
 from argosy.fluid.dygraph.learning_rate_scheduler import EpochDecay, LearningRateDecay
 from argosy.fluid.dygraph.tracer import is_static, tracers
@@ -314,6 +315,35 @@ class AdadeltaOptimizer(Optimizer, _current.Adadelta):
 )
 class RMSPropOptimizer(Optimizer, _current.RMSProp):
     """Divides gradients by the root of their mean square."""
+
+
+@constructor(
+    "learning_rate, decay=0.95, epsilon=1.0e-6, parameter_list=None, regularization=None, "
+    "grad_clip=None, name=None"
+)
+class DecayedAdagradOptimizer(Optimizer, _rules.DecayedAdagrad):
+    """Adagrad with a decaying mean of squares in place of their sum."""
+
+
+@constructor(
+    "learning_rate, l1=0.0, l2=0.0, lr_power=-0.5, parameter_list=None, regularization=None, "
+    "grad_clip=None, name=None"
+)
+class FtrlOptimizer(Optimizer, _rules.Ftrl):
+    """Follow the regularised leader; ``l1`` makes parameters sparse.
+
+    Differs from Paddle 1.8, which takes ``l1`` for ``l2`` as well.
+    """
+
+
+@constructor(
+    "learning_rate=0.001, clip=0.9, batch_size=0.999, sigma=1e-8, parameter_list=None",
+    regularization=None,
+    grad_clip=None,
+    name=None,
+)
+class DpsgdOptimizer(Optimizer, _rules.Dpsgd):
+    """SGD with clipped gradients and noise, for privacy."""
 
 
 @constructor(

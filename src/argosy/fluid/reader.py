@@ -6,36 +6,49 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy import io
+from argosy.fluid.worker_process import _set_process_signal_handler
 from argosy.foundation.errors import BadArgument, NotSupported
-from argosy.foundation.process_state import register
+from argosy.foundation.process_state import Held
+from argosy.io.generator_loader import regular_batches
+from argosy.io.worker import share
 from argosy.static import Variable
 from argosy.static.run.readers import ProgramLoader
 
-
-class _Order:
-    """Whether loaders give batches in the order of their source."""
-
-    is_kept = True
-
-
-_order = _Order()
-register("order of loaders", _order, state=lambda: _order.is_kept, reset=lambda: _set_order(True))
-
-
-def _set_order(is_kept: bool) -> None:
-    _order.is_kept = is_kept
+_keeps_order: Held[bool | None] = Held("order of loaders", True)
+_pins_memory: Held[bool | None] = Held("pinned memory of loaders", None)
 
 
 def keep_data_loader_order(*args: bool) -> bool | None:
     """Whether loaders keep the order of their source; with an argument it is set. They keep it
     here either way: it is one of those in which they may come.
     """
+    return _asked_or_set("keep_data_loader_order", _keeps_order, args)
+
+
+def use_pinned_memory(*args: bool) -> bool | None:
+    """Whether loaders of CUDA devices use pinned memory, None if nobody said so; with an argument
+    it is set. Batches are the same either way.
+    """
+    return _asked_or_set("use_pinned_memory", _pins_memory, args)
+
+
+def _asked_or_set(call: str, held: Held[bool | None], args: tuple[bool, ...]) -> bool | None:
     if not args:
-        return _order.is_kept
+        return held.value
     if len(args) != 1 or not isinstance(args[0], bool):
-        raise BadArgument(f"keep_data_loader_order takes one bool, but received {args}")
-    _set_order(args[0])
+        raise BadArgument(f"{call} takes one bool, but received {args}")
+    held.value = args[0]
     return None
+
+
+def _reader_process_loop(batch_reader: Callable[[], Any], data_queue: Any) -> None:
+    """Put the batches of a reader on a queue, lists of Tensors, and None behind the last: what a
+    process that loads data does.
+    """
+    _set_process_signal_handler()
+    for batch in regular_batches(batch_reader):
+        data_queue.put([share(field) for field in batch])
+    data_queue.put(None)
 
 
 class DataLoaderBase:

@@ -30,6 +30,7 @@ from argosy.static.nn.layer import anywhere
 from argosy.static.record.activation import activate
 from argosy.static.record.recorder import recorder
 from argosy.tensor import assign, reshape
+from argosy.tensor.engine import unique_name
 
 Class = TypeVar("Class")
 
@@ -68,7 +69,9 @@ def define(scope: dict[str, Any], text: str) -> None:
 
 def name_results(scope: dict[str, Any], text: str, but: str = "") -> None:
     """Let the functions of a module name what they compute as 1.x does: after themselves, or after
-    what a line of ``text`` says (``topk top_k``, ``lrn lrn:1``; see ``static.record.naming``).
+    what a line of ``text`` says (``topk top_k``). Where a function records other operators than
+    Paddle, the line says which variables of the helper its results are (``resize_nearest
+    nearest_interp:0``; see ``static.record.naming``).
 
     Those in ``but`` name their results themselves, or are made of functions that do.
     """
@@ -86,15 +89,16 @@ def _naming(function: Callable[..., Any], layer: str) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not is_static() or recorder.namer is not None:
+        if not is_static() or recorder.is_in_layer:
             return function(*args, **kwargs)
         given = dict(zip(parameters, args, strict=False)) | kwargs
-        return recorder.as_layer(
-            layer,
-            given.get("name") or "",
-            given.get("act") is not None,
-            lambda: function(*args, **kwargs),
-        )
+        name = given.get("name") or ""
+        with recorder.in_fluid():
+            if ":" not in layer:
+                with recorder.in_layer(name or unique_name.generate(layer)):
+                    return function(*args, **kwargs)
+            has_act = given.get("act") is not None
+            return recorder.as_layer(layer, name, has_act, lambda: function(*args, **kwargs))
 
     return call
 

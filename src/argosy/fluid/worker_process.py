@@ -4,14 +4,18 @@ its fellows, for scripts with workers of their own.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import faulthandler
 import os
+import queue
 import signal
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from types import FrameType
+from typing import Any
 
-from argosy.foundation.errors import ChildFailed
+from argosy.foundation.errors import ChildFailed, DtypeError
 from argosy.foundation.process_state import register
 
 
@@ -55,12 +59,12 @@ def _check(pid: int, pids: set[int]) -> None:
     pids.clear()
     if found.si_code == os.CLD_EXITED:
         raise WorkerFailed(
-            f"(Fatal) DataLoader process (pid {pid}) exited unexpectedly with code "
+            f"FatalError: DataLoader process (pid {pid}) exited unexpectedly with code "
             f"{found.si_status}. Load the data in this process to see the error: num_workers=0, or "
             "use_multiprocess=False."
         )
     raise WorkerFailed(
-        f"(Fatal) DataLoader process (pid {pid}) was killed by signal: "
+        f"FatalError: DataLoader process (pid {pid}) was killed by signal: "
         f"{signal.strsignal(found.si_status)}."
     )
 
@@ -73,3 +77,44 @@ def _set_process_signal_handler() -> None:
 
 def _leave(signum: int, frame: FrameType | None) -> None:
     os._exit(0)
+
+
+# queues between this process and workers of the script, which are emptied when it ends
+multiprocess_queue_set: set[Any] = register("queues of worker processes", set())
+
+
+def _cleanup() -> None:
+    """Empty the queues to workers, so that nothing waits for what is in them."""
+    while multiprocess_queue_set:
+        waiting = multiprocess_queue_set.pop()
+        with contextlib.suppress(queue.Empty):
+            while True:
+                waiting.get_nowait()
+
+
+class CleanupFuncRegistrar:
+    """Functions that run when the process ends, and before it is ended by a signal."""
+
+    @classmethod
+    def register(
+        cls, function: Callable[[], Any], signals: Iterable[signal.Signals] | None = None
+    ) -> None:
+        """Run ``function`` at exit and at each of ``signals``, after which the handler there was
+        before is called, or the process ends.
+        """
+        if not callable(function):
+            raise DtypeError(f"CleanupFuncRegistrar.register: {function!r} is not callable")
+        atexit.register(function)
+        for signum in signals or ():
+            signal.signal(signum, _ending(function, signal.getsignal(signum)))
+
+
+def _ending(function: Callable[[], Any], before: Any) -> Callable[[int, FrameType | None], None]:
+    def handle(signum: int, frame: FrameType | None) -> None:
+        function()
+        if callable(before):
+            before(signum, frame)
+        else:
+            sys.exit(signum)
+
+    return handle

@@ -119,6 +119,15 @@ _TORCH_BY_KEY.update({
     "complex": torch.complex128,
 })  # fmt: skip
 
+# The numbers of element types in Paddle's files and in attributes of its operators.
+CODE_BY_TORCH = {
+    torch.bool: 0, torch.int16: 1, torch.int32: 2, torch.int64: 3, torch.float16: 4,
+    torch.float32: 5, torch.float64: 6,
+    torch.uint8: 20, torch.int8: 21, torch.bfloat16: 22, torch.complex64: 23, torch.complex128: 24,
+    torch.float8_e4m3fn: 32, torch.float8_e5m2: 33,
+}  # fmt: skip
+TORCH_BY_CODE = {code: dtype for dtype, code in CODE_BY_TORCH.items()}
+
 
 def to_torch(kind: Any) -> torch.dtype:
     """Return the torch dtype that ``kind`` names; an unknown one is an error that lists the

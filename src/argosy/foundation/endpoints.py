@@ -103,6 +103,15 @@ def bind_listener(host: str = LOOPBACK, port: int = 0) -> socket.socket:
     return listener
 
 
+def is_open(endpoint: Endpoint, limit_s: float = 1.0) -> bool:
+    """Whether somebody listens there; asked once."""
+    try:
+        socket.create_connection((endpoint.host, endpoint.port), limit_s).close()
+    except OSError:
+        return False
+    return True
+
+
 def endpoint_of(listener: socket.socket) -> Endpoint:
     """The address that ``listener`` is bound to."""
     host, port = listener.getsockname()[:2]

@@ -20,7 +20,8 @@ import numpy as np
 
 from argosy.foundation import arrays, files
 from argosy.foundation.errors import CheckpointError, DtypeError, NotSupported, UsageError, nearest
-from argosy.framework import pickles, tensor_file
+from argosy.framework import pickles, static_kinds, tensor_file
+from argosy.framework.mode import in_dynamic_mode
 from argosy.tensor.engine import Tensor, wrap
 
 __all__ = ["save", "load"]
@@ -71,11 +72,6 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
             "paddle.save: use_binary_format must be a bool, but received "
             f"{type(is_binary).__name__}"
         )
-    if is_binary and not isinstance(obj, Tensor):
-        raise NotSupported(
-            "paddle.save: use_binary_format=True saves one Tensor, but received "
-            f"{type(obj).__name__}"
-        )
     if configs.get("pickle_protocol") is not None:
         warnings.warn(
             "paddle.save: 'pickle_protocol' is deprecated, use 'protocol'",
@@ -86,9 +82,9 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
     if not isinstance(protocol, int) or not 2 <= protocol <= 4:
         raise UsageError(f"paddle.save: protocol must be 2, 3 or 4, but received {protocol!r}")
 
-    if is_binary:
+    if is_binary or static_kinds.is_program(obj):
         with _writing(target) as file:
-            tensor_file.write(obj.raw, file)
+            _write_binary(obj, file)
         return
     saved = _state_arrays(obj, protocol) if _is_state_dict(obj) else obj
     with _writing(target) as file:
@@ -131,6 +127,18 @@ def load(path: Any, **configs: Any) -> Any:
     raise CheckpointError(_missing(name))
 
 
+def _legacy_save(obj: dict[Any, Any], model_path: Any, protocol: int = 2) -> None:
+    """``save`` of a state dict in the pickles that old versions read."""
+    if not isinstance(obj, dict):
+        raise UsageError(f"_legacy_save: expected a dict, but received {type(obj).__name__}")
+    save(obj, model_path, protocol)
+
+
+def _legacy_load(path: Any, **configs: Any) -> Any:
+    """``load`` that gives arrays."""
+    return load(path, **{**configs, "return_numpy": True})
+
+
 # -- saving
 # --------------------------------------------------------------------------------------------------
 
@@ -149,6 +157,16 @@ def _target(path: Any) -> Any:
             f"{name!r}"
         )
     return os.path.realpath(name)
+
+
+def _write_binary(obj: Any, file: IO[bytes]) -> None:
+    if isinstance(obj, Tensor):
+        tensor_file.write(obj.raw, file)
+    elif not static_kinds.write(obj, file):
+        raise NotSupported(
+            "paddle.save: use_binary_format=True saves one Tensor, but received "
+            f"{type(obj).__name__}"
+        )
 
 
 def _is_state_dict(obj: Any) -> bool:
@@ -206,6 +224,15 @@ def _slice_big(arrays: dict[Any, Any], limit_bytes: int) -> dict[Any, Any]:
     return out
 
 
+def _open_file_buffer(path_or_buffer: Any, mode: str) -> Any:
+    """A context with a file opened for ``mode``, or with the BytesIO itself."""
+    if "r" not in mode and "w" not in mode:
+        raise UsageError(f"_open_file_buffer: mode must have 'r' or 'w', but received {mode!r}")
+    if isinstance(path_or_buffer, BytesIO):
+        return contextlib.nullcontext(path_or_buffer)
+    return open(path_or_buffer, mode)
+
+
 @contextlib.contextmanager
 def _writing(target: Any) -> Iterator[IO[bytes]]:
     """A file that takes the name ``target`` when the block ends well, and vanishes when it does
@@ -228,8 +255,7 @@ def _load_file(file: IO[bytes], source: str, configs: dict[str, Any], wants_arra
         loaded = pickles.load(file, source)
     except pickles.NotPickle:
         file.seek(start)
-        tensor = wrap(tensor_file.read(file, f"paddle.load: {source}"))
-        return tensor.numpy() if wants_arrays else tensor
+        return _load_binary(file, start, f"paddle.load: {source}", wants_arrays)
     if isinstance(loaded, dict) and SLICES in loaded:
         _join_slices(loaded, source)
     if isinstance(loaded, dict) and NAME_TABLE in loaded:
@@ -243,6 +269,24 @@ def _load_file(file: IO[bytes], source: str, configs: dict[str, Any], wants_arra
     if wants_arrays:
         return loaded
     return _replace(loaded, _is_array, _tensor)
+
+
+def _load_binary(file: IO[bytes], start: int, source: str, wants_arrays: bool) -> Any:
+    """One tensor; if there is none, a value of a program."""
+    kinds = static_kinds.installed()
+    try:
+        raw, lod = tensor_file.read_with_lod(file, source)
+    except CheckpointError as error:
+        if kinds is None:
+            raise
+        file.seek(start)
+        try:
+            return kinds.read(file, source)
+        except CheckpointError:
+            raise error from None
+    if wants_arrays:
+        return wrap(raw).numpy()
+    return wrap(raw) if kinds is None or in_dynamic_mode() else kinds.holder(raw, lod)
 
 
 def _join_slices(loaded: dict[Any, Any], source: str) -> None:
@@ -285,12 +329,16 @@ def _state_tensors(
     return loaded
 
 
-def _tensor(array: np.ndarray, name: str | None = None) -> Tensor:
+def _tensor(array: np.ndarray, name: str | None = None) -> Any:
+    """A Tensor; where programs are recorded, what a scope holds."""
     if array.dtype == np.clongdouble:
         raise CheckpointError(
             f"paddle.load: an array of dtype {array.dtype}, which no Tensor has; pass "
             "return_numpy=True"
         )
+    kinds = static_kinds.installed()
+    if kinds is not None and not in_dynamic_mode():
+        return kinds.holder(Tensor(array).raw, [])
     tensor = Tensor(array)
     if name is not None:
         tensor.name = name

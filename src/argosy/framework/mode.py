@@ -1,8 +1,8 @@
 """Whether ops run at once or are recorded. ``switch`` is the one holder of the answer; the static
-layer takes it over.
+layer takes it over with ``switch.install``.
 
-Until that layer installs itself with ``switch.install``, the mode is always dynamic and
-``enable_static`` says what is missing.
+That layer is loaded when recording is first asked for: ``switch.promise`` says how. Without it the
+mode is always dynamic and ``enable_static`` says what is missing.
 """
 
 from __future__ import annotations
@@ -28,13 +28,23 @@ __all__ = [
 class _Switch:
     """The current mode, with what to do when it changes."""
 
-    __slots__ = ("_new_parameter", "_on_disable", "_on_enable", "_startup_seed", "is_static")
+    __slots__ = (
+        "_load",
+        "_new_parameter",
+        "_new_variable",
+        "_on_disable",
+        "_on_enable",
+        "_startup_seed",
+        "is_static",
+    )
 
     def __init__(self) -> None:
         self.is_static = False
+        self._load: Callable[[], object] | None = None
         self._on_enable: Callable[[], None] | None = None
         self._on_disable: Callable[[], None] | None = None
         self._new_parameter: Callable[..., Any] | None = None
+        self._new_variable: Callable[..., Any] | None = None
         self._startup_seed: Callable[[], int] | None = None
 
     def install(
@@ -43,12 +53,18 @@ class _Switch:
         on_disable: Callable[[], None] | None,
         new_parameter: Callable[..., Any] | None = None,
         startup_seed: Callable[[], int] | None = None,
+        new_variable: Callable[..., Any] | None = None,
     ) -> None:
-        """Name the functions that start and stop recording, the one that makes the parameters of a
-        program, and the one that tells the seed of the startup program.
+        """Name the functions that start and stop recording, those that make the parameters and
+        other variables of a program, and the one that tells the seed of the startup program.
         """
         self._on_enable, self._on_disable = on_enable, on_disable
         self._new_parameter, self._startup_seed = new_parameter, startup_seed
+        self._new_variable = new_variable
+
+    def promise(self, load: Callable[[], object]) -> None:
+        """Have ``load``, which installs the functions, called when recording is first asked for."""
+        self._load = load
 
     def startup_seed(self) -> int:
         """The ``random_seed`` of the default startup program, 0 for none: initialisers obey it in
@@ -62,9 +78,17 @@ class _Switch:
             raise InternalError("a static layer is installed that makes no parameters")
         return self._new_parameter(shape, dtype, name)
 
+    def new_variable(self, name: str, dtype: Any, persistable: bool) -> Any:
+        """A variable of the program that is recorded, to be written later."""
+        if self._new_variable is None:
+            raise InternalError("a static layer is installed that makes no variables")
+        return self._new_variable(name, dtype, persistable)
+
     def enable(self) -> None:
         if self.is_static:
             return
+        if self._on_enable is None and self._load is not None:
+            self._load()
         if self._on_enable is None:
             raise NotSupported(
                 "paddle.enable_static(): static graphs are not part of this build; they arrive "

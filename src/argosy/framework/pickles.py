@@ -18,6 +18,7 @@ from argosy.foundation import pickles
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.foundation.pickles import NotPickle, RefusedGlobal
 from argosy.foundation.process_state import register
+from argosy.framework import static_kinds
 from argosy.tensor.engine import Tensor
 
 __all__ = [
@@ -59,12 +60,18 @@ class _Writer(pickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Tensor):
             return tuple, ((obj.name, array_of(obj)),)
+        held = static_kinds.array_of(obj)
+        if held is not None:
+            return self.reduced(held)
         if hasattr(obj, "_sub_layers") and hasattr(obj, "state_dict"):
             raise UsageError(
                 "paddle.save: a Layer cannot be saved, and the object holds a "
                 f"{type(obj).__name__}; save its state_dict()"
             )
         return NotImplemented
+
+    def reduced(self, array: np.ndarray) -> Any:
+        return array.__reduce__()
 
 
 class _PlainWriter(_Writer):
@@ -74,8 +81,11 @@ class _PlainWriter(_Writer):
 
     def reducer_override(self, obj: Any) -> Any:
         if type(obj) is np.ndarray and not obj.dtype.hasobject:
-            return np.ndarray, (obj.shape, obj.dtype, bytearray(obj.tobytes()))
+            return self.reduced(obj)
         return super().reducer_override(obj)
+
+    def reduced(self, array: np.ndarray) -> Any:
+        return np.ndarray, (array.shape, array.dtype, bytearray(array.tobytes()))
 
 
 def array_of(tensor: Tensor) -> np.ndarray:

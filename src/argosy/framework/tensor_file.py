@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
 import numpy as np
@@ -23,56 +23,74 @@ import torch
 from argosy.foundation import arrays, dtypes
 from argosy.foundation.errors import CheckpointError, NotSupported
 
-_CODE_BY_DTYPE = {
-    torch.bool: 0, torch.int16: 1, torch.int32: 2, torch.int64: 3, torch.float16: 4,
-    torch.float32: 5, torch.float64: 6,
-    torch.uint8: 20, torch.int8: 21, torch.bfloat16: 22, torch.complex64: 23, torch.complex128: 24,
-    torch.float8_e4m3fn: 32, torch.float8_e5m2: 33,
-}  # fmt: skip
-_DTYPE_BY_CODE = {code: dtype for dtype, code in _CODE_BY_DTYPE.items()}
+
+def write(raw: torch.Tensor, file: IO[bytes], lod: Sequence[Sequence[int]] = ()) -> None:
+    """Append one tensor, with the offsets of its sequences, to ``file``."""
+    file.write(_levels(lod))
+    write_plain(raw, file)
 
 
-def write(raw: torch.Tensor, file: IO[bytes]) -> None:
-    """Append one tensor to ``file``."""
-    file.write(header(raw.dtype, raw.shape))
+def write_plain(raw: torch.Tensor, file: IO[bytes]) -> None:
+    """Append one tensor without what says of its sequences."""
+    file.write(_plain_header(raw.dtype, raw.shape))
     flat = raw.detach().cpu().contiguous().reshape(-1)
     file.write(flat.view(torch.uint8).numpy().data)
 
 
 def header(dtype: torch.dtype, shape: Iterable[int]) -> bytes:
     """What stands before the elements of a tensor."""
-    if dtype not in _CODE_BY_DTYPE:
+    return _levels(()) + _plain_header(dtype, shape)
+
+
+def _levels(lod: Sequence[Sequence[int]]) -> bytes:
+    levels = [struct.pack(f"<Q{len(offsets)}Q", 8 * len(offsets), *offsets) for offsets in lod]
+    return struct.pack("<IQ", 0, len(lod)) + b"".join(levels)
+
+
+def _plain_header(dtype: torch.dtype, shape: Iterable[int]) -> bytes:
+    if dtype not in dtypes.CODE_BY_TORCH:
         raise NotSupported(f"the binary format has no element type for {dtypes.name_of(dtype)}")
-    description = b"\x08" + _varint(_CODE_BY_DTYPE[dtype])
+    description = b"\x08" + _varint(dtypes.CODE_BY_TORCH[dtype])
     for extent in shape:
         description += b"\x10" + _varint(extent)
-    return struct.pack("<IQIi", 0, 0, 0, len(description)) + description
+    return struct.pack("<Ii", 0, len(description)) + description
 
 
 def read(file: IO[bytes], source: str) -> torch.Tensor:
     """Read the next tensor of ``file``, which must be seekable; ``source`` names it in messages."""
-    (version, num_levels) = struct.unpack("<IQ", _exactly(file, 12, source))
+    return read_with_lod(file, source)[0]
+
+
+def read_with_lod(file: IO[bytes], source: str) -> tuple[torch.Tensor, list[list[int]]]:
+    """Read the next tensor of ``file``, and the offsets of its sequences."""
+    (version, num_levels) = struct.unpack("<IQ", exactly(file, 12, source))
     if version != 0 or num_levels > 16:
         raise CheckpointError(
             f"{source} is neither a pickle nor a tensor in Paddle's binary format"
         )
+    lod = []
     for _ in range(num_levels):
-        (length,) = struct.unpack("<Q", _exactly(file, 8, source))
-        _check_left(file, length, source)
-        file.seek(length, 1)
-    (version, length) = struct.unpack("<Ii", _exactly(file, 8, source))
+        (length,) = struct.unpack("<Q", exactly(file, 8, source))
+        level = exactly(file, length, source)
+        lod.append(list(struct.unpack(f"<{length // 8}Q", level[: length // 8 * 8])))
+    return read_plain(file, source), lod
+
+
+def read_plain(file: IO[bytes], source: str) -> torch.Tensor:
+    """Read the next tensor of ``file`` where nothing says of its sequences."""
+    (version, length) = struct.unpack("<Ii", exactly(file, 8, source))
     if version != 0 or not 0 < length < 4096:
         raise CheckpointError(
             f"{source} is neither a pickle nor a tensor in Paddle's binary format"
         )
-    dtype, shape = _described(_exactly(file, length, source), source)
+    dtype, shape = _described(exactly(file, length, source), source)
     try:
         size = arrays.bytes_of(shape, dtype.itemsize)
     except arrays.BadArray as error:
         raise CheckpointError(f"{source} is damaged: {error}") from None
     if size == 0:
         return torch.empty(shape, dtype=dtype)
-    data = np.frombuffer(bytearray(_exactly(file, size, source)), np.uint8)
+    data = np.frombuffer(bytearray(exactly(file, size, source)), np.uint8)
     if dtype is torch.bool and data.max() > 1:
         raise CheckpointError(f"{source} is damaged: it has truth values other than 0 and 1")
     return torch.from_numpy(data).view(dtype).reshape(shape)
@@ -86,12 +104,13 @@ def _described(description: bytes, source: str) -> tuple[torch.dtype, list[int]]
             code = value
         elif field == 2:
             shape.append(value)
-    if code not in _DTYPE_BY_CODE:
+    if code not in dtypes.TORCH_BY_CODE:
         raise CheckpointError(f"{source} holds a tensor of unknown element type {code}")
-    return _DTYPE_BY_CODE[code], shape
+    return dtypes.TORCH_BY_CODE[code], shape
 
 
-def _exactly(file: IO[bytes], size: int, source: str) -> bytes:
+def exactly(file: IO[bytes], size: int, source: str) -> bytes:
+    """The next ``size`` bytes; a file that has fewer is refused."""
     _check_left(file, size, source)
     data = file.read(size)
     if len(data) != size:

@@ -19,8 +19,8 @@ from argosy.io._sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from argosy.io._worker import WorkerInfo, get_worker_info
 from argosy.io.batch_sampler import BatchSampler, DistributedBatchSampler
+from argosy.io.worker import WorkerInfo, get_worker_info
 
 __all__ = [
     "Dataset",

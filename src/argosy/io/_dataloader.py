@@ -16,9 +16,9 @@ from argosy.foundation.places import Place, to_place
 from argosy.framework.mode import in_dynamic_mode
 from argosy.io._collate import default_collate_fn, default_convert_fn, to_tensors
 from argosy.io._dataset import IterableDataset, NoLength
-from argosy.io._worker import Collate, Start, Stream
 from argosy.io.batch_sampler import BatchSampler
 from argosy.io.generator_loader import GeneratorLoader
+from argosy.io.worker import Collate, Start, Stream
 from argosy.tensor.engine import defaults
 
 _GRACE_S = 1.0

@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from argosy.batch import batch as batch_samples
-from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
+from argosy.foundation.errors import (
+    ArgosyError,
+    BadArgument,
+    DtypeError,
+    NotSupported,
+    UsageError,
+)
 from argosy.foundation.places import to_place
 from argosy.framework.mode import in_dynamic_mode
 from argosy.io._collate import to_tensors
 from argosy.reader import buffered, multiprocess_reader
 from argosy.tensor.engine import Tensor, defaults
+
+
+class ReaderFailed(ArgosyError, SystemError):
+    """The source of a loader raised an exception, which is the cause of this one."""
+
+
+def read_ahead(source: Callable[[], Any], capacity: int) -> Generator[Any]:
+    """The batches of ``source()``, up to ``capacity`` of them read ahead in a thread."""
+    batches = buffered(source, capacity)() if capacity else source()
+    try:
+        yield from batches
+    except Exception as error:
+        raise ReaderFailed(
+            "(Fatal) Blocking queue is killed because the data reader raises an exception: "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 class GeneratorLoader:
@@ -56,7 +78,7 @@ class GeneratorLoader:
         self._feed_list = feed_list
         self._capacity = capacity if use_double_buffer else 0
         self._has_process = use_multiprocess
-        self._batches: Callable[[], Any] | None = None
+        self._batch_reader: Callable[[], Any] | None = None
         self._place = defaults.place
 
     @property
@@ -92,7 +114,7 @@ class GeneratorLoader:
                     f"DataLoader: one process feeds one place, but received {len(places)}"
                 )
             places = places[0]
-        self._batches = reader
+        self._batch_reader = reader
         self._place = defaults.place if places is None else to_place(places)
         return self
 
@@ -101,17 +123,18 @@ class GeneratorLoader:
     decorate_batch_generator = set_batch_generator
 
     def __iter__(self) -> Iterator[list[Tensor]]:
-        if self._batches is None:
+        if self._batch_reader is None:
             raise BadArgument(
                 "DataLoader: its data source has not been set; call one of its set_*_generator "
                 "methods"
             )
-        source = multiprocess_reader([self._batches]) if self._has_process else self._batches
-        source = buffered(source, self._capacity) if self._capacity else source
-        for batch in source():
-            yield to_tensors(
-                [regular(field, "a field of the batch") for field in batch], self._place
-            )
+        source = multiprocess_reader([self._arrays]) if self._has_process else self._arrays
+        for batch in read_ahead(source, self._capacity):
+            yield to_tensors(batch, self._place)
+
+    def _arrays(self) -> Iterator[list[Any]]:
+        assert self._batch_reader is not None
+        return regular_batches(self._batch_reader)
 
     def __call__(self) -> Iterator[list[Tensor]]:
         return self.__iter__()
@@ -129,6 +152,14 @@ class GeneratorLoader:
             "DataLoader.reset: belongs to static programs with iterable=False; iterate the "
             "loader instead"
         )
+
+
+def regular_batches(reader: Callable[[], Any]) -> Iterator[list[Any]]:
+    """The batches of ``reader()``, each a list of arrays or Tensors."""
+    for batch in reader():
+        if batch is None:
+            raise UsageError("DataLoader: the reader gave None; a batch is a list of arrays")
+        yield [regular(field, "a field of the batch") for field in batch]
 
 
 def regular(values: Any, what: str) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 
 from argosy.foundation.errors import InternalError
 from argosy.foundation.registry import Registry
+from argosy.ops.spelling import Spelling, parsed, type_in
 from argosy.ops.traits import Precision, Traits
 
 
@@ -25,7 +26,7 @@ class Op:
     read. ``traits`` are the fields of ``Traits``. ``type`` is what Paddle's programs call it.
     """
 
-    __slots__ = ("_params", "_signature", "fn", "name", "traits", "type")
+    __slots__ = ("_params", "_signature", "fn", "name", "traits", "type", "types")
 
     def __init__(
         self,
@@ -42,7 +43,8 @@ class Op:
             self.traits = Traits(**traits)
         except (TypeError, InternalError) as error:
             raise InternalError(f"op {name!r}: {error}") from error
-        self.type = self.traits.types[0] if self.traits.types else name
+        self.types = tuple(type_in(text) for text in self.traits.types)
+        self.type = self.types[0] if self.types else type_in(self.traits.fluid) or name
         self._check_names()
 
     def _check_names(self) -> None:
@@ -79,6 +81,19 @@ class Op:
         return self._signature
 
     @property
+    def fluid_type(self) -> str:
+        """Its type in programs of 1.x."""
+        return type_in(self.traits.fluid) or self.type
+
+    def spelling(self, type: str) -> Spelling:
+        """Paddle's words for its operators of a type."""
+        texts = (*self.traits.types, self.traits.fluid)
+        # a type without words of its own has those of the first
+        own = [text for text in texts if text != type and type_in(text) == type]
+        text = own[0] if own else texts[0] if texts[0] else type
+        return parsed(text, self.params)
+
+    @property
     def precision_by_type(self) -> dict[str, Precision]:
         """The op's class in mixed precision, by the types under which lists have it."""
         given = self.traits.precision
@@ -91,7 +106,7 @@ class Op:
     @property
     def known_names(self) -> set[str]:
         """Every name by which a list of op types may call it."""
-        return {self.name, *self.traits.types, *self.precision_by_type}
+        return {self.name, *self.types, self.fluid_type, *self.precision_by_type}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fn(*args, **kwargs)
@@ -101,7 +116,7 @@ class Op:
 
 
 _TABLE: Registry[Op] = Registry("op")
-_BY_TYPE: dict[str, Op] = {}
+_BY_TYPE: dict[str, list[Op]] = {}  # those of one type differ in attributes that are fixed
 
 
 def define(
@@ -109,12 +124,9 @@ def define(
 ) -> Op:
     """Add ``fn`` to the table as ``name``; ``params`` and ``traits`` as for ``Op``."""
     entry = Op(name, fn, params, **traits)
-    for kind in entry.traits.types:
-        if kind in _BY_TYPE:
-            raise InternalError(
-                f"type {kind!r} of op {name!r} already belongs to {_BY_TYPE[kind].name!r}"
-            )
-        _BY_TYPE[kind] = entry
+    for kind in dict.fromkeys((*entry.types, type_in(entry.traits.fluid))):
+        if kind:
+            _BY_TYPE.setdefault(kind, []).append(entry)
     return _TABLE.add(name, entry)
 
 
@@ -128,13 +140,26 @@ def op(name: str, **traits: Any) -> Callable[[Callable[..., Any]], Op]:
 
 
 def get(name: str) -> Op:
-    """Find an op by its name or by the op type Paddle uses."""
-    return _BY_TYPE[name] if name in _BY_TYPE else _TABLE.get(name)
+    """Find an op by its name or by the op type Paddle uses; its own name comes first."""
+    found = find(name)
+    return _TABLE.get(name) if found is None else found  # which says what there is
 
 
 def find(name: str) -> Op | None:
     """As ``get``, but None where there is no such op."""
-    return _BY_TYPE[name] if name in _BY_TYPE else _TABLE.get(name) if name in _TABLE else None
+    return named(name) or (_BY_TYPE[name][0] if name in _BY_TYPE else None)
+
+
+def named(name: str) -> Op | None:
+    """The op of exactly this name, None where there is none."""
+    return _TABLE.get(name) if name in _TABLE else None
+
+
+def of_type(type: str) -> list[Op]:
+    """The ops that compute operators of a type of Paddle's."""
+    own = _TABLE.get(type) if type in _TABLE else None
+    plain = [own] if own is not None and not own.types else []
+    return [*_BY_TYPE.get(type, ()), *plain]
 
 
 def names() -> list[str]:

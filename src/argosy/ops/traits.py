@@ -6,10 +6,10 @@ is left out has the default, which holds for most ops.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, Flag, auto
-from typing import Any
+from typing import Any, Protocol
 
 from argosy.foundation.errors import InternalError
 
@@ -27,6 +27,16 @@ class Precision(Flag):
     GRAY = auto()  # in a program: as the operators that feed it, not worth a cast of its own
     UNTOUCHED = auto()  # sees its inputs as they are: it casts or copies
     MIXED = auto()  # only its first input is cast: statistics and affine parameters stay float32
+
+
+class Record(Protocol):
+    """What records the parts of an op."""
+
+    def __call__(self, op: Any, /, *args: Any, **attrs: Any) -> Any:
+        """Record a call of ``op``; its results are named after the whole."""
+
+    def apart(self, op: Any, /, *args: Any, **attrs: Any) -> Any:
+        """Record a call on the way; its results are named after itself."""
 
 
 FLOATING = ("float16", "bfloat16", "float32", "float64")
@@ -53,18 +63,26 @@ class SparseGradients(Enum):
 class Traits:
     """The facts.
 
-    ``types`` are Paddle's operator types for the op; its operators have the first, or the op's name
-    if there is none. ``mutates`` names the parameters whose tensors it changes. ``is_random``: two
-    calls with equal inputs differ. ``test_attrs`` are the values of attributes in a test program.
-    ``precision`` is the op's class in mixed precision, by those of Paddle's types under which lists
-    have it; given without a type it stands for the type of its operators. ``is_reshape``: the same
-    elements in the same order, in another shape. ``recorded_dtypes`` names the dtypes that a
-    parameter may have in a program; eager calls take whatever the computation can. ``is_fused``: it
-    hands raw memory to a kernel that compares no sizes. ``layer`` says how Paddle's function for it
-    names its results in a program (``static/record/naming.py``); by default after the type.
+    ``types`` are Paddle's operator types for the op, with its words for parameters and results
+    (``spelling``); its operators have the first, or the op's name if there is none, or what
+    ``type_of`` says, given the arguments by name. ``fluid`` is the type in programs of 1.x, where
+    it differs. ``parts`` records the operators that Paddle has in the op's place: it is given what
+    records an op, and the arguments; NotImplemented stands for the op itself. ``mutates`` names the
+    parameters whose tensors it changes. ``is_random``: two calls with equal inputs differ.
+    ``test_attrs`` are the values of attributes in a test program. ``precision`` is the op's class
+    in mixed precision, by those of Paddle's types under which lists have it; given without a type
+    it stands for the type of its operators. ``is_reshape``: the same elements in the same order, in
+    another shape. ``is_lookup``: rows of ``weight`` at the ids ``x``, with row-sparse gradients if
+    ``sparse``. ``recorded_dtypes`` names the dtypes that a parameter may have in a program;
+    eager calls take whatever the computation can. ``is_fused``: it hands raw memory to a kernel
+    that compares no sizes. ``layer`` says how Paddle's function for it names its results in a
+    program (``static/record/naming.py``); by default after the type.
     """
 
     types: tuple[str, ...] = ()
+    type_of: Callable[[Mapping[str, Any]], str] | None = None
+    fluid: str = ""
+    parts: Callable[..., Any] | None = None  # (Record, *args, **attrs)
     mutates: tuple[str, ...] = ()
     is_random: bool = False
     test_attrs: Mapping[str, bool] = field(default_factory=dict)
@@ -72,6 +90,7 @@ class Traits:
     rows: Rows = Rows.KEPT
     sparse_gradients: SparseGradients = SparseGradients.MADE_DENSE
     is_reshape: bool = False
+    is_lookup: bool = False
     is_fused: bool = False
     recorded_dtypes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     layer: str = ""
@@ -100,6 +119,9 @@ def _is_mapping_to(kind: type) -> Any:
 
 _VALID = {
     "types": _are_names,
+    "type_of": lambda value: value is None or callable(value),
+    "fluid": _is_a(str),
+    "parts": lambda value: value is None or callable(value),
     "mutates": _are_names,
     "is_random": _is_a(bool),
     "test_attrs": _is_mapping_to(bool),
@@ -107,6 +129,7 @@ _VALID = {
     "rows": _is_a(Rows),
     "sparse_gradients": _is_a(SparseGradients),
     "is_reshape": _is_a(bool),
+    "is_lookup": _is_a(bool),
     "is_fused": _is_a(bool),
     "layer": _is_a(str),
     "recorded_dtypes": _is_mapping_to(tuple),

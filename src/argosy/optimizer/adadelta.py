@@ -18,6 +18,8 @@ class Adadelta(Optimizer):
     """Scales gradients by the ratio of the root mean squares of past updates and past gradients."""
 
     type = "adadelta"
+    _avg_squared_grad_acc_str = "_avg_squared_grad"
+    _avg_squared_update_acc_str = "_avg_squared_update"
 
     def __init__(
         self,

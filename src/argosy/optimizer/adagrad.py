@@ -21,6 +21,7 @@ class Adagrad(Optimizer):
     """
 
     type = "adagrad"
+    _moment_acc_str = "moment"
     _couples_decay = True
 
     def __init__(

@@ -24,6 +24,11 @@ class AdamBase(Optimizer):
     gradients.
     """
 
+    _moment1_acc_str = "moment1"
+    _moment2_acc_str = "moment2"
+    _moment2_max_acc_str = "moment2_max"
+    _beta1_pow_acc_str = "beta1_pow_acc"
+    _beta2_pow_acc_str = "beta2_pow_acc"
     _row_lead = 0.0  # how many steps ahead the bias correction of row-sparse updates is
     # epsilon is added to the root of the second moment before its bias is corrected
     _plain_epsilon = False

@@ -18,6 +18,9 @@ class Adamax(Optimizer):
     """Adam with the infinity norm of past gradients in place of the second moment."""
 
     type = "adamax"
+    _moment_acc_str = "moment"
+    _inf_norm_acc_str = "inf_norm"
+    _beta1_pow_acc_str = "beta1_pow_acc"
 
     def __init__(
         self,

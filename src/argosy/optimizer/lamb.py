@@ -22,6 +22,10 @@ class Lamb(Optimizer):
     """
 
     type = "lamb"
+    _moment1_acc_str = "moment1"
+    _moment2_acc_str = "moment2"
+    _beta1_pow_acc_str = "beta1_pow_acc"
+    _beta2_pow_acc_str = "beta2_pow_acc"
     _corrects = True  # moments are corrected for their start from zero
 
     def __init__(

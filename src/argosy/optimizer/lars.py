@@ -22,6 +22,7 @@ class LarsMomentumOptimizer(Optimizer):
     """
 
     type = "lars_momentum"
+    _velocity_acc_str = "velocity"
 
     def __init__(
         self,

@@ -26,6 +26,7 @@ class Momentum(Optimizer):
     """
 
     type = "momentum"
+    _velocity_acc_str = "velocity"
     _couples_decay = True
 
     def __init__(

@@ -18,6 +18,7 @@ from argosy.foundation.errors import BadArgument, DtypeError, MissingParameters,
 from argosy.framework.mode import switch
 from argosy.nn.clip import ClipGradBase
 from argosy.ops.training import updates
+from argosy.optimizer.appending import Appending
 from argosy.optimizer.facts import OptimizerFacts
 from argosy.optimizer.lr import LambdaDecay, LRScheduler
 from argosy.optimizer.state import Power, Slot, StateMismatch, StateStore
@@ -36,7 +37,7 @@ class ScheduledRate(UsageError, RuntimeError):
     """The learning rate was set by hand although a scheduler owns it."""
 
 
-class Optimizer(OptimizerFacts):
+class Optimizer(Appending, OptimizerFacts):
     """Base class of the optimizers.
 
     ``parameters`` is a list of parameters, or of dicts with ``params`` and settings of their own:
@@ -410,13 +411,6 @@ class Optimizer(OptimizerFacts):
     # ----------------------------------------------------------------------------------------------
 
     @property
-    def _accumulators(self) -> dict[str, dict[str, Tensor]]:
-        """Accumulators by name, then by parameter; powers of beta are as of the last
-        ``state_dict()``.
-        """
-        return self._store.accumulators
-
-    @property
     def _master_weights(self) -> dict[str, Tensor]:
         return self._store.masters
 
@@ -489,6 +483,8 @@ class Rule:
     slots: Callable[[Tensor, Options], Sequence[Slot | Power]]
     setting: Callable[[Tensor, Options], Hashable]
     takes_rows: Callable[[Options], bool]
+    appends: bool  # a subclass appends the update itself
+    recorded: dict[str, dict[str, Any]]  # accumulators of programs, by name and parameter
 
 
 def rule_of(optimizer: Optimizer) -> Rule:
@@ -502,6 +498,8 @@ def rule_of(optimizer: Optimizer) -> Rule:
         optimizer._slots,
         optimizer._setting,
         optimizer._takes_rows,
+        hasattr(optimizer, "_append_optimize_op"),
+        optimizer._store.recorded,
     )
 
 

@@ -20,6 +20,9 @@ class RMSProp(Optimizer):
     """
 
     type = "rmsprop"
+    _momentum_acc_str = "momentum"
+    _mean_square_acc_str = "mean_square"
+    _mean_grad_acc_str = "mean_grad"
 
     def __init__(
         self,

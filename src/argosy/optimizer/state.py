@@ -114,6 +114,7 @@ class StateStore:
         self._prefix = prefix
         self.by_param: dict[str, ParamState] = {}
         self.accumulators: dict[str, dict[str, Tensor]] = {}
+        self.recorded: dict[str, dict[str, Any]] = {}  # variables of the last program
         self.masters: dict[str, Tensor] = {}
         self.waiting: dict[str, Any] = {}
         self.waiting_masters: dict[str, Any] = {}

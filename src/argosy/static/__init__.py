@@ -3,6 +3,7 @@
 from argosy.foundation.missing import missing_names
 from argosy.framework.param_attr import WeightNormParamAttr
 from argosy.static import amp, methods, nn
+from argosy.static.files import values as _values
 from argosy.static.files.inference import (
     deserialize_persistables,
     deserialize_program,
@@ -40,6 +41,7 @@ from argosy.static.record.recorder import (
 from argosy.static.run.executor import Executor
 
 methods.install()
+_values.install()
 
 __getattr__ = missing_names(
     __name__,

@@ -7,6 +7,7 @@ A view holds nothing; what it sets, it sets on what it shows.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Operator
 from argosy.static.ir.program import Program
 from argosy.static.ir.uses import Uses
-from argosy.static.ir.variable import Variable
+from argosy.static.ir.variable import Kind, Variable, samples
 
 
 class LegacyFormat(ProgramError, RuntimeError):
@@ -34,6 +35,12 @@ class VarDesc:
 
     def shape(self) -> list[int]:
         return list(self.variable.shape)
+
+    def set_shape(self, shape: Sequence[int]) -> None:
+        """Declare another shape; what was recorded before keeps its own."""
+        raw = self.variable.raw
+        self.variable.define(Kind(*samples([int(n) for n in shape], raw.dtype)))
+        self.variable.block.program.changed()
 
     def dtype(self) -> Any:
         return self.variable.dtype
@@ -90,10 +97,10 @@ class OpDesc:
         return self.operator.type
 
     def input(self, name: str) -> list[str]:
-        return self.operator.inputs.get(name, [])
+        return self.operator.input_slots.get(name, [])
 
     def output(self, name: str) -> list[str]:
-        return self.operator.outputs.get(name, [])
+        return self.operator.output_slots.get(name, [])
 
     def input_names(self) -> list[str]:
         return self.operator.input_names
@@ -118,6 +125,12 @@ class OpDesc:
 
     def _set_attr(self, name: str, value: Any) -> None:
         self.operator._set_attr(name, value)
+
+    def infer_var_type(self, block: Any) -> None:
+        """Nothing is left to do: what an operator makes is known when it is added."""
+
+    def check_attrs(self) -> None:
+        """Nothing is left to do: attributes are checked when an operator is added."""
 
     def infer_shape(self, block: BlockDesc) -> None:
         """Nothing is left to do: shapes are known since the operator was recorded."""

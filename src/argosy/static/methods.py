@@ -12,12 +12,16 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
+import torch
+
 from argosy.foundation.errors import DtypeError, UsageError
+from argosy.ops.math.elementwise import scale
 from argosy.static.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from argosy.static.files.inference import only_needed
+from argosy.static.files.io import set_state_dict, state_dict
 from argosy.static.files.programs import loads
 from argosy.static.ir.block import Block
-from argosy.static.ir.operator import OPTIMIZE, Operator
+from argosy.static.ir.operator import OPTIMIZE, Number, Operator
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record import append_op as by_type
@@ -25,7 +29,7 @@ from argosy.static.record.optimize import RecordedOptimizer
 from argosy.static.record.recorder import recorder
 from argosy.static.run.readers import ProgramLoader
 from argosy.tensor.engine import Parameter as EagerParameter
-from argosy.tensor.engine import Tensor, unique_name
+from argosy.tensor.engine import Tensor, apply, unique_name
 
 
 def prune(self: Program, targets: Any) -> Program:
@@ -131,14 +135,27 @@ def record_optimizer(self: Variable, optimizer: Any) -> RecordedOptimizer:
     return RecordedOptimizer(optimizer)
 
 
+def as_number(self: Variable) -> Number:
+    """What stands for the value of a variable of one element where an op takes a number."""
+    return Number(self.name)
+
+
 def new_loader(self: Variable, feed_list: Any, *options: Any) -> ProgramLoader:
     """What ``DataLoader.from_generator`` makes of variables of a program."""
     return ProgramLoader(feed_list, *options)
 
 
-# Operators with a number that Paddle records as one ``scale``; for others it makes a tensor of the
-# number first, which has a name as well.
-_SCALED = {"__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__"}
+# Operators with a number that Paddle records as one ``scale``: its factor and what it adds. For
+# others it makes a tensor of the number first, which has a name as well.
+_SCALED: dict[str, Callable[[float], tuple[float, float]]] = {
+    "__add__": lambda number: (1.0, number),
+    "__radd__": lambda number: (1.0, number),
+    "__sub__": lambda number: (1.0, -number),
+    "__rsub__": lambda number: (-1.0, number),
+    "__mul__": lambda number: (number, 0.0),
+    "__rmul__": lambda number: (number, 0.0),
+    "__truediv__": lambda number: (1.0 / number, 0.0),
+}
 
 
 def as_operator(name: str) -> Callable[..., Any]:
@@ -148,17 +165,34 @@ def as_operator(name: str) -> Callable[..., Any]:
     @functools.wraps(compute)
     def operate(self: Variable, *others: Any) -> Any:
         has_number = bool(others) and isinstance(others[0], (bool, int, float))
+        is_scaled = name in _SCALED and _is_scalable(self, name, *others)
 
         def tmp(result: int) -> str:
-            if has_number and name not in _SCALED:
+            if has_number and not is_scaled:
                 unique_name.generate("tmp")
             return unique_name.generate("tmp")
 
         # inside of a layer function, what operators compute is named after it
         with recorder.naming(recorder.namer if recorder.is_in_layer else tmp):
-            return compute(self, *others)
+            if not is_scaled:
+                return compute(self, *others)
+            by, plus = _SCALED[name](others[0])
+            return apply(scale, _as_float(self, name, others[0]), by, plus, True)
 
     return operate
+
+
+def _is_scalable(x: Variable, name: str, other: Any) -> bool:
+    """Whether a number and a variable of this dtype make one ``scale``."""
+    if type(other) not in (int, float) or x.raw.dtype is torch.bool or x.raw.dtype.is_complex:
+        return False
+    return other != 0 or name != "__truediv__"
+
+
+def _as_float(x: Variable, name: str, other: float) -> Any:
+    """``x``, as float32 where an integer and a float meet, or integers are divided."""
+    stays = x.is_floating_point() or (type(other) is int and name != "__truediv__")
+    return x if stays else x.astype("float32")
 
 
 def get_item(self: Variable, index: Any) -> Any:
@@ -234,6 +268,8 @@ _METHODS: dict[type, dict[str, Any]] = {
         # what servers need of a program hangs on its parameters and attachments
         "_copy_dist_param_info_from": copy_param_info_from,
         "_to_readable_code": readable,
+        "state_dict": state_dict,
+        "set_state_dict": set_state_dict,
         "parse_from_string": staticmethod(parse_from_string),
         "_lr_schedule_guard": lr_schedule_guard,
     },
@@ -244,6 +280,7 @@ _METHODS: dict[type, dict[str, Any]] = {
         "rebind": rebind,
         "keep_in": keep_in,
         "record_optimizer": record_optimizer,
+        "as_number": as_number,
         "new_loader": new_loader,
         "__getitem__": get_item,
         **{name: as_operator(name) for name in _OPERATORS},

@@ -11,6 +11,7 @@ from argosy.tensor._core.convert import to_raw
 from argosy.tensor._core.defaults import defaults, float_dtype, get_default_dtype, set_default_dtype
 from argosy.tensor._core.explain import describe, explain, explain_backward
 from argosy.tensor._core.face import unary
+from argosy.tensor._core.first_generation import first_generation
 from argosy.tensor._core.inplace import check_writable, make_inplace, replace
 from argosy.tensor._core.methods import set_value
 from argosy.tensor._core.naming import unique_name
@@ -33,7 +34,7 @@ from argosy.tensor._core.tensor import (
 __all__ = [
     "Mode", "Parameter", "Shape", "SumOrder", "Tensor", "apply", "axes", "check_writable",
     "current_mode", "defaults", "describe", "execute", "explain", "explain_backward",
-    "float_dtype", "get_default_dtype", "make_inplace", "pop_mode", "push_mode", "replace",
-    "rewrap", "set_default_dtype",
-    "set_value", "store", "to_raw", "unary", "unique_name", "unwrap", "wrap",
+    "first_generation", "float_dtype", "get_default_dtype", "make_inplace", "pop_mode",
+    "push_mode", "replace", "rewrap", "set_default_dtype", "set_value", "store", "to_raw",
+    "unary", "unique_name", "unwrap", "wrap",
 ]  # fmt: skip

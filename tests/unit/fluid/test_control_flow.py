@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from argosy.foundation.errors import OutOfRange, ProgramError, UsageError
+from argosy.foundation.errors import NotSupported, OutOfRange, ProgramError, UsageError
 from paddle import fluid
 
 layers = fluid.layers
@@ -30,6 +30,52 @@ def counter(n):
 
 def row(*values):
     return np.array(values, "float32")
+
+
+def test_a_while_loop_leaves_its_last_values_in_the_variables_it_was_given():
+    i, limit, _ = counter(3)
+    x = fluid.data("x", [1])
+    x.stop_gradient = False
+    index = layers.fill_constant([1], "int64", 0)
+    array = layers.array_write(x, index)
+
+    def body(i, total, array):
+        total = layers.elementwise_mul(total, x)
+        i = layers.increment(i)
+        layers.array_write(total, i, array=array)
+        return [i, total, array]
+
+    _, total, same = layers.while_loop(
+        lambda i, total, array: layers.less_than(i, limit), body, [i, x, array]
+    )
+    assert same is array
+    last = layers.array_read(array, i)
+    fluid.backward.append_backward(last)
+    assert run([i, total, last, x.grad_name], x=row(2)) == [[3], [16.0], [16.0], [32.0]]
+
+
+def test_a_loop_variable_that_is_an_array_stays_the_same_array():
+    i, limit, _ = counter(3)
+    array = layers.array_write(layers.fill_constant([1], "float32", 0.0), i)
+    with pytest.raises(NotSupported, match="write to the array that the body is given"):
+        layers.while_loop(
+            lambda i, array: layers.less_than(i, limit),
+            lambda i, array: [layers.increment(i), layers.create_array("float32")],
+            [i, array],
+        )
+
+
+def test_gradients_reach_what_is_computed_of_data_alone():
+    x = fluid.data("x", [1])
+    doubled, stopped = x * 2.0, x * 3.0
+    stopped.stop_gradient = True
+    out = layers.cond(x < row(5), lambda: doubled * doubled + stopped, lambda: doubled)
+    fluid.backward.append_backward(layers.mean(out))
+    block = fluid.default_main_program().global_block()
+    assert doubled.grad_name in block.vars
+    assert stopped.grad_name not in block.vars
+    assert run([doubled.grad_name], x=row(1)) == [[4.0]]
+    assert run([doubled.grad_name], x=row(7)) == [[1.0]]
 
 
 def test_shapes_that_a_while_changes():
@@ -264,7 +310,7 @@ class TestVariablesThatOnlyBlocksWrite:
         assert run([out, later], n=np.array([1])) == [[5.0], [6.0]]
         with pytest.raises(
             ProgramError,
-            match=r"elementwise_add.*: it reads 'out'.*no value.* 'while', recorded at \S+py",
+            match=r"scale.*: it reads 'out'.*no value.* 'while', recorded at \S+py",
         ):
             run([later], n=np.array([0]))
 

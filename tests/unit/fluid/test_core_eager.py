@@ -142,3 +142,76 @@ def test_devices_of_executors():
     assert core.DeviceType.CPU == 0
     core._set_prim_backward_blacklist("sum")
     core._clear_prim_vjp_skip_default_ops()
+
+
+def test_scale_takes_part_in_the_graph_if_asked_to():
+    x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    out = core.eager.scale(x, 2.0, 0.5, True, True)
+    np.testing.assert_array_equal(out.numpy(), [2.5, 4.5])
+    out.backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [2.0, 2.0])
+    out = core.eager.scale(x, 2.0, 0.5, False, False)
+    np.testing.assert_array_equal(out.numpy(), [3.0, 5.0])
+    assert out.stop_gradient
+
+
+def test_a_parameter_may_be_made_by_its_shape():
+    made = paddle.base.framework.EagerParamBase(shape=[2, 3], dtype="float64")
+    assert (made.shape, made.dtype, made.trainable) == ([2, 3], paddle.float64, True)
+    for wrong in ({"shape": None, "dtype": "float32"}, {"shape": [1], "dtype": None}):
+        with pytest.raises(ValueError, match="of Parameter should not be None"):
+            paddle.base.framework.EagerParamBase(**wrong)
+    with pytest.raises(ValueError, match=r"must be greater than 0, but received \[-1\]"):
+        paddle.base.framework.EagerParamBase(shape=[-1], dtype="float32")
+
+
+def test_copy_takes_over_another_shape():
+    x = paddle.ones([4, 2])
+    x.stop_gradient = False
+    x.copy_(paddle.zeros([3]), True)
+    assert x.shape == [3]
+    assert not x.stop_gradient
+    kept = paddle.ones([2])
+    kept.persistable = True
+    assert kept._copy_to(paddle.CPUPlace(), True).persistable
+    assert paddle.Tensor(value=kept).persistable
+
+
+def test_a_tracer_computes_operators_by_their_type():
+    x, out = paddle.to_tensor([2.0]), paddle.to_tensor([0.0])
+    paddle.base.framework._dygraph_tracer().trace_op(
+        "scale", {"X": x, "Out": out}, {"Out": out}, {"scale": 0.5}
+    )
+    np.testing.assert_array_equal(out.numpy(), [1.0])
+
+
+def test_what_backward_begins_with_is_checked():
+    x = paddle.to_tensor([1.0, 2.0], stop_gradient=False) * 2.0
+    with pytest.raises(AssertionError, match=r"type of grad_tensor must be paddle\.Tensor"):
+        x.backward(np.ones(2, "float32"))
+    with pytest.raises(AssertionError, match="Tensor shape not match"):
+        x.backward(paddle.ones([3]))
+
+
+def test_retained_gradients_are_zeros_where_only_a_result_beside_has_one():
+    x = paddle.ones([2, 2])
+    x.stop_gradient = False
+    top, bottom = paddle.split(x * 3.0, 2)
+    top.retain_grads()
+    bottom.retain_grads()
+    top.sum().backward()
+    np.testing.assert_array_equal(top.grad.numpy(), [[1.0, 1.0]])
+    np.testing.assert_array_equal(bottom.grad.numpy(), [[0.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: paddle.where_(paddle.to_tensor([True]), 1.0, 2.0),
+        lambda: paddle.hypot_(1.0, paddle.ones([1])),
+        lambda: paddle.tanh_(1.0),
+    ],
+)
+def test_in_place_functions_need_a_tensor_to_change(call):
+    with pytest.raises(TypeError, match="what it changes in place must be a Tensor"):
+        call()

@@ -166,3 +166,94 @@ def test_selected_gpus_name_the_places(monkeypatch):
     monkeypatch.setenv("CPU_NUM", "2")
     assert [p.get_device_id() for p in fluid.cuda_places()] == [1, 3]
     assert len(fluid.cpu_places()) == 2
+
+
+def test_an_element_has_an_axis_inside_of_a_guard_of_1_x():
+    with fluid.dygraph.guard():
+        x = variable(2, 3)
+        assert x[0][0].shape == [1]
+        assert x[0, 1].shape == [1]
+        assert x[1].shape == [3]
+        with paddle.base.dygraph.guard():
+            assert x[0, 1].shape == []
+        assert x[0, 1].shape == [1]
+    assert x[0, 1].shape == []
+
+
+def test_backward_leaves_gradients_with_results_inside_of_a_guard_of_1_x():
+    with fluid.dygraph.guard():
+        x = variable(2, 2)
+        x.stop_gradient = False
+        top, bottom = fluid.layers.split(x * 3.0, 2, dim=0)
+        loss = fluid.layers.reduce_sum(top * 2.0 + bottom)
+        assert top.gradient() is None
+        loss.backward()
+        np.testing.assert_array_equal(top.gradient(), [[2.0, 2.0]])
+        np.testing.assert_array_equal(bottom.gradient(), [[1.0, 1.0]])
+        np.testing.assert_array_equal(loss.gradient(), [1.0])
+        np.testing.assert_array_equal(x.gradient(), [[6.0, 6.0], [3.0, 3.0]])
+        top.clear_gradient()
+        np.testing.assert_array_equal(top.gradient(), [[0.0, 0.0]])
+
+
+def test_a_result_beside_one_that_is_used_has_a_gradient_of_zeros_in_1_x():
+    with fluid.dygraph.guard():
+        x = variable(2, 2)
+        x.stop_gradient = False
+        top, bottom = fluid.layers.split(x * 3.0, 2, dim=0)
+        top.backward()
+        np.testing.assert_array_equal(top.gradient(), [[1.0, 1.0]])
+        np.testing.assert_array_equal(bottom.gradient(), [[0.0, 0.0]])
+
+
+def test_backward_leaves_gradients_with_leaves_only_elsewhere():
+    with paddle.base.dygraph.guard():
+        x = variable(2, 2)
+        x.stop_gradient = False
+        middle = x * 3.0
+        middle.sum().backward()
+        assert middle.grad is None
+        assert x.grad is not None
+
+
+def test_made_up_names_are_those_of_1_x_inside_of_its_guard():
+    with fluid.dygraph.guard():
+        assert variable(1).name == "generated_var_0"
+    with paddle.base.dygraph.guard():
+        assert variable(1).name == "generated_tensor_0"
+
+
+def test_to_variable_of_base_copies_and_says_so():
+    array = np.zeros(2, "float32")
+    with paddle.base.dygraph.guard():
+        with pytest.warns(UserWarning, match="zero_copy is not supported"):
+            x = paddle.base.dygraph.to_variable(array, zero_copy=True)
+        array[0] = 1.0
+        assert x.numpy()[0] == 0.0
+        assert paddle.base.dygraph.base.to_variable(array).numpy()[0] == 1.0
+
+
+def test_enabling_dygraph_of_base_keeps_the_tensors_of_today():
+    paddle.base.enable_dygraph()
+    try:
+        assert variable(2)[0].shape == []
+    finally:
+        paddle.base.disable_dygraph()
+        paddle.disable_static()
+
+
+def test_a_layer_makes_variables_of_the_program_that_is_recorded():
+    paddle.enable_static()
+    try:
+        with fluid.program_guard(fluid.Program(), fluid.Program()):
+            layer = fluid.dygraph.Layer("cell")
+            x = fluid.layers.fill_constant([2, 2], "float32", 3.0)
+            out = layer.create_variable(dtype="float32")
+            layer._helper.append_op(
+                type="elementwise_add", inputs={"X": x, "Y": x}, outputs={"Out": out}
+            )
+            [found] = fluid.Executor().run(fetch_list=[out])
+    finally:
+        paddle.disable_static()
+    assert out.name == "cell_0._generated_var_0"
+    np.testing.assert_array_equal(found, np.full([2, 2], 6.0))

@@ -142,12 +142,11 @@ def test_load_takes_folders_and_files_of_variables(exe, kind):
     with pytest.raises(ValueError, match="var_list"):
         fluid.load(main, combined, exe)
     kept = [v for v in main.list_vars() if v.persistable]
-    names = fluid_files.file_names(kind)
     for load in (
         lambda: fluid.load(main, folder, exe),
         lambda: fluid.load(main, combined, exe, kept),
         lambda: fluid.set_program_state(main, fluid.load_program_state(folder)),
-        lambda: fluid.set_program_state(main, fluid.load_program_state(combined, names)),
+        lambda: fluid.set_program_state(main, fluid.load_program_state(combined, kept)),
     ):
         exe.run(startup)
         load()

@@ -163,11 +163,12 @@ def test_base_has_the_names_of_paddle_2_5():
     assert base.core is sys.modules["argosy.fluid.core"] is fluid.core
     assert base.Executor is fluid.Executor
     assert base.ParamAttr is fluid.ParamAttr
-    assert base.dygraph.guard is fluid.dygraph.guard
+    assert base.dygraph.Tracer is fluid.dygraph.Tracer
+    assert base.dygraph.base.guard is base.dygraph.guard is not fluid.dygraph.guard
     from paddle.base.dygraph.base import to_variable
     from paddle.base.framework import program_guard
 
-    assert to_variable is fluid.dygraph.to_variable
+    assert to_variable is base.dygraph.to_variable
     assert program_guard is base.program_guard is paddle.static.program_guard
 
 

@@ -341,3 +341,27 @@ def test_nets_check_what_they_are_given():
         fluid.nets.scaled_dot_product_attention(x, fluid.data("k", [2, 3, 5]), x)
     with pytest.raises(ValueError, match="2 convolutions, but 3 of conv_padding"):
         fluid.nets.img_conv_group(fluid.data("i", [1, 2, 8, 8]), [2, 2], 2, conv_padding=[1, 1, 1])
+
+
+def test_what_an_activation_takes_has_the_name_that_1x_gives_it():
+    x = fluid.data("x", [2, 3])
+    out = fluid.layers.elementwise_add(x, x, act="relu", name="block.add")
+    fluid.layers.elementwise_mul(x, x, act="relu")
+    made = [op.output_arg_names for op in fluid.default_main_program().global_block().ops]
+    assert made == [
+        ["block.add.tmp_0"],
+        ["block.add.tmp_1"],
+        ["elementwise_mul_0.tmp_0"],
+        ["elementwise_mul_0.tmp_1"],
+    ]
+    assert out.name == "block.add.tmp_1"
+
+
+def test_collectives_check_what_they_are_given():
+    x = fluid.data("x", [3, 2])
+    with pytest.raises(TypeError, match="expected one of"):
+        fluid.layers.collective._c_allreduce(x, reduce_type="mean")
+    with pytest.raises(ValueError, match="3 rows cannot be divided among 2 ranks"):
+        fluid.layers.collective._c_reducescatter(x, 2)
+    with pytest.raises(TypeError, match="must be a Variable"):
+        fluid.layers.collective._c_reducescatter([1], 2)

@@ -245,3 +245,102 @@ class TestMetrics:
         metric.reset()
         with pytest.raises(ValueError, match="no data"):
             metric.eval()
+
+
+# What Paddle 1.8.5 has after three steps; of Ftrl with l1 = l2, which it cannot tell apart.
+OLDER_RULES = {
+    "Ftrl": (
+        {"lr_power": -0.7},
+        [[-0.10029877, 0.01203432], [0.11100173, 0.2232719], [0.33672082, 0.444398]],
+    ),
+    "DecayedAdagrad": (
+        {},
+        [[-0.16905648, -0.22939381], [0.10767557, 0.04995577], [0.22332555, 0.15936297]],
+    ),
+    "Dpsgd": (
+        {"clip": 0.05, "batch_size": 1.0, "sigma": 0.0},
+        [[-0.00124061, 0.09831866], [0.1983021, 0.29761621], [0.39608237, 0.49471125]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OLDER_RULES)
+def test_rules_that_only_paddle_1_has(name):
+    settings, expected = OLDER_RULES[name]
+    x = fluid.layers.data("x", [3])
+    first = np.arange(6).reshape(3, 2).astype("float32") * 0.1
+    w = fluid.layers.create_parameter(
+        [3, 2],
+        "float32",
+        attr=fluid.ParamAttr(name="w", learning_rate=0.5),
+        default_initializer=fluid.initializer.NumpyArrayInitializer(first),
+    )
+    y = fluid.layers.mul(x, w)
+    optimizer = getattr(fluid.optimizer, name)(0.1, **settings)
+    operators, _ = optimizer.minimize(fluid.layers.mean(y * y))
+    assert [operator.type for operator in operators] == ["scale", optimizer.type]
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    batch = np.array([[1, 2, 3], [0.5, -1, 2]], "float32")
+    for i in range(3):
+        [made] = exe.run(feed={"x": batch * (i + 1)}, fetch_list=["w"])
+    np.testing.assert_allclose(made, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_dpsgd_adds_one_number_to_all_elements():
+    w = parameter("w")
+    optimizer = fluid.optimizer.Dpsgd(0.1, clip=10.0, batch_size=2.0, sigma=1.0)
+    optimizer._seed = 3
+    optimizer.minimize(fluid.layers.mean(w * 1.0))
+    first = step("w")
+    assert first != [pytest.approx(0.9)]
+    assert step("w") == first  # a seed draws the same number again
+
+
+def test_rates_of_programs_are_those_of_the_formula():
+    rate = fluid.layers.exponential_decay(1.0, 5, 0.5)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    made = [exe.run(fetch_list=[rate])[0] for _ in range(12)]
+    assert {v.dtype for v in made} == {np.dtype("float32")}
+    assert [v.item() for v in made] == [np.float32(0.5 ** (i / 5)) for i in range(12)]
+
+
+def test_initialisers_go_before_others_and_make_half_precision_as_float32():
+    block = fluid.Program().global_block()
+    for name, dtype in (("a", "float32"), ("b", "float16")):
+        initializer = fluid.initializer.Uniform(seed=3)
+        block.create_parameter([2], dtype, name, initializer=initializer)
+    kinds = [(o.type, block.var(o.output_arg_names[0]).dtype.name) for o in block.ops]
+    assert kinds == [
+        ("uniform_random", "float32"),
+        ("uniform_random", "float32"),
+        ("cast", "float16"),
+    ]
+    assert block.ops[2].output_arg_names == ["b"]
+    assert block.ops[0].output_arg_names == block.ops[2].input_arg_names
+    assert block.ops[1].output_arg_names == ["a"]
+
+
+def test_several_places_refuse_an_optimizer_in_a_branch():
+    x = fluid.layers.data("x", [2])
+    loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+    condition = fluid.layers.fill_constant([1], "bool", True)
+    rules = [fluid.optimizer.SGD(0.1), fluid.optimizer.Adam(0.1)]
+    fluid.layers.cond(
+        condition, lambda: rules[0].minimize(loss)[1:0], lambda: rules[1].minimize(loss)[1:0]
+    )
+    fluid.Executor(fluid.CPUPlace()).run(fluid.default_startup_program())
+    compiled = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
+        loss_name=loss.name, places=[fluid.CPUPlace(), fluid.CPUPlace()]
+    )
+    with pytest.raises(NotImplementedError, match="branch"):
+        fluid.Executor(fluid.CPUPlace()).run(
+            compiled, feed={"x": np.ones([4, 2], "float32")}, fetch_list=[loss]
+        )
+
+
+def test_the_gradient_of_a_variable_cannot_be_set():
+    w = parameter("w")
+    with pytest.raises(RuntimeError, match="append_backward"):
+        w.grad = w

@@ -353,6 +353,15 @@ def test_dispatchers():
     assert hashed.dispatch(variables) == ["c:1", "d:1"]  # the same in every process
     with pytest.raises(NotSupported, match="PSDispatcher does not say how"):
         fluid.transpiler.ps_dispatcher.PSDispatcher(["a:1"]).dispatch(variables)
+    from paddle.incubate.distributed.fleet.parameter_server.ir import ps_dispatcher  # of 2.x
+
+    assert ps_dispatcher.RoundRobin is fluid.transpiler.RoundRobin
+
+
+def test_modes_are_found_at_the_communicator_too():
+    from paddle.fluid.communicator import DistributedMode
+
+    assert DistributedMode is fluid.transpiler.distribute_transpiler.DistributedMode
 
 
 def test_memory_passes_say_that_they_do_nothing(caplog):

@@ -2,7 +2,14 @@ import socket
 
 import pytest
 
-from argosy.foundation.endpoints import Endpoint, bind_listener, endpoint_of, parse, parse_list
+from argosy.foundation.endpoints import (
+    Endpoint,
+    bind_listener,
+    endpoint_of,
+    is_open,
+    parse,
+    parse_list,
+)
 from argosy.foundation.errors import ConfigError
 
 
@@ -83,3 +90,10 @@ def test_a_taken_port_is_an_error():
 def test_a_foreign_address_is_an_error():
     with pytest.raises(ConfigError, match=r"cannot listen on 192\.0\.2\.1:0"):
         bind_listener("192.0.2.1")
+
+
+def test_an_endpoint_is_open_while_somebody_listens():
+    with bind_listener() as listener:
+        endpoint = endpoint_of(listener)
+        assert is_open(endpoint)
+    assert not is_open(endpoint)

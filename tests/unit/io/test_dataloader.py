@@ -279,8 +279,9 @@ def test_generators_errors_and_abandonment():
         raise RuntimeError("the source broke")
 
     loader = make_loader().set_batch_generator(source)
-    with pytest.raises(RuntimeError, match="the source broke"):
+    with pytest.raises(SystemError, match=r"Blocking queue is killed.*the source broke") as caught:
         list(loader)
+    assert isinstance(caught.value.__cause__, RuntimeError)
     iterator = iter(make_loader().set_batch_generator(lambda: iter([[np.zeros(1)]] * 100)))
     next(iterator)
     iterator.close()
@@ -296,8 +297,9 @@ def test_a_generator_in_a_process_of_its_own():
     pid, ones = next(batches)
     assert int(pid) != os.getpid()
     assert ones.tolist() == [[1.0, 1.0], [1.0, 1.0]]
-    with pytest.raises(ChildFailed, match="the source broke"):
+    with pytest.raises(SystemError, match="the source broke") as caught:
         next(batches)
+    assert isinstance(caught.value.__cause__, ChildFailed)
     again = iter(loader)
     assert int(next(again)[0]) not in (int(pid), os.getpid())
     again.close()
@@ -310,7 +312,9 @@ def test_generator_loader_wrong_calls():
         list(make_loader())
     with pytest.raises(NotSupported, match="static programs"):
         make_loader().start()
-    with pytest.raises(TypeError, match="not a regular array"):
+    with pytest.raises(SystemError, match="the reader gave None"):
+        list(make_loader().set_batch_generator(lambda: iter([None])))
+    with pytest.raises(SystemError, match="not a regular array"):
         list(make_loader().set_sample_list_generator(lambda: iter([[([1],), ([1, 2],)]])))
     with pytest.warns(UserWarning, match="always iterable"):
         make_loader(iterable=False)

@@ -288,7 +288,7 @@ def test_values_that_are_known_decide_while_recording():
     assert taken == ["then", "else"]
     assert [
         o.type for o in f.program_cache.concrete_programs()[0].main_program.global_block().ops
-    ] == ["elementwise_add"]
+    ] == ["scale"]
 
 
 def test_casts_of_a_tensor_are_those_of_each_run():

@@ -199,7 +199,7 @@ def test_programs_are_made_of_specs_alone():
     assert program.inputs[0].shape == [-1, 2]
     assert len(f.outputs) == 1
     assert [o.type for o in f.main_program.global_block().ops] == [
-        "elementwise_mul",
+        "scale",
         "elementwise_add",
     ]
     with pytest.raises(ValueError, match="call it first"):

@@ -157,9 +157,12 @@ def test_fills_an_existing_tensor_in_place():
     assert alias.tolist() == [[3.0, 3.0], [3.0, 3.0]]
 
 
-def test_assign_refuses_another_size():
-    with pytest.raises(ValueError, match=r"value has shape \[2\], the parameter \[3\]"):
-        paddle.create_parameter([3], "float32", default_initializer=I.Assign([1.0, 2.0]))
+def test_assign_of_another_size_gives_the_parameter_its_shape_and_warns():
+    with pytest.warns(UserWarning, match=r"value has shape \[2\], the parameter \[3\]"):
+        p = paddle.create_parameter([3], "float32", default_initializer=I.Assign([1.0, 2.0]))
+    (p * p).sum().backward()
+    assert p.shape == [2]
+    assert p.grad.tolist() == [2.0, 4.0]
 
 
 def test_assign_takes_the_parameters_shape():

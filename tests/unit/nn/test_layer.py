@@ -31,5 +31,5 @@ def test_converting_state_dict_of_a_subclass():
 def test_shape_and_training_of_parameters_are_checked():
     with pytest.raises(TypeError, match="made of integers"):
         paddle.create_parameter([1.0, 2.0], "float32")
-    with pytest.raises(ValueError, match="must be True or False"):
+    with pytest.raises(ValueError, match="MUST be bool, but the type is str"):
         nn.Linear(1, 1).weight.trainable = "1"

@@ -60,9 +60,11 @@ def test_the_name_says_whether_an_op_works_in_place(name, mutates):
         Op(name, double_, mutates=mutates)
 
 
-def test_a_type_belongs_to_one_op():
-    with pytest.raises(InternalError, match="type 'reshape2' of op 'fold_up' already belongs to"):
-        table.define("fold_up", lambda x: x, types=("reshape2",))
+def test_ops_of_one_type_differ_in_an_attribute():
+    pools = table.of_type("pool2d")
+    assert {op.name for op in pools} >= {"max_pool", "avg_pool", "adaptive_avg_pool"}
+    wanted = {"pooling_type": "avg", "adaptive": False, "global_pooling": False, "ksize": [2, 2]}
+    assert [op.name for op in pools if op.spelling("pool2d").fits(wanted)] == ["avg_pool"]
 
 
 # -- what is known
@@ -82,7 +84,7 @@ def test_an_op_that_says_nothing_has_the_defaults():
 def test_the_first_type_is_that_of_its_operators():
     op = table.get("embedding")
     assert op.type == "lookup_table_v2"
-    assert table.get("lookup_table") is table.find("lookup_table_v2") is op
+    assert table.find("lookup_table_v2") is op
 
 
 def test_a_class_of_precision_belongs_to_a_type():

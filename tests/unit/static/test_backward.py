@@ -223,3 +223,29 @@ def test_what_cannot_be_recorded():
         paddle.optimizer.LBFGS(parameters=[w]).minimize(loss)
     with pytest.raises(NotSupported, match="callbacks"):
         paddle.static.append_backward(loss, callbacks=[print])
+
+
+def test_where_nothing_trains_what_is_computed_from_data_has_gradients():
+    x = paddle.static.data("x", [3])
+    middle = F.relu(x)
+    loss = (middle * middle).sum()
+    [(variable, grad)] = paddle.static.append_backward(loss, parameter_list=[middle.name])
+    assert variable is middle
+    assert x.grad is None
+    assert paddle.static.default_main_program().global_block().has_var(f"{middle.name}@GRAD")
+    fed = np.array([1.0, 2.0, -1.0], "float32")
+    out, found = run(loss, grad, feed={"x": fed})
+    assert out == 5.0
+    np.testing.assert_array_equal(found, [2.0, 4.0, 0.0])
+    np.testing.assert_array_equal(fed, [1.0, 2.0, -1.0])
+
+
+def test_sizes_that_only_a_run_tells_may_have_to_be_equal():
+    x = paddle.static.data("x", [-1, 4])
+    y = paddle.static.data("y", [-1, 4])
+    half = paddle.reshape(x, [2, -1, 4])[0]
+    out = half * y
+    assert list(out.shape) == [-1, 4]
+    ones = np.ones([6, 4], "float32")
+    [found] = run(out, feed={"x": ones, "y": 2 * ones[:3]})
+    np.testing.assert_array_equal(found, np.full([3, 4], 2.0))

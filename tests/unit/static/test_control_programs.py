@@ -138,7 +138,7 @@ def test_verify_looks_into_blocks():
     taken = branch.ops.pop(0)
     with pytest.raises(
         ProgramError,
-        match=r"'elementwise_add'.* reads 'tmp_2' before any operator",
+        match=r"'scale'.* reads 'tmp_2' before any operator",
     ):
         program.verify()
     branch.ops = [taken]
@@ -207,7 +207,5 @@ def test_several_places_refuse_gradients_inside_of_branches():
     several = paddle.static.CompiledProgram(main).with_data_parallel(
         loss.name, places=[paddle.CPUPlace()] * 2
     )
-    with pytest.raises(
-        NotSupported, match=r"operator \d+ 'cond', .* takes gradients inside of its blocks"
-    ):
+    with pytest.raises(NotSupported, match="an optimizer is used in a branch or a loop"):
         exe.run(several, feed={"x": DATA}, fetch_list=[loss])

@@ -62,12 +62,15 @@ def test_feeds_of_every_kind(exe):
 @pytest.mark.parametrize(
     ("feed", "message"),
     [
-        ({"x": ones(2, 3)}, r"'x' should have shape \[-1, 2\], but received \[2, 3\]"),
-        ({"x": ones(2, 2, 1)}, r"should have shape \[-1, 2\], but received \[2, 2, 1\]"),
-        ({"x": 1.0}, r"should have shape \[-1, 2\], but received \[\]"),
+        (
+            {"x": ones(2, 3)},
+            r"'x' should have dimensions = 2, shape = \(-1, 2\), but received fed shape \[2, 3\]",
+        ),
+        ({"x": ones(2, 2, 1)}, r"shape = \(-1, 2\), but received fed shape \[2, 2, 1\]"),
+        ({"x": 1.0}, r"shape = \(-1, 2\), but received fed shape \[\]"),
         (
             {"x": ones(2, 2, dtype="float64")},
-            "data type of fed Variable 'x' must be float32, but received float64",
+            "data type of fed Variable 'x' must be 'float32', but received 'float64'",
         ),
         ({}, r"operator 0 'relu'.* needs 'x', which is not fed"),
         ("x", "feed must be a dict"),
@@ -87,7 +90,7 @@ def test_a_feed_may_lack_trailing_dimensions_as_in_paddle_2(exe):
 
 def test_fluid_data_needs_all_its_dimensions(exe):
     column = paddle.fluid.data("x", [None, 1])
-    with pytest.raises(ValueError, match="should have shape"):
+    with pytest.raises(ValueError, match="should have dimensions"):
         exe.run(feed={"x": ones(3)}, fetch_list=[column])
 
 

@@ -180,7 +180,8 @@ def test_a_huge_constant_is_refused():
     tree = stored()
     operator(tree, "full")["args"][0] = ["list", 10**12]
     with pytest.raises(
-        ProgramError, match=r"operator \d 'full'.* would make 4000000000000 bytes; 17179869184 are"
+        ProgramError,
+        match=r"operator \d 'fill_constant'.* would make 4000000000000 bytes; 17179869184 are",
     ):
         loaded(tree)
 

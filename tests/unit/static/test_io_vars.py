@@ -66,7 +66,8 @@ def test_a_program_without_values(exe):
 def test_a_folder_without_values(exe, tmp_path):
     x = paddle.static.data("x", [None, 2])
     y = x * 2.0
-    paddle.static.save_inference_model(str(tmp_path / "model"), [x], [y], exe)
+    with pytest.warns(UserWarning, match="no variable in your model"):
+        paddle.static.save_inference_model(str(tmp_path / "model"), [x], [y], exe)
     program, _, targets = paddle.static.load_inference_model(str(tmp_path / "model"), exe)
     assert exe.run(program, feed={"x": np.ones((1, 2), "float32")}, fetch_list=targets)[
         0
@@ -126,7 +127,8 @@ def test_an_update_that_counts_no_steps_keeps_no_count(model):
 def test_a_branch_survives_an_inference_model(exe, tmp_path):
     x = paddle.static.data("x", [2])
     y = paddle.static.nn.cond(x.sum() > 0, lambda: x * 2.0, lambda: x - 1.0)
-    paddle.static.save_inference_model(str(tmp_path / "model"), [x], [y], exe)
+    with pytest.warns(UserWarning, match="no variable in your model"):
+        paddle.static.save_inference_model(str(tmp_path / "model"), [x], [y], exe)
     program, _, targets = paddle.static.load_inference_model(str(tmp_path / "model"), exe)
     for value, expected in (([1.0, 2.0], [2.0, 4.0]), ([-1.0, 0.0], [-2.0, -1.0])):
         [got] = exe.run(program, feed={"x": np.array(value, "float32")}, fetch_list=targets)

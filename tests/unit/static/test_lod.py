@@ -248,7 +248,10 @@ def test_a_pair_of_array_and_lengths_is_fed_like_a_lod_tensor(exe):
                 r"are 3 rows"
             ),
         ),
-        (sequences(1, 2, width=3), r"'x' should have shape \[-1, 2\], but received \[3, 3\]"),
+        (
+            sequences(1, 2, width=3),
+            r"'x' should have .*, shape = \(-1, 2\), but received fed shape \[3, 3\]",
+        ),
     ],
 )
 def test_wrong_sequences_are_refused(exe, value, message):
@@ -397,6 +400,14 @@ def test_errors_of_a_run_name_the_operator_and_the_line(exe):
         exe.run(feed={"x": sequences(2, 1)}, fetch_list=[out])
 
 
+def test_a_declared_first_dimension_may_count_sequences(exe):
+    x = paddle.static.data("x", [2, 2])
+    [total] = exe.run(feed={"x": sequences(1, 3)}, fetch_list=[x.sum(axis=1)])
+    assert total.shape == (4,)
+    with pytest.raises(ValueError, match=r"shape = \(2, 2\), but received fed shape \[6, 2\]"):
+        exe.run(feed={"x": sequences(1, 3, 2)}, fetch_list=[x])
+
+
 def test_lod_reset_and_append_check_the_offsets(exe):
     x = paddle.static.data("x", [None, 2], lod_level=1)
     out = lod_reset(x, target_lod=[0, 1, 4])
@@ -413,6 +424,12 @@ def test_lod_reset_and_append_check_the_offsets(exe):
         use_prune=True,
     )
     assert value.lod() == [[0, 1, 4], [0, 1, 2, 3, 4]]
+    with pytest.raises(UsageError, match="level must be a list or a Variable, but received int"):
+        lod_append(x, 2)
+    flags = paddle.static.data("flags", [None], "bool")
+    for call in (lambda: lod_append(flags, [0, 1]), lambda: lod_reset(flags, target_lod=[0, 1])):
+        with pytest.raises(TypeError, match="'flags' is bool"):
+            call()
 
 
 # -- copies and files

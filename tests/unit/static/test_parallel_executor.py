@@ -180,24 +180,54 @@ def test_a_list_has_a_dict_for_each_place(exe, parallel):
     feed = [{"x": np.ones((1, 2), "float32")}, {"x": np.ones((5, 2), "float32")}]
     [sums] = exe.run(program, feed=feed, fetch_list=[total])
     assert sums.tolist() == [2.0, 10.0]
+    assert exe.run(program, feed=feed[1:], fetch_list=[total])[0].tolist() == [10.0]
     with pytest.raises(
-        UsageError, match="one dict for each of the 2 places, but it holds 1 items of type dict"
+        UsageError, match="one dict for each of the 2 places, but it holds 3 items of type dict"
     ):
-        exe.run(program, feed=feed[:1], fetch_list=[total])
+        exe.run(program, feed=[*feed, feed[0]], fetch_list=[total])
     with pytest.raises(UsageError, match="items of type dict, ndarray"):
         exe.run(program, feed=[feed[0], feed[0]["x"]], fetch_list=[total])
     with pytest.raises(UsageError, match="must name the same variables"):
         exe.run(program, feed=[feed[0], {}], fetch_list=[total])
 
 
-def test_wrong_feeds_are_told(exe, parallel):
+def test_places_for_which_there_is_no_sample_are_idle_unless_the_program_trains(exe, parallel):
     x = static.data("x", [None, 2])
-    total, program = x.sum(), parallel(4)
+    weight = static.data("weight", [1])
+    weight.persistable = True
+    out, program = paddle.nn.functional.relu(x).sum() * weight, parallel(4)
+    rows = np.ones((3, 2), "float32")
+    for fed, expected in ((np.float32([2]), [4.0, 4.0, 4.0]), (np.float32([1, 2, 3]), [2, 4, 6])):
+        feed = {"x": rows, "weight": fed}
+        assert exe.run(program, feed=feed, fetch_list=[out])[0].tolist() == expected
+    full = {"x": np.ones((8, 2), "float32"), "weight": np.float32([1])}
+    assert exe.run(program, feed=full, fetch_list=[out])[0].tolist() == [4.0] * 4
+    loss = paddle.mean(static.nn.fc(x, 1))
+    paddle.optimizer.SGD(0.1).minimize(loss)
+    exe.run(static.default_startup_program())
     with pytest.raises(
         UsageError, match="feed 'x' has 3 samples for 4 places; each place needs at least one"
     ):
-        exe.run(program, feed={"x": np.ones((3, 2), "float32")}, fetch_list=[total])
-    with pytest.raises(UsageError, match="must be float32, but received float64"):
+        exe.run(parallel(4, loss), feed={"x": rows, "weight": np.float32([1])}, fetch_list=[loss])
+
+
+def test_a_loader_may_end_with_fewer_batches_than_places(exe, parallel):
+    x = static.data("x", [None, 1])
+    loader = paddle.io.DataLoader.from_generator([x], 4, iterable=False, drop_last=False)
+    loader.set_batch_generator(lambda: ([np.full((2, 1), i, "float32")] for i in range(5)))
+    program, doubled = parallel(3), x * 2.0
+    loader.start()
+    seen = [exe.run(program, fetch_list=[doubled])[0].ravel().tolist() for _ in range(2)]
+    assert seen == [[0, 0, 2, 2, 4, 4], [6, 6, 8, 8]]
+    with pytest.raises(paddle.base.core.EOFException):
+        exe.run(program, fetch_list=[doubled])
+    loader.reset()
+
+
+def test_wrong_feeds_are_told(exe, parallel):
+    x = static.data("x", [None, 2])
+    total, program = x.sum(), parallel(4)
+    with pytest.raises(UsageError, match="must be 'float32', but received 'float64'"):
         exe.run(program, feed={"x": np.ones((4, 2))}, fetch_list=[total])
     with (
         pytest.warns(UserWarning, match="variable z is not found"),
@@ -235,8 +265,8 @@ def test_sequences_are_cut_between_each_other(exe, parallel):
     assert [p.ravel().tolist() for p in parts] == [[0.0], [6.0, 9.0]]
     [back] = exe.run(program, feed={"words": fed}, fetch_list=[words], return_numpy=False)
     assert back.recursive_sequence_lengths() == [[1, 3, 2]]
-    with pytest.raises(UsageError, match="feed 'words' has 3 sequences for 4 places"):
-        exe.run(parallel(4), feed={"words": fed}, fetch_list=[pooled])
+    [parts] = exe.run(parallel(4), feed={"words": fed}, fetch_list=[pooled], return_merged=False)
+    assert [p.ravel().tolist() for p in parts] == [[0.0], [6.0], [9.0]]
 
 
 def test_a_loader_of_the_program_gives_each_place_a_batch(exe, parallel):
@@ -342,6 +372,13 @@ def test_a_test_program_shares_the_variables_of_the_training_program(exe, parall
         exe.run(
             parallel(2, program=test, share_vars_from=train), feed={"x": np.ones((2, 1), "float32")}
         )
+    scope, place = static.global_scope(), paddle.CPUPlace()
+    for source, problem in (
+        (train, "has not run yet"),
+        (static.CompiledProgram(static.default_main_program()), "is not data parallel"),
+    ):
+        with pytest.raises(ValueError, match=f"share_vars_from {problem}"):
+            parallel(2, program=test, share_vars_from=source)._compile(scope, place)
     rows = np.array([[2.0], [4.0], [10.0], [30.0]], "float32")
     exe.run(train, feed={"x": rows})
     [means] = exe.run(

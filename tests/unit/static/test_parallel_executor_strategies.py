@@ -229,6 +229,19 @@ def test_a_call_may_run_several_iterations(exe):
         exe.run(on_places(2, loss, None, execution), feed={"x": column(1, 3)})
 
 
+def test_a_dry_run_computes_nothing(exe):
+    loss, w = slope()
+    exe.run(static.default_startup_program())
+    execution = static.ExecutionStrategy()
+    execution._dry_run = True
+    before = np.array(static.global_scope().find_var(w.name).get_tensor())
+    program = on_places(2, loss, None, execution)
+    assert exe.run(program) == []
+    np.testing.assert_array_equal(static.global_scope().find_var(w.name).get_tensor(), before)
+    with pytest.raises(UsageError, match="nothing to fetch"):
+        exe.run(program, feed={"x": column(1, 2)}, fetch_list=[loss])
+
+
 def test_asynchronous_mode_is_refused(exe):
     loss, _ = slope()
     exe.run(static.default_startup_program())

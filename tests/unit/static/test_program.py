@@ -23,7 +23,7 @@ def test_ops_are_recorded_not_run():
     y = F.relu(x) + 1.0
     assert isinstance(y, paddle.static.Variable)
     assert isinstance(y, paddle.Tensor)
-    assert types(paddle.static.default_main_program()) == ["relu", "elementwise_add"]
+    assert types(paddle.static.default_main_program()) == ["relu", "scale"]
     assert y.name == "tmp_0"
     assert not paddle.in_dynamic_mode()
 
@@ -104,7 +104,7 @@ def test_a_wrong_shape_is_an_error_at_its_line():
         ValueError, match=r"matmul_v2|matmul\(x=float32\[-1, 3\], y=float32\[4, 2\]"
     ):
         x @ paddle.ones([4, 2])
-    assert types(paddle.static.default_main_program()) == ["full"]
+    assert types(paddle.static.default_main_program()) == ["fill_constant"]
 
 
 def test_values_are_not_there():
@@ -160,16 +160,34 @@ def test_operators_tell_inputs_outputs_and_attributes():
     layer = paddle.nn.Linear(4, 2)
     with paddle.static.name_scope("head"):
         F.dropout(layer(x), 0.3)
-    linear, dropout = paddle.static.default_main_program().global_block().ops
-    assert linear.inputs == {"x": ["x"], "weight": ["linear_0.w_0"], "bias": ["linear_0.b_0"]}
-    assert linear.output_arg_names == ["linear_1.tmp_1"]
-    assert dropout.input("x") == ["linear_1.tmp_1"]
-    assert dropout.attr("p") == 0.3
+    product, total, dropout = paddle.static.default_main_program().global_block().ops
+    assert (product.type, total.type) == ("matmul_v2", "elementwise_add")
+    assert product.input_names == ["X", "Y"]
+    assert product.input("Y") == ["linear_0.w_0"]
+    assert product.desc.output("Out") == ["linear_1.tmp_0"]
+    assert product.attr("trans_y") is False
+    assert total.input("Y") == ["linear_0.b_0"]
+    assert dropout.input("X") == total.output("Out") == ["linear_1.tmp_1"]
+    assert dropout.attr("dropout_prob") == 0.3
+    assert dropout.attr("dropout_implementation") == "upscale_in_train"
     assert dropout.has_attr("is_test")
     assert dropout.all_attrs()["op_namescope"] == "/head/"
-    assert linear.idx == 0
-    with pytest.raises(UsageError, match="no input 'w'"):
-        linear.input("w")
+    assert product.idx == 0
+    with pytest.raises(UsageError, match="no input 'W'"):
+        product.input("W")
+
+
+def test_attributes_are_set_in_the_words_of_paddle():
+    x = paddle.static.data("x", [None, 4])
+    out = F.dropout(x, 0.3)
+    dropout = out.op
+    dropout._set_attr("dropout_prob", 0.9)
+    dropout._set_attr("dropout_implementation", "downgrade_in_infer")
+    assert dropout.named_args["p"] == 0.9
+    assert dropout.named_args["upscale"] is False
+    dropout._set_attr("is_test", True)
+    [value] = paddle.static.Executor().run(feed={"x": np.ones([1, 4], "float32")}, fetch_list=[out])
+    np.testing.assert_allclose(value, np.full([1, 4], 0.1), rtol=1e-5)
 
 
 def test_text_of_a_program():
@@ -219,14 +237,24 @@ def test_layers_can_be_copied():
     assert types(paddle.static.default_startup_program()) == ["uniform_random", "fill_constant"] * 2
 
 
-def test_in_place_functions_write_the_variable():
+def test_in_place_functions_make_a_new_variable_and_say_so():
+    x = paddle.static.data("x", [3])
+    with pytest.warns(UserWarning, match=r"add_\(\) is the same as add\(\)"):
+        made = x.add_(paddle.ones([3]))
+    with pytest.warns(UserWarning, match=r"tanh_\(\) is the same as tanh\(\)"):
+        paddle.tanh_(x)
+    fetched = paddle.static.Executor().run(feed={"x": np.ones(3, "float32")}, fetch_list=[x, made])
+    np.testing.assert_array_equal(fetched[0], [1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(fetched[1], [2.0, 2.0, 2.0])
+
+
+def test_assignments_write_the_variable():
     x = paddle.static.data("x", [3])
     y = x * 2.0
     kept = y + 0.0
-    y.add_(paddle.ones([3]))
     y[0] = 9.0
     fetched = paddle.static.Executor().run(feed={"x": np.ones(3, "float32")}, fetch_list=[y, kept])
-    np.testing.assert_array_equal(fetched[0], [9.0, 3.0, 3.0])
+    np.testing.assert_array_equal(fetched[0], [9.0, 2.0, 2.0])
     np.testing.assert_array_equal(fetched[1], [2.0, 2.0, 2.0])
 
 
@@ -269,6 +297,7 @@ def test_contents_of_a_program():
         "x",
         "linear_0.w_0",
         "linear_0.b_0",
+        "linear_1.tmp_0",
         "linear_1.tmp_1",
     }
     assert block.has_var("x")
@@ -362,3 +391,9 @@ def test_variables_made_by_hand_with_an_initialiser():
         startup.create_var(name="rows", type=kind.SELECTED_ROWS)
     with pytest.raises(UsageError, match=r"unknown arguments \['shap'\]"):
         startup.create_var(name="wrong", shap=[2])
+
+
+def test_a_variable_made_by_hand_need_not_tell_its_shape_and_dtype():
+    variable = paddle.static.Program().global_block().create_var("x", shape=None, dtype=None)
+    assert variable.shape == []
+    assert variable.dtype == paddle.float32

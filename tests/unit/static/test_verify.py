@@ -23,7 +23,7 @@ def program():
     """relu, tanh, a branch with one operator on each side, a sum."""
     x = paddle.static.data("x", [2])
     y = F.tanh(F.relu(x))
-    (paddle.static.nn.cond(x.sum() > 0, lambda: y + 1.0, lambda: y - 1.0) * y).sum()
+    (paddle.static.nn.cond(x.sum() > 0, lambda: y + x, lambda: y - x) * y).sum()
     return paddle.static.default_main_program()
 
 

@@ -139,3 +139,21 @@ def test_a_wrong_index_into_a_view_of_a_leaf():
     x.stop_gradient = False
     with pytest.raises(IndexError, match="index 7 is out of bounds"):
         x[0][7] = 5.0
+
+
+@pytest.mark.parametrize(
+    "index",
+    [slice(1.1, None), slice(None, 2.0), slice(None, None, 1.5), slice(np.float64(1), None)],
+)
+def test_bounds_of_slices_are_integers(index):
+    x = paddle.ones([4, 5])
+    with pytest.raises(ValueError, match="its bounds must be integers"):
+        x[index]
+    with pytest.raises(ValueError, match="at position 1 of the index"):
+        x[:, index]
+
+
+@pytest.mark.parametrize("index", [[1.0, 2.0], np.array([0.5])])
+def test_arrays_of_floats_are_no_index(index):
+    with pytest.raises(ValueError, match="must hold bools or integers, but this one holds float64"):
+        paddle.ones([4, 5])[index]

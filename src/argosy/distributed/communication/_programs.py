@@ -42,7 +42,7 @@ def _copy(x: torch.Tensor) -> torch.Tensor:
     return x.detach().clone(memory_format=torch.contiguous_format)
 
 
-def _all_reduce(x: torch.Tensor, ring_id: int, op: int) -> torch.Tensor:
+def all_reduced(x: torch.Tensor, ring_id: int, op: int) -> torch.Tensor:
     out = _copy(x)
     if not out.is_meta:
         group = group_of(ring_id)
@@ -66,7 +66,7 @@ def _broadcast(x: torch.Tensor, ring_id: int, root: int) -> torch.Tensor:
     return out
 
 
-def _all_gather(x: torch.Tensor, ring_id: int, nranks: int) -> list[torch.Tensor]:
+def all_gathered(x: torch.Tensor, ring_id: int, nranks: int) -> list[torch.Tensor]:
     source = _copy(x)
     outs = [torch.empty_like(source) for _ in range(nranks)]
     if not source.is_meta:
@@ -85,7 +85,7 @@ def _scatter(x: torch.Tensor, ring_id: int, root: int, nranks: int) -> torch.Ten
     return out
 
 
-def _reduce_scatter(x: torch.Tensor, ring_id: int, nranks: int, op: int) -> torch.Tensor:
+def reduce_scattered(x: torch.Tensor, ring_id: int, nranks: int, op: int) -> torch.Tensor:
     parts = [_copy(part) for part in x.chunk(nranks)]
     out = torch.empty_like(parts[0])
     if not out.is_meta:
@@ -156,7 +156,7 @@ def _joined(call: str, values: Any) -> Any:
 
 def reduced(x: Any, ring_id: int, op: ReduceOp) -> Any:
     """``x`` of all ranks of the group combined, on each."""
-    return _record(f"c_allreduce_{op.name.lower()}", _all_reduce, x, ring_id, int(op))
+    return _record(f"c_allreduce_{op.name.lower()}", all_reduced, x, ring_id, int(op))
 
 
 def reduced_on(x: Any, ring_id: int, root: int, op: ReduceOp) -> Any:
@@ -171,7 +171,7 @@ def of_root(x: Any, ring_id: int, root: int) -> Any:
 
 def gathered(x: Any, ring_id: int, nranks: int) -> list[Any]:
     """``x`` of every rank."""
-    made: list[Any] = _record("c_allgather", _all_gather, x, ring_id, nranks)
+    made: list[Any] = _record("c_allgather", all_gathered, x, ring_id, nranks)
     return made
 
 
@@ -182,7 +182,7 @@ def part_of_root(x: Any, ring_id: int, root: int, nranks: int) -> Any:
 
 def reduced_part(x: Any, ring_id: int, nranks: int, op: ReduceOp) -> Any:
     """This rank's part, along the first axis, of ``x`` of all ranks combined."""
-    return _record("c_reducescatter", _reduce_scatter, x, ring_id, nranks, int(op))
+    return _record("c_reducescatter", reduce_scattered, x, ring_id, nranks, int(op))
 
 
 def exchanged(xs: list[Any], ring_id: int) -> list[Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ def guard(place: Any = None) -> Iterator[None]:
     """Run ops at once inside the block, on ``place``, with names counted from zero.
 
     An optimizer built without ``parameter_list`` updates the parameters that were made in the
-    block. A GPU that is not there falls back to the CPU with a warning.
+    block. A GPU that is not there falls back to the CPU with a warning. Tensors behave as those of
+    1.x: an element of one has shape [1], and backward leaves a gradient with intermediate results.
 
     Example:
         >>> import numpy as np
@@ -34,10 +36,17 @@ def guard(place: Any = None) -> Iterator[None]:
         ...     fluid.layers.reduce_sum(x).numpy()
         array([4.], dtype=float32)
     """
+    with open_guard(Tracer(is_first=True), place):
+        yield
+
+
+@contextlib.contextmanager
+def open_guard(tracer: Tracer, place: Any = None) -> Iterator[None]:
+    """Run ops at once inside the block, which ``tracer`` knows of."""
     was_static = switch.is_static
     before = defaults.place, defaults.device, defaults.is_place_chosen
     switch.disable()
-    tracers.push(Tracer())
+    tracers.push(tracer)
     try:
         if place is not None:
             defaults.set_place(place)
@@ -63,6 +72,11 @@ def enabled() -> bool:
 
 def enable_dygraph(place: Any = None) -> None:
     """Open a guard that lasts until ``disable_dygraph``; an open one stays."""
+    open_for_good(guard, place)
+
+
+def open_for_good(guard: Any, place: Any) -> None:
+    """Open ``guard(place)`` until ``disable_dygraph``; an open one stays."""
     if _Lasting.opened is not None:
         switch.disable()
     else:
@@ -84,6 +98,23 @@ def _close() -> None:
 
 
 register("guard of enable_dygraph", _Lasting, attributes=("opened",), reset=_close)
+
+
+def switch_to_static_graph(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a function that records a program, whatever the mode that it is called in."""
+
+    @functools.wraps(function)
+    def recording(*args: Any, **kwargs: Any) -> Any:
+        if switch.is_static:
+            return function(*args, **kwargs)
+        switch.enable()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            switch.disable()
+
+    return recording
+
 
 enable_imperative = enable_dygraph
 disable_imperative = disable_dygraph

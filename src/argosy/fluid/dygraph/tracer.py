@@ -8,6 +8,8 @@ programs use.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 
@@ -16,21 +18,24 @@ from argosy.foundation.errors import UsageError
 from argosy.foundation.process_state import register
 from argosy.framework.mode import switch
 from argosy.static.nn.layer import install_keeper
-from argosy.tensor.engine import Parameter
+from argosy.static.record.append_op import run_op
+from argosy.tensor.engine import Parameter, first_generation
 
 
 class Tracer:
     """The state of one guard. Parameters are held weakly, in the order of their creation, but those
-    that no layer owns.
+    that no layer owns. ``is_first`` says that tensors behave as those of 1.x.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_first: bool = False) -> None:
         self.is_training = True
+        self.is_first = is_first
         self._held: list[Parameter] = []
         self._parameters: weakref.WeakValueDictionary[int, Parameter] = (
             weakref.WeakValueDictionary()
         )
         self._num_noted = 0
+        self._num_names = 0
 
     @property
     def _train_mode(self) -> bool:
@@ -49,6 +54,27 @@ class Tracer:
     @_has_grad.setter
     def _has_grad(self, flag: bool) -> None:
         torch.set_grad_enabled(flag)
+
+    def trace_op(
+        self,
+        type: str,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any],
+        attrs: Mapping[str, Any],
+        stop_gradient: bool = False,
+        inplace_map: Any = None,
+    ) -> None:
+        """Compute an operator by its type; the Tensors ``outputs`` take over its results, without a
+        graph if ``stop_gradient``. Inputs in the slot of an output are those that it overwrites.
+        """
+        given = {slot: value for slot, value in inputs.items() if slot not in outputs}
+        with torch.set_grad_enabled(not stop_gradient and torch.is_grad_enabled()):
+            run_op(type, given, outputs, attrs)
+
+    def _generate_unique_name(self, key: str = "dygraph_tmp") -> str:
+        """``key`` with the number of names that this guard has given."""
+        self._num_names += 1
+        return f"{key}_{self._num_names - 1}"
 
     def note(self, parameter: Parameter) -> None:
         """Remember a parameter."""
@@ -87,9 +113,11 @@ class Tracers:
 
     def push(self, tracer: Tracer) -> None:
         self._open.append(tracer)
+        first_generation.switch(tracer.is_first)
 
     def pop(self) -> None:
         self._open.pop()
+        first_generation.switch(self.current.is_first)
 
     def note(self, parameter: Parameter | None, is_owned: bool = True) -> None:
         """Remember a parameter with the innermost guard, if there is one, which keeps it alive if

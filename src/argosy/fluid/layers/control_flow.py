@@ -16,8 +16,10 @@ from argosy.fluid.table import define
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, OutOfRange, ProgramError, UsageError
 from argosy.static.ir.block import Block
+from argosy.static.ir.operator import leaves
 from argosy.static.ir.sub_blocks import Traffic
 from argosy.static.ir.variable import Variable
+from argosy.static.nn.control_flow import while_loop as static_while_loop
 from argosy.static.record import arrays
 from argosy.static.record.arrays import ArrayVariable, record_array, record_stack, record_write
 from argosy.static.record.control import Branches, loop_variable, record_loop, sub_block
@@ -51,6 +53,20 @@ not_equal(x, y, cond=None) -> tensor.not_equal(x, y), into cond
 def increment(x: Any, value: float = 1.0, in_place: bool = True) -> Any:
     """Add ``value`` to a tensor of one element, by default to ``x`` itself."""
     return T.increment(x, value) if in_place else x + value
+
+
+def while_loop(
+    cond: Any, body: Any, loop_vars: Any, is_test: bool = False, name: str | None = None
+) -> Any:
+    """``paddle.static.nn.while_loop``; as in 1.x, variables among ``loop_vars`` through which no
+    gradient flows hold their last values after it.
+    """
+    results = static_while_loop(cond, body, loop_vars, is_test, name)
+    if is_static():
+        for old, new in zip(leaves(list(loop_vars)), leaves(results), strict=True):
+            if isinstance(old, Variable) and old.stop_gradient and not old.is_data:
+                recorder.write(old, new)
+    return results
 
 
 # -- arrays

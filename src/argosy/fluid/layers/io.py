@@ -8,7 +8,7 @@ from typing import Any
 from argosy import static
 from argosy.fluid.core import VarDesc
 from argosy.fluid.dygraph.tracer import begin_recording
-from argosy.foundation.errors import NotSupported, UsageError
+from argosy.foundation.errors import DtypeError, NotSupported, UsageError
 from argosy.static.run.readers import ProgramLoader
 from argosy.utils.unique_name import generate
 
@@ -39,7 +39,7 @@ def data(
     if type not in (None, VarDesc.VarType.LOD_TENSOR):
         raise NotSupported(f"fluid.layers.data: type={type!r}; only dense tensors can be fed")
     if not isinstance(shape, (list, tuple)):
-        raise UsageError(
+        raise DtypeError(
             f"fluid.layers.data: shape must be a list or tuple, but received {shape!r}"
         )
     is_whole = not append_batch_size or any(n is None or n < 0 for n in shape)

@@ -1,7 +1,9 @@
 """The schedules as functions: a variable that each run of a program computes from
 ``@LR_DECAY_COUNTER@``, or in dygraph a schedule.
 
-The operators of a rate are left out of test programs, like those of optimizers.
+The operators of a rate are left out of test programs, like those of optimizers. Rates are computed
+in float64 and rounded once, so that they are those of the formula; Paddle computes them in float32,
+which may differ in the last digit.
 """
 
 from __future__ import annotations
@@ -31,6 +33,20 @@ def _decay_step_counter(begin: int = 0) -> Any:
     return T.cast(autoincreased_step_counter("@LR_DECAY_COUNTER@", begin, 1), "float32")
 
 
+def _step(begin: int = 0) -> Any:
+    """The counter as a number to compute with."""
+    return T.cast(autoincreased_step_counter("@LR_DECAY_COUNTER@", begin, 1), "float64")
+
+
+def _rounded(rate: Any) -> Any:
+    return T.cast(rate, "float32")
+
+
+def _wide(value: Any) -> Any:
+    """A rate, a number or a variable, as a factor of what ``_step`` gives."""
+    return T.cast(value, "float64") if isinstance(value, Tensor) else float(value)
+
+
 def _kept(name: str, value: Any) -> Any:
     """A variable of this name that takes over ``value`` in each run and keeps it."""
     variable = recorder.new_state(name, [1], value.raw.dtype, 0.0)
@@ -39,7 +55,7 @@ def _kept(name: str, value: Any) -> Any:
 
 
 def _number(value: float) -> Any:
-    return T.full([1], float(value), "float32")
+    return T.full([1], float(value), "float64")
 
 
 def noam_decay(d_model: int, warmup_steps: int, learning_rate: Any = 1.0) -> Any:
@@ -49,12 +65,13 @@ def noam_decay(d_model: int, warmup_steps: int, learning_rate: Any = 1.0) -> Any
     if not records():
         return _schedules.NoamDecay(d_model, warmup_steps, learning_rate=learning_rate)
     with _recording():
-        step = _decay_step_counter(1)
-        return learning_rate * d_model**-0.5 * T.minimum(step**-0.5, warmup_steps**-1.5 * step)
+        step = _step(1)
+        rate = d_model**-0.5 * T.minimum(step**-0.5, warmup_steps**-1.5 * step)
+        return _rounded(_wide(learning_rate) * rate)
 
 
 def _periods(decay_steps: int, staircase: bool) -> Any:
-    done = _decay_step_counter() / decay_steps
+    done = _step() / decay_steps
     return T.floor(done) if staircase else done
 
 
@@ -78,7 +95,8 @@ def exponential_decay(
     if not records():
         return _schedules.ExponentialDecay(learning_rate, decay_steps, decay_rate, staircase)
     with _recording():
-        return learning_rate * decay_rate ** _periods(decay_steps, staircase)
+        rate = decay_rate ** _periods(decay_steps, staircase)
+        return _rounded(_wide(learning_rate) * rate)
 
 
 def natural_exp_decay(
@@ -90,7 +108,8 @@ def natural_exp_decay(
     if not records():
         return _schedules.NaturalExpDecay(learning_rate, decay_steps, decay_rate, staircase)
     with _recording():
-        return learning_rate * T.exp(-decay_rate * _periods(decay_steps, staircase))
+        rate = T.exp(-decay_rate * _periods(decay_steps, staircase))
+        return _rounded(_wide(learning_rate) * rate)
 
 
 def inverse_time_decay(
@@ -102,7 +121,8 @@ def inverse_time_decay(
     if not records():
         return _schedules.InverseTimeDecay(learning_rate, decay_steps, decay_rate, staircase)
     with _recording():
-        return learning_rate / (1 + decay_rate * _periods(decay_steps, staircase))
+        divisor = 1 + decay_rate * _periods(decay_steps, staircase)
+        return _rounded(_wide(learning_rate) / divisor)
 
 
 def polynomial_decay(
@@ -120,15 +140,14 @@ def polynomial_decay(
             learning_rate, decay_steps, end_learning_rate, power, cycle
         )
     with _recording():
-        step = _decay_step_counter()
+        step = _step()
         if cycle:
             length = decay_steps * T.maximum(T.ceil(step / decay_steps), _number(1.0))
         else:
             length = decay_steps
             step = T.minimum(step, _number(decay_steps))
-        return (learning_rate - end_learning_rate) * (
-            1 - step / length
-        ) ** power + end_learning_rate
+        left = (1 - step / length) ** power
+        return _rounded((_wide(learning_rate) - end_learning_rate) * left + end_learning_rate)
 
 
 def piecewise_decay(boundaries: Any, values: Any) -> Any:
@@ -143,11 +162,11 @@ def piecewise_decay(boundaries: Any, values: Any) -> Any:
     if not records():
         return _schedules.PiecewiseDecay(boundaries, values, 0)
     with _recording():
-        step = _decay_step_counter()
+        step = _step()
         rate = _number(values[-1])
         for boundary, value in reversed(list(zip(boundaries, values[:-1], strict=True))):
             rate = T.where(step < float(boundary), _number(value), rate)
-        return _kept("learning_rate", rate)
+        return _kept("learning_rate", _rounded(rate))
 
 
 def cosine_decay(learning_rate: Any, step_each_epoch: int, epochs: int) -> Any:
@@ -161,8 +180,9 @@ def cosine_decay(learning_rate: Any, step_each_epoch: int, epochs: int) -> Any:
         start: Any = learning_rate
         return _schedules.CosineDecay(start, step_each_epoch, epochs)
     with _recording():
-        epoch = T.floor(_decay_step_counter() / step_each_epoch)
-        return learning_rate * 0.5 * (T.cos(epoch * math.pi / epochs) + 1)
+        epoch = T.floor(_step() / step_each_epoch)
+        rate = 0.5 * (T.cos(epoch * math.pi / epochs) + 1)
+        return _rounded(_wide(learning_rate) * rate)
 
 
 def linear_lr_warmup(learning_rate: Any, warmup_steps: int, start_lr: float, end_lr: float) -> Any:
@@ -172,7 +192,10 @@ def linear_lr_warmup(learning_rate: Any, warmup_steps: int, start_lr: float, end
     if not records():
         return _schedules.LinearLrWarmup(learning_rate, warmup_steps, start_lr, end_lr)
     with _recording(), torch.no_grad():
-        step = _decay_step_counter()
+        step = _step()
         rising = float(start_lr) + (float(end_lr) - float(start_lr)) * (step / float(warmup_steps))
-        after = learning_rate if isinstance(learning_rate, Tensor) else _number(learning_rate)
-        return _kept("learning_rate_warmup", T.where(step < float(warmup_steps), rising, after))
+        after = (
+            _wide(learning_rate) if isinstance(learning_rate, Tensor) else _number(learning_rate)
+        )
+        rate = T.where(step < float(warmup_steps), rising, after)
+        return _kept("learning_rate_warmup", _rounded(rate))

@@ -8,9 +8,11 @@ import numpy as np
 import torch
 
 from argosy import tensor as T
+from argosy.fluid.layers import nn
 from argosy.fluid.table import define, name_results
 from argosy.foundation.errors import BadArgument, DtypeError, UsageError
 from argosy.nn import functional as F
+from argosy.ops.fluid import loss as ops
 from argosy.ops.losses.nce import SAMPLERS
 from argosy.ops.losses.nce import nce as nce_op
 from argosy.static.nn.layer import layer_call
@@ -28,16 +30,24 @@ define(
     """
 kldiv_loss(x, target, reduction='mean', name=None)
   -> nn.functional.kl_div(x, target, reduction), as [1]
-mse_loss(input, label) -> nn.functional.mse_loss(input, label), as [1]
 npair_loss(anchor, positive, labels, l2_reg=0.002)
   -> nn.functional.npair_loss(anchor, positive, labels, l2_reg), as [1]
 softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100,
   numeric_stable_mode=True, return_softmax=False, axis=-1)
   -> nn.functional.softmax_with_cross_entropy(logits, label, soft_label, ignore_index,
   numeric_stable_mode, return_softmax, axis)
-square_error_cost(input, label) -> nn.functional.square_error_cost(input, label)
 """,
 )
+
+
+def square_error_cost(input: Any, label: Any) -> Any:
+    """The squared differences, element by element."""
+    return F.square_error_cost(input, label)
+
+
+def mse_loss(input: Any, label: Any) -> Any:
+    """The mean of the squared differences, of shape [1]."""
+    return nn.reduce_mean(square_error_cost(input, label))
 
 
 def cross_entropy(
@@ -48,15 +58,9 @@ def cross_entropy(
 
     ``label`` has shape [N, 1], or that of ``input`` with ``soft_label``.
     """
-    out = F.cross_entropy(
-        input,
-        label,
-        ignore_index=ignore_index,
-        reduction="none",
-        soft_label=soft_label,
-        use_softmax=False,
-    )
-    return out if out.ndim == input.ndim else T.unsqueeze(out, [-1])
+    op = ops.soft_cross_entropy if soft_label else ops.cross_entropy2
+    with layer_call("cross_entropy" if soft_label else "cross_entropy2"):
+        return apply(op, input, label, ignore_index)
 
 
 def sigmoid_cross_entropy_with_logits(
@@ -70,38 +74,33 @@ def sigmoid_cross_entropy_with_logits(
 
     Elements labelled ``ignore_index`` give 0; ``normalize`` divides by the number of the others.
     """
-    is_counted = T.cast(T.not_equal(label, float(ignore_index)), x.dtype)
-    out = F.binary_cross_entropy_with_logits(x, label, reduction="none") * is_counted
-    return out / T.clip(T.sum(is_counted), 1e-5) if normalize else out
+    return apply(ops.sigmoid_cross_entropy, x, label, ignore_index, normalize)
 
 
 def huber_loss(input: Any, label: Any, delta: float) -> Any:
     """Half the squared difference up to ``delta``, then as steep as there, element by element."""
-    gap = T.abs(label - input)
-    return T.where(gap <= delta, 0.5 * gap * gap, delta * (gap - 0.5 * delta))
+    return apply(ops.huber_loss, input, label, float(delta))
 
 
 def rank_loss(label: Any, left: Any, right: Any, name: str | None = None) -> Any:
     """The cross entropy of the probability, ``sigmoid(left - right)``, that left ranks above
     right.
     """
-    return F.softplus(left - right) - label * (left - right)
+    return apply(ops.rank_loss, label, left, right)
 
 
 def margin_rank_loss(
     label: Any, left: Any, right: Any, margin: float = 0.1, name: str | None = None
 ) -> Any:
     """``max(0, margin - label * (left - right))``."""
-    return F.relu(-label * (left - right) + margin)
+    return apply(ops.margin_rank_loss, label, left, right, float(margin))
 
 
 def bpr_loss(input: Any, label: Any, name: str | None = None) -> Any:
     """Minus the mean of ``log(sigmoid(score of the label - other score))`` over the other classes,
     of shape [N, 1].
     """
-    right = T.take_along_axis(input, label, 1)
-    each = F.softplus(input - right) * (1.0 - F.one_hot(T.squeeze(label, [-1]), input.shape[-1]))
-    return T.sum(each, 1, keepdim=True) / (input.shape[-1] - 1.0)
+    return apply(ops.bpr_loss, input, label)
 
 
 def hsigmoid(
@@ -187,11 +186,6 @@ def nce(
 name_results(
     globals(),
     """
-cross_entropy cross_entropy2
-huber_loss huber_loss:1
-mse_loss reduce_mean
-softmax_with_cross_entropy softmax_with_cross_entropy:1,0
-square_error_cost square_error_cost:1
 """,
-    but="hsigmoid nce npair_loss",
+    but="cross_entropy hsigmoid nce npair_loss mse_loss",
 )

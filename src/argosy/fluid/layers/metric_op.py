@@ -7,10 +7,12 @@ from typing import Any
 from argosy import static
 from argosy import tensor as T
 from argosy.fluid.dygraph.tracer import is_static
+from argosy.fluid.layers import nn
 from argosy.fluid.layers.tensor import assign
 from argosy.fluid.table import at_least_1d, name_results
 from argosy.foundation.errors import UsageError
 from argosy.ops.losses import metric as ops
+from argosy.static.nn.layer import layer_call
 from argosy.tensor.engine import apply
 
 
@@ -19,11 +21,13 @@ def accuracy(input: Any, label: Any, k: int = 1, correct: Any = None, total: Any
 
     ``correct`` and ``total`` are filled with the two counts if given.
     """
-    share, num_correct, num_total = apply(ops.accuracy, input, label, k)
-    for given, count in ((correct, num_correct), (total, num_total)):
-        if given is not None:
-            assign(T.cast(at_least_1d(count), given.dtype), given)
-    return at_least_1d(share)
+    values, indices = nn.topk(input, k)
+    with layer_call("accuracy"):
+        share, *counts = apply(ops.fluid_accuracy, values, indices, label)
+        for given, count in zip((correct, total), counts, strict=True):
+            if given is not None:
+                assign(T.cast(count, given.dtype), given)
+    return share
 
 
 def auc(
@@ -50,4 +54,4 @@ def auc(
     return at_least_1d(total), at_least_1d(recent), counts
 
 
-name_results(globals(), "")
+name_results(globals(), "auc auc:0,1", but="accuracy")

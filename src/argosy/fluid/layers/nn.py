@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from argosy import tensor as T
-from argosy.fluid import input as _input
 from argosy.fluid.dygraph.tracer import records, tracers
-from argosy.fluid.table import at_least_1d, define, name_results
+from argosy.fluid.table import define, name_results
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
 from argosy.nn import functional as F
-from argosy.nn.initializer import Constant
+from argosy.nn.initializer import Constant, XavierUniform
+from argosy.ops.fluid import lookup as lookup_ops
+from argosy.ops.fluid import loss as loss_ops
+from argosy.ops.fluid import product as product_ops
+from argosy.ops.fluid import reduction as reduction_ops
+from argosy.ops.fluid import shape as shape_ops
+from argosy.ops.math import elementwise as elementwise_ops
 from argosy.ops.nn.dropout import seeded_dropout
+from argosy.ops.table import Op
 from argosy.static.nn import common
 from argosy.static.nn.layer import anywhere, layer_call, require_bias
 from argosy.static.record.activation import activate
-from argosy.static.record.folding import align
 from argosy.static.record.recorder import recorder
 from argosy.tensor.engine import apply
 from argosy.tensor.random import gaussian
@@ -81,7 +86,6 @@ logical_xor(x, y, out=None, name=None) -> tensor.logical_xor(x, y), into out
 logsumexp(x, dim=None, keepdim=False, out=None, name=None)
   -> tensor.logsumexp(x, dim, keepdim), as [1], into out
 maxout(x, groups, name=None, axis=1) -> nn.functional.maxout(x, groups, axis)
-mean(x, name=None) -> tensor.mean(x), as [1]
 meshgrid(input, name=None) -> tensor.meshgrid(input)
 mish(x, threshold=20, name=None) -> nn.functional.mish(x)
 nonzero(input, as_tuple=False) -> tensor.nonzero(input, as_tuple)
@@ -144,10 +148,11 @@ def embedding(
             f"is {list(input.shape)}; "
             "fluid.embedding takes ids of any shape"
         )
-    ids = T.squeeze(input, [-1]) if input.ndim > 1 else input
-    return anywhere(common.embedding)(
-        ids, size, is_sparse, is_distributed, padding_idx, param_attr, dtype
-    )
+    with layer_call("embedding", None, input) as helper:
+        weight = helper.create_parameter(
+            param_attr, size, dtype, default_initializer=XavierUniform()
+        )
+        return common.looked_up(input, weight, padding_idx, is_sparse or is_distributed)
 
 
 def instance_norm(
@@ -191,36 +196,30 @@ def lrn(
 # -- two tensors
 
 
-def _elementwise(name: str, compute: Any) -> Any:
-    """``compute`` with the first axis of the second operand under ``axis`` of the first."""
+def _elementwise(name: str, op: Op) -> Any:
+    """``op`` with the first axis of the second operand under ``axis`` of the first."""
 
     def function(
         x: Any, y: Any, axis: int = -1, act: str | None = None, name: str | None = None
     ) -> Any:
-        return activate(compute(x, align(x, y, axis)), act)
+        return activate(apply(product_ops.ALONG[op], x, y, axis), act)
 
     function.__name__ = function.__qualname__ = f"elementwise_{name}"
     function.__doc__ = (
-        f"``{compute.__name__}(x, y)`` with the first axis of ``y`` under ``axis`` of ``x``, "
-        "then ``act``."
+        f"``{op.name}(x, y)`` with the first axis of ``y`` under ``axis`` of ``x``, then ``act``."
     )
     return function
 
 
-def _divide(x: Any, y: Any) -> Any:
-    """Divide; integers give integers, rounded towards zero."""
-    return T.divide(x, y) if x.is_floating_point() else T.divide(x, y, rounding_mode="trunc")
-
-
-elementwise_add = _elementwise("add", T.add)
-elementwise_sub = _elementwise("sub", T.subtract)
-elementwise_mul = _elementwise("mul", T.multiply)
-elementwise_div = _elementwise("div", _divide)
-elementwise_max = _elementwise("max", T.maximum)
-elementwise_min = _elementwise("min", T.minimum)
-elementwise_pow = _elementwise("pow", T.pow)
-elementwise_mod = _elementwise("mod", T.remainder)
-elementwise_floordiv = _elementwise("floordiv", T.floor_divide)
+elementwise_add = _elementwise("add", elementwise_ops.add)
+elementwise_sub = _elementwise("sub", elementwise_ops.subtract)
+elementwise_mul = _elementwise("mul", elementwise_ops.multiply)
+elementwise_div = _elementwise("div", elementwise_ops.divide)
+elementwise_max = _elementwise("max", elementwise_ops.maximum)
+elementwise_min = _elementwise("min", elementwise_ops.minimum)
+elementwise_pow = _elementwise("pow", elementwise_ops.pow)
+elementwise_mod = _elementwise("mod", elementwise_ops.remainder)
+elementwise_floordiv = _elementwise("floordiv", elementwise_ops.floor_divide)
 
 
 def matmul(
@@ -232,44 +231,41 @@ def matmul(
     name: str | None = None,
 ) -> Any:
     """The product of matrices, times ``alpha``; two vectors give shape [1]."""
-    product = T.matmul(x, y, transpose_x, transpose_y)
-    if product.ndim == 0:
-        product = T.reshape(product, [1])
-    return product if alpha == 1.0 else product * alpha
+    return apply(product_ops.matmul, x, y, transpose_x, transpose_y, float(alpha))
 
 
 def cos_sim(X: Any, Y: Any) -> Any:
     """The cosine of the angle between rows, of shape [N, 1]; ``Y`` may have one row for all."""
-
-    def norm(x: Any) -> Any:
-        return T.sqrt(T.sum(T.square(x), 1, keepdim=True))
-
-    return T.sum(X * Y, 1, keepdim=True) / (norm(X) * norm(Y))
+    return apply(loss_ops.cos_sim, X, Y)
 
 
 # -- reductions: over everything they have shape [1], and integers stay what they are
 
 
-def _reduce(word: str, compute: Any, keeps_dtype: bool = False) -> Any:
+def _reduce(word: str, op: Op) -> Any:
     def function(
         input: Any, dim: Any = None, keep_dim: bool = False, name: str | None = None
     ) -> Any:
-        axis = None if dim is None or dim == [] else dim
-        options = {"dtype": input.dtype} if keeps_dtype else {}
-        return at_least_1d(compute(input, axis=axis, keepdim=keep_dim, **options))
+        axes = list(dim) if isinstance(dim, (list, tuple)) else dim
+        return apply(op, input, None if axes == [] else axes, keep_dim)
 
     function.__name__ = function.__qualname__ = f"reduce_{word}"
     function.__doc__ = f"The {word} over the axes ``dim``, by default over all."
     return function
 
 
-reduce_sum = _reduce("sum", T.sum, keeps_dtype=True)
-reduce_mean = _reduce("mean", T.mean)
-reduce_max = _reduce("max", T.max)
-reduce_min = _reduce("min", T.min)
-reduce_prod = _reduce("prod", T.prod, keeps_dtype=True)
-reduce_all = _reduce("all", T.all)
-reduce_any = _reduce("any", T.any)
+reduce_sum = _reduce("sum", reduction_ops.reduce_sum)
+reduce_mean = _reduce("mean", reduction_ops.reduce_mean)
+reduce_max = _reduce("max", reduction_ops.reduce_max)
+reduce_min = _reduce("min", reduction_ops.reduce_min)
+reduce_prod = _reduce("prod", reduction_ops.reduce_prod)
+reduce_all = _reduce("all", reduction_ops.reduce_all)
+reduce_any = _reduce("any", reduction_ops.reduce_any)
+
+
+def mean(x: Any, name: str | None = None) -> Any:
+    """The mean of all elements, of shape [1]."""
+    return apply(reduction_ops.mean_of_all, x)
 
 
 def l2_normalize(x: Any, axis: int | None, epsilon: float = 1e-12, name: str | None = None) -> Any:
@@ -277,7 +273,7 @@ def l2_normalize(x: Any, axis: int | None, epsilon: float = 1e-12, name: str | N
     for 1, and vectors have one axis.
     """
     axis = 0 if x.ndim == 1 else 1 if axis is None else axis
-    return x / T.sqrt(T.sum(T.square(x), axis, keepdim=True) + epsilon)
+    return apply(shape_ops.l2_norm, x, axis, epsilon)
 
 
 # -- shapes and places
@@ -304,10 +300,7 @@ def squeeze(input: Any, axes: Any, name: str | None = None) -> Any:
 
 def flatten(x: Any, axis: int = 1, name: str | None = None) -> Any:
     """A matrix: the axes before ``axis`` are its rows."""
-    if axis in (0, x.ndim):
-        return T.reshape(x, [1, -1] if axis == 0 else [-1, 1])
-    columns = T.flatten(x, axis) if x.ndim > axis + 1 else x
-    return T.flatten(columns, 0, axis - 1) if axis > 1 else columns
+    return apply(shape_ops.flatten, x, axis)
 
 
 def stack(x: Any, axis: int = 0, name: str | None = None) -> Any:
@@ -330,20 +323,19 @@ def expand_as(x: Any, target_tensor: Any, name: str | None = None) -> Any:
 
 def shape(input: Any) -> Any:
     """The shape, as a tensor of int32."""
-    return T.cast(T.shape(input), "int32")
+    return apply(shape_ops.shape, input)
 
 
 def one_hot(input: Any, depth: int, allow_out_of_range: bool = False) -> Any:
     """Ones at the given columns: the last axis of ``input``, of length 1, becomes one of length
     ``depth``.
     """
-    ids = T.squeeze(input, [-1]) if input.ndim > 1 and input.shape[-1] == 1 else input
-    return _input.one_hot(ids, depth, allow_out_of_range)
+    return apply(lookup_ops.one_hot, input, depth, allow_out_of_range)
 
 
 def pad(x: Any, paddings: Any, pad_value: float = 0.0, name: str | None = None) -> Any:
     """``pad_value`` around ``x``: two numbers for each axis, how much before and after."""
-    return F.pad(x, list(paddings), "constant", pad_value, pad_from_left_axis=True)
+    return apply(shape_ops.pad, x, list(paddings), pad_value)
 
 
 def pad2d(
@@ -357,15 +349,13 @@ def pad2d(
     """Pad images above, below, left and right, with a number ("constant"), their mirror ("reflect")
     or their edge ("edge").
     """
-    if mode not in _PAD_MODES:
+    if mode not in shape_ops.PAD_MODES:
         raise BadArgument(
-            f"fluid.layers.pad2d: mode should be one of {list(_PAD_MODES)}, but received {mode!r}"
+            f"fluid.layers.pad2d: mode should be one of {list(shape_ops.PAD_MODES)}, but received "
+            f"{mode!r}"
         )
-    top, bottom, left, right = paddings
-    return F.pad(input, [left, right, top, bottom], _PAD_MODES[mode], pad_value, data_format)
-
-
-_PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}
+    around = list(paddings)
+    return apply(shape_ops.pad2d, input, around, mode, float(pad_value), data_format == "NHWC")
 
 
 def uniform_random_batch_size_like(
@@ -502,11 +492,8 @@ def smooth_l1(
     """The sum over each row of squared differences below ``1 / sigma ** 2`` and absolute ones
     above, of shape [N, 1].
     """
-    limit = 1.0 / (1.0 if sigma is None else sigma) ** 2
-    gap = T.abs((x - y) if inside_weight is None else (x - y) * inside_weight)
-    out = T.where(gap < limit, gap * gap * (0.5 / limit), gap - 0.5 * limit)
-    out = out if outside_weight is None else out * outside_weight
-    return T.sum(T.flatten(out, 1), 1, keepdim=True)
+    scale = 1.0 if sigma is None else float(sigma)
+    return apply(loss_ops.smooth_l1_loss, x, y, inside_weight, outside_weight, scale)
 
 
 # -- pooling: one function for maximum and average, with a stride of 1 by default
@@ -585,7 +572,7 @@ def _pool(
     call = f"pool{num_dims}d"
     _require_type(pool_type, call)
     if global_pooling:
-        return _over_all(input, pool_type, data_format)
+        return apply(shape_ops.global_pool, input, pool_type, data_format[-1] == "C")
     if pool_size == -1:
         raise UsageError(f"{call}: pool_size must be given when global_pooling is False")
     if pool_type == "max":
@@ -636,18 +623,6 @@ def _require_type(pool_type: str, call: str) -> None:
         raise UsageError(
             f"{call}: pool_type can only be 'max' or 'avg', but received {pool_type!r}"
         )
-
-
-def _over_all(x: Any, pool_type: str, data_format: str) -> Any:
-    """The maximum or mean of whole images, whose size need not be known."""
-    num_dims, is_last = len(data_format) - 2, data_format[-1] == "C"
-    if pool_type == "avg":
-        first = 1 if is_last else 2
-        return x.mean(list(range(first, first + num_dims)), keepdim=True)
-    images = x.moveaxis(-1, 1) if is_last else x
-    pool = F.adaptive_max_pool2d if num_dims == 2 else F.adaptive_max_pool3d
-    out = pool(images, 1)
-    return out.moveaxis(1, -1) if is_last else out
 
 
 def _filled(x: Any, pool_size: Any, pool_stride: Any, pool_padding: Any, data_format: str) -> Any:
@@ -804,19 +779,26 @@ def autoincreased_step_counter(
 name_results(
     globals(),
     """
-adaptive_pool2d max_pool2d_with_index
-dice_loss reduce_mean
+expand_as expand_as:0
+hard_swish hard_swish:0
+soft_relu soft_relu:0
+swish swish:0
+uniform_random_batch_size_like uniform_random_batch_size_like:0
+gaussian_random_batch_size_like gaussian_random_batch_size_like:0
+dice_loss reduce_mean:0
 flatten flatten:0,1
 lrn lrn:1
 reshape reshape2:0,1
-resize_nearest nearest_interp
-resize_bilinear bilinear_interp
-smooth_l1 smooth_l1_loss:1
+resize_nearest nearest_interp:0
+resize_bilinear bilinear_interp:0
+smooth_l1 smooth_l1_loss
 squeeze squeeze:0,1
 topk top_k
 transpose transpose:0,1
 unsqueeze unsqueeze2:0,1
 where where_index
 """,
-    but="embedding instance_norm autoincreased_step_counter label_smooth image_resize",
+    but="""
+    adaptive_pool2d autoincreased_step_counter embedding image_resize instance_norm label_smooth
+    """,
 )

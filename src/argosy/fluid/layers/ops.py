@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from argosy import tensor as T
 from argosy.fluid.table import define, name_results
 from argosy.nn import functional as F
+from argosy.ops.fluid import reduction as ops
+from argosy.tensor.engine import apply
 
 if TYPE_CHECKING:  # the names of the table
 
@@ -31,10 +32,7 @@ def cumsum(
     ``exclusive``, from the end if ``reverse``.
     """
     along = -1 if axis is None else axis
-    given = T.flip(x, [along]) if reverse else x
-    total = T.cumsum(given, along)
-    total = total - given if exclusive else total
-    return T.flip(total, [along]) if reverse else total
+    return apply(ops.cumsum, x, along, bool(exclusive), bool(reverse))
 
 
 def hard_shrink(x: Any, threshold: float | None = None) -> Any:

@@ -9,11 +9,12 @@ import numpy as np
 from argosy import tensor as T
 from argosy.fluid.dygraph.tracer import records, tracers
 from argosy.fluid.layers.nn import shape_like
-from argosy.fluid.table import at_least_1d, define, name_results
+from argosy.fluid.table import at_least_1d, define, filled, name_results
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError
 from argosy.nn import parameter as _parameter
 from argosy.ops.array.initialization import assign_value
+from argosy.ops.fluid.shape import fill_zeros_like
 from argosy.static.record.arrays import ArrayVariable, record_joined
 from argosy.static.record.recorder import recorder
 from argosy.tensor.engine import Tensor, apply, unique_name
@@ -43,7 +44,6 @@ trace(input, offset=0, dim1=0, dim2=1, out=None, name=None)
 tril(input, diagonal=0, name=None) -> tensor.tril(input, diagonal)
 triu(input, diagonal=0, name=None) -> tensor.triu(input, diagonal)
 zeros(shape, dtype, force_cpu=False, name=None) -> tensor.zeros(shape, dtype), recorded
-zeros_like(x, out=None) -> tensor.zeros_like(x), into out
 """,
 )
 
@@ -180,6 +180,11 @@ def has_inf(x: Any) -> Any:
 def has_nan(x: Any) -> Any:
     """Whether an element is NaN, of shape [1]."""
     return at_least_1d(T.any(T.isnan(x)))
+
+
+def zeros_like(x: Any, out: Any = None) -> Any:
+    """Zeros of the shape and dtype of ``x``."""
+    return filled(apply(fill_zeros_like, x), out)
 
 
 name_results(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.foundation.errors import BadArgument, UsageError
+from argosy.foundation.errors import BadArgument, NotSupported, UsageError
 from argosy.framework.mode import switch
 
 __all__: list[str] = []
@@ -48,6 +48,10 @@ class RecomputeOptimizer:
         )
         recompute_program(loss.block.program, self._checkpoints)
         return pairs
+
+    def load(self, state_dict: Any) -> None:
+        """Refuse, as Paddle does: a program loads its state with ``paddle.static.load``."""
+        raise NotSupported("load function is not supported by Recompute Optimizer for now")
 
     def apply_gradients(self, params_grads: Any) -> Any:
         return self._optimizer.apply_gradients(params_grads)

@@ -28,7 +28,7 @@ log_sigmoid = unary(ops.log_sigmoid, "``log(sigmoid(x))`` without overflow.")
 logsigmoid = log_sigmoid
 mish = unary(ops.mish, "``x * tanh(softplus(x))``.")
 softsign = unary(ops.softsign, "``x / (1 + abs(x))``.")
-swish = unary(ops.silu, "``x * sigmoid(x)``.", "swish")
+swish = unary(ops.swish, "``x * sigmoid(x)``.", "swish")
 tanhshrink = unary(ops.tanhshrink, "``x - tanh(x)``.")
 
 

@@ -20,15 +20,26 @@ from argosy.ops.table import Op
 
 Plan = tuple[Op, dict[str, Any]]
 
+HALF = (torch.float16, torch.bfloat16)
+
 
 class Initializer:
     """Base class. Subclasses define ``plan``."""
+
+    _cast_dtypes: tuple[torch.dtype, ...] = ()
+    goes_first = False  # its operator is put before all others of a block
 
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
         """The op, of the table, that makes the values of a tensor of this shape and dtype, and its
         attributes.
         """
         raise NotImplementedError(f"{type(self).__name__} does not define plan()")
+
+    def made_in(self, dtype: torch.dtype) -> torch.dtype:
+        """The dtype in which a program makes values of ``dtype``; a cast follows if it is
+        another.
+        """
+        return torch.float32 if dtype in self._cast_dtypes else dtype
 
     def __call__(self, param: Any, block: Any = None) -> Any:
         """Fill ``param`` in place, or let the startup program do it if it belongs to one, and
@@ -40,8 +51,12 @@ class Initializer:
             return param
         raw = param.raw
         op, attrs = self.seeded_plan(list(raw.shape), raw.dtype, switch.startup_seed())
-        with torch.no_grad():
-            raw.copy_(op.fn(**attrs))
+        values = op.fn(**attrs)
+        if values.shape == raw.shape:
+            with torch.no_grad():
+                raw.copy_(values)
+        else:  # Assign
+            param.raw = values.to(raw).requires_grad_(raw.requires_grad)
         return param
 
     def seeded_plan(self, shape: Sequence[int], dtype: torch.dtype, seed: int) -> Plan:

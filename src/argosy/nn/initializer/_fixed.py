@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import torch
 
 from argosy.foundation.errors import BadArgument, DtypeError, UsageError
-from argosy.nn.initializer._base import Initializer, Plan
+from argosy.nn.initializer._base import HALF, Initializer, Plan
 from argosy.ops.array import initialization as ops
 from argosy.tensor.engine import Tensor
 
@@ -29,9 +30,11 @@ class Constant(Initializer):
 class Assign(Initializer):
     """Fill with given values: an array, nested lists or a Tensor of the parameter's size.
 
-    Differs from Paddle: the parameter keeps the shape it was created with; there it silently takes
-    that of the value.
+    A value with another number of elements gives the parameter its own shape, with a warning; in a
+    program the run refuses it. Differs from Paddle, where every value does, silently.
     """
+
+    _cast_dtypes = HALF
 
     def __init__(self, value: Any, name: str | None = None) -> None:
         if isinstance(value, Tensor):
@@ -52,13 +55,16 @@ class Assign(Initializer):
             )
 
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
-        if self._value.size != int(np.prod(shape)):
-            raise UsageError(
-                f"Assign: the value has shape {list(self._value.shape)}, the parameter "
-                f"{list(shape)}; they must have "
-                "the same number of elements"
+        value = self._value
+        if value.size == int(np.prod(shape)):
+            value = value.reshape(shape)
+        else:
+            warnings.warn(
+                f"Assign: the value has shape {list(value.shape)}, the parameter {list(shape)}; "
+                "the parameter takes the shape of the value.",
+                stacklevel=4,
             )
-        return ops.assign_value, {"values": self._value.reshape(shape), "dtype": dtype}
+        return ops.assign_value, {"values": value, "dtype": dtype}
 
 
 class Dirac(Initializer):
@@ -85,9 +91,11 @@ class Dirac(Initializer):
 class Bilinear(Initializer):
     """Fill the weight of a transposed convolution with Paddle's kernel for upsampling."""
 
+    _cast_dtypes = (*HALF, torch.float64)
+
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
         if len(shape) != 4 or shape[2] != shape[3]:
             raise UsageError(
                 f"Bilinear: expected a shape [out, in, k, k], but received {list(shape)}"
             )
-        return ops.bilinear_kernel, {"shape": list(shape), "dtype": dtype}
+        return ops.assign_value, {"values": ops.bilinear_kernel(shape).numpy(), "dtype": dtype}

@@ -29,6 +29,9 @@ class _Seeded(Initializer):
         op, attrs = self._inner.plan(shape, dtype)
         return op, {**attrs, "seed": self._seed}
 
+    def made_in(self, dtype: torch.dtype) -> torch.dtype:
+        return self._inner.made_in(dtype)
+
 
 class ConstantInitializer(Constant):
     """Fill with one value; ``force_cpu`` only says where the value is made."""

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 import torch
 
 from argosy.foundation.errors import BadArgument
-from argosy.nn.initializer._base import Initializer, Plan, require
+from argosy.nn.initializer._base import HALF, Initializer, Plan, require
 from argosy.ops.array import initialization as ops
 
 
 class Uniform(Initializer):
     """Draw uniformly from [low, high)."""
+
+    _cast_dtypes = (torch.float16,)
 
     def __init__(self, low: float = -1.0, high: float = 1.0, name: str | None = None) -> None:
         require("Uniform", low=low, high=high)
@@ -52,6 +54,8 @@ class TruncatedNormal(Initializer):
     """Draw from a normal distribution restricted to [a, b]; the bounds are values, not numbers of
     deviations.
     """
+
+    _cast_dtypes = HALF
 
     def __init__(
         self,

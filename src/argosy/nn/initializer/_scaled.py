@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 
 from argosy.foundation.errors import BadArgument, UsageError, nearest
-from argosy.nn.initializer._base import Initializer, Plan, fans
+from argosy.nn.initializer._base import HALF, Initializer, Plan, fans
 from argosy.ops.array import initialization as ops
 
 _UNIT_GAIN = (
@@ -79,12 +79,16 @@ class _Xavier(Initializer):
 class XavierUniform(_Xavier):
     """Draw uniformly from ±gain·sqrt(6 / (fan_in + fan_out))."""
 
+    _cast_dtypes = (torch.float16,)
+
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
         return _uniform(shape, math.sqrt(3.0) * self._std(shape), dtype)
 
 
 class XavierNormal(_Xavier):
     """Draw from a normal distribution of deviation gain·sqrt(2 / (fan_in + fan_out))."""
+
+    _cast_dtypes = HALF
 
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
         return _normal(shape, self._std(shape), dtype)
@@ -124,12 +128,16 @@ class _Kaiming(Initializer):
 class KaimingUniform(_Kaiming):
     """Draw uniformly from ±gain·sqrt(3 / fan)."""
 
+    _cast_dtypes = (torch.float16,)
+
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
         return _uniform(shape, math.sqrt(3.0) * self._std(shape), dtype)
 
 
 class KaimingNormal(_Kaiming):
     """Draw from a normal distribution of deviation gain / sqrt(fan)."""
+
+    _cast_dtypes = HALF
 
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
         return _normal(shape, self._std(shape), dtype)

@@ -17,6 +17,7 @@ import numpy as np
 from argosy.foundation import dtypes
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError, nearest
 from argosy.foundation.places import to_place
+from argosy.framework.mode import switch
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn.parameter import create_parameter
 from argosy.tensor.engine import Parameter, Tensor, get_default_dtype, unique_name
@@ -329,13 +330,17 @@ class Layer:
     def create_tensor(
         self, name: str | None = None, persistable: bool | None = None, dtype: Any = None
     ) -> Tensor:
-        """Make an empty Tensor to be filled later."""
-        out = Tensor(np.zeros(0), dtype or self._dtype)
-        out.name = (
+        """Make an empty Tensor to be filled later; while recording, a variable of the program."""
+        full_name = (
             f"{self._full_name}.{name}"
             if name
             else unique_name.generate(f"{self._full_name}._generated_var")
         )
+        if switch.is_static:
+            made: Tensor = switch.new_variable(full_name, dtype or self._dtype, bool(persistable))
+            return made
+        out = Tensor(np.zeros(0), dtype or self._dtype)
+        out.name = full_name
         out.persistable = bool(persistable)
         return out
 

@@ -8,6 +8,7 @@ from argosy.ops.array import (
     initialization,
     joining,
     manipulation,
+    messages,
     sampling,
     search,
 )

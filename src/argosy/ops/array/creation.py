@@ -13,7 +13,11 @@ from argosy.ops.table import op
 from argosy.ops.traits import Precision
 
 
-@op("full", layer="fill_constant fill_constant")
+@op(
+    "full",
+    layer="fill_constant fill_constant",
+    types=("fill_constant(shape/ShapeTensorList, value/ValueTensor, dtype:dtype, -)",),
+)
 def full(shape: Any, value: Any, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:
     size = ints(shape)
     if isinstance(value, Tensor):
@@ -28,7 +32,7 @@ def full(shape: Any, value: Any, dtype: torch.dtype, device: torch.device | None
     return torch.full(size, value, dtype=dtype, device=device)
 
 
-@op("full_like", types=("fill_any_like",), layer="full_like")
+@op("full_like", layer="full_like", types=("fill_any_like(X, value, dtype:dtype, -)",))
 def full_like(
     x: Tensor, value: Any, dtype: torch.dtype | None = None, device: torch.device | None = None
 ) -> Tensor:
@@ -48,7 +52,7 @@ def empty(shape: Any, dtype: torch.dtype, device: torch.device | None = None) ->
     return torch.empty(ints(shape), dtype=dtype, device=device)
 
 
-@op("arange", types=("range",))
+@op("arange", types=("range(Start, End, Step, -, -)",))
 def arange(
     start: Any, end: Any, step: Any, dtype: torch.dtype, device: torch.device | None = None
 ) -> Tensor:
@@ -88,14 +92,14 @@ def logspace(
     return torch.logspace(first, last, count, radix, dtype=torch.float64, device=device).to(dtype)
 
 
-@op("eye")
+@op("eye", types=("eye(num_rows, num_columns, dtype:dtype, -)",))
 def eye(
     num_rows: Any, num_columns: Any, dtype: torch.dtype, device: torch.device | None = None
 ) -> Tensor:
     return torch.eye(int(number(num_rows)), int(number(num_columns)), dtype=dtype, device=device)
 
 
-@op("meshgrid")
+@op("meshgrid", types=("meshgrid(X) -> Out*",))
 def meshgrid(inputs: list[Tensor]) -> list[Tensor]:
     require_equal_dtypes(inputs, "meshgrid")
     for position, tensor in enumerate(inputs):
@@ -143,12 +147,12 @@ def _at_least_matrix(x: Tensor, call: str) -> Tensor:
     return x
 
 
-@op("tril", layer="=tril")
+@op("tril", layer="=tril", types=("tril_triu(X, diagonal, lower=True)",))
 def tril(x: Tensor, diagonal: int = 0) -> Tensor:
     return torch.tril(_at_least_matrix(x, "tril"), diagonal)
 
 
-@op("triu", layer="=triu")
+@op("triu", layer="=triu", types=("tril_triu(X, diagonal, lower=False)",))
 def triu(x: Tensor, diagonal: int = 0) -> Tensor:
     return torch.triu(_at_least_matrix(x, "triu"), diagonal)
 

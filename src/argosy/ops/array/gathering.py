@@ -54,14 +54,14 @@ def _select(x: Tensor, axis: int, index: Tensor) -> Tensor:
         ) from error
 
 
-@op("gather", precision=Precision.GRAY, rows=Rows.OTHER)
+@op("gather", precision=Precision.GRAY, rows=Rows.OTHER, types=("gather(X, Index, axis/Axis)",))
 def gather(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
     axis = axis_in(axis, x.ndim, "gather")
     out = _select(x, axis, _as_ids(index, "gather"))
     return out if index.ndim else out.squeeze(axis)
 
 
-@op("index_select", rows=Rows.OTHER)
+@op("index_select", rows=Rows.OTHER, types=("index_select(X, Index, dim)",))
 def index_select(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
     if index.ndim == 0:
         raise UsageError("index_select: the index must have shape [n] or [n, 1], but is 0-D")
@@ -85,7 +85,7 @@ def _positions(x: Tensor, index: Tensor, call: str) -> tuple[Tensor, ...]:
     return tuple(index.unbind(-1))
 
 
-@op("index_sample")
+@op("index_sample", types=("index_sample(X, Index)",))
 def index_sample(x: Tensor, index: Tensor) -> Tensor:
     if x.ndim != 2 or index.ndim != 2 or x.shape[0] != index.shape[0]:
         raise UsageError(
@@ -177,7 +177,7 @@ def _without_overwritten(x: Tensor, index: Tensor, values: Tensor, axis: int) ->
     return torch.where(last == order, values, values.detach())
 
 
-@op("scatter", precision=Precision.EXTRA_BLACK)
+@op("scatter", precision=Precision.EXTRA_BLACK, types=("scatter(X, Ids, Updates, overwrite)",))
 def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True) -> Tensor:
     """Replace rows of ``x``; without ``overwrite`` the rows start at zero and duplicates add up."""
     require_equal_dtypes([x, updates], "scatter")

@@ -12,11 +12,37 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from argosy.ops.array.manipulation import slice_axes
 from argosy.ops.table import op
-from argosy.ops.traits import Precision, Rows
+from argosy.ops.traits import Precision, Record, Rows
+
+_END = 2**31 - 1  # where Paddle ends what has no end
 
 
-@op("getitem", rows=Rows.KEPT_IF_ALONE)
+def _slice_parts(record: Record, x: Any, index: tuple[Any, ...]) -> Any:
+    """Numbers and slices with step 1 are one operator in programs."""
+    axes, starts, ends, dropped = [], [], [], []
+    if len(index) > x.ndim:
+        return NotImplemented
+    for axis, item in enumerate(index):
+        if type(item) is int:
+            first, last = item, _END if item == -1 else item + 1
+            dropped.append(axis)
+        elif isinstance(item, slice) and item.step in (None, 1):
+            first, last = item.start or 0, _END if item.stop is None else item.stop
+            if type(first) is not int or type(last) is not int:
+                return NotImplemented
+            if (first, last) == (0, _END):
+                continue
+        else:
+            return NotImplemented
+        axes.append(axis)
+        starts.append(first)
+        ends.append(last)
+    return record(slice_axes, x, axes, starts, ends, dropped) if axes else NotImplemented
+
+
+@op("getitem", rows=Rows.KEPT_IF_ALONE, parts=_slice_parts)
 def getitem(x: Tensor, index: tuple[Any, ...]) -> Tensor:
     flipped, index = _without_negative_steps(x, index)
     return (x.flip(flipped) if flipped else x)[index]

@@ -29,25 +29,39 @@ def _generator(seed: int) -> torch.Generator | None:
     return torch.Generator().manual_seed(seed) if seed else None
 
 
-@op("fill_constant", precision=Precision.GRAY)
+@op(
+    "fill_constant",
+    precision=Precision.GRAY,
+    types=("fill_constant(shape/ShapeTensorList, value/ValueTensor, dtype:dtype)",),
+)
 def fill_constant(shape: Sequence[int], value: float, dtype: torch.dtype) -> Tensor:
     return torch.full(list(shape), value, dtype=dtype)
 
 
-@op("assign_value", layer="assign")
+@op("assign_value", layer="assign", types=("assign_value(values:values, dtype:dtype)",))
 def assign_value(values: Any, dtype: torch.dtype) -> Tensor:
     """A new tensor of given values: a NumPy array or nested lists of numbers."""
     return torch.as_tensor(values).to(dtype, copy=True)  # what comes of it is trained in place
 
 
-@op("uniform_random", is_random=True, precision=Precision.GRAY)
+@op(
+    "uniform_random",
+    is_random=True,
+    precision=Precision.GRAY,
+    types=("uniform_random(shape/ShapeTensorList, min, max, dtype:dtype, seed)",),
+)
 def uniform_random(
     shape: Sequence[int], min: float, max: float, dtype: torch.dtype, seed: int = 0
 ) -> Tensor:
     return _drawn(shape, dtype).uniform_(min, max, generator=_generator(seed)).to(dtype)
 
 
-@op("gaussian_random", is_random=True, precision=Precision.GRAY)
+@op(
+    "gaussian_random",
+    is_random=True,
+    precision=Precision.GRAY,
+    types=("gaussian_random(shape/ShapeTensorList, mean, std, dtype:dtype, seed)",),
+)
 def gaussian_random(
     shape: Sequence[int], mean: float, std: float, dtype: torch.dtype, seed: int = 0
 ) -> Tensor:
@@ -56,7 +70,11 @@ def gaussian_random(
     return _drawn(shape, dtype).normal_(mean, std, generator=_generator(seed)).to(dtype)
 
 
-@op("truncated_gaussian_random", is_random=True)
+@op(
+    "truncated_gaussian_random",
+    is_random=True,
+    types=("truncated_gaussian_random(shape, mean, std, a, b, dtype:dtype, seed)",),
+)
 def truncated_gaussian_random(
     shape: Sequence[int],
     mean: float,
@@ -109,8 +127,7 @@ def dirac(shape: Sequence[int], groups: int, dtype: torch.dtype) -> Tensor:
     return out
 
 
-@op("bilinear_kernel")
-def bilinear_kernel(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+def bilinear_kernel(shape: Sequence[int]) -> Tensor:
     """Paddle's interpolation kernel [out, in, k, k]; its row coordinate is not rounded down to the
     row.
     """
@@ -121,4 +138,4 @@ def bilinear_kernel(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
     x = cell % size
     y = (cell / size) % size
     kernel = (1 - (x / half - centre).abs()) * (1 - (y / half - centre).abs())
-    return kernel.to(torch.float32).reshape(list(shape)).to(dtype)
+    return kernel.to(torch.float32).reshape(list(shape))

@@ -29,14 +29,14 @@ def _require_equal_ranks(tensors: Sequence[Tensor], call: str) -> None:
             )
 
 
-@op("concat", precision=Precision.GRAY)
+@op("concat", precision=Precision.GRAY, types=("concat(X, axis/AxisTensor)",))
 def concat(x: list[Tensor], axis: int = 0) -> Tensor:
     require_equal_dtypes(x, "concat")
     _require_equal_ranks(x, "concat")
     return torch.cat(x, axis)
 
 
-@op("stack", precision=Precision.GRAY)
+@op("stack", precision=Precision.GRAY, types=("stack(X, axis) -> Y",))
 def stack(x: list[Tensor], axis: int = 0) -> Tensor:
     require_equal_dtypes(x, "stack")
     return torch.stack(x, axis)
@@ -54,7 +54,7 @@ def block_diag(inputs: list[Tensor]) -> Tensor:
     return torch.block_diag(*inputs)  # type: ignore[no-untyped-call]
 
 
-@op("split", precision=Precision.GRAY)
+@op("split", precision=Precision.GRAY, types=("split(X, num:sections, axis/AxisTensor) -> Out*",))
 def split(x: Tensor, num_or_sections: Any, axis: int = 0) -> list[Tensor]:
     """Equal parts for a number, parts of the given sizes for a list, in which one -1 takes the
     rest.
@@ -91,12 +91,12 @@ def _copies(parts: Sequence[Tensor]) -> list[Tensor]:
     return [part.clone(memory_format=torch.contiguous_format) for part in parts]
 
 
-@op("unbind")
+@op("unbind", types=("unbind(X, axis) -> Out*",))
 def unbind(x: Tensor, axis: int = 0) -> list[Tensor]:
     return list(x.unbind(axis_in(axis, x.ndim, "unbind")))
 
 
-@op("unstack", precision=Precision.GRAY)
+@op("unstack", precision=Precision.GRAY, types=("unstack(X, axis, num) -> Y*",))
 def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
     axis = axis_in(axis, x.ndim, "unstack")
     if num is not None and num != x.shape[axis]:

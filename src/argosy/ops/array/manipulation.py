@@ -8,18 +8,24 @@ reaches as far as it does there.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from argosy.foundation.errors import RankError, UsageError
+from argosy.foundation.errors import OutOfRange, RankError, UsageError
 from argosy.ops.array.shape import axis_in, ints
 from argosy.ops.table import define, op
 from argosy.ops.traits import Precision, Rows
 
 
-@op("reshape", types=("reshape2",), precision=Precision.GRAY, is_reshape=True)
+@op(
+    "reshape",
+    precision=Precision.GRAY,
+    is_reshape=True,
+    types=("reshape2(X, shape/ShapeTensor) -> Out, XShape",),
+)
 def reshape(x: Tensor, shape: Any) -> Tensor:
     return x.reshape(resolve_shape(x, shape))
 
@@ -63,7 +69,11 @@ def resolve_shape(x: Tensor, shape: Any) -> list[int]:
 
 
 @op(
-    "transpose", types=("transpose2",), precision=Precision.GRAY, rows=Rows.OTHER, layer="transpose"
+    "transpose",
+    precision=Precision.GRAY,
+    rows=Rows.OTHER,
+    layer="transpose",
+    types=("transpose2(X, axis) -> Out, XShape",),
 )
 def transpose(x: Tensor, perm: Any) -> Tensor:
     """Reorder the axes; those that ``perm`` leaves out at its end stay where they are."""
@@ -97,7 +107,12 @@ def matrix_transpose(x: Tensor) -> Tensor:
     return x.mT
 
 
-@op("flatten", types=("flatten_contiguous_range",), is_reshape=True, layer="flatten")
+@op(
+    "flatten",
+    is_reshape=True,
+    layer="flatten",
+    types=("flatten_contiguous_range(X, start_axis, stop_axis) -> Out, XShape",),
+)
 def flatten(x: Tensor, start_axis: int = 0, stop_axis: int = -1) -> Tensor:
     rank = max(x.ndim, 1)
     start, stop = axis_in(start_axis, rank, "flatten"), axis_in(stop_axis, rank, "flatten")
@@ -106,7 +121,7 @@ def flatten(x: Tensor, start_axis: int = 0, stop_axis: int = -1) -> Tensor:
     return x.flatten(start, stop)
 
 
-@op("squeeze", types=("squeeze2",), is_reshape=True, layer="squeeze")
+@op("squeeze", is_reshape=True, layer="squeeze", types=("squeeze2(X, axes:list) -> Out, XShape",))
 def squeeze(x: Tensor, axes: Any = None) -> Tensor:
     """Drop the given axes of extent 1 (all of them by default); an axis of another extent stays."""
     if axes is None:
@@ -115,7 +130,7 @@ def squeeze(x: Tensor, axes: Any = None) -> Tensor:
     return x.squeeze(tuple(wanted)) if wanted else x.squeeze()
 
 
-@op("unsqueeze", types=("unsqueeze2",), is_reshape=True)
+@op("unsqueeze", is_reshape=True, types=("unsqueeze2(X, axes/AxesTensorList:list) -> Out, XShape",))
 def unsqueeze(x: Tensor, axes: Any) -> Tensor:
     """Insert axes of extent 1 one after the other, each counted in the result of the one before."""
     if axes.__class__ is int:
@@ -146,7 +161,7 @@ def moveaxis(x: Tensor, source: list[int], destination: list[int]) -> Tensor:
     return torch.moveaxis(x, source, destination)
 
 
-@op("cast", precision=Precision.GRAY | Precision.UNTOUCHED)
+@op("cast", precision=Precision.GRAY | Precision.UNTOUCHED, types=("cast(X, out_dtype:dtype)",))
 def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
     if x.dtype is dtype:
         return x.clone()
@@ -165,22 +180,26 @@ def pin_memory(x: Tensor) -> Tensor:
     return x.pin_memory()
 
 
-@op("expand", types=("expand_v2",), layer="expand")
+@op("expand", layer="expand", types=("expand_v2(X, shape/expand_shapes_tensor)",))
 def expand(x: Tensor, shape: Any) -> Tensor:
     return torch.expand_copy(x, ints(shape))
 
 
-@op("expand_as", types=("expand_as_v2",), layer="expand_as")
+@op("expand_as", layer="expand_as", types=("expand_as_v2(X, Y)",))
 def expand_as(x: Tensor, y: Tensor) -> Tensor:
     return torch.expand_copy(x, y.shape)
 
 
-@op("tile")
+@op(
+    "tile",
+    types=("tile(X, repeat_times/repeat_times_tensor)",),
+    fluid="expand(X, expand_times/expand_times_tensor)",
+)
 def tile(x: Tensor, repeat_times: Any) -> Tensor:
     return torch.tile(x, ints(repeat_times))
 
 
-@op("flip", rows=Rows.OTHER)
+@op("flip", rows=Rows.OTHER, types=("flip(X, axis)",))
 def flip(x: Tensor, axes: list[int]) -> Tensor:
     return torch.flip(x, axes)
 
@@ -190,7 +209,7 @@ def rot90(x: Tensor, k: int, axes: list[int]) -> Tensor:
     return torch.rot90(x, k, axes)
 
 
-@op("roll", rows=Rows.OTHER)
+@op("roll", rows=Rows.OTHER, types=("roll(X, shifts, axis)",))
 def roll(x: Tensor, shifts: Any, axes: list[int] | None = None) -> Tensor:
     by = ints(shifts)
     if axes is None:
@@ -208,17 +227,40 @@ def slices(
     return tuple(index)
 
 
-@op("slice", precision=Precision.GRAY)
-def slice_axes(x: Tensor, axes: list[int], starts: Any, ends: Any) -> Tensor:
+@op(
+    "slice",
+    precision=Precision.GRAY,
+    types=("slice(Input, axes, starts/StartsTensorList, ends/EndsTensorList, decrease_axis:list)",),
+)
+def slice_axes(
+    x: Tensor, axes: list[int], starts: Any, ends: Any, decrease_axis: Sequence[int] = ()
+) -> Tensor:
+    """``starts:ends`` of the given axes; those in ``decrease_axis``, of which one element is left,
+    are dropped.
+    """
     first, last = ints(starts), ints(ends)
     if not len(axes) == len(first) == len(last):
         raise UsageError(
             f"slice: axes {axes}, starts {first} and ends {last} must have the same length"
         )
-    return x[slices(x, axes, first, last, [1] * len(axes))]
+    out = x[slices(x, axes, first, last, [1] * len(axes))]
+    for axis in sorted(decrease_axis, reverse=True):
+        if out.shape[axis] != 1:
+            raise OutOfRange(
+                f"slice: index {first[axes.index(axis)]} is out of bounds for axis {axis} of "
+                f"extent {x.shape[axis]}"
+            )
+        out = out.squeeze(axis)
+    return out
 
 
-@op("strided_slice")
+@op(
+    "strided_slice",
+    types=(
+        "strided_slice(Input, axes, starts/StartsTensorList, ends/EndsTensorList, "
+        "strides/StridesTensorList)",
+    ),
+)
 def strided_slice(x: Tensor, axes: list[int], starts: Any, ends: Any, strides: Any) -> Tensor:
     first, last, steps = ints(starts), ints(ends), ints(strides)
     if 0 in steps:
@@ -274,7 +316,7 @@ real = define("real", torch.real, ("x",))
 imag = define("imag", torch.imag, ("x",))
 
 
-@op("shape", rows=Rows.OTHER)
+@op("shape", rows=Rows.OTHER, types=("shape(Input)",))
 def shape(x: Tensor) -> Tensor:
     return torch.tensor(list(x.shape), dtype=torch.int64)
 
@@ -284,7 +326,7 @@ def rank(x: Tensor) -> Tensor:
     return torch.tensor(x.ndim, dtype=torch.int32)
 
 
-@op("numel", types=("size",), layer="numel")
+@op("numel", layer="numel", types=("size(Input)",))
 def numel(x: Tensor) -> Tensor:
     return torch.tensor(x.numel(), dtype=torch.int64)
 

@@ -27,7 +27,12 @@ def _require_float(dtype: torch.dtype, call: str) -> None:
         )
 
 
-@op("uniform", is_random=True)
+@op(
+    "uniform",
+    layer="uniform",
+    is_random=True,
+    types=("uniform_random(shape/ShapeTensorList, min, max, dtype:dtype, -, seed)",),
+)
 def uniform(
     shape: Any,
     low: float,
@@ -41,7 +46,12 @@ def uniform(
     return out.uniform_(min(low, high), max(low, high), generator=_generator(seed, device))
 
 
-@op("gaussian", is_random=True)
+@op(
+    "gaussian",
+    layer="gaussian",
+    is_random=True,
+    types=("gaussian_random(shape/ShapeTensorList, mean, std, dtype:dtype, -, seed)",),
+)
 def gaussian(
     shape: Any,
     mean: float,
@@ -56,7 +66,7 @@ def gaussian(
     )
 
 
-@op("randint", is_random=True)
+@op("randint", is_random=True, types=("randint(low, high, shape/ShapeTensorList, dtype:dtype, -)",))
 def randint(
     low: int, high: int, shape: Any, dtype: torch.dtype, device: torch.device | None = None
 ) -> Tensor:
@@ -65,7 +75,7 @@ def randint(
     return torch.randint(low, high, ints(shape), dtype=dtype, device=device)
 
 
-@op("randperm", is_random=True)
+@op("randperm", is_random=True, types=("randperm(n, dtype:dtype, -)",))
 def randperm(n: int, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:
     return torch.randperm(n, dtype=dtype, device=device)
 

@@ -14,13 +14,13 @@ from argosy.ops.table import define, op
 from argosy.ops.traits import Rows
 
 
-@op("argmax", types=("arg_max",), rows=Rows.OTHER, layer="argmax")
+@op("argmax", rows=Rows.OTHER, layer="argmax", types=("arg_max(X, axis, keepdims, dtype:dtype)",))
 def argmax(x: Tensor, axis: int | None, keepdim: bool, dtype: torch.dtype) -> Tensor:
     out = torch.argmax(x, axis, keepdim)
     return out if dtype is torch.int64 else out.to(dtype)
 
 
-@op("argmin", types=("arg_min",), rows=Rows.OTHER, layer="argmin")
+@op("argmin", rows=Rows.OTHER, layer="argmin", types=("arg_min(X, axis, keepdims, dtype:dtype)",))
 def argmin(x: Tensor, axis: int | None, keepdim: bool, dtype: torch.dtype) -> Tensor:
     out = torch.argmin(x, axis, keepdim)
     return out if dtype is torch.int64 else out.to(dtype)
@@ -29,17 +29,21 @@ def argmin(x: Tensor, axis: int | None, keepdim: bool, dtype: torch.dtype) -> Te
 # Paddle keeps equal elements in order whether or not a stable sort is asked for.
 
 
-@op("argsort", layer="argsort:1")
+@op("argsort", layer="argsort:1", types=("argsort(X, axis, descending) -> Indices",))
 def argsort(x: Tensor, axis: int = -1, descending: bool = False) -> Tensor:
     return torch.argsort(x, dim=axis, descending=descending, stable=True)
 
 
-@op("sort")
+@op("sort", layer="sort", types=("argsort(X, axis, descending) -> Out",))
 def sort(x: Tensor, axis: int = -1, descending: bool = False) -> Tensor:
     return torch.sort(x, dim=axis, descending=descending, stable=True)[0]
 
 
-@op("topk", types=("top_k_v2",))
+@op(
+    "topk",
+    types=("top_k_v2(X, k/K, axis, largest, sorted) -> Out, Indices",),
+    fluid="top_k(X, k/K, -, -, -) -> Out, Indices",
+)
 def topk(
     x: Tensor, k: Any, axis: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Tensor, Tensor]:
@@ -73,7 +77,7 @@ def mode(x: Tensor, axis: int = -1, keepdim: bool = False) -> tuple[Tensor, Tens
     return (values, indices) if keepdim else (values.squeeze(axis), indices.squeeze(axis))
 
 
-@op("nonzero", types=("where_index",), rows=Rows.OTHER)
+@op("nonzero", rows=Rows.OTHER, types=("where_index(Condition)",))
 def nonzero(x: Tensor) -> Tensor:
     if x.ndim == 0:
         raise UsageError("nonzero: the condition must have at least 1 dimension, but is 0-D")
@@ -104,7 +108,13 @@ def _common(a: torch.dtype, b: torch.dtype) -> torch.dtype:
     )
 
 
-masked_select = define("masked_select", torch.masked_select, ("x", "mask"), rows=Rows.OTHER)
+masked_select = define(
+    "masked_select",
+    torch.masked_select,
+    ("x", "mask"),
+    rows=Rows.OTHER,
+    types=("masked_select(X, Mask) -> Y",),
+)
 
 
 @op("searchsorted", rows=Rows.OTHER)

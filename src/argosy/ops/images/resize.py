@@ -26,7 +26,16 @@ _TYPES = (
 )
 
 
-@op("interpolate", types=_TYPES, precision=dict.fromkeys(_TYPES, Precision.EXTRA_BLACK))
+@op(
+    "interpolate",
+    precision=dict.fromkeys(_TYPES, Precision.EXTRA_BLACK),
+    type_of=lambda given: f"{given['mode']}_interp_v2",
+    types=(
+        "nearest_interp_v2(X, interp_method, -, scale:list, align_corners, "
+        "align_mode, -, data_layout:NCHW)",
+        *_TYPES[1:],
+    ),
+)
 def interpolate(
     x: Tensor,
     mode: str,

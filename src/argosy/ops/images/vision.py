@@ -64,7 +64,11 @@ def _source_positions(
     return (size - 1) - ((size - 1) - position.abs()).abs()
 
 
-@op("grid_sample", types=("grid_sampler",), layer="grid_sample")
+@op(
+    "grid_sample",
+    layer="grid_sample",
+    types=("grid_sampler(X, Grid, mode, padding_mode, align_corners) -> Output",),
+)
 def grid_sample(
     x: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: bool
 ) -> Tensor:
@@ -76,7 +80,7 @@ def affine_grid(theta: Tensor, out_shape: Sequence[int], align_corners: bool) ->
     return torch_f.affine_grid(theta, list(out_shape), align_corners)
 
 
-@op("pixel_shuffle")
+@op("pixel_shuffle", types=("pixel_shuffle(X, upscale_factor, data_format:NCHW)",))
 def pixel_shuffle(x: Tensor, factor: int, channel_last: bool) -> Tensor:
     if channel_last:
         return torch.pixel_shuffle(x.movedim(-1, -3), factor).movedim(-3, -1)
@@ -124,7 +128,7 @@ def temporal_shift(x: Tensor, seg_num: int, shift_ratio: float, channel_last: bo
 @op(
     "unfold",
     types=(
-        "unfold",
+        "unfold(X, kernel_sizes, strides, paddings, dilations) -> Y",
         "im2col",
     ),
 )

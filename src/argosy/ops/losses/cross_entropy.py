@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from argosy.foundation.errors import UsageError
-from argosy.ops.losses.loss import reduce
+from argosy.ops.array.manipulation import squeeze, unsqueeze
+from argosy.ops.losses.loss import reduce, reduced
 from argosy.ops.nn.softmax import DEEPEST, lowest, softmax
 from argosy.ops.table import op
-from argosy.ops.traits import FLOATING, Precision
+from argosy.ops.traits import FLOATING, Precision, Record
 
 IGNORED = -100  # Paddle's default ignore_index
 
@@ -26,10 +28,42 @@ _FEW = 4_000
 _SMALLEST_LOG = -1e20
 
 
+def _mean_parts(record: Record, input: Any, label: Any) -> Any:
+    return _parts(record, input, label)
+
+
+def _parts(
+    record: Record,
+    input: Any,
+    label: Any,
+    weight: Any = None,
+    ignore_index: int = IGNORED,
+    reduction: str = "mean",
+    soft_label: bool = False,
+    axis: int = -1,
+    use_softmax: bool = True,
+    label_smoothing: float = 0.0,
+) -> Any:
+    """The operator for logits, and then the reduction, if it is a plain one."""
+    is_plain = weight is None and use_softmax and not label_smoothing
+    is_column = label.ndim == input.ndim
+    if not is_plain or (reduction == "mean" and ignore_index >= 0):
+        return NotImplemented
+    if reduction not in ("mean", "sum", "none") or not (is_column or label.ndim == input.ndim - 1):
+        return NotImplemented  # which refuses it
+    column = label if is_column else record.apart(unsqueeze, label, [axis])
+    is_last = reduction == "none" and is_column
+    call = record if is_last else record.apart
+    loss, _ = call(softmax_with_cross_entropy, input, column, soft_label, ignore_index, axis)
+    if reduction == "none" and not is_column:
+        return record(squeeze, loss, [axis])
+    return reduced(record, loss, reduction)
+
+
 @op(
     "mean_cross_entropy",
     precision={"softmax_with_cross_entropy": Precision.BLACK},
-    layer="softmax_with_cross_entropy mean",
+    parts=_mean_parts,
 )
 def mean_cross_entropy(input: Tensor, label: Tensor) -> Tensor:
     """Cross entropy of logits and hard labels, classes in the last axis, averaged over all
@@ -84,7 +118,12 @@ def _flatten_positions(input: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
     return input.reshape(-1, shape[-1]), label.reshape(-1)
 
 
-@op("cross_entropy", precision=Precision.BLACK, layer="softmax_with_cross_entropy:1 reduction")
+@op(
+    "cross_entropy",
+    precision=Precision.BLACK,
+    layer="softmax_with_cross_entropy:1 reduction",
+    parts=_parts,
+)
 def cross_entropy(
     input: Tensor,
     label: Tensor,
@@ -214,11 +253,12 @@ def _gather_weight(weight: Tensor, scores: Tensor, label: Tensor, counts: Tensor
 @op(
     "softmax_with_cross_entropy",
     layer="softmax_with_cross_entropy:1,0",
+    precision=Precision.BLACK,
     types=(
-        "softmax_with_cross_entropy",
+        "softmax_with_cross_entropy(Logits, Label, soft_label, ignore_index, axis) ->"
+        " Loss, Softmax",
         "cross_entropy_with_softmax",
     ),
-    precision=Precision.BLACK,
 )
 def softmax_with_cross_entropy(
     logits: Tensor,

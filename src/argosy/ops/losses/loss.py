@@ -6,17 +6,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from argosy.foundation.errors import RankError, UsageError
-from argosy.ops.math import promotion
+from argosy.ops import table
+from argosy.ops.math import elementwise, promotion, special
 from argosy.ops.math import reduction as reductions
 from argosy.ops.nn.softmax import log_softmax
-from argosy.ops.table import op
-from argosy.ops.traits import FLOATING, Precision
+from argosy.ops.table import Op, op
+from argosy.ops.traits import FLOATING, Precision, Record
 
 # torch.nn.functional.mse_loss without its Python checks, which cost as much as the loss itself on
 # small batches.
@@ -52,9 +54,50 @@ def _gap(input: Tensor, label: Tensor) -> Tensor:
     return gap
 
 
+def reduced(record: Record, loss: Any, reduction: str) -> Any:
+    """How programs finish a loss."""
+    if reduction == "none":
+        return loss
+    return record(reductions.mean if reduction == "mean" else reductions.sum, loss)
+
+
+def _reduced_apart(own: str) -> Callable[..., Any]:
+    """The parts of a loss whose operator has one value per element: it, and then a reduction."""
+
+    def parts(record: Record, *args: Any, **attrs: Any) -> Any:
+        op = table.get(own)
+        given = op.signature.bind(*args, **attrs)
+        given.apply_defaults()
+        reduction = given.arguments["reduction"]
+        if reduction not in ("mean", "sum"):
+            return NotImplemented
+        loss = record.apart(op, **given.arguments | {"reduction": "none"})
+        return reduced(record, loss, reduction)
+
+    return parts
+
+
+def _of_gap(finish: Op) -> Callable[..., Any]:
+    """The parts of a loss that is a function of the difference."""
+
+    def parts(record: Record, input: Any, label: Any, reduction: str = "mean") -> Any:
+        if reduction not in _CODE_BY_REDUCTION:
+            return NotImplemented
+        gap = record.apart(elementwise.subtract, input, label)
+        if reduction == "none":
+            return record(finish, gap)
+        return reduced(record, record.apart(finish, gap), reduction)
+
+    return parts
+
+
+def _square_parts(record: Record, input: Any, label: Any) -> Any:
+    return record(special.square, record(elementwise.subtract, input, label))
+
+
 @op(
     "mse_loss",
-    layer="elementwise_sub square reduction",
+    parts=_of_gap(special.square),
     precision={"square": Precision.BLACK},
     recorded_dtypes={"input": FLOATING, "label": FLOATING},
 )
@@ -72,7 +115,8 @@ def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
 
 @op(
     "square_error_cost",
-    layer="square_error_cost:1",
+    layer="square_error_cost",
+    parts=_square_parts,
     precision={"square": Precision.BLACK},
     recorded_dtypes={"input": FLOATING, "label": FLOATING},
 )
@@ -82,7 +126,7 @@ def square_error_cost(input: Tensor, label: Tensor) -> Tensor:
 
 @op(
     "l1_loss",
-    layer="elementwise_sub abs reduction",
+    parts=_of_gap(elementwise.abs),
     recorded_dtypes={
         "input": (*FLOATING, "int32", "int64"),
         "label": (*FLOATING, "int32", "int64"),
@@ -94,10 +138,11 @@ def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
 
 @op(
     "smooth_l1_loss",
-    types=("huber_loss",),
-    layer="huber_loss reduction",
+    parts=_reduced_apart("smooth_l1_loss"),
+    layer="huber_loss:1 reduction",
     precision=Precision.BLACK,
     recorded_dtypes={"input": FLOATING, "label": FLOATING},
+    types=("huber_loss(X, Y, -, delta, -) -> Out, Residual",),
 )
 def smooth_l1_loss(
     input: Tensor, label: Tensor, reduction: str = "mean", delta: float = 1.0, is_huber: bool = True
@@ -110,7 +155,12 @@ def smooth_l1_loss(
     return reduce(loss if is_huber else loss / delta, reduction, "smooth_l1_loss")
 
 
-@op("bce_loss", layer="bce_loss reduction")
+@op(
+    "bce_loss",
+    layer="binary_cross_entropy reduction",
+    parts=_reduced_apart("bce_loss"),
+    types=("bce_loss(X, Label, -, -)",),
+)
 def binary_cross_entropy(
     input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -126,6 +176,8 @@ def binary_cross_entropy(
     "sigmoid_cross_entropy_with_logits",
     precision=Precision.BLACK,
     layer="sigmoid_cross_entropy_with_logits reduction",
+    parts=_reduced_apart("sigmoid_cross_entropy_with_logits"),
+    types=("sigmoid_cross_entropy_with_logits(X, Label, -, -, pos_weight)",),
 )
 def binary_cross_entropy_with_logits(
     logit: Tensor,
@@ -150,7 +202,12 @@ def binary_cross_entropy_with_logits(
     )
 
 
-@op("log_loss", precision=Precision.BLACK, recorded_dtypes={"input": FLOATING, "label": FLOATING})
+@op(
+    "log_loss",
+    precision=Precision.BLACK,
+    recorded_dtypes={"input": FLOATING, "label": FLOATING},
+    types=("log_loss(Predicted, Labels, epsilon) -> Loss",),
+)
 def log_loss(input: Tensor, label: Tensor, epsilon: float = 1e-4) -> Tensor:
     """Cross entropy of each probability, with ``epsilon`` inside the logarithms. The label gets no
     gradient.
@@ -160,7 +217,7 @@ def log_loss(input: Tensor, label: Tensor, epsilon: float = 1e-4) -> Tensor:
     return -label * torch.log(input + epsilon) - (1 - label) * torch.log(1 - input + epsilon)
 
 
-@op("kldiv_loss", layer="kldiv_loss reduction")
+@op("kldiv_loss", layer="kldiv_loss reduction", types=("kldiv_loss(X, Target, reduction) -> Loss",))
 def kl_div(
     input: Tensor, label: Tensor, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:

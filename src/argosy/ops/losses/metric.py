@@ -2,21 +2,58 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from argosy.ops.array.search import topk
 from argosy.ops.table import op
-from argosy.ops.traits import Rows
+from argosy.ops.traits import Record, Rows
 
 
-@op("accuracy", rows=Rows.OTHER, layer="accuracy:2,0,1")
+def _accuracy_parts(record: Record, input: Any, label: Any, k: int) -> Any:
+    values, indices = record(topk, input, k)
+    return record(accuracy_of_indices, values, indices, label)
+
+
+@op("accuracy", rows=Rows.OTHER, layer="accuracy", parts=_accuracy_parts)
 def accuracy(input: Tensor, label: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
     """Share of rows whose label is among the ``k`` largest, the number of those rows (int32), and
     of all (int32).
     """
-    hits = (torch.topk(input, k, dim=-1).indices == label.to(torch.int64)).any(dim=-1)
+    return _share(torch.topk(input, k, dim=-1).indices, label)
+
+
+@op(
+    "accuracy_of_indices",
+    rows=Rows.OTHER,
+    types=("accuracy(Out, Indices, Label) -> Accuracy, Correct, Total",),
+    layer="accuracy",
+)
+def accuracy_of_indices(
+    values: Tensor, indices: Tensor, label: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The same of the largest values and where they are."""
+    return _share(indices, label)
+
+
+@op(
+    "fluid_accuracy",
+    rows=Rows.OTHER,
+    fluid="accuracy(Out, Indices, Label) -> Accuracy, Correct, Total",
+    layer="accuracy",
+)
+def fluid_accuracy(values: Tensor, indices: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """As ``accuracy_of_indices``, of shape [1]."""
+    share, correct, total = _share(indices, label)
+    return share.reshape(1), correct.reshape(1), total.reshape(1)
+
+
+def _share(indices: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    hits = (indices == label.to(torch.int64)).any(dim=-1)
     correct = hits.sum(dtype=torch.int32)
-    total = torch.full((), hits.numel(), dtype=torch.int32, device=input.device)
+    total = torch.full((), hits.numel(), dtype=torch.int32, device=indices.device)
     return correct.to(torch.float32) / total, correct, total
 
 
@@ -33,7 +70,14 @@ def topk_hits(pred: Tensor, label: Tensor, k: int) -> Tensor:
     return (order == label.to(torch.int64)).to(torch.float32)
 
 
-@op("auc_", types=("auc",), mutates=("positives", "negatives"))
+@op(
+    "auc_",
+    mutates=("positives", "negatives"),
+    types=(
+        "auc(Predict, Label, StatPos, StatNeg, slide_steps) -> AUC, StatPosOut=positives, "
+        "StatNegOut=negatives",
+    ),
+)
 def auc_(
     scores: Tensor, label: Tensor, positives: Tensor, negatives: Tensor, slides: bool
 ) -> Tensor:

@@ -12,7 +12,7 @@ from argosy.foundation.errors import UnsupportedDtype, UsageError
 from argosy.ops.math import promotion
 from argosy.ops.math.promotion import align, strict
 from argosy.ops.table import Op, define, op
-from argosy.ops.traits import Precision, Rows
+from argosy.ops.traits import Precision, Record, Rows
 
 
 def binary(
@@ -30,13 +30,23 @@ def binary(
     return define(name, compute, **traits)
 
 
-@op("add", types=("elementwise_add",), precision=Precision.GRAY, layer="=elementwise_add")
+@op(
+    "add",
+    precision=Precision.GRAY,
+    layer="=elementwise_add",
+    types=("elementwise_add(X, Y, axis=-1)",),
+)
 def add(x: Any, y: Any) -> Tensor:
     x, y = align(x, y)
     return torch.add(x, y) if isinstance(x, Tensor) else torch.add(y, x)
 
 
-@op("subtract", types=("elementwise_sub",), precision=Precision.GRAY, layer="=elementwise_sub")
+@op(
+    "subtract",
+    precision=Precision.GRAY,
+    layer="=elementwise_sub",
+    types=("elementwise_sub(X, Y, axis=-1)",),
+)
 def subtract(x: Any, y: Any) -> Tensor:
     x, y = align(x, y)
     if _is_bool(x) and _is_bool(y):
@@ -48,13 +58,23 @@ def subtract(x: Any, y: Any) -> Tensor:
     return difference
 
 
-@op("multiply", types=("elementwise_mul",), precision=Precision.GRAY, layer="=elementwise_mul")
+@op(
+    "multiply",
+    precision=Precision.GRAY,
+    layer="=elementwise_mul",
+    types=("elementwise_mul(X, Y, axis=-1)",),
+)
 def multiply(x: Any, y: Any) -> Tensor:
     x, y = align(x, y)
     return torch.mul(x, y) if isinstance(x, Tensor) else torch.mul(y, x)
 
 
-@op("divide", types=("elementwise_div",), precision=Precision.GRAY, layer="=elementwise_div")
+@op(
+    "divide",
+    precision=Precision.GRAY,
+    layer="=elementwise_div",
+    types=("elementwise_div(X, Y, -, axis=-1)",),
+)
 def divide(x: Any, y: Any, rounding_mode: str | None = None) -> Tensor:
     x, y = align(x, y)
     if rounding_mode is not None:
@@ -83,9 +103,9 @@ def _as_int8(value: Any) -> Any:
 
 @op(
     "floor_divide",
-    types=("elementwise_floordiv",),
     precision=Precision.GRAY,
     layer="=elementwise_floordiv",
+    types=("elementwise_floordiv(X, Y, axis=-1)",),
 )
 def floor_divide(x: Any, y: Any) -> Tensor:
     """Divide and round down. No gradient passes, and a 0-d tensor widens the result like any
@@ -96,7 +116,12 @@ def floor_divide(x: Any, y: Any) -> Tensor:
     return quotient.detach()
 
 
-@op("remainder", types=("elementwise_mod",), precision=Precision.GRAY, layer="=elementwise_mod")
+@op(
+    "remainder",
+    precision=Precision.GRAY,
+    layer="=elementwise_mod",
+    types=("elementwise_mod(X, Y, axis=-1)",),
+)
 def remainder(x: Any, y: Any) -> Tensor:
     x, y = align(x, y)
     if not isinstance(x, Tensor):
@@ -107,16 +132,16 @@ def remainder(x: Any, y: Any) -> Tensor:
 
 @op(
     "pow",
-    types=("elementwise_pow",),
     layer="=elementwise_pow",
     precision={"pow": Precision.BLACK, "elementwise_pow": Precision.GRAY},
+    types=("elementwise_pow(X, Y, axis=-1)",),
 )
 def pow(x: Any, y: Any) -> Tensor:
     x, y = align(x, y)
     return torch.pow(x, y)
 
 
-@op("pow_number", precision={"pow": Precision.BLACK}, layer="pow")
+@op("pow_number", precision={"pow": Precision.BLACK}, layer="pow", types=("pow(X, factor)",))
 def pow_number(x: Tensor, y: float) -> Tensor:
     """``x`` to the power of a number that is first cast to the dtype of ``x``."""
     return torch.pow(x, promotion.number(y, x.dtype))
@@ -124,8 +149,8 @@ def pow_number(x: Tensor, y: float) -> Tensor:
 
 @op(
     "matmul",
-    types=("matmul_v2",),
     precision={"matmul": Precision.WHITE, "matmul_v2": Precision.WHITE},
+    types=("matmul_v2(X, Y, trans_x, trans_y)",),
 )
 def matmul(x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False) -> Tensor:
     if transpose_x and x.ndim > 1:
@@ -135,7 +160,12 @@ def matmul(x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = 
     return torch.matmul(x, y)
 
 
-@op("neg", layer="scale")
+def _neg_parts(record: Record, x: Any) -> Any:
+    is_number = x.raw.dtype is not torch.bool
+    return record(scale, x, -1.0, 0.0, True) if is_number else NotImplemented
+
+
+@op("neg", parts=_neg_parts)
 def neg(x: Tensor) -> Tensor:
     return x.clone() if x.dtype is torch.bool else torch.neg(x)
 
@@ -145,20 +175,32 @@ maximum = binary(
     "maximum",
     torch.maximum,
     strict,
-    types=("elementwise_max",),
     precision=Precision.GRAY,
     layer="=elementwise_max",
+    types=("elementwise_max(X, Y, axis=-1)",),
 )
 minimum = binary(
     "minimum",
     torch.minimum,
     strict,
-    types=("elementwise_min",),
     precision=Precision.GRAY,
     layer="=elementwise_min",
+    types=("elementwise_min(X, Y, axis=-1)",),
 )
-fmax = binary("fmax", torch.fmax, strict, types=("elementwise_fmax",), layer="=elementwise_fmax")
-fmin = binary("fmin", torch.fmin, strict, types=("elementwise_fmin",), layer="=elementwise_fmin")
+fmax = binary(
+    "fmax",
+    torch.fmax,
+    strict,
+    layer="=elementwise_fmax",
+    types=("elementwise_fmax(X, Y, axis=-1)",),
+)
+fmin = binary(
+    "fmin",
+    torch.fmin,
+    strict,
+    layer="=elementwise_fmin",
+    types=("elementwise_fmin(X, Y, axis=-1)",),
+)
 nextafter = binary("nextafter", lambda x, y: torch.nextafter(x, y).detach(), promote=strict)
 gcd = binary("gcd", torch.gcd, promote=strict)
 lcm = binary("lcm", torch.lcm, promote=strict)
@@ -166,7 +208,7 @@ gammaincc = binary("gammaincc", torch.special.gammaincc)
 gammainc = binary("gammainc", torch.special.gammainc)
 
 
-@op("heaviside", types=("elementwise_heaviside",))
+@op("heaviside", types=("elementwise_heaviside(X, Y, axis=-1)",))
 def heaviside(x: Tensor, y: Tensor) -> Tensor:
     """0 where ``x`` is negative, 1 where positive, ``y`` where zero; torch's own has no gradient
     for ``y``.
@@ -214,7 +256,11 @@ def ldexp(x: Tensor, y: Tensor, dtype: torch.dtype) -> Tensor:
     return x.to(dtype) * torch.pow(2.0, y.to(dtype))
 
 
-@op("scale", precision=Precision.GRAY)
+@op(
+    "scale",
+    precision=Precision.GRAY,
+    types=("scale(X, scale/ScaleTensor, bias, bias_after_scale)",),
+)
 def scale(x: Tensor, scale: Any, bias: float, bias_after_scale: bool = True) -> Tensor:
     """``scale * x + bias``, or ``scale * (x + bias)``; the numbers are first cast to the dtype of
     ``x``.
@@ -240,7 +286,7 @@ _OPEN_BOUNDS: dict[torch.dtype, tuple[float, float]] = {
 }
 
 
-@op("clip")
+@op("clip", types=("clip(X, min/Min, max/Max)",))
 def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """Limit values to [min, max]; a fractional bound turns integers into float32."""
     if isinstance(min, (int, float)) and isinstance(max, (int, float)) and min > max:
@@ -270,7 +316,7 @@ def _bound_tensor(bound: Any, x: Tensor) -> Tensor | None:
     return torch.full((), bound, dtype=x.dtype, device=x.device)
 
 
-@op("add_n")
+@op("add_n", layer="add_n", types=("sum(X)",))
 def add_n(inputs: list[Tensor]) -> Tensor:
     total = inputs[0]
     if len(inputs) == 1:
@@ -301,7 +347,7 @@ def multiplex(inputs: list[Tensor], index: Tensor) -> Tensor:
     return torch.stack(inputs)[rows, torch.arange(rows.numel(), device=rows.device)]
 
 
-@op("increment")
+@op("increment", types=("increment(X, step)",))
 def increment(x: Tensor, value: float) -> Tensor:
     if x.numel() != 1:
         raise UsageError(

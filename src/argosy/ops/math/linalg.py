@@ -12,11 +12,17 @@ from torch import Tensor
 from argosy.foundation.errors import OutOfRange, RankError, UsageError
 from argosy.foundation.gradients import home_of
 from argosy.ops.math import promotion
+from argosy.ops.math.elementwise import add, matmul
 from argosy.ops.table import define, op
-from argosy.ops.traits import Precision, Rows
+from argosy.ops.traits import Precision, Record, Rows
 
 
-@op("linear", precision={"linear_v2": Precision.WHITE}, layer="linear:bias")
+def _linear_parts(record: Record, x: Any, weight: Any, bias: Any = None) -> Any:
+    product = record(matmul, x, weight)
+    return product if bias is None else record(add, product, bias)
+
+
+@op("linear", precision={"linear_v2": Precision.WHITE}, layer="linear", parts=_linear_parts)
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``x @ weight + bias`` with weight laid out [in, out]."""
     if x.ndim == 2 and bias is not None:
@@ -167,7 +173,11 @@ def trace(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     return torch.sum(plane, -1, dtype=x.dtype)
 
 
-@op("vector_norm", types=("p_norm",), precision={"pnorm": Precision.BLACK})
+@op(
+    "vector_norm",
+    precision={"pnorm": Precision.BLACK},
+    types=("p_norm(X, porder, axis, keepdim, -)",),
+)
 def vector_norm(
     x: Tensor,
     p: float = 2.0,

@@ -51,7 +51,12 @@ def _group(x: Tensor, axis: Axis) -> tuple[Tensor, list[int]]:
     return x.permute(order).reshape(kept + [_count(x, axes)]), with_ones
 
 
-@op("sum", types=("reduce_sum",), precision=Precision.BLACK, layer="sum")
+@op(
+    "sum",
+    precision=Precision.BLACK,
+    layer="sum",
+    types=("reduce_sum(X, dim:axes, out_dtype:dtype, keep_dim)",),
+)
 def sum(
     x: Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdim: bool = False
 ) -> Tensor:
@@ -64,9 +69,9 @@ def sum(
 
 @op(
     "mean",
-    types=("reduce_mean",),
     layer="mean",
     precision={"mean": Precision.BLACK, "reduce_mean": Precision.BLACK},
+    types=("reduce_mean(X, dim:axes, keep_dim, -)",),
 )
 def mean(
     x: Tensor, axis: Axis = None, keepdim: bool = False, dtype: torch.dtype | None = None
@@ -82,19 +87,33 @@ def mean(
     return torch.div(total, _count(x, axes_of(x, axis)), rounding_mode="trunc").to(x.dtype)
 
 
-@op("max", types=("reduce_max", "amax"), layer="max")
+@op(
+    "max",
+    layer="max",
+    types=(
+        "reduce_max(X, dim:axes, keep_dim)",
+        "amax",
+    ),
+)
 def max(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
     """Equal maxima share the gradient."""
     return torch.amax(x, () if axis is None else axis, keepdim)
 
 
-@op("min", types=("reduce_min", "amin"), layer="min")
+@op(
+    "min",
+    layer="min",
+    types=(
+        "reduce_min(X, dim:axes, keep_dim)",
+        "amin",
+    ),
+)
 def min(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
     """Equal minima share the gradient."""
     return torch.amin(x, () if axis is None else axis, keepdim)
 
 
-@op("prod", types=("reduce_prod",), precision=Precision.BLACK)
+@op("prod", precision=Precision.BLACK, types=("reduce_prod(X, dim:axes, keep_dim, -)",))
 def prod(
     x: Tensor, axis: Axis = None, keepdim: bool = False, dtype: torch.dtype | None = None
 ) -> Tensor:
@@ -105,12 +124,12 @@ def prod(
     return x.to(dtype)
 
 
-@op("all", types=("reduce_all",), layer="all")
+@op("all", layer="all", types=("reduce_all(X, dim:axes, keep_dim)",))
 def all(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
     return torch.all(x.to(torch.bool), axis, keepdim)
 
 
-@op("any", types=("reduce_any",), layer="any")
+@op("any", layer="any", types=("reduce_any(X, dim:axes, keep_dim)",))
 def any(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
     return torch.any(x.to(torch.bool), axis, keepdim)
 
@@ -120,7 +139,7 @@ def count_nonzero(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor
     return torch.sum(x.to(torch.bool), axis, keepdim)
 
 
-@op("logsumexp")
+@op("logsumexp", types=("logsumexp(X, axis:axes, keepdim)",))
 def logsumexp(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
     if not x.is_floating_point():
         x = x.to(torch.float32)

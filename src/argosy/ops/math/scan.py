@@ -14,7 +14,7 @@ def _along(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
     return (x.reshape(-1), 0) if axis is None else (x, axis)
 
 
-@op("cumsum", precision=Precision.BLACK)
+@op("cumsum", precision=Precision.BLACK, types=("cumsum(X, axis, -)",))
 def cumsum(x: Tensor, axis: int | None, dtype: torch.dtype | None = None) -> Tensor:
     """Integers are summed, and returned, in int64 unless ``dtype`` says otherwise."""
     x, axis = _along(x, axis)

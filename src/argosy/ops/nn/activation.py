@@ -15,6 +15,7 @@ from argosy.ops.traits import Precision
 relu = define("relu", torch.relu, ("x",), precision=Precision.GRAY)
 sigmoid = define("sigmoid", torch.sigmoid, ("x",), precision=Precision.GRAY)
 silu = define("silu", F.silu, ("x",))
+swish = define("swish", F.silu, ("x",), types=("swish(X, beta=1.0)",))
 mish = define("mish", F.mish, ("x",))
 softsign = define("softsign", F.softsign, ("x",))
 log_sigmoid = define("log_sigmoid", F.logsigmoid, ("x",), types=("logsigmoid",))
@@ -23,12 +24,12 @@ tanhshrink = define(
 )
 
 
-@op("relu6", precision=Precision.GRAY)
+@op("relu6", precision=Precision.GRAY, types=("relu6(X, threshold=6.0)",))
 def relu6(x: Tensor) -> Tensor:
     return F.hardtanh(x, 0.0, 6.0)
 
 
-@op("leaky_relu", precision=Precision.GRAY)
+@op("leaky_relu", precision=Precision.GRAY, types=("leaky_relu(X, alpha)",))
 def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
     """``x`` where it is not negative; the slope at 0 is 1, where torch has ``negative_slope``."""
     if x.requires_grad and torch.is_grad_enabled():
@@ -58,7 +59,7 @@ class _LeakyReLU(torch.autograd.Function):
         return torch.ops.aten.leaky_relu_backward(grads[0], x + least, ctx.slope, False), None
 
 
-@op("prelu")
+@op("prelu", types=("prelu(X, Alpha, -)",))
 def prelu(x: Tensor, weight: Tensor, channels_last: bool = False) -> Tensor:
     """Scale negative values by ``weight``: one number, or one per channel."""
     if weight.numel() == 1:
@@ -104,7 +105,7 @@ def hardsigmoid(x: Tensor, slope: float, offset: float) -> Tensor:
     return F.hardtanh(x * slope + offset, 0.0, 1.0)
 
 
-@op("hardswish", types=("hard_swish",), layer="hardswish")
+@op("hardswish", layer="hardswish", types=("hard_swish(X, threshold=6.0, scale=6.0, offset=3.0)",))
 def hardswish(x: Tensor) -> Tensor:
     return F.hardswish(x)
 
@@ -120,7 +121,7 @@ def hardshrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     return torch.where(x.abs() < threshold, torch.zeros_like(x), x)
 
 
-@op("softshrink")
+@op("softshrink", types=("softshrink(X, lambda)",))
 def softshrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     return F.softshrink(x, threshold)
 

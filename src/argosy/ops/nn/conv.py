@@ -5,7 +5,7 @@ Weights are laid out [out, in / groups, *window], for a transpose [in, out / gro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,9 +13,12 @@ from torch import Tensor
 from torch.nn import functional as torch_f
 
 from argosy.foundation.errors import UsageError
+from argosy.ops import table
+from argosy.ops.array.manipulation import reshape
+from argosy.ops.math.elementwise import add
 from argosy.ops.nn.window import for_engine, is_symmetric, to_pairs
 from argosy.ops.table import Op, define
-from argosy.ops.traits import Precision
+from argosy.ops.traits import Precision, Record
 
 
 def _check_rank(name: str, x: Tensor, weight: Tensor, n: int) -> None:
@@ -29,6 +32,31 @@ def _check_rank(name: str, x: Tensor, weight: Tensor, n: int) -> None:
             f"{name}: Input weight should be {n + 2}D tensor, but received weight with the shape "
             f"of {list(weight.shape)}"
         )
+
+
+def _parts(n: int, is_transpose: bool = False) -> Callable[..., Any]:
+    """How programs have a convolution with a bias: [C] becomes [1, C, 1, 1] and is added."""
+
+    def parts(record: Record, x: Any, weight: Any, bias: Any, *settings: Any) -> Any:
+        if bias is None:
+            return NotImplemented
+        own = table.get(f"conv{n}d_transpose" if is_transpose else f"conv{n}d")
+        out = record(own, x, weight, None, *settings)
+        channel_last = settings[-1]
+        shaped = bias if channel_last else record.apart(reshape, bias, [1, bias.shape[0], *[1] * n])
+        return record(add, out, shaped)
+
+    return parts
+
+
+def _is_depthwise(x: Any, weight: Any, groups: int, channel_last: bool) -> bool:
+    channels = x.shape[-1 if channel_last else 1]
+    return bool(groups == channels and channels != 1 and weight.shape[0] % channels == 0)
+
+
+def _type_of_conv2d(given: Mapping[str, Any]) -> str:
+    call = (given[name] for name in ("x", "weight", "groups", "channel_last"))
+    return "depthwise_conv2d" if _is_depthwise(*call) else "conv2d"
 
 
 def _convolution(n: int, engine: Callable[..., Tensor], **traits: Any) -> Op:
@@ -126,16 +154,45 @@ conv1d = _convolution(1, torch.conv1d, precision={"conv2d": Precision.WHITE})
 conv2d = _convolution(
     2,
     torch.conv2d,
-    types=("conv2d", "depthwise_conv2d"),
+    types=(
+        "conv2d(Input, Filter, Bias, strides, paddings:padding, dilations, groups, "
+        "data_format:NCHW) -> Output",
+        "depthwise_conv2d",
+    ),
+    type_of=_type_of_conv2d,
+    parts=_parts(2),
     precision=Precision.WHITE,
-    layer="conv2d:bias",
+    layer="conv2d",
 )
-conv3d = _convolution(3, torch.conv3d)
+conv3d = _convolution(
+    3,
+    torch.conv3d,
+    types=(
+        "conv3d(Input, Filter, Bias, strides, paddings:padding, dilations, groups, "
+        "data_format:NCDHW) -> Output",
+    ),
+    parts=_parts(3),
+    layer="conv3d",
+)
 conv1d_transpose = _transpose(1, torch.conv_transpose1d)
 conv2d_transpose = _transpose(
     2,
     torch.conv_transpose2d,
-    types=("conv2d_transpose", "depthwise_conv2d_transpose"),
-    layer="conv2d_transpose:bias",
+    types=(
+        "conv2d_transpose(Input, Filter, Bias, strides, paddings:padding, output_padding:list, "
+        "output_size:list, dilations, groups, data_format:NCHW) -> Output",
+        "depthwise_conv2d_transpose",
+    ),
+    layer="conv2d_transpose",
+    parts=_parts(2, is_transpose=True),
 )
-conv3d_transpose = _transpose(3, torch.conv_transpose3d)
+conv3d_transpose = _transpose(
+    3,
+    torch.conv_transpose3d,
+    types=(
+        "conv3d_transpose(Input, Filter, Bias, strides, paddings:padding, output_padding:list, "
+        "output_size:list, dilations, groups, data_format:NCDHW) -> Output",
+    ),
+    layer="conv3d_transpose",
+    parts=_parts(3, is_transpose=True),
+)

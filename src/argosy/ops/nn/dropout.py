@@ -12,7 +12,16 @@ from argosy.ops.table import op
 from argosy.ops.traits import Precision
 
 
-@op("dropout", is_random=True, test_attrs={"is_test": True}, precision=Precision.GRAY)
+@op(
+    "dropout",
+    is_random=True,
+    test_attrs={"is_test": True},
+    precision=Precision.GRAY,
+    types=(
+        "dropout(X, dropout_prob, is_test, dropout_implementation:dropout, -, seed=0,"
+        " fix_seed=False) -> Out, Mask",
+    ),
+)
 def dropout(
     x: Tensor, p: float, is_test: bool, upscale: bool, axes: Sequence[int] | None
 ) -> Tensor:
@@ -38,7 +47,14 @@ def dropout(
     return x * keep
 
 
-@op("seeded_dropout", test_attrs={"is_test": True})
+@op(
+    "seeded_dropout",
+    test_attrs={"is_test": True},
+    types=(
+        "dropout(X, dropout_prob, is_test, dropout_implementation:dropout, seed, "
+        "fix_seed=True) -> Out, Mask",
+    ),
+)
 def seeded_dropout(x: Tensor, p: float, is_test: bool, upscale: bool, seed: int) -> Tensor:
     """``dropout`` whose choice ``seed`` fixes: the same elements in each call."""
     if is_test:

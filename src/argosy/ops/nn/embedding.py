@@ -12,9 +12,10 @@ from argosy.ops.traits import Precision, Rows
 
 @op(
     "embedding",
-    types=("lookup_table_v2", "lookup_table"),
+    is_lookup=True,
     layer="embedding",
     precision={"lookup_table_v2": Precision.EXTRA_BLACK, "lookup_table": Precision.EXTRA_BLACK},
+    types=("lookup_table_v2(Ids, W, padding_idx, is_sparse, -)",),
 )
 def embedding(
     x: Tensor, weight: Tensor, padding_idx: int, sparse: bool, scale_grad_by_freq: bool
@@ -68,7 +69,7 @@ def embedding_renorm_(x: Tensor, weight: Tensor, max_norm: float, norm_type: flo
     return weight
 
 
-@op("one_hot", types=("one_hot_v2",))
+@op("one_hot", types=("one_hot_v2(X, depth/depth_tensor)",))
 def one_hot(x: Tensor, num_classes: int) -> Tensor:
     """float32 rows with a one at each id; -1 takes the largest id plus one as their width."""
     if x.is_floating_point():
@@ -109,7 +110,7 @@ def gather_tree(ids: Tensor, parents: Tensor) -> Tensor:
     return torch.stack(steps[::-1])
 
 
-@op("label_smooth")
+@op("label_smooth", types=("label_smooth(X, PriorDist, epsilon)",))
 def label_smooth(label: Tensor, prior: Tensor | None, epsilon: float) -> Tensor:
     """Mix ``label`` with the prior distribution of the classes, uniform if None."""
     if prior is None:

@@ -17,11 +17,15 @@ from argosy.ops.traits import Precision
 
 @op(
     "batch_norm_",
-    types=("batch_norm",),
     layer="batch_norm:2",
     mutates=("mean", "variance"),
     test_attrs={"is_test": True},
     precision=Precision.GRAY | Precision.MIXED,
+    types=(
+        "batch_norm(X, Mean, Variance, Scale, Bias, is_test, momentum, epsilon, "
+        "data_layout:NCHW, use_global_stats, trainable_statistics) -> Y, MeanOut=mean, "
+        "VarianceOut=variance, SavedMean, SavedVariance",
+    ),
 )
 def batch_norm_(
     x: Tensor,
@@ -123,7 +127,10 @@ def batch_norm_from_moments_(
 
 
 @op(
-    "layer_norm", precision=Precision.BLACK | Precision.GRAY | Precision.MIXED, layer="layer_norm:2"
+    "layer_norm",
+    precision=Precision.BLACK | Precision.GRAY | Precision.MIXED,
+    layer="layer_norm:2",
+    types=("layer_norm(X, Scale, Bias, epsilon, begin_norm_axis) -> Y, Mean, Variance",),
 )
 def layer_norm(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float, begin_norm_axis: int
@@ -152,7 +159,11 @@ def rms_norm(
     return out.to(x.dtype), inverse.view(x.shape[:begin_norm_axis]).float()
 
 
-@op("group_norm", precision=Precision.BLACK | Precision.MIXED)
+@op(
+    "group_norm",
+    precision=Precision.BLACK | Precision.MIXED,
+    types=("group_norm(X, Scale, Bias, epsilon, groups, data_layout:NCHW) -> Y, Mean, Variance",),
+)
 def group_norm(
     x: Tensor,
     weight: Tensor | None,
@@ -166,7 +177,12 @@ def group_norm(
     return torch.group_norm(x, groups, weight, bias, epsilon)
 
 
-@op("instance_norm", precision=Precision.MIXED, layer="instance_norm:2")
+@op(
+    "instance_norm",
+    precision=Precision.MIXED,
+    layer="instance_norm:2",
+    types=("instance_norm(X, Scale, Bias, epsilon) -> Y, SavedMean, SavedVariance",),
+)
 def instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float) -> Tensor:
     """Normalise every channel of every sample by itself; a channel of one element is zero
     exactly.
@@ -177,7 +193,7 @@ def instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon
     return torch.group_norm(x, x.shape[1], weight, bias, epsilon)
 
 
-@op("local_response_norm", types=("lrn",))
+@op("local_response_norm", types=("lrn(X, n, alpha, beta, k, data_format:NCHW) -> Out, MidOut",))
 def local_response_norm(
     x: Tensor, size: int, alpha: float, beta: float, k: float, channel_last: bool
 ) -> Tensor:

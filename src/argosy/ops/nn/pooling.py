@@ -9,7 +9,8 @@ number for a maximum and NaN for a mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -99,7 +100,21 @@ def _pad_for(
     return torch_f.pad(x, for_engine(amounts), value=value)
 
 
-@op("max_pool", types=("pool_max",), layer="pool2d")
+def _pool_type(name: str, form: str = "pool{}d") -> Callable[[Mapping[str, Any]], str]:
+    """The type of a call by the number of axes of its windows; there is none for one axis."""
+    return lambda given: form.format(max(len(given[name]), 2))
+
+
+@op(
+    "max_pool",
+    type_of=_pool_type("kernel"),
+    layer="pool2d",
+    types=(
+        "pool2d(X, ksize, strides, paddings:padding, ceil_mode, data_format:NCHW, "
+        "pooling_type='max', adaptive=False, global_pooling=False, exclusive=True)",
+        "pool3d",
+    ),
+)
 def max_pool(
     x: Tensor,
     kernel: Sequence[int],
@@ -130,8 +145,12 @@ def max_pool(
 
 @op(
     "max_pool_with_index",
-    types=("max_pool2d_with_index", "max_pool3d_with_index"),
+    type_of=_pool_type("kernel", "max_pool{}d_with_index"),
     precision=Precision.WHITE,
+    types=(
+        "max_pool2d_with_index(X, ksize, strides, paddings, -, adaptive=False) -> Out, Mask",
+        "max_pool3d_with_index",
+    ),
 )
 def max_pool_with_index(
     x: Tensor, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], ceil_mode: bool
@@ -171,7 +190,16 @@ def _without_padding(
     return result.masked_fill(~is_inside, -1)
 
 
-@op("avg_pool", types=("pool_avg",), layer="pool2d")
+@op(
+    "avg_pool",
+    type_of=_pool_type("kernel"),
+    layer="pool2d",
+    types=(
+        "pool2d(X, ksize, strides, paddings:padding, ceil_mode, exclusive, "
+        "data_format:NCHW, pooling_type='avg', adaptive=False, global_pooling=False)",
+        "pool3d",
+    ),
+)
 def avg_pool(
     x: Tensor,
     kernel: Sequence[int],
@@ -239,7 +267,16 @@ def lp_pool(
     return out.movedim(1, -1) if channel_last else out
 
 
-@op("adaptive_avg_pool", layer="pool2d")
+@op(
+    "adaptive_avg_pool",
+    type_of=_pool_type("output_size"),
+    layer="pool2d",
+    types=(
+        "pool2d(X, ksize, data_format:NCHW, pooling_type='avg', adaptive=True, "
+        "global_pooling=False)",
+        "pool3d",
+    ),
+)
 def adaptive_avg_pool(x: Tensor, output_size: Sequence[int], channel_last: bool) -> Tensor:
     n = len(output_size)
     _check("adaptive_avg_pool", x, n)
@@ -248,7 +285,15 @@ def adaptive_avg_pool(x: Tensor, output_size: Sequence[int], channel_last: bool)
     return _ADAPTIVE_AVG[n](x, output_size)
 
 
-@op("adaptive_max_pool_with_index", layer="max_pool2d_with_index")
+@op(
+    "adaptive_max_pool_with_index",
+    type_of=_pool_type("output_size", "max_pool{}d_with_index"),
+    layer="max_pool2d_with_index",
+    types=(
+        "max_pool2d_with_index(X, ksize, adaptive=True) -> Out, Mask",
+        "max_pool3d_with_index",
+    ),
+)
 def adaptive_max_pool_with_index(x: Tensor, output_size: Sequence[int]) -> tuple[Tensor, Tensor]:
     _check("adaptive_max_pool", x, len(output_size))
     out, index = _ADAPTIVE_MAX[len(output_size)](x, output_size)

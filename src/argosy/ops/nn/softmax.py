@@ -28,7 +28,7 @@ _SMALLEST = math.exp(-DEEPEST)
 _FEW = 10_000
 
 
-@op("softmax", precision=Precision.BLACK)
+@op("softmax", precision=Precision.BLACK, types=("softmax(X, axis, -)",))
 def softmax(x: Tensor, axis: int = -1, dtype: torch.dtype | None = None) -> Tensor:
     """Probabilities along ``axis``, none below e^-64 times the largest on a CPU."""
     result = torch.softmax(x, axis, dtype=dtype)
@@ -38,7 +38,7 @@ def softmax(x: Tensor, axis: int = -1, dtype: torch.dtype | None = None) -> Tens
     return result
 
 
-@op("log_softmax", precision=Precision.BLACK)
+@op("log_softmax", precision=Precision.BLACK, types=("log_softmax(X, axis, -)",))
 def log_softmax(x: Tensor, axis: int = -1, dtype: torch.dtype | None = None) -> Tensor:
     """Logarithms of probabilities along ``axis``, none more than 64 below the largest on a CPU."""
     result = torch.log_softmax(x, axis, dtype=dtype)

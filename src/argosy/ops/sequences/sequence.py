@@ -89,7 +89,11 @@ def _pooled(x: Tensor, offsets: Tensor, pool_type: str) -> Tensor:
     return total / (lengths if pool_type == "average" else lengths.sqrt())
 
 
-@op("sequence_pool", rows=Rows.OTHER)
+@op(
+    "sequence_pool",
+    rows=Rows.OTHER,
+    types=("sequence_pool(X, -, pooltype:upper, pad_value) -> Out, MaxIndex",),
+)
 def sequence_pool(x: Tensor, offsets: Tensor, pool_type: str, pad_value: float) -> Tensor:
     """One row for each sequence; an empty one gives ``pad_value``. "sqrt" divides the sum by the
     root of the length.
@@ -101,7 +105,7 @@ def sequence_pool(x: Tensor, offsets: Tensor, pool_type: str, pad_value: float) 
     return out.masked_fill((lengths_of(offsets) == 0).unsqueeze(1), pad_value).reshape(shape)
 
 
-@op("sequence_softmax", rows=Rows.OTHER)
+@op("sequence_softmax", rows=Rows.OTHER, types=("sequence_softmax(X, -)",))
 def sequence_softmax(x: Tensor, offsets: Tensor) -> Tensor:
     """Softmax inside each sequence of single numbers."""
     if x.numel() != x.shape[0]:
@@ -119,7 +123,11 @@ def sequence_softmax(x: Tensor, offsets: Tensor) -> Tensor:
     return (weights / total[numbers]).reshape(x.shape)
 
 
-@op("sequence_conv", rows=Rows.OTHER)
+@op(
+    "sequence_conv",
+    rows=Rows.OTHER,
+    types=("sequence_conv(X, -, Filter, contextStart, contextLength)",),
+)
 def sequence_conv(x: Tensor, offsets: Tensor, weight: Tensor, start: int, size: int) -> Tensor:
     """For each row, the ``size`` rows from ``start`` after it on, side by side (zeros outside of
     its sequence), times ``weight``.
@@ -138,7 +146,7 @@ def check_counts(name: str, given: int, what: str, offsets: Tensor) -> None:
         )
 
 
-@op("sequence_reverse", rows=Rows.OTHER)
+@op("sequence_reverse", rows=Rows.OTHER, types=("sequence_reverse(X, -) -> Y",))
 def sequence_reverse(x: Tensor, offsets: Tensor) -> Tensor:
     """The rows of each sequence from last to first."""
     if x.is_meta:

@@ -53,7 +53,7 @@ def sequence_expand(
     return x.index_select(0, ranges(starts, lengths)), offsets_of(lengths)
 
 
-@op("sequence_expand_as", rows=Rows.OTHER)
+@op("sequence_expand_as", rows=Rows.OTHER, types=("sequence_expand_as(X, -)",))
 def sequence_expand_as(x: Tensor, y_offsets: Tensor) -> Tensor:
     """Repeat row i as often as sequence i of y is long."""
     return _repeated_rows("sequence_expand_as", x, y_offsets)
@@ -119,7 +119,7 @@ def sequence_unpad(x: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
     return x.reshape(count * steps, *inner).index_select(0, places), offsets_of(length)
 
 
-@op("sequence_concat", rows=Rows.OTHER)
+@op("sequence_concat", rows=Rows.OTHER, types=("sequence_concat(X, -)",))
 def sequence_concat(inputs: Sequence[Tensor], offsets: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """Sequence i of every input, one after the other, for each i; and the new offsets."""
     first = inputs[0]

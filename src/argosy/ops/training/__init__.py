@@ -5,6 +5,8 @@ from argosy.ops.training import (
     averaging,
     clipping,
     loss_scaling,
+    older_updates,
+    pure_updates,
     row_updates,
     updates,
 )

@@ -246,7 +246,7 @@ def operator_of(block: Block, node: Node) -> Operator:
     """The operator that ``node`` describes; that it can run is for ``files.verify``."""
     fields = node.fields(_OPERATOR_FIELDS)
     name = fields["op"].value
-    op = None if name is None else table.find(fields["op"].label())
+    op = None if name is None else table.named(fields["op"].label())
     if name is not None and (op is None or op.name != name):
         raise fields["op"].refused("an op that this version has")
     return Operator(

@@ -48,6 +48,14 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
         return out
     only_needed(out, [v.name for v in feeds], [v.name for v in fetches])
     block = out.global_block()
+    read = {n for b in out.blocks for o in b.ops for n in o.input_arg_names}
+    read |= {v.name for v in fetches}
+    needless = [v.name for v in feeds if read.isdisjoint({v.name, *v.lod_names, *v.late_lod})]
+    if needless:
+        raise UsageError(
+            f"normalize_program: feed_vars has {needless[0]!r}, which is not involved in the "
+            f"target_vars calculation of {[v.name for v in fetches]}; leave it out"
+        )
     given = feed.with_offsets(block, [v.name for v in feeds])
     unfed = [v.name for v in block.vars.values() if v.is_data and v.name not in given]
     if unfed:
@@ -198,6 +206,11 @@ def write_model(
         if kept:
             save_vars(executor, folder, normal, kept, filename=params_filename)
         elif params_filename is not None:
+            warnings.warn(
+                "no variable in your model, please ensure there are any variables in your model to "
+                "save",
+                stacklevel=3,
+            )
             save_to_file(os.path.join(folder, params_filename), b"")
     # Last: a reader that finds the program finds its variables.
     save_to_file(os.path.join(folder, model_filename), packed(normal, feed_vars, fetch_vars))

@@ -14,13 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from argosy.foundation.errors import CheckpointError, UsageError, nearest
+from argosy.foundation.errors import CheckpointError, DtypeError, UsageError, nearest
 from argosy.framework import io, pickles, tensor_file
 from argosy.static.files import programs
 from argosy.static.files.inference import persistables, save_to_file
-from argosy.static.files.variables import file_of, load_vars
+from argosy.static.files.variables import (
+    ShapeMismatch,
+    counts_of,
+    file_of,
+    is_belong_to_optimizer,
+    is_parameter,
+    is_persistable,
+    load_vars,
+)
 from argosy.static.ir.program import Program
-from argosy.static.ir.scope import global_scope
+from argosy.static.ir.scope import Scope, global_scope
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.step_counts import step_powers, with_counts, written_powers
 from argosy.tensor.engine import wrap
@@ -32,9 +40,16 @@ def save(program: Program, model_path: str, protocol: int = 4, **configs: Any) -
     """Write ``program`` and the values that the current scope holds for it to files that start with
     ``model_path``.
     """
+    if "pickle_protocol" in configs:
+        warnings.warn(
+            "static.save: 'pickle_protocol' is deprecated, use 'protocol'",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        protocol = configs.pop("pickle_protocol")
     if configs:
         raise UsageError(f"static.save: unknown options {sorted(configs)}")
-    if protocol not in (2, 3, 4):
+    if not isinstance(protocol, int) or protocol not in (2, 3, 4):
         raise UsageError(
             f"static.save: the pickle protocol must be 2, 3 or 4, but received {protocol!r}"
         )
@@ -94,12 +109,15 @@ def _load_variables(program: Program, path: str, executor: Any, var_list: Any) -
             for v in persistables(program)
             if v.name in there or there.issuperset(counts.get(v.name, [""]))
         ]
+        if var_list is not None:
+            wanted = {v.name for v in var_list}
+            chosen = [v for v in chosen if v.name in wanted]
         unused = sorted(
             there
             - {v.name for v in chosen}
             - {name for powers in counts.values() for name in powers}
         )
-        if unused:
+        if unused and var_list is None:
             warnings.warn(
                 f"static.load: the program has no variables for the files {unused} of {path!r}",
                 stacklevel=3,
@@ -119,7 +137,7 @@ def load_program_state(
 ) -> dict[str, np.ndarray]:
     """The values in the files of ``save``, or in the folder or file of ``save_vars``, by name."""
     prefix = _prefix(model_path)
-    names = None if var_list is None else [getattr(v, "name", v) for v in var_list]
+    names = None if var_list is None else _names_in_files(prefix, list(var_list))
     if os.path.isfile(prefix + ".pdparams"):
         state = _pickled_state(prefix)
     elif os.path.isdir(model_path):
@@ -144,6 +162,71 @@ def load_program_state(
             f"static.load_program_state: {model_path!r} has no values for {missing}"
         )
     return {name: state[name] for name in names}
+
+
+def _names_in_files(prefix: str, variables: list[Any]) -> list[str]:
+    """The names under which files have the values of ``variables``: Paddle's powers for the step
+    counts in a file without names.
+    """
+    for variable in variables:
+        if not isinstance(variable, Variable):
+            raise DtypeError(
+                "static.load_program_state: var_list must hold variables, but received "
+                f"{type(variable).__name__}"
+            )
+    if not os.path.isfile(prefix):
+        return [v.name for v in variables]
+    counts = counts_of(variables)
+    return sorted({name for v in variables for name in counts.get(v.name, (v.name,))})
+
+
+def state_dict(program: Program, mode: str = "all", scope: Scope | None = None) -> dict[str, Any]:
+    """What ``scope`` (the current one by default) holds for a program, by name: for ``mode``
+    "param" its parameters, for "opt" what else it keeps, for "all" both.
+    """
+    if scope is not None and not isinstance(scope, Scope):
+        raise DtypeError(
+            f"Program.state_dict: scope must be a Scope, but received {type(scope).__name__}"
+        )
+    if not isinstance(mode, str):
+        raise DtypeError(
+            f"Program.state_dict: mode must be a string, but received {type(mode).__name__}"
+        )
+    picks = {"param": is_parameter, "opt": is_belong_to_optimizer, "all": is_persistable}
+    if mode not in picks:
+        raise UsageError(
+            f"Program.state_dict: mode must be 'param', 'opt' or 'all', but received {mode!r}"
+        )
+    held = scope or global_scope()
+    return {
+        v.name: held.holding(v.name).get_tensor() for v in program.list_vars() if picks[mode](v)
+    }
+
+
+def set_state_dict(program: Program, state_dict: Any, scope: Scope | None = None) -> None:
+    """Give the variables of a program the values that ``state_dict`` has under their names; warn
+    of those that do not fit.
+
+    With the table of names of a Layer's state dict (``keep_name_table=True``), keys are the names
+    of the Layer's attributes.
+    """
+    if not isinstance(state_dict, dict):
+        raise DtypeError(
+            f"Program.set_state_dict: expected a dict, but received {type(state_dict).__name__}"
+        )
+    names = state_dict.get(io.NAME_TABLE, {})
+    given = {names.get(key, key): v for key, v in state_dict.items() if key != io.NAME_TABLE}
+    powers = {name for found in step_powers(program).values() for name in found}
+    variables = {v.name: v for v in program.list_vars()}
+    for name, value in with_counts(program, given, "Program.set_state_dict").items():
+        if name in powers:
+            continue
+        try:
+            if name not in variables:
+                raise UsageError("the program has no such variable")
+            variables[name].set_value(value, scope)
+        except (TypeError, ValueError) as error:
+            warnings.warn(f"Program.set_state_dict: {name!r} is not set: {error}", stacklevel=2)
 
 
 def set_program_state(program: Program, state_dict: dict[str, np.ndarray]) -> None:
@@ -206,7 +289,7 @@ def _combined_state(path: str, names: list[str]) -> dict[str, np.ndarray]:
     with open(path, "rb") as file:
         state = {name: wrap(tensor_file.read(file, repr(path))).numpy() for name in names}
         if file.read(1):
-            raise CheckpointError(
+            raise ShapeMismatch(
                 f"static.load_program_state: {path!r} holds more than the {len(names)} variables "
                 "asked for"
             )

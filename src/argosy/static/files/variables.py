@@ -48,6 +48,11 @@ def is_persistable(var: Variable) -> bool:
     return bool(var.persistable)
 
 
+def is_belong_to_optimizer(var: Variable) -> bool:
+    """Whether ``var`` is kept from run to run and is no parameter."""
+    return is_persistable(var) and not is_parameter(var)
+
+
 def valid_program(call: str, program: Any) -> Program:
     """``program``, the one that a compiled program stands for, or the default one."""
     program = default_main_program() if program is None else getattr(program, "_program", program)
@@ -165,7 +170,7 @@ def _held(variable: Variable) -> torch.Tensor:
     return raw.reshape(1) if raw.dim() == 0 else raw
 
 
-def _counts(variables: Iterable[Variable]) -> dict[str, Powers]:
+def counts_of(variables: Iterable[Variable]) -> dict[str, Powers]:
     """What stands in Paddle's files for the step counts among ``variables``."""
     found: dict[str, Powers] = {}
     for program in {id(v.block.program): v.block.program for v in variables}.values():
@@ -175,7 +180,7 @@ def _counts(variables: Iterable[Variable]) -> dict[str, Powers]:
 
 def _contents(variables: Sequence[Variable]) -> dict[str, torch.Tensor]:
     """The tensors that Paddle would write, by name."""
-    counts = _counts(variables)
+    counts = counts_of(variables)
     contents: dict[str, torch.Tensor] = {}
     for variable in variables:
         held = _held(variable)
@@ -188,7 +193,7 @@ def _contents(variables: Sequence[Variable]) -> dict[str, torch.Tensor]:
 
 
 def _read_folder(variables: Sequence[Variable], dirname: str) -> Values:
-    counts = _counts(variables)
+    counts = counts_of(variables)
 
     def value(variable: Variable) -> torch.Tensor:
         powers = counts.get(variable.name)
@@ -210,7 +215,7 @@ def _read_file(dirname: str, name: str) -> torch.Tensor:
 
 
 def _read_combined(variables: Sequence[Variable], file: IO[bytes], source: str) -> Values:
-    counts = _counts(variables)
+    counts = counts_of(variables)
     names = sorted({name for v in variables for name in counts.get(v.name, (v.name,))})
     contents = {name: tensor_file.read(file, repr(source)) for name in names}
     _check_end(file, source, names)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import NotSupported, ProgramError, UsageError, nearest
+from argosy.static.ir.filling import fill
 from argosy.static.ir.operator import Number, Operator, Ref, mapped
 from argosy.static.ir.owner import OwningProgram
 from argosy.static.ir.variable import Known, Parameter, Variable, offset_samples, samples
@@ -76,8 +77,8 @@ class Block:
     def create_var(
         self,
         name: str | None = None,
-        shape: Any = (),
-        dtype: Any = "float32",
+        shape: Any = None,
+        dtype: Any = None,
         persistable: bool = False,
         stop_gradient: bool = False,
         is_data: bool = False,
@@ -86,7 +87,8 @@ class Block:
         initializer: Any = None,
         **unused: Any,
     ) -> Variable:
-        """Add a variable of a declared shape; None and -1 stand for a dimension that a run tells.
+        """Add a variable of a declared shape, by default that of a number; None and -1 stand for a
+        dimension that a run tells. The default dtype is float32.
 
         An ``initializer`` adds the operator that fills it to this block. ``lod_level`` counts for
         data; of other variables, what they are computed from tells.
@@ -95,10 +97,10 @@ class Block:
             raise UsageError(f"Block.create_var: unknown arguments {sorted(unused)}")
         if type not in (Variable.type, *_WITHOUT_VALUE):
             raise NotSupported(f"Block.create_var: type={type!r}; only tensors can be made by hand")
-        extents = [-1 if n is None else int(n) for n in shape]
+        extents = [-1 if n is None else int(n) for n in shape or ()]
         name = name or unique_name.generate("_generated_var")
         lod = self._create_offsets(name, lod_level) if is_data else ()
-        first, second = samples(extents, dtypes.to_torch(dtype))
+        first, second = samples(extents, dtypes.to_torch("float32" if dtype is None else dtype))
         out = self.add_variable(
             Variable(
                 self,
@@ -114,8 +116,7 @@ class Block:
         if type != Variable.type:
             out.type = type
         if initializer is not None:
-            op, attrs = initializer.seeded_plan(extents, first.dtype, self.program.seed)
-            self.append_operator(Operator(self, op.name, op, (), attrs, Ref(name)))
+            fill(self, out, initializer)
         return out
 
     def create_parameter(
@@ -141,8 +142,7 @@ class Block:
         block.add_variable(out)
         is_filled = any(name in operator.output_arg_names for operator in self.ops)
         if initializer is not None and not is_filled:
-            op, attrs = initializer.seeded_plan(extents, out.raw.dtype, self.program.seed)
-            self.append_operator(Operator(self, op.name, op, (), attrs, Ref(name)))
+            fill(self, out, initializer)
         return out
 
     def free_name(self, name: str) -> str:
@@ -181,7 +181,10 @@ class Block:
         return variable
 
     def append_operator(self, operator: Operator) -> Operator:
-        self.ops.append(operator)
+        return self.insert_operator(len(self.ops), operator)
+
+    def insert_operator(self, index: int, operator: Operator) -> Operator:
+        self.ops.insert(index, operator)
         self.program.changed()
         return operator
 

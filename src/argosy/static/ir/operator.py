@@ -7,12 +7,14 @@ Arguments keep the order of the call. Where a variable stood there is a ``Ref`` 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from argosy.foundation.errors import UsageError, nearest
 from argosy.ops.array.indexing import setitem_
+from argosy.ops.spelling import Spelling
 from argosy.ops.table import Op
 from argosy.static.ir.owner import OwningBlock
 from argosy.static.ir.special import KINDS, SpecialKind
@@ -155,11 +157,11 @@ class Operator:
 
     @property
     def input_names(self) -> list[str]:
-        return list(self.inputs)
+        return sorted(self.input_slots)
 
     @property
     def output_names(self) -> list[str]:
-        return list(self.outputs)
+        return sorted(self.output_slots)
 
     @property
     def input_arg_names(self) -> list[str]:
@@ -171,7 +173,47 @@ class Operator:
 
     @property
     def attr_names(self) -> list[str]:
-        return list(self.attrs)
+        return list(self.all_attrs())
+
+    # -- the same in Paddle's words
+    # ------------------------------------------------------------------------------
+
+    @property
+    def spelling(self) -> Spelling | None:
+        """Paddle's words for it, if it is a call of the op table."""
+        return None if self.op is None else self.op.spelling(self.type)
+
+    @property
+    def input_slots(self) -> dict[str, list[str]]:
+        """Names of the variables read, by Paddle's slots."""
+        spelling = self.spelling
+        found: dict[str, list[str]] = {}
+        for parameter, names in self.inputs.items():
+            slot = parameter if spelling is None else spelling.slot(parameter)
+            if slot:  # there is no word for offsets of sequences
+                found.setdefault(slot, []).extend(names)
+        return found
+
+    @property
+    def output_slots(self) -> dict[str, list[str]]:
+        """Names of the variables written, by Paddle's slots."""
+        names, spelling = self.output_arg_names, self.spelling
+        if spelling is None:
+            return {"Out": names}
+        read = self.inputs
+        changed = {slot: read[p] for p, slot in spelling.changed.items() if p in read}
+        return {**spelling.results(names), **changed}
+
+    @property
+    def slot_attrs(self) -> dict[str, Any]:
+        """Arguments without a variable in them, and defaults, as Paddle's attributes."""
+        spelling = self.spelling
+        if self.op is None or spelling is None:
+            return self.attrs
+        given = {k: p.default for k, p in self.op.signature.parameters.items()}
+        given = {k: v for k, v in given.items() if v is not inspect.Parameter.empty}
+        given.update(self.named_args)
+        return spelling.written({k: v for k, v in given.items() if not names_in(v)})
 
     @property
     def sub_blocks(self) -> list[Any]:
@@ -222,10 +264,10 @@ class Operator:
         return next(i for i, operator in enumerate(self.block.ops) if operator is self)
 
     def input(self, name: str) -> list[str]:
-        return self._slot(self.inputs, name, "input")
+        return self._slot(self.input_slots, name, "input")
 
     def output(self, name: str) -> list[str]:
-        return self._slot(self.outputs, name, "output")
+        return self._slot(self.output_slots, name, "output")
 
     def _slot(self, slots: dict[str, list[str]], name: str, kind: str) -> list[str]:
         if name not in slots:
@@ -241,15 +283,12 @@ class Operator:
     def attr(self, name: str) -> Any:
         attrs = self.all_attrs()
         if name not in attrs:
-            parameter = self.op and self.op.signature.parameters.get(name)
-            if parameter and parameter.default is not parameter.empty:
-                return parameter.default
             raise UsageError(f"operator {self.type}: no attribute {name!r}; it has {sorted(attrs)}")
         return attrs[name]
 
     def all_attrs(self) -> dict[str, Any]:
         return {
-            **self.attrs,
+            **self.slot_attrs,
             "op_role": _ROLE_NUMBERS[self.role],
             "op_namescope": f"/{self.name_scope}/" if self.name_scope else "/",
             "op_device": self.device,
@@ -257,18 +296,25 @@ class Operator:
         }
 
     def _set_attr(self, name: str, value: Any) -> None:
-        """Change an attribute; one that the op does not have is only noted."""
+        """Change an attribute; one that the call does not have is only noted."""
         if name == "op_device":
             self.device = value
         elif name == "op_namescope":
             self.name_scope = str(value).strip("/")
         elif name == "op_role":
             self.role = ROLES_BY_NUMBER[int(value)]
-        elif name in self.attrs:
-            self._put(name, value)
+        elif (parameter := self._parameter_of(name)) in self.attrs:
+            spelling = self.spelling
+            read = {} if spelling is None else spelling.read({**self.slot_attrs, name: value})
+            self._put(parameter, read.get(parameter, value))
         else:
             self.notes[name] = value
         self.block.program.changed()
+
+    def _parameter_of(self, attr: str) -> str:
+        """The parameter that an attribute is Paddle's word for."""
+        words = {} if self.spelling is None else self.spelling.words
+        return next((name for name, word in words.items() if word.attr == attr), attr)
 
     def _put(self, name: str, value: Any) -> None:
         if name in self.kwargs:

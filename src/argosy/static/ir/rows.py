@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import torch
 
-from argosy.ops.nn.embedding import embedding, embedding_renorm_
+from argosy.ops.nn.embedding import embedding_renorm_
 from argosy.ops.traits import SparseGradients
 from argosy.static.ir.operator import FORWARD, Operator, names_in
 
@@ -56,7 +56,8 @@ def _tables(operators: Sequence[Operator]) -> set[str]:
     for operator in operators:
         if operator.role != FORWARD or operator.op is embedding_renorm_:  # has no gradient
             continue
-        if operator.op is embedding and operator.attrs.get("sparse") is True:
+        is_lookup = operator.op is not None and operator.op.traits.is_lookup
+        if is_lookup and operator.attrs.get("sparse") is True:
             sparse.update(operator.inputs.get("weight", ()))
         else:
             others.update(operator.input_arg_names)

@@ -36,6 +36,11 @@ from argosy.static.ir.owner import OwningBlock
 from argosy.tensor.engine import Parameter as EagerParameter
 from argosy.tensor.engine import Shape, Tensor
 
+
+class FixedGradient(NotEager, RuntimeError):
+    """The gradient of a variable of a program was set by hand."""
+
+
 # Sizes that stand for an unknown one: with many divisors in common, so that a reshape that will fit
 # also fits now, and unlikely in a script, so that an error message can show -1 in their place.
 STAND_IN, OTHER_STAND_IN = 1920, 2688
@@ -61,6 +66,19 @@ def offset_samples() -> tuple[torch.Tensor, torch.Tensor]:
     return first, second
 
 
+class Extents(Shape):
+    """The shape of a variable: a list, as in Paddle 3, that equals the tuple that it is in 2.6."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return list.__eq__(self, list(other) if isinstance(other, tuple) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
     """What is known of a value without a run: two samples, the second only if an extent is
@@ -71,12 +89,12 @@ class Kind:
     second: torch.Tensor | None = None
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> Extents:
         """Extent of each dimension; -1 where only a run tells."""
         if self.second is None:
-            return Shape(self.first.shape)
+            return Extents(self.first.shape)
         pairs = zip(self.first.shape, self.second.shape, strict=True)
-        return Shape([a if a == b else -1 for a, b in pairs])
+        return Extents([a if a == b else -1 for a, b in pairs])
 
     @property
     def dtype(self) -> torch.dtype:
@@ -106,6 +124,9 @@ class Variable(Tensor):
     is_data = False
     # whether it must be fed with all its dimensions, as 1.x asks of ``fluid.data``
     is_fed_exactly = False
+    # whether gradients are wanted of it although none reaches what it is computed of
+    is_source = False
+    is_stopped = False  # whether it was told to let no gradient pass, whatever reaches it
     checks_feed = True  # whether what is fed must have the declared dtype and shape at all
     notes: Mapping[str, Any] = MappingProxyType({})  # attributes that scripts set and no run reads
     # variables with the offsets of its sequences, a level each, outermost first
@@ -179,7 +200,7 @@ class Variable(Tensor):
         return self.known.kind.second
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> Extents:
         """Extent of each dimension; -1 where only a run tells."""
         return self.kind.shape
 
@@ -226,6 +247,7 @@ class Variable(Tensor):
             self._own = Known(self._own.kind, bool(stop))
         else:
             holder.known[self.name] = Known(self.kind, bool(stop))
+        self.is_source, self.is_stopped = not stop, bool(stop)
         self.block.program.changed()
 
     @property
@@ -237,10 +259,17 @@ class Variable(Tensor):
         """The operator that wrote this variable last, or None."""
         return next((o for o in reversed(self.block.ops) if self.name in o.output_arg_names), None)
 
-    @property  # type: ignore[misc]
+    @property
     def grad(self) -> Any:
         """The gradient variable that ``append_backward`` made, or None."""
         return self.block.vars.get(self.grad_name)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        raise FixedGradient(
+            f"Variable {self.name!r}: its gradient is what a run of the program computes, and "
+            "cannot be set; append_backward makes the variable that holds it"
+        )
 
     def __len__(self) -> int:
         shape = self.shape
@@ -335,21 +364,32 @@ class Variable(Tensor):
 
     def get_value(self, scope: Any = None) -> Any:
         """The value that ``scope`` (the current one by default) holds."""
-        from argosy.static.ir.scope import global_scope
+        return self._scope("get_value", scope).holding(self.name).get_tensor()
 
-        return (scope or global_scope()).holding(self.name).get_tensor()
+    def _scope(self, call: str, scope: Any) -> Any:
+        from argosy.static.ir.scope import Scope, global_scope
+
+        if scope is not None and not isinstance(scope, Scope):
+            raise DtypeError(
+                f"Variable.{call}: scope must be a Scope, but received {type(scope).__name__}"
+            )
+        return scope or global_scope()
 
     def set_value(self, value: Any, scope: Any = None) -> None:
         """Overwrite the value that ``scope`` (the current one by default) holds."""
-        from argosy.static.ir.scope import global_scope
-
+        scope = self._scope("set_value", scope)
+        if not hasattr(value, "__array__") and not isinstance(value, Tensor):
+            raise DtypeError(
+                "Variable.set_value: expected an array or a tensor, but received "
+                f"{type(value).__name__}"
+            )
         array = value.numpy() if isinstance(value, Tensor) else np.asarray(value)
         if list(array.shape) != list(self.shape):
             raise UsageError(
                 f"Variable.set_value: {self.name!r} has shape {list(self.shape)}, the value "
                 f"{list(array.shape)}"
             )
-        (scope or global_scope()).holding(self.name).get_tensor().set(array)
+        scope.holding(self.name).get_tensor().set(array)
 
     # -- copies and text
     # ----------------------------------------------------------------------------------------

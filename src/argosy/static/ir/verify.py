@@ -134,7 +134,7 @@ def _problem_of(operator: Operator) -> str:
     op = operator.op
     if op is None and operator.type not in special.KINDS:
         return "is of no known type"
-    if op is not None and table.find(op.name) not in (op, None):
+    if op is not None and table.named(op.name) not in (op, None):
         return "is not the op of that name in the table"
     return problem_of_names(operator) or ("" if op is None else problem_of_call(operator, op))
 

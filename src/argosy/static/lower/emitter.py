@@ -35,6 +35,7 @@ from argosy.static.lower.gradients import (
     unshared,
 )
 from argosy.static.lower.guard import guarded
+from argosy.static.lower.joining import joined
 from argosy.static.lower.lowered import Adaptation, Lowered
 from argosy.static.lower.spans import Spans, planned, recomputed
 from argosy.static.lower.text import Text, listed
@@ -93,9 +94,8 @@ class Emitter:
     def nested(self, index: int, sub: SubBlock, repeats: bool = False) -> Emitter:
         """What writes a block that the operator at ``index`` runs."""
         block = self.block.program.blocks[sub.index]
-        inner = Emitter(
-            block, list(block.ops), [], list(sub.results), self.device, self.adaptation, self
-        )
+        operators = joined(block, list(block.ops), [], list(sub.results))
+        inner = Emitter(block, operators, [], list(sub.results), self.device, self.adaptation, self)
         inner.is_before_backward = self.is_before_backward or index < self.last_backward
         inner.repeats = self.repeats or repeats
         return inner
@@ -315,6 +315,23 @@ class Emitter:
         self.kept_unset[out] = writer
         return True
 
+    def starts(self, operator: Operator, name: str) -> bool:
+        """Whether gradients end at this output: they are wanted of it, and none reaches what it is
+        computed of.
+        """
+        variable = self.variable(name)
+        if not (self.trains and variable.is_source and is_differentiable(variable)):
+            return False
+        if ONLY_IF in operator.kwargs:  # it may have no value
+            return False
+        inputs = [self.variable(n) for n in operator.input_arg_names]
+        return name not in self.detached and not any(is_differentiable(v) for v in inputs)
+
+    def track(self, name: str) -> None:
+        """Let gradients of a variable be taken from here on; operators may still write it."""
+        local = self.text.local(name)
+        self.text.append(f"{local} = {local}.detach().requires_grad_().clone()")
+
     def stops(self, operator: Operator, name: str) -> bool:
         """Whether a gradient that would flow into this output must be stopped."""
         variable = self.variable(name)
@@ -390,8 +407,12 @@ def _emit_call(emitter: Emitter, index: int, operator: Operator) -> None:
         right = f"{right} if {test} else {_nones(operator.out)}" if left else f"if {test}: {right}"
     emitter.text.append(f"{left} = {right}" if left else right)
     for name in operator.output_arg_names:
-        if operator.role == FORWARD and emitter.stops(operator, name):
+        if operator.role != FORWARD:
+            continue
+        if emitter.stops(operator, name):
             emitter.detach(name)
+        elif emitter.starts(operator, name):
+            emitter.track(name)
 
 
 def _nones(out: Any) -> str:

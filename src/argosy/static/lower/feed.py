@@ -75,23 +75,22 @@ class FeedSpec:
             return raw.to(device)
         if raw.dtype is not self.dtype:
             raise UsageError(
-                f"Executor.run: The data type of fed Variable {self.name!r} must be "
-                f"{dtypes.name_of(self.dtype)}, "
-                f"but received {dtypes.name_of(raw.dtype)}"
+                f"The data type of fed Variable {self.name!r} must be "
+                f"{dtypes.name_of(self.dtype)!r}, but received {dtypes.name_of(raw.dtype)!r}"
             )
         given = raw.shape
         rank = len(given)
         if rank != len(self.shape) and (self.is_exact or not 0 < rank < len(self.shape)):
             raise self._misshapen(given)
         for axis, extent in self._known:
-            if axis < rank and given[axis] != extent:
+            if axis < rank and given[axis] != extent and (axis or extent != _sequences(value)):
                 raise self._misshapen(given)
         return raw if raw.device == device else raw.to(device)
 
     def _misshapen(self, given: torch.Size) -> UsageError:
         return UsageError(
-            f"Executor.run: The fed Variable {self.name!r} should have shape "
-            f"{list(self.shape)}, but received {list(given)}"
+            f"The fed Variable {self.name!r} should have dimensions = {len(self.shape)}, shape = "
+            f"{self.shape}, but received fed shape {list(given)} on each device"
         )
 
     def _from_list(self, value: Any) -> torch.Tensor:
@@ -104,6 +103,12 @@ class FeedSpec:
                 "are no array; "
                 "make a LoDTensor of sequences with create_lod_tensor"
             ) from error
+
+
+def _sequences(value: Any) -> int:
+    """How many sequences what is fed has; Paddle takes their number for the first extent."""
+    lod = value.lod() if isinstance(value, LoDTensor) else None
+    return len(lod[0]) - 1 if lod else -1
 
 
 _ANY_LEVEL = -1  # how deep sequences nest, where that was not declared

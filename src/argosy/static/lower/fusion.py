@@ -47,7 +47,7 @@ def fuse(lowered: Lowered) -> None:
 def unfused(op: Op, function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, kept out of what is compiled if the op is none of those that can be."""
     is_plain = (
-        table.find(op.name) is op
+        table.named(op.name) is op
         and function is op.fn
         and not op.traits.is_random
         and not op.traits.mutates

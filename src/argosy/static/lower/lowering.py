@@ -29,6 +29,7 @@ from argosy.static.lower import (
     special,  # noqa: F401
 )
 from argosy.static.lower.emitter import Emitter
+from argosy.static.lower.joining import joined
 from argosy.static.lower.lowered import Adaptation, Lowered
 
 
@@ -52,6 +53,7 @@ def lower(
     operators = pruned(block.ops, wanted, given) if prunes else list(block.ops)
     if adaptation is not None:
         operators = adaptation.operators(operators, wanted)
+    operators = joined(block, operators, given, wanted)
     lowered = Emitter(
         block, operators, given, wanted, device, adaptation, joins_graph=joins_graph
     ).emit()

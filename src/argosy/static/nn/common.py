@@ -12,9 +12,11 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
+from argosy.framework.mode import switch
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant, Normal, XavierUniform
+from argosy.ops.fluid.lookup import lookup_table
 from argosy.ops.nn import data_norm as data_ops
 from argosy.ops.nn import norm as ops
 from argosy.ops.nn import row_convolution as row_ops
@@ -29,6 +31,7 @@ from argosy.static.nn.layer import (
     require_weight,
 )
 from argosy.static.record.activation import activate
+from argosy.static.record.folding import biased, mul
 from argosy.static.record.naming import aside
 from argosy.static.record.recorder import recorder
 from argosy.tensor.engine import Tensor, apply
@@ -92,22 +95,20 @@ def fc(
             f"{len(attrs)}"
         )
     with layer_call("fc", name, *inputs) as helper:
-        flat = [_flattened(item, num_flatten_dims) for item in inputs]
-        weights = [
-            helper.create_parameter(attr, [item.shape[-1], size], item.dtype)
-            for item, attr in zip(flat, attrs, strict=True)
-        ]
-        bias = helper.create_parameter(bias_attr, [size], flat[0].dtype, is_bias=True)
-        if len(flat) > 1:
-            total = add_n(
-                [F.linear(item, weight) for item, weight in zip(flat, weights, strict=True)]
-            )
-            return activate(total if bias is None else total + bias, activation)
-        return activate(F.linear(flat[0], weights[0], bias), activation)
+        products = []
+        for item, attr in zip(inputs, attrs, strict=True):
+            first, width = _folded(item, num_flatten_dims)
+            weight = helper.create_parameter(attr, [width, size], item.dtype)
+            products.append(mul(item, weight, first))
+        total = products[0] if len(products) == 1 else add_n(products)
+        bias = helper.create_parameter(bias_attr, [size], inputs[0].dtype, is_bias=True)
+        return activate(biased(total, bias, total.ndim - 1), activation)
 
 
-def _flattened(x: Any, num_flatten_dims: int) -> Any:
-    """``x`` with its last dimensions joined, whose extent must be known: it sizes the weight."""
+def _folded(x: Any, num_flatten_dims: int) -> tuple[int, int]:
+    """Where the last dimensions of ``x`` that are joined begin, and their extent together, which
+    must be known: it sizes the weight.
+    """
     shape = list(x.shape)
     first = len(shape) - 1 if num_flatten_dims == -1 else num_flatten_dims
     if not 0 < first < len(shape):
@@ -120,7 +121,7 @@ def _flattened(x: Any, num_flatten_dims: int) -> Any:
             f"fc: the flattened dimensions {shape[first:]} of the input must be known, because "
             "they size the weight"
         )
-    return x if len(shape) == first + 1 else x.flatten(first)
+    return first, math.prod(shape[first:])
 
 
 @recorded
@@ -189,9 +190,14 @@ def sparse_embedding(
             param_attr, size, dtype, default_initializer=XavierUniform()
         )
         weight.sparse_table = EmbeddingTable(entry, table_class, slot or 0, is_test)
-        with recorder.naming(aside(helper.name)):
-            flat = input.squeeze(-1) if len(input.shape) > 1 and input.shape[-1] == 1 else input
-        return F.embedding(flat, weight, padding_idx=padding_idx, sparse=not is_test)
+        return looked_up(input, weight, padding_idx, not is_test)
+
+
+def looked_up(input: Any, weight: Any, padding_idx: int | None, is_sparse: bool) -> Any:
+    """Rows of ``weight`` at ids whose last axis, of length 1, becomes one of its width."""
+    rows = weight.shape[0]
+    at = -1 if padding_idx is None else padding_idx if padding_idx >= 0 else rows + padding_idx
+    return apply(lookup_table, input, weight, at, is_sparse)
 
 
 @recorded
@@ -356,15 +362,21 @@ def _convolved(
     window = convert_to_list(filter_size, rank, "filter_size")
     scale = math.sqrt(2.0 / (math.prod(window) * channels))
     is_depthwise = groups == channels and num_filters % channels == 0
-    with layer_call(layer_kind(call, is_depthwise, use_cudnn), name) as helper:
+    kind = layer_kind(call, is_depthwise, use_cudnn)
+    with layer_call(kind, name) as helper:
         shape = [num_filters, channels // parts, *window]
         weight = helper.create_parameter(
             param_attr, shape, input.dtype, default_initializer=Normal(0.0, scale)
         )
         bias = helper.create_parameter(bias_attr, [num_filters], input.dtype, is_bias=True)
-        return activate(
-            function(input, weight, bias, stride, padding, dilation, parts, data_format), act
-        )
+        out = function(input, weight, None, stride, padding, dilation, parts, data_format)
+        if switch.is_static:
+            out.op.type = kind
+        return activate(biased(out, bias, _channel_axis(out, data_format)), act)
+
+
+def _channel_axis(x: Any, data_format: str) -> int:
+    return x.ndim - 1 if data_format.endswith("C") else 1
 
 
 def layer_kind(call: str, is_depthwise: bool, use_cudnn: bool) -> str:
@@ -432,9 +444,9 @@ def conv2d_transpose(
     only changes names.
     """
 
-    def function(x: Any, weight: Any, bias: Any, size: Any, parts: int) -> Any:
+    def function(x: Any, weight: Any, size: Any, parts: int) -> Any:
         return F.conv2d_transpose(
-            x, weight, bias, stride, padding, 0, dilation, parts, size, data_format
+            x, weight, None, stride, padding, 0, dilation, parts, size, data_format
         )
 
     return _conv_transposed(
@@ -465,9 +477,9 @@ def conv3d_transpose(
     ``conv2d_transpose``.
     """
 
-    def function(x: Any, weight: Any, bias: Any, size: Any, parts: int) -> Any:
+    def function(x: Any, weight: Any, size: Any, parts: int) -> Any:
         return F.conv3d_transpose(
-            x, weight, bias, stride, padding, 0, parts, dilation, size, data_format
+            x, weight, None, stride, padding, 0, parts, dilation, size, data_format
         )
 
     return _conv_transposed(
@@ -511,7 +523,8 @@ def _conv_transposed(
             param_attr, [channels, num_filters // parts, *window], input.dtype
         )
         bias = helper.create_parameter(bias_attr, [num_filters], input.dtype, is_bias=True)
-        return activate(function(input, weight, bias, size, parts), act)
+        out = function(input, weight, size, parts)
+        return activate(biased(out, bias, _channel_axis(out, data_format)), act)
 
 
 def _fitting(

@@ -32,8 +32,8 @@ def cond(
     """What ``true_fn()`` returns where ``pred``, a bool tensor of one element, is true, else what
     ``false_fn()`` returns.
 
-    Both must return values nested alike, of the same dtypes; where shapes differ, the result's
-    extent is unknown.
+    Both must return values nested alike. Where shapes differ, the result's extent is unknown;
+    where dtypes or numbers of dimensions do, later calls see those of ``true_fn``, with a warning.
 
     Example:
         >>> import paddle
@@ -45,6 +45,8 @@ def cond(
     for argument, function in (("true_fn", true_fn), ("false_fn", false_fn)):
         if function is not None:
             _require_callable("cond", argument, function)
+    if name is not None and not isinstance(name, str):
+        raise DtypeError(f"cond: name must be a string or None, but received {type(name).__name__}")
     true, false = true_fn or _nothing, false_fn or _nothing
     if not switch.is_static:
         _require_one_element("cond", "pred", pred)

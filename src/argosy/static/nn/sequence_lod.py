@@ -335,7 +335,7 @@ def lod_reset(x: Any, y: Any = None, target_lod: Sequence[int] | None = None) ->
     """``x`` with other sequences: those of ``y``, those at the offsets that ``y`` without lod
     holds, or those at ``target_lod``.
     """
-    rows = _checked("lod_reset", "x", x, _ANY)
+    rows = _checked("lod_reset", "x", x, _NUMBERS)
     if y is None and target_lod is None:
         raise UsageError("lod_reset: y and target_lod should not be both none")
     if y is not None and not isinstance(y, Variable):
@@ -354,7 +354,11 @@ def lod_append(x: Any, level: Any) -> Any:
     """
     if isinstance(level, Variable) and level.lod_level:
         return lod_reset(x, level)
-    rows = _checked("lod_append", "x", x, _ANY)
+    rows = _checked("lod_append", "x", x, _NUMBERS)
+    if not isinstance(level, (Variable, list, tuple)):
+        raise UsageError(
+            f"lod_append: level must be a list or a Variable, but received {type(level).__name__}"
+        )
     out = _new_sequences(
         shape_ops.lod_reset, rows, level if isinstance(level, Variable) else _constant(level)
     )

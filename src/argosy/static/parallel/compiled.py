@@ -15,6 +15,7 @@ from argosy.foundation.errors import (
 )
 from argosy.foundation.places import Place, to_place
 from argosy.static.ir.attachment import ServerJob
+from argosy.static.ir.operator import OPTIMIZE
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope
 from argosy.static.lower.fetch import given_out
@@ -23,7 +24,7 @@ from argosy.static.parallel.exchange import Exchange
 from argosy.static.parallel.places import default_places, given_places
 from argosy.static.parallel.replicas import Replicas
 from argosy.static.parallel.rewrite import has_training
-from argosy.static.parallel.split import merged, split_feed
+from argosy.static.parallel.split import merged, num_fed, split_feed
 from argosy.static.parallel.strategy import BuildStrategy, ExecutionStrategy, RunSpec
 from argosy.static.run.call import fetch_names
 from argosy.static.run.contract import PreparedProgram
@@ -197,6 +198,13 @@ class CompiledProgram(PreparedProgram):
         self._follow()
         runner = self._prepared(place, scope)
         fetches = fetch_names(fetch_list)
+        if runner.spec.is_dry:
+            if fetches:
+                raise UsageError(
+                    f"{self._call}: with ExecutionStrategy._dry_run nothing is computed, so "
+                    f"there is nothing to fetch, but fetch_list names {list(fetches)}"
+                )
+            return []
         results = runner.run(self._feeds(runner, feed), fetches, use_prune)
         if not self._is_data_parallel:
             return given_out(results[0], return_numpy)
@@ -209,18 +217,28 @@ class CompiledProgram(PreparedProgram):
         return given_out(whole, return_numpy)
 
     def _feeds(self, runner: DataParallelRun, feed: Any) -> list[dict[str, Any]]:
+        """A feed for each place; fewer, if there is less to feed and places may be left idle."""
         count = len(runner.places)
         feed = {} if feed is None else feed
         is_whole = isinstance(feed, dict) and not self._is_data_parallel
+        if not is_whole and 0 < (enough := num_fed(self._program, feed)) < count:
+            count = enough if self._may_leave_places_idle else count
         feeds = [feed] if is_whole else split_feed(self._call, self._program, feed, count)
         read = next_feeds(self._program, feeds[0], count) if self._program.readers else []
         if read and len(read) != count:
-            raise UsageError(
-                f"{self._call}: the DataLoader of the program has {len(read)} batches left for "
-                f"{count} places; "
-                "make it with drop_last=True"
-            )
+            if feed or not self._may_leave_places_idle:
+                raise UsageError(
+                    f"{self._call}: the DataLoader of the program has {len(read)} batches left "
+                    f"for {count} places; "
+                    "make it with drop_last=True"
+                )
+            return read
         return [{**own, **batch} for own, batch in zip(feeds, read, strict=True)] if read else feeds
+
+    @property
+    def _may_leave_places_idle(self) -> bool:
+        """Whether the places combine nothing: the program does not train."""
+        return self._is_data_parallel and not has_training(self._program.global_block().ops)
 
     def _prepared(self, place: Place, scope: Scope) -> DataParallelRun:
         runner = self._runner
@@ -249,6 +267,7 @@ class CompiledProgram(PreparedProgram):
                 "another CompiledProgram"
             )
         self._bound = bound
+        self._require_shareable()
         return self
 
     def _new_runner(self, place: Place, scope: Scope) -> DataParallelRun:
@@ -271,6 +290,11 @@ class CompiledProgram(PreparedProgram):
                 f"{self._call}: a program that trains through parameter servers runs on one "
                 f"place, but {len(places)} were given; start more workers"
             )
+        if len(places) > 1 and _updates_in_branches(self._program):
+            raise NotSupported(
+                f"{self._call}: an optimizer is used in a branch or a loop of the program, where "
+                f"gradients cannot be averaged over {len(places)} places; run it on one place"
+            )
         return DataParallelRun(
             self._program, places, self._replicas(places, scope), spec, self._exchange
         )
@@ -287,11 +311,10 @@ class CompiledProgram(PreparedProgram):
         devices = [p.device for p in places]
         if source is None:
             return Replicas(scope, devices)
-        if source._runner is None or not source._is_data_parallel:
-            raise UsageError(
-                f"{self._call}: share_vars_from has not run yet, so it has no variables on its "
-                "places to share; run it once first"
-            )
+        self._require_shareable()
+        if source._runner is None:
+            assert source._bound is not None  # it is compiled
+            source._runner = source._new_runner(source._bound[1], source._bound[0])
         shared = source._runner.replicas
         if shared.devices != devices or shared.scopes[0] is not scope:
             raise UsageError(
@@ -300,6 +323,21 @@ class CompiledProgram(PreparedProgram):
                 "both must have the same places and scope"
             )
         return shared
+
+    def _require_shareable(self) -> None:
+        source = self._share_vars_from
+        if source is None:
+            return
+        if not source._is_data_parallel:
+            raise UsageError(
+                f"{self._call}: share_vars_from is not data parallel, so it has no variables on "
+                "places to share; call with_data_parallel() on it first"
+            )
+        if source._runner is None and source._bound is None:
+            raise UsageError(
+                f"{self._call}: share_vars_from has not run yet, so it has no variables on its "
+                "places to share; run it once first"
+            )
 
     def _check_loss(self) -> None:
         if not self._is_data_parallel or self._checked_version == self._program.version:
@@ -332,3 +370,8 @@ def _check_type(call: str, argument: str, value: Any, wanted: type) -> None:
         raise DtypeError(
             f"{call}: {argument} must be a {wanted.__name__}, but received {type(value).__name__}"
         )
+
+
+def _updates_in_branches(program: Program) -> bool:
+    inner = (operator for block in program.blocks[1:] for operator in block.ops)
+    return any(operator.role == OPTIMIZE for operator in inner)

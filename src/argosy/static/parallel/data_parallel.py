@@ -59,11 +59,13 @@ class DataParallelRun:
         self._runs = 0
 
     def run(self, feeds: list[Feed], fetches: tuple[str, ...], prunes: bool) -> list[Fetched]:
-        """Run with a feed for each place; returns what was fetched on each."""
-        lowered = self._lowered_for(feeds[0], fetches, prunes)
+        """Run with a feed for each place, or for the first of them; returns what was fetched on
+        each.
+        """
+        lowered = self._lowered_for(feeds[0], fetches, prunes)[: len(feeds)]
         given = [
             each.given(feed, device)
-            for (_, each), feed, device in zip(lowered, feeds, self.replicas.devices, strict=True)
+            for (_, each), feed, device in zip(lowered, feeds, self.replicas.devices, strict=False)
         ]
         if self.program.rates:
             write_rates(self.program, self.replicas.scopes[0])
@@ -103,9 +105,9 @@ class DataParallelRun:
         self.replicas.refresh(reads)
         with self._random():
             self._seed([adaptation for adaptation, _ in lowered])
-            outcomes = self._pool.run(
-                [self._call(i, lowered[i][1], feeds[i]) for i in range(len(lowered))]
-            )
+            calls = [self._call(i, lowered[i][1], feeds[i]) for i in range(len(lowered))]
+            idle = [_nothing] * (len(self.places) - len(calls))
+            outcomes = self._pool.run([*calls, *idle])[: len(calls)]
         if any(error is not None for _, error in outcomes):
             self.replicas.forget()
             raise self._told([error for _, error in outcomes])
@@ -194,3 +196,7 @@ class DataParallelRun:
                     "of the loss is fed: "
                     f"{wanted!r}, a value for each of {len(self.places)} places"
                 )
+
+
+def _nothing() -> None:
+    return None

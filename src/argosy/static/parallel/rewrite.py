@@ -10,26 +10,8 @@ from typing import Any
 from argosy.foundation.errors import ProgramError
 from argosy.ops.table import Op
 from argosy.static.ir.operator import BACKWARD, OPTIMIZE, Operator, Ref, names_in
+from argosy.static.ir.rewritten import Rewritten
 from argosy.static.ir.variable import Parameter
-
-
-class Rewritten(Operator):
-    """An operator in place of, or beside, a recorded one, whose position and line it shows in
-    errors.
-    """
-
-    def __init__(self, origin: Operator, **changes: Any) -> None:
-        kept = {
-            name: getattr(origin, name) for name in ("type", "op", "args", "kwargs", "out", "role")
-        }
-        super().__init__(
-            origin.block, **{**kept, **changes}, name_scope=origin.name_scope, where=origin.where
-        )
-        self._origin = origin
-
-    @property
-    def idx(self) -> int:
-        return self._origin.idx
 
 
 def is_of_loss(operator: Operator) -> bool:

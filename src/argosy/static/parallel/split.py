@@ -44,6 +44,29 @@ def split_feed(call: str, program: Program, feed: Any, num_places: int) -> list[
     return parts
 
 
+def num_fed(program: Program, feed: Any) -> int:
+    """For how many places there is something in ``feed``; 0 if it does not say."""
+    if not isinstance(feed, dict):
+        return len(feed) if isinstance(feed, (list, tuple)) else 0
+    variables = program.global_block().vars
+    counts = [
+        _num_parts(value)
+        for name, value in feed.items()
+        if not (name in variables and variables[name].persistable)
+    ]
+    return min(counts, default=0)
+
+
+def _num_parts(value: Any) -> int:
+    """How many sequences or rows a value has; 0 for a number."""
+    if isinstance(value, LoDTensor) and value.lod():
+        return len(value.lod()[0]) - 1
+    if has_lengths(value):
+        return len(value[1][0])
+    rows = _rows(value)
+    return len(rows) if rows.ndim else 0
+
+
 def _pieces(call: str, program: Program, name: str, value: Any, num_places: int) -> list[Any]:
     variable = program.global_block().vars.get(name)
     if variable is not None and variable.lod_level and has_lengths(value):

@@ -146,10 +146,12 @@ class ExecutionStrategy(_Fields):
     """How a program is run: ``num_iteration_per_drop_scope`` says after how many runs the memory
     kept for temporary values is given back.
 
-    ``num_threads`` and the rest tune Paddle's engine.
+    With ``_dry_run`` a program is prepared for its places and computes nothing. ``num_threads`` and
+    the rest tune Paddle's engine.
     """
 
     _defaults: ClassVar[dict[str, Any]] = {
+        "_dry_run": False,
         "allow_op_delay": False,
         "num_iteration_per_drop_scope": 100,
         "num_iteration_per_run": 1,
@@ -171,6 +173,7 @@ class RunSpec:
     updates_once: bool
     syncs_batch_norm: bool
     compiles: bool
+    is_dry: bool
     runs_per_drop: int
     runs_per_call: int
 
@@ -213,6 +216,7 @@ class RunSpec:
             updates_once=build.reduce_strategy is ReduceStrategy.Reduce,
             syncs_batch_norm=build.sync_batch_norm,
             compiles=build.enable_auto_fusion or build.build_cinn_pass,
+            is_dry=execution._dry_run,
             runs_per_drop=execution.num_iteration_per_drop_scope,
             runs_per_call=execution.num_iteration_per_run,
         )

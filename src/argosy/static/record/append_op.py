@@ -12,7 +12,11 @@ from argosy.static.ir.block import Block
 from argosy.static.ir.operator import ROLES_BY_NUMBER, Operator, mapped
 from argosy.static.ir.sub_blocks import renamed
 from argosy.static.ir.variable import Variable
-from argosy.static.record import op_types
+from argosy.static.record import (
+    adam_types,  # noqa: F401  it defines types, as ``update_types`` does
+    op_types,
+    update_types,  # noqa: F401
+)
 from argosy.static.record.control import record_conditional_block
 from argosy.static.record.op_types import OpType
 from argosy.static.record.recorder import program_guard, recorder
@@ -57,7 +61,7 @@ def append_op(
             zip(kind.outputs, results if isinstance(results, tuple) else (results,), strict=True)
         )
         for slot, variables in targets.items():
-            if slot not in kind.unused:
+            if slot not in kind.unused and by_slot[slot] is not None:
                 _give_out(block, call, by_slot[slot], variables, done)
     last = block.ops[-1]
     if len(block.ops) == done + 1:
@@ -77,7 +81,7 @@ def run_op(
     results = compute_op(type, inputs or {}, attrs or {}, list(targets))
     by_slot = dict(zip(kind.outputs, results, strict=True))
     for slot, tensors in targets.items():
-        if slot not in kind.unused:
+        if slot not in kind.unused and by_slot[slot] is not None:
             for target, value in zip(tensors, _listed(by_slot[slot]), strict=True):
                 target.raw = value.raw
 
@@ -145,9 +149,15 @@ def _give_out(block: Block, call: str, result: Any, targets: list[Variable], don
     if len(made) != len(targets):
         raise UsageError(f"{call}: it has {len(made)} results for {[t.name for t in targets]}")
     for value, target in zip(made, targets, strict=True):
-        if _is_unused(block, target) and any(
-            value.name in o.output_arg_names for o in block.ops[done:]
-        ):
+        if value is target:
+            continue
+        if not any(value.name in o.output_arg_names for o in block.ops[done:]):
+            recorder.write(target, value)
+        elif _is_unused(block, target):
+            _take_place(block, value, target, done)
+            target.define(value.kind, target.stop_gradient or value.stop_gradient)
+            target.lod_names = value.lod_names
+        elif _is_overwritten(block, value, target, done):
             _take_place(block, value, target, done)
         else:
             recorder.write(target, value)
@@ -161,6 +171,17 @@ def _is_unused(block: Block, variable: Variable) -> bool:
     return variable.block is block and not variable.is_leaf and variable.name not in used
 
 
+def _is_overwritten(block: Block, made: Variable, target: Variable, done: int) -> bool:
+    """Whether ``made``, the new value of a parameter or a state, can be written by its own
+    operator: nothing recorded after that still reads the old one.
+    """
+    if not target.persistable or made.raw.dtype is not target.raw.dtype:
+        return False
+    names = [o.output_arg_names for o in block.ops[done:]]
+    maker = next(i for i, outputs in enumerate(names) if made.name in outputs)
+    return not any(target.name in o.input_arg_names for o in block.ops[done + maker + 1 :])
+
+
 def _take_place(block: Block, made: Variable, target: Variable, done: int) -> None:
     """Let ``target`` be what the operators from ``done`` on made."""
     names = {made.name: target.name}
@@ -168,7 +189,5 @@ def _take_place(block: Block, made: Variable, target: Variable, done: int) -> No
         operator.args = mapped(operator.args, lambda leaf: renamed(leaf, names))
         operator.kwargs = mapped(operator.kwargs, lambda leaf: renamed(leaf, names))
         operator.out = mapped(operator.out, lambda leaf: renamed(leaf, names))
-    target.define(made.kind, target.stop_gradient or made.stop_gradient)
-    target.lod_names = made.lod_names
     del block.vars[made.name]
     block.program.changed()

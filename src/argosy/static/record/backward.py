@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from argosy.foundation.errors import DtypeError, NotSupported, ProgramError, UsageError
-from argosy.static.ir.operator import BACKWARD
+from argosy.static.ir.operator import BACKWARD, SubBlock, leaves
 from argosy.static.ir.owner import OwningBlock
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.recompute import recompute_program
@@ -31,7 +31,9 @@ def append_backward(
     """Take the gradients of ``loss``; returns the trainable parameters it depends on with their
     gradient variables.
 
-    Every variable on the way gets one too: ``x@GRAD`` can be fetched. What lies between
+    Every variable on the way gets one too: ``x@GRAD`` can be fetched. Where nothing trains, these
+    are what is computed from data; else only what is computed from parameters has one. Variables
+    of ``parameter_list`` may be any of them. What lies between
     ``checkpoints``, a list of variables, is not kept for the backward pass but computed again.
     """
     if not isinstance(loss, Variable):
@@ -54,6 +56,8 @@ def append_backward(
     excluded = _names(no_grad_set, "append_backward: no_grad_set")
     if parameter_list is not None:
         _names(parameter_list, "append_backward: parameter_list")
+    if loss.stop_gradient:
+        let_pass([loss])
     reached = _reached(block, [loss], excluded)
     given = (
         block.program.all_parameters()
@@ -162,6 +166,36 @@ def _reached(block: OwningBlock, targets: list[Variable], excluded: set[str]) ->
                 reached.update((name, None) for name in operator.input_arg_names if flows(name))
         around = around.parent
     return reached
+
+
+def let_pass(targets: Iterable[Any]) -> None:
+    """Let gradients of ``targets`` reach all that they are computed of, but what has to be there
+    before (data and parameters) and what was told to stop them.
+    """
+    for target in targets:
+        if isinstance(target, Variable):
+            around: Any = target.block
+            reached = {target.name}
+            while around is not None:
+                _let_pass_in(around, reached)
+                around = around.parent
+
+
+def _let_pass_in(block: Any, reached: set[str]) -> None:
+    for operator in reversed(block.ops):
+        outputs = reached.intersection(operator.output_arg_names)
+        if not outputs or not operator.input_arg_names or operator.takes_gradients:
+            continue
+        for variable in (_variable(block, name) for name in outputs):
+            is_kept = variable.persistable or variable.is_data or variable.is_stopped
+            is_number = variable.raw.is_floating_point() or variable.raw.is_complex()
+            if variable.stop_gradient and not is_kept and is_number:
+                variable.stop_gradient = False
+        subs = [leaf for leaf in leaves(operator.kwargs) if isinstance(leaf, SubBlock)]
+        results = [name for sub in subs for name in sub.results]
+        for inner in operator.sub_blocks:
+            _let_pass_in(inner, reached.union(results))
+        reached.update(operator.input_arg_names)
 
 
 def _variable(block: OwningBlock, name: str) -> Variable:

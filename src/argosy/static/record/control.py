@@ -15,12 +15,18 @@ from typing import Any
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import DtypeError, UsageError
+from argosy.foundation.errors import DtypeError, NotSupported, UsageError
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Operator, SubBlock, leaves, mapped
 from argosy.static.ir.sub_blocks import bind
 from argosy.static.ir.variable import Kind, Variable
-from argosy.static.record.kinds import join, require_same_structure, without_values
+from argosy.static.record.arrays import ArrayVariable
+from argosy.static.record.kinds import (
+    join_branches,
+    require_same_results,
+    require_same_structure,
+    without_values,
+)
 from argosy.static.record.recorder import recorder
 from argosy.static.record.reinfer import join_writes, settle
 from argosy.tensor.creation import assign, full
@@ -99,8 +105,7 @@ class Branches:
         """The leaves of each result; those at one place are all variables, or all the same plain
         value.
         """
-        for result, name in zip(results[1:], names[1:], strict=True):
-            require_same_structure(results[0], result, (names[0], name), call)
+        require_same_results(results, names, call)
         like: Any = results[0]
         # A dict may list its keys in another order than the first.
         sides = [
@@ -198,7 +203,7 @@ def _joined(sides: list[list[Any]], names: Sequence[str], call: str) -> list[Any
         if not isinstance(column[0], Variable):
             outs.append(column[0])
             continue
-        kind = join([v.kind for v in column], names, f"{call}: result {position}")
+        kind = join_branches([v.kind for v in column], names, f"{call}: result {position}")
         stops = all(v.stop_gradient for v in column)
         name = unique_name.generate(f"{base}.tmp")
         outs.append(
@@ -244,11 +249,11 @@ def record_while(condition: Callable[..., Any], body: Callable[..., Any], loop_v
     current = recorder.main.current_block()
     carried = mapped(list(loop_vars), loop_variable)
     known = set(current.vars)
-    pred = checked_condition(condition(*carried))
+    pred = checked_condition(condition(*_copied(carried)))
     if pred.block is not current or pred.name in known:  # the loop writes it
         pred = assign(pred)
     with sub_block() as block:
-        results = body(*carried)
+        results = body(*_copied(carried))
         results = list(results) if isinstance(results, (list, tuple)) else [results]
         require_same_structure(carried, results, ("loop_vars", "what body returns"), "while_loop")
         results = _ordered_as(carried, mapped(results, recorder.admit))
@@ -258,12 +263,21 @@ def record_while(condition: Callable[..., Any], body: Callable[..., Any], loop_v
         ]
         news = iter([new for _, new in pairs])
         again = checked_condition(condition(*mapped(carried, lambda leaf: next(news))))
-        variables = [(var, new) for var, new in pairs if isinstance(var, Variable)]
+        variables = [
+            (var, new)
+            for var, new in pairs
+            if isinstance(var, Variable) and not isinstance(var, ArrayVariable)
+        ]
         settle(block, variables)
     record_loop(
         block, pred, [var for var, _ in variables] + [pred], [new for _, new in variables] + [again]
     )
     return carried
+
+
+def _copied(tree: Any) -> Any:
+    """Nested values that a function of the script may change, without changing ours."""
+    return mapped(tree, lambda leaf: leaf)
 
 
 def record_loop(
@@ -285,9 +299,11 @@ def record_loop(
 
 
 def loop_variable(leaf: Any) -> Any:
-    """A variable for the loop to write, which starts as ``leaf``."""
+    """A variable for the loop to write, which starts as ``leaf``; an array, which is written in
+    place anyhow, is its own.
+    """
     leaf = recorder.admit(leaf)
-    if not isinstance(leaf, Variable):
+    if not isinstance(leaf, Variable) or isinstance(leaf, ArrayVariable):
         return leaf
     out = assign(leaf)
     is_number = out.raw.is_floating_point() or out.raw.is_complex()
@@ -300,6 +316,11 @@ def loop_variable(leaf: Any) -> Any:
 
 def as_carried(var: Any, new: Any) -> Any:
     """What a turn makes of a loop variable, as a variable if that is one."""
+    if isinstance(var, ArrayVariable) and new is not var:
+        raise NotSupported(
+            f"while_loop: a loop variable is the array {var.name!r}, but body returns "
+            f"{shown(new)}; write to the array that the body is given, and return it"
+        )
     if isinstance(var, Variable):
         if isinstance(new, (bool, int, float)):
             return as_variable(new, [var])

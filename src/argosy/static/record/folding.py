@@ -6,23 +6,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.foundation.errors import UsageError
-from argosy.tensor import flatten, matmul, reshape, unsqueeze
+from argosy.ops.fluid import product
+from argosy.ops.table import Op
+from argosy.tensor.engine import apply
 
 
-def align(x: Any, y: Any, axis: int) -> Any:
-    """Give ``y`` trailing axes of length 1, so that its first one stands under axis ``axis`` of
-    ``x``; -1 aligns the last ones.
-    """
-    if axis == -1 or y.ndim >= x.ndim:
-        return y
-    num_trailing = x.ndim - axis - y.ndim
-    if num_trailing < 0:
-        raise UsageError(
-            f"elementwise operation: y of shape {y.shape} does not fit into x of shape {x.shape} "
-            f"from axis {axis} on"
-        )
-    return unsqueeze(y, list(range(y.ndim, y.ndim + num_trailing))) if num_trailing else y
+def along(op: Op, x: Any, y: Any, axis: int) -> Any:
+    """``op`` with the first axis of ``y`` under axis ``axis`` of ``x``; -1 aligns the last ones."""
+    return apply(op, x, y) if axis == -1 else apply(product.ALONG[op], x, y, axis)
 
 
 def mul(
@@ -31,11 +22,9 @@ def mul(
     """Multiply as matrices: the first ``num_col_dims`` axes of each are its rows, the others its
     columns.
     """
-    left = x if x.ndim == x_num_col_dims + 1 else flatten(x, x_num_col_dims)
-    if y.ndim == 2 and y_num_col_dims == 1:
-        return matmul(left, y)
-    columns = list(y.shape[y_num_col_dims:])
-    right = y if y_num_col_dims == 1 else flatten(y, 0, y_num_col_dims - 1)
-    right = right if len(columns) == 1 else flatten(right, 1)
-    out = matmul(left, right)
-    return out if len(columns) == 1 else reshape(out, [*[0] * x_num_col_dims, *columns])
+    return apply(product.mul, x, y, x_num_col_dims, y_num_col_dims)
+
+
+def biased(x: Any, bias: Any, axis: int) -> Any:
+    """``x`` plus a vector that lies under axis ``axis``, if there is one."""
+    return x if bias is None else apply(product.add_along, x, bias, axis)

@@ -46,7 +46,7 @@ def infer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 if _needs_values(error):
                     first, second = _run_on_values(op, args, kwargs, kinds)
                 elif is_dynamic:
-                    first = second = _run_on_size(op, args, kwargs, kinds, error)
+                    first, second = _run_on_one_size(op, args, kwargs, kinds, error)
                 else:
                     raise
     except _ERRORS as error:
@@ -133,15 +133,16 @@ def constant_tensors(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> l
     return [leaf for leaf in leaves(out) if isinstance(leaf, torch.Tensor)]
 
 
-def _run_on_size(
+def _run_on_one_size(
     op: Op,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     kinds: list[Kind],
     error: Exception,
-) -> Any:
-    """The result of a call that is valid only for one dynamic size, which its other inputs or its
-    attributes tell.
+) -> tuple[Any, Any]:
+    """The results of a call whose dynamic dimensions have to be equal, though not all stand for the
+    same (one was split, say); or of one that is valid only for a single size, which its other
+    inputs or its attributes tell.
     """
 
     def run(size: int) -> Any:
@@ -154,9 +155,11 @@ def _run_on_size(
 
         return op.fn(*mapped(args, raw), **mapped(kwargs, raw))
 
-    for size in _sizes([list(args), kwargs], kinds):
+    sizes = ((size, size) for size in _sizes([list(args), kwargs], kinds))
+    for size, other in ((STAND_IN, OTHER_STAND_IN), *sizes):
         try:
-            return run(size)
+            first = run(size)
+            return first, (first if size == other else run(other))
         except _ERRORS:
             continue
     raise error

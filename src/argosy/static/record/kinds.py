@@ -4,6 +4,7 @@ origins.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
+from argosy.static.ir.operator import leaves
 from argosy.static.ir.variable import OTHER_STAND_IN, STAND_IN, Kind, Variable, samples
 
 
@@ -26,15 +28,10 @@ def join(kinds: Sequence[Kind], names: Sequence[str], what: str) -> Kind:
     """The kind of a value that is one of ``kinds``, which come from ``names``: unknown where the
     shapes differ.
     """
+    problem = _disagreement(kinds, names, what)
+    if problem:
+        raise DtypeError(f"{problem} must be equal")
     first = kinds[0].first
-    for other, name in zip(kinds[1:], names[1:], strict=True):
-        if other.dtype is first.dtype and other.first.ndim == first.ndim:
-            continue
-        problem = "the dtypes" if other.dtype is not first.dtype else "the numbers of dimensions"
-        raise DtypeError(
-            f"{what} is {_shown(kinds[0])} in {names[0]}, but {_shown(other)} in "
-            f"{name}: {problem} must be equal"
-        )
     extents: list[set[tuple[int, int]]] = [set() for _ in first.shape]
     for kind in kinds:
         for seen, *pair in zip(extents, kind.first.shape, kind.sample(True).shape, strict=True):
@@ -46,6 +43,31 @@ def join(kinds: Sequence[Kind], names: Sequence[str], what: str) -> Kind:
         torch.empty([n[i] for n in agreed], dtype=first.dtype, device="meta") for i in (0, 1)
     ]
     return paired(*samples)
+
+
+def join_branches(kinds: Sequence[Kind], names: Sequence[str], what: str) -> Kind:
+    """``join`` for branches, of which a run takes one: where dtypes or numbers of dimensions
+    differ, what is recorded after them sees the first, and a warning says so.
+    """
+    problem = _disagreement(kinds, names, what)
+    if not problem:
+        return join(kinds, names, what)
+    warnings.warn(
+        f"{problem} differ, so what is recorded next takes it for {_shown(kinds[0])}, whichever "
+        "branch runs",
+        stacklevel=2,
+    )
+    return without_values(kinds[0])
+
+
+def _disagreement(kinds: Sequence[Kind], names: Sequence[str], what: str) -> str:
+    first = kinds[0]
+    for other, name in zip(kinds[1:], names[1:], strict=True):
+        if other.dtype is first.dtype and other.first.ndim == first.first.ndim:
+            continue
+        problem = "the dtypes" if other.dtype is not first.dtype else "the numbers of dimensions"
+        return f"{what} is {_shown(first)} in {names[0]}, but {_shown(other)} in {name}: {problem}"
+    return ""
 
 
 def paired(first: torch.Tensor, second: torch.Tensor) -> Kind:
@@ -65,6 +87,29 @@ def require_same_structure(a: Any, b: Any, names: Sequence[str], call: str) -> N
             f"{call}: {names[0]} and {names[1]} must be nested alike, but {problem}: "
             f"{_outline(a)} and {_outline(b)}"
         )
+
+
+def require_same_results(results: Sequence[Any], names: Sequence[str], call: str) -> None:
+    """Refuse functions of which one returns None and another does not, or whose results are not
+    nested alike.
+    """
+    first = results[0]
+    for result, name in zip(results[1:], names[1:], strict=True):
+        wrong = f"Incompatible return values of {names[0]} and {name} in {call}: "
+        if (first is None) is not (result is None):
+            kinds = ["None" if value is None else "non-None" for value in (first, result)]
+            raise UsageError(
+                f"{wrong}{names[0]} returns {kinds[0]} while {name} returns {kinds[1]}"
+            )
+        problem = _difference(first, result)
+        if problem:
+            counts = [len(list(leaves(value))) for value in (first, result)]
+            heads = [text.removesuffix("_fn") for text in (names[0], name)]
+            raise UsageError(
+                f"{wrong}{heads[0]} fn returns {counts[0]} vars, but {heads[1]} fn returns "
+                f"{counts[1]} vars, which is not equals; they must be nested alike, but {problem}: "
+                f"{_outline(first)} and {_outline(result)}"
+            )
 
 
 def _difference(a: Any, b: Any) -> str:

@@ -74,7 +74,7 @@ def names_of(op: Op, arguments: Mapping[str, Any], name: str, base: str) -> Name
         unique_name.generate(kind)
         kind, positions, optional, is_own = reduction, (), "", False
     helper = name or base or unique_name.generate(kind)
-    if is_own and (name or not base):
+    if is_own and (not base or name not in ("", base)):
         return lambda i: helper if i == 0 else unique_name.generate(f"{helper}.tmp")
     skipped = 1 if optional and arguments.get(optional) is not None else 0
     return _numbered(f"{helper}.tmp", skipped, positions)

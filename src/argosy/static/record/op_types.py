@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from argosy import tensor as T
+from argosy.foundation import dtypes
 from argosy.foundation.errors import NotSupported, nearest
 from argosy.nn import functional as F
 from argosy.ops import table
+from argosy.ops.array import initialization
+from argosy.ops.fluid.product import ALONG
 from argosy.static.record.activation import ACTIVATIONS
-from argosy.static.record.folding import align, mul
+from argosy.static.record.folding import mul
 from argosy.tensor.engine import apply
 from argosy.tensor.random import gaussian
 
@@ -61,11 +64,13 @@ def find(name: str) -> OpType:
         return _TYPES[name]
     if name in ACTIVATIONS:
         return OpType(lambda X: ACTIVATIONS[name](X))
-    op = table.find(name)
+    op = next(iter(table.of_type(name)), None) or table.find(name)
     if op is not None and op.params == ("x",):
         return OpType(lambda X: apply(op, X))
+    if op in ALONG:
+        return OpType(lambda X, Y, axis=-1: apply(ALONG[op], X, Y, axis))
     if op is not None and op.params == ("x", "y"):
-        return OpType(lambda X, Y, axis=-1: apply(op, X, align(X, Y, axis)))
+        return OpType(lambda X, Y, axis=-1: apply(op, X, Y))
     raise NotSupported(
         f"append_op(type={name!r}): operators of this type cannot be added by hand; call the "
         "function of paddle that "
@@ -100,7 +105,8 @@ def define(
     return add
 
 
-def _listed(values: Any) -> list[Any]:
+def listed(values: Any) -> list[Any]:
+    """The values of a slot that may have one or several."""
     return values if isinstance(values, list) else [values]
 
 
@@ -115,17 +121,12 @@ def _scale(X: Any, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool
 
 @define("sum", lists=("X",))
 def _sum(X: Any) -> Any:
-    return T.add_n(_listed(X))
+    return T.add_n(listed(X))
 
 
 @define("mean")
 def _mean(X: Any) -> Any:
     return T.mean(X)
-
-
-@define("elementwise_div")
-def _divide(X: Any, Y: Any, axis: int = -1) -> Any:
-    return T.divide(X, align(X, Y, axis), rounding_mode=None if X.is_floating_point() else "trunc")
 
 
 @define("mul")
@@ -201,7 +202,7 @@ def _dropout(
 
 def _reduction(compute: Callable[..., Any]) -> Callable[..., Any]:
     def record(X: Any, dim: Any = (0,), keep_dim: bool = False, reduce_all: bool = False) -> Any:
-        return compute(X, axis=None if reduce_all or not _listed(dim) else dim, keepdim=keep_dim)
+        return compute(X, axis=None if reduce_all or not listed(dim) else dim, keepdim=keep_dim)
 
     return record
 
@@ -249,6 +250,21 @@ def _gaussian_random(
     return gaussian(shape, mean, std, seed, dtype)
 
 
+@define("truncated_gaussian_random")
+def _truncated_gaussian_random(
+    shape: Any,
+    mean: float = 0.0,
+    std: float = 1.0,
+    seed: int = 0,
+    dtype: Any = "float32",
+    a: float | None = None,
+    b: float | None = None,
+) -> Any:
+    bounds = (mean - 2.0 * std if a is None else a, mean + 2.0 * std if b is None else b)
+    op = initialization.truncated_gaussian_random
+    return apply(op, list(shape), mean, std, *bounds, dtypes.to_torch(dtype), seed)
+
+
 @define("cast")
 def _cast(X: Any, out_dtype: Any, in_dtype: Any = None) -> Any:
     return T.cast(X, out_dtype)
@@ -290,12 +306,12 @@ def _flatten(X: Any, start_axis: int = 1, stop_axis: int = 1) -> Any:
 
 @define("concat", lists=("X",))
 def _concat(X: Any, axis: int = 0) -> Any:
-    return T.concat(_listed(X), axis)
+    return T.concat(listed(X), axis)
 
 
 @define("stack", outputs=("Y",), lists=("X",))
 def _stack(X: Any, axis: int = 0) -> Any:
-    return T.stack(_listed(X), axis)
+    return T.stack(listed(X), axis)
 
 
 @define("split", lists=("Out",))

@@ -7,13 +7,16 @@ startup program fills.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import contextlib
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import torch
 
 from argosy.foundation.errors import NotSupported, UsageError
+from argosy.ops.math.elementwise import scale
 from argosy.optimizer import LBFGS
+from argosy.optimizer.appending import append_updates
 from argosy.optimizer.optimizer import (
     Optimizer,
     current_rate,
@@ -21,7 +24,7 @@ from argosy.optimizer.optimizer import (
     rule_of,
     update,
 )
-from argosy.optimizer.state import LOW_PRECISION
+from argosy.optimizer.state import LOW_PRECISION, Slot
 from argosy.optimizer.update_group import Options, alike, rate_of
 from argosy.static.ir.operator import OPTIMIZE, Number, Operator
 from argosy.static.ir.program import Program, RateSource, RecordedUpdate
@@ -29,8 +32,8 @@ from argosy.static.ir.rows import row_names
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.backward import ParamsGrads, append_backward
 from argosy.static.record.recorder import program_guard, recorder
-from argosy.static.record.update_group import RecordedGroup
-from argosy.tensor.engine import unique_name
+from argosy.static.record.update_group import RecordedGroup, new_accumulator
+from argosy.tensor.engine import apply, unique_name
 
 
 class RecordedOptimizer:
@@ -118,6 +121,26 @@ class RecordedOptimizer:
         program.rates.append(RateSource(name, self._optimizer, value))
         return Number(name)
 
+    @contextlib.contextmanager
+    def recording(self, pairs: ParamsGrads) -> Iterator[None]:
+        """Record what belongs to the update of ``pairs`` in their program."""
+        with program_guard(pairs[0][0].block.program), recorder.in_role(OPTIMIZE):
+            yield
+
+    def rate_variable(self, param: Parameter) -> Variable:
+        """The learning rate of a parameter."""
+        program = param.block.program
+        rate: Variable = program.current_block().find_var_recursive(self.rate(program).name)
+        multiplier = _multiplier(param)
+        if multiplier == 1.0:
+            return rate
+        own: Variable = apply(scale, rate, multiplier, 0.0)
+        return own
+
+    def new_accumulator(self, name: str, param: Parameter, slot: Slot) -> Variable:
+        """A variable that the startup program fills and that belongs to a parameter."""
+        return new_accumulator(name, param, param.raw.dtype, slot)
+
     def _update_group(
         self,
         pairs: ParamsGrads,
@@ -131,6 +154,10 @@ class RecordedOptimizer:
         optimizer, rule = self._optimizer, rule_of(self._optimizer)
         if clip is not None:
             pairs = clip(pairs)
+        if rule.appends:
+            with recorder.only_if(only_if):
+                append_updates(optimizer, recorder.main.current_block(), pairs)
+            return
         params, grads = [p for p, _ in pairs], [g for _, g in pairs]
         rows = row_names(params[0].block.ops) if rule.takes_rows(options) else set()
         sparse = [
@@ -142,16 +169,19 @@ class RecordedOptimizer:
         ]
 
         def trait(index: int) -> Hashable:
-            multiplier = rate_of(params[index])
-            if not isinstance(multiplier, (int, float)):
-                raise NotSupported(
-                    f"the learning rate of parameter {params[index].name!r} must be a number in a "
-                    "static program"
-                )
-            return params[index].raw.dtype, float(multiplier)
+            return params[index].raw.dtype, _multiplier(params[index])
 
         for shared in alike(params, options, optimizer.regularization, rule.setting, sparse, trait):
             members = [params[i] for i in shared.indices]
             group = RecordedGroup(shared, members, rule, optimizer.type)
             with recorder.only_if(only_if):
                 update(optimizer, group, [grads[i] for i in shared.indices], rate)
+
+
+def _multiplier(param: Parameter) -> float:
+    multiplier = rate_of(param)
+    if not isinstance(multiplier, (int, float)):
+        raise NotSupported(
+            f"the learning rate of parameter {param.name!r} must be a number in a static program"
+        )
+    return float(multiplier)

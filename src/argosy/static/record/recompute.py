@@ -31,7 +31,7 @@ def recompute_program(program: Program, checkpoints: Sequence[Any]) -> None:
 
 
 def checkpoint_names(program: Program, checkpoints: Sequence[Any]) -> list[str]:
-    """The names of checkpoints, each of which an operator must write."""
+    """The names of checkpoints that operators write; what a run is given is kept anyway."""
     block = program.global_block()
     names = [c if isinstance(c, str) else c.name for c in checkpoints]
     written = {
@@ -41,8 +41,6 @@ def checkpoint_names(program: Program, checkpoints: Sequence[Any]) -> list[str]:
         for name in operator.output_arg_names
     }
     for name in names:
-        if name not in written:
-            raise UsageError(
-                f"recompute: checkpoint {name!r} is not the result of an operator of the program"
-            )
-    return names
+        if name not in written and name not in block.vars:
+            raise UsageError(f"recompute: checkpoint {name!r} is not a variable of the program")
+    return [name for name in names if name in written]

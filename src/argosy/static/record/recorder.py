@@ -23,6 +23,7 @@ from argosy.framework.mode import switch
 from argosy.ops.array import creation as creation_ops
 from argosy.ops.array import initialization as initialization_ops
 from argosy.ops.table import Op
+from argosy.static.ir.filling import fill
 from argosy.static.ir.operator import FORWARD, ONLY_IF, Operator, Ref, leaves, mapped
 from argosy.static.ir.owner import OwningBlock
 from argosy.static.ir.program import Program
@@ -67,6 +68,8 @@ class Recorder:
         self.namer: Names | None = None
         # what makes a Tensor with values a variable of the program; by default it is a constant
         self.capture: Callable[[Any], Variable] | None = None
+        self.is_apart = False  # what is recorded now is not what the caller named
+        self.is_fluid = False  # a function of 1.x is recorded now, with its types
 
     def described(self) -> tuple[Any, ...]:
         """Equal for two recorders that have recorded nothing and are in the middle of nothing."""
@@ -85,23 +88,45 @@ class Recorder:
             self.device,
             self.conditions,
             self.layer_name,
+            self.is_fluid,
         )
 
     # -- the mode
     # ----------------------------------------------------------------------------------------------
 
     def __call__(self, op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        block = self.main.current_block()
         args, attrs = mapped(args, self.admit), mapped(attrs, self.admit)
         if op.traits.recorded_dtypes:
             check_dtypes(op, args, attrs)
-        kind = op.type
+        if op.traits.parts is not None:
+            made = self._record_parts(op, args, attrs)
+            if made is not NotImplemented:
+                return made
+        return self.record(op, args, attrs)
+
+    def _record_parts(self, op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Add the operators that Paddle has in the place of one of ours."""
+        assert op.traits.parts is not None
+        arguments = dict(zip(op.params, args, strict=False)) | attrs
+        layer = op.traits.layer
+        kind = "" if not layer or plan(layer).reduces else plan(layer).kind
+        if op.traits.type_of is not None:
+            kind = op.traits.type_of(arguments)
+        is_named = self.is_in_layer or not kind or _caller()[1]
+        return op.traits.parts(_Parts(self, "" if is_named else kind), *args, **attrs)
+
+    def record(self, op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Add the operator of a call, whose arguments are admitted."""
+        block = self.main.current_block()
         given = {id(v.raw): v for v in leaves([list(args), attrs]) if isinstance(v, Variable)}
         result = infer(op, args, attrs)
         works_in_place = bool(op.traits.mutates)
         stops = not torch.is_grad_enabled() or all(v.stop_gradient for v in given.values())
         where, name = _caller()
+        if self.is_apart:
+            name = ""
         arguments = dict(zip(op.params, args, strict=False)) | attrs
+        kind = self._type_of(op, arguments)
         namer = self.namer or names_of(op, arguments, name, self.layer_name)
         made = itertools.count()
 
@@ -128,6 +153,12 @@ class Recorder:
         carry(op, given.values(), out)
         self.append(block, kind, op, args, attrs, out, where)
         return out
+
+    def _type_of(self, op: Op, arguments: dict[str, Any]) -> str:
+        """Paddle's type of a call."""
+        if op.traits.type_of is not None:
+            return op.traits.type_of(arguments)
+        return op.fluid_type if self.is_fluid else op.type
 
     def append(
         self,
@@ -228,10 +259,13 @@ class Recorder:
 
     def initialize(self, parameter: Variable, initializer: Any) -> None:
         """Add the operator that fills ``parameter`` to the startup program, once."""
-        op, attrs = initializer.seeded_plan(
-            list(parameter.shape), parameter.raw.dtype, self.startup.random_seed
-        )
-        self._fill(parameter, op, attrs)
+        block = self.startup.global_block()
+        if parameter.name in block.vars:
+            return
+        where, _ = _caller()
+        for operator in fill(block, block.add_variable(parameter.copy_to(block)), initializer):
+            operator.role, operator.name_scope = self.role, self.name_scope
+            operator.where, operator.device = where, self.device
 
     def initialize_from(
         self, variable: Variable, op: Op, source: Variable, attrs: tuple[Any, ...]
@@ -255,6 +289,11 @@ class Recorder:
             return
         copy = block.add_variable(variable.copy_to(block))
         self.append(block, op.name, op, (), attrs, copy)
+
+    def new_variable(self, name: str, dtype: Any, persistable: bool) -> Variable:
+        """A variable of the current block that takes over the shape of what is written to it."""
+        block = self.main.current_block()
+        return block.create_var(name, [], dtype, persistable=persistable)
 
     def new_state(
         self, name: str, shape: Sequence[int], dtype: torch.dtype, value: float
@@ -350,6 +389,15 @@ class Recorder:
         finally:
             self.namer = old
 
+    @contextlib.contextmanager
+    def in_fluid(self) -> Iterator[None]:
+        """Give what is recorded inside the types of 1.x."""
+        old, self.is_fluid = self.is_fluid, True
+        try:
+            yield
+        finally:
+            self.is_fluid = old
+
     def as_layer(self, layer: str, name: str, has_act: bool, compute: Callable[[], Any]) -> Any:
         """What ``compute`` returns, named as the results of one layer function of Paddle, whatever
         operators it records; ``layer`` as in ``naming``. An activation is one variable more.
@@ -369,10 +417,15 @@ class Recorder:
         ]
         positions = [*found.positions, *range(len(found.positions), len(outs))]
         names = [unique_name.generate(f"{base}.tmp") for _ in range(max(positions, default=-1) + 1)]
+        renamed = {}
         if has_act:  # its result is what the function returns
+            before = _argument_of(outs[:1], block.ops[done:])
+            if before.startswith(f"{base}.part_"):
+                renamed[before] = names[positions[0]]
             names.append(unique_name.generate(f"{base}.tmp"))
             positions[0] = len(names) - 1
-        block.rename_made({v.name: names[p] for v, p in zip(outs, positions, strict=False)}, done)
+        renamed |= {v.name: names[p] for v, p in zip(outs, positions, strict=False)}
+        block.rename_made(renamed, done)
         return result
 
     def start(self) -> None:
@@ -385,6 +438,41 @@ class Recorder:
                 "leave it first"
             )
         pop_mode()
+
+
+class _Parts:
+    """What records the parts of an op: under one helper of ``kind``, which the first of them makes,
+    if it is not empty.
+    """
+
+    def __init__(self, recorder: Recorder, kind: str) -> None:
+        self._recorder = recorder
+        self._kind = kind
+        self._helper = ""
+
+    def __call__(self, op: Op, *args: Any, **attrs: Any) -> Any:
+        if not self._kind:
+            return self._recorder.record(op, args, attrs)
+        self._helper = self._helper or unique_name.generate(self._kind)
+        with self._recorder.in_layer(self._helper):
+            return self._recorder.record(op, args, attrs)
+
+    def apart(self, op: Op, *args: Any, **attrs: Any) -> Any:
+        """Record a part on the way to the result that the caller may have named."""
+        self._recorder.is_apart = True
+        try:
+            return self._recorder.record(op, args, attrs)
+        finally:
+            self._recorder.is_apart = False
+
+
+def _argument_of(made: Sequence[Variable], ops: Sequence[Operator]) -> str:
+    """The only variable that the operator which made this one takes, if there is one."""
+    for operator in reversed(ops):
+        if any(v.name in operator.output_arg_names for v in made):
+            names = operator.input_arg_names
+            return names[0] if len(names) == 1 else ""
+    return ""
 
 
 def _reference(value: Any) -> Any:
@@ -413,6 +501,7 @@ switch.install(
     recorder.stop,
     recorder.new_parameter,
     startup_seed=lambda: recorder.startup.random_seed,
+    new_variable=recorder.new_variable,
 )
 
 

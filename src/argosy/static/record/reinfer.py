@@ -25,7 +25,7 @@ from argosy.static.ir.operator import (
 )
 from argosy.static.ir.variable import Kind, Known, Variable
 from argosy.static.record.infer import infer
-from argosy.static.record.kinds import is_same_kind, join
+from argosy.static.record.kinds import is_same_kind, join, join_branches
 
 # What is known of variables by name; what is not in it is as the variables say.
 Environment = dict[str, Known]
@@ -44,7 +44,7 @@ def join_writes(blocks: Sequence[Block], names: Sequence[str]) -> None:
 
 
 def _joined(found: Sequence[Known], names: Sequence[str], name: str) -> Known:
-    kind = join([known.kind for known in found], names, f"variable {name!r}")
+    kind = join_branches([known.kind for known in found], names, f"variable {name!r}")
     return Known(kind, all(known.stops for known in found))
 
 
@@ -164,7 +164,7 @@ def _agreement(
     """
     joined, end, is_settled = dict(before), dict(after), True
     for position, (var, new) in enumerate(pairs):
-        own = end.get(var.name) or before[var.name]
+        own = before[var.name]
         made = end.get(new.name) or before.get(new.name) or new.known
         names = ("loop_vars", "what body returns")
         kind = join([own.kind, made.kind], names, f"while_loop: loop variable {position}")
@@ -222,7 +222,7 @@ def _reinfer_cond(inference: Inference, operator: Operator, env: Environment) ->
     }
     env.update(left)
     for position, (ref, *column) in enumerate(zip(operator.out[0], *columns, strict=True)):
-        kind = join([known.kind for known in column], names, f"result {position}")
+        kind = join_branches([known.kind for known in column], names, f"result {position}")
         own = known_in(env, operator.block, ref.name).stops
         env[ref.name] = Known(kind, own and all(known.stops for known in column))
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from argosy.ops.array import manipulation as manipulation_ops
+from argosy.ops.math import elementwise as elementwise_ops
 from argosy.ops.table import Op
 from argosy.ops.training import updates
 from argosy.optimizer.optimizer import Rule
@@ -62,6 +63,7 @@ class RecordedGroup(UpdateGroup):
                     label = f"{rule.label}_{slot.name}" if rule.label else slot.name
                     made = new_accumulator(f"{owner}_{label}", param, work.raw.dtype, slot)
                     self.slots.setdefault(slot.name, []).append(made)
+                    rule.recorded.setdefault(label, {})[owner] = made
 
     def run(self, op: Op, *args: Any) -> None:
         recorder.append(self._block, op.type, op, args, {}, list(self._work))
@@ -70,7 +72,10 @@ class RecordedGroup(UpdateGroup):
         return apply(op, *args)
 
     def lr(self, base: Number) -> Number:
-        return base * float(self.rate)
+        if self.rate == 1.0:
+            return base
+        rate = self._block.find_var_recursive(base.name)
+        return Number(apply(elementwise_ops.scale, rate, float(self.rate), 0.0).name)
 
     def borrow(self) -> Values:
         return self._work

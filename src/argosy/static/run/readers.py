@@ -9,6 +9,7 @@ the end of the generator.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -17,8 +18,7 @@ import numpy as np
 from argosy.batch import batch as batch_samples
 from argosy.foundation.errors import BadArgument, UsageError
 from argosy.foundation.places import Place, to_place
-from argosy.io.generator_loader import regular
-from argosy.reader import buffered
+from argosy.io.generator_loader import read_ahead, regular
 from argosy.reader.channel import Channel
 from argosy.static.ir.lod import LoDTensor, lod_tensor_from_samples
 from argosy.static.ir.program import Program
@@ -82,7 +82,8 @@ class ProgramLoader:
 
     ``capacity`` batches are read ahead in a thread. With several places, batches go to them in
     turn; ``drop_last`` leaves out a last round that has not one for each. ``use_double_buffer``
-    changes nothing.
+    changes nothing. As in 1.x ``thread`` is what reads ahead, which a script may join, and ends
+    when the script sets ``exited``.
     """
 
     def __init__(
@@ -109,6 +110,8 @@ class ProgramLoader:
         self._places: list[Place] = [defaults.place]
         self._source: Callable[[], Any] | None = None
         self._running: Generator[Feed] | None = None
+        self.thread: threading.Thread | None = None  # of the last pass
+        self.exited = False
         self._queue: LoDTensorBlockingQueue | None = None  # once the script has asked for it
         if not iterable:
             default_main_program().readers.append(self)
@@ -169,7 +172,14 @@ class ProgramLoader:
     decorate_batch_generator = decorate_tensor_provider = set_batch_generator
 
     def _set_source(self, batches: Callable[[], Iterator[Feed]], places: Any) -> ProgramLoader:
-        self._source = batches
+        def read() -> Iterator[Feed]:
+            self.thread = threading.current_thread()
+            for feed in batches():
+                if self.exited:
+                    return
+                yield feed
+
+        self._source = read
         if places is not None:
             given = places if isinstance(places, (list, tuple)) else [places]
             self._places = [to_place(p) for p in given]
@@ -193,8 +203,7 @@ class ProgramLoader:
                 "DataLoader: its data source has not been set; call one of its set_*_generator "
                 "methods"
             )
-        ahead: Generator[Feed] = buffered(self._source, self._capacity)()
-        return ahead
+        return read_ahead(self._source, self._capacity)
 
     # -- iterable
     # ----------------------------------------------------------------------------------------------
@@ -227,6 +236,7 @@ class ProgramLoader:
         self._check_of_program("start")
         if self._running is not None:
             raise UsageError("DataLoader.start: it runs already; reset() it first")
+        self.exited = False
         self._running = self._ahead()
 
     def reset(self) -> None:

@@ -51,7 +51,7 @@ def construct(tensor: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
         tensor.raw = _raw_values(first, given.get("place"), bool(given.get("zero_copy")))
     if given.get("name"):
         tensor.name = given["name"]
-    if given.get("persistable"):
+    if given.get("persistable", getattr(first, "persistable", False)):
         tensor.persistable = True
     if given.get("stop_gradient") is False:
         tensor.stop_gradient = False
@@ -72,3 +72,17 @@ def mark_uninitialised(tensor: Any) -> None:
 def is_initialised(tensor: Any) -> bool:
     """Whether the tensor was given a value."""
     return tensor.__dict__.get("_uninitialised") is not tensor.raw
+
+
+def unfilled(shape: Any, dtype: Any) -> torch.Tensor:
+    """A tensor for a parameter that has no values yet."""
+    for what, value in (("shape", shape), ("dtype", dtype)):
+        if value is None:
+            raise UsageError(f"Parameter: The {what} of Parameter should not be None")
+    extents = [int(n) for n in shape]
+    if any(n < 0 for n in extents):
+        raise UsageError(
+            "Parameter: Each dimension of shape for Parameter must be greater than 0, but received "
+            f"{extents}"
+        )
+    return torch.empty(extents, dtype=dtypes.to_torch(dtype), device=defaults.device)

@@ -119,8 +119,12 @@ def pin_memory(self: Tensor, blocking: bool = True) -> Tensor:
 
 
 def _copy_to(self: Tensor, place: Any, blocking: bool = True) -> Any:
-    """Copy to ``place``, always into new memory."""
-    return to(self, place)
+    """Copy to ``place``, always into new memory and outside of the graph; the copy is persistable
+    if this tensor is.
+    """
+    out = to(self, place).detach()
+    out.persistable = self.persistable
+    return out
 
 
 def _plain(self: Tensor, call: str) -> None:

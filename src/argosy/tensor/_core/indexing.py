@@ -76,6 +76,12 @@ def _item(i: Any, position: int) -> Any:
     if i is None or i is Ellipsis or isinstance(i, int):
         return i
     if isinstance(i, slice):
+        for bound in (i.start, i.stop, i.step):
+            if isinstance(bound, (float, np.floating)):
+                raise UsageError(
+                    f"slice {i} at position {position} of the index: its bounds must be integers, "
+                    f"Tensors of one integer or None, but received {type(bound).__name__}"
+                )
         if i.step is not None and int(i.step) == 0:
             raise UsageError(
                 f"the step of slice {i} at position {position} of the index is 0; it must not be"
@@ -107,4 +113,9 @@ def _as_tensor(values: Any) -> Tensor:
     if any(isinstance(v, Tensor) for v in values):
         return Tensor([int(v) if isinstance(v, Tensor) and v.size == 1 else v for v in values])
     array = np.asarray(values)
-    return Tensor(array if array.dtype.kind == "b" else array.astype(np.int64, casting="same_kind"))
+    if array.dtype.kind not in "biu":
+        raise UsageError(
+            "an array used as an index must hold bools or integers, but this one holds "
+            f"{array.dtype}"
+        )
+    return Tensor(array if array.dtype.kind == "b" else array.astype(np.int64))

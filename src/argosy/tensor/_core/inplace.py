@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from argosy.foundation.errors import UsageError
+from argosy.foundation.errors import DtypeError, UsageError
 from argosy.tensor._core.tensor import Tensor
 
 
@@ -24,6 +25,12 @@ def check_writable(x: Tensor, call: str) -> None:
         )
 
 
+def _not_a_tensor(x: Any, call: str) -> DtypeError:
+    return DtypeError(
+        f"{call}: what it changes in place must be a Tensor, but received {type(x).__name__}"
+    )
+
+
 def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     """Make ``x`` hold the value of ``out``.
 
@@ -32,6 +39,8 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     of a tensor in the graph is overwritten, so that the change reaches the tensor; autograd refuses
     later if it needed the old value.
     """
+    if not isinstance(x, Tensor):
+        raise _not_a_tensor(x, call)
     if x.rebind is not None or out.rebind is not None:
         return _rebound(x, out)
     check_writable(x, call)
@@ -142,7 +151,7 @@ def make_inplace(
     fn: Callable[..., Any], name: str | None = None, is_view: bool = False
 ) -> Callable[..., Any]:
     """Build ``fn_`` from ``fn``: computes, then makes its first argument hold the result, and
-    returns that argument.
+    returns that argument. In a program it is ``fn`` with a warning, as in Paddle.
 
     ``is_view`` says that ``fn`` returns a view of its argument, which is then not copied onto
     itself.
@@ -156,6 +165,15 @@ def make_inplace(
     @functools.wraps(fn)
     def inplace(*args: Any, **kwargs: Any) -> Any:
         changed = args[0] if args else kwargs[first]
+        if not isinstance(changed, Tensor):
+            raise _not_a_tensor(changed, call)
+        if changed.rebind is not None:
+            warnings.warn(
+                f"In static graph mode, {call}() is the same as {fn.__name__}() and does not "
+                "perform inplace operation.",
+                stacklevel=2,
+            )
+            return fn(*args, **kwargs)
         return settle(changed, fn(*args, **kwargs), call)
 
     inplace.__name__ = inplace.__qualname__ = call

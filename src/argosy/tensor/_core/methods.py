@@ -45,8 +45,14 @@ def set_value(self: Tensor, value: Any) -> None:
         self.raw.copy_(raw.detach())
 
 
-def _set_value_chained(self: Tensor, value: Any) -> Tensor:
-    set_value(self, value)
+def copy_(self: Tensor, other: Any, blocking: bool = True) -> Tensor:
+    """Copy ``other`` into this tensor, which takes over its shape and dtype if they differ."""
+    raw = other.raw
+    if raw.shape == self.raw.shape and raw.dtype is self.raw.dtype:
+        set_value(self, other)
+    else:
+        flows = self.raw.requires_grad and raw.is_floating_point()
+        self.raw = raw.detach().clone().requires_grad_(flows)
     return self
 
 
@@ -58,7 +64,7 @@ def install() -> None:
             setattr(Tensor, name, getattr(module, name))
     own = {
         "set_value": set_value,
-        "copy_": lambda self, other, blocking=True: _set_value_chained(self, other),
+        "copy_": copy_,
         "get_tensor": lambda self: self,
         "value": lambda self: self,
     }

@@ -22,6 +22,7 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import (
     AutogradError,
+    BadArgument,
     DtypeError,
     OutOfRange,
     RankError,
@@ -210,6 +211,8 @@ class Tensor:
     _retained: Retained | None = None  # what retain_grads() keeps of an intermediate result
     persistable = False
     is_distributed = False
+    stem = "generated_tensor"  # of the names that are made up
+    before_backward: Callable[[torch.Tensor], None] | None = None  # prepares a graph
     rebind: Any = None  # for a variable of a program: records that an in-place function changed it
 
     __array_priority__ = 100  # numpy arrays leave operators to us
@@ -286,7 +289,7 @@ class Tensor:
     def name(self) -> str:
         """A unique name, made up on first use unless one was set."""
         if self._name is None:
-            self._name = unique_name.generate("generated_tensor")
+            self._name = unique_name.generate(self.stem)
         return self._name
 
     @name.setter
@@ -378,7 +381,17 @@ class Tensor:
     @property
     def _grad_holder(self) -> Any:
         """Where the gradient is: with a leaf, or with what was asked to retain it."""
-        return self.raw if self.raw.is_leaf else self._retained
+        raw = self.raw
+        if raw.is_leaf:
+            return raw
+        if self._retained is None:
+            node: Any = raw.grad_fn
+            kept = node.metadata.get(GRADIENTS)
+            if kept:  # what nothing depends on, beside a result that something does, has zeros
+                self._retained = kept.setdefault(raw.output_nr, Retained())
+                if self._retained.grad is None:
+                    self._retained.grad = torch.zeros_like(raw)
+        return self._retained
 
     @property
     def grad(self) -> Tensor | None:
@@ -441,17 +454,18 @@ class Tensor:
             start = None if t.ndim == 0 and not t.is_complex() else torch.ones_like(t)
         else:
             if not isinstance(grad_tensor, Tensor):
-                raise DtypeError(
-                    "Tensor.backward: the type of grad_tensor must be paddle.Tensor, "
+                raise BadStart(
+                    "Tensor.backward: The type of grad_tensor must be paddle.Tensor, "
                     f"but received {type(grad_tensor).__name__}"
                 )
             start = grad_tensor.raw
             if start.shape != t.shape:
-                raise UsageError(
-                    f"Tensor.backward: grad_tensor has shape {grad_tensor.shape}, the tensor "
-                    f"{self.shape}; "
-                    "they must be equal"
+                raise BadArgument(
+                    "Tensor.backward: Tensor shape not match, Tensor of grad_tensor has shape "
+                    f"{grad_tensor.shape}, the tensor {self.shape}; they must be equal"
                 )
+        if self.before_backward is not None:
+            self.before_backward(t)
         try:
             torch.autograd.backward(t, start, retain_graph=retain_graph)
         except RuntimeError as error:
@@ -482,8 +496,17 @@ class Tensor:
         """
         t = self.raw
         if t.requires_grad and not t.is_leaf and self._retained is None:
-            self._retained = Retained()
-            t.register_hook(self._retained.keep)  # type: ignore[no-untyped-call]
+            kept = self._retained = Retained()
+            t.register_hook(kept.keep)  # type: ignore[no-untyped-call]
+            number, like = t.output_nr, {"dtype": t.dtype, "device": t.device}
+            shape = t.shape
+
+            def fill(grads: tuple[torch.Tensor | None, ...]) -> None:
+                """Keep zeros where only results beside it had a gradient."""
+                if grads[number] is None:
+                    kept.keep(torch.zeros(shape, **like))  # type: ignore[call-overload]
+
+            t.grad_fn.register_prehook(fill)  # type: ignore[union-attr]
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call ``hook(grad)`` in backward; what it returns replaces the gradient. Returns a handle
@@ -597,12 +620,7 @@ class Tensor:
     __nonzero__ = __bool__
 
     def __index__(self) -> int:
-        value = self._number("python index")
-        if isinstance(value, float):
-            raise DtypeError(
-                f"only integer tensors can be used as an index, but this one is {self.dtype.name}"
-            )
-        return int(value)
+        return int(self._number("python index"))
 
     def __len__(self) -> int:
         if self.raw.ndim == 0:
@@ -738,8 +756,21 @@ class Parameter(Tensor):
     optimize_attr: dict[str, float]
 
     def __init__(
-        self, data: Any, dtype: Any = None, trainable: bool = True, name: str | None = None
+        self,
+        data: Any = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        *,
+        shape: Any = None,
     ) -> None:
+        """Hold ``data``, or, as ``EagerParamBase(shape=..., dtype=...)`` does, be of a shape and
+        filled later.
+        """
+        if data is None:
+            from argosy.tensor._core.construct import unfilled
+
+            data = unfilled(shape, dtype)
         super().__init__(data, dtype)
         if self.raw.is_floating_point() or self.raw.is_complex():
             self.raw.requires_grad_(trainable)
@@ -755,7 +786,7 @@ class Parameter(Tensor):
     def trainable(self, flag: bool) -> None:
         if not isinstance(flag, bool):
             raise UsageError(
-                f"Parameter.trainable must be True or False, but received {type(flag).__name__}"
+                f"The type of trainable MUST be bool, but the type is {type(flag).__name__}"
             )
         self.stop_gradient = not flag
 
@@ -763,6 +794,13 @@ class Parameter(Tensor):
         return f"Parameter containing:\n{super().__repr__()}"
 
     __str__ = __repr__
+
+
+class BadStart(BadArgument, TypeError):
+    """What backward is to begin with is no Tensor."""
+
+
+GRADIENTS = "gradients"  # where a node of the graph keeps those of its results, if it does
 
 
 class Retained:

@@ -443,8 +443,45 @@ def test_what_a_program_cannot_ask_for(job):
     geo.a_sync_configs = {"k_steps": 4}
     with pytest.raises(NotSupported, match="ShowClickEntry in geo mode"):
         fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), geo).minimize(loss)
-    with pytest.raises(UsageError, match="names variable 'show', which the program does not have"):
+
+
+def test_an_entry_of_variables_that_the_program_does_not_have_is_not_used(job):
+    job(1, strategy())
+    _, loss = simple_model(paddle.distributed.ShowClickEntry("show", "click"))
+    with pytest.warns(UserWarning, match="'show', which the program does not have; it is not used"):
         fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), strategy()).minimize(loss)
+    assert "ps_count" not in [op.type for op in loss.block.ops]
+
+
+@pytest.mark.parametrize("way", ["strategy", "variable"])
+def test_without_a_launch_barrier_the_first_step_waits_for_servers(job, monkeypatch, way):
+    chosen = strategy()
+    if way == "strategy":
+        chosen.a_sync_configs = {"launch_barrier": False}
+    else:
+        monkeypatch.setenv("FLAGS_LAUNCH_BARRIER", "0")
+    running = job(1, chosen)
+    _, loss = simple_model()
+    fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), chosen).minimize(loss)
+    exe = paddle.static.Executor()
+    exe.run(paddle.static.default_startup_program())
+    fleet.init_worker()  # no server runs yet
+    assert not fleet.fleet.servers.runtime.is_connected
+    running.serve()
+    exe.run(feed={"ids": np.array([[1]])}, fetch_list=[loss])
+    assert fleet.fleet.servers.runtime.is_connected
+
+
+def test_without_a_launch_barrier_a_worker_leaves_servers_that_never_came(job):
+    chosen = strategy()
+    chosen.a_sync_configs = {"launch_barrier": False}
+    job(1, chosen)
+    _, loss = simple_model()
+    fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), chosen).minimize(loss)
+    paddle.static.Executor().run(paddle.static.default_startup_program())
+    fleet.init_worker()
+    fleet.stop_worker()
+    assert not fleet.fleet.servers.runtime.is_connected
 
 
 def test_modes_and_switches_that_contradict_each_other(job):

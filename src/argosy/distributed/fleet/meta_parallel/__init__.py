@@ -1,5 +1,5 @@
-"""``fleet.meta_parallel``: of tensor and pipeline parallelism only the named generators, which
-models of one rank use too.
+"""``fleet.meta_parallel``: of tensor and pipeline parallelism only the named generators and
+micro-batches, which models of one rank use too.
 """
 
 from __future__ import annotations

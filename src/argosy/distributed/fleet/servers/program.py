@@ -9,6 +9,7 @@ the worker has joined the servers, their values count. The program of a server i
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Sequence
 from functools import partial
@@ -285,17 +286,19 @@ class _Chosen:
 
 def _record_counts(pull: Pull, entry: Any) -> list[Variable] | None:
     """Record how the shows and clicks of a pull's ids are counted; None where the script does not
-    say.
+    say: then every push of an id is a show.
     """
     if not isinstance(entry, ShowClickEntry):
         return None
     block: Any = pull.rows.block
     for name in (entry.show_name, entry.click_name):
         if name not in block.vars:
-            raise UsageError(
+            warnings.warn(
                 f"table {pull.table!r}: ShowClickEntry names variable {name!r}, which the "
-                f"program does not have.{nearest(name, block.vars)}"
+                f"program does not have; it is not used.{nearest(name, block.vars)}",
+                stacklevel=2,
             )
+            return None
     nested = [v.name for v in pull.ids if len(v.lod_names) > 1]
     if nested:
         raise NotSupported(

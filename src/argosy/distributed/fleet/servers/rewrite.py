@@ -7,7 +7,7 @@ moved before them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ import torch
 from argosy.distributed.fleet.servers.lookup import rows_at, unique_ids
 from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.foundation.errors import NotSupported
+from argosy.ops.array.manipulation import squeeze
+from argosy.ops.fluid.lookup import lookup_table
 from argosy.ops.nn.embedding import embedding
 from argosy.ops.table import Op
 from argosy.runtime.ps.tables.spec import SparseSpec
@@ -132,7 +134,8 @@ class Pull:
 
 
 def is_lookup(operator: Operator) -> bool:
-    return operator.op is embedding and isinstance(operator.args[1], Ref)
+    op = operator.op
+    return op is not None and op.traits.is_lookup and isinstance(operator.args[1], Ref)
 
 
 def sparse_parameters(block: Block) -> dict[str, tuple[Parameter, int]]:
@@ -168,6 +171,7 @@ def rewrite(
 ) -> list[Pull]:
     """Put a pull before the lookups of each table; with ``tests`` none of them makes rows."""
     block = program.global_block()
+    _drop_last_axes(block, specs)
     lookups = [o for o in block.ops if is_lookup(o) and o.args[1].name in specs]
     early = _ancestors(block.ops, [o.args[0].name for o in lookups])
     if any(o in early for o in lookups):
@@ -206,6 +210,23 @@ def rewrite(
         block.ops[:] = [*(o for o in block.ops if o in early), *operators, *late]
     program.changed()
     return pulls
+
+
+def _drop_last_axes(block: Block, tables: Container[str]) -> None:
+    """Let lookups of 1.x, whose ids have a last axis of length 1, get ids without it."""
+    operators: list[Operator] = []
+    for operator in block.ops:
+        if operator.op is lookup_table and operator.args[1].name in tables:
+            ids, *rest = operator.args
+            given = block.vars[ids.name]
+            flat = variable(block, f"{ids.name}.flat", list(given.shape[:-1]), given.raw.dtype)
+            made = Ref(flat.name)
+            role = operator.role
+            operators.append(Operator(block, squeeze.type, squeeze, (ids, [-1]), {}, made, role))
+            operator.op, operator.type = embedding, embedding.type
+            operator.args = (made, *rest, False)
+        operators.append(operator)
+    block.ops[:] = operators
 
 
 def _fed(block: Block, name: str) -> str | None:

@@ -27,7 +27,7 @@ from argosy.distributed.fleet.servers.rules import (
 )
 from argosy.distributed.fleet.servers.tables import check_strategy
 from argosy.foundation import env
-from argosy.foundation.endpoints import parse
+from argosy.foundation.endpoints import is_open, parse
 from argosy.foundation.errors import ConfigError, UsageError
 from argosy.runtime.comm.rendezvous import token_for
 from argosy.runtime.ps.server import checkpoint
@@ -289,10 +289,22 @@ class PsRuntime:
         """Connect to the servers and take over the parameters they have; worker 0's if they have
         none. A second call does nothing.
 
-        Where the startup program has not filled the parameters yet, this happens in the first step.
+        Where the startup program has not filled the parameters yet, or the strategy has no
+        ``launch_barrier``, this happens in the first step.
         """
         if not self.role.is_worker():
             raise UsageError("fleet.init_worker: this process is a server; workers call it")
+        self.known_model("init_worker")
+        if self._is_awaited:
+            self._join()
+
+    @property
+    def _is_awaited(self) -> bool:
+        """Whether ``init_worker`` waits until the servers are there."""
+        wanted = bool(self.strategy.a_sync_configs["launch_barrier"])
+        return wanted and env.integer("FLAGS_LAUNCH_BARRIER", 1) != 0
+
+    def _join(self) -> None:
         model = self.known_model("init_worker")
         if self._worker is not None or not model.is_ready():
             return
@@ -345,7 +357,7 @@ class PsRuntime:
     def worker(self) -> Worker:
         """This process's worker; connected at the first use."""
         if self._worker is None:
-            self.init_worker()
+            self._join()
         if self._worker is None:
             raise UsageError(
                 "the parameters have no values yet; run the startup program first: "
@@ -361,12 +373,18 @@ class PsRuntime:
 
     def stop_worker(self) -> None:
         """Send what is under way, say goodbye to the servers and forget them."""
+        if self._worker is None and not self._is_awaited and self._are_listening():
+            self._join()  # the servers wait for the goodbye of a worker that never asked them
         worker, self._worker = self._worker, None
         try:
             if worker is not None:
                 worker.stop()
         finally:
             self.close()
+
+    def _are_listening(self) -> bool:
+        """Whether all servers can be reached now."""
+        return all(is_open(parse(text)) for text in self.role.get_pserver_endpoints())
 
     def rate(self) -> float:
         """The learning rate of this step."""

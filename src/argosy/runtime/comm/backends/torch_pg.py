@@ -397,6 +397,9 @@ class TorchBackend(Backend):
             arguments.check_parts("scatter", inputs, tensor, self.world_size)
             lists = [[self._raw(part) for part in inputs]]
         raw = self._raw(tensor)
+        if any(_share_memory(raw, part) for part in (lists[0] if lists else ())):
+            # gloo writes the sender's own part while it still sends the others
+            raw = torch.empty_like(raw)
         options = dist.ScatterOptions()
         options.rootRank = src
         self._collective("scatter", tensor, lambda: self._group.scatter([raw], lists, options), src)
@@ -512,6 +515,10 @@ class _Wire:
                 result.div_(world_size, rounding_mode="trunc")
         if result.data_ptr() != tensor.data_ptr():
             tensor.copy_(result.view(tensor.shape))
+
+
+def _share_memory(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
 
 
 def _restore(tensor: torch.Tensor, raw: torch.Tensor) -> None:

@@ -11,7 +11,8 @@ from argosy.ops.table import Op
 from argosy.ops.training.loss_scaling import check_finite_and_unscale_, unscale_gradients
 from argosy.ops.training.updates import accumulate_, count_to_
 from argosy.static.ir.operator import ONLY_IF, OPTIMIZE, Operator, Ref, names_in
-from argosy.static.parallel.rewrite import Rewritten, is_of_loss
+from argosy.static.ir.rewritten import Rewritten
+from argosy.static.parallel.rewrite import is_of_loss
 
 __all__ = ["Maker", "behind_gradients", "behind_overflow_checks", "behind_updates"]
 

@@ -14,8 +14,8 @@ from argosy.runtime.parallel import agreement
 from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.static import Program
 from argosy.static.ir.operator import Operator, Ref
+from argosy.static.ir.rewritten import Rewritten
 from argosy.static.parallel.exchange import Combiner, Exchange
-from argosy.static.parallel.rewrite import Rewritten
 
 __all__ = ["EqualStart"]
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch.utils.data import IterableDataset as TorchIterableDataset
+from torch.utils.data._utils import worker as torch_worker
 
 from argosy.foundation.process_state import Held
 from argosy.io._collate import map_leaves
@@ -79,10 +80,56 @@ class Start:
         seed = self.base_seed + worker_id
         random.seed(seed)
         torch.manual_seed(seed)
-        words = [worker_id, self.base_seed & 0xFFFFFFFF, self.base_seed >> 32, 0]
-        np.random.seed(np.random.SeedSequence(words).generate_state(4))
+        np.random.seed(generate_states(self.base_seed, worker_id))
         if self.worker_init_fn is not None:
             self.worker_init_fn(worker_id)
+
+
+def generate_states(base_seed: int = 0, worker_id: int = 0) -> list[int]:
+    """The words that seed NumPy in a worker."""
+    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return [int(word) for word in np.random.SeedSequence(words).generate_state(4)]
+
+
+def worker_loop(
+    dataset: Any,
+    dataset_kind: int,
+    indices_queue: Any,
+    out_queue: Any,
+    done_event: Any,
+    auto_collate_batch: bool,
+    collate_fn: Callable[[Any], Any],
+    drop_last: bool,
+    init_fn: Callable[[int], Any] | None,
+    worker_id: int,
+    num_workers: int,
+    use_shared_memory: bool,
+    base_seed: int = 0,
+    shm_cache_size: int = 0,
+) -> None:
+    """Be worker ``worker_id`` of a loader: collate the samples of each ``(number, indices)`` of
+    ``indices_queue`` into ``out_queue``, until it gives None.
+
+    ``dataset_kind`` is 0 for datasets with indices, 1 for streams. Shared memory that was used is
+    given back at once, so ``shm_cache_size`` changes nothing.
+    """
+    is_stream = bool(dataset_kind)
+    torch_worker._worker_loop(
+        dataset_kind,
+        Stream(dataset) if is_stream else dataset,
+        indices_queue,
+        out_queue,
+        done_event,
+        auto_collate_batch,
+        Collate(collate_fn, use_shared_memory),
+        drop_last,
+        base_seed,
+        Start(dataset, num_workers, base_seed, init_fn),
+        worker_id,
+        num_workers,
+        False,  # workers that end with the pass
+        base_seed,
+    )
 
 
 def _shorten_sockets() -> None:
@@ -103,10 +150,11 @@ class Collate:
 
     def __call__(self, samples: Any) -> Any:
         batch = self.collate_fn(samples)
-        return map_leaves(_share, batch) if self.use_shared_memory else batch
+        return map_leaves(share, batch) if self.use_shared_memory else batch
 
 
-def _share(leaf: Any) -> Any:
+def share(leaf: Any) -> Any:
+    """An array as a Tensor, which travels to another process through shared memory."""
     return wrap(to_raw(leaf)) if isinstance(leaf, np.ndarray) else leaf
 
 

@@ -1,0 +1,79 @@
+"""Collectives of programs through which gradients flow, as they do in Paddle 1.x.
+
+The gradient of a sum over the ranks is the sum of their gradients; joining what the ranks have and
+taking a part of their sum are each other's gradients.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import torch
+
+from argosy.distributed.communication import _programs
+from argosy.ops.table import Op
+from argosy.ops.traits import Rows
+from argosy.runtime.comm.backend import ReduceOp
+from argosy.tensor.engine import apply
+
+
+def summed(x: Any, ring_id: int) -> Any:
+    """``x`` of all ranks of the group, added."""
+    return apply(_op("c_allreduce_sum", _Sum), x, ring_id)
+
+
+def joined(x: Any, ring_id: int, nranks: int) -> Any:
+    """The rows of ``x`` of all ranks, one after another."""
+    return apply(_op("c_allgather", _Joined), x, ring_id, nranks)
+
+
+def part_of_sum(x: Any, ring_id: int, nranks: int) -> Any:
+    """This rank's part of the rows of ``x`` of all ranks, added."""
+    return apply(_op("c_reducescatter", _Part), x, ring_id, nranks)
+
+
+@cache
+def _op(kind: str, function: type[torch.autograd.Function]) -> Op:
+    return Op(kind, function.apply, _PARAMETERS[kind], rows=Rows.OTHER)
+
+
+_PARAMETERS = {
+    "c_allreduce_sum": ("x", "ring_id"),
+    "c_allgather": ("x", "ring_id", "nranks"),
+    "c_reducescatter": ("x", "ring_id", "nranks"),
+}
+
+
+class _Sum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, ring_id: int) -> torch.Tensor:
+        ctx.ring_id = ring_id
+        return _programs.all_reduced(x, ring_id, int(ReduceOp.SUM))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return _programs.all_reduced(grads[0], ctx.ring_id, int(ReduceOp.SUM)), None
+
+
+class _Joined(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, ring_id: int, nranks: int) -> torch.Tensor:
+        ctx.ring_id, ctx.nranks = ring_id, nranks
+        return torch.cat(_programs.all_gathered(x, ring_id, nranks))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        total = int(ReduceOp.SUM)
+        return _programs.reduce_scattered(grads[0], ctx.ring_id, ctx.nranks, total), None, None
+
+
+class _Part(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, ring_id: int, nranks: int) -> torch.Tensor:
+        ctx.group = ring_id, nranks
+        return _programs.reduce_scattered(x, ring_id, nranks, int(ReduceOp.SUM))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        return torch.cat(_programs.all_gathered(grads[0], *ctx.group)), None, None

@@ -1,0 +1,1 @@
+"""``fleet.layers``: operators on tensors that are cut over ranks."""

@@ -1,0 +1,1 @@
+"""``fleet.layers.mpu``: of tensor parallelism, what needs no other rank."""

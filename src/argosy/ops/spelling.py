@@ -1,0 +1,231 @@
+"""Paddle's words for a call of an op: the type of its operator, slots, attributes.
+
+An op says them where it is defined, one text per type, in the order of its own parameters:
+
+    types=("conv2d(Input, Filter, -, strides, paddings:padding, dilations, groups) -> Output",)
+
+A word with a capital is a slot, any other an attribute; ``shape/ShapeTensorList`` is an attribute
+or, where variables stand in it, that slot; ``-`` has no word. ``name:kind`` says how values differ
+(``KINDS``). ``name=value`` behind the parameters is an attribute that the type always has with this
+value here; of several ops of one type it tells which is meant. Behind the arrow are the slots of
+the results, ``Out*`` for all of them, ``MeanOut=mean`` for one that is a parameter changed in
+place, and then those that only Paddle's own gradients read. What is left out is ``x`` -> ``X`` for
+slots, the parameter's own name for attributes, ``Out``.
+
+The same words serve both ways: what scripts read from an operator, and what an operator that is
+given in Paddle's words computes.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from argosy.foundation import dtypes
+from argosy.foundation.errors import InternalError
+
+_COMMA = re.compile(r",(?![^\[]*\])")  # but none inside of a list
+_TEXT = re.compile(r"(\w+)(?:\((.*)\))?(?:\s*->\s*([\w*=, ]+))?", re.DOTALL)
+
+
+class Word(NamedTuple):
+    """A parameter: as an attribute, as a slot, and the kind of its values. Empty: there is none."""
+
+    attr: str
+    slot: str
+    kind: str
+
+
+class Spelling(NamedTuple):
+    """A parsed text. ``constants`` are the attributes with one value."""
+
+    type: str
+    words: dict[str, Word]
+    constants: dict[str, Any]
+    outputs: tuple[str, ...]
+    changed: dict[str, str]  # output slots by the parameters that are changed in place
+    is_list: bool
+
+    def slot(self, parameter: str) -> str:
+        """The input slot that takes the variables of a parameter."""
+        return self.words[parameter].slot if parameter in self.words else parameter
+
+    def results(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """The variables that a call makes, by output slot."""
+        if self.is_list:
+            return {self.outputs[0]: list(names)}
+        slots = [*self.outputs, *(f"Out{i}" for i in range(len(self.outputs), len(names)))]
+        return {slot: [name] for slot, name in zip(slots, names, strict=False)}
+
+    def written(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The attributes of a call with the plain arguments ``given``."""
+        attrs = dict(self.constants)
+        for parameter, value in given.items():
+            word = self.words.get(parameter)
+            if word is None:
+                attrs[parameter] = value
+            elif word.attr:
+                attrs.update(KINDS[word.kind].write(word.attr, value))
+        return attrs
+
+    def read(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
+        """The plain arguments of a call with the attributes ``attrs``, as far as they are given."""
+        return {
+            parameter: KINDS[word.kind].read(word.attr, attrs)
+            for parameter, word in self.words.items()
+            if word.attr and (word.attr in attrs or word.kind == "values")
+        }
+
+    def fits(self, attrs: Mapping[str, Any]) -> bool:
+        """Whether attributes are those that this text stands for."""
+        return all(attrs.get(name, value) == value for name, value in self.constants.items())
+
+
+def type_in(text: str) -> str:
+    """The type that a text is for, without reading the rest of it."""
+    return text.partition("(")[0].partition(" ->")[0]
+
+
+@functools.cache
+def parsed(text: str, params: tuple[str, ...]) -> Spelling:
+    """What a text says of an op with these parameters."""
+    match = _TEXT.fullmatch(text.strip())
+    if match is None:
+        raise InternalError(f"not a type with its words: {text!r}")
+    kind, inside, behind = match.groups()
+    parts = [part.strip() for part in _COMMA.split(inside or "") if part.strip()]
+    words = [part for part in parts if "=" not in part]
+    if len(words) > len(params):
+        raise InternalError(f"{text!r} has more words than {params}")
+    own = {p: _word(w, p) for p, w in zip(params, words, strict=False)}
+    rest = {p: Word(p, p[:1].upper() + p[1:], "") for p in params[len(words) :]}
+    found = [name.strip() for name in (behind or "Out").split(",")]
+    changed = dict(name.split("=")[::-1] for name in found if "=" in name)
+    outputs = [name for name in found if "=" not in name]
+    return Spelling(
+        kind,
+        own | rest,
+        {n: ast.literal_eval(v) for n, _, v in (p.partition("=") for p in parts if "=" in p)},
+        tuple(name.rstrip("*") for name in outputs),
+        changed,
+        found[0].endswith("*"),
+    )
+
+
+def _word(text: str, parameter: str) -> Word:
+    if text == "-":
+        return Word("", "", "")
+    name, _, kind = text.partition(":")
+    if kind not in KINDS:
+        raise InternalError(f"{text!r}: there are the kinds {sorted(KINDS)}")
+    attr, _, slot = name.partition("/")
+    if attr[:1].isupper():
+        return Word(slot, attr, kind)
+    return Word(attr, slot or parameter[:1].upper() + parameter[1:], kind)
+
+
+# -- values that differ ----------------------------------------------------------------------------
+
+
+class Kind(NamedTuple):
+    """How the value of a parameter becomes attributes, and is read from them."""
+
+    write: Callable[[str, Any], dict[str, Any]]
+    read: Callable[[str, Mapping[str, Any]], Any]
+
+
+def _each(write: Callable[[Any], Any], read: Callable[[Any], Any]) -> Kind:
+    """A kind of one attribute."""
+    return Kind(lambda name, value: {name: write(value)}, lambda name, attrs: read(attrs[name]))
+
+
+def _plain(name: str, value: Any) -> dict[str, Any]:
+    return {} if value is None else {name: value}
+
+
+def _listed(value: Any) -> list[Any]:
+    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _reduced(name: str, value: Any) -> dict[str, Any]:
+    axes = _listed(value)
+    return {name: axes or [0], "reduce_all": not axes}
+
+
+def _axes(name: str, attrs: Mapping[str, Any]) -> list[int] | None:
+    return None if attrs.get("reduce_all") or not _listed(attrs[name]) else _listed(attrs[name])
+
+
+def _padded(name: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {name: [0, 0], "padding_algorithm": value}
+    return {name: list(value), "padding_algorithm": "EXPLICIT"}
+
+
+def _padding(name: str, attrs: Mapping[str, Any]) -> Any:
+    algorithm = attrs.get("padding_algorithm", "EXPLICIT")
+    return list(attrs[name]) if algorithm == "EXPLICIT" else algorithm
+
+
+def _divided(name: str, value: Any) -> dict[str, Any]:
+    """A number of equal sections, or the extent of each."""
+    if isinstance(value, int):
+        return {name: value, "sections": []}
+    return {name: 0, "sections": list(value)}
+
+
+def _sections(name: str, attrs: Mapping[str, Any]) -> Any:
+    return list(attrs.get("sections") or ()) or attrs[name]
+
+
+# The attributes of Paddle's that hold values of an array, by their dtype; others are cast.
+_ATTR_OF_VALUES = {"bool": "bool_values", "int32": "int32_values", "int64": "int64_values"}
+
+
+def _held(name: str, value: Any) -> dict[str, Any]:
+    held = _ATTR_OF_VALUES.get(value.dtype.name, "fp32_values")
+    return {"shape": list(value.shape), held: value.reshape(-1).tolist()}
+
+
+def _array(name: str, attrs: Mapping[str, Any]) -> np.ndarray:
+    names = (*_ATTR_OF_VALUES.values(), "fp32_values", "values")
+    held = next(attrs[n] for n in names if attrs.get(n))
+    return np.asarray(held).reshape(attrs["shape"])
+
+
+def _layout(first: str, last: str) -> Kind:
+    """``channel_last`` as the name of a layout; "AnyLayout" has channels first."""
+    return _each(lambda is_last: last if is_last else first, lambda value: value == last)
+
+
+def _choice(no: Any, yes: Any) -> Kind:
+    """A boolean as one of two values."""
+    return _each(lambda value: yes if value else no, lambda value: value == yes)
+
+
+def _dtype(value: Any) -> torch.dtype:
+    return dtypes.TORCH_BY_CODE[value] if isinstance(value, int) else dtypes.to_torch(value)
+
+
+KINDS: dict[str, Kind] = {
+    "": Kind(_plain, lambda name, attrs: attrs[name]),
+    "list": _each(_listed, _listed),
+    "axes": Kind(_reduced, _axes),
+    "sections": Kind(_divided, _sections),
+    "values": Kind(_held, _array),
+    "upper": _each(str.upper, str.lower),
+    "padding": Kind(_padded, _padding),
+    "dtype": _each(
+        lambda value: -1 if value is None else dtypes.CODE_BY_TORCH[value],
+        lambda value: None if value in (-1, None) else _dtype(value),
+    ),
+    "NCHW": _layout("NCHW", "NHWC"),
+    "NCDHW": _layout("NCDHW", "NDHWC"),
+    "dropout": _choice("downgrade_in_infer", "upscale_in_train"),
+}

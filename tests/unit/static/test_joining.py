@@ -1,0 +1,83 @@
+"""Operators that Paddle records apart run as one op of ours, unless somebody could tell."""
+
+import numpy as np
+import paddle.nn.functional as F
+import pytest
+import torch
+
+import paddle
+from argosy.static.lower.joining import joined
+
+pytestmark = pytest.mark.usefixtures("static_mode")
+
+
+def ops_of(fetches, program=None):
+    block = (program or paddle.static.default_main_program()).global_block()
+    names = [v if isinstance(v, str) else v.name for v in fetches]
+    return [o.op.name for o in joined(block, list(block.ops), [], names) if o.op is not None]
+
+
+def test_a_product_and_its_bias_are_a_linear_map():
+    x = paddle.static.data("x", [None, 3])
+    assert ops_of([paddle.nn.Linear(3, 2)(x)]) == ["linear"]
+
+
+def test_a_product_of_folded_axes_keeps_them_folded():
+    x = paddle.static.data("x", [None, 3, 2])
+    assert ops_of([paddle.static.nn.fc(x, 2)]) == ["mul_add"]
+
+
+def test_what_is_fetched_is_computed_by_itself():
+    x = paddle.static.data("x", [None, 3])
+    out = paddle.static.nn.fc(x, 2, name="f")
+    assert ops_of([out, "f.tmp_0"]) == ["mul", "add_along"]
+
+
+def test_what_another_operator_reads_is_computed_by_itself():
+    x = paddle.static.data("x", [None, 3])
+    out = paddle.static.nn.fc(x, 2, name="f")
+    product = paddle.static.default_main_program().global_block().var("f.tmp_0")
+    assert ops_of([F.relu(product), out])[:2] == ["mul", "add_along"]
+
+
+def test_what_stops_gradients_is_computed_by_itself():
+    x = paddle.static.data("x", [None, 3])
+    out = paddle.static.nn.fc(x, 2, name="f")
+    assert ops_of([out]) == ["linear"]
+    paddle.static.default_main_program().global_block().var("f.tmp_0").stop_gradient = True
+    paddle.static.append_backward(out.sum())
+    assert ops_of([out])[:2] == ["mul", "add_along"]
+
+
+def test_an_input_that_changes_in_between_keeps_them_apart():
+    x = F.relu(paddle.static.data("x", [None, 3]))
+    layer = paddle.nn.Linear(3, 2)
+    product = x @ layer.weight
+    x[0] = 0.0
+    assert "linear" not in ops_of([product + layer.bias])
+
+
+def test_convolutions_take_their_bias():
+    x = paddle.static.data("x", [None, 3, 8, 8])
+    first = paddle.nn.Conv2D(3, 4, 3)(x)
+    assert ops_of([paddle.static.nn.conv2d(first, 4, 3)]) == ["conv2d", "conv2d"]
+
+
+def test_the_mean_of_cross_entropies_is_one_op():
+    x, label = paddle.static.data("x", [None, 3]), paddle.static.data("l", [None, 1], "int64")
+    assert ops_of([F.cross_entropy(x, label)]) == ["mean_cross_entropy"]
+    loss, softmax = F.softmax_with_cross_entropy(x, label, return_softmax=True)
+    assert ops_of([loss, softmax])[-1] == "softmax_with_cross_entropy"
+    assert ops_of([loss])[-1] == "cross_entropy"
+
+
+def test_a_run_computes_what_the_operators_say():
+    x = paddle.static.data("x", [None, 3])
+    out = paddle.nn.Linear(3, 2)(x)
+    block = paddle.static.default_main_program().global_block()
+    exe = paddle.static.Executor()
+    exe.run(paddle.static.default_startup_program())
+    feed = {"x": np.arange(6, dtype="float32").reshape(2, 3)}
+    [joint] = exe.run(feed=feed, fetch_list=[out])
+    apart, _ = exe.run(feed=feed, fetch_list=[out, block.ops[0].output("Out")[0]])
+    torch.testing.assert_close(torch.from_numpy(joint), torch.from_numpy(apart))
