@@ -20,7 +20,7 @@ from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Variable
 from argosy.static.parallel.strategy import BuildStrategy, ExecutionStrategy
 from argosy.static.record.recorder import program_guard, recorder
-from argosy.tensor.engine import Tensor, execute, pop_mode, push_mode
+from argosy.tensor.engine import Tensor, execute, pop_mode, push_mode, unique_name
 
 
 class TracedLayer:
@@ -105,7 +105,7 @@ class TracedLayer:
         if not isinstance(path, str):
             raise _wrong_type("path", call, str, path)
         for name, value in (("feed", feed), ("fetch", fetch)):
-            if not isinstance(value, (list, type(None))):
+            if not isinstance(value, (list, range, type(None))):
                 raise _wrong_type(name, call, (type(None), list), value)
             for item in value or ():
                 if not isinstance(item, int):
@@ -138,7 +138,8 @@ class Tracer:
         with program_guard(self.program, Program()), recorder.capturing(self.variable):
             push_mode(self)
             try:
-                yield
+                with unique_name.guard():  # two traces of one layer have the same names
+                    yield
             finally:
                 pop_mode()
 

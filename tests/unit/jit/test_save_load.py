@@ -206,9 +206,15 @@ def test_a_traced_layer_repeats_what_the_values_decided(tmp_path):
     expected = net.norm(net.linear(negative * 2)).numpy()
     np.testing.assert_allclose(traced([negative])[0].numpy(), expected, rtol=1e-6)
     traced.set_strategy(paddle.static.BuildStrategy(), paddle.static.ExecutionStrategy())
-    traced.save_inference_model(str(tmp_path / "traced"), feed=[0], fetch=[0])
+    traced.save_inference_model(str(tmp_path / "traced"), feed=range(1), fetch=[0])
     loaded = paddle.jit.load(str(tmp_path / "traced"))
     np.testing.assert_allclose(loaded(x).numpy(), out.numpy(), rtol=1e-6)
+
+
+def test_two_traces_of_one_layer_are_the_same_program():
+    net, x = Net(), paddle.ones([2, 4])
+    first, second = (paddle.jit.TracedLayer.trace(net, [x])[1].program for _ in range(2))
+    assert str(first) == str(second)
 
 
 def test_a_traced_layer_refuses_what_it_cannot_trace():

@@ -380,7 +380,8 @@ class Layer:
         self._check_new_name("buffer", name)
         if name in self.__dict__ or (name not in self._buffers and hasattr(self, name)):
             raise KeyError(f"attribute '{name}' already exists in {type(self).__name__}.")
-        if tensor is not None and not isinstance(tensor, Tensor):
+        is_parameter = isinstance(tensor, Parameter)  # which is state that is trained
+        if tensor is not None and (is_parameter or not isinstance(tensor, Tensor)):
             raise DtypeError(
                 "The registered buffer should be a Paddle.Tensor, but received "
                 f"{type(tensor).__name__}."
